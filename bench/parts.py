@@ -29,13 +29,15 @@ def norm(word):
     return dict(channel("ffn"), **{"model.norm_type": word})
 
 
-ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "relu_squared", "elu", "selu", "swish", "identity"]
+ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "relu_squared", "elu", "selu", "swish", "swish_beta",
+               "identity"]
 # name of torch_parts.py: keys of tarn.
 PARTS = {
     "attention": attention(),
     "rotary": attention(positions="rotary"),
     "alibi": attention(positions="alibi"),
     "relative_bias": attention(positions="t5"),
+    "shaw": attention(positions="shaw"),
     "grouped": attention(", kv_heads: 2"),
     "multi_query": attention(", kv_heads: 1"),
     "pooling": mixer("pooling"),

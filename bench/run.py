@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 import characters
+import dynamics
 import freezing
 import growth
 import kernels
@@ -24,6 +25,7 @@ import masked
 import parts
 import peak
 import peers
+import ranks
 import serving
 import threads
 import training
@@ -36,8 +38,9 @@ from tables import print_table
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
 GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
           "parts": parts,
-          "freezing": freezing, "threads": threads,
-          "translation": translation, "serving": serving, "kernels": kernels, "growth": growth}
+          "freezing": freezing, "threads": threads, "ranks": ranks,
+          "translation": translation, "serving": serving, "kernels": kernels, "growth": growth,
+          "dynamics": dynamics}
 
 
 class Context:

@@ -20,14 +20,14 @@ def overrides(data, settings):
     return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
 
 
-def train(data, configuration, settings, updates, threads=THREADS):
-    """One training of a few updates: real tokens (source and target) a second and the time of a step, both the median
-    of the updates after the first three; all their tokens over all their time; tokens of an update; peak resident memory
-    and what the plan said."""
+def train(data, configuration, settings, updates, threads=THREADS, start=()):
+    """One training of a few updates, of the ranks that the command `start` starts: real tokens (source and target) a
+    second and the time of a step, both the median of the updates after the first three; all their tokens over all their
+    time; tokens of an update; peak resident memory and what the plan said."""
     folder = os.path.join(data.folder, "run")
     shutil.rmtree(folder, ignore_errors=True)
     keys = dict(settings, **{"train.max_updates": updates})
-    printed = run([TARN, "train", configuration, "--run", folder, "--threads", str(threads), "--json",
+    printed = run([*start, TARN, "train", configuration, "--run", folder, "--threads", str(threads), "--json",
                    *overrides(data, keys)], f"training of {configuration}")
     result = json.loads(printed.strip().splitlines()[-1])
     with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as log:
@@ -39,7 +39,16 @@ def train(data, configuration, settings, updates, threads=THREADS):
     return {"tokens_per_second": median(line["tokens_per_second"] for line in lines[WARM:]),
             "overall_tokens_per_second": (tokens[-1] - tokens[WARM - 1]) / sum(steps),
             "tokens_per_update": tokens[-1] / len(lines), "step_ms": 1e3 * median(steps), "peak_mb": result["peak_resident_bytes"] / 1e6,
-            "planned_mb": result["planned_bytes"] / 1e6}
+            "planned_mb": result["planned_bytes"] / 1e6, **ranks_of(lines[WARM:])}
+
+
+def ranks_of(lines):
+    """Of several ranks: what each sends in an update, and how long it waits for others, on average."""
+    ranks = [line["ranks"] for line in lines if "ranks" in line]
+    if not ranks:
+        return {}
+    return {"sent_mb": sum(r["sent_bytes"] / r["count"] for r in ranks) / len(ranks) / 1e6,
+            "waited_ms": 1e3 * sum(sum(r["waited"]) / r["count"] for r in ranks) / len(ranks)}
 
 
 def plan(data, configuration, settings, threads=THREADS):

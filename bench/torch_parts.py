@@ -328,6 +328,17 @@ class ScaleNorm(nn.Module):
         return self.gain * x / x.norm(dim=-1, keepdim=True).clamp(min=1e-5)
 
 
+class SwishBeta(nn.Module):
+    """Swish with a learnt beta (Ramachandran et al. 2017)."""
+
+    def __init__(self):
+        super().__init__()
+        self.beta = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.beta * x)
+
+
 def square(x):
     return F.relu(x) ** 2
 
@@ -359,8 +370,9 @@ def channels(o):
     """The sublayer of every channel mixer, and of the FFN with every activation."""
     feed = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "relu_squared": square,
             "elu": F.elu, "selu": F.selu, "swish": F.silu, "identity": lambda x: x}
+    learnt = {"ffn_swish_beta": lambda: Feed(o, SwishBeta())}
     gated = {"glu": torch.sigmoid, "geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu, "liglu": lambda x: x}
-    result = {f"ffn_{name}": lambda act=act: Feed(o, act) for name, act in feed.items()}
+    result = {f"ffn_{name}": lambda act=act: Feed(o, act) for name, act in feed.items()} | learnt
     result |= {name: lambda act=act: Gated(o, act) for name, act in gated.items()}
     return result | {"moe": lambda: Experts(o, 2), "switch": lambda: Experts(o, 1), "product_keys": lambda: ProductKeys(o)}
 

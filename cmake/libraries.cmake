@@ -45,6 +45,16 @@ set_target_properties(tarn_shared PROPERTIES LINK_DEPENDS ${PROJECT_BINARY_DIR}/
 if(NOT TARN_SANITIZE)
   target_link_options(tarn_shared PRIVATE LINKER:--no-undefined)
 endif()
+# What tests are linked with, which may use what is internal: tarn_static, except under sanitizers. There a program takes
+# some 40 MB with the library within it, and the tests of one preset took eight gigabytes; so they share one.
+if(TARN_SANITIZE AND NOT TARN_FUZZ)
+  add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects})
+  set_target_properties(tarn_tested PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(tarn_tested INTERFACE ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(tarn_tested PUBLIC tarn_dependencies PRIVATE tarn_flags)
+else()
+  add_library(tarn_tested ALIAS tarn_static)
+endif()
 if(NOT PROJECT_IS_TOP_LEVEL)
   set_target_properties(tarn_static tarn_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

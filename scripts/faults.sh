@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long form of the tests in tests/faults: faults, kills and power losses of the commands that write files.
 # usage: faults.sh BUILD [COMMAND...] [--places|--all] [--kills N] [--losses N] [--seed N]
-#   COMMAND   of those in tests/fault_commands.sh; all of them where none is named
+#   COMMAND   of those in tests/fault_commands.sh; `ranks` kills ranks, 50 of each MPI; all of them where none is named
 #   --places  every single call of the system fails once, and of allocations the first and the last of each place in the
 #             program; otherwise twenty of each kind do
 #   --all     every single call and every single allocation
@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/$1
 shift
-faults=20 places=() kills=60 losses=60 seed=1 names=()
+faults=20 places=() kills= losses=60 seed=1 names=()
 while [ $# -gt 0 ]; do
   case $1 in
     --all) faults=0 places=() ;;
@@ -35,10 +35,17 @@ cd "$folder"
 make_inputs
 # Where a run is not taken over it is trained, so not every fault of that ends with the same bytes.
 kills_only=" sweep-reuse "
-[ ${#names[@]} -gt 0 ] || read -ra names <<<"$(echo $fault_commands $fault_forms)"
+[ ${#names[@]} -gt 0 ] || read -ra names <<<"$(echo $fault_commands $fault_forms ranks)"
 code=0
 for name in "${names[@]}"; do
-  options=(--kills "$kills" --losses "$losses" --seed "$seed")
+  if [ "$name" = ranks ]; then
+    got=0
+    TARN_BUILD_DIR=$build TARN_RANK_KILLS=${kills:-50} TARN_RANK_SEED=$seed \
+      "$TARN_SOURCE_DIR/tests/run_script.sh" "$TARN_SOURCE_DIR/tests/faults/rank_kills.sh" || got=$?
+    [ $got -eq 0 ] || [ $got -eq 77 ] || code=1
+    continue
+  fi
+  options=(--kills "${kills:-60}" --losses "$losses" --seed "$seed")
   [[ $kills_only == *" $name "* ]] || options+=(--faults "$faults" "${places[@]}" --bends 20 --messages)
   fault_command "$name" "${options[@]}" || code=1
 done

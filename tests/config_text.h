@@ -35,4 +35,17 @@ static inline void expect_error(const char *text, const char *override, const ch
   assert_string_equal(tarn_error_message(), message);
 }
 
+typedef struct refused_key {
+  const char *override, *words;  // words: of the message
+} refused_key;
+
+static inline void expect_refused_keys(const char *text, const refused_key *keys, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    tarn_config *config;
+    assert_int_equal(parse(&config, text, keys[i].override), TARN_STATUS_USAGE);
+    if (!strstr(tarn_error_message(), keys[i].words))
+      fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), keys[i].words);
+  }
+}
+
 #endif

@@ -7,7 +7,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
 # Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
-  report blimp generate series states"
+  report blimp generate series states dynamics"
 # Further forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
@@ -169,6 +169,7 @@ fault_command() {
     states)
       cp in/esn "$b/x" && drive states -- "$TARN" states $i/run encoder.1 'decoder.*attention' --input $i/three.de \
         --target $i/three.en --threads 1 --quiet --output x ;;
+    dynamics) drive dynamics -- "$TARN" dynamics $i/run --input $i/three.de --exponents 2 --threads 1 --quiet --output d ;;
     score) drive score -- "$TARN" score $i/lm-model $i/short --threads 1 ;;
     classify) drive classify -- "$TARN" classify $i/labels $i/short --threads 1 ;;
     *) fail "no command \"$name\"; there are $fault_commands $fault_forms" ;;

@@ -81,6 +81,7 @@ static inline json_t *read_log(const char *run) {
     json_object_del(record, "time");
     json_object_del(record, "seconds");
     json_object_del(record, "tokens_per_second");
+    json_object_del(record, "ranks");
     json_array_append_new(log, record);
   }
   tarn__free(text);
@@ -95,6 +96,22 @@ static inline void assert_same_log(const char *a, const char *b) {
   json_decref(x);
   json_decref(y);
 }
+
+// `unused_experts` of the line of the log that tells of updates up to `step`; -1: it says nothing of it.
+static inline int64_t unused_experts(const char *run, int64_t step) {
+  json_t *log = read_log(run);
+  int64_t unused = -1;
+  for (size_t i = 0; i < json_array_size(log); i++) {
+    const json_t *record = json_array_get(log, i), *value = json_object_get(record, "unused_experts");
+    if (value && json_integer_value(json_object_get(record, "step")) == step) unused = json_integer_value(value);
+  }
+  json_decref(log);
+  return unused;
+}
+
+// In a batch of tiny.yaml most of these experts get no token.
+#define MANY_EXPERTS \
+  "kinds.L={ mixer: attention, heads: 2, ffn: { type: switch, experts: 64, width: 4 } }", "train.max_tokens=60"
 
 static inline void assert_same_run(const char *a, const char *b) {
   assert_same_tensors(a, b, TARN__CHECKPOINT_LAST);

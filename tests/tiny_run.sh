@@ -3,7 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 
 # log_of RUN: the log without what depends on the clock.
-log_of() { sed -E 's/"(time|seconds|tokens_per_second)":[0-9.eE+-]+,?//g' "$1/log.jsonl"; }
+log_of() { sed -E 's/"(time|seconds|tokens_per_second)":[0-9.eE+-]+,?//g' "$1/log.jsonl" | sed -E 's/,?"ranks":\{[^}]*\}//'; }
 
 # Bytes of a checkpoint's tensors, without the header, in which the clocks stand.
 tensors_of() { local n; n=$(od -An -tu8 -N8 "$1"); tail -c +$((9 + n)) "$1"; }

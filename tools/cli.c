@@ -12,6 +12,7 @@
 #include "colour.h"
 #include "progress_line.h"
 #include "tarn/device.h"
+#include "tarn/ranks.h"
 #include "tarn/text.h"
 
 enum { MOST_OPTIONS = 64 };  // of a command
@@ -38,24 +39,41 @@ static void print_name(const cli_command *command) {
   fprintf(stderr, "%starn %s:%s ", colour_on(stderr, COLOUR_RED), command->name, colour_on(stderr, COLOUR_NONE));
 }
 
+static const char *const *together;  // the communicator's name
+
+void cli_together(const char *const *comm) { together = comm; }
+
+static bool (*report_to)(tarn_status status, const char *line);
+
+void cli_report_to(bool (*told)(tarn_status status, const char *line)) { report_to = told; }
+
 int cli_usage(const cli_command *command, const char *format, ...) {
+  char text[1024];
   va_list args;
-  print_name(command);
   va_start(args, format);
-  vfprintf(stderr, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  fprintf(stderr, " (see tarn %s --help)\n", command->name);
+  if (report_to) {
+    if (report_to(TARN_STATUS_USAGE, text)) return CLI_USAGE;
+  } else if (together) {
+    if (tarn_ranks_fail(*together, TARN_STATUS_USAGE, text)) return CLI_USAGE;
+    snprintf(text, sizeof text, "%s", tarn_error_message());
+  }
+  print_name(command);
+  fprintf(stderr, "%s (see tarn %s --help)\n", text, command->name);
   return CLI_USAGE;
 }
 
 int cli_report(const cli_command *command, tarn_status status) {
-  const char *message = tarn_error_message();
-  fflush(stdout);
   // Where the program itself found no memory, the library has no line for it.
+  const char *message = *tarn_error_message() ? tarn_error_message() : tarn_status_text(status);
+  const int code = status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
+  fflush(stdout);
+  if (report_to && report_to(status, message)) return code;
   progress_line_clear();
   print_name(command);
-  fprintf(stderr, "%s\n", *message ? message : tarn_status_text(status));
-  return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
+  fprintf(stderr, "%s\n", message);
+  return code;
 }
 
 static cli_visitor visit;

@@ -71,6 +71,13 @@ void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option);
 // Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
 int cli_report(const cli_command *command, tarn_status status);
 
+// From now on mistakes in the use of this command are those of all processes that were started together with this one:
+// it joins them to say so (tarn_ranks_fail()), and one line is printed. `comm` is the option --comm, looked at then.
+void cli_together(const char *const *comm);
+// From now on all failures of the command are: `told` is asked with the line before it is printed, and returns true
+// where another process prints it. NULL: nobody is.
+void cli_report_to(bool (*told)(tarn_status status, const char *line));
+
 // The place of a word in a list. Returns -1, or the exit code of a usage mistake in `what` ("--overlong", "series"),
 // which names the nearest word, or all of them.
 int cli_word(const cli_command *command, int *place, const char *what, const char *word, const char *const *words,

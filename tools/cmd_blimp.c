@@ -7,6 +7,7 @@
 #include "lm_output.h"
 #include "model_options.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "tarn/lm.h"
 #include "text_output.h"
 
@@ -59,6 +60,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, FILE *file) {
   tarn_minimal_pairs_result *result;
   tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, NULL, NULL);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  if (!result) return CLI_OK;  // rank 0 has it
   if (!json) print_text(result);
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
@@ -88,7 +90,7 @@ int cmd_blimp(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
   bool json = false;
-  const char *output = NULL;
+  const char *output = NULL, *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "refuse"};
   cli_list paths = {0};
   const cli_option table[] = {
@@ -100,15 +102,19 @@ int cmd_blimp(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       MODEL_RUN_OPTIONS(model),
+      RANKS_OPTION(comm),
       LIMIT_OPTIONS(model.limits),
       {0}};
+  cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 2);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
-  if (code < 0) {
-    code = run(model.found.path, paths.items[1], &options, json, output);
-  }
-  model_options_done(&COMMAND, &model.found, code, false);
+  const bool helps = shared_ranks_help();
+  options.ranks = shared_ranks();
+  if (code < 0) code = run(model.found.path, paths.items[1], &options, json, helps ? NULL : output);
+  code = shared_ranks_end(&COMMAND, code);
+  model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
   return code;
 }

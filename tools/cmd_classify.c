@@ -7,6 +7,7 @@
 #include "model_options.h"
 #include "progress_line.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "tarn/classify.h"
 #include "text_output.h"
 
@@ -89,7 +90,8 @@ static int run(const char *path, const char *input, const tarn_classify_options 
   if (out->top > tarn_classifier_classes(classifier)) out->top = tarn_classifier_classes(classifier);
   status = tarn_classifier_file(classifier, input, print_line, out);
   int code = out->code;
-  if (text_output_lines_end(&COMMAND, &code, status, out->lines == 0, input)) print_notes(out);
+  const bool none = out->lines == 0 && !shared_ranks_help();
+  if (text_output_lines_end(&COMMAND, &code, status, none, input)) print_notes(out);
   tarn_classifier_close(&classifier);
   return code;
 }
@@ -99,6 +101,7 @@ int cmd_classify(int argc, char **argv) {
   tarn_classify_default(&options);
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {.top = 1};
+  const char *comm = NULL;
   cli_list paths = {0};
   const cli_option table[] = {
       {"top", CLI_INT, &out.top, "K", "labels that are printed; more than there are: all", 1, 10000},
@@ -109,17 +112,23 @@ int cmd_classify(int argc, char **argv) {
       {"window", CLI_INT, &options.window, "N", "lines read at a time", 1, 1000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_RUN_OPTIONS(model),
+      RANKS_OPTION(comm),
       LIMIT_OPTIONS(model.limits),
       PROGRESS_OPTIONS,
       {0}};
+  cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     out.window = options.window;
+    options.ranks = shared_ranks();
     code = run(model.found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
-  model_options_done(&COMMAND, &model.found, code, false);
+  const bool helps = shared_ranks_help();
+  code = shared_ranks_end(&COMMAND, code);
+  model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
   return code;
 }

@@ -1,18 +1,22 @@
-// tarn inspect: the parameter table of a checkpoint.
+// tarn inspect: the parameter table of a checkpoint, or what a set of data holds.
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "inspect_data.h"
 #include "json_output.h"
 #include "model_options.h"
 #include "sharing_text.h"
 #include "tarn/checkpoint.h"
+#include "tarn/data.h"
 
 static const cli_command COMMAND = {
-    "inspect", "RUN|FILE", "Print the parameters of a checkpoint and what it stores.",
+    "inspect", "RUN|FILE", "Print the parameters of a checkpoint and what it stores, or what a shard holds.",
     "For each parameter: name, shape, trained or frozen, bytes stored, and where the model uses it. A frozen random\n"
-    "parameter is computed again from its generator, seed and initialiser, so the file stores no byte of it."};
+    "parameter is computed again from its generator, seed and initialiser, so the file stores no byte of it.\n"
+    "Of a shard, or an index of several: rows, tokens, bytes, and the parts. All of it is read and checked."};
 
 static void format_shape(char text[64], const tarn_checkpoint_param *p) {
   if (p->rows == 1)
@@ -91,6 +95,14 @@ int cmd_inspect(int argc, char **argv) {
   cli_list files = {0};
   const cli_option table[] = {{"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0}, CHECKPOINT_OPTION(which), {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, 1);
+  // PREFIX.tarn may lie beside a run directory PREFIX.
+  struct stat there;
+  const bool folder = code < 0 && stat(files.items[0], &there) == 0 && S_ISDIR(there.st_mode);
+  if (code < 0 && !which && !folder && tarn_data_is(files.items[0])) {
+    code = inspect_data(&COMMAND, files.items[0], json);
+    cli_list_free(&files);
+    return code;
+  }
   tarn_checkpoint_found found = {0};
   if (code < 0) code = model_options_find(&COMMAND, &found, files.items[0], which);
   if (code < 0) {

@@ -1,11 +1,14 @@
 // tarn plan: memory, parameters and arithmetic of a configuration, before anything runs.
+#include <math.h>
 #include <sys/stat.h>
 
 #include "cli.h"
 #include "commands.h"
 #include "plan_output.h"
+#include "scale_output.h"
 #include "tarn/duration.h"
 #include "tarn/plan.h"
+#include "tarn/scale.h"
 
 static const cli_command command = {
     .name = "plan",
@@ -16,56 +19,85 @@ static const cli_command command = {
         "the\n"
         "configuration allows (train.max_tokens on the longer side). Sentence lengths come from data.train where it "
         "can be\n"
-        "read, else 25 tokens are assumed."};
+        "read, else 25 tokens are assumed.\n"
+        "\n"
+        "--ranks says how fast the training would be on so many ranks (docs/scale.md): a list such as 1,2,64, in which "
+        "2-1024\n"
+        "stands for 2, 4, 8 and so on up to 1024. Each rank has --threads threads of its own."};
 
 typedef struct planning {
   const char *path;
   cli_list overrides;
   int64_t vocab_size, threads;
   bool json, time;
+  scale_wanted scale;
 } planning;
 
-static int print(const planning *p, const tarn_plan *plan, const tarn_duration *duration) {
-  if (!p->json) {
-    plan_print_text(plan);
-    if (p->time) plan_print_duration(duration);
-    return CLI_OK;
-  }
-  json_t *object = plan_json(plan);
-  if (p->time && object && json_object_set_new(object, "time", plan_duration_json(duration)) != 0) {
-    json_decref(object);
-    object = NULL;
-  }
-  return json_output_print(&command, stdout, object, JSON_COMPACT);
+// What was asked for.
+typedef struct answers {
+  tarn_plan plan;
+  tarn_duration duration;
+  tarn_scale scale;
+} answers;
+
+static json_t *to_json(const planning *p, const answers *a) {
+  json_t *object = plan_json(&a->plan);
+  if (!object) return NULL;
+  int failed = 0;
+  if (p->time) failed |= json_object_set_new(object, "time", plan_duration_json(&a->duration));
+  if (p->scale.ranks) failed |= json_object_set_new(object, "scale", scale_json(&a->scale));
+  if (failed == 0) return object;
+  json_decref(object);
+  return NULL;
 }
 
-static int run(const planning *p) {
-  tarn_config *config = NULL;
-  tarn_plan plan = {0};
-  tarn_duration duration = {0};
+static int print(const planning *p, const answers *a) {
+  if (p->json) return json_output_print(&command, stdout, to_json(p, a), JSON_COMPACT);
+  plan_print_text(&a->plan);
+  if (p->time) plan_print_duration(&a->duration);
+  if (p->scale.ranks) scale_print_text(&a->scale);
+  return CLI_OK;
+}
+
+static tarn_status answer(answers *a, const planning *p, const tarn_scale_options *scale) {
+  tarn_config *config;
   struct stat info;
   const bool is_run = stat(p->path, &info) == 0 && S_ISDIR(info.st_mode);
   const tarn_plan_options wanted = {
       .source_vocab = p->vocab_size, .target_vocab = p->vocab_size, .threads = (int)p->threads};
+  tarn_train_options training;
+  tarn_train_default(&training);
+  training.config = p->path;
+  training.overrides = p->overrides.items;
+  training.override_count = p->overrides.count;
+  training.threads = (int)p->threads;
   tarn_status status = tarn_config_read(&config, p->path, p->overrides.items, p->overrides.count);
-  if (status == TARN_STATUS_OK) status = tarn_plan_make(&plan, config, &wanted);
-  if (status == TARN_STATUS_OK && p->time) {
-    tarn_train_options training;
-    tarn_train_default(&training);
-    training.config = p->path;
-    training.overrides = p->overrides.items;
-    training.override_count = p->overrides.count;
-    training.threads = (int)p->threads;
-    status = tarn_train_duration(&duration, &training, &plan, is_run ? p->path : NULL);
-  }
-  const int code = status == TARN_STATUS_OK ? print(p, &plan, &duration) : cli_report(&command, status);
-  tarn_plan_close(&plan);
+  if (status != TARN_STATUS_OK) return status;
+  status = tarn_plan_make(&a->plan, config, &wanted);
   tarn_config_close(&config);
+  if (status == TARN_STATUS_OK && p->time)
+    status = tarn_train_duration(&a->duration, &training, &a->plan, is_run ? p->path : NULL);
+  if (status == TARN_STATUS_OK && p->scale.ranks) status = tarn_scale_make(&a->scale, &training, scale);
+  return status;
+}
+
+static int run(const planning *p) {
+  answers a = {0};
+  int ranks[SCALE_MOST];
+  tarn_scale_options scale;
+  int code = scale_options(&scale, ranks, &command, &p->scale);
+  if (code != CLI_OK) return code;
+  scale.vocab_size = p->vocab_size;
+  const tarn_status status = answer(&a, p, &scale);
+  code = status == TARN_STATUS_OK ? print(p, &a) : cli_report(&command, status);
+  tarn_scale_close(&a.scale);
+  tarn_plan_close(&a.plan);
   return code;
 }
 
 int cmd_plan(int argc, char **argv) {
-  planning p = {0};
+  planning p = {
+      .scale = {.bandwidth = NAN, .latency = NAN, .step_seconds = NAN, .optimiser_seconds = NAN, .adding = NAN}};
   cli_list files = {0};
   const cli_option options[] = {
       {"set", CLI_LIST, &p.overrides, "KEY=VALUE", "override a key of the configuration; may be repeated", 0, 0},
@@ -76,6 +108,24 @@ int cmd_plan(int argc, char **argv) {
        "say how long the training takes, from the log of RUN, from two seconds of its updates if the data can be read, "
        "or from its operations",
        0, 0},
+      {"ranks", CLI_TEXT, &p.scale.ranks, "LIST",
+       "say how fast it would be on so many ranks: 1,2,64 or 1-1024, which doubles", 0, 0},
+      {"bandwidth", CLI_REAL, &p.scale.bandwidth, "BYTES",
+       "with --ranks: bytes a second that a rank sends, and receives at the same time (default 1.25e9)", 1, 1e18},
+      {"latency", CLI_REAL, &p.scale.latency, "SECONDS",
+       "with --ranks: seconds that a message between ranks takes beside that (default 2e-5)", 0, 1e6},
+      {"step-seconds", CLI_REAL, &p.scale.step_seconds, "SECONDS",
+       "with --ranks: what an update takes on one rank (default: measured by updates if the data can be read, or "
+       "estimated from its operations)",
+       1e-9, 1e9},
+      {"optimiser-seconds", CLI_REAL, &p.scale.optimiser_seconds, "SECONDS",
+       "with --step-seconds: the optimiser's part of them, which train.shard_optimiser divides by the ranks (default: "
+       "not told apart)",
+       0, 1e9},
+      {"adding", CLI_REAL, &p.scale.adding, "BYTES",
+       "with --ranks: bytes of gradients a second that a rank takes out of memory, adds and puts back (default: "
+       "measured)",
+       1, 1e18},
       CLI_DEVICE_OPTION,
       {"json", CLI_FLAG, &p.json, NULL, "print JSON", 0, 0},
       {0}};

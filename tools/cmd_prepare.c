@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "json_output.h"
 #include "labelled_output.h"
+#include "limit_options.h"
 #include "progress_show.h"
 #include "tarn/data.h"
 
@@ -20,8 +21,8 @@ static const cli_command COMMAND = {
 
 // What not every kind of shard has.
 typedef struct given {
-  int64_t min_tokens, max_tokens, threads;  // CLI_NO_INT: not given
-  const char *overlong;                     // NULL: not given
+  int64_t min_tokens, max_tokens, threads;     // CLI_NO_INT: not given
+  const char *overlong, *memory, *shard_size;  // NULL: not given
 } given;
 
 static int take_given(tarn_prepare_options *o, const given *g) {
@@ -31,6 +32,15 @@ static int take_given(tarn_prepare_options *o, const given *g) {
   if (o->pack > o->max_tokens) o->max_tokens = o->pack;
   if (g->max_tokens != CLI_NO_INT) o->max_tokens = g->max_tokens;
   if (g->threads != CLI_NO_INT) o->threads = (int)g->threads;
+  if (g->memory) {
+    const int wrong = bytes_option_read(&COMMAND, &o->memory, "memory", g->memory, TARN_PREPARE_LEAST_MEMORY);
+    if (wrong >= 0) return wrong;
+  }
+  if (g->shard_size) {
+    const int wrong =
+        bytes_option_read(&COMMAND, &o->shard_bytes, "shard-size", g->shard_size, TARN_PREPARE_LEAST_SHARD);
+    if (wrong >= 0) return wrong;
+  }
   if (!g->overlong) return -1;
   int place;
   const int code = cli_word(&COMMAND, &place, "--overlong", g->overlong, names, 3);
@@ -46,6 +56,8 @@ static int check_table(const tarn_prepare_options *o, const tarn_labelled_option
                       : o->target_vocab             ? "target-vocab"
                       : g->min_tokens != CLI_NO_INT ? "min-tokens"
                       : g->threads != CLI_NO_INT    ? "threads"
+                      : g->memory                   ? "memory"
+                      : g->shard_size               ? "shard-size"
                       : o->stream                   ? "stream"
                       : o->pack                     ? "pack"
                                                     : NULL;
@@ -115,7 +127,8 @@ static int print_json(const tarn_prepare_result *r) {
                 {"packed", r->packed},
                 {"documents", r->documents},
                 {"bytes", r->bytes},
-                {"characters", r->characters}};
+                {"characters", r->characters},
+                {"parts", r->parts}};
   json_t *object = json_object();
   int failed = 0;
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -144,6 +157,7 @@ static void print_rows(const tarn_prepare_result *r, bool pairs) {
 }
 
 static void print_text(const tarn_prepare_result *r) {
+  if (r->parts > 1) printf("shards %10" PRId64 " and their index\n", r->parts);
   bool pairs = r->source_tokens > 0;
   print_rows(r, pairs);
   const char *row = r->bytes ? "window" : r->packed ? "row" : "sentence";
@@ -195,6 +209,10 @@ int cmd_prepare(int argc, char **argv) {
       {"pack", CLI_INT, &options.pack, "N", "whole sentences of a document in rows of up to N tokens; 0: one a row", 0,
        1 << 24},
       {"threads", CLI_INT, &g.threads, "N", "threads; 0 (default): all that the process may use", 0, 1024},
+      {"memory", CLI_TEXT, &g.memory, "BYTES",
+       "memory to be used, as 256M (default: a quarter of what is available, at most 256M)", 0, 0},
+      {"shard-size", CLI_TEXT, &g.shard_size, "BYTES",
+       "a larger set is written as several shards of this size, and PREFIX.tarn is their index (default 4G)", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       PROGRESS_OPTIONS,
       {0}};

@@ -8,6 +8,7 @@
 #include "model_options.h"
 #include "progress_line.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "tarn/lm.h"
 #include "text_notes.h"
 #include "text_output.h"
@@ -141,7 +142,8 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   status = out->stride ? tarn_lm_score_stream(lm, &out->total, input, out->window, out->stride, print_stretch, out)
                        : tarn_lm_score_file(lm, input, print_line, out);
   int code = out->code;
-  if (text_output_lines_end(&COMMAND, &code, status, out->total.tokens == 0, input)) {
+  const bool helps = shared_ranks_help();
+  if (text_output_lines_end(&COMMAND, &code, status, !helps && out->total.tokens == 0, input) && !helps) {
     code = print_summary(out);
     lm_print_changes(out->total.unknown, out->total.truncated, "line", out->total.replaced);
     text_notes_cut(out->total.cut);
@@ -156,6 +158,7 @@ int cmd_score(int argc, char **argv) {
   tarn_lm_default(&options);
   model_options model = {.precision = "auto", .overlong = "refuse"};
   output out = {0};
+  const char *comm = NULL;
   cli_list paths = {0};
   const cli_option table[] = {
       {"tokens", CLI_FLAG, &out.tokens, NULL, "print every token with its log-probability", 0, 0},
@@ -170,22 +173,28 @@ int cmd_score(int argc, char **argv) {
       {"stride", CLI_INT, &out.stride, "N", "tokens by which a window advances; 0: score line by line", 0, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_RUN_OPTIONS(model),
+      RANKS_OPTION(comm),
       LIMIT_OPTIONS(model.limits),
       PROGRESS_OPTIONS,
       {0}};
+  cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0 && out.tokens && out.quiet)
     code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
   if (code < 0 && out.stride && options.overlong != TARN_TRANSLATE_OVERLONG_REFUSE)
     code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
+  if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     if (!out.stride && out.window) options.window = out.window;
     if (!out.stride) out.window = options.window;
+    options.ranks = shared_ranks();
     code = run(model.found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
-  model_options_done(&COMMAND, &model.found, code, false);
+  const bool helps = shared_ranks_help();
+  code = shared_ranks_end(&COMMAND, code);
+  model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
   return code;
 }

@@ -13,6 +13,8 @@
 #include "progress_line.h"
 #include "progress_show.h"
 #include "stop_signal.h"
+#include "sweep_output.h"
+#include "sweep_watch.h"
 #include "tarn/measure.h"
 #include "tarn/sweep.h"
 
@@ -22,43 +24,24 @@ static const cli_command COMMAND = {
     "killed go on from their last checkpoint, and those that failed are reported and left alone. Without SWEEP.yaml\n"
     "the sweep in DIR goes on. Ctrl-C (SIGINT), SIGTERM and SIGHUP have all runs save and stop, with exit code 128 +\n"
     "the signal's number; a second SIGINT or SIGTERM kills at once, which loses what came after the last checkpoints\n"
-    "and nothing else. SIGUSR1 has the runs save and go on. The exit code is 1 if a run failed. docs/experiments.md\n"
-    "describes the file and the folder."};
+    "and nothing else. SIGUSR1 has the runs save and go on. The exit code is 1 if a run failed.\n"
+    "--launcher slurm submits the runs as jobs and follows them: when it is ended the jobs go on, and the next one\n"
+    "attaches to them. mpirun -n 4 tarn sweep --launcher mpi deals the runs to four processes. docs/experiments.md\n"
+    "describes the file, the folder and the launchers."};
+
+// What is asked of the sweep beside running it.
+typedef struct wish {
+  bool dry_run, watch, cancel;
+} wish;
 
 typedef struct view {
   const tarn_sweep *sweep;
   bool json, quiet, terminal;
-  int code;       // of a failure to print
-  time_t *shown;  // [runs] when a line of progress was printed last, for those who read no terminal
+  bool elsewhere;    // others work on the sweep too, or instead, and nobody knows how long
+  const char *only;  // a run
+  int code;          // of a failure to print
+  time_t *shown;     // [runs] when a line of progress was printed last, for those who read no terminal
 } view;
-
-static void set_number(json_t *object, const char *key, double value) {
-  if (!isnan(value)) json_object_set_new(object, key, json_real(value));
-}
-
-static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  json_t *object = json_pack("{s:s, s:I, s:s, s:I, s:f}", "variant", sweep->variants[run->variant].name, "seed",
-                             (json_int_t)run->seed, "state", tarn_sweep_state_name(run->state), "update",
-                             (json_int_t)run->update, "seconds", run->seconds);
-  if (run->path) json_object_set_new(object, "path", json_output_text(run->path));
-  set_number(object, "loss", run->loss);
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
-    char key[32];
-    snprintf(key, sizeof key, "valid_%s", measure->word);
-    if (!measure->derived) set_number(object, key, run->valid[m]);
-  }
-  set_number(object, "test_bleu", run->test_bleu);
-  set_number(object, "test_blimp", run->test_blimp);
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    char key[32];
-    snprintf(key, sizeof key, "test_%s", tarn_measure_of((tarn_metric)m)->word);
-    set_number(object, key, run->test[m]);
-  }
-  if (run->message) json_object_set_new(object, "message", json_output_text(run->message));
-  if (run->reuse) json_object_set_new(object, "reuse", json_output_text(run->reuse));
-  return object;
-}
 
 static int print_json(json_t *object) {
   int code = json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -67,28 +50,9 @@ static int print_json(json_t *object) {
 }
 
 static const char *event_word(tarn_sweep_event_kind kind) {
-  static const char *const words[] = {"skipped",  "started", "progress", "trained",
-                                      "finished", "failed",  "stopped",  "reused"};
+  static const char *const words[] = {"skipped", "started", "progress", "trained",   "finished",
+                                      "failed",  "stopped", "reused",   "submitted", "lost"};
   return words[kind];
-}
-
-// What a run has reached, behind its name.
-static void print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  char time[32];
-  if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, cli_time(time, run->seconds));
-  if (!isnan(run->loss)) printf(", loss %.3f", run->loss);
-  const tarn_measure *measure = tarn_measure_of(sweep->variants[run->variant].config->valid.metric);
-  if (!isnan(run->valid[measure->metric]))
-    printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->metric]);
-  if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
-  if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
-  // The measure that chose the model, where the test has it.
-  const bool chosen = !isnan(run->test[measure->metric]);
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const tarn_measure *test = tarn_measure_of((tarn_metric)m);
-    if (!isnan(run->test[m]) && (!chosen || test == measure))
-      printf(", test %s %.*f", test->name, test->digits, run->test[m]);
-  }
 }
 
 // What matters least goes first where the window is narrow.
@@ -116,11 +80,15 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   progress_line_clear();
   printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
          (long long)run->seed);
-  print_state(v->sweep, run);
+  sweep_print_state(v->sweep, run);
+  if (run->job && (e->kind == TARN_SWEEP_EVENT_SUBMITTED || e->kind == TARN_SWEEP_EVENT_LOST))
+    printf("  job %s %s", run->job, run->job_state);
   if (run->message) printf("  %s", run->message);
   printf("  [%zu of %zu done", e->done, e->count);
   if (e->failed) printf(", %zu failed", e->failed);
-  printf(", %s left]\n", cli_time(left, e->seconds_left));
+  if (e->running > 0 && e->seconds_left < 0) printf(", %zu running", e->running);
+  if (e->seconds_left >= 0 || !v->elsewhere) printf(", %s left", cli_time(left, e->seconds_left));
+  printf("]\n");
   fflush(stdout);
 }
 
@@ -139,7 +107,7 @@ static void on_event(void *user, const tarn_sweep_event *e) {
     print_event(v, e);
     return;
   }
-  json_t *object = run_json(v->sweep, e->run);
+  json_t *object = sweep_run_json(v->sweep, e->run);
   json_object_set_new(object, "kind", json_string(event_word(e->kind)));
   if (e->seconds_left >= 0) json_object_set_new(object, "seconds_left", json_real(e->seconds_left));
   int code = print_json(object);
@@ -185,7 +153,7 @@ static int print_plan(const tarn_sweep *sweep) {
     const tarn_sweep_run *run = &sweep->runs[i];
     printf("%-9s %s seed %lld", tarn_sweep_state_name(run->state), sweep->variants[run->variant].name,
            (long long)run->seed);
-    print_state(sweep, run);
+    sweep_print_state(sweep, run);
     if (run->message) printf("  %s", run->message);
     if (run->reuse) printf("  reused from %s", run->reuse);
     printf("\n");
@@ -230,7 +198,7 @@ static int print_plan_json(const tarn_sweep *sweep) {
   json_t *variants = json_array();
   json_t *runs = json_array();
   for (size_t i = 0; i < sweep->variant_count; i++) json_array_append_new(variants, variant_json(&sweep->variants[i]));
-  for (size_t i = 0; i < sweep->run_count; i++) json_array_append_new(runs, run_json(sweep, &sweep->runs[i]));
+  for (size_t i = 0; i < sweep->run_count; i++) json_array_append_new(runs, sweep_run_json(sweep, &sweep->runs[i]));
   json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "name", sweep->name, "baseline",
                              sweep->variants[sweep->baseline].name, "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "variants", variants, "runs", runs);
@@ -240,45 +208,124 @@ static int print_plan_json(const tarn_sweep *sweep) {
   return print_json(object);
 }
 
-// The last lines, and the exit code.
-static int print_end(const view *v) {
-  const tarn_sweep *sweep = v->sweep;
-  size_t failed = count_state(sweep, TARN_SWEEP_FAILED);
-  if (!v->quiet && !v->json)
-    printf("%zu of %zu runs are finished in %s\n", count_state(sweep, TARN_SWEEP_FINISHED), sweep->run_count,
-           sweep->folder);
-  if (failed == 0) return v->code;
+static int print_failures(size_t failed, size_t count) {
+  if (failed == 0) return CLI_OK;
   fflush(stdout);
   fprintf(stderr,
           "tarn %s: %zu of %zu runs failed; --retry-failed tries them again, trainings from their last checkpoints\n",
-          COMMAND.name, failed, sweep->run_count);
+          COMMAND.name, failed, count);
   return CLI_FAILURE;
 }
 
-static int run(tarn_sweep_options *options, view *v, bool dry_run) {
+// Of a run that was asked for by its name.
+static const tarn_sweep_run *find_run(const view *v) {
+  const char *end = strrchr(v->only, '/');
+  for (size_t i = 0; i < v->sweep->run_count; i++) {
+    const tarn_sweep_run *run = &v->sweep->runs[i];
+    const size_t length = strlen(run->path), wanted = strlen(v->only);
+    if (end && length > wanted && strcmp(run->path + length - wanted, v->only) == 0) return run;
+  }
+  return NULL;
+}
+
+// The last lines, and the exit code.
+static int print_end(const view *v) {
+  const tarn_sweep *sweep = v->sweep;
+  if (v->only) {
+    const tarn_sweep_run *run = find_run(v);
+    return run && run->state == TARN_SWEEP_FAILED ? print_failures(1, 1) : v->code;
+  }
+  if (sweep->rank > 0) return v->code;
+  const size_t done = count_state(sweep, TARN_SWEEP_FINISHED), left = sweep->run_count - done;
+  if (!v->quiet && !v->json) {
+    printf("%zu of %zu runs are finished in %s\n", done, sweep->run_count, sweep->folder);
+    if (v->elsewhere && left == 0) printf("compare them with: tarn compare %s\n", sweep->folder);
+  }
+  const int code = print_failures(count_state(sweep, TARN_SWEEP_FAILED), sweep->run_count);
+  return code != CLI_OK ? code : v->code;
+}
+
+static int cancel(tarn_sweep *sweep, const view *v) {
+  size_t count;
+  const tarn_status status = tarn_sweep_cancel(sweep, &count);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  for (size_t i = 0; i < sweep->run_count && !v->quiet; i++) {
+    const tarn_sweep_run *run = &sweep->runs[i];
+    if (!run->job) continue;
+    if (v->json) {
+      const int code = print_json(sweep_run_json(sweep, run));
+      if (code != CLI_OK) return code;
+    } else {
+      printf("cancelled %s seed %lld  job %s %s\n", sweep->variants[run->variant].name, (long long)run->seed, run->job,
+             run->job_state);
+    }
+  }
+  if (v->quiet || v->json) return CLI_OK;
+  if (count == 0)
+    printf("no job of this sweep waits or runs\n");
+  else
+    printf("%s cancelled; runs that had begun save their state\n", CLI_COUNT((int64_t)count, "job"));
+  return CLI_OK;
+}
+
+static int run_all(tarn_sweep *sweep, const tarn_sweep_options *options, const view *v) {
+  stop_in_order(true);
+  const tarn_status status = tarn_sweep_run_all(sweep, options);
+  stop_in_order(false);
+  progress_line_clear();
+  if (status == TARN_STATUS_INTERRUPTED && stop_signal) {
+    cli_report(&COMMAND, status);
+    return 128 + (int)stop_signal;
+  }
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  if (!options->detach) return print_end(v);
+  if (!v->quiet && !v->json)
+    printf("the jobs are in Slurm: tarn sweep --output %s --watch shows them\n", sweep->folder);
+  return CLI_OK;
+}
+
+static int run(tarn_sweep_options *options, view *v, const wish *wished) {
   tarn_sweep *sweep;
   tarn_status status = tarn_sweep_open(&sweep, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   v->sweep = sweep;
   v->shown = calloc(sweep->run_count, sizeof *v->shown);
   int code = v->shown ? CLI_OK : cli_no_memory(&COMMAND);
-  if (dry_run) {
+  if (wished->cancel) {
+    code = cancel(sweep, v);
+  } else if (wished->watch) {
+    catch_stop_signals("tarn sweep: not watched any more; nothing was changed\n");
+    code = sweep_watch(&COMMAND, sweep, options->interval, v->json);
+    if (code == CLI_OK) code = print_end(v);
+  } else if (wished->dry_run) {
     status = tarn_sweep_estimate(sweep);
-    if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
-  }
-  if (dry_run && status == TARN_STATUS_OK) {
-    code = (v->json ? print_plan_json : print_plan)(sweep);
-  } else if (!dry_run && v->shown) {
-    stop_in_order(true);
-    status = tarn_sweep_run_all(sweep, options);
-    stop_in_order(false);
-    progress_line_clear();
-    code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);
-    if (status == TARN_STATUS_INTERRUPTED && stop_signal) code = 128 + (int)stop_signal;
+    code = status == TARN_STATUS_OK ? (v->json ? print_plan_json : print_plan)(sweep) : cli_report(&COMMAND, status);
+  } else if (v->shown) {
+    code = run_all(sweep, options, v);
   }
   free(v->shown);
   tarn_sweep_close(&sweep);
   return code;
+}
+
+// What one launcher alone understands, and what does not go together. Returns -1, or the exit code.
+static int check_options(const tarn_sweep_options *o, const wish *w) {
+  const bool slurm = o->launcher == TARN_SWEEP_LAUNCHER_SLURM;
+  const struct {
+    const char *name;
+    bool given;
+  } own[] = {{"partition", o->partition}, {"account", o->account},         {"time", o->time},
+             {"sbatch", o->sbatch_count}, {"most-jobs", o->most_jobs > 0}, {"detach", o->detach}};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (own[i].given && (!slurm || o->only || w->dry_run || w->watch || w->cancel))
+      return cli_usage(&COMMAND, "--%s is for --launcher slurm, when it submits", own[i].name);
+  if (w->dry_run + w->watch + w->cancel > 1)
+    return cli_usage(&COMMAND, "only one of --dry-run, --watch and --cancel can be done");
+  if ((w->watch || w->cancel) && o->only)
+    return cli_usage(&COMMAND, "--only is no part of --watch or --cancel, which are for all runs");
+  if (o->only && o->launcher == TARN_SWEEP_LAUNCHER_MPI)
+    return cli_usage(&COMMAND, "--only is one run, and --launcher mpi deals many");
+  return -1;
 }
 
 int cmd_sweep(int argc, char **argv) {
@@ -286,22 +333,51 @@ int cmd_sweep(int argc, char **argv) {
   tarn_sweep_options options;
   tarn_sweep_default(&options);
   view v = {0};
-  bool dry_run = false;
+  wish wished = {0};
   cli_list files = {0};
   cli_list reuse = {0};
+  cli_list sbatch = {0};
+  const char *launcher = "local";
+  int64_t most_jobs = CLI_NO_INT;
+  options.interval = 10;
   const cli_option table[] = {
       {"output", CLI_TEXT, &options.folder, "DIR", "folder of the sweep; made if it does not exist", 0, 0},
-      {"dry-run", CLI_FLAG, &dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop", 0, 0},
+      {"dry-run", CLI_FLAG, &wished.dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop",
+       0, 0},
       {"reuse", CLI_LIST, &reuse, "SWEEP",
        "folder of another sweep, to take its finished runs of the same settings; may be given several times", 0, 0},
       {"retry-failed", CLI_FLAG, &options.retry_failed, NULL,
        "try runs that failed again, trainings from their last checkpoint", 0, 0},
-      {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},
+      {"launcher", CLI_TEXT, &launcher, "NAME", "who starts the runs: local, slurm or mpi", 0, 0},
+      {"only", CLI_TEXT, &options.only, "VARIANT/seed-N", "do this run alone", 0, 0},
+      {"partition", CLI_TEXT, &options.partition, "NAME", "Slurm's partition", 0, 0},
+      {"account", CLI_TEXT, &options.account, "NAME", "Slurm's account", 0, 0},
+      {"time", CLI_TEXT, &options.time, "TIME",
+       "time limit of a job, as sbatch takes it; a run that needs longer goes on in the next one", 0, 0},
+      {"sbatch", CLI_LIST, &sbatch, "OPTION",
+       "further option of sbatch, such as --sbatch=--nice=100; may be given several times", 0, 0},
+      {"most-jobs", CLI_INT, &most_jobs, "N", "jobs that run at a time; all", 1, 1e6},
+      {"detach", CLI_FLAG, &options.detach, NULL, "submit the jobs and do not follow them", 0, 0},
+      {"watch", CLI_FLAG, &wished.watch, NULL, "show the states of all runs, whoever works on them, until all are over",
+       0, 0},
+      {"cancel", CLI_FLAG, &wished.cancel, NULL, "end the sweep's jobs in Slurm; those that run save their state", 0,
+       0},
+      {"interval", CLI_REAL, &options.interval, "SECONDS", "between two looks at jobs and runs", 0.1, 86400},
+      {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event or look, or one for the dry run", 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
       CLI_DEVICE_OPTION,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
-  if (code < 0 && !options.folder && (!dry_run || !files.count)) code = cli_usage(&COMMAND, "--output DIR is missing");
+  int place = 0;
+  const char *const launchers[] = {"local", "slurm", "mpi"};
+  if (code < 0) code = cli_word(&COMMAND, &place, "--launcher", launcher, launchers, 3);
+  options.launcher = (tarn_sweep_launcher)place;
+  options.sbatch = sbatch.items;
+  options.sbatch_count = sbatch.count;
+  options.most_jobs = most_jobs == CLI_NO_INT ? 0 : most_jobs;
+  if (code < 0) code = check_options(&options, &wished);
+  if (code < 0 && !options.folder && (!wished.dry_run || !files.count))
+    code = cli_usage(&COMMAND, "--output DIR is missing");
   if (code < 0) {
     options.file = files.count ? files.items[0] : NULL;
     options.reuse = reuse.items;
@@ -310,13 +386,17 @@ int cmd_sweep(int argc, char **argv) {
     options.user = &v;
     options.stop = &stop_signal;
     options.save = &save_signal;
-    const bool terminal = progress_line_stands_on(stdout);
+    // Several processes cannot share a line.
+    const bool terminal = options.launcher != TARN_SWEEP_LAUNCHER_MPI && progress_line_stands_on(stdout);
     v.terminal = !v.json && terminal;
+    v.elsewhere = options.launcher != TARN_SWEEP_LAUNCHER_LOCAL || wished.watch;
+    v.only = options.only;
     progress_wanted.quiet = v.quiet || v.json;
     signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how the runs' processes end
-    code = run(&options, &v, dry_run);
+    code = run(&options, &v, &wished);
   }
   cli_list_free(&files);
   cli_list_free(&reuse);
+  cli_list_free(&sbatch);
   return code;
 }

@@ -7,6 +7,7 @@
 #include "lm_output.h"
 #include "model_options.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "tarn/measure.h"
 #include "tarn/testset.h"
 
@@ -75,6 +76,7 @@ int cmd_test(int argc, char **argv) {
   tarn_testset_default(&options);
   int64_t beam = CLI_NO_INT;
   bool json = false;
+  const char *comm = NULL;
   model_options model = {.precision = "fp32"};
   cli_list runs = {0};
   const cli_option table[] = {
@@ -94,11 +96,13 @@ int cmd_test(int argc, char **argv) {
       {"overlong", CLI_TEXT, &model.overlong, "WHAT",
        "with --blimp and --text: truncate or refuse (the default) lines that the model cannot take whole", 0, 0},
       MODEL_RUN_OPTIONS(model),
+      RANKS_OPTION(comm),
       {"json", CLI_FLAG, &json, NULL, "print JSON, as it is written into RUN/test.json", 0, 0},
       PROGRESS_OPTION,
       {"quiet", CLI_FLAG, &progress_wanted.quiet, NULL, "print nothing but failures", 0, 0},
       LIMIT_OPTIONS(model.limits),
       {0}};
+  cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
   const int other = (options.blimp != NULL) + (options.labelled != NULL) + (options.text != NULL);
   if (code < 0 && (other > 1 || (other ? options.source || options.reference : !options.source || !options.reference)))
@@ -120,18 +124,22 @@ int cmd_test(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
   if (!model.overlong) model.overlong = "refuse";
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, runs.items[0], model.checkpoint);
   if (code < 0) {
     tarn_testset_result result;
     options.checkpoint = model.found.path;
     options.run = runs.items[0];
+    options.ranks = shared_ranks();
     if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK && json) code = print_json(options.run);
+    if (code == CLI_OK && json && !shared_ranks_help()) code = print_json(options.run);
     if (code == CLI_OK && !json && !progress_wanted.quiet) print_result(&result, &options);
   }
-  model_options_done(&COMMAND, &model.found, code, progress_wanted.quiet);
+  const bool helps = shared_ranks_help();
+  code = shared_ranks_end(&COMMAND, code);
+  model_options_done(&COMMAND, &model.found, code, helps || progress_wanted.quiet);
   cli_list_free(&runs);
   return code;
 }

@@ -16,6 +16,7 @@
 #include "sharing_text.h"
 #include "stop_signal.h"
 #include "tarn/measure.h"
+#include "tarn/ranks.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -30,6 +31,7 @@ static const cli_command COMMAND = {
 // What the receiver of events knows.
 typedef struct view {
   bool json, quiet, terminal;
+  bool told;  // a failure that rank 0 prints
   double shown_at;
   tarn_metric metric;  // by which the training chooses the best model
 } view;
@@ -131,6 +133,7 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
   if (c->train.fp32 != TARN_FP32_EXACT) printf(" by %s", tarn_fp32_name(c->train.fp32));
   if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
   if (tarn_train_was_over(train)) printf(", where it had ended");
+  if (tarn_train_ranks(train) > 1) printf(", %d ranks", tarn_train_ranks(train));
   printf("\n");
   fflush(stdout);
 }
@@ -157,6 +160,15 @@ static int print_result_json(const tarn_train_result *r, tarn_metric chosen, con
                              r->tokens_per_second, "checkpoint", json_output_text(r->checkpoint));
   json_object_set_new(object, "planned_bytes", json_integer((json_int_t)plan->total_bytes));
   json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)r->peak_bytes));
+  json_object_set_new(object, "energy_source", json_output_text(r->cost.source));
+  json_object_set_new(object, "joules", json_output_real(r->cost.joules));
+  json_object_set_new(object, "epoch_joules", json_output_real(r->cost.epoch_joules));
+  json_object_set_new(object, "best_joules", json_output_real(r->cost.best_joules));
+  json_object_set_new(object, "co2_grams", json_output_real(r->cost.co2_grams));
+  json_object_set_new(object, "operations", json_output_real(r->cost.operations));
+  json_object_set_new(object, "token_operations", json_output_real(r->cost.token_operations));
+  json_object_set_new(object, "best_operations", json_output_real(r->cost.best_operations));
+  json_object_set_new(object, "moved_bytes", json_output_real(r->cost.moved_bytes));
   for (int m = 0; m < TARN_METRIC_COUNT; m++) {
     const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
     char key[32];
@@ -166,6 +178,20 @@ static int print_result_json(const tarn_train_result *r, tarn_metric chosen, con
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
   if (r->best_update > 0) json_object_set_new(object, "best_step", json_integer(r->best_update));
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+}
+
+static void print_cost(const tarn_cost *cost) {
+  if (cost->source) {
+    printf("energy      %.4g kJ (%s)", cost->joules / 1e3, cost->source);
+    if (!isnan(cost->epoch_joules)) printf(", %.4g kJ an epoch", cost->epoch_joules / 1e3);
+    if (!isnan(cost->best_joules)) printf(", %.4g kJ to the best", cost->best_joules / 1e3);
+    if (!isnan(cost->co2_grams)) printf(", %.4g g of CO2", cost->co2_grams);
+    printf("\n");
+  }
+  if (isnan(cost->operations)) return;
+  printf("operations  %.4g, %.4g a token", cost->operations, cost->token_operations);
+  if (!isnan(cost->best_operations)) printf(", %.4g to the best", cost->best_operations);
+  printf("; %.4g GB moved\n", cost->moved_bytes / 1e9);
 }
 
 static void print_result(const tarn_train_result *r, tarn_metric chosen, const tarn_plan *plan) {
@@ -179,6 +205,7 @@ static void print_result(const tarn_train_result *r, tarn_metric chosen, const t
            (long long)r->best_update);
   printf("memory      %.0f MB at the most, %.0f MB planned\n", (double)r->peak_bytes / 1e6,
          (double)plan->total_bytes / 1e6);
+  print_cost(&r->cost);
   printf("checkpoint  %s (%s)\n", r->checkpoint, r->checkpoint_reason);
 }
 
@@ -199,6 +226,10 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   tarn_train_result result = {0};
   int printed = CLI_OK;
   tarn_status status = tarn_train_open(&train, options);
+  // Rank 0 speaks for all.
+  v->quiet = v->quiet || (train && tarn_train_rank(train) > 0);
+  // What mpirun calls a terminal is a pipe to where its own output goes.
+  v->terminal = v->terminal && (!train || tarn_train_ranks(train) == 1);
   if (status == TARN_STATUS_OK) v->metric = tarn_train_config(train)->valid.metric;
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
   if (status == TARN_STATUS_OK) tell_over(train, options, v->quiet);
@@ -217,7 +248,7 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   }
   tarn_train_close(&train);
   if (status == TARN_STATUS_OK) return printed == CLI_OK ? -1 : printed;
-  int code = cli_report(&COMMAND, status);
+  int code = v->told ? CLI_FAILURE : cli_report(&COMMAND, status);
   return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
 }
 
@@ -277,6 +308,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
   progress_wanted.quiet = v->quiet || v->json;
   options->on_event = on_event;
   options->user = v;
+  options->told = &v->told;
   options->stop = &stop_signal;
   options->save = &save_signal;
   if (profile) {
@@ -284,7 +316,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
     if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   }
   tarn_status status = tarn_train_list_open(&list, options);
-  int code = status == TARN_STATUS_OK ? run_all(list, v) : cli_report(&COMMAND, status);
+  int code = status == TARN_STATUS_OK ? run_all(list, v) : v->told ? CLI_FAILURE : cli_report(&COMMAND, status);
   if (status == TARN_STATUS_OK && profile) {
     int written = profile_output(&COMMAND, options->profile, profile, v->quiet ? NULL : stdout, v->json);
     if (code == CLI_OK) code = written;
@@ -309,10 +341,10 @@ static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
 }
 
 int cmd_train(int argc, char **argv) {
-  catch_stop_signals("tarn train: stopped before it trained; nothing is lost\n");
+  // A launcher ends ranks by a signal where another one has said why.
+  catch_stop_signals(tarn_ranks_started() > 1 ? "" : "tarn train: stopped before it trained; nothing is lost\n");
   tarn_train_options options;
   tarn_train_default(&options);
-  options.comm = "self";
   const char *resume = NULL;
   const char *seeds = NULL;
   const char *profile = NULL;
@@ -329,7 +361,8 @@ int cmd_train(int argc, char **argv) {
       {"seeds", CLI_TEXT, &seeds, "N,N,...", "one run for each seed, as train.seeds", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
       CLI_DEVICE_OPTION,
-      {"comm", CLI_TEXT, &options.comm, "NAME", "how ranks speak to each other; self: one rank", 0, 0},
+      {"comm", CLI_TEXT, &options.comm, "NAME",
+       "how ranks speak to each other: self (one rank) or mpi; as the program was started", 0, 0},
       {"accept-log", CLI_FLAG, &options.accept_log, NULL,
        "with --resume: go on although log.jsonl lost lines or was changed, and mark the run", 0, 0},
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},
@@ -339,6 +372,7 @@ int cmd_train(int argc, char **argv) {
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures and warnings", 0, 0},
       LIMIT_OPTIONS(limits),
       {0}};
+  cli_together(&options.comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = add_seeds(&overrides, seeds_text, seeds);

@@ -11,6 +11,7 @@
 #include "profile_output.h"
 #include "progress_line.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "tarn/translate.h"
 #include "text_notes.h"
 #include "text_output.h"
@@ -97,7 +98,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   tarn_status status = tarn_translator_open(&translator, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   text_output to;
-  int code = text_output_open(&COMMAND, &to, destination);
+  int code = text_output_open(&COMMAND, &to, shared_ranks_help() ? NULL : destination);
   if (code == CLI_OK) {
     out->file = to.file;
     out->checkpoint = tarn_translator_path(translator);
@@ -106,7 +107,7 @@ static int translate(const char *path, const char *input, const char *destinatio
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
       code = cli_report(&COMMAND, status);
-    else if (code == CLI_OK)
+    else if (code == CLI_OK && !shared_ranks_help())
       print_summary(translator);
   }
   tarn_translator_close(&translator);
@@ -116,7 +117,9 @@ static int translate(const char *path, const char *input, const char *destinatio
 // Runs with or without measuring.
 static int run(const char *path, const char *input, const char *destination, output *out,
                tarn_translator_options *options, const char *profile) {
-  if (!profile) return translate(path, input, destination, out, options);
+  options->ranks = shared_ranks();
+  // That of rank 0 is enough.
+  if (!profile || shared_ranks_help()) return translate(path, input, destination, out, options);
   tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   int code = translate(path, input, destination, out, options);
@@ -133,6 +136,7 @@ int cmd_translate(int argc, char **argv) {
   const char *input = NULL;
   const char *destination = NULL;
   const char *profile = NULL;
+  const char *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
   cli_list paths = {0};
@@ -156,6 +160,7 @@ int cmd_translate(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_PRECISION_OPTION(model),
       MODEL_RUN_OPTIONS(model),
+      RANKS_OPTION(comm),
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
       {"encoder-layers-to-keep", CLI_TEXT, &options.prune.encoder_layers_to_keep, "N,N,...",
        "depths of the encoder that run, from 1; the others are left out", 0, 0},
@@ -171,8 +176,10 @@ int cmd_translate(int argc, char **argv) {
       LIMIT_OPTIONS(model.limits),
       PROGRESS_OPTIONS,
       {0}};
+  cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
@@ -181,7 +188,9 @@ int cmd_translate(int argc, char **argv) {
     out.window = options.window;
     code = run(model.found.path, input, destination, &out, &options, profile);
   }
-  model_options_done(&COMMAND, &model.found, code, false);
+  const bool helps = shared_ranks_help();
+  code = shared_ranks_end(&COMMAND, code);
+  model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
   return code;
 }

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "limit_options.h"
 #include "progress_show.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
@@ -36,6 +37,7 @@ static int parse_type(tarn_vocab_type *type, const char *word) {
 typedef struct given {
   int64_t size, minimum_count, sentences, threads;
   double character_coverage;
+  const char *memory;  // NULL: not given
 } given;
 
 static int take_over(tarn_vocab_options *options, const given *g) {
@@ -44,7 +46,7 @@ static int take_over(tarn_vocab_options *options, const given *g) {
   if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
   if (g->sentences != CLI_NO_INT) options->sentences = g->sentences;
   if (g->threads != CLI_NO_INT) options->threads = (int)g->threads;
-  return -1;
+  return g->memory ? bytes_option_read(&COMMAND, &options->memory, "memory", g->memory, TARN_VOCAB_LEAST_MEMORY) : -1;
 }
 
 // The exit code of an option that does nothing with this type, or -1 once the others are taken over. `type` NULL: none
@@ -62,6 +64,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
                {"sentences", g->sentences != CLI_NO_INT, PIECES},
                {"threads", g->threads != CLI_NO_INT, PIECES},
+               {"memory", g->memory != NULL, PIECES},
                {"mask-symbols", options->mask_symbols, PIECES | COUNTED | 1 << TARN_VOCAB_TYPE_BYTE},
                {"allow-loss", options->allow_loss, PIECES | COUNTED}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -69,6 +72,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
     if (!type) return cli_usage(&COMMAND, "%s takes a vocabulary as it is, without --%s", import, table[i].name);
     return cli_usage(&COMMAND, "--type %s takes no --%s", type, table[i].name);
   }
+  if (g->memory && g->sentences != CLI_NO_INT) return cli_usage(&COMMAND, "give either --memory or --sentences");
   return take_over(options, g);
 }
 
@@ -115,12 +119,13 @@ static double share_used(const tarn_vocab_report *r) {
 }
 
 static int print_json(const char *output, const tarn_vocab_report *r) {
-  json_t *object = json_pack(
-      "{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "output", json_output_text(output), "lines",
-      (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes", (json_int_t)r->used_bytes, "used",
-      share_used(r), "given", (json_int_t)r->given, "long_lines", (json_int_t)r->long_lines, "split_words",
-      (json_int_t)r->split_words, "replaced", (json_int_t)r->replaced, "replaced_bytes", (json_int_t)r->replaced_bytes,
-      "invisible_bytes", (json_int_t)r->invisible_bytes, "reserved", (json_int_t)r->reserved);
+  json_t *object =
+      json_pack("{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "output", json_output_text(output),
+                "lines", (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes", (json_int_t)r->used_bytes,
+                "used", share_used(r), "given", (json_int_t)r->given, "drawn", (json_int_t)r->drawn, "long_lines",
+                (json_int_t)r->long_lines, "split_words", (json_int_t)r->split_words, "replaced",
+                (json_int_t)r->replaced, "replaced_bytes", (json_int_t)r->replaced_bytes, "invisible_bytes",
+                (json_int_t)r->invisible_bytes, "reserved", (json_int_t)r->reserved);
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
@@ -128,6 +133,7 @@ static void print_text(const tarn_vocab_report *r, int64_t sentences) {
   printf("lines  %12" PRId64 "\ntext   %12" PRId64 " bytes, %.2f %% used\n", r->lines, r->bytes, 100.0 * share_used(r));
   if (sentences > 0 && sentences < r->given)
     printf("drawn  %12" PRId64 " of %" PRId64 " lines (--sentences)\n", sentences, r->given);
+  if (r->drawn) printf("drawn  %12" PRId64 " of %" PRId64 " lines (--memory)\n", r->drawn, r->given);
   if (r->long_lines)
     printf("longer than 65536 bytes and split at white space: %s; lines and parts that are not empty: %" PRId64 "\n",
            CLI_COUNT(r->long_lines, "line"), r->given);
@@ -163,7 +169,7 @@ int cmd_vocab(int argc, char **argv) {
   imported from = {0};
   bool json = false;
   cli_list files = {0};
-  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
+  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN, NULL};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the vocabulary; needed", 0, 0},
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
@@ -187,6 +193,8 @@ int cmd_vocab(int argc, char **argv) {
        "train on a sample of this many lines, 0 for all (bpe, unigram; default 0)", 0, 1e15},
       {"threads", CLI_INT, &g.threads, "N",
        "threads of the training (bpe, unigram; default 2); for unigram part of the result", 1, 1024},
+      {"memory", CLI_TEXT, &g.memory, "BYTES",
+       "memory of the training, as 2G; of a text that takes more, a sample is drawn (bpe, unigram; default 8G)", 0, 0},
       {"mask-symbols", CLI_FLAG, &options.mask_symbols, NULL,
        "add <cls>, <sep> and <mask>, which masked language models and classification need", 0, 0},
       {"allow-loss", CLI_FLAG, &options.allow_loss, NULL,

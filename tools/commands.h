@@ -34,6 +34,7 @@ int cmd_sentences(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_series(int argc, char **argv);
 int cmd_states(int argc, char **argv);
+int cmd_dynamics(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_ter(int argc, char **argv);
 int cmd_test(int argc, char **argv);

@@ -101,6 +101,15 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_object_set_new(o, "frozen_parameters", whole(run->frozen_parameters));
   json_object_set_new(o, "shared_parameters", whole(run->shared_parameters));
   json_object_set_new(o, "peak_bytes", whole(run->peak_bytes));
+  json_object_set_new(o, "energy_source", text(run->cost.source));
+  json_object_set_new(o, "joules", json_output_real(m->joules));
+  json_object_set_new(o, "epoch_joules", json_output_real(m->epoch_joules));
+  json_object_set_new(o, "best_joules", json_output_real(m->best_joules));
+  json_object_set_new(o, "co2_grams", json_output_real(m->co2_grams));
+  json_object_set_new(o, "token_operations", json_output_real(m->token_operations));
+  json_object_set_new(o, "operations", json_output_real(m->operations));
+  json_object_set_new(o, "best_operations", json_output_real(m->best_operations));
+  json_object_set_new(o, "moved_bytes", json_output_real(m->moved_bytes));
   return o;
 }
 
@@ -140,6 +149,14 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "test_blimp", statistic(&row->test_blimp));
   json_object_set_new(o, "test_score", statistic(&row->test_score));
   json_object_set_new(o, "peak_bytes", statistic(&row->peak_bytes));
+  json_object_set_new(o, "joules", statistic(&row->joules));
+  json_object_set_new(o, "epoch_joules", statistic(&row->epoch_joules));
+  json_object_set_new(o, "best_joules", statistic(&row->best_joules));
+  json_object_set_new(o, "co2_grams", statistic(&row->co2_grams));
+  json_object_set_new(o, "token_operations", statistic(&row->token_operations));
+  json_object_set_new(o, "operations", statistic(&row->operations));
+  json_object_set_new(o, "best_operations", statistic(&row->best_operations));
+  json_object_set_new(o, "moved_bytes", statistic(&row->moved_bytes));
   json_object_set_new(o, "verdicts", verdicts(t, (size_t)(row - t->rows)));
   json_t *runs = json_array();
   for (size_t i = 0; i < group->run_count; i++)

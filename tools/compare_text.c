@@ -159,6 +159,31 @@ static void print_losses(printer *p) {
   finish(p, &table);
 }
 
+static void print_costs(printer *p) {
+  const column columns[] = {{"J/epoch", ROW(epoch_joules), 1, 1, TARN_RESULTS_JUDGED_EPOCH_JOULES},
+                            {"kJ to best", ROW(best_joules), 1e3, 3, TARN_RESULTS_JUDGED_BEST_JOULES},
+                            {"kJ", ROW(joules), 1e3, 3, -1},
+                            {"CO2 g", ROW(co2_grams), 1, 3, -1},
+                            {"MFLOP/token", ROW(token_operations), 1e6, 3, -1},
+                            {"TFLOP to best", ROW(best_operations), 1e12, 3, TARN_RESULTS_JUDGED_BEST_OPERATIONS},
+                            {"TFLOP", ROW(operations), 1e12, 3, -1},
+                            {"GB moved", ROW(moved_bytes), 1e9, 1, -1}};
+  const size_t count = sizeof columns / sizeof *columns;
+  bool any = false;
+  for (size_t c = 0; c < count; c++) any = any || is_shown(p, &columns[c]);
+  if (!any) return;
+  text_table table = {0};
+  text_table_row(&table);
+  text_table_cell(&table, "costs");
+  add_heads(&table, p, columns, count);
+  for (size_t i = 0; i < p->table->row_count; i++) {
+    text_table_row(&table);
+    text_table_cell(&table, "%s", name_of(p, i));
+    add_cells(&table, p, i, columns, count);
+  }
+  finish(p, &table);
+}
+
 // A number that all begun runs of a group share, in millions.
 static void cell_shared(text_table *table, const printer *p, const tarn_results_group *group, size_t offset) {
   for (size_t i = 0; i < group->run_count; i++) {
@@ -269,6 +294,7 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_scores(&p);
   print_times(&p);
   print_losses(&p);
+  print_costs(&p);
   print_sizes(&p);
   snprintf(best, sizeof best, "best %s", p.metric);
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_BLEU, "test BLEU");

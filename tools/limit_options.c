@@ -17,6 +17,16 @@ int limit_options_amount(const cli_command *command, double *out, const char *na
   return -1;
 }
 
+int bytes_option_read(const cli_command *command, int64_t *out, const char *name, const char *text, int64_t least) {
+  double bytes;
+  const int code = limit_options_amount(command, &bytes, name, text);
+  if (code >= 0) return code;
+  if (bytes < (double)least || bytes > 1e15)
+    return cli_usage(command, "--%s is %lldk to 1000T, not \"%s\"", name, (long long)(least / 1000), text);
+  *out = (int64_t)bytes;
+  return -1;
+}
+
 int limit_options_set(const cli_command *command, const limit_options *options) {
   tarn_limits limits;
   int code = -1;

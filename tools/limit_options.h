@@ -2,6 +2,8 @@
 #ifndef TARN_TOOLS_LIMIT_OPTIONS_H
 #define TARN_TOOLS_LIMIT_OPTIONS_H
 
+#include <stdint.h>
+
 #include "cli.h"
 
 typedef struct limit_options {
@@ -27,6 +29,9 @@ typedef struct limit_options {
 // A number of at least 0, with k, M, G or T behind it (powers of 1000), which option --`name` was given. -1, or the
 // exit code of a usage mistake.
 int limit_options_amount(const cli_command *command, double *out, const char *name, const char *text);
+
+// The same of bytes that have a least number.
+int bytes_option_read(const cli_command *command, int64_t *out, const char *name, const char *text, int64_t least);
 
 // Sets the limits, and a line of progress on standard error where it takes long. -1, or the exit code of a usage
 // mistake.

@@ -54,6 +54,7 @@ static const struct {
     {"generate", cmd_generate},
     {"serve", cmd_serve},
     {"states", cmd_states},
+    {"dynamics", cmd_dynamics},
     {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -62,8 +63,11 @@ static void print_message(void *user, tarn_log_level level, const char *text) {
   (void)user;
   const bool warning = level == TARN_LOG_WARNING;
   progress_line_clear();
-  fprintf(stderr, "tarn: %s%s%s%s\n", warning ? colour_on(stderr, COLOUR_YELLOW) : "", warning ? "warning: " : "",
-          warning ? colour_on(stderr, COLOUR_NONE) : "", text);
+  if (level == TARN_LOG_FAILURE)
+    fprintf(stderr, "%starn:%s %s\n", colour_on(stderr, COLOUR_RED), colour_on(stderr, COLOUR_NONE), text);
+  else
+    fprintf(stderr, "tarn: %s%s%s%s\n", warning ? colour_on(stderr, COLOUR_YELLOW) : "", warning ? "warning: " : "",
+            warning ? colour_on(stderr, COLOUR_NONE) : "", text);
 }
 
 typedef struct visiting {

@@ -45,5 +45,5 @@ void catch_stop_signals(const char *line) {
 
 void stop_in_order(bool open) {
   in_order = open;
-  if (!open) ending = "tarn: stopped; all is saved\n";
+  if (!open && *ending) ending = "tarn: stopped; all is saved\n";
 }

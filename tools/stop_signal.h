@@ -19,8 +19,8 @@ extern volatile sig_atomic_t save_signal;
 
 // The first thing in main(): SIGUSR1, which would end the process, waits for a command that knows it.
 void ignore_save_signal(void);
-// The first thing in a command; `line` is what a signal prints that ends the process before a span is opened. It must
-// stay as it is.
+// The first thing in a command; `line` is what a signal prints that ends the process before a span is opened; "" prints
+// nothing then, and nothing behind the span. It must stay as it is.
 void catch_stop_signals(const char *line);
 // Opens a span in which the command looks at stop_signal, and closes it.
 void stop_in_order(bool open);

@@ -33,6 +33,9 @@ typedef struct tarn_classify_options {
   int64_t window;                      // lines that are read together, 1 .. 1000000; default 1024
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
+  tarn_ranks *ranks;                   // share the work of tarn_classifier_file() and tarn_classifier_test()
+                                       // (tarn/ranks.h); the caller's, and open as long as the classifier. Default
+                                       // NULL: this process is alone
 } tarn_classify_options;
 
 TARN_API void tarn_classify_default(tarn_classify_options *options);

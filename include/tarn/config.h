@@ -104,6 +104,10 @@ extern "C" {
 #define TARN_MOMENTS_MAP(X)                          \
   X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
   X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded up or down at random so that the mean is right")
+// The number formats in which gradients are sent to other ranks: those of TARN_PRECISION_MAP.
+#define TARN_REDUCE_MAP(X)                           \
+  X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
+  X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded to nearest; sums are made in fp32")
 #define TARN_FP32_MAP(X)                                                                                              \
   X(TARN_FP32_EXACT, "exact", "products of fp32 numbers as they are")                                                 \
   X(TARN_FP32_SPLIT6, "split6",                                                                                       \
@@ -228,6 +232,22 @@ typedef struct tarn_config_model {
                         // output matrix that is shared with an input; 0: one matrix [0]
   int64_t output_mixtures;  // K of a mixture of softmaxes (Yang et al. 2018): p = sum_k pi_k softmax(W tanh(A_k x +
                             // a_k)), pi = softmax(C x); 2 .. 64; 0: one softmax of x itself [0]
+  // Adaptive input (Baevski and Auli 2019) of every side: ids below the first cut-off are the first band, those from it
+  // to below the second one the second band, and so on. Band b has vectors of floor(d_model / factor^b) numbers, b
+  // from 0, and a projection to d_model. Rising, above 0, below the vocabulary, at most 7 [none: one band]
+  const int64_t *adaptive_input_cutoff;
+  int64_t adaptive_input_cutoffs;  // 0: none
+  double adaptive_input_factor;    // 1 .. 65536; no band's width may be 0 [4]
+  // Adaptive softmax (Grave et al. 2017): the words of the first band and one class for each other band in one softmax,
+  // the words of each other band in one of their own, of x projected to floor(d_model / factor^b) numbers. Likewise
+  // [none: one softmax]
+  const int64_t *adaptive_softmax_cutoff;
+  int64_t adaptive_softmax_cutoffs;  // 0: none
+  double adaptive_softmax_factor;    // [4]
+  double adaptive_softmax_dropout;   // on x, and on its projections; 0 <= p < 1 [0]
+  // Where the output shares its matrices with an input, the projections of its bands are the transposes of the input's
+  // too [no]
+  bool tie_adaptive_proj;
   // Whether a set of weights that both stacks name is one: R1 in the encoder and in the decoder. The decoder's
   // cross-attention is its own [no]
   bool share_stacks;
@@ -361,6 +381,12 @@ typedef struct tarn_config_train {
   tarn_precision precision;  // [fp32]
   // Of the optimiser's moments, which bf16 rounds at random without bias: half of their memory, other results [fp32]
   tarn_precision moments;
+  // Of the gradients that ranks send each other: bf16 halves the bytes and changes results; one rank sends none [fp32]
+  tarn_precision reduce;
+  // Optimiser state sharding: each rank keeps the moments of its own part of the parameters only, updates that part,
+  // and sends its new weights to the others (ZeRO stage 1: Rajbhandari et al. 2020, arXiv 1910.02054). The bits of the
+  // training are the same without it. A single rank has all parts [no]
+  bool shard_optimiser;
   tarn_fp32 fp32;            // how products of precision fp32 are computed. All but exact need a processor with matrix
                              // tiles (Intel's AMX), to start and to go on [exact]
   tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
@@ -379,6 +405,9 @@ typedef struct tarn_config_train {
   // begins with the recurrent states with which the one before it ended; no gradient flows from window to window
   // (truncated backpropagation through time; docs/data.md) [no]
   bool carry_state;
+  double core_watts;   // what one core at work takes: energy is estimated by it, times processor seconds, where nothing
+                       // measures it; 0: no estimate [0]
+  double co2_per_kwh;  // grams of CO2 for a kWh of the machine's electricity; 0: not known [0]
   const char *init_from;      // run directory or checkpoint whose weights a new training starts from; else they are
                               // random [none]
   const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]

@@ -38,7 +38,21 @@ typedef struct tarn_prepare_options {
   // line separates (DOC-SENTENCES of Liu et al. 2019).
   int64_t stream, pack;
   int threads;  // 0: all that the process may use; default 0. The shard does not depend on it
+  // The most bytes of memory that preparing takes, as long as no line has more than a few megabytes; it limits how far
+  // the text is read ahead of the thread that writes. TARN_PREPARE_LEAST_MEMORY or more; default 0: a quarter of the
+  // available memory (tarn_memory_available()), but at least TARN_PREPARE_LEAST_MEMORY and at most 256 MB, beyond which
+  // nothing gets faster. The shard does not depend on it
+  int64_t memory;
+  // The most bytes of a shard. A set that would have more is written as several shards, its parts, each of at most so
+  // many bytes (or of a single row), and "<output>.tarn" is an index that names them: "<output>.0001-<8 digits of its
+  // hash>.tarn" and so on, at most 256. Whatever takes a shard takes the index too. TARN_PREPARE_LEAST_SHARD or more;
+  // default TARN_PREPARE_SHARD_BYTES
+  int64_t shard_bytes;
 } tarn_prepare_options;
+
+#define TARN_PREPARE_SHARD_BYTES 4000000000LL
+#define TARN_PREPARE_LEAST_SHARD 1000
+#define TARN_PREPARE_LEAST_MEMORY 64000000
 
 TARN_API void tarn_prepare_default(tarn_prepare_options *options);
 
@@ -59,14 +73,16 @@ typedef struct tarn_prepare_result {
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
   int64_t packed, documents;               // with `pack`: sentences in the rows, and documents they are from
   int64_t bytes, characters;               // with `stream`: of the text, line ends counted as one each
+  int64_t parts;                           // shards that were written; if more than 1, there is an index beside them
 } tarn_prepare_result;
 
-// Writes the shard, atomically: on any failure an older file stays as it was. Memory does not grow with the text; the
-// disk needs room for the shard twice. Each sentence ends with the end of sentence of its vocabulary. Line ends may be
-// LF or CRLF; a byte order mark at the start of a file is left out. Fails with USAGE (options), IO, or DATA: different
-// numbers of lines (the message says both and the first line without a partner), no pair left, damaged vocabulary, a
-// file that is not text, a line of more than 2^24 bytes, and what `strict` and `overlong` refuse. Warns (tarn/log.h)
-// where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation.
+// Writes the shard, or the parts and their index, atomically: on any failure an older file stays as it was. Memory does
+// not grow with the text; the disk needs room for the shard twice. Each sentence ends with the end of sentence of its
+// vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out. Fails with USAGE
+// (options), IO, or DATA: different numbers of lines (the message says both and the first line without a partner), no
+// pair left, damaged vocabulary, a file that is not text, a line of more than 2^24 bytes, and what `strict` and
+// `overlong` refuse. Warns (tarn/log.h) where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED)
+// or were cut off by truncation.
 TARN_API tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
 // Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, which is
@@ -110,6 +126,31 @@ typedef struct tarn_labelled_result {
 // tarn_prepare_run() does.
 TARN_API tarn_status tarn_labelled_prepare(tarn_labelled_result *result,
                                            const tarn_labelled_options *options) TARN_CHECKED;
+
+// What a set holds: a shard, or several behind an index.
+typedef struct tarn_data_part {
+  const char *path, *hash;
+  int64_t bytes, rows, source_tokens, target_tokens;
+} tarn_data_part;
+
+typedef struct tarn_data_info {
+  const char *path, *hash;
+  bool text;             // one side, the target; its source counts are 0
+  bool windows, packed;  // the rows of a text are windows of a stream, or packed sentences
+  int32_t classes;       // of its labels, or 0
+  int64_t bytes;         // of all files
+  int64_t rows, source_tokens, target_tokens, longest_source, longest_target;
+  int64_t source_vocab, target_vocab;  // tokens of the vocabularies
+  int64_t part_count;                  // shards; 1: there is no index
+  const tarn_data_part *parts;         // [part_count]
+} tarn_data_info;
+
+// Whether `prefix`, or else "<prefix>.tarn", is a shard or an index, judged by its first bytes.
+TARN_API bool tarn_data_is(const char *prefix);
+// Opens a set as training does, which checks all of it, and tells what it holds. Fails with IO, DATA or MEMORY. The
+// information belongs to the caller, who closes it.
+TARN_API tarn_status tarn_data_info_open(tarn_data_info **info, const char *prefix) TARN_CHECKED;
+TARN_API void tarn_data_info_close(tarn_data_info **info);
 
 #ifdef __cplusplus
 }

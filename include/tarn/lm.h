@@ -36,6 +36,9 @@ typedef struct tarn_lm_options {
                                        // tarn_lm_score_file(), 1 .. 10000000; default 4000
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
+  tarn_ranks *ranks;                   // share the work of tarn_lm_score_file(), tarn_lm_score_stream() and
+                                       // tarn_minimal_pairs_run() (tarn/ranks.h); the caller's, and open as long as
+                                       // the model. Default NULL: this process is alone
 } tarn_lm_options;
 
 TARN_API void tarn_lm_default(tarn_lm_options *options);
@@ -145,7 +148,8 @@ typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs
 
 // Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
 // IO, DATA (no such file, a line that is no object, lacks a text, has an empty one or is of another field than those
-// before it, what `strict` and `overlong` of the model refuse: file and line are named), NUMERIC or MEMORY.
+// before it, what `strict` and `overlong` of the model refuse: file and line are named), NUMERIC or MEMORY. On other
+// ranks than 0 *result is NULL.
 TARN_API tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
                                             tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
 TARN_API void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);

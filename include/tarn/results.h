@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/cost.h"
 #include "tarn/export.h"
 #include "tarn/measure.h"
 #include "tarn/status.h"
@@ -138,7 +139,9 @@ typedef struct tarn_results_run {
   int64_t parameters, trained_parameters, frozen_parameters;  // each parameter once; the first is the others' sum
   int64_t shared_parameters;                                  // that sharing saves
   int64_t planned_bytes, peak_bytes;                          // memory of the process
-  const char *valid_hash;                                     // of the validation data as the loss counts them
+  int64_t best_update;  // of the best validation by valid.metric; -1: there is none
+  tarn_cost cost;
+  const char *valid_hash;        // of the validation data as the loss counts them
   const char *config_hash;       // of the config.yaml that it was trained by; NULL: not known
   const char *valid_bleu_hash;   // as BLEU does; NULL: there is none, or an earlier program did not say
   const tarn_results_set *sets;  // that were scored
@@ -245,6 +248,11 @@ typedef struct tarn_results_measures {
   double test_score;                        // the run's `test` of the table's test_measure
   double peak_bytes;                        // as in the run
 
+  // Energy and operations, as in the run. Those until the best validation are of the one that `best` is of: NAN where
+  // the table's score or T-hat makes another one the best than valid.metric did.
+  double joules, epoch_joules, best_joules, co2_grams;
+  double token_operations, operations, best_operations, moved_bytes;
+
   // Training loss, with dropout and label smoothing, up to T-hat: the least value of a line of the log, which is the
   // mean over the updates before it (train.log_every); when it was reached (NAN where no line has less than the
   // first); and the mean over the last epoch of training (or over all of it, where that is less than one), each line
@@ -307,6 +315,7 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_NO_ITEMS,        // none: a test score, and outputs of a run that has it are missing
   TARN_RESULTS_NO_RESAMPLES,    // none: a test score, and options.resamples is 0
   TARN_RESULTS_OTHER_LOSSES,    // none: losses of other label smoothing, or of other validation data
+  TARN_RESULTS_OTHER_SOURCES,   // none: energies that were measured by different sources
   TARN_RESULTS_NO_SPREAD,       // none: runs of different seeds have equal scores, so nothing is known of chance
   TARN_RESULTS_NO_SCORES,       // none: no finished run on one side has the score
   TARN_RESULTS_BASES
@@ -358,6 +367,9 @@ typedef enum tarn_results_judged_measure {
   TARN_RESULTS_JUDGED_BUDGET_STEP,
   TARN_RESULTS_JUDGED_BUDGET_EPOCH,
   TARN_RESULTS_JUDGED_PEAK_BYTES,
+  TARN_RESULTS_JUDGED_EPOCH_JOULES,
+  TARN_RESULTS_JUDGED_BEST_JOULES,
+  TARN_RESULTS_JUDGED_BEST_OPERATIONS,
   TARN_RESULTS_JUDGED_MEASURES
 } tarn_results_judged_measure;
 
@@ -379,7 +391,8 @@ typedef struct tarn_results_row {
   bool baseline;  // it is the baseline itself
   tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
       budget_epoch, test_bleu, test_chrf, test_blimp, test_score, peak_bytes, min_train_loss, min_train_loss_seconds,
-      epoch_train_loss;
+      epoch_train_loss, joules, epoch_joules, best_joules, co2_grams, token_operations, operations, best_operations,
+      moved_bytes;
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
   // and in the decoder, and the one with as many layers in all: the baseline if it is one, else the first such group

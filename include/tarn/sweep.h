@@ -83,6 +83,12 @@ typedef struct tarn_sweep_run {
   double valid[TARN_METRIC_COUNT];
   double test_bleu, test_blimp;    // NAN: not known
   double test[TARN_METRIC_COUNT];  // scores of test_labelled or test_text by measure; NAN: not known
+  double idle;                     // seconds since its log grew, by the clocks of the folder and of this machine; NAN:
+                                   // not known, or tarn_sweep_look() was not called yet
+  // The newest job that this run was submitted in to a batch system, as "123_4", and the job's state in capitals as the
+  // system names it ("PENDING", "RUNNING", "TIMEOUT", ...), with the reason if it is pending. NULL: none, or no longer
+  // known.
+  const char *job, *job_state;
 } tarn_sweep_run;
 
 typedef struct tarn_sweep {
@@ -108,8 +114,20 @@ typedef struct tarn_sweep {
   int64_t test_beam;                         // 0: translate.beam
   tarn_translate_precision test_precision;   // default fp32
   tarn_checkpoint_choice test_checkpoint;    // which one of a run is tested; default AUTO
+  int rank;  // of this process among those that share the sweep with launcher MPI, of which rank 0 reports; set by
+             // tarn_sweep_run_all()
   struct tarn__sweep_memory *memory;
 } tarn_sweep;
+
+// Who starts the runs, and where.
+typedef enum tarn_sweep_launcher {
+  TARN_SWEEP_LAUNCHER_LOCAL,  // "local": processes of this machine, `parallel` at a time
+  TARN_SWEEP_LAUNCHER_SLURM,  // "slurm": array jobs of Slurm, one task for each run
+  TARN_SWEEP_LAUNCHER_MPI,    // "mpi": the processes that mpirun or srun started together, each of which takes the next
+                              // run that is free
+  TARN_SWEEP_LAUNCHER_COUNT
+} tarn_sweep_launcher;
+TARN_API const char *tarn_sweep_launcher_name(tarn_sweep_launcher launcher);
 
 typedef enum tarn_sweep_event_kind {
   TARN_SWEEP_EVENT_SKIPPED,   // it was finished, or had failed, before
@@ -118,8 +136,10 @@ typedef enum tarn_sweep_event_kind {
   TARN_SWEEP_EVENT_TRAINED,   // training is over; the test set is next
   TARN_SWEEP_EVENT_FINISHED,
   TARN_SWEEP_EVENT_FAILED,
-  TARN_SWEEP_EVENT_STOPPED,  // it saved its state because somebody asked it to
-  TARN_SWEEP_EVENT_REUSED    // copied from another sweep
+  TARN_SWEEP_EVENT_STOPPED,    // it saved its state because somebody asked it to
+  TARN_SWEEP_EVENT_REUSED,     // copied from another sweep
+  TARN_SWEEP_EVENT_SUBMITTED,  // a job was submitted for it
+  TARN_SWEEP_EVENT_LOST        // its job ended before the run was over: see job_state
 } tarn_sweep_event_kind;
 
 typedef struct tarn_sweep_event {
@@ -132,7 +152,7 @@ typedef struct tarn_sweep_event {
 typedef struct tarn_sweep_options {
   const char *file;          // sweep file; NULL: the one that the folder keeps from before
   const char *folder;        // of the runs; made if it does not exist. NULL: only to look, with tarn_sweep_open()
-  const char *program;       // that has the commands `train` and `test`; NULL: this program (default)
+  const char *program;       // that has the commands `train`, `test` and `sweep`; NULL: this program (default)
   const char *const *reuse;  // (reuse_count) folders of other sweeps: runs that wait here and are finished there, with
                              // the same settings, seed, test and version of the program, are copied, not trained.
                              // That the data behind the same paths are the same is the caller's word
@@ -143,6 +163,17 @@ typedef struct tarn_sweep_options {
   const volatile sig_atomic_t *save;  // when it changes, the runs that train save their state and continue. NULL: never
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
                                       // never
+  tarn_sweep_launcher launcher;       // default LOCAL
+  const char *only;                   // "VARIANT/seed-N": that run alone; with SLURM, as its job does it. NULL: all
+  // For SLURM only; NULL or 0: the defaults of Slurm or of its site.
+  const char *partition, *account, *time;  // as for sbatch
+  // (sbatch_count) Further options of sbatch, which override the sweep's own. Those by which it finds its jobs are
+  // refused: --job-name, --array, --clusters, --wrap.
+  const char *const *sbatch;
+  size_t sbatch_count;
+  int64_t most_jobs;  // tasks of one array that run at a time; 0: all
+  double interval;    // seconds between two looks at jobs and runs; 0: 10
+  bool detach;        // return once the jobs are submitted, without following them
 } tarn_sweep_options;
 
 TARN_API void tarn_sweep_default(tarn_sweep_options *options);
@@ -163,10 +194,24 @@ TARN_API tarn_status tarn_sweep_estimate(tarn_sweep *sweep) TARN_CHECKED;
 // less than the longest one takes. Negative: not known for some variant.
 TARN_API double tarn_sweep_training_left(const tarn_sweep *sweep, double run_seconds);
 
-// Runs what is left, each training as a process of its own that dies with the thread that called this, and so never
-// outlives the sweep. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in
+// Runs what is left. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in
 // the folder), INTERRUPTED, IO.
+// LOCAL and MPI: each training is a process of its own that dies with the thread that called this, and so never
+// outlives the sweep.
+// SLURM: submits the runs that have no job yet and follows the jobs until all runs are over. `stop` ends this call but
+// no job; the next call attaches to the jobs. Runs that are not over when their job ends are submitted again, unless
+// somebody cancelled the job; after three jobs in a row without progress the run fails. Fails also with UNSUPPORTED (no
+// sbatch), and with IO and the message of sbatch or squeue.
 TARN_API tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
+
+// Reads again how far all runs have come, and the states of their jobs where the folder has some; writes nothing. A
+// batch system that does not answer leaves `job` and `job_state` NULL, with a warning in the log.
+TARN_API tarn_status tarn_sweep_look(tarn_sweep *sweep) TARN_CHECKED;
+
+// Ends the pending and running jobs of the sweep in Slurm; those that are running save their state. `job` and
+// `job_state` of the runs tell which they were; *count is their number. A tarn_sweep_run_all() that follows the jobs
+// ends too. Fails with UNSUPPORTED if the programs of Slurm are not there, and with IO if Slurm refuses.
+TARN_API tarn_status tarn_sweep_cancel(tarn_sweep *sweep, size_t *count) TARN_CHECKED;
 
 TARN_API void tarn_sweep_close(tarn_sweep **sweep);
 

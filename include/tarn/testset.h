@@ -44,8 +44,10 @@ typedef struct tarn_testset_options {
   int64_t beam;                        // of translation; 0 (default): translate.beam of the run. Else 0
   tarn_translate_precision precision;  // of the arithmetic, not of the training; not auto; default fp32
   tarn_translate_overlong
-      overlong;  // of the sentences of blimp and the lines of text; default: refuse. Sources are always truncated
-  int threads;   // 0: all that the process may use (default)
+      overlong;       // of the sentences of blimp and the lines of text; default: refuse. Sources are always truncated
+  int threads;        // 0: all that the process may use (default)
+  tarn_ranks *ranks;  // share the work (tarn/ranks.h): rank 0 has the result and writes the files; the caller's.
+                      // Default NULL: this process is alone
 } tarn_testset_options;
 
 typedef struct tarn_testset_result {

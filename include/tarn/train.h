@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/cost.h"
 #include "tarn/export.h"
 #include "tarn/plan.h"
 #include "tarn/profile.h"
@@ -58,6 +59,7 @@ typedef struct tarn_train_event {
   const char *signature;     // of the BLEU; NULL: not computed
   const char *path;          // of the checkpoint that was saved or validated; NULL: the model in memory
   const char *layers;        // FREEZE: which, with spaces between them
+  double joules;             // of the training so far; NAN: not known
   const char *line;          // LOG, VALID, FREEZE: the line of the log, without newline
 } tarn_train_event;
 
@@ -72,9 +74,14 @@ typedef struct tarn_train_options {
   bool accept_log;               // with `resume`: go on although the log is not the one that the last checkpoint knows,
                                  // and mark the run (docs/training.md)
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
-  const char *comm;              // the communicator between ranks that train one model together; only "self", a single
-                                 // rank, is built in, and another word fails with USAGE. NULL: "self" (default)
-  int threads;                   // 0: train.threads of the description (default)
+  // The communicator between the ranks that train one model together: "self", one rank alone, or "mpi", the processes
+  // that mpirun or srun started together (docs/ranks.md). NULL (default): mpi where this process was started together
+  // with others, else self.
+  const char *comm;
+  // Becomes true where a function fails on another rank than 0 with a line that rank 0 returns too, so that only one of
+  // them need print it. The caller's; NULL: nobody wants to know.
+  bool *told;
+  int threads;                                                  // 0: train.threads of the description (default)
   void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: never
   void *user;
   // Looked at after every update and within validations; when it is not 0, the training saves its state and returns
@@ -101,6 +108,9 @@ TARN_API void tarn_train_close(tarn_train **train);
 TARN_API const tarn_config *tarn_train_config(const tarn_train *train);
 TARN_API const tarn_plan *tarn_train_plan(const tarn_train *train);
 TARN_API int64_t tarn_train_update(const tarn_train *train);
+// Which of the ranks this process is, from 0, and how many there are. Rank 0 alone writes, and tells events.
+TARN_API int tarn_train_rank(const tarn_train *train);
+TARN_API int tarn_train_ranks(const tarn_train *train);
 
 // Why a training ended.
 typedef enum tarn_train_end {
@@ -129,6 +139,7 @@ typedef struct tarn_train_result {
   double best;                       // its value of valid.metric
   size_t peak_bytes;       // the most memory (resident) that the process held in a session of the run, since it was
                            // opened; where the kernel cannot reset it (/proc/self/clear_refs), since it began
+  tarn_cost cost;          // its texts are valid until close
   const char *checkpoint;  // what `tarn translate RUN` takes (tarn_checkpoint_find()), and why; valid until close
   const char *checkpoint_reason;
 } tarn_train_result;

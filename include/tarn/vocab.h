@@ -42,6 +42,7 @@ typedef struct tarn_vocab_report {
   int64_t bytes;        // of their text, without ends of lines and lines of white space
   int64_t used_bytes;   // of these, given to the training (SentencePiece may draw `sentences` of its lines)
   int64_t given;        // lines given to the training, each part of a long one counted
+  int64_t drawn;        // of those, the lines of the sample that was drawn to keep within `memory`; 0: all
   int64_t long_lines;   // of more than 65536 bytes, which were split at white space; SentencePiece only, as all below
   int64_t split_words;  // times that a word was split, being longer than 16384 bytes itself
   int64_t reserved;     // characters U+2585, which SentencePiece keeps for itself; a blank took their place
@@ -50,8 +51,10 @@ typedef struct tarn_vocab_report {
   int64_t replaced_bytes;   // that were invalid in them
 } tarn_vocab_report;
 
-#define TARN_VOCAB_MOST_LOST 0.01       // of the bytes of a text may be lost without `allow_loss`
-#define TARN_VOCAB_UNKNOWN_WARNED 0.01  // commands warn above this share of unknown tokens
+#define TARN_VOCAB_MOST_LOST 0.01         // of the bytes of a text may be lost without `allow_loss`
+#define TARN_VOCAB_MEMORY 8000000000LL    // bytes; see tarn_vocab_options
+#define TARN_VOCAB_LEAST_MEMORY 64000000  // bytes
+#define TARN_VOCAB_UNKNOWN_WARNED 0.01    // commands warn above this share of unknown tokens
 
 // What a type does not take must stand at its default.
 typedef struct tarn_vocab_options {
@@ -74,6 +77,12 @@ typedef struct tarn_vocab_options {
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on
   // every machine.
   int threads;
+  // Bytes of memory that the training takes, approximately; TARN_VOCAB_LEAST_MEMORY or more. Default 0:
+  // TARN_VOCAB_MEMORY, a constant, so that equal text gives equal bytes on every machine. SentencePiece keeps its text
+  // in memory; where that would take more, it is given a sample of the lines, drawn from the whole text with a fixed
+  // seed, each line with the same probability. With `sentences` it keeps that many lines only, and this has no effect.
+  // SentencePiece only.
+  int64_t memory;
   // Add <cls>, <sep> and <mask> as control symbols, which never result from text: masked language models need <mask>,
   // and classification with head.pool: cls needs <cls>. Default false. They count in `size`.
   bool mask_symbols;

@@ -40,6 +40,8 @@ def prepare(
     pack: int | None = None,
     strict: bool | None = None,
     threads: int = 0,
+    memory: int | None = None,
+    shard_bytes: int | None = None,
 ) -> dict[str, int]:
     """Writes the shard `output`.tarn of raw text, one sentence a line: `source` and `target` for translation, `text` for
     a language model. Returns what became of the text, as `tarn prepare` counts it."""
@@ -53,6 +55,7 @@ def prepare(
     options.overlong = choice("overlong", overlong, OVERLONG)
     options.threads = pool(threads)
     given = {"min_tokens": min_tokens, "max_tokens": max_tokens, "stream": stream, "pack": pack, "strict": strict}
+    given |= {"memory": memory, "shard_bytes": shard_bytes}
     fill(options, given)
     result = c.tarn_prepare_result()
     call("tarn_prepare_run", ctypes.byref(result), ctypes.byref(options))

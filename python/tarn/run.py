@@ -259,7 +259,8 @@ class Run:
         (truncate or refuse), strict (refuse invalid UTF-8)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
-        handle = self._translator(_known(options, c.tarn_translator_options, "window", "threads", "prune", "profile"))
+        given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
+        handle = self._translator(given_options)
         take: Callable[[Any], Any] = _hypotheses if details else _best
         return self._each(given, c.tarn_translate_result, "tarn_translator_lines", handle, take)
 
@@ -280,7 +281,7 @@ class Run:
         Options: precision, overlong (refuse, the default, or truncate), max_tokens, strict."""
         self._need("scoring", "language-model")
         texts_given = texts(lines, "score")
-        given = _known(options, c.tarn_lm_options, "window", "threads")
+        given = _known(options, c.tarn_lm_options, "window", "threads", "ranks")
         opened = c.tarn_lm_options()
         lib.tarn_lm_default(ctypes.byref(opened))
         opened.threads = pool(self.threads)
@@ -352,7 +353,7 @@ class Run:
 
         Options: precision, overlong (truncate or refuse), max_tokens, strict."""
         self._need("classifying", "classification")
-        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads"))
+        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads", "ranks"))
         names = self.labels
 
         def take(result: Any) -> Label:
@@ -365,7 +366,7 @@ class Run:
         """The number that a regression model gives each line, or each two that a tab separates; options as of
         `classify`."""
         self._need("regression", "regression")
-        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads"))
+        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads", "ranks"))
         return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
 
     def offers(self) -> list[Offer]:

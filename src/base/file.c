@@ -7,13 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/write_all.h"
 
 static tarn_status fail_errno(const char *action, const char *path) {
   return tarn__fail(TARN_STATUS_IO, "%s: cannot %s: %s", path, action, strerror(errno));
@@ -120,36 +118,4 @@ bool tarn__file_same(const char *a, const char *b) {
   char x[PATH_MAX];
   char y[PATH_MAX];
   return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
-}
-
-static tarn_status fail_busy(int fd, const char *path) {
-  char holder[32] = "";
-  ssize_t got = pread(fd, holder, sizeof holder - 1, 0);
-  long number = got > 0 ? strtol(holder, NULL, 10) : 0;
-  if (number > 0)
-    return tarn__fail(TARN_STATUS_BUSY, "%s: another process (%ld) uses this run directory", path, number);
-  return tarn__fail(TARN_STATUS_BUSY, "%s: another process uses this run directory", path);
-}
-
-tarn_status tarn__lock(int *fd, const char *path) {
-  *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (*fd < 0) return fail_errno("lock", path);
-  if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
-    tarn_status status = errno == EWOULDBLOCK ? fail_busy(*fd, path) : fail_errno("lock", path);
-    tarn__unlock(fd);
-    return status;
-  }
-  char self[32];
-  int length = snprintf(self, sizeof self, "%ld", (long)getpid());
-  if (ftruncate(*fd, 0) != 0 || !tarn__write_all(*fd, self, (size_t)length)) {
-    tarn_status status = fail_errno("write", path);
-    tarn__unlock(fd);
-    return status;
-  }
-  return TARN_STATUS_OK;
-}
-
-void tarn__unlock(int *fd) {
-  if (*fd >= 0) close(*fd);
-  *fd = -1;
 }

@@ -101,7 +101,7 @@ static tarn__file_kind text_kind(const char *text, size_t size) {
 
 tarn__file_kind tarn__file_kind_of(const void *bytes, size_t size) {
   if (size == 0) return TARN__FILE_KIND_EMPTY;
-  if (BEGINS(bytes, size, TARN__SHARD_MAGIC)) return TARN__FILE_KIND_SHARD;
+  if (BEGINS(bytes, size, TARN__SHARD_MAGIC) || BEGINS(bytes, size, TARN__INDEX_MAGIC)) return TARN__FILE_KIND_SHARD;
   if (BEGINS(bytes, size, TARN__VOCAB_MAGIC) || is_sentencepiece(bytes, size)) return TARN__FILE_KIND_VOCAB;
   if (is_safetensors(bytes, size)) return tensors_kind(bytes, size);
   if (BEGINS(bytes, size, "\xFF\xFE\0\0") || BEGINS(bytes, size, "\0\0\xFE\xFF")) return TARN__FILE_KIND_UTF32;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 #define TARN__SHARD_MAGIC "TARNSHRD"     // the first bytes of a shard
+#define TARN__INDEX_MAGIC "TARNINDX"     // of an index of several, which stands for them
 #define TARN__VOCAB_MAGIC "tarn-vocab "  // of a vocabulary that is text; the word of its kind follows
 // What the header of a file of tensors has if it is a checkpoint of tarn, or a model of tarn series.
 #define TARN__MODEL_MARK "tarn.format"

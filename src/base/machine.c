@@ -1,5 +1,6 @@
 #include "base/machine.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +21,29 @@ static void squeeze(char *name, size_t size, const char *text) {
   name[used] = '\0';
 }
 
+static FILE *open_list(void) {
+  FILE *file;
+  do file = fopen("/proc/cpuinfo", "re");
+  while (!file && errno == EINTR);
+  return file;
+}
+
+static bool read_line(char *line, int size, FILE *file) {
+  errno = 0;
+  while (!fgets(line, size, file)) {
+    if (errno != EINTR) return false;
+    errno = 0;
+    clearerr(file);
+  }
+  return true;
+}
+
 void tarn__processor(char name[TARN__PROCESSOR_TEXT]) {
   char line[512];
   struct utsname system;
-  FILE *file = fopen("/proc/cpuinfo", "re");
+  FILE *file = open_list();
   *name = '\0';
-  while (file && !*name && fgets(line, sizeof line, file)) {
+  while (file && !*name && read_line(line, sizeof line, file)) {
     const char *colon = strncmp(line, "model name", strlen("model name")) == 0 ? strchr(line, ':') : NULL;
     if (colon) squeeze(name, TARN__PROCESSOR_TEXT, colon + 1);
   }

@@ -21,6 +21,14 @@ tarn_status tarn__sparse_alloc(tarn__sparse *matrix, int64_t n, int64_t entries)
   return status;
 }
 
+tarn_status tarn__sparse_take(tarn__sparse *matrix, int64_t n, int64_t *starts, int32_t *columns) {
+  void *values;
+  *matrix = (tarn__sparse){0};
+  TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)starts[n], sizeof *matrix->values));
+  *matrix = (tarn__sparse){n, starts, columns, values};
+  return TARN_STATUS_OK;
+}
+
 void tarn__sparse_close(tarn__sparse *matrix) {
   tarn__free(matrix->starts);
   tarn__free(matrix->columns);

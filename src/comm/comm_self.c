@@ -14,11 +14,6 @@ static tarn_status open_self(tarn__comm **comm) {
 
 static void close_self(tarn__comm *comm) { tarn__free(comm); }
 
-static tarn_status sum(tarn__comm *comm, float *values, int64_t count) {
-  (void)comm, (void)values, (void)count;
-  return TARN_STATUS_OK;
-}
-
 static tarn_status sum_doubles(tarn__comm *comm, double *values, int64_t count) {
   (void)comm, (void)values, (void)count;
   return TARN_STATUS_OK;
@@ -30,8 +25,8 @@ static tarn_status gather(tarn__comm *comm, void *all, const void *own, size_t b
   return TARN_STATUS_OK;
 }
 
-static tarn_status broadcast(tarn__comm *comm, void *data, size_t bytes) {
-  (void)comm, (void)data, (void)bytes;
+static tarn_status broadcast(tarn__comm *comm, int root, void *data, size_t bytes) {
+  (void)comm, (void)root, (void)data, (void)bytes;
   return TARN_STATUS_OK;
 }
 
@@ -41,12 +36,14 @@ static tarn_status barrier(tarn__comm *comm) {
 }
 
 // There is nobody to tell.
-static void fail(tarn__comm *comm, tarn_status status, const char *line) { (void)comm, (void)status, (void)line; }
+static bool fail(tarn__comm *comm, tarn_status status, const char *line) {
+  (void)comm, (void)status, (void)line;
+  return false;
+}
 
 const tarn__comm_kind tarn__comm_self = {.name = "self",
                                          .open = open_self,
                                          .close = close_self,
-                                         .sum = sum,
                                          .sum_doubles = sum_doubles,
                                          .gather = gather,
                                          .broadcast = broadcast,

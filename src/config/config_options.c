@@ -14,6 +14,7 @@ static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
 static const tarn_config_word moments_words[] = {TARN_MOMENTS_MAP(WORD)};
+static const tarn_config_word reduce_words[] = {TARN_REDUCE_MAP(WORD)};
 static const tarn_config_word fp32_words[] = {TARN_FP32_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
@@ -84,6 +85,29 @@ static const tarn__option model_options[] = {
      .help = "softmaxes that the output layer mixes, each of a latent vector of its own; at least 2; "
              "0: one softmax; only in translation and language models",
      .also = "n_experts mixtures num_softmaxes mixture_of_softmaxes mos"},
+    {"adaptive_input_cutoff", .type = TARN__OPTION_INTEGERS,
+     .offset = offsetof(tarn_config_model, adaptive_input_cutoff), .least = 1, .most = 1 << 24, .later = true,
+     .help = "adaptive input: ids at which the bands of the vocabulary with narrower vectors begin; ascending, below "
+             "the size of the vocabulary, at most 7 of them; none: one band",
+     .also = "adaptive_input cutoffs adaptive_cutoff adaptive-input-cutoff"},
+    {"adaptive_input_factor", REAL(tarn_config_model, adaptive_input_factor, 1, 65536), .value = "4", .later = true,
+     .help = "band b of the input, from 0, has vectors of d_model / factor^b numbers, rounded down, and a projection",
+     .also = "adaptive-input-factor"},
+    {"adaptive_softmax_cutoff", .type = TARN__OPTION_INTEGERS,
+     .offset = offsetof(tarn_config_model, adaptive_softmax_cutoff), .least = 1, .most = 1 << 24, .later = true,
+     .help = "adaptive softmax: ids at which the bands of the vocabulary with softmaxes of their own begin; "
+             "ascending, below the size of the vocabulary, at most 7 of them; none: one softmax",
+     .also = "adaptive_softmax softmax_cutoff adaptive-softmax-cutoff"},
+    {"adaptive_softmax_factor", REAL(tarn_config_model, adaptive_softmax_factor, 1, 65536), .value = "4", .later = true,
+     .help = "band b of the output, from 1, reads the states projected to d_model / factor^b numbers, rounded down",
+     .also = "div_value adaptive-softmax-factor"},
+    {"adaptive_softmax_dropout", REAL(tarn_config_model, adaptive_softmax_dropout, 0, 1), BELOW_MOST, .value = "0",
+     .later = true, .help = "on the states that the adaptive softmax reads, and on their projections",
+     .also = "adaptive-softmax-dropout"},
+    {"tie_adaptive_proj", BOOL(tarn_config_model, tie_adaptive_proj), .value = "no", .later = true,
+     .help = "the projections of the adaptive softmax are the transposes of the adaptive input's, where both share "
+             "their tables",
+     .also = "tie_adaptive_weights tie-adaptive-proj"},
     {"share_stacks", BOOL(tarn_config_model, share_stacks), .value = "no", .later = true,
      .help = "a set that encoder and decoder both name, such as L1, is one set of weights; cross-attention is the "
              "decoder's own",
@@ -187,6 +211,11 @@ static const tarn__option data_options[] = {
 
 _Static_assert(offsetof(tarn_config_train, seed_count) == offsetof(tarn_config_train, seeds) + sizeof(int64_t *),
                "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_config_model, adaptive_input_cutoffs) ==
+                       offsetof(tarn_config_model, adaptive_input_cutoff) + sizeof(int64_t *) &&
+                   offsetof(tarn_config_model, adaptive_softmax_cutoffs) ==
+                       offsetof(tarn_config_model, adaptive_softmax_cutoff) + sizeof(int64_t *),
+               "the count of a list stands behind it");
 _Static_assert(offsetof(tarn_stack, keep_count) == offsetof(tarn_stack, layers_to_keep) + sizeof(int64_t *),
                "the count of a list stands after its pointer");
 _Static_assert(offsetof(tarn_config_train, freeze_count) == offsetof(tarn_config_train, freeze) + sizeof(tarn_freeze *),
@@ -241,6 +270,14 @@ static const tarn__option train_options[] = {
      .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
     {"moments", CHOICE(tarn_config_train, moments, moments_words), .value = "fp32", .later = true,
      .help = "number format of the optimiser's moments", .also = "optimizer_state optim_bits"},
+    {"reduce", CHOICE(tarn_config_train, reduce, reduce_words), .value = "fp32", .later = true,
+     .help = "number format in which several ranks send each other their gradients; sums are made in fp32",
+     .also = "reduce_dtype grad_reduce_in_fp32 fp16_compression bf16_compress_hook compression"},
+    {"shard_optimiser", BOOL(tarn_config_train, shard_optimiser), .value = "no", .later = true,
+     .help =
+         "each of several ranks keeps and updates its part of the optimiser's moments alone (ZeRO stage 1); changes "
+         "no bit of a result",
+     .also = "shard_optimizer zero zero_stage zero_sharding zero_optimization use_distributed_optimizer fsdp"},
     {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact", .later = true,
      .help =
          "how products of fp32 numbers are computed, in training and its validation; all but exact need matrix tiles "
@@ -275,6 +312,13 @@ static const tarn__option train_options[] = {
              "the recurrent states with which the one before it ended; no gradient flows from window to window "
              "(truncated backpropagation through time)",
      .also = "stateful tbptt truncated_bptt bptt carry_hidden repackage_hidden detach_hidden reset_state"},
+    {"core_watts", REAL(tarn_config_train, core_watts, 0, 100000), .value = "0", .unit = "W", .later = true,
+     .help = "power of one busy core: energy is estimated as this times processor seconds where nothing measures it; "
+             "0: no estimate",
+     .also = "watts power_draw cpu_watts energy tdp"},
+    {"co2_per_kwh", REAL(tarn_config_train, co2_per_kwh, 0, 100000), .value = "0", .unit = "g", .later = true,
+     .help = "CO2 emitted for a kWh of the machine's electricity, for the CO2 of the training; 0: not known",
+     .also = "carbon_intensity co2 emissions emission_factor"},
     {"init_from", TEXT(tarn_config_train, init_from),
      .help = "run directory or checkpoint whose weights a new training starts from; without it they are random",
      .also = "finetune_from_model restore_file pretrained-model init"},

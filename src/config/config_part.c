@@ -183,6 +183,11 @@ bool tarn__option_is_default(const tarn__option *option, const void *field, cons
   if (option->type == TARN__OPTION_PART && option->inherits)
     return tarn__part_same(field, (const tarn_part_use *)(const void *)((const char *)model + option->inherits));
   if (option->type == TARN__OPTION_PART) return is_default_part(option, field, model);
+  if (option->type == TARN__OPTION_INTEGERS) {
+    int64_t count;
+    memcpy(&count, (const char *)field + sizeof(const int64_t *), sizeof count);
+    return count == 0;
+  }
   // Without `value` it is derived; and what is derived and comes later says nothing of its own.
   return !option->value || is_value(option, field, option->value);
 }

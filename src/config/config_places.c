@@ -90,7 +90,7 @@ static tarn_status check_compared(const tarn_config *config, const tarn__yaml_no
   const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
   char words[TARN__PART_LIST];
   const tarn__position_entry *position = tarn__position_of(&config->model.positions);
-  if (!position->turn && !position->bias && !position->biases) return TARN_STATUS_OK;
+  if (!position->turn && !position->bias && !position->biases && !position->relative) return TARN_STATUS_OK;
   for (int s = 0; s < 2; s++)
     for (int32_t i = 0; i < stacks[s]->depth; i++)
       if (tarn__mixer_of(&config->kinds[stacks[s]->pattern[i].kind])->pairs) return TARN_STATUS_OK;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "config/architecture.h"
+#include "config/config_adaptive.h"
 #include "config/config_carry.h"
 #include "config/config_freeze.h"
 #include "config/config_part.h"
@@ -396,6 +397,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
     config->model.embedding_std = 1.0 / sqrt((double)embedding_width(&config->model));
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
+  TARN_TRY(tarn__config_resolve_adaptive(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) {
     TARN_TRY(resolve_kind(config, &config->kinds[i], root));
     TARN_TRY(check_backskip(config, &config->kinds[i], root));

@@ -51,6 +51,9 @@ static tarn_status check_output(const tarn_config_model *model, const tarn__yaml
     return tarn__yaml_fail_key(root, "model.output_bias", "train.optimiser: ridge computes it; set it to yes");
   if (model->output_rank != 0)
     return tarn__yaml_fail_key(root, "model.output_rank", "train.optimiser: ridge computes one matrix; set it to 0");
+  if (model->adaptive_softmax_cutoffs != 0)
+    return tarn__yaml_fail_key(root, "model.adaptive_softmax_cutoff",
+                               "train.optimiser: ridge computes one matrix; leave it out");
   if (model->output_mixtures != 0)
     return tarn__yaml_fail_key(root, "model.output_mixtures",
                                "train.optimiser: ridge computes one matrix; set it to 0");

@@ -26,11 +26,21 @@ struct tarn__batcher {
   int64_t used;   // pairs that are not left out
   int64_t width;  // tracks of a batch; 0: none
   int64_t epoch, index, batches;
-  entry *entries, *spare;  // (pairs): the sentences in the order of the epoch
-  int64_t *starts;         // (batches + 1): where each batch begins in entries
-  int64_t *order;          // (batches): the order of the batches
-  tarn__batch_room room;   // of tarn__batcher_next()
-  int64_t unreleased;      // sentences read since the shard's pages were given back
+  // The block at hand; where there are none, all of the epoch.
+  entry *entries, *spare;  // (sentences): in the order of the epoch
+  int64_t *starts;         // (held + 1): where each batch begins in entries
+  int64_t *order;          // (held): the order of the batches
+  int64_t sentences;       // of it that are not left out
+  int64_t begin, held;     // its first batch of the epoch, and how many it has
+  // Blocks.
+  int64_t room_rows;      // sentences that a block has at most
+  int64_t blocks;         // 0: there are none
+  int64_t stretch;        // sentences of a stretch
+  int64_t count, each;    // stretches in all, and of a block
+  int64_t *stretches;     // (count): their order
+  int64_t *block_begin;   // (blocks + 1): the first batch of each
+  tarn__batch_room room;  // of tarn__batcher_next()
+  int64_t unreleased;     // sentences read since the shard's pages were given back
 };
 
 void tarn__batcher_default(tarn__batcher_options *options) {
@@ -72,19 +82,19 @@ static bool left_out(const tarn__shard *shard, const tarn__batcher_options *opti
   return options->longest > 0 && length_of(shard, options, pair) > options->longest;
 }
 
-static void draw_keys(tarn__batcher *b, tarn__random *random) {
+// Of the pairs from `first` on that are before `end`.
+static void draw_keys(tarn__batcher *b, tarn__random *random, int64_t first, int64_t end) {
   uint64_t noise = (uint64_t)(b->options.noise * (1 << KEY_FRACTION));
-  b->used = 0;
-  for (int64_t i = 0; i < b->shard->pairs; i++) {
+  for (int64_t i = first; i < end; i++) {
     if (left_out(b->shard, &b->options, i)) continue;
     uint64_t length = (uint64_t)length_of(b->shard, &b->options, i) << KEY_FRACTION;
     if (!b->options.shuffle) {
-      b->entries[b->used++] = (entry){length, i};
+      b->entries[b->sentences++] = (entry){length, i};
       continue;
     }
     uint64_t more = noise ? tarn__random_below(random, noise + 1) : 0;
     // Below the length come 20 random bits, so that ties are broken differently in every epoch.
-    b->entries[b->used++] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
+    b->entries[b->sentences++] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
   }
 }
 
@@ -92,55 +102,114 @@ static void draw_keys(tarn__batcher *b, tarn__random *random) {
 static void cut_batches(tarn__batcher *b) {
   int64_t source = 0;
   int64_t target = 0;
-  b->batches = 0;
-  for (int64_t i = 0; i < b->used; i++) {
+  b->held = 0;
+  for (int64_t i = 0; i < b->sentences; i++) {
     int64_t more_source = tarn__shard_source_length(b->shard, b->entries[i].pair);
     int64_t more_target = rows_of_target(b->shard, &b->options, b->entries[i].pair);
     int64_t most = b->options.max_sentences;
-    bool full = i > 0 && most > 0 && i - b->starts[b->batches - 1] == most;
+    bool full = i > 0 && most > 0 && i - b->starts[b->held - 1] == most;
     bool fits = source + more_source <= b->options.max_tokens && target + more_target <= b->options.max_tokens;
     if (i == 0 || full || !fits) {
-      b->starts[b->batches++] = i;
+      b->starts[b->held++] = i;
       source = 0;
       target = 0;
     }
     source += more_source;
     target += more_target;
   }
-  b->starts[b->batches] = b->used;
+  b->starts[b->held] = b->sentences;
 }
 
 // Window t of every track, of `width` tracks a batch.
 static void order_tracks(tarn__batcher *b) {
   const int64_t tracks = b->width * b->options.tracks, each = b->shard->pairs / tracks, more = b->shard->pairs % tracks;
-  b->used = b->batches = 0;
+  b->sentences = b->held = 0;
   for (int64_t t = 0; t <= each; t++) {
     const int64_t running = t < each ? tracks : more;
     for (int64_t k = 0; k < running; k++) {
-      if (k % b->width == 0) b->starts[b->batches++] = b->used;
-      b->entries[b->used++] = (entry){.pair = k * each + smaller(k, more) + t};
+      if (k % b->width == 0) b->starts[b->held++] = b->sentences;
+      b->entries[b->sentences++] = (entry){.pair = k * each + smaller(k, more) + t};
     }
   }
-  b->starts[b->batches] = b->used;
+  b->starts[b->held] = b->sentences;
 }
 
-static void order_by_length(tarn__batcher *b, tarn__random *random) {
-  draw_keys(b, random);
-  sort_entries(&b->entries, &b->spare, b->used);
+static void sort_and_cut(tarn__batcher *b) {
+  sort_entries(&b->entries, &b->spare, b->sentences);
   cut_batches(b);
 }
 
+static void order_by_length(tarn__batcher *b, tarn__random *random) {
+  b->sentences = 0;
+  draw_keys(b, random, 0, b->shard->pairs);
+  sort_and_cut(b);
+}
+
+static void init_random(tarn__random *random, const tarn__batcher *b, int64_t stream) {
+  // Every epoch has numbers of its own.
+  tarn__random_init(random, b->options.seed + (uint64_t)b->epoch * 0x9E3779B97F4A7C15u, (uint32_t)(STREAM + stream));
+}
+
+static void shuffle_batches(tarn__batcher *b, tarn__random *random) {
+  for (int64_t i = 0; i < b->held; i++) b->order[i] = i;
+  if (b->options.shuffle && b->width == 0) tarn__random_shuffle(random, b->order, b->held);
+}
+
+// Takes a block of the epoch to hand.
+static void load_block(tarn__batcher *b, int64_t block) {
+  tarn__random random;
+  init_random(&random, b, 1 + block);
+  b->sentences = 0;
+  for (int64_t s = block * b->each; s < smaller((block + 1) * b->each, b->count); s++) {
+    const int64_t first = b->stretches[s] * b->stretch;
+    draw_keys(b, &random, first, smaller(first + b->stretch, b->shard->pairs));
+  }
+  sort_and_cut(b);
+  shuffle_batches(b, &random);
+  b->begin = b->block_begin[block];
+}
+
+static void begin_blocks(tarn__batcher *b, tarn__random *random) {
+  for (int64_t s = 0; s < b->count; s++) b->stretches[s] = s;
+  tarn__random_shuffle(random, b->stretches, b->count);
+  b->used = 0;
+  for (int64_t block = 0; block < b->blocks; block++) {
+    load_block(b, block);
+    b->block_begin[block + 1] = b->begin + b->held;
+    b->used += b->sentences;
+  }
+  b->batches = b->block_begin[b->blocks];
+}
+
+// The place in entries where batch `k` of the epoch begins; its end is *end. Its block is taken to hand.
+static int64_t batch_at(tarn__batcher *b, int64_t *end, int64_t k) {
+  if (k < b->begin || k >= b->begin + b->held) {
+    int64_t block = 0;
+    while (k >= b->block_begin[block + 1]) block++;
+    load_block(b, block);
+  }
+  const int64_t number = b->order[k - b->begin];
+  *end = b->starts[number + 1];
+  return b->starts[number];
+}
+
 static void begin_epoch(tarn__batcher *b, int64_t epoch) {
-  tarn__random random;  // every epoch has numbers of its own
-  tarn__random_init(&random, b->options.seed + (uint64_t)epoch * 0x9E3779B97F4A7C15u, STREAM);
+  tarn__random random;
   b->epoch = epoch;
   b->index = 0;
+  b->begin = 0;
+  init_random(&random, b, 0);
+  if (b->blocks > 0) {
+    begin_blocks(b, &random);
+    return;
+  }
   if (b->width > 0)
     order_tracks(b);
   else
     order_by_length(b, &random);
-  for (int64_t i = 0; i < b->batches; i++) b->order[i] = i;
-  if (b->options.shuffle && b->width == 0) tarn__random_shuffle(&random, b->order, b->batches);
+  shuffle_batches(b, &random);
+  b->used = b->sentences;
+  b->batches = b->held;
 }
 
 static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_options *o) {
@@ -216,8 +285,36 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   *room = (tarn__batch_room){0};
 }
 
+// Sentences of a block of a shard that has some; 0: it has none.
+static int64_t block_of(const tarn__shard *shard, int64_t given) {
+  const int64_t block = given > 0 ? given : shard->parts ? TARN__BATCH_BLOCK : 0;
+  return shard->pairs > block ? block : 0;
+}
+
+static void set_blocks(tarn__batcher *b) {
+  const int64_t pairs = b->shard->pairs, block = block_of(b->shard, b->options.block);
+  b->room_rows = pairs;
+  if (block == 0 || !b->options.shuffle || b->width > 0) return;
+  b->stretch = larger(smaller(TARN__BATCH_STRETCH, block / 64), 1);
+  b->each = block / b->stretch;
+  b->count = (pairs + b->stretch - 1) / b->stretch;
+  b->blocks = (b->count + b->each - 1) / b->each;
+  b->room_rows = b->each * b->stretch;
+}
+
+size_t tarn__batcher_bytes(const tarn__shard *shard) {
+  const int64_t block = block_of(shard, 0), rows = block ? block : shard->pairs;
+  const int64_t stretches = block ? shard->pairs / TARN__BATCH_STRETCH + 1 : 0;
+  return (size_t)rows * (2 * sizeof(entry) + 2 * sizeof(int64_t)) + (size_t)stretches * sizeof(int64_t);
+}
+
 static tarn_status take_memory(tarn__batcher *b) {
-  int64_t n = b->shard->pairs;
+  set_blocks(b);
+  int64_t n = b->room_rows;
+  if (b->blocks > 0) {
+    TARN_TRY(take(&b->stretches, b->count, sizeof *b->stretches));
+    TARN_TRY(take(&b->block_begin, b->blocks + 1, sizeof *b->block_begin));
+  }
   TARN_TRY(take(&b->entries, n, sizeof *b->entries));
   TARN_TRY(take(&b->spare, n, sizeof *b->spare));
   TARN_TRY(take(&b->starts, n + 1, sizeof *b->starts));
@@ -283,6 +380,8 @@ void tarn__batcher_close(tarn__batcher **batcher) {
   tarn__free(b->spare);
   tarn__free(b->starts);
   tarn__free(b->order);
+  tarn__free(b->stretches);
+  tarn__free(b->block_begin);
   tarn__batch_room_close(&b->room);
   tarn__free(b);
   *batcher = NULL;
@@ -333,11 +432,10 @@ static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_r
 }
 
 // Gives pages of the shard that were read back now and then, so that one that is larger than memory needs little of it.
-static void release(tarn__batcher *b, int64_t sentences) {
-  b->unreleased += sentences;
-  if (b->unreleased < TARN__BATCH_RELEASED) return;
+static void release(tarn__batcher *b) {
+  if (b->shard->file_bytes <= TARN__BATCH_RESIDENT || ++b->unreleased < TARN__BATCH_RELEASED) return;
   b->unreleased = 0;
-  tarn__map_release(&b->shard->map);
+  tarn__shard_release(b->shard);
 }
 
 // What is predicted.
@@ -356,7 +454,7 @@ void tarn__batcher_skip(tarn__batcher *b, int64_t count) {
 }
 
 void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
-  int64_t batch_number = b->order[b->index];
+  int64_t end, i = batch_at(b, &end, b->index);
   *batch = (tarn__batch){
       .source = {.ids = room->source_ids, .positions = room->source_positions, .offsets = room->source_offsets},
       .target = {.ids = room->target_ids,
@@ -364,10 +462,11 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
                  .offsets = room->target_offsets,
                  .segments = room->segments},
       .index = room->index};
-  for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
+  for (; i < end; i++) {
     pack(b, batch, room, b->entries[i].pair);
+    release(b);
+  }
   finish(b, batch, room);
-  release(b, batch->target.sentences);
   tarn__batcher_skip(b, 1);
 }
 
@@ -379,11 +478,12 @@ static int64_t predictions_of(const tarn__batcher *b, int64_t pair) {
   return finish->run ? finish->count(finish->user, pair, b->options.seed, finished_epoch(b)) : 0;
 }
 
-int64_t tarn__batcher_predictions(const tarn__batcher *b, int64_t count) {
+int64_t tarn__batcher_predictions(tarn__batcher *b, int64_t count) {
   int64_t predictions = 0;
-  for (int64_t k = b->index; k < b->index + count; k++)
-    for (int64_t i = b->starts[b->order[k]]; i < b->starts[b->order[k] + 1]; i++)
-      predictions += predictions_of(b, b->entries[i].pair);
+  for (int64_t k = b->index; k < b->index + count; k++) {
+    int64_t end;
+    for (int64_t i = batch_at(b, &end, k); i < end; i++) predictions += predictions_of(b, b->entries[i].pair);
+  }
   return predictions;
 }
 

@@ -25,10 +25,17 @@
 //
 // The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
 // neighbours fill batches up to the token budget, and the batches are shuffled. So any step can be reached by a seek.
+//
+// Blocks: of more than TARN__BATCH_BLOCK sentences in several files, not all are ordered at the same time. An epoch
+// shuffles stretches of consecutive sentences, and every TARN__BATCH_BLOCK / TARN__BATCH_STRETCH of them are a block,
+// of which the sentences are sorted, cut into batches and shuffled as above, with random numbers of its own. Then a
+// batcher takes the 48 bytes for the sentences of a block only; at the beginning of an epoch it goes through all
+// blocks, to count their batches.
 #ifndef TARN_DATA_BATCH_H
 #define TARN_DATA_BATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -47,8 +54,10 @@ typedef struct tarn__batch {
   const float *values;      // [predictions] numbers to predict; NULL: there are targets
 } tarn__batch;
 
-// The system reads 64 kB around what is read.
-enum { TARN__BATCH_RELEASED = 1024, TARN__BATCH_RESIDENT = TARN__BATCH_RELEASED << 16 };
+enum { TARN__BATCH_BLOCK = 1 << 20, TARN__BATCH_STRETCH = 256 };  // sentences
+// Pages of a larger shard are given back after so many sentences. With each the system maps what its page cache holds
+// in one piece with it: 64 kB, or half a megabyte where its folios are large (measured on Linux 6.18).
+enum { TARN__BATCH_RELEASED = 64, TARN__BATCH_RESIDENT = TARN__BATCH_RELEASED << 20 };
 
 // Room for one batch of a batcher. Zero-initialise it; closing accepts that.
 typedef struct tarn__batch_room {
@@ -98,6 +107,9 @@ typedef struct tarn__batcher_options {
   // as its limits allow windows of the longest length, but no more than there are windows for; the order is the same in
   // every epoch. Default 0: no tracks
   int64_t tracks;
+  // Sentences of a block, for tests; default 0: TARN__BATCH_BLOCK for a shard of several files, and one block for
+  // others.
+  int64_t block;
   // The token in front of each sentence; default -1: none, and of rows NEXT the end of sentence, or the token before
   // a window of a stream.
   int32_t first;
@@ -137,7 +149,7 @@ int64_t tarn__batcher_batches(const tarn__batcher *batcher);
 void tarn__batcher_skip(tarn__batcher *batcher, int64_t count);
 
 // Predictions of the next `count` batches, which must belong to one epoch.
-int64_t tarn__batcher_predictions(const tarn__batcher *batcher, int64_t count);
+int64_t tarn__batcher_predictions(tarn__batcher *batcher, int64_t count);
 
 // The position of the next batch: epoch from 0, index 0 .. batches-1. Seeking to a position gives the same batches from
 // there on as coming there by next. Fails with DATA if the epoch has no such batch.
@@ -146,6 +158,9 @@ tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t in
 
 // Rows of the longest sentence of the target side, left out or not.
 int64_t tarn__batcher_longest_target(const tarn__batcher *batcher);
+
+// Bytes that a batcher of a shard keeps by default, beside the rooms of batches.
+size_t tarn__batcher_bytes(const tarn__shard *shard);
 
 // Most rows of a side of a batch: limits of tokens and of sentences (0: none), tokens of the side in all, and of its
 // longest sentence.

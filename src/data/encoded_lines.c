@@ -1,102 +1,146 @@
 #include "data/encoded_lines.h"
 
-#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "text/line_block.h"
 
-// A block that keeps several threads busy for some milliseconds.
-enum { BLOCK_LINES = 1 << 15, BLOCK_BYTES = 1 << 21, LINES_AT_A_TIME = 16 };
+// A block keeps a thread busy for some hundredths of a second; the ring has enough of them for the other threads where
+// one of them has a line of a few megabytes.
+enum { BLOCK_LINES = 1 << 13, BLOCK_BYTES = 1 << 18, RING = 128 };
+// Bytes that a byte and a line of text take at most while they are in the ring: the text, its ids, which are four bytes
+// for each byte at most, both in memory that grows by doubling, and what is said of a line. What is kept of a block for
+// the next one.
+enum { BYTE_COST = 10, LINE_COST = 128, KEPT_BYTES = 2 * BLOCK_BYTES, KEPT_IDS = BLOCK_BYTES };
 
-// The ids of the lines that a thread encoded, one behind the other.
-typedef struct tarn__encoded_room {
-  tarn_vocab_ids line;
-  int32_t *ids;
-  size_t used, capacity;
-} room;
+typedef struct tarn__encoded_block {
+  tarn__line_block lines;
+  tarn__encoded_line *items;  // [lines.count]
+  size_t items_capacity;
+  tarn_vocab_ids line;  // at hand
+  int32_t *ids;         // [used] of all lines, one behind the other
+  size_t used, capacity, cost;
+  tarn__failure failure;
+  const tarn_vocab *vocab;
+  tarn__encode_job job;
+} block;
 
-tarn_status tarn__encoded_lines_open(tarn__encoded_lines *encoded, const tarn_vocab *vocab, const char *path,
-                                     bool strict) {
-  void *memory;
-  *encoded = (tarn__encoded_lines){.vocab = vocab, .threads = tarn__threads()};
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)encoded->threads, sizeof *encoded->rooms));
-  encoded->rooms = memory;
+tarn_status tarn__encoded_lines_open(tarn__encoded_lines *encoded, const tarn_vocab *vocab, tarn__encode_pool *pool,
+                                     size_t memory, const char *path, bool strict) {
+  // Every place keeps its memory from block to block, so that there are no more of them than full blocks may be read.
+  const size_t full = memory / (BYTE_COST * (size_t)BLOCK_BYTES) + 1, places = full < RING ? full : RING;
+  void *ring;
+  *encoded = (tarn__encoded_lines){.vocab = vocab, .pool = pool, .most_cost = memory, .places = places};
+  TARN_TRY(tarn__alloc(&ring, TARN__MEMORY_OTHER, places, sizeof *encoded->ring));
+  encoded->ring = ring;
   return tarn__lines_open(&encoded->lines, path, strict);
 }
 
+static void free_text(block *b) {
+  tarn__line_block_close(&b->lines);
+  tarn__free(b->items);
+  b->items = NULL;
+  b->items_capacity = 0;
+}
+
+static void free_ids(block *b) {
+  tarn_vocab_ids_close(&b->line);
+  tarn__free(b->ids);
+  b->ids = NULL;
+  b->capacity = 0;
+}
+
 void tarn__encoded_lines_close(tarn__encoded_lines *encoded) {
-  tarn__lines_close(&encoded->lines);
-  tarn__line_block_close(&encoded->block);
-  for (int t = 0; encoded->rooms && t < encoded->threads; t++) {
-    tarn_vocab_ids_close(&encoded->rooms[t].line);
-    tarn__free(encoded->rooms[t].ids);
+  for (size_t i = 0; encoded->ring && i < encoded->places; i++) {
+    block *b = &encoded->ring[i];
+    tarn__encode_pool_cancel(encoded->pool, &b->job);
+    free_text(b);
+    free_ids(b);
   }
-  tarn__free(encoded->rooms);
-  tarn__free(encoded->items);
+  tarn__free(encoded->ring);
+  tarn__lines_close(&encoded->lines);
   *encoded = (tarn__encoded_lines){0};
 }
 
-// Encodes line i of the block. Its ids are found by their place in the room, which may move while it grows.
-static tarn_status encode(tarn__encoded_lines *e, room *r, size_t i, size_t *place) {
-  tarn__encoded_line *item = &e->items[i];
-  TARN_TRY(tarn_vocab_encode(e->vocab, &r->line, item->text, item->length));
-  TARN_TRY(tarn__grow(&r->ids, &r->capacity, r->used + r->line.count, sizeof *r->ids));
-  if (r->line.count > 0) memcpy(r->ids + r->used, r->line.data, r->line.count * sizeof *r->ids);
-  *place = r->used;
-  item->count = (int64_t)r->line.count;
-  item->parts = r->line.parts;
-  item->broken = r->line.broken;
-  r->used += r->line.count;
+static tarn_status encode_line(block *b, tarn__encoded_line *item) {
+  TARN_TRY(tarn_vocab_encode(b->vocab, &b->line, item->text, item->length));
+  TARN_TRY(tarn__grow(&b->ids, &b->capacity, b->used + b->line.count, sizeof *b->ids));
+  if (b->line.count > 0) memcpy(b->ids + b->used, b->line.data, b->line.count * sizeof *b->ids);
+  item->count = (int64_t)b->line.count;
+  item->parts = b->line.parts;
+  item->broken = b->line.broken;
+  b->used += b->line.count;
   return TARN_STATUS_OK;
 }
 
-// Each thread turns the places of its lines into pointers when it has encoded all of them.
-static tarn_status encode_block(tarn__encoded_lines *e) {
-  tarn__failure failure = {0};
-  const int64_t count = (int64_t)e->block.count;
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)count, 2 * sizeof(size_t)));
-  size_t *places = memory, *owners = places + count;
-#pragma omp parallel num_threads(e->threads)
-  {
-    const size_t thread = (size_t)omp_get_thread_num();
-    room *r = &e->rooms[thread];
-    r->used = 0;
-#pragma omp for schedule(dynamic, LINES_AT_A_TIME)
-    for (int64_t i = 0; i < count; i++) {
-      owners[i] = thread;
-      tarn__failure_note(&failure, encode(e, r, (size_t)i, &places[i]));
-    }
+// The memory of the ids may move while it grows, so that the pointers are known in the end.
+static void encode_block(void *user) {
+  block *b = user;
+  for (size_t i = 0; i < b->lines.count && b->failure.status == TARN_STATUS_OK; i++)
+    tarn__failure_note(&b->failure, encode_line(b, &b->items[i]));
+  const int32_t *ids = b->ids;  // NULL: no line has a token
+  for (size_t i = 0; i < b->lines.count && ids && b->failure.status == TARN_STATUS_OK; i++) {
+    b->items[i].ids = ids;
+    ids += b->items[i].count;
   }
-  for (int64_t i = 0; i < count; i++) {
-    const int32_t *ids = e->rooms[owners[i]].ids;  // NULL: no line of its thread had a token
-    e->items[i].ids = ids ? ids + places[i] : NULL;
-  }
-  tarn__free(memory);
-  return tarn__failure_raise(&failure);
+  tarn_vocab_ids_close(&b->line);  // as large as the longest line, in every block that waits
 }
 
-// Where reading fails, the lines before come first and the failure waits.
-static tarn_status fill(tarn__encoded_lines *e) {
-  TARN_TRY(tarn__failure_raise(&e->failure));
-  const int64_t before = e->lines.number - (e->lines.more ? 1 : 0);
-  e->next = 0;
-  tarn__failure_note(&e->failure, tarn__line_block_read(&e->block, &e->lines, BLOCK_LINES, BLOCK_BYTES));
-  if (e->block.count == 0) return tarn__failure_raise(&e->failure);
-  TARN_TRY(tarn__grow(&e->items, &e->items_capacity, e->block.count, sizeof *e->items));
-  int64_t number = before + 1;
-  for (size_t i = 0; i < e->block.count; i++) {
-    const bool more = e->block.more[i];
-    e->items[i] =
-        (tarn__encoded_line){.number = number, .text = e->block.lines[i], .length = e->block.lengths[i], .more = more};
+static tarn_status read_block(tarn__encoded_lines *e, block *b) {
+  int64_t number = e->lines.number + (e->lines.more ? 0 : 1);
+  size_t bytes = 0;
+  // Where reading fails, the lines before come first and the failure waits.
+  tarn__failure_note(&e->failure, tarn__line_block_read(&b->lines, &e->lines, BLOCK_LINES, BLOCK_BYTES));
+  TARN_TRY(tarn__grow(&b->items, &b->items_capacity, b->lines.count, sizeof *b->items));
+  for (size_t i = 0; i < b->lines.count; i++) {
+    const bool more = b->lines.more[i];
+    b->items[i] =
+        (tarn__encoded_line){.number = number, .text = b->lines.lines[i], .length = b->lines.lengths[i], .more = more};
     number += !more;
+    bytes += b->lines.lengths[i];
   }
-  return encode_block(e);
+  b->used = 0;
+  b->vocab = e->vocab;
+  b->cost = BYTE_COST * bytes + LINE_COST * b->lines.count;
+  return TARN_STATUS_OK;
+}
+
+// Reads as far ahead as may be.
+static tarn_status read_ahead(tarn__encoded_lines *e) {
+  while (!e->ended && e->count < e->places && (e->count == 0 || e->cost < e->most_cost)) {
+    block *b = &e->ring[(e->first + e->count) % e->places];
+    TARN_TRY(read_block(e, b));
+    e->ended = b->lines.count == 0 || e->failure.status != TARN_STATUS_OK;
+    if (b->lines.count == 0) break;
+    e->count++;
+    e->cost += b->cost;
+    b->job = (tarn__encode_job){.run = encode_block, .user = b};
+    tarn__encode_pool_add(e->pool, &b->job);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The lines of the block at hand were given. What an unusually long line took is given back.
+static void leave_block(tarn__encoded_lines *e) {
+  block *b = &e->ring[e->first];
+  if (b->cost > (size_t)BYTE_COST * KEPT_BYTES) free_text(b);
+  if (b->capacity > KEPT_IDS) free_ids(b);
+  e->cost -= b->cost;
+  e->first = (e->first + 1) % e->places;
+  e->count--;
+  e->next = 0;
 }
 
 tarn_status tarn__encoded_lines_next(tarn__encoded_lines *encoded, const tarn__encoded_line **line) {
+  tarn__encoded_lines *e = encoded;
   *line = NULL;
-  if (encoded->next == encoded->block.count) TARN_TRY(fill(encoded));
-  if (encoded->next < encoded->block.count) *line = &encoded->items[encoded->next++];
+  if (e->count > 0 && e->next == e->ring[e->first].lines.count) leave_block(e);
+  if (e->next == 0) {
+    TARN_TRY(read_ahead(e));
+    if (e->count == 0) return tarn__failure_raise(&e->failure);
+    tarn__encode_pool_wait(e->pool, &e->ring[e->first].job);
+    TARN_TRY(tarn__failure_raise(&e->ring[e->first].failure));
+  }
+  *line = &e->ring[e->first].items[e->next++];
   return TARN_STATUS_OK;
 }

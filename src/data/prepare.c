@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -7,19 +6,21 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "data/encoded_lines.h"
+#include "data/parts_writer.h"
 #include "data/prepare_stream.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
-#include "data/shard_writer.h"
 #include "tarn/data.h"
+#include "tarn/plan.h"
 #include "tarn/vocab.h"
 
 // Bytes: a text without line ends is not read into memory to become one sentence.
 enum { LONGEST_LINE = TARN__SHARD_LONGEST };
-static const double CUT_OFF_WARNED = 0.01;  // share of the tokens
+static const int64_t MOST_USEFUL_MEMORY = 256000000;  // bytes; the blocks of a text that are at work at the same time
+static const double CUT_OFF_WARNED = 0.01;            // share of the tokens
 
 void tarn_prepare_default(tarn_prepare_options *options) {
-  *options = (tarn_prepare_options){.min_tokens = 2, .max_tokens = 1024};
+  *options = (tarn_prepare_options){.min_tokens = 2, .max_tokens = 1024, .shard_bytes = TARN_PREPARE_SHARD_BYTES};
 }
 
 // One side of the parallel text.
@@ -39,10 +40,12 @@ typedef struct task {
   tarn_prepare_result *result;
   tarn_vocab *vocab, *target_vocab;
   side source, target;
-  tarn__shard_writer *writer;
+  tarn__parts_writer *writer;
   int32_t *row;  // [options->pack] sentences that are packed, each with its end
   int64_t row_used;
   bool in_document;
+  tarn__encode_pool *pool;
+  size_t memory;  // bytes of what is read ahead, of each side
   tarn__work work;
 } task;
 
@@ -66,11 +69,16 @@ static tarn_status check_options(const tarn_prepare_options *o) {
                o->stream ? "cut into windows" : "packed into rows");
   TARN_REQUIRE(o->stream == 0 || o->pack == 0, USAGE, "a text is either cut into windows or packed into rows");
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "the threads are 0 to 1024, not %d", o->threads);
+  TARN_REQUIRE(o->shard_bytes >= TARN_PREPARE_LEAST_SHARD, USAGE, "a shard has %d bytes at least, not %lld",
+               TARN_PREPARE_LEAST_SHARD, (long long)o->shard_bytes);
+  TARN_REQUIRE(o->memory == 0 || o->memory >= TARN_PREPARE_LEAST_MEMORY, USAGE,
+               "preparing takes %d bytes of memory at least, not %lld", TARN_PREPARE_LEAST_MEMORY,
+               (long long)o->memory);
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_lines(side *s, const char *path, bool strict) {
-  TARN_TRY(tarn__encoded_lines_open(&s->lines, s->vocab, path, strict));
+static tarn_status open_lines(task *t, side *s, const char *path) {
+  TARN_TRY(tarn__encoded_lines_open(&s->lines, s->vocab, t->pool, t->memory, path, t->options->strict));
   s->lines.lines.longest = LONGEST_LINE;
   return TARN_STATUS_OK;
 }
@@ -79,7 +87,6 @@ static tarn_status open_row(task *t) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)t->options->pack, sizeof *t->row));
   t->row = memory;
-  tarn__shard_writer_packs(t->writer);
   return TARN_STATUS_OK;
 }
 
@@ -89,15 +96,17 @@ static tarn_status open_all(task *t) {
   if (o->target_vocab) TARN_TRY(tarn_vocab_open(&t->target_vocab, o->target_vocab));
   t->target.vocab = t->vocab;
   if (o->text) {
-    TARN_TRY(open_lines(&t->target, o->text, o->strict));
-    TARN_TRY(tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab));
+    TARN_TRY(open_lines(t, &t->target, o->text));
+    TARN_TRY(tarn__parts_writer_open(&t->writer, o->output, NULL, t->vocab,
+                                     o->pack ? TARN__SET_PACKED : TARN__SET_SENTENCES, o->shard_bytes));
     return o->pack ? open_row(t) : TARN_STATUS_OK;
   }
   t->source.vocab = t->vocab;
   t->target.vocab = o->target_vocab ? t->target_vocab : t->vocab;
-  TARN_TRY(open_lines(&t->source, o->source, o->strict));
-  TARN_TRY(open_lines(&t->target, o->target, o->strict));
-  return tarn__shard_writer_open(&t->writer, o->output, t->source.vocab, t->target.vocab);
+  TARN_TRY(open_lines(t, &t->source, o->source));
+  TARN_TRY(open_lines(t, &t->target, o->target));
+  return tarn__parts_writer_open(&t->writer, o->output, t->source.vocab, t->target.vocab, TARN__SET_SENTENCES,
+                                 o->shard_bytes);
 }
 
 static tarn_status next_line(side *s) {
@@ -179,7 +188,7 @@ static tarn_status put_row(task *t) {
   t->row_used = 0;
   t->result->pairs++;
   if (length > t->target.longest) t->target.longest = length;
-  return tarn__shard_writer_put(t->writer, NULL, 0, t->row, length - 1);
+  return tarn__parts_writer_put(t->writer, NULL, 0, t->row, length - 1);
 }
 
 static tarn_status pack(task *t) {
@@ -223,7 +232,7 @@ static tarn_status add_pair(task *t) {
   count_side(&t->target);
   if (o->pack) return pack(t);
   t->result->pairs++;
-  return tarn__shard_writer_put(t->writer, t->source.ids, t->source.length, t->target.ids, t->target.length);
+  return tarn__parts_writer_put(t->writer, t->source.ids, t->source.length, t->target.ids, t->target.length);
 }
 
 static tarn_status add_all(task *t) {
@@ -272,26 +281,47 @@ static tarn_status run(task *t) {
   r->source_left_out = t->source.left_out + t->source.cut_off;
   r->target_left_out = t->target.left_out + t->target.cut_off;
   r->replaced = t->source.lines.lines.replaced + t->target.lines.lines.replaced;
-  TARN_TRY(tarn__shard_writer_commit(&t->writer));
+  r->parts = tarn__parts_writer_parts(t->writer);
+  TARN_TRY(tarn__parts_writer_commit(&t->writer));
   if (!o->text) warn(t, &t->source, o->vocab);
   warn(t, &t->target, o->target_vocab ? o->target_vocab : o->vocab);
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) {
-  *result = (tarn_prepare_result){0};
-  TARN_TRY(check_options(options));
-  (void)tarn__threads_set(options->threads);
-  if (options->stream) return tarn__prepare_stream(result, options);
-  task t = {.options = options, .result = result};
+// Half of the memory is for what is read ahead, the other one for all else: program, vocabulary, writing, and a line
+// that is longer than others.
+static size_t memory_ahead(const tarn_prepare_options *o) {
+  int64_t memory = o->memory;
+  if (memory == 0) {
+    memory = (int64_t)(tarn_memory_available() / 4);
+    if (memory > MOST_USEFUL_MEMORY) memory = MOST_USEFUL_MEMORY;
+    if (memory < TARN_PREPARE_LEAST_MEMORY) memory = TARN_PREPARE_LEAST_MEMORY;
+  }
+  return (size_t)memory / 2;
+}
+
+static tarn_status run_text(tarn_prepare_result *result, const tarn_prepare_options *options, tarn__encode_pool *pool) {
+  const size_t memory = memory_ahead(options);
+  if (options->stream) return tarn__prepare_stream(result, options, pool, memory);
+  task t = {.options = options, .result = result, .pool = pool, .memory = options->text ? memory : memory / 2};
   tarn__work_begin(&t.work, "preparing", "lines");
   tarn_status status = run(&t);
   tarn__work_end(&t.work);
-  tarn__shard_writer_abort(&t.writer);
+  tarn__parts_writer_abort(&t.writer);
   tarn__free(t.row);
   tarn__encoded_lines_close(&t.source.lines);
   tarn__encoded_lines_close(&t.target.lines);
   tarn_vocab_close(&t.vocab);
   tarn_vocab_close(&t.target_vocab);
+  return status;
+}
+
+tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) {
+  *result = (tarn_prepare_result){0};
+  TARN_TRY(check_options(options));
+  tarn__encode_pool *pool;
+  TARN_TRY(tarn__encode_pool_open(&pool, tarn__threads_set(options->threads)));
+  tarn_status status = run_text(result, options, pool);
+  tarn__encode_pool_close(&pool);
   return status;
 }

@@ -52,7 +52,7 @@ static tarn_status take_classes(task *t, const tarn__shard *shard) {
                "%s: it was made with another vocabulary than %s", path, t->options->vocab);
   for (int32_t c = 0; c < shard->classes; c++)
     TARN_TRY(tarn__class_names_add(&t->classes, shard->names[c], strlen(shard->names[c])));
-  return tarn__map_check(&shard->map);
+  return tarn__shard_unchanged(shard);
 }
 
 static tarn_status open_all(task *t) {

@@ -2,10 +2,12 @@
 #ifndef TARN_DATA_PREPARE_STREAM_H
 #define TARN_DATA_PREPARE_STREAM_H
 
-#include "data/shard_writer.h"
+#include "data/encode_pool.h"
+#include "data/parts_writer.h"
 #include "tarn/data.h"
 
-// options->stream: the windows of a text.
-tarn_status tarn__prepare_stream(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
+// options->stream: the windows of a text. `memory`: bytes of what is read ahead (data/encoded_lines.h).
+tarn_status tarn__prepare_stream(tarn_prepare_result *result, const tarn_prepare_options *options,
+                                 tarn__encode_pool *pool, size_t memory) TARN_CHECKED;
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
+#include "data/shard_index.h"
+#include "data/shard_parts.h"
 #include "data/shard_sections.h"
 
 static const double SECONDS_UNTOLD = 5;
@@ -217,13 +219,30 @@ static tarn_status fail_missing(const char *path, const char *prefix) {
   return tarn__file_kind_explain(TARN_STATUS_DATA, prefix, TARN__FILE_KIND_SHARD);
 }
 
-static tarn_status open_file(tarn__shard *shard, const char *path) {
+static tarn_status open_map(tarn__shard *shard, const char *path) {
   TARN_TRY(tarn__strdup(&shard->path, path));
   TARN_TRY(tarn__map_open(&shard->map, path));
+  shard->file_bytes = (int64_t)shard->map.size;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_file(tarn__shard *shard) {
+  const char *path = shard->path;
   tarn_status status = read_all(shard);
   if (status == TARN_STATUS_OK || tarn__map_check(&shard->map) != TARN_STATUS_OK)
     return tarn__map_judge(&shard->map, status);
   return tarn__fail_prefix(status, "%s: ", path);
+}
+
+tarn_status tarn__shard_open_file(tarn__shard *shard, const char *path) {
+  TARN_TRY(open_map(shard, path));
+  return read_file(shard);
+}
+
+static tarn_status open_either(tarn__shard *shard, const char *path) {
+  TARN_TRY(open_map(shard, path));
+  if (!tarn__shard_index_is(shard->map.data, shard->map.size)) return read_file(shard);
+  return tarn__map_judge(&shard->map, tarn__shard_open_parts(shard));
 }
 
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
@@ -231,7 +250,7 @@ tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
   *shard = (tarn__shard){0};
   TARN_TRY(tarn__shard_path(path, sizeof path, prefix));
   if (!tarn__file_exists(path)) return fail_missing(path, prefix);
-  tarn_status status = open_file(shard, path);
+  tarn_status status = open_either(shard, path);
   if (status == TARN_STATUS_OK) return status;
   const bool changed = tarn__map_check(&shard->map) != TARN_STATUS_OK;  // whose line names the file
   tarn__shard_close(shard);
@@ -239,11 +258,30 @@ tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
 }
 
 void tarn__shard_close(tarn__shard *shard) {
+  for (int i = 0; i < shard->part_count; i++) tarn__shard_close(&shard->parts[i]);
+  tarn__free(shard->parts);
+  tarn__free(shard->first);
   tarn__map_close(&shard->map);
   tarn__free((void *)(uintptr_t)shard->offsets);
   tarn__free(shard->sections);
   tarn__free(shard->path);
   *shard = (tarn__shard){0};
+}
+
+tarn_status tarn__shard_unchanged(const tarn__shard *shard) {
+  TARN_TRY(tarn__map_check(&shard->map));
+  for (int i = 0; i < shard->part_count; i++) TARN_TRY(tarn__map_check(&shard->parts[i].map));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__shard_judge(const tarn__shard *shard, tarn_status status) {
+  TARN_TRY(tarn__shard_unchanged(shard));
+  return status;
+}
+
+void tarn__shard_release(const tarn__shard *shard) {
+  tarn__map_release(&shard->map);
+  for (int i = 0; i < shard->part_count; i++) tarn__map_release(&shard->parts[i].map);
 }
 
 static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k + 1] - s->offsets[k]; }
@@ -265,23 +303,29 @@ static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
 
 int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair) {
   if (!shard->continues || pair == 0) return shard->target_eos;
-  return safe_id(shard, shard->offsets[pair] - 1, shard->target_vocab_size);
+  pair--;
+  const tarn__shard *part = tarn__shard_part_of(shard, &pair);
+  return safe_id(part, part->offsets[pair + 1] - 1, part->target_vocab_size);
 }
 
 static int64_t target_of(const tarn__shard *s, int64_t pair) { return s->text ? pair : 2 * pair + 1; }
 
 int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair) {
-  return shard->text ? 0 : length_of(shard, 2 * pair);
+  const tarn__shard *part = tarn__shard_part_of(shard, &pair);
+  return part->text ? 0 : length_of(part, 2 * pair);
 }
 
 int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair) {
-  return length_of(shard, target_of(shard, pair));
+  const tarn__shard *part = tarn__shard_part_of(shard, &pair);
+  return length_of(part, target_of(part, pair));
 }
 
 void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids) {
-  if (!shard->text) copy_ids(shard, 2 * pair, ids);
+  const tarn__shard *part = tarn__shard_part_of(shard, &pair);
+  if (!part->text) copy_ids(part, 2 * pair, ids);
 }
 
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) {
-  copy_ids(shard, target_of(shard, pair), ids);
+  const tarn__shard *part = tarn__shard_part_of(shard, &pair);
+  copy_ids(part, target_of(part, pair), ids);
 }

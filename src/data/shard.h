@@ -1,6 +1,7 @@
-// A shard: parallel sentences, or those of one text, as token ids in one memory-mapped file (docs/shard-format.md).
+// A shard: parallel sentences, or those of one text, as token ids in one memory-mapped file, or in several behind an
+// index, which are read as if they were one (docs/shard-format.md).
 // Opening checks everything, so that the readers need no checks. What they gave is only to be trusted once
-// tarn__map_check(&shard.map) has said that nobody has written into the file since; until then it is safe to use.
+// tarn__shard_unchanged() has said that nobody has written into the file since; until then it is safe to use.
 //
 // A text has one side, the target; its source is a side without tokens, so that a language model reads what a decoder
 // reads.
@@ -26,7 +27,8 @@ typedef struct tarn__shard {
   char source_vocab_hash[TARN__HASH_TEXT];  // as tarn_vocab_hash() gives them
   char target_vocab_hash[TARN__HASH_TEXT];
   char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
-  char *path;                  // of the file
+  char *path;                  // of the file, or of the index
+  int64_t file_bytes;          // of all files
   // What a text may say of its rows (version 2 of the format).
   bool continues;  // they are windows of a stream: no end of sentence is added to a row, and it may have one token
   int64_t bytes, characters;  // of a stream's text, line ends counted as one each; 0: not known
@@ -44,13 +46,22 @@ typedef struct tarn__shard {
   const uint8_t *ids;
   int id_bytes;    // 2 or 4
   void *sections;  // labels, numbers, segments and names; copies
+  // Of several files, whose maps, offsets and ids are their own: the map above is then that of the index.
+  struct tarn__shard *parts;  // [part_count]; NULL: there is one file
+  int part_count;
+  int64_t *first;  // [part_count] the number of each part's first row
 } tarn__shard;
 
-// Opens the shard of a prefix (see tarn__shard_path()). Reads the file once: magic, version, sizes, offsets,
+// Opens the shard of a prefix (see tarn__shard_path()). Reads each file once: magic, version, sizes, offsets,
 // every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed: DATA
 // where there is no such file but one that is named like the prefix, such as text, which the message says.
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) TARN_CHECKED;
 void tarn__shard_close(tarn__shard *shard);
+
+// tarn__map_check(), tarn__map_judge() and tarn__map_release() of all files.
+tarn_status tarn__shard_unchanged(const tarn__shard *shard) TARN_CHECKED;
+tarn_status tarn__shard_judge(const tarn__shard *shard, tarn_status status) TARN_CHECKED;
+void tarn__shard_release(const tarn__shard *shard);
 
 // The path of a shard from its prefix: "<prefix>.tarn", or `prefix` itself if it ends in ".tarn".
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_CHECKED;

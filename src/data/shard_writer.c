@@ -21,6 +21,8 @@ struct tarn__shard_writer {
   int64_t end;  // the last offset
   tarn__shard_rows rows;
   tarn__shard_labels labels;  // borrowed
+  tarn__index_entry *entry;   // of the part that this is; NULL: it is a shard of its own
+  int number;
 };
 
 static void copy_hash(char out[TARN__SHARD_HASH], const char *text) { memcpy(out, text, TARN__SHARD_HASH); }
@@ -172,9 +174,30 @@ static void seal(tarn__shard_writer *w, const section *sections) {
   put_hash(w->rows.hash, &both, sizeof both - TARN__SHARD_HASH);
 }
 
+// Turns the path of the index into that of a part, and says what the index needs to know.
+static tarn_status name_part(tarn__shard_writer *w) {
+  const tarn__shard_header *h = &w->header;
+  tarn__index_entry *e = w->entry;
+  const char *hash = w->rows.flags ? w->rows.hash : h->header_hash;
+  const size_t length = strlen(w->path) - strlen(".tarn");
+  TARN_REQUIRE((size_t)snprintf(w->path + length, sizeof w->path - length, ".%04d-%.8s.tarn", w->number, hash) <
+                   sizeof w->path - length,
+               IO, "%s: the path is too long", w->path);
+  const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
+  *e = (tarn__index_entry){.bytes = tarn__shard_writer_bytes(w),
+                           .pairs = h->pairs,
+                           .source_tokens = h->source_tokens,
+                           .target_tokens = h->target_tokens};
+  TARN_REQUIRE(strlen(name) < sizeof e->name, IO, "%s: the name of the file is too long", w->path);
+  memcpy(e->name, name, strlen(name));
+  memcpy(e->hash, hash, sizeof e->hash);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status write_file(tarn__shard_writer *w, const section *sections) {
   tarn__writer *file;
   seal(w, sections);
+  if (w->entry) TARN_TRY(name_part(w));
   TARN_TRY(tarn__writer_open(&file, w->path));
   tarn_status status = tarn__writer_put(file, &w->header, sizeof w->header);
   if (status == TARN_STATUS_OK && w->rows.flags) status = tarn__writer_put(file, &w->rows, sizeof w->rows);
@@ -202,6 +225,17 @@ static tarn_status write_sections(tarn__shard_writer *w) {
   if (status == TARN_STATUS_OK) status = write_file(w, sections);
   tarn__free(names);
   return status;
+}
+
+int64_t tarn__shard_writer_bytes(const tarn__shard_writer *w) {
+  const size_t rows = w->rows.flags ? sizeof w->rows : 0;
+  return (int64_t)(sizeof w->header + rows + tarn__spool_size(w->offsets) + tarn__spool_size(w->ids));
+}
+
+tarn_status tarn__shard_writer_commit_part(tarn__shard_writer **writer, tarn__index_entry *entry, int number) {
+  (*writer)->entry = entry;
+  (*writer)->number = number;
+  return tarn__shard_writer_commit(writer);
 }
 
 tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/shard_index.h"
 #include "tarn/vocab.h"
 
 typedef struct tarn__shard_writer tarn__shard_writer;
@@ -22,6 +23,9 @@ tarn_status tarn__shard_writer_put(tarn__shard_writer *writer, const int32_t *so
 // Makes the rows of a text windows of a stream, before the first: no end of sentence is added to them, and their ids
 // may hold it anywhere.
 void tarn__shard_writer_continues(tarn__shard_writer *writer);
+
+// Bytes that the file would have.
+int64_t tarn__shard_writer_bytes(const tarn__shard_writer *writer);
 
 // Says how long the text of a stream is, its line ends counted as one each.
 void tarn__shard_writer_measure(tarn__shard_writer *writer, int64_t bytes, int64_t characters);
@@ -44,6 +48,10 @@ void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labe
 
 // Writes the file, atomically, and closes the writer, also on failure. At least one pair is needed.
 tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) TARN_CHECKED;
+// The same for a part of a set whose index will stand at the writer's path: the file is named after that, the number of
+// the part (from 1) and its hash, and `entry` is what the index says of it. A file of that name has the same contents.
+tarn_status tarn__shard_writer_commit_part(tarn__shard_writer **writer, tarn__index_entry *entry,
+                                           int number) TARN_CHECKED;
 void tarn__shard_writer_abort(tarn__shard_writer **writer);
 
 #endif

@@ -21,12 +21,12 @@ static tarn_status find_line_end(int32_t *id, bool *own, const tarn_vocab *vocab
   return status;
 }
 
-tarn_status tarn__token_stream_open(tarn__token_stream *stream, const tarn_vocab *vocab, const char *path,
-                                    bool strict) {
+tarn_status tarn__token_stream_open(tarn__token_stream *stream, const tarn_vocab *vocab, tarn__encode_pool *pool,
+                                    size_t memory, const char *path, bool strict) {
   bool own;
   *stream = (tarn__token_stream){0};
   TARN_TRY(find_line_end(&stream->line_end, &own, vocab));
-  TARN_TRY(tarn__encoded_lines_open(&stream->encoded, vocab, path, strict));
+  TARN_TRY(tarn__encoded_lines_open(&stream->encoded, vocab, pool, memory, path, strict));
   tarn__lines *lines = &stream->encoded.lines;
   lines->longest = LONGEST_PART;
   lines->parts = true;

@@ -26,10 +26,11 @@ typedef struct tarn__token_stream {
   bool due;                        // a line end, if another line follows or the file ends in one
 } tarn__token_stream;
 
-// The vocabulary must stay open. `strict` refuses invalid UTF-8, which else is taken as it is by vocabularies of bytes
-// and replaced by U+FFFD for others. Fails as tarn__lines_open() does, or with MEMORY.
-tarn_status tarn__token_stream_open(tarn__token_stream *stream, const tarn_vocab *vocab, const char *path,
-                                    bool strict) TARN_CHECKED;
+// Vocabulary and pool must stay open; `memory` is that of tarn__encoded_lines_open(). `strict` refuses invalid UTF-8,
+// which else is taken as it is by vocabularies of bytes and replaced by U+FFFD for others. Fails as tarn__lines_open()
+// does, or with MEMORY.
+tarn_status tarn__token_stream_open(tarn__token_stream *stream, const tarn_vocab *vocab, tarn__encode_pool *pool,
+                                    size_t memory, const char *path, bool strict) TARN_CHECKED;
 void tarn__token_stream_close(tarn__token_stream *stream);
 
 // Gives the next tokens, at least one of them, valid until the next call; *count is 0 at the end of the text. Fails

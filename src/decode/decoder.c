@@ -40,6 +40,16 @@ enum {
   MOST_TOP_K = 1024          // are found by the output layer; more among all words
 };
 
+// What layers of one sight (model.h) see of earlier tokens.
+typedef struct sight {
+  int64_t most;  // rows that a token sees, its own counted; INT64_MAX: all of its hypothesis; 0: there is no such layer
+  tarn__caches caches;
+  numbers past;     // cache rows of each hypothesis before the step, one hypothesis after the other
+  numbers history;  // [history_count] the same with its own new row
+  numbers ranges;   // [rows][2]
+  int64_t history_count;
+} sight;
+
 struct tarn__decoder {
   tarn__decoder_options options;
   const tarn__model *model;
@@ -51,8 +61,7 @@ struct tarn__decoder {
   slot *slots;     // [most]
   int32_t *order;  // [most] slots; the first `active` are in use, their hypotheses follow one another in this order
   int64_t most, active, source_tokens;  // source_tokens: of the active ones
-  int64_t sight;    // most rows that a token sees, its own counted; INT64_MAX: all of its hypothesis
-  bool sequential;  // one token of a hypothesis a step
+  bool sequential;                      // one token of a hypothesis a step
 
   // Sentences that are encoded together, and the keys and values of the encoder's output, of all active sentences.
   tarn__graph encode;
@@ -64,13 +73,12 @@ struct tarn__decoder {
   // A step.
   tarn__graph step;
   workspace step_workspace;
-  tarn__caches caches;
-  int64_t rows, history_count, longest, positions_end;
-  numbers ids, positions;        // [rows]
-  numbers past;                  // cache rows of each hypothesis before the step, one hypothesis after the other
-  numbers history;               // [history_count] the same with its own new row
-  numbers ranges, source_range;  // [rows][2]
-  numbers predicted;             // [predicted_count] rows whose next token is wanted
+  sight sights[TARN__SIGHTS];
+  void **self_cache;  // [decoder layers] of the caches of its sight
+  int64_t rows, longest, positions_end;
+  numbers ids, positions;  // [rows]
+  numbers source_range;    // [rows][2]
+  numbers predicted;       // [predicted_count] rows whose next token is wanted
   int64_t predicted_count;
   // What the step found, as the host reads it (model.h: tarn__model_build_step()).
   int32_t *top_ids;
@@ -88,24 +96,24 @@ static tarn_status open_caches(tarn__decoder *d) {
   const tarn_stack *stack = &d->model->config->decoder;
   const int64_t d_model = d->model->config->model.d_model;
   const size_t size = tarn__dtype_size(d->model->dtype);
-  size_t source[TARN_CONFIG_LAYERS], self[TARN_CONFIG_LAYERS];
+  size_t source[TARN_CONFIG_LAYERS], self[TARN__SIGHTS][TARN_CONFIG_LAYERS] = {{0}};
   for (int l = 0; l < stack->count; l++) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
     source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
-    self[l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
-              (size_t)tarn__layer_cache_width(weights, d_model);
+    self[d->model->decoder.layers[l].sight][l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
+                                                 (size_t)tarn__layer_cache_width(weights, d_model);
   }
   TARN_TRY(tarn__caches_open(&d->source, d->model->device, stack->count, source, &d->region));
-  return tarn__caches_open(&d->caches, d->model->device, stack->count, self, &d->region);
+  for (int i = 0; i < TARN__SIGHTS; i++)
+    TARN_TRY(tarn__caches_open(&d->sights[i].caches, d->model->device, stack->count, self[i], &d->region));
+  return TARN_STATUS_OK;
 }
 
 // What the layers see of earlier tokens.
 static void look_back(tarn__decoder *d) {
-  d->sight = 1;
+  for (int i = 0; i < TARN__SIGHTS; i++) d->sights[i].most = d->model->sights[i];
   for (int l = 0; l < d->model->decoder.count; l++) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
-    const int64_t rows = tarn__layer_history(weights);
-    if (rows > d->sight) d->sight = rows;
     d->sequential |= tarn__mixer_of(weights->kind)->sequential;
   }
 }
@@ -124,6 +132,8 @@ static tarn_status open_all(tarn__decoder *d) {
   for (int64_t i = 0; i < d->most; i++) d->order[i] = (int32_t)i;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->model->decoder.count, sizeof *d->cross));
   d->cross = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->model->decoder.count, sizeof *d->self_cache));
+  d->self_cache = memory;
   if (d->options.sampling) {
     TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)words * (size_t)d->threads, sizeof *d->candidates));
     d->candidates = memory;
@@ -155,20 +165,25 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
 void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
-  numbers *all[] = {
-      &d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,       &d->positions, &d->past,
-      &d->history,    &d->ranges,           &d->source_range,   &d->predicted, &d->drawn_ids, &d->owners};
+  numbers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
+                    &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->owners};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
   tarn__free(d->order);
   tarn__free(d->cross);
+  tarn__free(d->self_cache);
   tarn__free(d->drawn_values);
   tarn__free(d->candidates);
   tarn__host_room_close(&d->ids_room);
   tarn__host_room_close(&d->values_room);
   tarn__caches_close(&d->source);
-  tarn__caches_close(&d->caches);
+  for (int i = 0; i < TARN__SIGHTS; i++) {
+    tarn__caches_close(&d->sights[i].caches);
+    tarn__free(d->sights[i].past.data);
+    tarn__free(d->sights[i].history.data);
+    tarn__free(d->sights[i].ranges.data);
+  }
   tarn__graph_close(&d->encode);
   tarn__graph_close(&d->step);
   tarn__region_free(&d->region, d->encode_workspace.memory);
@@ -181,7 +196,7 @@ void tarn__decoder_close(tarn__decoder **decoder) {
 
 void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__caches_drop(&d->source);
-  tarn__caches_drop(&d->caches);
+  for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_drop(&d->sights[i].caches);
   tarn__region_free(&d->region, d->encode_workspace.memory);
   tarn__region_free(&d->region, d->step_workspace.memory);
   d->encode_workspace = d->step_workspace = (workspace){0};
@@ -347,9 +362,9 @@ static bool waits(const slot *s) { return s->reader >= 0; }
 static int64_t tokens_before(const slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
 
 // The rows of them in the caches that its next token sees.
-static int64_t past_of(const tarn__decoder *d, const slot *s) {
+static int64_t past_of(const sight *of, const slot *s) {
   const int64_t tokens = tokens_before(s);
-  return tokens < d->sight - 1 ? tokens : d->sight - 1;
+  return tokens < of->most - 1 ? tokens : of->most - 1;
 }
 
 // Hypotheses that see the past, each its own list of rows.
@@ -369,57 +384,79 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Counts what the step will be, and makes room for it.
 static tarn_status measure_step(tarn__decoder *d) {
-  int64_t past = 0, at_work = 0;
-  d->rows = d->history_count = 0;
-  d->longest = d->positions_end = 0;
+  int64_t past[TARN__SIGHTS] = {0}, at_work = 0;
+  d->rows = d->longest = d->positions_end = 0;
+  for (int i = 0; i < TARN__SIGHTS; i++) d->sights[i].history_count = 0;
   for (int64_t a = 0; a < d->active; a++) at_work += !waits(&d->slots[d->order[a]]);
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
     if (waits(s)) continue;
-    const int64_t before = past_of(d, s), hypotheses = hypotheses_of(d, s);
+    const int64_t hypotheses = hypotheses_of(d, s);
     s->rows = rows_of(d, s, at_work);
     s->first_row = d->rows;
     d->rows += s->rows;
-    past += hypotheses * before;
-    d->history_count += hypotheses * before + s->rows;
     const int64_t fresh = s->rows / hypotheses;  // tokens of one hypothesis
-    d->longest = larger(d->longest, before + fresh < d->sight ? before + fresh : d->sight);
+    for (int i = 0; i < TARN__SIGHTS; i++) {
+      sight *of = &d->sights[i];
+      if (of->most == 0) continue;
+      const int64_t before = past_of(of, s);
+      past[i] += hypotheses * before;
+      of->history_count += hypotheses * before + s->rows;
+      d->longest = larger(d->longest, before + fresh < of->most ? before + fresh : of->most);
+    }
     d->positions_end = larger(d->positions_end, tokens_before(s) + fresh);
     if (translates(d)) d->longest = larger(d->longest, s->item.length);
   }
-  TARN_REQUIRE(d->history_count < INT32_MAX, MEMORY, "too many hypotheses are decoded together: %lld",
+  TARN_REQUIRE(d->sights[TARN__FAR].history_count < INT32_MAX, MEMORY, "too many hypotheses are decoded together: %lld",
                (long long)d->rows);
   TARN_TRY(room(&d->ids, d->rows));
   TARN_TRY(room(&d->positions, d->rows));
   TARN_TRY(room(&d->predicted, d->rows));
-  TARN_TRY(room(&d->history, d->history_count));
-  TARN_TRY(room(&d->past, d->history_count));
-  TARN_TRY(room(&d->ranges, 2 * d->rows));
   TARN_TRY(room(&d->source_range, 2 * d->rows));
-  return tarn__caches_reserve(&d->caches, d->rows, d->past.data, (size_t)past);
+  for (int i = 0; i < TARN__SIGHTS; i++) {
+    sight *of = &d->sights[i];
+    if (of->most == 0) continue;
+    TARN_TRY(room(&of->history, of->history_count));
+    TARN_TRY(room(&of->past, of->history_count));
+    TARN_TRY(room(&of->ranges, 2 * d->rows));
+    TARN_TRY(tarn__caches_reserve(&of->caches, d->rows, of->past.data, (size_t)past[i]));
+  }
+  return TARN_STATUS_OK;
 }
 
 // Where the lists of a step are written to.
 typedef struct cursor {
-  const int32_t *past;
-  int64_t row, history;
+  const int32_t *past[TARN__SIGHTS];
+  int64_t history[TARN__SIGHTS], row;
 } cursor;
+
+// What `count` rows of one hypothesis see in layers of one sight.
+static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, int64_t count) {
+  sight *of = &d->sights[which];
+  const int64_t begin = at->history[which], before = past_of(of, s);
+  int32_t *history = of->history.data + begin;
+  memcpy(history, at->past[which], (size_t)before * sizeof *history);
+  at->past[which] += before;
+  for (int64_t k = 0; k < count; k++) {
+    const int64_t row = at->row + k, end = before + k + 1, sees = end < of->most ? end : of->most;
+    history[before + k] = (int32_t)(of->caches.used + row);
+    of->ranges.data[2 * row] = (int32_t)(begin + end - sees);
+    of->ranges.data[2 * row + 1] = (int32_t)(begin + end);
+    if (which == TARN__FAR) d->stats.seen += sees;
+  }
+  at->history[which] += before + count;
+}
 
 // The rows of the tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
 static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t first, const int32_t *ids,
                             int64_t count) {
-  const int64_t begin = at->history, before = past_of(d, s);
-  for (int64_t k = 0; k < before; k++) d->history.data[at->history++] = *at->past++;
+  for (int i = 0; i < TARN__SIGHTS; i++)
+    if (d->sights[i].most > 0) fill_sight(d, i, s, at, count);
   for (int64_t k = 0; k < count; k++, at->row++) {
     d->ids.data[at->row] = ids[k];
     d->positions.data[at->row] = (int32_t)(first + k);
-    d->history.data[at->history++] = (int32_t)(d->caches.used + at->row);
-    const int64_t sees = at->history - begin < d->sight ? at->history - begin : d->sight;
-    d->ranges.data[2 * at->row] = (int32_t)(at->history - sees);
-    d->ranges.data[2 * at->row + 1] = (int32_t)at->history;
     d->source_range.data[2 * at->row] = s->source_row;
     d->source_range.data[2 * at->row + 1] = s->source_row + (int32_t)s->item.length;
-    d->stats.seen += sees;
   }
 }
 
@@ -435,7 +472,8 @@ static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
 // Writes down what the step's rows are: the last tokens, the cache rows and the source rows that they see.
 static tarn_status fill_step(tarn__decoder *d) {
   TARN_TRY(measure_step(d));
-  cursor at = {.past = d->past.data};
+  cursor at = {.row = 0};
+  for (int i = 0; i < TARN__SIGHTS; i++) at.past[i] = d->sights[i].past.data;
   d->predicted_count = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
@@ -497,12 +535,7 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
   tarn__model_step step = {.rows = d->rows,
                            .ids = d->ids.data,
                            .positions = d->positions.data,
-                           .self_cache = d->caches.rows,
-                           .cache_rows = d->caches.capacity,
-                           .first_row = d->caches.used,
-                           .history = d->history.data,
-                           .history_ranges = d->ranges.data,
-                           .history_count = d->history_count,
+                           .self_cache = d->self_cache,
                            .longest = d->longest,
                            .positions_end = d->positions_end,
                            .cross_cache = d->source.rows,
@@ -512,12 +545,20 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
                            .predicted_count = d->predicted_count,
                            .best = best_of(d),
                            .eos = d->options.search.eos};
+  for (int l = 0; l < d->model->decoder.count; l++)
+    d->self_cache[l] = d->sights[d->model->decoder.layers[l].sight].caches.rows[l];
+  for (int i = 0; i < TARN__SIGHTS; i++) {
+    const sight *of = &d->sights[i];
+    step.histories[i] = (tarn__model_history){of->history.data, of->ranges.data, of->history_count, of->caches.capacity,
+                                              of->caches.used};
+  }
   double begin = tarn__profile_clock(d->options.profile);
   tarn__model_begin(d->model, &d->step, false, d->threads);
   *top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
   TARN_TRY(read_top(d, top));
-  d->caches.used += d->rows;
+  for (int i = 0; i < TARN__SIGHTS; i++)
+    if (d->sights[i].most > 0) d->sights[i].caches.used += d->rows;
   d->stats.steps++;
   d->stats.rows += d->rows;
   return TARN_STATUS_OK;
@@ -603,13 +644,13 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
   return TARN_STATUS_OK;
 }
 
-// Lets every search choose how it goes on, or moves on in its beginning. Returns in *past the rows of the past that the
-// next step will see.
-static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t *past) {
+// Lets every search choose how it goes on, or moves on in its beginning. Returns in past the rows of the past that the
+// layers of each sight will see in the next step.
+static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t past[TARN__SIGHTS]) {
   const int64_t count = tarn__beam_choices(&d->options.search);
   choices all;
   TARN_TRY(choices_of(d, &all, top));
-  *past = 0;
+  for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
     if (begins(d, s)) s->read += s->rows;
@@ -618,25 +659,30 @@ static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t *past)
       TARN_TRY(
           tarn__beam_advance(&s->beam, all.ids + s->first_choice * count, all.values + s->first_choice * (count + 1)));
     }
-    if (!s->beam.done) *past += hypotheses_of(d, s) * past_of(d, s);
+    for (int i = 0; i < TARN__SIGHTS && !s->beam.done; i++)
+      if (d->sights[i].most > 0) past[i] += hypotheses_of(d, s) * past_of(&d->sights[i], s);
   }
   return TARN_STATUS_OK;
 }
 
 // Gives a hypothesis of the next step what it sees of the row it continues.
-static void keep_past(tarn__decoder *d, int64_t *past, const slot *s, int64_t row) {
-  const int64_t count = past_of(d, s);
-  const int32_t *end = d->history.data + d->ranges.data[2 * row + 1];
-  memcpy(d->past.data + *past, end - count, (size_t)count * sizeof *end);
-  *past += count;
+static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *s, int64_t row) {
+  for (int i = 0; i < TARN__SIGHTS; i++) {
+    sight *of = &d->sights[i];
+    if (of->most == 0) continue;
+    const int64_t count = past_of(of, s);
+    const int32_t *end = of->history.data + of->ranges.data[2 * row + 1];
+    memcpy(of->past.data + past[i], end - count, (size_t)count * sizeof *end);
+    past[i] += count;
+  }
 }
 
 // Lets every search choose, frees the slots of those that are finished, and gives each hypothesis that runs on the
 // history of the one it continues.
 static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__translation *results) {
-  int64_t kept = 0, past = 0, wanted;
-  TARN_TRY(choose(d, top, &wanted));
-  TARN_TRY(room(&d->past, wanted));
+  int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
+  TARN_TRY(choose(d, top, wanted));
+  for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
     slot *s = &d->slots[number];
@@ -647,10 +693,9 @@ static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__transla
     }
     if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
       const int64_t hypotheses = hypotheses_of(d, s);
-      for (int64_t i = 0; i < hypotheses; i++) keep_past(d, &past, s, s->first_row + s->rows - 1);
+      for (int64_t i = 0; i < hypotheses; i++) keep_past(d, past, s, s->first_row + s->rows - 1);
     } else {
-      for (int64_t i = 0; i < s->beam.running_count; i++)
-        keep_past(d, &past, s, s->first_row + s->beam.running[i].from);
+      for (int64_t i = 0; i < s->beam.running_count; i++) keep_past(d, past, s, s->first_row + s->beam.running[i].from);
     }
     d->order[a] = d->order[kept];
     d->order[kept++] = number;
@@ -672,7 +717,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
   d->active = 0;
   d->source_tokens = 0;
   tarn__caches_reset(&d->source);
-  tarn__caches_reset(&d->caches);
+  for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_reset(&d->sights[i].caches);
   for (;;) {
     double unit_begin = tarn__profile_clock(profile);
     TARN_TRY(refill(d, queue));

@@ -6,9 +6,10 @@
 // inputs of convolutions and states of recurrences are appended to packed caches, and which rows a hypothesis sees is a
 // list of numbers: no cache is copied when hypotheses fork, and a sentence that is finished costs nothing from then on.
 // The list is no longer than what the model's mixers see: behind recurrences and convolutions alone it does not grow
-// with the text. What a model reads before its first own token (the end of sentence, then the prompt) goes through as
-// many rows of a step as there is room for, or one a step where a mixer needs the state of the token before; the output
-// layer is computed for the last of them alone. Samples of one prompt that are in work together read it once.
+// with the text, and beside layers that see all of it they have lists and caches of their own. What a model reads
+// before its first own token (the end of sentence, then the prompt) goes through as many rows of a step as there is
+// room for, or one a step where a mixer needs the state of the token before; the output layer is computed for the last
+// of them alone. Samples of one prompt that are in work together read it once.
 #ifndef TARN_DECODE_DECODER_H
 #define TARN_DECODE_DECODER_H
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/crew.h"
+#include "decode/translate_share.h"
 
 struct tarn__translator {
   tarn__translator_options options;
@@ -13,6 +14,7 @@ struct tarn__translator {
   void *packed;  // weights (tarn__model_pack()), where they do not change; NULL with the reference
   tarn__crew crew;
   void *lent_packed;  // room for weights that change, in lent memory; NULL: it does not suffice
+  tarn__translate_share shared;
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -79,7 +81,8 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
                                .n_best = options->n_best,
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
-  tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
+  tarn_status status = tarn__translate_share_open(&t->shared, options->comm);
+  if (status == TARN_STATUS_OK) status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && !options->weights_change)
     status = model->device->allocate(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->int8, t->threads);
@@ -95,6 +98,7 @@ void tarn__translator_close(tarn__translator **translator) {
   tarn__translator *t = *translator;
   if (!t) return;
   tarn__crew_close(&t->crew);
+  tarn__translate_share_close(&t->shared);
   if (t->packed) {
     tarn__model_unpack(t->model);
     t->model->device->free(t->packed);
@@ -156,16 +160,54 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   return status;
 }
 
-tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
-                                 const int64_t *offsets, int64_t sentences) {
-  tarn__crew_reset(&translator->crew);
+// Without other ranks.
+static tarn_status run_alone(tarn__translator *t, tarn__translation *translations, const int32_t *ids,
+                             const int64_t *offsets, int64_t sentences) {
+  tarn__crew_reset(&t->crew);
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences, sizeof(tarn__item)));
   tarn__item *items = memory;
   for (int64_t s = 0; s < sentences; s++)
     items[s] = (tarn__item){.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
-  tarn_status status = translator->options.weights_change ? translate_packed(translator, items, sentences, translations)
-                                                          : translate_items(translator, items, sentences, translations);
+  tarn_status status = t->options.weights_change ? translate_packed(t, items, sentences, translations)
+                                                 : translate_items(t, items, sentences, translations);
   tarn__free(items);
   return status;
+}
+
+// Rank 0 looks at all sentences, so that messages have their numbers.
+static tarn_status check_all(const tarn__translator *t, const int32_t *ids, const int64_t *offsets, int64_t sentences) {
+  for (int64_t s = 0; s < sentences; s++) {
+    const tarn__item sentence = {.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
+    TARN_TRY(check_sentence(t, &sentence));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_shared(tarn__translator *t, tarn__translation *translations, const int32_t *ids,
+                              const int64_t *offsets, int64_t sentences, const tarn__map *map, bool *more) {
+  tarn__translate_share *s = &t->shared;
+  if (s->share.comm->rank == 0) TARN_TRY(check_all(t, ids, offsets, sentences));
+  TARN_TRY(tarn__translate_share_deal(s, ids, offsets, sentences, more));
+  if (!*more) return TARN_STATUS_OK;
+  tarn_status status = TARN_STATUS_OK;
+  if (s->sentences > 0) status = run_alone(t, s->translations, s->ids, s->offsets, s->sentences);
+  TARN_TRY(map ? tarn__map_judge(map, status) : status);
+  return tarn__translate_share_collect(s, translations, sentences);
+}
+
+tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
+                                 const int64_t *offsets, int64_t sentences) {
+  bool more;
+  if (!translator->shared.share.comm) return run_alone(translator, translations, ids, offsets, sentences);
+  return run_shared(translator, translations, ids, offsets, sentences, NULL, &more);
+}
+
+tarn_status tarn__translator_help(tarn__translator *translator, const tarn__map *map) {
+  for (bool more = true; more;) TARN_TRY(run_shared(translator, NULL, NULL, NULL, 0, map, &more));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__translator_end(tarn__translator *translator) {
+  return translator->shared.share.comm ? tarn__share_end(&translator->shared.share) : TARN_STATUS_OK;
 }

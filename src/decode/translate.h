@@ -8,7 +8,9 @@
 
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/status.h"
+#include "comm/comm.h"
 #include "decode/decoder.h"
 #include "model/model.h"
 
@@ -28,6 +30,7 @@ typedef struct tarn__translator_options {
   bool weights_change;  // between runs, so that they are packed in every run; default false: once
   int32_t pad;          // of the target vocabulary, which is never taken; default -1: there is none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
+  tarn__comm *comm;              // its ranks share each run; default NULL: this process is alone
 } tarn__translator_options;
 
 // The constants above.
@@ -56,6 +59,12 @@ void tarn__translator_close(tarn__translator **translator);
 // not a number), or MEMORY.
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) TARN_CHECKED;
+
+// With several ranks a run is one of all: rank 0 gives the sentences and has the translations, and what others give is
+// not looked at. tarn__translator_help() makes the runs of another rank until rank 0 calls tarn__translator_end(),
+// which does nothing for a process alone; `map` is the file that the model is in.
+tarn_status tarn__translator_help(tarn__translator *translator, const tarn__map *map) TARN_CHECKED;
+tarn_status tarn__translator_end(tarn__translator *translator) TARN_CHECKED;
 
 // Lends memory, aligned to 64 bytes, in which runs compute as far as it suffices, and gives back all large blocks that
 // the translator holds; NULL and 0 end the lending. The translations of the last run stay.

@@ -4,6 +4,8 @@
 
 static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator takes it
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 static tarn_status plan_encode(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                                int64_t sentences, int64_t rows) {
   void *offsets;
@@ -30,10 +32,11 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
                              int64_t rows, int64_t longest, int64_t source_rows) {
   void *nothing;  // the addresses of caches, which planning does not follow
   TARN_TRY(tarn__alloc(&nothing, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(void *)));
+  const int64_t near = smaller(longest, model->sights[TARN__NEAR]);
   tarn__model_step step = {.rows = rows,
                            .self_cache = nothing,
-                           .cache_rows = rows * longest,
-                           .history_count = rows * longest,
+                           .histories = {{.count = rows * longest, .cache_rows = rows * longest},
+                                         {.count = rows * near, .cache_rows = rows * near}},
                            .longest = longest,
                            .positions_end = longest,
                            .cross_cache = nothing,
@@ -47,18 +50,6 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
   tarn__graph_close(&graph);
   tarn__free(nothing);
   return status;
-}
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Rows of its cache that a token sees at most, its own among them, in the layer that sees most of them.
-static int64_t farthest(const tarn__model *model) {
-  int64_t sight = 1;
-  for (int l = 0; l < model->decoder.count; l++) {
-    const int64_t rows = tarn__layer_history(model->decoder.layers[l].weights);
-    if (rows > sight) sight = rows;
-  }
-  return sight;
 }
 
 tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
@@ -80,16 +71,16 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
   TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
   // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
-  // Where no layer sees more than some rows, such as a state, each hypothesis keeps no more than those.
-  int64_t seen = sentences * (longest + 2 * options->beam);
-  const int64_t sight = farthest(model);
-  if (sight < longest) seen = smaller(seen, rows * sight);
+  // Where layers see some rows only, such as a state, each hypothesis keeps no more than those.
+  const int64_t all_seen = sentences * (longest + 2 * options->beam);
   // While caches grow, the old ones and new ones of twice the need exist at once.
   const size_t number = 3 * tarn__dtype_size(model->dtype);
   const int64_t d = model->config->model.d_model;
   size_t caches = 0;
   for (int l = 0; l < model->decoder.count; l++) {
     const tarn__layer_weights *weights = model->decoder.layers[l].weights;
+    const int64_t sight = model->sights[model->decoder.layers[l].sight];
+    const int64_t seen = sight < longest ? smaller(all_seen, rows * sight) : all_seen;
     caches += 3 * tarn__dtype_size(tarn__layer_cache_dtype(weights, model->dtype)) *
               (size_t)(tarn__layer_cache_width(weights, d) * seen);
     caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);

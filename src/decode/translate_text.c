@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
+#include "comm/ranks.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
 #include "store/checkpoint.h"
@@ -84,6 +85,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   core.profile = options->profile;
   core.pad = tarn_vocab_pad(t->checkpoint->target);
   core.int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
+  core.comm = tarn__ranks_comm(options->ranks);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
 
@@ -229,8 +231,8 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   return tarn__profile_work(t->options.profile, "detokenization", begin);
 }
 
-tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
-                                  const size_t *lengths, size_t count) {
+static tarn_status translate_measured(tarn_translator *translator, tarn_translate_result *results,
+                                      const char *const *lines, const size_t *lengths, size_t count) {
   TARN_TRY(tarn__profile_peaks(translator->options.profile, translator->checkpoint->model->device, tarn__threads()));
   double start = tarn__seconds();
   tarn__profile_start(translator->options.profile);
@@ -239,6 +241,12 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
   tarn__profile_stop(translator->options.profile);
   translator->summary.seconds += tarn__seconds() - start;
   return status;
+}
+
+tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
+                                  const size_t *lengths, size_t count) {
+  TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_lines()"));
+  return translate_measured(translator, results, lines, lengths, count);
 }
 
 int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids, const float **log_probabilities,
@@ -266,7 +274,7 @@ static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tar
     tarn__work_part(work, (double)before, share, (double)(before + (int64_t)block->count), tarn__lines_share(lines));
     TARN_TRY(tarn__grow(&t->window, &t->window_capacity, block->count, sizeof *t->window));
     t->before = before;
-    tarn_status status = tarn_translator_lines(t, t->window, block->lines, block->lengths, block->count);
+    tarn_status status = translate_measured(t, t->window, block->lines, block->lengths, block->count);
     t->before = 0;
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &t->window[i]));
@@ -275,6 +283,8 @@ static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tar
 
 tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink, void *user) {
   tarn__lines lines = {0};
+  if (tarn_ranks_rank(translator->options.ranks) > 0)
+    return tarn__translator_help(translator->translator, &translator->checkpoint->file.map);
   TARN_TRY(tarn__lines_open(&lines, path, false));
   lines.raw = true;  // encoding a line sees to invalid bytes
   lines.prompt = true;
@@ -283,5 +293,5 @@ tarn_status tarn_translator_file(tarn_translator *translator, const char *path, 
   tarn_status status = translate_windows(translator, &lines, &work, sink, user);
   tarn__work_end(&work);
   tarn__lines_close(&lines);
-  return status;
+  return status == TARN_STATUS_OK ? tarn__translator_end(translator->translator) : status;
 }

@@ -1,5 +1,6 @@
 #include "base/spinning.h"
 #include "graph/profile.h"
+#include "graph/run_telling.h"
 
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
   if (node->op->check) TARN_TRY(node->op->check(node));
@@ -24,12 +25,19 @@ static tarn_status copy_inputs(const tarn__graph *graph) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
+tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec, void (*ran)(void *user, size_t nodes),
+                                    void *user) {
   tarn__spinning_look();
   if (!graph->device->host_memory) TARN_TRY(copy_inputs(graph));
-  for (size_t n = 0; n < graph->node_count; n++)
+  for (size_t n = 0; n < graph->node_count; n++) {
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
+    if (ran) ran(user, n + 1);
+  }
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
+  return tarn__graph_run_telling(graph, exec, NULL, NULL);
 }
 
 tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,

@@ -24,6 +24,8 @@ void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *cont
 
 void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss) {
   size_t forward = graph->node_count;
+  if (graph->directions != 0)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "a graph that was pushed forward is not differentiated");
   graph->forward_count = forward;
   graph->backward = true;
   tarn__graph_segment_end(graph);

@@ -47,11 +47,12 @@ typedef struct tarn__tensor {
   bool keep;                    // lives to the end of the run (results that the caller reads)
   struct tarn__tensor *shares;  // in place: the tensor whose memory it uses; NULL for memory of its own
   struct tarn__tensor *grad;    // while differentiating: gradient of the loss with respect to it, or NULL so far
-  tarn__node *source;           // the node that writes it; NULL for inputs of the graph
-  bool border, saved;           // while recomputing: read by forward nodes outside its segment, by backward nodes
-  struct tarn__tensor *again;   // while recomputing: the tensor that holds its values in the backward pass, or NULL
-  int first, last;              // lifetime in node numbers, for the tensor that owns the memory
-  size_t bytes, offset;         // in the workspace
+  struct tarn__tensor *tangent;  // while pushing forward: directions of it, [directions * rows, cols], or NULL: zeros
+  tarn__node *source;            // the node that writes it; NULL for inputs of the graph
+  bool border, saved;            // while recomputing: read by forward nodes outside its segment, by backward nodes
+  struct tarn__tensor *again;    // while recomputing: the tensor that holds its values in the backward pass, or NULL
+  int first, last;               // lifetime in node numbers, for the tensor that owns the memory
+  size_t bytes, offset;          // in the workspace
 } tarn__tensor;
 
 // The tensor whose memory it uses: itself, unless it shares.
@@ -77,6 +78,9 @@ typedef struct tarn__op {
   // output) and adds to the gradients of trained parameters. NULL for nodes that are themselves part of a backward
   // pass.
   void (*grad)(tarn__graph *graph, tarn__node *node);
+  // Appends the nodes that compute the tangents of its outputs, J v for every direction v, from node->in[i]->tangent
+  // (NULL: that input does not move), and sets node->out[i]->tangent. Parameters do not move. NULL: there is no rule.
+  void (*tangent)(tarn__graph *graph, tarn__node *node);
   // Floating-point operations (a multiply-add counts two); NULL: not counted (element-wise work).
   double (*flops)(const tarn__node *node);
   // The same of gradients that a node of the forward pass computes on top; NULL: none.
@@ -121,6 +125,7 @@ struct tarn__graph {
   bool training;                       // dropout is on and gradients are wanted
   bool backward;  // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
   int threads;
+  int directions;  // while pushing forward: how many directions a tangent has, one block of rows after the other
   int64_t update;  // number of the optimiser step, from 1, for what differs from step to step; 0: none; set after begin
   tarn_status status;  // first failure of building
   tarn__node **nodes;

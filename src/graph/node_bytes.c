@@ -1,8 +1,10 @@
 // The memory that nodes move.
+#include "graph/entries.h"
 #include "graph/graph.h"
 
 double tarn__tensor_bytes(const tarn__tensor *tensor) {
   if (!tensor) return 0.0;
+  if (tensor->param && tensor->param->entries > 0) return (double)tarn__param_value_bytes(tensor->param);
   const bool small = tensor->param && tensor->param->decoding.packed_int8;
   return (double)tensor->rows * (double)tensor->cols * (small ? 1.0 : (double)tarn__dtype_size(tensor->dtype));
 }

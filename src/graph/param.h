@@ -21,6 +21,7 @@ typedef enum tarn__init_kind {
   TARN__INIT_SIGNS,       // 1 or -1: what a matrix of TARN__INIT_HADAMARD is made of
   TARN__INIT_NORMAL,      // normal with standard deviation gain
   TARN__INIT_UNIFORM,     // uniform in +-gain
+  TARN__INIT_RANGE,       // uniform from param->least to gain
   TARN__INIT_FEATURES,    // orthogonal random features, redrawn every param->redraw updates  (Choromanski et al. 2021)
   TARN__INIT_RESERVOIR    // normal on the edges of a random graph, scaled to the spectral radius gain
 } tarn__init_kind;
@@ -60,6 +61,11 @@ typedef struct tarn__param_training {
   tarn__dtype moments;      // F32, or BF16: rounded at random (optim/moments.h)
   uint32_t number;          // its place among the parameters of the model, which tells their random numbers apart
   float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
+  // Where ranks share the optimiser (train.shard_optimiser): the elements that this rank updates, as a parameter of
+  // their own, which has what the whole then lacks: moments, grad_sum, and the master copy of a parameter in bf16. Else
+  // NULL.
+  struct tarn__param *part;
+  int64_t first;  // of a part: the element of the whole that it begins with, a multiple of 8 (optim/moments.h); else 0
 } tarn__param_training;
 
 // What it has while a model decodes.
@@ -94,12 +100,17 @@ typedef struct tarn__param {
   int64_t redraw;    // of TARN__INIT_FEATURES: updates after which it is drawn anew; 0: never
   uint32_t draw;     // number of the draw that `value` is of; always 0 but for those
   const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
-  double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
+  double least;                      // of TARN__INIT_RANGE
+  double sparsity;  // share of its entries, drawn by seed, that are set to 0, whatever init says; 0 in reservoirs,
+                    // which have one of their own
+  int64_t entries;  // of a frozen matrix that is stored as its entries (graph/entries.h): how many there is room for;
+                    // 0: all its values are stored
+  double factor;    // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
   // In whose memory all that follows lies; NULL: the host's. The host reads and writes it by device/transfer.h alone.
   const struct tarn__device *device;
   tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
-  void *value;        // [rows, cols], what kernels read
+  void *value;        // [rows, cols], what kernels read; or its entries
   tarn__param_training training;  // of a trained one
   tarn__param_decoding decoding;
   tarn__param_mapped mapped;

@@ -39,6 +39,14 @@ static void emit_update(tarn__graph *graph, tarn__param *param, size_t number, c
   tarn__graph_emit(graph, update);
 }
 
+// The updates of all parameters of which a node is the last.
+static void emit_updates(tarn__graph *graph, const tarn__node *node, size_t number) {
+  for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
+    if (node->dparam[k]) emit_update(graph, node->dparam[k], number, node);
+  for (int k = 0; k < TARN__MAX_INPUTS; k++)
+    if (node->in[k] && node->in[k]->place == TARN__PARAMETER) emit_update(graph, node->in[k]->param, number, node);
+}
+
 void tarn__graph_update(tarn__graph *graph) {
   const size_t forward = graph->forward_count, count = graph->node_count;
   void *memory;
@@ -51,15 +59,12 @@ void tarn__graph_update(tarn__graph *graph) {
     plan_gradients(graph, nodes[n], n);
     note_reads(nodes[n], n);
   }
-  // The loss may make gradients too: its node is the last of the forward pass, so that no update comes before that.
+  // The loss may make gradients too: its node is the last of the forward pass, so that no update comes before that. Nor
+  // does one of the gradients that parts of a sum of losses make, which stand before it.
   graph->node_count = forward - 1;
   for (size_t n = forward - 1; n < count; n++) {
     tarn__graph_emit(graph, nodes[n]);
-    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
-      if (nodes[n]->dparam[k]) emit_update(graph, nodes[n]->dparam[k], n, nodes[n]);
-    for (int k = 0; k < TARN__MAX_INPUTS; k++)
-      if (nodes[n]->in[k] && nodes[n]->in[k]->place == TARN__PARAMETER)
-        emit_update(graph, nodes[n]->in[k]->param, n, nodes[n]);
+    for (size_t m = n == forward - 1 ? 0 : n; m <= n; m++) emit_updates(graph, nodes[m], m);
   }
 }
 

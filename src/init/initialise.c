@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "device/transfer.h"
+#include "init/entries_init.h"
 #include "init/orthogonal.h"
 #include "init/reservoir.h"
 #include "model/model.h"
@@ -20,6 +21,10 @@ static void fill_normal(float *values, size_t count, double deviation, tarn__ran
 
 static void fill_uniform(float *values, size_t count, double bound, tarn__random *random) {
   for (size_t i = 0; i < count; i++) values[i] = (float)(bound * (2.0 * tarn__random_uniform(random) - 1.0));
+}
+
+static void fill_range(float *values, size_t count, double least, double most, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(least + (most - least) * tarn__random_uniform(random));
 }
 
 static void fill_signs(float *values, size_t count, tarn__random *random) {
@@ -46,17 +51,26 @@ static size_t length_for_stream(const tarn__param *param) {
   return structured && dot ? (size_t)(dot - param->name) : length;
 }
 
-// A reservoir's *factor is used, or made if it is 0.
-static tarn_status fill_reservoir(const tarn__param *param, float *values, double *factor, tarn__random *random) {
-  tarn_status status = tarn__reservoir_values(values, factor, param->rows, param->init.gain, param->reservoir, random);
+static tarn_status name_reservoir(const tarn__param *param, tarn_status status) {
   if (status == TARN_STATUS_OK) return status;
   return tarn__fail_prefix(status, "kinds.%s.spectral_radius: %s: ", param->reservoir->kind, param->name);
 }
 
+// A reservoir's *factor is used, or made if it is 0.
+static tarn_status fill_reservoir(const tarn__param *param, float *values, double *factor, tarn__random *random) {
+  return name_reservoir(
+      param, tarn__reservoir_values(values, factor, param->rows, param->init.gain, param->reservoir, random));
+}
+
+static tarn__random generator(const tarn__param *param, uint64_t seed, uint32_t stream) {
+  tarn__random random;
+  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), stream);
+  return random;
+}
+
 static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   size_t count = (size_t)(param->rows * param->cols);
-  tarn__random random;
-  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), param->draw);
+  tarn__random random = generator(param, seed, param->draw);
   const tarn__init *init = &param->init;
   int blocks = init->blocks > 1 ? init->blocks : 1;
   int64_t rows = param->rows / blocks;
@@ -75,6 +89,9 @@ static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *v
       break;
     case TARN__INIT_UNIFORM:
       fill_uniform(values, count, init->gain, &random);
+      break;
+    case TARN__INIT_RANGE:
+      fill_range(values, count, param->least, init->gain, &random);
       break;
     case TARN__INIT_XAVIER:
       fill_uniform(values, count, init->gain * sqrt(6.0 / (double)(rows + param->cols)), &random);
@@ -96,11 +113,16 @@ static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *v
   return TARN_STATUS_OK;
 }
 
+enum { ZEROS = 0x5A45524F };  // stream of what is set to zero, far from the numbers of draws
+
 static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   TARN_TRY(draw_values(param, seed, values, factor));
   const int64_t count = param->rows * param->cols, block = count / (param->init.blocks > 1 ? param->init.blocks : 1);
   for (int64_t i = count - block; param->last_gain != 0.0 && i < count; i++)
     values[i] = (float)(param->last_gain * (double)values[i]);
+  tarn__random random = generator(param, seed, ZEROS);
+  for (int64_t i = 0; param->sparsity > 0.0 && i < count; i++)
+    if (tarn__random_uniform(&random) < param->sparsity) values[i] = 0.0f;
   return TARN_STATUS_OK;
 }
 
@@ -140,10 +162,24 @@ static tarn_status get_value(const tarn__param *param, float *values, size_t cou
   return TARN_STATUS_OK;
 }
 
+// What the master copy of a part has of values [first, first + count) of its whole.
+static tarn_status put_master(const tarn__param *part, int64_t first, const float *values, int64_t count) {
+  const int64_t begin = part->training.first, end = begin + part->rows * part->cols;
+  const int64_t from = first > begin ? first : begin, to = first + count < end ? first + count : end;
+  if (from >= to) return TARN_STATUS_OK;
+  return tarn__device_put(part->device, part->training.master + (from - begin), values + (from - first),
+                          (size_t)(to - from) * sizeof *values);
+}
+
 tarn_status tarn__param_set_part(tarn__param *param, size_t first, const float *values, size_t count) {
+  TARN_REQUIRE(!param->mapped.value && !param->mapped.rounded, INTERNAL,
+               "%s lies in a file, and cannot be given other values", param->name);
+  if (param->entries > 0) return tarn__entries_append(param, first, values, count);
   float *master = param->training.master ? param->training.master + first : NULL;
   const size_t bytes = count * sizeof *values;
   if (master && values != master) TARN_TRY(tarn__device_put(param->device, master, values, bytes));
+  if (!master && param->training.part)
+    TARN_TRY(put_master(param->training.part, (int64_t)first, values, (int64_t)count));
   if (param->dtype != TARN__F32) return put_value(param, first, values, count);
   return param->value != param->training.master
              ? tarn__device_put(param->device, (float *)param->value + first, values, bytes)
@@ -156,13 +192,27 @@ tarn_status tarn__param_set(tarn__param *param, const float *values) {
 
 tarn_status tarn__param_get(const tarn__param *param, float *values) {
   const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
+  if (param->entries > 0) return tarn__entries_get(param, values);
   if (param->training.master) return tarn__device_get(param->device, values, param->training.master, bytes);
   if (param->dtype == TARN__F32) return tarn__device_get(param->device, values, param->value, bytes);
   return get_value(param, values, count);
 }
 
+// Without the dense matrix.
+static tarn_status initialise_entries(tarn__param *param, uint64_t seed) {
+  tarn__random random = generator(param, seed, param->draw);
+  tarn__sparse matrix;
+  TARN_TRY(name_reservoir(param, tarn__reservoir_matrix(&matrix, &param->factor, param->rows, param->init.gain,
+                                                        param->reservoir, &random)));
+  tarn_status status = tarn__entries_set(param, &matrix);
+  if (status == TARN_STATUS_OK) status = tarn__entries_hash(param->hash, &matrix);
+  tarn__sparse_close(&matrix);
+  return status;
+}
+
 static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
   void *values;
+  if (param->entries > 0 && param->reservoir) return initialise_entries(param, seed);
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
   tarn_status status = make_values(param, seed, values, &param->factor);
   if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
@@ -197,7 +247,7 @@ typedef struct making {
 
 static void note_made(void *user, const tarn__param *param) {
   making *m = user;
-  const int64_t done = atomic_fetch_add(&m->done, param->rows * param->cols) + param->rows * param->cols;
+  const int64_t count = param->rows * param->cols, done = atomic_fetch_add(&m->done, count) + count;
   tarn__work_at(&m->work, (double)done, (double)done / (double)m->all);
 }
 

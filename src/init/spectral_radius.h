@@ -13,8 +13,9 @@
 #include "base/sparse.h"
 #include "base/status.h"
 
-// Relative error about 1e-10 for matrices that are not far from normal. Fails with DATA (an entry is not finite),
-// MEMORY, or NUMERIC (LAPACK finds no eigenvalues, or a component that needs it has more than 8192 units).
+// Relative error about 1e-10 for matrices that are not far from normal, about 1e-8 of more than 8192 units. Fails with
+// DATA (an entry is not finite), MEMORY, or NUMERIC (LAPACK finds no eigenvalues, or a component that needs it has more
+// than 8192 units).
 tarn_status tarn__spectral_radius(double *radius, const tarn__sparse *matrix) TARN_CHECKED;
 // The same of a dense matrix [n, n], row-major.
 tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, int64_t n) TARN_CHECKED;

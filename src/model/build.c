@@ -2,8 +2,10 @@
 #include <math.h>
 
 #include "graph/update.h"
+#include "model/layers.h"
 #include "model/model.h"
 #include "model/stacks.h"
+#include "task/bands.h"
 #include "task/head.h"
 #include "task/task.h"
 
@@ -16,6 +18,10 @@ typedef struct token_rows {
   int64_t rows, longest;    // longest: above every position
   const int32_t *segments;  // of models that have some
 } token_rows;
+
+static tarn__param *table_of(const tarn__model *model, tarn__side side) {
+  return side == TARN__SIDE_SOURCE ? model->weights.source_table : model->weights.target_table;
+}
 
 static token_rows tokens_of(const tarn__packed *packed) {
   return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments};
@@ -44,18 +50,34 @@ static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run
   return tarn__embedding(run->graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
 }
 
+// Words in bands, to whose vectors the position scheme's are added; those look nothing up.
+static tarn__tensor *embed_bands(const tarn__model *model, const tarn__block_run *run, const tarn__bands *bands,
+                                 tarn__param *learned, token_rows t) {
+  const double scale = model->config->model.embedding_scale ? sqrt((double)run->d_model) : 1.0;
+  tarn__tensor *x = tarn__bands_embed(run->graph, bands, t.ids, t.rows, scale);
+  if (!tarn__position_of(run->position)->embed) return x;
+  tarn__param *none = (tarn__param *)(uintptr_t)&model->no_table;  // is only read
+  tarn__stream sum = {.x = x, .branch = embed_plain(model, run, none, learned, t, 0.0)};
+  return tarn__stream_finish(run->graph, &sum, &(tarn__norm_weights){0});
+}
+
 // Of the width of the table.
-static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
-                               tarn__param *learned, token_rows t) {
+static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *run, tarn__side side, token_rows t) {
+  const bool source = side == TARN__SIDE_SOURCE;
+  const tarn__bands *bands = source ? &model->weights.source_bands : &model->weights.target_bands;
+  tarn__param *table = table_of(model, side), *learned = source ? model->source_positions : model->target_positions;
   const double dropout = model->config->model.embedding_dropout;
   tarn__graph *graph = run->graph;
   const tarn__norm_weights *norm = &model->embedding_norm;
-  if (!model->segments && !norm->use.part) return embed_plain(model, run, table, learned, t, dropout);
+  if (!model->segments && !norm->use.part && bands->count == 0)
+    return embed_plain(model, run, table, learned, t, dropout);
   tarn__tensor *segments = NULL;
   if (model->segments)
     segments = tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.segments, "segments"), NULL, model->segments,
                                NULL, 1.0, 0.0);
-  tarn__stream sum = {.x = embed_plain(model, run, table, learned, t, 0.0), .branch = segments};
+  tarn__tensor *x =
+      bands->count > 0 ? embed_bands(model, run, bands, learned, t) : embed_plain(model, run, table, learned, t, 0.0);
+  tarn__stream sum = {.x = x, .branch = segments};
   return tarn__dropout_apply(graph, tarn__stream_finish(graph, &sum, norm), dropout);
 }
 
@@ -65,8 +87,7 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
   const tarn__linear_weights *projection = source ? &weights->source_projection : &weights->target_projection;
   run->graph->label = "embeddings";
   tarn__graph_segment(run->graph);
-  tarn__tensor *x = embed_sum(model, run, source ? weights->source_table : weights->target_table,
-                              source ? model->source_positions : model->target_positions, t);
+  tarn__tensor *x = embed_sum(model, run, side, t);
   return projection->weight ? tarn__linear(run->graph, x, projection->weight, projection->bias, TARN__IDENTITY) : x;
 }
 
@@ -110,11 +131,6 @@ static tarn__tensor *biases_of(const tarn__model *model, tarn__graph *graph, tar
 
 static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__block_run *run, tarn__stream *stream) {
   return tarn__stream_finish(run->graph, stream, &stack->norm);
-}
-
-// What one side of a batch gives a stack.
-static tarn__param *table_of(const tarn__model *model, tarn__side side) {
-  return side == TARN__SIDE_SOURCE ? model->weights.source_table : model->weights.target_table;
 }
 
 static tarn__tensor *embed_side(const tarn__model *model, const tarn__block_run *run, tarn__side side,
@@ -261,6 +277,24 @@ tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
+const tarn__task_stack *tarn__model_first_stack(const tarn__model *model) {
+  return &tarn__config_task(model->config)->stacks[0];
+}
+
+tarn__tensor *tarn__model_build_layers(const tarn__model *model, tarn__graph *graph, const tarn__packed *packed,
+                                       tarn__tensor *x, int first, int last) {
+  const tarn__task_stack *what = tarn__model_first_stack(model);
+  tarn__block_run run = run_of(model, graph, packed, offsets_of(graph, what->side, packed));
+  run.causal = what->causal;
+  run.biases = biases_of(model, graph, what->id, what->causal);
+  tarn__stream stream = {.x = x};
+  if (!x) stream = begin_stream(model, what, &run, packed, &WHOLE);
+  run_layers(model, what->id, first, last, &WHOLE, &run, &stream);
+  x = tarn__stream_finish(graph, &stream, &(tarn__norm_weights){0});
+  x->keep = true;
+  return x;
+}
+
 static tarn__head head_of(const tarn__model *model, tarn__graph *graph, tarn__tensor *states) {
   tarn__tensor *x = tarn__config_task(model->config)->output_input(graph, states, &model->weights);
   return tarn__head_of(graph, states, x, &model->weights);
@@ -339,20 +373,28 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .incremental = true,
       .positions = positions_of(model, graph, step->positions, step->rows),
       .position = &model->config->model.positions,
-      .history = tarn__graph_input(graph, step->history_count, step->history, "history"),
-      .history_ranges = tarn__graph_input(graph, 2 * step->rows, step->history_ranges, "history ranges"),
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
-      .first_row = step->first_row,
       .biases = biases_of(model, graph, TARN__STACK_DECODER, true)};
+  tarn__tensor *histories[TARN__SIGHTS] = {NULL}, *ranges[TARN__SIGHTS] = {NULL};
+  for (int sight = 0; sight < TARN__SIGHTS; sight++) {
+    const tarn__model_history *history = &step->histories[sight];
+    if (sight != TARN__FAR && model->sights[sight] == 0) continue;
+    histories[sight] = tarn__graph_input(graph, history->count, history->rows, "history");
+    ranges[sight] = tarn__graph_input(graph, 2 * step->rows, history->ranges, "history ranges");
+  }
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
   tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
     const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
+    const int sight = model->decoder.layers[i].sight;
+    run.history = histories[sight];
+    run.history_ranges = ranges[sight];
+    run.first_row = step->histories[sight].first_row;
     if (width > 0)
-      run.self_cache = tarn__graph_external(graph, tarn__layer_cache_dtype(weights, graph->dtype), step->cache_rows,
-                                            width, step->self_cache[i], "cache");
+      run.self_cache = tarn__graph_external(graph, tarn__layer_cache_dtype(weights, graph->dtype),
+                                            step->histories[sight].cache_rows, width, step->self_cache[i], "cache");
     if (cross_width > 0)
       run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, cross_width, step->cross_cache[i],
                                              "keys and values of the source");

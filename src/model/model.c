@@ -9,7 +9,9 @@
 #include "config/config_share.h"
 #include "config/pattern.h"
 #include "device/devices.h"
+#include "graph/entries.h"
 #include "parts/depth.h"
+#include "task/bands.h"
 
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
@@ -71,6 +73,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
     snprintf(prefix, sizeof prefix, "%s.%s", name, layer->set);
     snprintf(shared, sizeof shared, "%s.%s", tarn__stack_name(TARN__STACK_ENCODER), layer->set);
     declare->prefix = prefix;
+    declare->stack = name;
     declare->shared = id == TARN__STACK_DECODER && tarn__config_shared_layer(model->config, layer) >= 0 ? shared : NULL;
     declare->kind = kind;
     range[i][0] = model->param_count;
@@ -149,6 +152,20 @@ static void declare_projections(tarn__task_weights *weights, tarn__declare *decl
   weights->source_projection.bias->uses++;
 }
 
+// How many of the inputs and the output use each table; of bands the first one's is the table.
+static void count_tables(tarn__task_weights *weights) {
+  tarn__param *tables[] = {weights->source_table, weights->target_table, weights->output_table};
+  const tarn__bands *bands[] = {&weights->source_bands, &weights->target_bands, &weights->output_bands};
+  for (int add = 0; add < 2; add++)
+    for (int i = 0; i < 3; i++) {
+      if (tables[i]) tables[i]->uses = add ? tables[i]->uses + 1 : 0;
+      for (int k = 0; k < TARN__BAND_PARAMS; k++) {
+        tarn__param *param = tarn__bands_param(bands[i], k);
+        if (param && param != tables[i]) param->uses = add ? param->uses + 1 : 0;
+      }
+    }
+}
+
 static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
   const tarn__task_site site = {declare, &model->config->model, &model->config->head, model->source_vocab,
@@ -157,11 +174,8 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   declare->prefix = "embeddings";
   if (model->config->model.embedding_size > 0) declare->d_model = model->config->model.embedding_size;
   TARN_TRY(task->declare_tables(&site, &model->weights));
-  tarn__param *tables[] = {model->weights.source_table, model->weights.target_table, model->weights.output_table};
-  for (int i = 0; i < 3; i++)
-    if (tables[i]) tables[i]->uses = 0;
-  for (int i = 0; i < 3; i++)
-    if (tables[i]) tables[i]->uses++;
+  tarn__bands_share(&model->weights);
+  count_tables(&model->weights);
   TARN_TRY(declare_positions(model, declare));
   TARN_TRY(declare_sum(model, declare));
   declare->d_model = d_model;
@@ -203,15 +217,34 @@ static tarn_status declare_stacks(tarn__model *model, tarn__declare *declare) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status declare_model(tarn__model *model) {
+static void set_sights(tarn__model *model) {
+  model->sights[TARN__FAR] = 1;
+  for (int l = 0; l < model->decoder.count; l++) {
+    const int64_t rows = tarn__layer_history(model->decoder.layers[l].weights);
+    if (rows > model->sights[TARN__FAR]) model->sights[TARN__FAR] = rows;
+  }
+  for (int l = 0; l < model->decoder.count; l++) {
+    tarn__model_layer *layer = &model->decoder.layers[l];
+    const int64_t rows = tarn__layer_history(layer->weights);
+    if (rows == model->sights[TARN__FAR] || tarn__layer_cache_width(layer->weights, model->config->model.d_model) == 0)
+      continue;
+    layer->sight = TARN__NEAR;
+    if (rows > model->sights[TARN__NEAR]) model->sights[TARN__NEAR] = rows;
+  }
+}
+
+static tarn_status declare_all(tarn__model *model, tarn__index *names, tarn__index *helper_names) {
   size_t capacity = 0, helper_capacity = 0;
   tarn__declare declare = {.prefix = "",
                            .d_model = model->config->model.d_model,
+                           .position = &model->config->model.positions,
                            .arena = &model->arena,
-                           .params = {&model->params, &model->param_count, &capacity}};
-  if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
+                           .params = {&model->params, &model->param_count, &capacity, names}};
+  if (model->training)
+    declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity, helper_names};
   TARN_TRY(declare_weights(model, &declare));
   TARN_TRY(declare_stacks(model, &declare));
+  set_sights(model);
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     param->dtype = model->dtype;
@@ -219,6 +252,14 @@ static tarn_status declare_model(tarn__model *model) {
     if (model->dtype == TARN__BF16 && plain) param->dtype = TARN__F32;
   }
   return TARN_STATUS_OK;
+}
+
+static tarn_status declare_model(tarn__model *model) {
+  tarn__index names = {0}, helper_names = {0};
+  const tarn_status status = declare_all(model, &names, &helper_names);
+  tarn__index_close(&names);
+  tarn__index_close(&helper_names);
+  return status;
 }
 
 tarn__fp32 tarn__model_products(const tarn_config_train *train) {
@@ -258,6 +299,7 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   // What a training computes in stands in its description, what others do in an option.
   if (status == TARN_STATUS_UNSUPPORTED && training)
     status = tarn__config_fail(config, status, "train.precision", "%s", tarn_error_message());
+  model->no_table = (tarn__param){.name = "no table", .cols = config->model.d_model, .uses = 1, .dtype = dtype};
   if (status == TARN_STATUS_OK) status = check_products(model);
   if (status == TARN_STATUS_OK) status = declare_model(model);
   if (status == TARN_STATUS_OK) status = tarn__model_find_rounded(model);
@@ -300,18 +342,21 @@ void tarn__model_close(tarn__model **model) {
   *model = NULL;
 }
 
+// However they are stored. What is trained is never stored as entries.
 static size_t count_of(const tarn__param *param) { return (size_t)(param->rows * param->cols); }
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
+// Of its own.
 static bool has_master(const tarn__model *model, const tarn__param *param) {
+  if (model->shares_optimiser) return false;
   return model->training && param->trained && param->dtype == TARN__BF16;
 }
 
 // Bytes of a parameter's value and master copy together, and of its gradient.
 static size_t value_bytes(const tarn__model *model, const tarn__param *param) {
   if (param->mapped.value || param->mapped.rounded) return 0;
-  size_t bytes = aligned(count_of(param) * tarn__dtype_size(param->dtype));
+  size_t bytes = aligned(tarn__param_value_bytes(param));
   return bytes + (has_master(model, param) ? aligned(count_of(param) * sizeof(float)) : 0);
 }
 
@@ -322,14 +367,14 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
 
 // Bytes for the rows that are used of a table that only embeddings read (param.h); 0 for all other parameters.
 static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
-  bool read = param == model->weights.source_table || param == model->weights.target_table || param->out == 1;
-  bool known = read && param != model->weights.output_table && param->dtype != TARN__F64;
+  bool read = tarn__weights_look_up(&model->weights, param) || param->out == 1;
+  bool known = read && !tarn__weights_predict(&model->weights, param) && param->dtype != TARN__F64;
   return known && model->training && param->trained ? aligned((size_t)param->rows) : 0;
 }
 
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
   bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0 &&
-             param != model->encoder.biases;
+             strncmp(param->name, "encoder.shared.", 15) != 0 && param != model->encoder.biases;
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
 }
 
@@ -371,14 +416,11 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     if (i < model->param_count) *(param->trained ? &size->trained : &size->frozen) += count;
     *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
     size->gradient_bytes += gradient_bytes(model, param) + used_bytes(model, param);
-    if (model->training && param->trained) size->optimiser_bytes += 2 * tarn__model_moment_bytes(model, param);
-    size->optimiser_bytes += tarn__model_sum_bytes(model, param);
+    if (model->training && param->trained && !model->shares_optimiser)
+      size->optimiser_bytes += 2 * tarn__model_moment_bytes(model, param) + tarn__model_sum_bytes(model, param);
     size->shared_uses += (param->uses - 1) * count;
-    const bool table = param == model->weights.source_table || param == model->weights.target_table ||
-                       param == model->weights.output_table || param == model->weights.source_projection.weight ||
-                       param == model->weights.source_projection.bias ||
-                       param == model->weights.target_projection.weight;
-    if (!table) size->shared_layers += (param->uses - 1) * count;
+    const bool beside = strncmp(param->name, "embeddings.", 11) == 0 || strncmp(param->name, "output.", 7) == 0;
+    if (!beside) size->shared_layers += (param->uses - 1) * count;
   }
 }
 
@@ -402,7 +444,7 @@ tarn_status tarn__model_allocate(tarn__model *model) {
       continue;
     }
     param->value = *from;
-    *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));
+    *from += aligned(tarn__param_value_bytes(param));
     if (has_master(model, param)) {
       param->training.master = (float *)(void *)*from;
       *from += aligned(count_of(param) * sizeof(float));

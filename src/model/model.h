@@ -39,8 +39,13 @@ typedef struct tarn__model_shortcuts {
 } tarn__model_shortcuts;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
+// Decoder layers by how many rows of its hypothesis a token sees in them: as many as in any layer, or fewer. What the
+// near ones keep of a token may be large, a state, and is not needed for long.
+enum { TARN__FAR, TARN__NEAR, TARN__SIGHTS };
+
 typedef struct tarn__model_layer {
   const tarn__layer_weights *weights;
+  int sight;
   const char *label;          // "encoder 3 R1": stack, depth and kind or set, for plans and profiles
   tarn__stand_in_sums *sums;  // of refreshes of its backskipping since the trainer last cleared them; NULL: none skips
 } tarn__model_layer;
@@ -62,6 +67,8 @@ typedef struct tarn__model {
                                // memory is taken
   bool training;               // gradients, master copies (and moments, by the trainer) exist
   bool updates_at_once;        // tarn__model_update_at_once()
+  bool shares_optimiser;       // ranks do: master copies in bf16 and moments are those of parts (param.training.part),
+                               // which take their own memory; set it before memory is taken
   uint64_t seed;               // of the frozen weights; a checkpoint records it
   tarn__param **params;        // all parameters, each once, in a fixed order
   size_t param_count;
@@ -71,7 +78,12 @@ typedef struct tarn__model {
   tarn__param *source_positions, *target_positions;  // learned ones [max_length, d_model], or NULL
   tarn__param *segments;                             // [model.segments, d_model] of a text's sentences, or NULL
   tarn__norm_weights embedding_norm;                 // of the embeddings of a text; else without an entry
+  // A table of embeddings without rows, as wide as the model: of adaptive inputs, positions are added in a node of
+  // their own, which looks nothing up.
+  tarn__param no_table;
   tarn__model_stack encoder, decoder;
+  // The most rows, the token's own counted, that decoder layers of each sight see; INT64_MAX: all; 0: there are none.
+  int64_t sights[TARN__SIGHTS];
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
   const struct tarn__map *map;  // where values lie that take no memory of the model (tarn__param.mapped); NULL: none do
@@ -106,7 +118,8 @@ tarn_status tarn__model_find_rounded(tarn__model *model) TARN_CHECKED;
 // Makes a model of trainings that update each parameter as soon as its gradient is whole (graph/update.h): gradients
 // get no memory of their own. To be called before the model is allocated.
 void tarn__model_update_at_once(tarn__model *model);
-// Takes memory for values, master copies and gradients. In bf16 a frozen matrix exists in bf16 only.
+// Takes memory for values, master copies (unless shares_optimiser) and gradients. In bf16 a frozen matrix exists in
+// bf16 only.
 tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
 // Gives every parameter its first value as a function of (seed, name, initialiser). Orthogonal matrices take about half
 // a second per million parameters; different parameters are made on different threads.
@@ -123,16 +136,18 @@ tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
                                         void (*done)(void *user, const tarn__param *param), void *user) TARN_CHECKED;
 // The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
-// Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained) and the compute
-// copy.
+// Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained), or what of it
+// its part has, and the compute copy.
 tarn_status tarn__param_set(tarn__param *param, const float *values) TARN_CHECKED;
-// The same of `count` of its values, in the order of rows, from number `first` on.
+// The same of `count` of its values, in the order of rows, from number `first` on. Both fail with INTERNAL for one
+// whose values lie in a file.
 tarn_status tarn__param_set_part(tarn__param *param, size_t first, const float *values, size_t count) TARN_CHECKED;
-// Reads a parameter as fp32: the master copy if it has one, else the compute copy (exact for frozen bf16).
+// Reads a parameter as fp32: the master copy if it has one of its own, else the compute copy (exact for frozen bf16).
 tarn_status tarn__param_get(const tarn__param *param, float *values) TARN_CHECKED;
 void tarn__model_close(tarn__model **model);
 
-// Bytes by category of parameters and what belongs to them, without allocating.
+// Bytes by category of parameters and what belongs to them, without allocating. With shares_optimiser parts are not
+// counted.
 typedef struct tarn__model_size {
   size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;  // with helpers
   int64_t trained, frozen;                                              // parameters (each set once)
@@ -195,18 +210,21 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross);
 
+// What layers of one sight see. Hypothesis i sees cache rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] in the
+// order of time, its own new row the last of them. A step writes cache rows first_row .. first_row + its rows - 1.
+typedef struct tarn__model_history {
+  const int32_t *rows, *ranges;
+  int64_t count, cache_rows, first_row;
+} tarn__model_history;
+
 // Decoding, second part: one step for `rows` hypotheses.
 typedef struct tarn__model_step {
   int64_t rows;
   const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its place
-  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows, tarn__layer_cache_width()] of
-  // tarn__layer_cache_dtype(). This step writes rows first_row .. first_row + rows - 1.
+  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows of its sight, tarn__layer_cache_width()] of
+  // tarn__layer_cache_dtype().
   void *const *self_cache;
-  int64_t cache_rows, first_row;
-  // Hypothesis i sees cache rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1] in the order of time, its own new
-  // row the last of them.
-  const int32_t *history, *history_ranges;
-  int64_t history_count;
+  tarn__model_history histories[TARN__SIGHTS];
   int64_t longest;        // most rows that one hypothesis sees (history or source)
   int64_t positions_end;  // above every position
   // cross_cache[l] [source_rows, tarn__layer_cross_width()] from the first part; hypothesis i sees rows source_ranges[2

@@ -2,14 +2,14 @@
 // would cost more than the product.
 #include "base/map.h"
 #include "model/model.h"
+#include "task/bands.h"
 
-// Weights of linear layers, and the output table; not tables that are only looked up in, vectors, signs and stacks of
-// matrices.
+// Weights of linear layers, and the output table; not tables that are only looked up in, vectors, signs, stacks of
+// matrices and what is stored as its entries.
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
-  if (param == model->weights.output_table) return true;
-  return param->rows > 1 && param->out == 0 && param != model->weights.source_table &&
-         param != model->weights.target_table && param != model->source_positions && param != model->target_positions &&
-         param != model->segments;
+  if (tarn__weights_predict(&model->weights, param)) return true;
+  return param->rows > 1 && param->out == 0 && param->entries == 0 && !tarn__weights_look_up(&model->weights, param) &&
+         param != model->source_positions && param != model->target_positions && param != model->segments;
 }
 
 static tarn__device_weight weight_of(const tarn__model *model, const tarn__param *param, bool int8) {
@@ -24,7 +24,7 @@ static tarn__device_weight weight_of(const tarn__model *model, const tarn__param
 
 // Vocabularies of which rows are looked up.
 static bool is_table(const tarn__model *model, const tarn__param *param) {
-  return param == model->weights.source_table || param == model->weights.target_table;
+  return tarn__weights_look_up(&model->weights, param);
 }
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }

@@ -13,7 +13,7 @@ static tarn_plan_part *part_of(tarn_plan *plan, const char *label) {
 }
 
 static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn__param *param) {
-  int64_t count = param->rows * param->cols;
+  const int64_t count = param->rows * param->cols;  // however they are stored
   if (!param->trained) {
     part->frozen_parameters += count;
     return;
@@ -25,12 +25,18 @@ static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn
   if (tarn__model_sums(model, param)) part->optimiser_bytes += (size_t)count * sizeof(float);
 }
 
-// Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first.
+// Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first, those
+// that its layers share to none.
 static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__task_stack *what) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   const tarn_stack *layers = tarn__config_stack(model->config, what->id);
   const char *name = tarn__stack_name(what->id);
+  char shared[64];
+  const int all = snprintf(shared, sizeof shared, "%s.shared.", name);
   if (stack->biases) add_param(part_of(plan, name), model, stack->biases);
+  for (size_t p = 0; p < model->param_count; p++)
+    if (strncmp(model->params[p]->name, shared, (size_t)all) == 0)
+      add_param(part_of(plan, name), model, model->params[p]);
   for (int i = 0; i < stack->count; i++) {
     tarn_plan_part *part = part_of(plan, stack->layers[i].label);
     part->cached = what->bottom && i < plan->cached_layers;
@@ -57,9 +63,10 @@ static void add_beside(tarn_plan *plan, const tarn__model *model, const char *la
   for (size_t p = 0; p < model->param_count; p++) {
     const tarn__param *param = model->params[p];
     const bool own = param == weights->output_table && param != weights->source_table && param != weights->target_table;
-    const char *of = own || strncmp(param->name, "output.", 7) == 0 ? "output"
-                     : strncmp(param->name, "embeddings.", 11) == 0 ? "embeddings"
-                                                                    : "";
+    const char *of =
+        own || strncmp(param->name, "output.", 7) == 0 || strncmp(param->name, "embeddings.output.", 18) == 0 ? "output"
+        : strncmp(param->name, "embeddings.", 11) == 0 ? "embeddings"
+                                                       : "";
     if (strcmp(of, label) == 0) add_param(part, model, param);
   }
 }
@@ -110,6 +117,20 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
   return tarn__graph_plan(graph);
 }
 
+static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+// What describes a graph and the model's parameters: with a thousand layers that is as much as their activations, where
+// these are recomputed.
+static size_t description_bytes(const tarn__model *model, const tarn__graph *graph) {
+  size_t bytes = graph->node_capacity * sizeof *graph->nodes + graph->tensor_capacity * sizeof *graph->tensors;
+  for (size_t n = 0; n < graph->node_count; n++) bytes += whole_lines(graph->nodes[n]->attr_bytes);
+  bytes +=
+      graph->node_count * whole_lines(sizeof(tarn__node)) + graph->tensor_count * whole_lines(sizeof(tarn__tensor));
+  for (size_t i = 0; i < model->param_count; i++)
+    bytes += whole_lines(sizeof(tarn__param)) + whole_lines(strlen(model->params[i]->name) + 1);
+  return bytes;
+}
+
 static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
                               const tarn__batch *step, tarn__graph *graph) {
   tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
@@ -126,10 +147,13 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
     TARN_TRY(plan_step(graph, model, step, &shortcuts, 1, threads));
     plan->activation_bytes = graph->activation_bytes;
     plan->workspace_bytes = graph->scratch_bytes;
+    plan->program_bytes = description_bytes(model, graph);
   }
   TARN_TRY(plan_step(graph, model, step, &shortcuts, 0, threads));
   if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
+  const size_t description = description_bytes(model, graph);
+  if (description > plan->program_bytes) plan->program_bytes = description;
   void *parts;
   const tarn__task *task = tarn__config_task(model->config);
   // Beside the layers: embeddings, output, two stacks' own, and other.

@@ -4,7 +4,7 @@
 #include "model/stacks.h"
 #include "ops/embedding.h"
 #include "ops/recurrence.h"
-#include "task/task.h"
+#include "task/bands.h"
 
 // Whether kernels read an input of a node as it is packed, or a row of it at a time. Of tables, those of vocabularies
 // alone are rounded for lookups (pack.c); parts have others, such as the vectors of positions in HyperMixer.
@@ -19,8 +19,7 @@ static bool reads_rounded(const tarn__model *model, const tarn__node *node, int 
     case TARN__OP_RECURRENCE_ROWS:
       return input == TARN__RECURRENCE_ROWS_WEIGHT;
     case TARN__OP_EMBEDDING:
-      return input == TARN__EMBEDDING_TABLE &&
-             (param == model->weights.source_table || param == model->weights.target_table);
+      return input == TARN__EMBEDDING_TABLE && tarn__weights_look_up(&model->weights, param);
     default:
       return false;
   }
@@ -47,8 +46,7 @@ static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tar
   const tarn__packed *const sides[TARN__SIDES] = {&text, &text};
   tarn__model_step step = {.rows = 1,
                            .self_cache = caches,
-                           .cache_rows = 1,
-                           .history_count = 1,
+                           .histories = {{.count = 1, .cache_rows = 1}, {.count = 1, .cache_rows = 1}},
                            .longest = 1,
                            .positions_end = 1,
                            .cross_cache = caches,
@@ -73,8 +71,8 @@ tarn_status tarn__model_find_rounded(tarn__model *model) {
     return TARN_STATUS_OK;
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];
-    param->rounds = param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->source_positions &&
-                    param != model->target_positions && param != model->segments;
+    param->rounds = param->rows > 1 && param->entries == 0 && param->init.kind != TARN__INIT_SIGNS &&
+                    param != model->source_positions && param != model->target_positions && param != model->segments;
   }
   void *cross, *caches;  // without memory: the graphs are not run
   const size_t layers = (size_t)model->decoder.count;

@@ -12,10 +12,11 @@ static tarn__tensor *numbers_of(const tarn__model *model, tarn__graph *graph, ta
   return numbers;
 }
 
-// A mixture has no logits of its own; those of which its probabilities are the softmax are their logarithms.
+// A mixture has no logits of its own, nor have bands; those of which its probabilities are the softmax are their
+// logarithms.
 static tarn__tensor *logits_of(tarn__graph *graph, const tarn__head *head) {
   const tarn__task_weights *weights = head->weights;
-  if (head->prior) return tarn__head_log_probabilities(graph, head);
+  if (head->prior || weights->output_bands.count > 0) return tarn__head_log_probabilities(graph, head);
   return tarn__linear(graph, head->x, weights->output_table, weights->output_bias, TARN__IDENTITY);
 }
 

@@ -1,7 +1,9 @@
 #include "ops/attention.h"
 
 #include "base/fixed.h"
+#include "graph/tangents.h"
 #include "ops/offsets.h"
+#include "ops/relative_attention.h"
 
 // With biases the offsets of keys are those of queries; a backward node has the biases in their place.
 static const tarn__tensor *key_offsets_of(const tarn__node *node) {
@@ -130,8 +132,39 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, biases, dbiases);
 }
 
-static const tarn__op op_attention = {
-    .id = TARN__OP_ATTENTION, .name = "attention", .grad = grad, .flops = flops, .cheap = true, .check = check};
+// Scores and the two tangents of them, then the two of the result, where both sides move.
+static double tangent_flops(const tarn__node *node) {
+  const tarn__tensor *dq = node->in[TARN__ATTENTION_TANGENT_QUERIES];
+  const tarn__tensor *dkv = node->in[TARN__ATTENTION_TANGENT_KEYS_VALUES];
+  const int64_t rows = node->in[TARN__ATTENTION_QUERIES]->rows;
+  const double directions = (double)tarn__tangent_directions(node->out[0], rows);
+  const double products = 1.0 + directions * (1.0 + (dq ? 1.0 : 0.0) + (dkv ? 2.0 : 0.0));
+  return products * 2.0 * pairs(node) * (double)((const tarn__attention_spec *)node->attr)->d;
+}
+
+static const tarn__op op_tangent = {
+    .id = TARN__OP_ATTENTION_TANGENT, .name = "attention_tangent", .flops = tangent_flops, .check = check};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__tensor *biases = node->in[TARN__ATTENTION_BIASES];
+  if (biases && biases->tangent)
+    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "attention: there are no tangents of biases");
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__attention_attr));
+  *(tarn__attention_attr *)push->attr = *(const tarn__attention_attr *)node->attr;
+  for (int i = 0; i <= TARN__ATTENTION_BIASES; i++) push->in[i] = node->in[i];
+  push->in[TARN__ATTENTION_TANGENT_QUERIES] = node->in[TARN__ATTENTION_QUERIES]->tangent;
+  push->in[TARN__ATTENTION_TANGENT_KEYS_VALUES] = node->in[TARN__ATTENTION_KEYS_VALUES]->tangent;
+  push->out[0] = node->out[0]->tangent = tarn__tangent_new(graph, node->out[0], "tangent of attention");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_attention = {.id = TARN__OP_ATTENTION,
+                                      .name = "attention",
+                                      .grad = grad,
+                                      .tangent = tangent,
+                                      .flops = flops,
+                                      .cheap = true,
+                                      .check = check};
 
 static bool holds(const tarn__tensor *tensor, int64_t column, int64_t d) {
   return column >= 0 && column <= tensor->cols - d;
@@ -155,6 +188,11 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
 tarn__tensor *tarn__attention_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec,
                                    tarn__attention_extras extras) {
+  if (extras.relative.keys) {
+    if (query_offsets != key_offsets || extras.biases)
+      tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention: its inputs do not fit together");
+    return tarn__relative_attention(graph, queries, keys_values, query_offsets, spec, extras.kv_heads, extras.relative);
+  }
   bool fits = spec.heads > 0 && spec.d > 0 && spec.d % spec.heads == 0 && spec.longest >= 0 &&
               query_offsets->dtype == TARN__I32 && key_offsets->dtype == TARN__I32 && query_offsets->cols >= 1 &&
               query_offsets->cols == key_offsets->cols && queries->dtype == keys_values->dtype;

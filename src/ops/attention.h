@@ -16,6 +16,12 @@ typedef struct tarn__attention_attr {
   int64_t reach;     // of the biases; -1: there are none
 } tarn__attention_attr;
 
+// Relative keys and values (Shaw et al. 2018; ops/relative_attention.h): tables [2 k + 1, d / heads], row k + n for the
+// distance n from query to key. keys NULL: there are none; values NULL: relative keys alone.
+typedef struct tarn__relative {
+  tarn__param *keys, *values;
+} tarn__relative;
+
 // What some attentions have beside their spec.
 typedef struct tarn__attention_extras {
   // Heads of keys and values, a divisor of spec.heads: head h has the keys and values of head h / (heads / kv_heads),
@@ -27,6 +33,8 @@ typedef struct tarn__attention_extras {
   // attention is then one of sequences to themselves: query_offsets and key_offsets are one tensor. Gradient: to
   // biases, where they need one, the sums by distance of each sequence, added in the order of sequences. NULL: none.
   tarn__tensor *biases;
+  // The attention is then one of sequences to themselves, without biases.
+  tarn__relative relative;
 } tarn__attention_extras;
 
 // tarn__attention() and tarn__attention_rows() with them. In the latter, the query is at the place of the last row of
@@ -90,6 +98,13 @@ enum {
 };
 enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES, TARN__ATTENTION_DBIASES, TARN__ATTENTION_BIAS_SUMS };
 enum { TARN__ATTENTION_BACKWARD_BIASES = TARN__ATTENTION_KEY_OFFSETS };
+
+// Tangent: the forward inputs in the same places, BIASES among them, and the tangents of queries and of keys and values
+// (one tensor if the inputs are one; NULL: they do not move). Of query i and key j of a sequence, with the weights p of
+// the forward pass, its mask m of dropout (1 / what is kept, or 0; 1 without) and the scale of scores:
+//   ds_ij = scale (dq_i k_j + q_i dk_j),  dp_ij = p_ij (ds_ij - sum over j' of p_ij' ds_ij')
+//   dout_i = sum over j of m_ij (dp_ij v_j + p_ij dv_j)
+enum { TARN__ATTENTION_TANGENT_QUERIES = TARN__ATTENTION_BIASES + 1, TARN__ATTENTION_TANGENT_KEYS_VALUES };
 
 // The tensors of a backward node, with the sharing of self-attention resolved.
 typedef struct tarn__attention_backward {

@@ -11,13 +11,16 @@ typedef struct tarn__attention_rows_attr {
   int64_t reach;  // of the biases; -1: there are none
 } tarn__attention_rows_attr;
 
-// ROWS may be NULL: the range itself names rows. BIASES may be NULL: there are none.
+// ROWS may be NULL: the range itself names rows. BIASES may be NULL: there are none. RELATIVE_KEYS, which makes the
+// node one of the op relative_attention_rows, and RELATIVE_VALUES may be NULL too.
 enum {
   TARN__ATTENTION_ROWS_QUERIES,
   TARN__ATTENTION_ROWS_KEYS_VALUES,
   TARN__ATTENTION_ROWS_ROWS,
   TARN__ATTENTION_ROWS_RANGES,
-  TARN__ATTENTION_ROWS_BIASES
+  TARN__ATTENTION_ROWS_BIASES,
+  TARN__ATTENTION_ROWS_RELATIVE_KEYS,
+  TARN__ATTENTION_ROWS_RELATIVE_VALUES
 };
 
 #endif

@@ -1,5 +1,6 @@
 #include "ops/depthwise_conv.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 
 // Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
@@ -50,9 +51,40 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
+// Both products of each direction.
+static double tangent_flops(const tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__CONV_X], *dy = node->out[0];
+  const int products = (node->in[TARN__CONV_TANGENT_X] != NULL) + (node->in[TARN__CONV_TANGENT_LOGITS] != NULL);
+  return products * 2.0 * taps(node, x->rows) * (double)x->cols * (double)tarn__tangent_directions(dy, x->rows);
+}
+
+static const tarn__op op_tangent = {
+    .id = TARN__OP_DEPTHWISE_CONV_TANGENT, .name = "depthwise_conv_tangent", .flops = tangent_flops, .check = check};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__conv_attr *attr = node->attr;
+  tarn__tensor *x = node->in[TARN__CONV_X], *logits = node->in[TARN__CONV_LOGITS], *y = node->out[0];
+  // A kernel that is the same for all rows: linear in x.
+  if (logits->param && attr->dropout.threshold == 0) {
+    y->tangent = tarn__depthwise_conv(graph, x->tangent, logits,
+                                      tarn__tangent_offsets(graph, node->in[TARN__CONV_OFFSETS]), attr->spec, 0.0);
+    return;
+  }
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof *attr);
+  *(tarn__conv_attr *)push->attr = *attr;
+  push->in[TARN__CONV_X] = x;
+  push->in[TARN__CONV_LOGITS] = logits;
+  push->in[TARN__CONV_OFFSETS] = node->in[TARN__CONV_OFFSETS];
+  push->in[TARN__CONV_TANGENT_X] = x->tangent;
+  push->in[TARN__CONV_TANGENT_LOGITS] = logits->tangent;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of convolution");
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op op_conv = {.id = TARN__OP_DEPTHWISE_CONV,
                                  .name = "depthwise_conv",
                                  .grad = grad,
+                                 .tangent = tangent,
                                  .flops = flops,
                                  .cheap = true,
                                  .check = check};

@@ -22,4 +22,10 @@ enum { TARN__CONV_X, TARN__CONV_LOGITS, TARN__CONV_OFFSETS, TARN__CONV_ROWS, TAR
 enum { TARN__CONV_DY = TARN__CONV_ROWS, TARN__CONV_PREVIOUS, TARN__CONV_PREVIOUS_LOGITS };
 enum { TARN__CONV_DX, TARN__CONV_DLOGITS };
 
+// Tangent, with X, LOGITS and OFFSETS of the forward pass: of row r, with p the softmax of its logits l, w the same
+// under the mask of dropout, and e = dl - sum of p dl
+//   dy[r] = sum over k of w[k] dx[r + k - before] + w[k] e[k] x[r + k - before]
+// Each tangent is NULL where it is zero.
+enum { TARN__CONV_TANGENT_X = TARN__CONV_ROWS, TARN__CONV_TANGENT_LOGITS };
+
 #endif

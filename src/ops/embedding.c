@@ -6,7 +6,7 @@
 // Rows of the tables, as many as the result has, and not the tables.
 static double bytes(const tarn__node *node) {
   const tarn__tensor *table = node->in[TARN__EMBEDDING_TABLE], *y = node->out[0];
-  const int tables = node->in[TARN__EMBEDDING_LEARNED] ? 2 : 1;
+  const int tables = (table->rows > 0) + (node->in[TARN__EMBEDDING_LEARNED] != NULL);
   const double rows = (double)y->rows * (double)y->cols * (double)tarn__dtype_size(table->dtype) * tables;
   return rows + tarn__tensor_bytes(node->in[TARN__EMBEDDING_IDS]) +
          tarn__tensor_bytes(node->in[TARN__EMBEDDING_POSITIONS]) + tarn__tensor_bytes(y);
@@ -46,7 +46,8 @@ static tarn_status check(const tarn__node *node) {
   const tarn__tensor *learned = node->in[TARN__EMBEDDING_LEARNED];
   if (learned)
     TARN_TRY(tarn__numbers_check(node->in[TARN__EMBEDDING_POSITIONS], learned->rows, "embedding", "position"));
-  return tarn__numbers_check(node->in[TARN__EMBEDDING_IDS], node->in[TARN__EMBEDDING_TABLE]->rows, "embedding", "id");
+  const int64_t rows = node->in[TARN__EMBEDDING_TABLE]->rows;
+  return rows == 0 ? TARN_STATUS_OK : tarn__numbers_check(node->in[TARN__EMBEDDING_IDS], rows, "embedding", "id");
 }
 
 static const tarn__op op_embedding = {

@@ -12,7 +12,8 @@ typedef struct tarn__embedding_attr {
   uint32_t shift, shift_site;  // of tarn__embedding_shifted(), in training; else 0
 } tarn__embedding_attr;
 
-// positions may be NULL; learned, a table of them, too: then they are sinusoids.
+// positions may be NULL; learned, a table of them, too: then they are sinusoids. A table without rows, which is not
+// trained, counts as zeros, whatever the ids are: the positions alone are looked up.
 enum { TARN__EMBEDDING_IDS, TARN__EMBEDDING_POSITIONS, TARN__EMBEDDING_TABLE, TARN__EMBEDDING_LEARNED };
 // Either of the two tables; the numbers of its rows are the ids.
 enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };

@@ -1,5 +1,7 @@
 #include "ops/feature_map.h"
 
+#include "graph/tangents.h"
+
 // The product with W, where there is one.
 static double flops(const tarn__node *node) {
   const tarn__feature_map_spec *spec = node->attr;
@@ -23,8 +25,22 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
+static const tarn__op op_tangent = {.id = TARN__OP_FEATURE_MAP_TANGENT, .name = "feature_map_tangent", .flops = flops};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__FEATURE_MAP_X], *phi = node->out[0];
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__feature_map_spec));
+  *(tarn__feature_map_spec *)push->attr = *(const tarn__feature_map_spec *)node->attr;
+  push->in[TARN__FEATURE_MAP_X] = x;
+  push->in[TARN__FEATURE_MAP_PROJECTION] = node->in[TARN__FEATURE_MAP_PROJECTION];
+  push->in[TARN__FEATURE_MAP_PHI] = phi;
+  push->in[TARN__FEATURE_MAP_DX] = x->tangent;
+  push->out[0] = phi->tangent = tarn__tangent_new(graph, phi, "tangent of features");
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op op_feature_map = {
-    .id = TARN__OP_FEATURE_MAP, .name = "feature_map", .grad = grad, .flops = flops, .cheap = true};
+    .id = TARN__OP_FEATURE_MAP, .name = "feature_map", .grad = grad, .tangent = tangent, .flops = flops, .cheap = true};
 
 tarn__tensor *tarn__feature_map(tarn__graph *graph, tarn__tensor *x, tarn__param *projection,
                                 tarn__feature_map_spec spec) {

@@ -15,11 +15,13 @@
 // 2 heads features] has the features of the queries, head by head, and then those of the keys. projection: W [features,
 // width], frozen; NULL: ELU.
 // Gradient: ELU by the features; SOFTMAX dx = width^(-1/4) (g W - u sum g), g = dphi phi; none through s, which
-// cancels.
+// cancels. Tangent: ELU by the features; SOFTMAX dphi = phi (W du - u . du), du = dx / width^(1/4), none through s
+// either.
 //
 // Nodes:
 //   feature_map           in: x, projection                                out: phi
 //   feature_map_backward  in: x, projection, phi, dphi, gradient so far    out: dx
+//   feature_map_tangent   in: x, projection, phi, dx                       out: dphi
 #ifndef TARN_OPS_FEATURE_MAP_H
 #define TARN_OPS_FEATURE_MAP_H
 
@@ -40,6 +42,7 @@ enum {
   TARN__FEATURE_MAP_DPHI,
   TARN__FEATURE_MAP_PREVIOUS
 };
+enum { TARN__FEATURE_MAP_DX = TARN__FEATURE_MAP_DPHI };
 
 // exp of it, times thousands of keys and values, is far from the largest float (exp(88)).
 enum { TARN__FEATURES_MOST = 60 };

@@ -1,5 +1,6 @@
 #include "ops/fourier.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 
 static tarn_status check(const tarn__node *node) {
@@ -45,8 +46,14 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  node->out[0]->tangent = tarn__fourier(graph, node->in[TARN__FOURIER_X]->tangent,
+                                        tarn__tangent_offsets(graph, node->in[TARN__FOURIER_OFFSETS]),
+                                        ((const tarn__fourier_attr *)node->attr)->longest);
+}
+
 static const tarn__op op_fourier = {
-    .id = TARN__OP_FOURIER, .name = "fourier", .grad = grad, .flops = flops, .check = check};
+    .id = TARN__OP_FOURIER, .name = "fourier", .grad = grad, .tangent = tangent, .flops = flops, .check = check};
 
 tarn__tensor *tarn__fourier(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, int64_t longest) {
   if (offsets->cols < 1 || longest < 0 || x->cols < 1)

@@ -1,5 +1,6 @@
 #include "ops/gated_conv.h"
 
+#include "graph/tangents.h"
 #include "ops/ops.h"
 
 static const tarn__op op_backward = {.id = TARN__OP_GATED_CONV_BACKWARD, .name = "gated_conv_backward"};
@@ -19,7 +20,18 @@ static void grad(tarn__graph *graph, tarn__node *node) {
     if (back->out[k]) tarn__grad_add(graph, node->in[k], back->out[k]);
 }
 
-static const tarn__op op_forward = {.id = TARN__OP_GATED_CONV, .name = "gated_conv", .grad = grad};
+static const tarn__op op_tangent = {.id = TARN__OP_GATED_CONV_TANGENT, .name = "gated_conv_tangent"};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *y = node->out[0];
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, 0);
+  for (int k = TARN__GC_X; k <= TARN__GC_KERNEL; k++) push->in[k] = node->in[k];
+  for (int k = TARN__GC_X; k <= TARN__GC_V; k++) push->in[TARN__GC_TANGENTS + k] = node->in[k]->tangent;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of gated convolution");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_forward = {.id = TARN__OP_GATED_CONV, .name = "gated_conv", .grad = grad, .tangent = tangent};
 
 static bool same_shape(const tarn__tensor *a, const tarn__tensor *b) {
   return a->rows == b->rows && a->cols == b->cols && a->dtype == b->dtype;

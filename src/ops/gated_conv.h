@@ -7,6 +7,7 @@
 //   gated_conv           in: x, u, v, offsets, kernel              out: y
 //   gated_conv_backward  in: dy, x, u, v, offsets, kernel          out: dx, du, dv, each or NULL    dparam: kernel or
 //   NULL
+//   gated_conv_tangent   in: x, u, v, offsets, kernel, and the tangents of x, u, v, each or NULL    out: dy
 #ifndef TARN_OPS_GATED_CONV_H
 #define TARN_OPS_GATED_CONV_H
 
@@ -22,5 +23,6 @@ enum {
   TARN__GC_SAVED_KERNEL
 };
 enum { TARN__GC_DX, TARN__GC_DU, TARN__GC_DV };
+enum { TARN__GC_TANGENTS = TARN__GC_KERNEL + 1 };
 
 #endif

@@ -1,5 +1,6 @@
 #include "ops/glu.h"
 
+#include "graph/tangents.h"
 #include "ops/ops.h"
 
 // The gradient takes over the memory of x: both halves of an element are read before either is written.
@@ -15,7 +16,19 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_glu = {.id = TARN__OP_GLU, .name = "glu", .grad = grad, .cheap = true};
+static const tarn__op op_tangent = {.id = TARN__OP_GLU_TANGENT, .name = "glu_tangent"};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__GLU_X], *y = node->out[0];
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__activation));
+  *(tarn__activation *)push->attr = *(const tarn__activation *)node->attr;
+  push->in[TARN__GLU_X] = x;
+  push->in[TARN__GLU_DX] = x->tangent;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of glu");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_glu = {.id = TARN__OP_GLU, .name = "glu", .grad = grad, .tangent = tangent, .cheap = true};
 
 tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x, tarn__activation gate) {
   if (x->cols % 2 != 0) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "glu: its input has an odd number of columns");

@@ -1,5 +1,6 @@
 #include "ops/grouped.h"
 
+#include "graph/tangents.h"
 #include "ops/activation.h"
 #include "ops/linear.h"
 
@@ -54,9 +55,30 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   return tarn__activate(graph, node->out[TARN__LINEAR_Z], *(const tarn__activation *)node->attr);
 }
 
+static const tarn__op op_tangent = {
+    .id = TARN__OP_GROUPED_LINEAR, .name = "grouped_linear_tangent", .flops = forward_flops};
+
+// The products of all directions without the bias, and then the slope of the activation.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__activation activation = *(const tarn__activation *)node->attr;
+  tarn__tensor *y = node->out[TARN__LINEAR_Y], *saved = y;
+  if (tarn__keeps_z(activation))
+    saved = tarn__tangent_keep(graph, node, TARN__LINEAR_Z, y->dtype, y->rows, y->cols, "before activation");
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof activation);
+  *(tarn__activation *)push->attr = TARN__IDENTITY;
+  push->in[TARN__GROUPED_X] = node->in[TARN__GROUPED_X]->tangent;
+  push->in[TARN__GROUPED_WEIGHT] = node->in[TARN__GROUPED_WEIGHT];
+  push->in[TARN__GROUPED_OFFSETS] = node->in[TARN__GROUPED_OFFSETS];
+  push->in[TARN__GROUPED_BLOCK] = saved;
+  push->out[TARN__LINEAR_Y] = tarn__tangent_new(graph, y, "tangent of grouped linear");
+  tarn__graph_emit(graph, push);
+  y->tangent = tarn__activation_tangent(graph, push->out[TARN__LINEAR_Y], saved, activation);
+}
+
 static const tarn__op op_grouped = {.id = TARN__OP_GROUPED_LINEAR,
                                     .name = "grouped_linear",
                                     .grad = gradient,
+                                    .tangent = tangent,
                                     .renew = renew,
                                     .renew_out = TARN__LINEAR_Y,
                                     .renew_in = TARN__LINEAR_Z,

@@ -17,7 +17,16 @@ tarn__tensor *tarn__grouped_linear(tarn__graph *graph, tarn__tensor *x, tarn__te
                                    tarn__param *bias, tarn__activation activation);
 
 // Inside; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear.
-enum { TARN__GROUPED_X, TARN__GROUPED_WEIGHT, TARN__GROUPED_BIAS, TARN__GROUPED_OFFSETS };
+// BLOCK, of tangents: a tensor of the forward pass, whose rows are those that the offsets are of; x and y have such
+// blocks of rows one behind the other. NULL: x has one block.
+enum { TARN__GROUPED_X, TARN__GROUPED_WEIGHT, TARN__GROUPED_BIAS, TARN__GROUPED_OFFSETS, TARN__GROUPED_BLOCK };
+static inline int64_t tarn__grouped_block(const tarn__node *node) {
+  return node->in[node->in[TARN__GROUPED_BLOCK] ? TARN__GROUPED_BLOCK : TARN__GROUPED_X]->rows;
+}
+static inline int64_t tarn__grouped_blocks(const tarn__node *node) {
+  const int64_t rows = tarn__grouped_block(node);
+  return rows > 0 ? node->in[TARN__GROUPED_X]->rows / rows : 0;
+}
 // dweight: DZ and X and OFFSETS; dparam: weight or NULL, bias or NULL. dx: DZ, WEIGHT, OFFSETS, PREVIOUS.
 enum { TARN__GROUPED_DWEIGHT_DZ, TARN__GROUPED_DWEIGHT_X, TARN__GROUPED_DWEIGHT_OFFSETS };
 enum { TARN__GROUPED_DX_DZ, TARN__GROUPED_DX_WEIGHT, TARN__GROUPED_DX_OFFSETS, TARN__GROUPED_DX_PREVIOUS };

@@ -2,6 +2,7 @@
 #include "ops/hadamard_row.h"
 
 #include "base/memory.h"
+#include "graph/tangents.h"
 #include "ops/activation.h"
 #include "ops/linear.h"
 #include "ops/ops.h"
@@ -74,7 +75,16 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   tarn__graph_emit(graph, node);
 }
 
-static const tarn__op hadamard_op = {.id = TARN__OP_HADAMARD, .name = "hadamard", .grad = gradient, .flops = flops};
+// The product of all directions without the bias, and then the slope of relu.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const bool relu = ((const tarn__hadamard_attr *)node->attr)->relu;
+  tarn__tensor *y = node->out[0];
+  tarn__tensor *dz = tarn__hadamard(graph, node->in[0]->tangent, node->in[1]->param, NULL, TARN__IDENTITY);
+  y->tangent = tarn__activation_tangent(graph, dz, y, relu ? TARN__RELU : TARN__IDENTITY);
+}
+
+static const tarn__op hadamard_op = {
+    .id = TARN__OP_HADAMARD, .name = "hadamard", .grad = gradient, .tangent = tangent, .flops = flops};
 
 static bool fits(const tarn__tensor *x, const tarn__param *signs, const tarn__param *bias,
                  const tarn__hadamard_shape *shape) {

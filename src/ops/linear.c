@@ -1,5 +1,6 @@
 #include "ops/linear.h"
 
+#include "graph/tangents.h"
 #include "ops/activation.h"
 #include "ops/ops.h"
 
@@ -65,9 +66,20 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *linear) {
   return tarn__activate(graph, linear->out[TARN__LINEAR_Z], ((const tarn__linear_attr *)linear->attr)->activation);
 }
 
+// The product of all directions without the bias, and then the slope of the activation.
+static void tangent(tarn__graph *graph, tarn__node *linear) {
+  const tarn__activation activation = ((const tarn__linear_attr *)linear->attr)->activation;
+  tarn__tensor *y = linear->out[TARN__LINEAR_Y], *saved = y;
+  if (tarn__keeps_z(activation))
+    saved = tarn__tangent_keep(graph, linear, TARN__LINEAR_Z, y->dtype, y->rows, y->cols, "before activation");
+  tarn__tensor *dz = tarn__linear(graph, linear->in[0]->tangent, linear->in[1]->param, NULL, TARN__IDENTITY);
+  y->tangent = tarn__activation_tangent(graph, dz, saved, activation);
+}
+
 static const tarn__op linear_op = {.id = TARN__OP_LINEAR,
                                    .name = "linear",
                                    .grad = gradient,
+                                   .tangent = tangent,
                                    .renew = renew,
                                    .renew_out = TARN__LINEAR_Y,
                                    .renew_in = TARN__LINEAR_Z,

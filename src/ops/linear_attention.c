@@ -1,5 +1,6 @@
 #include "ops/linear_attention.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 
 static tarn_status check(const tarn__node *node) {
@@ -42,9 +43,37 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (phi->needs_grad) tarn__grad_add(graph, phi, back->out[TARN__LINEAR_ATTENTION_DPHI]);
 }
 
+// S and its two tangents, and a product with each.
+static double tangent_flops(const tarn__node *node) {
+  const int64_t rows = node->in[TARN__LINEAR_ATTENTION_PHI]->rows;
+  return (1.0 + 4.0 * (double)tarn__tangent_directions(node->out[0], rows)) * product_flops(node, node->attr);
+}
+
+static const tarn__op op_tangent = {.id = TARN__OP_LINEAR_ATTENTION_TANGENT,
+                                    .name = "linear_attention_tangent",
+                                    .flops = tangent_flops,
+                                    .check = check};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__tensor *start = node->in[TARN__LINEAR_ATTENTION_START], *end = node->in[TARN__LINEAR_ATTENTION_END];
+  tarn__tensor *y = node->out[TARN__LINEAR_ATTENTION_Y];
+  if ((start && start->tangent) || (end && end->tangent))
+    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "linear_attention: there are no tangents of carried states");
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__linear_attention_spec));
+  *(tarn__linear_attention_spec *)push->attr = *(const tarn__linear_attention_spec *)node->attr;
+  for (int i = 0; i < TARN__LINEAR_ATTENTION_END; i++) push->in[i] = node->in[i];
+  push->in[TARN__LINEAR_ATTENTION_TANGENT_Y] = y;
+  push->in[TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS] = node->out[TARN__LINEAR_ATTENTION_DENOMINATORS];
+  push->in[TARN__LINEAR_ATTENTION_TANGENT_PHI] = node->in[TARN__LINEAR_ATTENTION_PHI]->tangent;
+  push->in[TARN__LINEAR_ATTENTION_TANGENT_VALUES] = node->in[TARN__LINEAR_ATTENTION_VALUES]->tangent;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of linear attention");
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op op_linear_attention = {.id = TARN__OP_LINEAR_ATTENTION,
                                              .name = "linear_attention",
                                              .grad = grad,
+                                             .tangent = tangent,
                                              .flops = flops,
                                              .cheap = true,
                                              .check = check};

@@ -16,6 +16,9 @@
 //   linear_attention_backward  in: phi, values, offsets, start, -, y, D, dy, dvalues so far  out: dphi, dvalues
 //     dphi(q_i) = S_i gN_i + gD_i z_i;  dphi(k_j) = U_j v_j + u_j;  dv_j = U_j^T phi(k_j),
 //     U_j = sum of phi(q_i) gN_i^T and u_j = sum of gD_i phi(q_i) over the i that see j
+//   linear_attention_tangent   in: phi, values, offsets, start, -, y, D, tangents of phi and of values, each or NULL
+//     dy_i = (dphi(q_i) S_i + phi(q_i) dS_i - y_i (dphi(q_i) . z_i + phi(q_i) . dz_i)) / D_i,
+//     dS_i = sum of dphi(k_j) v_j^T + phi(k_j) dv_j^T, dz_i = sum of dphi(k_j); the start does not move
 //   linear_attention_rows      in: phi, values, cache, rows, ranges                          out: y
 #ifndef TARN_OPS_LINEAR_ATTENTION_H
 #define TARN_OPS_LINEAR_ATTENTION_H
@@ -67,6 +70,12 @@ enum {
   TARN__LINEAR_ATTENTION_BACK_PREVIOUS
 };
 enum { TARN__LINEAR_ATTENTION_DPHI, TARN__LINEAR_ATTENTION_DVALUES };
+enum {
+  TARN__LINEAR_ATTENTION_TANGENT_Y = TARN__LINEAR_ATTENTION_BACK_Y,
+  TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS,
+  TARN__LINEAR_ATTENTION_TANGENT_PHI,
+  TARN__LINEAR_ATTENTION_TANGENT_VALUES
+};
 
 // Single rows: PHI and VALUES, and in place of OFFSETS:
 enum { TARN__LINEAR_ATTENTION_CACHE = 2, TARN__LINEAR_ATTENTION_ROWS, TARN__LINEAR_ATTENTION_RANGES };

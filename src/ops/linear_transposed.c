@@ -1,5 +1,6 @@
 #include "ops/linear_transposed.h"
 
+#include "graph/tangents.h"
 #include "ops/linear.h"
 
 static double flops(const tarn__node *node) {
@@ -35,7 +36,12 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   }
 }
 
-static const tarn__op op = {.id = TARN__OP_LINEAR_DX, .name = "linear_transposed", .grad = gradient, .flops = flops};
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  node->out[0]->tangent = tarn__linear_transposed(graph, node->in[0]->tangent, node->in[1]->param);
+}
+
+static const tarn__op op = {
+    .id = TARN__OP_LINEAR_DX, .name = "linear_transposed", .grad = gradient, .tangent = tangent, .flops = flops};
 
 tarn__tensor *tarn__linear_transposed(tarn__graph *graph, tarn__tensor *x, tarn__param *weight) {
   if (x->cols != weight->rows || x->dtype != weight->dtype)

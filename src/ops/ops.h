@@ -97,7 +97,8 @@ tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, ta
 //                                                              (Hochreiter and Schmidhuber 1997, with forget gates)
 //   ECHO  h' = (1 - leak) h + leak f(x + W h + b), f ReLU or tanh                      (Jaeger 2001; Ueda et al.)
 // x [R, directions * gates * hidden] is the input's part, projected outside, with gates in the order r, z, n (GRU), i,
-// f, g, o (LSTM). Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL. Two directions, forward and
+// f, g, o (LSTM). Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL, leaks [1, hidden] or NULL.
+// An ECHO's frozen weight may be stored as its entries (graph/entries.h). Two directions, forward and
 // reverse, lie side by side in x and in the result [R, directions * hidden], all states h'.
 // Gradient: through time, to x, weights and biases, of each where something is trained.
 typedef enum tarn__cell { TARN__CELL_GRU, TARN__CELL_LSTM, TARN__CELL_ECHO } tarn__cell;
@@ -107,10 +108,11 @@ typedef struct tarn__recurrence_spec {
   int directions;  // 1 or 2
   bool reverse;    // one direction: from the last row of a sentence to its first
   bool relu;       // ECHO: f is ReLU, else tanh
-  double leak;     // ECHO: 0 < leak <= 1
+  double leak;     // ECHO: 0 < leak <= 1; of all units, unless the weights have leaks
 } tarn__recurrence_spec;
 typedef struct tarn__recurrent {
   tarn__param *weight, *bias;
+  tarn__param *leaks;  // ECHO: the leak of each unit, frozen; NULL: spec.leak is that of all
 } tarn__recurrent;
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);

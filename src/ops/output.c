@@ -3,6 +3,7 @@
 
 #include "ops/offsets.h"
 #include "ops/ops.h"
+#include "ops/output_tangent.h"
 
 static double product_flops(const tarn__node *node) {
   return 2.0 * (double)node->in[0]->rows * (double)node->in[1]->rows * (double)node->in[1]->cols;
@@ -22,6 +23,25 @@ static void loss_gradient(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, node->out[1]);
 }
 
+// The logits of all directions, whose softmax those of log-probabilities and losses go through.
+static tarn__tensor *logit_tangent(tarn__graph *graph, const tarn__node *node) {
+  return tarn__linear(graph, node->in[0]->tangent, node->in[1]->param, NULL, TARN__IDENTITY);
+}
+
+// Beside them the log-probabilities of all words, which the loss itself never holds: it is for checks and small models.
+static void loss_tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__output_tangent_attr attr = {.smoothing = ((const tarn__output_attr *)node->attr)->smoothing,
+                                          .form = TARN__OUTPUT_TANGENT_LOSS};
+  tarn__param *bias = node->in[2] ? node->in[2]->param : NULL;
+  tarn__tensor *saved = tarn__output_log_probabilities(graph, node->in[0], node->in[1]->param, bias);
+  tarn__output_tangent(graph, attr, logit_tangent(graph, node), saved, node->in[3], node->out[0], node->out[2]);
+}
+
+static void log_tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__output_tangent_attr attr = {.form = TARN__OUTPUT_TANGENT_LOG_PROBABILITIES};
+  tarn__output_tangent(graph, attr, logit_tangent(graph, node), node->out[0], NULL, node->out[0], NULL);
+}
+
 static tarn_status loss_check(const tarn__node *node) {
   return tarn__numbers_check(node->in[3], node->in[1]->rows, "output_loss", "target");
 }
@@ -29,6 +49,7 @@ static tarn_status loss_check(const tarn__node *node) {
 static const tarn__op loss_op = {.id = TARN__OP_OUTPUT_LOSS,
                                  .name = "output_loss",
                                  .grad = loss_gradient,
+                                 .tangent = loss_tangent,
                                  .flops = product_flops,
                                  .gradient_flops = loss_gradient_flops,
                                  .in_place = true,
@@ -36,8 +57,10 @@ static const tarn__op loss_op = {.id = TARN__OP_OUTPUT_LOSS,
                                  .inplace_in = 0,
                                  .check = loss_check};
 
-static const tarn__op log_op = {
-    .id = TARN__OP_OUTPUT_LOG_PROBABILITIES, .name = "output_log_probabilities", .flops = product_flops};
+static const tarn__op log_op = {.id = TARN__OP_OUTPUT_LOG_PROBABILITIES,
+                                .name = "output_log_probabilities",
+                                .tangent = log_tangent,
+                                .flops = product_flops};
 
 static tarn__node *output_node(tarn__graph *graph, const tarn__op *op, size_t attr_size, tarn__tensor *x,
                                tarn__param *table, tarn__param *bias) {

@@ -1,5 +1,6 @@
 #include "ops/pooling.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 
 // Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
@@ -29,8 +30,19 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_pooling = {
-    .id = TARN__OP_POOLING, .name = "pooling", .grad = grad, .flops = flops, .cheap = true, .check = check};
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  node->out[0]->tangent = tarn__pooling(graph, node->in[TARN__POOLING_X]->tangent,
+                                        tarn__tangent_offsets(graph, node->in[TARN__POOLING_OFFSETS]),
+                                        *(const tarn__pooling_spec *)node->attr);
+}
+
+static const tarn__op op_pooling = {.id = TARN__OP_POOLING,
+                                    .name = "pooling",
+                                    .grad = grad,
+                                    .tangent = tangent,
+                                    .flops = flops,
+                                    .cheap = true,
+                                    .check = check};
 
 // Of x the rows that are named.
 static double rows_bytes(const tarn__node *node) {

@@ -1,5 +1,7 @@
 #include "ops/product_keys.h"
 
+#include "graph/tangents.h"
+
 static double flops(const tarn__node *node) {
   const tarn__tensor *queries = node->in[TARN__PRODUCT_KEYS_QUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];
   return 2.0 * (double)queries->rows * (double)keys->rows * (double)keys->cols;
@@ -29,8 +31,30 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
+// Of the keys that were nearest, both halves.
+static double tangent_flops(const tarn__node *node) {
+  const tarn__tensor *keys = node->in[TARN__PRODUCT_KEYS_KEYS], *out = node->out[0];
+  return 4.0 * (double)(out->rows * out->cols) * (double)keys->cols;
+}
+
+static const tarn__op op_tangent = {
+    .id = TARN__OP_PRODUCT_KEYS_TANGENT, .name = "product_keys_tangent", .flops = tangent_flops};
+
+// Which keys are nearest does not move but where two are equally near.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *gates = node->out[TARN__PRODUCT_KEYS_GATES];
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__product_keys_spec));
+  *(tarn__product_keys_spec *)push->attr = *(const tarn__product_keys_spec *)node->attr;
+  push->in[TARN__PRODUCT_KEYS_KEYS] = node->in[TARN__PRODUCT_KEYS_KEYS];
+  push->in[TARN__PRODUCT_KEYS_G] = gates;
+  push->in[TARN__PRODUCT_KEYS_CHOSEN] = node->out[TARN__PRODUCT_KEYS_IDS];
+  push->in[TARN__PRODUCT_KEYS_DQUERIES] = node->in[TARN__PRODUCT_KEYS_QUERIES]->tangent;
+  push->out[0] = gates->tangent = tarn__tangent_new(graph, gates, "tangent of gates of nearest keys");
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op op_product_keys = {
-    .id = TARN__OP_PRODUCT_KEYS, .name = "product_keys", .grad = grad, .flops = flops};
+    .id = TARN__OP_PRODUCT_KEYS, .name = "product_keys", .grad = grad, .tangent = tangent, .flops = flops};
 
 tarn__nearest tarn__product_keys(tarn__graph *graph, tarn__tensor *queries, tarn__param *keys,
                                  tarn__product_keys_spec spec) {

@@ -31,5 +31,8 @@ tarn__nearest tarn__product_keys(tarn__graph *graph, tarn__tensor *queries, tarn
 enum { TARN__PRODUCT_KEYS_QUERIES, TARN__PRODUCT_KEYS_KEYS };
 enum { TARN__PRODUCT_KEYS_GATES, TARN__PRODUCT_KEYS_IDS };
 enum { TARN__PRODUCT_KEYS_G = 2, TARN__PRODUCT_KEYS_CHOSEN, TARN__PRODUCT_KEYS_DGATES, TARN__PRODUCT_KEYS_PREVIOUS };
+// Tangent, with KEYS, G and CHOSEN, without QUERIES: of a pair ds = du . keys[h, 0, i] + dv . keys[h, 1, j]; out: that
+// of the gates, g (ds - the sum of g ds over the pairs of its head).
+enum { TARN__PRODUCT_KEYS_DQUERIES = TARN__PRODUCT_KEYS_DGATES };
 
 #endif

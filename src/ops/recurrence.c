@@ -1,5 +1,7 @@
 #include "ops/recurrence.h"
 
+#include "graph/entries.h"
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 #include "ops/recurrence_inside.h"
 
@@ -10,13 +12,16 @@ static const double SPARSE = 0.85;
 
 bool tarn__recurrence_sparse(const tarn__tensor *weight) {
   const tarn__param *param = weight->param;
+  if (param->entries > 0) return true;
   return param->reservoir && weight->rows == weight->cols && !param->decoding.packed_int8 &&
          param->reservoir->sparsity >= SPARSE;
 }
 
 // Of the products of all steps with one recurrent weight. Of a sparse one only the entries count that it is to have:
 // those alone are multiplied.
-static double product_flops(const tarn__tensor *weight, int64_t rows) {
+double tarn__recurrence_product_flops(const tarn__tensor *weight, int64_t rows) {
+  if (weight->param->entries > 0)
+    return 2.0 * (double)rows * tarn__reservoir_entries(weight->rows, weight->param->reservoir);
   const double share = tarn__recurrence_sparse(weight) ? 1.0 - weight->param->reservoir->sparsity : 1.0;
   return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols * share;
 }
@@ -27,7 +32,8 @@ static double loop_flops(const tarn__node *node, int first_weight, const tarn__t
   const tarn__recurrence_spec *spec = node->attr;
   const int64_t without = start ? 0 : offsets->cols - 1;
   double flops = 0;
-  for (int d = 0; d < spec->directions; d++) flops += product_flops(node->in[first_weight + d], rows - without);
+  for (int d = 0; d < spec->directions; d++)
+    flops += tarn__recurrence_product_flops(node->in[first_weight + d], rows - without);
   return flops;
 }
 
@@ -93,6 +99,7 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   node->in[TARN__RECURRENCE_BACK_Y] = y;
   node->in[TARN__RECURRENCE_BACK_GATES] = forward->out[TARN__RECURRENCE_GATES];
   node->in[TARN__RECURRENCE_BACK_EXTRA] = forward->out[TARN__RECURRENCE_EXTRA];
+  if (spec->cell == TARN__CELL_ECHO) node->in[TARN__RECURRENCE_BACK_LEAKS] = forward->in[TARN__RECURRENCE_LEAKS];
   node->in[TARN__RECURRENCE_BACK_OFFSETS] = offsets;
   node->in[TARN__RECURRENCE_BACK_START] = start;
   bool weights = false;
@@ -116,27 +123,74 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   }
 }
 
+static double tangent_flops(const tarn__node *node) {
+  const tarn__tensor *y = node->in[TARN__RECURRENCE_TANGENT_Y];
+  const double directions = (double)tarn__tangent_directions(node->out[0], y->rows);
+  return directions * loop_flops(node, TARN__RECURRENCE_TANGENT_WEIGHTS, node->in[TARN__RECURRENCE_TANGENT_OFFSETS],
+                                 y->rows, node->in[TARN__RECURRENCE_TANGENT_DSTART]);
+}
+
+static tarn_status tangent_check(const tarn__node *node) {
+  return tarn__offsets_check(node->in[TARN__RECURRENCE_TANGENT_OFFSETS], node->in[TARN__RECURRENCE_TANGENT_Y]->rows,
+                             "recurrence", "x");
+}
+
+static const tarn__op tangent_op = {
+    .id = TARN__OP_RECURRENCE_TANGENT, .name = "recurrence_tangent", .flops = tangent_flops, .check = tangent_check};
+
+static void keep_inside(tarn__graph *graph, tarn__node *node);
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__recurrence_spec *spec = node->attr;
+  tarn__tensor *start = node->in[TARN__RECURRENCE_START], *end = node->in[TARN__RECURRENCE_END];
+  tarn__tensor *y = node->out[TARN__RECURRENCE_Y];
+  if (!node->out[TARN__RECURRENCE_GATES]) keep_inside(graph, node);
+  tarn__node *push = tarn__graph_node(graph, &tangent_op, sizeof *spec);
+  *(tarn__recurrence_spec *)push->attr = *spec;
+  push->in[TARN__RECURRENCE_TANGENT_DX] = node->in[TARN__RECURRENCE_X]->tangent;
+  push->in[TARN__RECURRENCE_TANGENT_Y] = y;
+  push->in[TARN__RECURRENCE_TANGENT_GATES] = node->out[TARN__RECURRENCE_GATES];
+  push->in[TARN__RECURRENCE_TANGENT_EXTRA] = node->out[TARN__RECURRENCE_EXTRA];
+  if (spec->cell == TARN__CELL_ECHO) push->in[TARN__RECURRENCE_TANGENT_LEAKS] = node->in[TARN__RECURRENCE_LEAKS];
+  push->in[TARN__RECURRENCE_TANGENT_OFFSETS] = node->in[TARN__RECURRENCE_OFFSETS];
+  for (int d = 0; d < spec->directions; d++)
+    push->in[TARN__RECURRENCE_TANGENT_WEIGHTS + d] = node->in[TARN__RECURRENCE_WEIGHTS + d];
+  push->in[TARN__RECURRENCE_TANGENT_START] = start;
+  push->in[TARN__RECURRENCE_TANGENT_DSTART] = start ? start->tangent : NULL;
+  push->out[TARN__RECURRENCE_TANGENT_DY] = y->tangent = tarn__tangent_new(graph, y, "tangent of recurrence");
+  if (end && end->tangent) push->out[TARN__RECURRENCE_TANGENT_DEND] = tarn__graph_detached(graph, end->tangent);
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op recurrence_op = {.id = TARN__OP_RECURRENCE,
                                        .name = "recurrence",
                                        .grad = gradient,
+                                       .tangent = tangent,
                                        .flops = flops,
                                        .check = check,
                                        .in_place = true,
                                        .inplace_out = TARN__RECURRENCE_GATES,
                                        .inplace_in = TARN__RECURRENCE_X};
 
+bool tarn__recurrence_fits(const tarn__tensor *x, const tarn__recurrent *weights, const tarn__recurrence_spec *spec) {
+  const int64_t n = spec->hidden, width = tarn__recurrence_gates(spec) * n;
+  const tarn__param *weight = weights->weight, *bias = weights->bias, *leaks = weights->leaks;
+  const bool echo = spec->cell == TARN__CELL_ECHO;
+  if (weight->rows != width || weight->cols != n || weight->dtype != x->dtype) return false;
+  if (weight->entries > 0 && (!echo || weight->trained || !weight->reservoir)) return false;
+  if (echo && !leaks && !(spec->leak > 0 && spec->leak <= 1)) return false;
+  if (leaks && (!echo || leaks->trained || leaks->rows != 1 || leaks->cols != n)) return false;
+  return !bias || bias->cols == width;
+}
+
 static bool fits(const tarn__tensor *x, const tarn__tensor *offsets, const tarn__recurrent weights[2],
                  const tarn__recurrence_spec *spec) {
   const int64_t n = spec->hidden, width = tarn__recurrence_gates(spec) * n;
   if (n < 1 || spec->directions < 1 || spec->directions > 2 || x->cols != spec->directions * width) return false;
   if (offsets->dtype != TARN__I32 || offsets->cols < 1) return false;
-  if (spec->cell == TARN__CELL_ECHO && !(spec->leak > 0 && spec->leak <= 1)) return false;
-  for (int d = 0; d < spec->directions; d++) {
-    const tarn__param *weight = weights[d].weight, *bias = weights[d].bias;
-    if (weight->rows != width || weight->cols != n || weight->dtype != x->dtype) return false;
-    if (bias && bias->cols != width) return false;
-  }
-  return true;
+  for (int d = 0; d < spec->directions; d++)
+    if (!tarn__recurrence_fits(x, &weights[d], spec)) return false;
+  return spec->directions == 1 || !weights[0].leaks;
 }
 
 // Gates and extra are kept by nodes that have them as outputs.
@@ -147,6 +201,8 @@ static void keep_inside(tarn__graph *graph, tarn__node *node) {
   node->out[TARN__RECURRENCE_GATES] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "recurrence gates");
   if (spec->cell != TARN__CELL_ECHO)
     node->out[TARN__RECURRENCE_EXTRA] = tarn__graph_tensor(graph, x->dtype, x->rows, cols, "recurrence extra");
+  for (int k = TARN__RECURRENCE_GATES; k <= TARN__RECURRENCE_EXTRA; k++)
+    if (node->out[k]) node->out[k]->source = node;
 }
 
 static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, const tarn__recurrent weights[2],
@@ -161,6 +217,7 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *of
   node->in[TARN__RECURRENCE_OFFSETS] = offsets;
   node->in[TARN__RECURRENCE_START] = start;
   node->in[TARN__RECURRENCE_END] = end;
+  if (weights[0].leaks) node->in[TARN__RECURRENCE_LEAKS] = tarn__graph_param(graph, weights[0].leaks);
   bool trained = x->needs_grad;
   for (int d = 0; d < spec.directions; d++) {
     tarn__tensor *weight = tarn__graph_param(graph, weights[d].weight);
@@ -188,10 +245,7 @@ void tarn__recurrence_inside(tarn__graph *graph, const tarn__tensor *states, tar
   if (!node || node->op != &recurrence_op || graph->status != TARN_STATUS_OK) return;
   if (!node->out[TARN__RECURRENCE_GATES]) keep_inside(graph, node);
   *gates = node->out[TARN__RECURRENCE_GATES];
-  (*gates)->source = node;
-  tarn__tensor *extra = node->out[TARN__RECURRENCE_EXTRA];
-  if (extra) extra->source = node;
-  if (((const tarn__recurrence_spec *)node->attr)->cell == TARN__CELL_LSTM) *cells = extra;
+  if (((const tarn__recurrence_spec *)node->attr)->cell == TARN__CELL_LSTM) *cells = node->out[TARN__RECURRENCE_EXTRA];
 }
 
 static bool holds_states(const tarn__tensor *states, const tarn__tensor *x, const tarn__tensor *offsets,

@@ -4,14 +4,26 @@
 // memory of x where nobody else reads that, and one more number a unit (GRU: W_hn h + b_hn; LSTM: the cell).
 //
 // Nodes:
-//   recurrence           in: x, offsets, weights, biases, start, end                          out: y, gates, extra
+//   recurrence           in: x, offsets, weights, biases, start, end, leaks                   out: y, gates, extra
 //   recurrence_backward  in: dy, y, gates, extra, offsets, weights, gradient so far, start    out: dx, du, du first
+//                        (ECHO, which has no extra: leaks in its place)
 //                        dparam: biases
 //   recurrence_dweight   in: du, y, du first, start                                           dparam: weight
-//   recurrence_rows      in: x, cache, rows, ranges, weight, bias                             out: y
+//   recurrence_tangent   in: dx, y, gates, extra, offsets, weights, start, dstart             out: dy, dend
+//                        (ECHO: leaks in place of extra)
+//   recurrence_rows      in: x, cache, rows, ranges, weight, bias, leaks                      out: y
 // du [R, directions * gates * hidden] is the gradient of what the weights add to x, with 0 in the first row of a
 // sentence, which has no row before it. Where sentences begin with a state of their own, the gradient of that row is in
 // du first [sentences, gates * hidden].
+//
+// Tangents, of row t of a sentence, with what the forward pass kept and dh, dc the tangents of the states before it:
+//   GRU   dr = r (1 - r) (dx_r + W_r dh), dz likewise, dn = (1 - n^2) (dx_n + dr e + r W_n dh), e = W_n h + b_n,
+//         dh' = (1 - z) dn + z dh + dz (h - n)
+//   LSTM  di, df, do as dr, dg = (1 - g^2) (dx_g + W_g dh), dc' = df c + f dc + di g + i dg,
+//         dh' = do tanh(c') + o (1 - tanh(c')^2) dc'
+//   ECHO  dh' = (1 - leak) dh + leak f' (dx + W dh)
+// The tangent of `start` [directions * its rows, *], where the caller gives it one, is that of the states that
+// sentences begin with. Where `end` is given memory for a tangent, that of the last states is written there.
 //
 // `end`, though an input, is written: a node that runs again in the backward pass writes what it wrote before.
 #ifndef TARN_OPS_RECURRENCE_H
@@ -26,7 +38,8 @@ enum {
   TARN__RECURRENCE_WEIGHTS,                                // one or two
   TARN__RECURRENCE_BIASES = TARN__RECURRENCE_WEIGHTS + 2,  // each NULL if absent
   TARN__RECURRENCE_START = TARN__RECURRENCE_BIASES + 2,    // both or neither
-  TARN__RECURRENCE_END
+  TARN__RECURRENCE_END,
+  TARN__RECURRENCE_LEAKS  // [1, hidden] in F32 (F64 in double), or NULL: spec.leak
 };
 enum { TARN__RECURRENCE_Y, TARN__RECURRENCE_GATES, TARN__RECURRENCE_EXTRA };
 
@@ -35,12 +48,26 @@ enum {
   TARN__RECURRENCE_BACK_Y,
   TARN__RECURRENCE_BACK_GATES,
   TARN__RECURRENCE_BACK_EXTRA,
+  TARN__RECURRENCE_BACK_LEAKS = TARN__RECURRENCE_BACK_EXTRA,
   TARN__RECURRENCE_BACK_OFFSETS,
   TARN__RECURRENCE_BACK_WEIGHTS,
   TARN__RECURRENCE_BACK_PREVIOUS = TARN__RECURRENCE_BACK_WEIGHTS + 2,
   TARN__RECURRENCE_BACK_START
 };
 enum { TARN__RECURRENCE_BACK_DX, TARN__RECURRENCE_BACK_DU, TARN__RECURRENCE_BACK_FIRST };
+
+enum {
+  TARN__RECURRENCE_TANGENT_DX,  // NULL: x does not move
+  TARN__RECURRENCE_TANGENT_Y,
+  TARN__RECURRENCE_TANGENT_GATES,
+  TARN__RECURRENCE_TANGENT_EXTRA,
+  TARN__RECURRENCE_TANGENT_LEAKS = TARN__RECURRENCE_TANGENT_EXTRA,
+  TARN__RECURRENCE_TANGENT_OFFSETS,
+  TARN__RECURRENCE_TANGENT_WEIGHTS,
+  TARN__RECURRENCE_TANGENT_START = TARN__RECURRENCE_TANGENT_WEIGHTS + 2,
+  TARN__RECURRENCE_TANGENT_DSTART  // NULL: it does not move
+};
+enum { TARN__RECURRENCE_TANGENT_DY, TARN__RECURRENCE_TANGENT_DEND };
 
 enum {
   TARN__RECURRENCE_DWEIGHT_DU,
@@ -55,7 +82,8 @@ enum {
   TARN__RECURRENCE_ROWS_ROWS,
   TARN__RECURRENCE_ROWS_RANGES,
   TARN__RECURRENCE_ROWS_WEIGHT,
-  TARN__RECURRENCE_ROWS_BIAS
+  TARN__RECURRENCE_ROWS_BIAS,
+  TARN__RECURRENCE_ROWS_LEAKS
 };
 
 typedef struct tarn__recurrence_rows_attr {
@@ -101,7 +129,14 @@ static inline int64_t tarn__recurrence_at(const tarn__recurrence_band *band, int
   return row * band->cols + band->first;
 }
 
-// Whether a recurrent weight is better multiplied as a sparse matrix, by what is known of it before it has values.
+// Whether a recurrent weight is better multiplied as a sparse matrix, by what is known of it before it has values, or
+// can be multiplied in no other way.
 bool tarn__recurrence_sparse(const tarn__tensor *weight);
+
+// Floating-point operations of the products of `rows` states with a recurrent weight as tarn__recurrence_sparse() says.
+double tarn__recurrence_product_flops(const tarn__tensor *weight, int64_t rows);
+
+// Whether weight, bias and leaks are of a recurrence with that input.
+bool tarn__recurrence_fits(const tarn__tensor *x, const tarn__recurrent *weights, const tarn__recurrence_spec *spec);
 
 #endif

@@ -25,13 +25,17 @@ static tarn_status check(const tarn__node *node) {
 
 static double flops(const tarn__node *node) {
   const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
-  return 2.0 * (double)node->in[TARN__RECURRENCE_ROWS_X]->rows * (double)weight->rows * (double)weight->cols;
+  const int64_t rows = node->in[TARN__RECURRENCE_ROWS_X]->rows;
+  // What is not stored as entries is packed for dense products.
+  if (weight->param->entries > 0) return tarn__recurrence_product_flops(weight, rows);
+  return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols;
 }
 
 // Of the cache the state before and the state after each row.
 static double bytes(const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
-  return tarn__tensor_bytes(x) + tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_WEIGHT]) +
+  return tarn__tensor_bytes(x) + tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_LEAKS]) +
+         tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_WEIGHT]) +
          tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_BIAS]) + tarn__tensor_bytes(node->out[0]) +
          2.0 * (double)x->rows * (double)cache->cols * (double)tarn__dtype_size(cache->dtype);
 }
@@ -43,11 +47,11 @@ tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__t
                                     tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,
                                     tarn__recurrence_spec spec) {
   const int64_t n = spec.hidden, width = tarn__recurrence_gates(&spec) * n;
-  bool fits = spec.directions == 1 && !spec.reverse && x->cols == width && weights.weight->rows == width &&
-              weights.weight->cols == n && weights.weight->dtype == x->dtype && cache->dtype == x->dtype;
+  bool fits = spec.directions == 1 && !spec.reverse && x->cols == width && tarn__recurrence_fits(x, &weights, &spec) &&
+              cache->dtype == x->dtype;
   fits = fits && cache->cols == tarn__recurrence_cache_width(spec.cell, n) && first_row >= 0 &&
          first_row + x->rows <= cache->rows && rows->dtype == TARN__I32 && ranges->dtype == TARN__I32 &&
-         ranges->cols == 2 * x->rows && (!weights.bias || weights.bias->cols == width);
+         ranges->cols == 2 * x->rows;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "recurrence_rows: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &recurrence_rows_op, sizeof(tarn__recurrence_rows_attr));
   *(tarn__recurrence_rows_attr *)node->attr = (tarn__recurrence_rows_attr){spec, first_row};
@@ -57,6 +61,7 @@ tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__t
   node->in[TARN__RECURRENCE_ROWS_RANGES] = ranges;
   node->in[TARN__RECURRENCE_ROWS_WEIGHT] = tarn__graph_param(graph, weights.weight);
   node->in[TARN__RECURRENCE_ROWS_BIAS] = weights.bias ? tarn__graph_param(graph, weights.bias) : NULL;
+  if (weights.leaks) node->in[TARN__RECURRENCE_ROWS_LEAKS] = tarn__graph_param(graph, weights.leaks);
   tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, n, "recurrence");
   tarn__graph_emit(graph, node);
   return y;

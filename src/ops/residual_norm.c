@@ -1,5 +1,6 @@
 #include "ops/residual_norm.h"
 
+#include "graph/tangents.h"
 #include "ops/ops.h"
 
 // Backward node. The gradient of x takes over the memory of the gradient of y.
@@ -66,6 +67,51 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (wants(branch)) tarn__grad_add(graph, branch, back->out[TARN__RN_DBRANCH]);
 }
 
+// The statistics that the forward pass writes: of LAYER two a row, else one.
+static tarn__tensor *keep_statistics(tarn__graph *graph, tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__RN_X];
+  const bool centred = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_LAYER;
+  return tarn__tangent_keep(graph, node, TARN__RN_STATS, x->dtype == TARN__F64 ? TARN__F64 : TARN__F32, x->rows,
+                            centred ? 2 : 1, "norm statistics");
+}
+
+// With a branch: the tangent of the sum, or where nobody wants it that of y, takes over the memory of the branch's.
+// Without one: that of y the memory of that of x.
+static const tarn__op op_residual_tangent = {.id = TARN__OP_RESIDUAL_NORM_TANGENT,
+                                             .name = "residual_norm_tangent",
+                                             .in_place = true,
+                                             .inplace_out = TARN__RN_TANGENT_SUM,
+                                             .inplace_in = TARN__RN_TANGENT_BRANCH};
+static const tarn__op op_post_norm_tangent = {.id = TARN__OP_RESIDUAL_NORM_TANGENT,
+                                              .name = "residual_norm_tangent",
+                                              .in_place = true,
+                                              .inplace_out = TARN__RN_TANGENT_Y,
+                                              .inplace_in = TARN__RN_TANGENT_BRANCH};
+static const tarn__op op_norm_tangent = {.id = TARN__OP_NORM_TANGENT,
+                                         .name = "norm_tangent",
+                                         .in_place = true,
+                                         .inplace_out = TARN__RN_TANGENT_Y,
+                                         .inplace_in = TARN__RN_TANGENT_X};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
+  tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y];
+  const bool summed = sum && (!y || tarn__tangent_wanted(sum));
+  const tarn__op *op = !branch ? &op_norm_tangent : summed ? &op_residual_tangent : &op_post_norm_tangent;
+  tarn__node *push = tarn__graph_node(graph, op, sizeof(tarn__residual_norm_attr));
+  *(tarn__residual_norm_attr *)push->attr = *(const tarn__residual_norm_attr *)node->attr;
+  push->in[TARN__RN_TANGENT_X] = x->tangent;
+  push->in[TARN__RN_TANGENT_BRANCH] = branch ? branch->tangent : NULL;
+  push->in[TARN__RN_TANGENT_SAVED] = sum ? sum : x;
+  if (y) {
+    push->in[TARN__RN_TANGENT_STATS] = keep_statistics(graph, node);
+    push->in[TARN__RN_TANGENT_GAIN] = node->in[TARN__RN_GAIN];
+    push->out[TARN__RN_TANGENT_Y] = y->tangent = tarn__tangent_new(graph, y, "tangent of norm");
+  }
+  if (summed) push->out[TARN__RN_TANGENT_SUM] = sum->tangent = tarn__tangent_new(graph, sum, "tangent of sum");
+  tarn__graph_emit(graph, push);
+}
+
 // y again from the sum: the forward pass takes the norm of the sum as it is stored.
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node);
 
@@ -73,6 +119,7 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node);
 static const tarn__op op_residual = {.id = TARN__OP_RESIDUAL_NORM,
                                      .name = "residual_norm",
                                      .grad = grad,
+                                     .tangent = tangent,
                                      .in_place = true,
                                      .inplace_out = TARN__RN_SUM,
                                      .inplace_in = TARN__RN_BRANCH,
@@ -84,6 +131,7 @@ static const tarn__op op_residual = {.id = TARN__OP_RESIDUAL_NORM,
 static const tarn__op op_norm = {.id = TARN__OP_NORM,
                                  .name = "norm",
                                  .grad = grad,
+                                 .tangent = tangent,
                                  .in_place = true,
                                  .inplace_out = TARN__RN_Y,
                                  .inplace_in = TARN__RN_X};

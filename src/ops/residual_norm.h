@@ -24,4 +24,18 @@ enum { TARN__RN_DY, TARN__RN_DSUM, TARN__RN_SAVED, TARN__RN_SAVED_STATS, TARN__R
 enum { TARN__RN_DX, TARN__RN_DBRANCH };
 enum { TARN__RN_DGAIN, TARN__RN_DBIAS };
 
+// Tangent: t = skip dx + mask dbranch, of which either may be NULL, is the tangent of the sum (SUM, NULL where there is
+// no branch or nobody wants it), and
+//   LAYER       dy = gain * rstd * (t - mean(t) - n mean(n t)), n = (saved - mean) * rstd
+//   RMS, SCALE  dy = gain * rstd * (t - n mean(n t)), n = saved * rstd
+// that of y (Y, NULL without a norm). SAVED is the sum, without a branch x; STATS and GAIN are NULL without a norm.
+enum {
+  TARN__RN_TANGENT_X,
+  TARN__RN_TANGENT_BRANCH,
+  TARN__RN_TANGENT_SAVED,
+  TARN__RN_TANGENT_STATS,
+  TARN__RN_TANGENT_GAIN
+};
+enum { TARN__RN_TANGENT_SUM, TARN__RN_TANGENT_Y };
+
 #endif

@@ -1,5 +1,7 @@
 #include "ops/rotary.h"
 
+#include "graph/tangents.h"
+
 static const tarn__op op_backward = {.id = TARN__OP_ROTARY_BACKWARD,
                                      .name = "rotary_backward",
                                      .in_place = true,
@@ -18,9 +20,16 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, dx);
 }
 
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  node->out[0]->tangent = tarn__rotary(graph, node->in[TARN__ROTARY_X]->tangent,
+                                       tarn__tangent_positions(graph, node->in[TARN__ROTARY_POSITIONS]),
+                                       ((const tarn__rotary_attr *)node->attr)->spec);
+}
+
 static const tarn__op op_rotary = {.id = TARN__OP_ROTARY,
                                    .name = "rotary",
                                    .grad = grad,
+                                   .tangent = tangent,
                                    .in_place = true,
                                    .inplace_out = 0,
                                    .inplace_in = TARN__ROTARY_X,

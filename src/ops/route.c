@@ -2,13 +2,21 @@
 
 #include <math.h>
 
-static double route_flops(const tarn__node *node) {
+#include "graph/tangents.h"
+
+// Rows of x times one matrix.
+static double product_flops(const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__ROUTE_X], *weight = node->in[TARN__ROUTE_WEIGHT];
   return 2.0 * (double)x->rows * (double)x->cols * (double)weight->rows;
 }
 
+static double route_flops(const tarn__node *node) {
+  return product_flops(node) * (node->in[TARN__ROUTE_NOISE] ? 2.0 : 1.0);
+}
+
 static double backward_flops(const tarn__node *node) {
-  return route_flops(node) * ((node->out[0] ? 1.0 : 0.0) + (node->dparam[0] ? 1.0 : 0.0));
+  return (node->out[0] ? route_flops(node) : 0.0) +
+         product_flops(node) * ((node->dparam[0] ? 1.0 : 0.0) + (node->dparam[1] ? 1.0 : 0.0));
 }
 
 static const tarn__op op_route_backward = {
@@ -22,12 +30,43 @@ static void route_grad(tarn__graph *graph, tarn__node *node) {
   back->in[TARN__ROUTE_WEIGHT] = weight;
   back->in[TARN__ROUTE_P] = node->out[TARN__ROUTE_PROBABILITIES];
   back->in[TARN__ROUTE_DGATES] = node->out[TARN__ROUTE_GATES]->grad;
+  tarn__tensor *noise = back->in[TARN__ROUTE_NOISE] = node->in[TARN__ROUTE_NOISE];
   if (weight->needs_grad) back->dparam[0] = weight->param;
+  if (noise && noise->needs_grad) back->dparam[1] = noise->param;
   if (x->needs_grad) back->out[0] = tarn__grad_into(graph, x, &back->in[TARN__ROUTE_PREVIOUS]);
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_route = {.id = TARN__OP_ROUTE, .name = "route", .grad = route_grad, .flops = route_flops};
+static double tangent_flops(const tarn__node *node) {
+  const int64_t rows = node->in[TARN__ROUTE_X]->rows;
+  return route_flops(node) * (double)tarn__tangent_directions(node->out[0], rows);
+}
+
+static const tarn__op op_route_tangent = {
+    .id = TARN__OP_ROUTE_TANGENT, .name = "route_tangent", .flops = tangent_flops};
+
+static int64_t kept_columns(const tarn__node *node) {
+  return node->in[TARN__ROUTE_WEIGHT]->rows * (node->in[TARN__ROUTE_NOISE] ? 3 : 1);
+}
+
+// Choices and places do not move but where two experts are equally probable.
+static void route_tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__ROUTE_X], *weight = node->in[TARN__ROUTE_WEIGHT];
+  tarn__tensor *gates = node->out[TARN__ROUTE_GATES];
+  tarn__node *push = tarn__graph_node(graph, &op_route_tangent, sizeof(tarn__route_attr));
+  *(tarn__route_attr *)push->attr = *(const tarn__route_attr *)node->attr;
+  push->in[TARN__ROUTE_X] = x;
+  push->in[TARN__ROUTE_WEIGHT] = weight;
+  push->in[TARN__ROUTE_NOISE] = node->in[TARN__ROUTE_NOISE];
+  push->in[TARN__ROUTE_P] = tarn__tangent_keep(graph, node, TARN__ROUTE_PROBABILITIES, gates->dtype, x->rows,
+                                               kept_columns(node), "probabilities of experts");
+  push->in[TARN__ROUTE_DX] = x->tangent;
+  push->out[0] = gates->tangent = tarn__tangent_new(graph, gates, "tangent of gates");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_route = {
+    .id = TARN__OP_ROUTE, .name = "route", .grad = route_grad, .tangent = route_tangent, .flops = route_flops};
 
 // How many choices an expert takes.
 static int64_t room_of(const tarn__graph *graph, const tarn__route_spec *spec, int64_t rows, int64_t experts) {
@@ -36,7 +75,9 @@ static int64_t room_of(const tarn__graph *graph, const tarn__route_spec *spec, i
   return room < (double)rows ? (int64_t)room : INT64_MAX;
 }
 
-tarn__routed tarn__route(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__route_spec spec) {
+// noise: NULL without noisy gating.
+static tarn__routed route(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *noise,
+                          tarn__route_spec spec) {
   const int64_t experts = weight->rows, rows = x->rows;
   if (x->cols != weight->cols || spec.choices < 1 || spec.choices > experts ||
       spec.choices > TARN__ROUTE_MOST_CHOICES || experts > TARN__ROUTE_MOST_EXPERTS || !(spec.capacity > 0.0) ||
@@ -46,10 +87,12 @@ tarn__routed tarn__route(tarn__graph *graph, tarn__tensor *x, tarn__param *weigh
   tarn__node *node = tarn__graph_node(graph, &op_route, sizeof(tarn__route_attr));
   tarn__route_attr *attr = node->attr;
   *attr = (tarn__route_attr){.spec = spec, .room = room_of(graph, &spec, rows, experts)};
-  if (spec.noise > 0.0) attr->site = tarn__graph_site(graph);
+  if (spec.noise > 0.0 || noise) attr->site = tarn__graph_site(graph);
   attr->noisy = spec.noise > 0.0 && graph->training;
   node->in[TARN__ROUTE_X] = x;
   node->in[TARN__ROUTE_WEIGHT] = tarn__graph_param(graph, weight);
+  if (noise && graph->training) node->in[TARN__ROUTE_NOISE] = tarn__graph_param(graph, noise);
+  const tarn__tensor *second = node->in[TARN__ROUTE_NOISE];
   const tarn__dtype dtype = x->dtype == TARN__F64 ? TARN__F64 : TARN__F32;
   tarn__routed routed = {.gates = tarn__graph_tensor(graph, dtype, rows, spec.choices, "gates"),
                          .places = tarn__graph_tensor(graph, TARN__I32, rows, spec.choices, "places"),
@@ -59,30 +102,40 @@ tarn__routed tarn__route(tarn__graph *graph, tarn__tensor *x, tarn__param *weigh
   node->out[TARN__ROUTE_GATES] = routed.gates;
   node->out[TARN__ROUTE_PLACES] = routed.places;
   node->out[TARN__ROUTE_OFFSETS] = routed.offsets;
-  if (graph->training && (x->needs_grad || node->in[TARN__ROUTE_WEIGHT]->needs_grad))
-    node->out[TARN__ROUTE_PROBABILITIES] = tarn__graph_tensor(graph, dtype, rows, experts, "probabilities of experts");
+  if (graph->training && (x->needs_grad || node->in[TARN__ROUTE_WEIGHT]->needs_grad || (second && second->needs_grad)))
+    node->out[TARN__ROUTE_PROBABILITIES] =
+        tarn__graph_tensor(graph, dtype, rows, kept_columns(node), "probabilities of experts");
   tarn__graph_emit(graph, node);
   // Integers have no gradient: what reads them and nothing else that has one needs none.
   routed.places->needs_grad = routed.offsets->needs_grad = false;
-  routed.offsets->keep = node->out[TARN__ROUTE_PROBABILITIES] != NULL;  // for tarn__route_unused()
+  routed.offsets->keep = node->out[TARN__ROUTE_PROBABILITIES] != NULL;  // for tarn__route_visit()
   return routed;
 }
 
-tarn_status tarn__route_unused(const tarn__graph *graph, int64_t *unused, bool *routes) {
+tarn__routed tarn__route(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__route_spec spec) {
+  return route(graph, x, weight, NULL, spec);
+}
+
+tarn__routed tarn__route_noisy(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *noise,
+                               tarn__route_spec spec) {
+  if (noise->rows != weight->rows || noise->cols != weight->cols || noise->dtype != weight->dtype ||
+      spec.choices >= weight->rows || !spec.normalise || spec.noise > 0.0 || spec.balance > 0.0)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "route: noise [%lld, %lld] and its keys do not fit the router",
+                     (long long)noise->rows, (long long)noise->cols);
+  return route(graph, x, weight, noise, spec);
+}
+
+tarn_status tarn__route_visit(const tarn__graph *graph, tarn__route_visitor *visit, void *user) {
   tarn__host_room room = {0};
   tarn_status status = TARN_STATUS_OK;
-  *unused = 0;
-  *routes = false;
   const size_t count = graph->training ? graph->forward_count : 0;
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
     const tarn__node *node = graph->nodes[i];
     if (node->op != &op_route || !node->out[TARN__ROUTE_OFFSETS]->keep) continue;
+    const tarn__tensor *offsets = node->out[TARN__ROUTE_OFFSETS];
     void *values;
-    *routes = true;
-    status = tarn__graph_read(graph, &values, node->out[TARN__ROUTE_OFFSETS], &room);
-    if (status != TARN_STATUS_OK) break;
-    const int32_t *offset = values;
-    for (int64_t e = 0; e + 1 < node->out[TARN__ROUTE_OFFSETS]->cols; e++) *unused += offset[e] == offset[e + 1];
+    status = tarn__graph_read(graph, &values, offsets, &room);
+    if (status == TARN_STATUS_OK) visit(user, node->in[TARN__ROUTE_WEIGHT]->param, values, offsets->cols - 1);
   }
   tarn__host_room_close(&room);
   return status;
@@ -98,8 +151,20 @@ static void gather_grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
+static const tarn__op op_gather_tangent = {.id = TARN__OP_GATHER_ROWS, .name = "gather_rows_tangent"};
+
+static void gather_tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *y = node->out[0];
+  tarn__node *push = tarn__graph_node(graph, &op_gather_tangent, 0);
+  push->in[TARN__GATHER_X] = node->in[TARN__GATHER_X]->tangent;
+  push->in[TARN__GATHER_PLACES] = node->in[TARN__GATHER_PLACES];
+  push->in[TARN__GATHER_OFFSETS] = node->in[TARN__GATHER_OFFSETS];
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of rows by expert");
+  tarn__graph_emit(graph, push);
+}
+
 static const tarn__op op_gather = {
-    .id = TARN__OP_GATHER_ROWS, .name = "gather_rows", .grad = gather_grad, .cheap = true};
+    .id = TARN__OP_GATHER_ROWS, .name = "gather_rows", .grad = gather_grad, .tangent = gather_tangent, .cheap = true};
 
 tarn__tensor *tarn__gather_rows(tarn__graph *graph, tarn__tensor *x, const tarn__routed *routed) {
   if (x->rows != routed->places->rows)

@@ -1,5 +1,7 @@
 #include "ops/scale.h"
 
+#include "graph/tangents.h"
+
 static const tarn__op op_backward = {.id = TARN__OP_SCALE_BACKWARD, .name = "scale_backward"};
 
 // The parameter of a tensor, if there is one and its gradient is wanted.
@@ -24,7 +26,15 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (!gain && x->needs_grad) tarn__grad_add(graph, x, dy);
 }
 
-static const tarn__op op_scale = {.id = TARN__OP_SCALE, .name = "scale", .grad = grad, .in_place = true, .cheap = true};
+// Of a shift alone: that of x as it stands.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__tensor *gain = node->in[TARN__SCALE_GAIN];
+  tarn__tensor *dx = node->in[TARN__SCALE_X]->tangent;
+  node->out[0]->tangent = gain ? tarn__scale(graph, dx, gain->param, NULL) : dx;
+}
+
+static const tarn__op op_scale = {
+    .id = TARN__OP_SCALE, .name = "scale", .grad = grad, .tangent = tangent, .in_place = true, .cheap = true};
 
 static bool is_number(const tarn__param *param) { return !param || (param->rows == 1 && param->cols == 1); }
 

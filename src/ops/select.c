@@ -1,6 +1,7 @@
 // Rows of a matrix by number.
 #include "ops/select.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 #include "ops/ops.h"
 
@@ -39,8 +40,19 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_select_rows = {
-    .id = TARN__OP_SELECT_ROWS, .name = "select_rows", .grad = grad, .bytes = bytes, .cheap = true, .check = check};
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__SELECT_X];
+  tarn__tensor *rows = tarn__tangent_rows(graph, node->in[TARN__SELECT_ROWS], x->rows);
+  node->out[0]->tangent = tarn__select_rows(graph, x->tangent, rows);
+}
+
+static const tarn__op op_select_rows = {.id = TARN__OP_SELECT_ROWS,
+                                        .name = "select_rows",
+                                        .grad = grad,
+                                        .tangent = tangent,
+                                        .bytes = bytes,
+                                        .cheap = true,
+                                        .check = check};
 
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows) {
   if (rows->dtype != TARN__I32)

@@ -1,6 +1,7 @@
 // The mean of the rows of each sentence.
 #include "ops/sentence_mean.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 #include "ops/ops.h"
 
@@ -26,8 +27,17 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_mean = {
-    .id = TARN__OP_SENTENCE_MEAN, .name = "sentence_mean", .grad = grad, .cheap = true, .check = check};
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  node->out[0]->tangent = tarn__sentence_mean(graph, node->in[TARN__SENTENCE_MEAN_X]->tangent,
+                                              tarn__tangent_offsets(graph, node->in[TARN__SENTENCE_MEAN_OFFSETS]));
+}
+
+static const tarn__op op_mean = {.id = TARN__OP_SENTENCE_MEAN,
+                                 .name = "sentence_mean",
+                                 .grad = grad,
+                                 .tangent = tangent,
+                                 .cheap = true,
+                                 .check = check};
 
 tarn__tensor *tarn__sentence_mean(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets) {
   tarn__node *node = tarn__graph_node(graph, &op_mean, 0);

@@ -1,6 +1,8 @@
 #include "ops/sentence_product.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
+#include "ops/repeat.h"
 
 static bool is_outer(const tarn__node *node) {
   return node->op->id == TARN__OP_SENTENCE_OUTER || node->op->id == TARN__OP_SENTENCE_OUTER_BACKWARD;
@@ -73,10 +75,20 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_outer = {
-    .id = TARN__OP_SENTENCE_OUTER, .name = "sentence_outer", .grad = grad, .flops = flops, .check = check};
-static const tarn__op op_product = {
-    .id = TARN__OP_SENTENCE_PRODUCT, .name = "sentence_product", .grad = grad, .flops = flops, .check = check};
+static void tangent(tarn__graph *graph, tarn__node *node);
+
+static const tarn__op op_outer = {.id = TARN__OP_SENTENCE_OUTER,
+                                  .name = "sentence_outer",
+                                  .grad = grad,
+                                  .tangent = tangent,
+                                  .flops = flops,
+                                  .check = check};
+static const tarn__op op_product = {.id = TARN__OP_SENTENCE_PRODUCT,
+                                    .name = "sentence_product",
+                                    .grad = grad,
+                                    .tangent = tangent,
+                                    .flops = flops,
+                                    .check = check};
 
 static tarn__tensor *build(tarn__graph *graph, const tarn__op *op, tarn__tensor *a, tarn__tensor *factor,
                            tarn__tensor *offsets, tarn__sentence_spec spec) {
@@ -95,6 +107,17 @@ static tarn__tensor *build(tarn__graph *graph, const tarn__op *op, tarn__tensor 
   node->out[0] = tarn__graph_tensor(graph, a->dtype, outer ? sentences * h : a->rows, spec.d, op->name);
   tarn__graph_emit(graph, node);
   return node->out[0];
+}
+
+// The product of each factor's directions with the other factor.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__sentence_spec *spec = node->attr;
+  tarn__tensor *a = node->in[TARN__SENTENCE_A], *factor = node->in[TARN__SENTENCE_FACTOR], *y = node->out[0];
+  tarn__tensor *offsets = tarn__tangent_offsets(graph, node->in[TARN__SENTENCE_OFFSETS]);
+  if (a->tangent)
+    tarn__tangent_add(graph, y, build(graph, node->op, a->tangent, tarn__repeat(graph, factor), offsets, *spec));
+  if (factor->tangent)
+    tarn__tangent_add(graph, y, build(graph, node->op, tarn__repeat(graph, a), factor->tangent, offsets, *spec));
 }
 
 tarn__tensor *tarn__sentence_outer(tarn__graph *graph, tarn__tensor *a, tarn__tensor *x, tarn__tensor *offsets,

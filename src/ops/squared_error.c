@@ -2,6 +2,7 @@
 #include "ops/squared_error.h"
 
 #include "ops/ops.h"
+#include "ops/output_tangent.h"
 
 static double flops(const tarn__node *node) {
   return 2.0 * (double)node->in[TARN__SQUARED_ERROR_X]->rows * (double)node->in[TARN__SQUARED_ERROR_X]->cols;
@@ -22,9 +23,19 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, node->out[TARN__SQUARED_ERROR_DX]);
 }
 
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *values = node->in[TARN__SQUARED_ERROR_VALUES], *numbers = node->out[TARN__SQUARED_ERROR_NUMBERS];
+  numbers->tangent = tarn__linear(graph, node->in[TARN__SQUARED_ERROR_X]->tangent,
+                                  node->in[TARN__SQUARED_ERROR_WEIGHT]->param, NULL, TARN__IDENTITY);
+  if (!values) return;
+  const tarn__output_tangent_attr attr = {.form = TARN__OUTPUT_TANGENT_SQUARES};
+  tarn__output_tangent(graph, attr, numbers->tangent, numbers, values, node->out[TARN__SQUARED_ERROR_LOSS], NULL);
+}
+
 static const tarn__op op_squared_error = {.id = TARN__OP_SQUARED_ERROR,
                                           .name = "squared_error",
                                           .grad = gradient,
+                                          .tangent = tangent,
                                           .flops = flops,
                                           .gradient_flops = gradient_flops};
 

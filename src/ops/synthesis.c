@@ -1,5 +1,6 @@
 #include "ops/synthesis.h"
 
+#include "graph/tangents.h"
 #include "ops/linear.h"
 #include "ops/offsets.h"
 
@@ -79,8 +80,44 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (mixes) tarn__linear_dz(graph, back->out[TARN__SYNTHESIS_DMIX], NULL, mix->param, TARN__IDENTITY);
 }
 
-static const tarn__op op_synthesis = {
-    .id = TARN__OP_SYNTHESIS, .name = "synthesis", .grad = grad, .flops = flops, .cheap = true, .check = check};
+// Logits and scores again; of each direction what moves of them, and two means.
+static double tangent_flops(const tarn__node *node) {
+  const double d = (double)((const tarn__synthesis_spec *)node->attr)->d;
+  const double directions = (double)tarn__tangent_directions(node->out[0], node->in[TARN__SYNTHESIS_X]->rows);
+  const double logits = node->in[TARN__SYNTHESIS_TANGENT_SOURCE] ? logit_terms(node) : 0.0;
+  const double moving = logits + 2.0 * score_terms(node) + 2.0 * d;
+  return 2.0 * pairs(node) * (logit_terms(node) + score_terms(node) + directions * moving);
+}
+
+static const tarn__op op_tangent = {
+    .id = TARN__OP_SYNTHESIS_TANGENT, .name = "synthesis_tangent", .flops = tangent_flops, .check = check};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  const tarn__synthesis_spec *spec = node->attr;
+  const tarn__tensor *weight = node->in[TARN__SYNTHESIS_WEIGHT];
+  tarn__tensor *x = node->in[TARN__SYNTHESIS_X], *source = node->in[TARN__SYNTHESIS_SOURCE], *y = node->out[0];
+  // Weights that are the same whatever the tokens are: linear in x.
+  if (spec->form == TARN__SYNTHESIS_RANDOM && !node->in[TARN__SYNTHESIS_MIX]) {
+    y->tangent = tarn__synthesis(graph, x->tangent, (tarn__synthesis_logits){.weight = weight->param},
+                                 tarn__tangent_offsets(graph, node->in[TARN__SYNTHESIS_OFFSETS]), *spec);
+    return;
+  }
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof *spec);
+  *(tarn__synthesis_spec *)push->attr = *spec;
+  for (int i = 0; i <= TARN__SYNTHESIS_OFFSETS; i++) push->in[i] = node->in[i];
+  push->in[TARN__SYNTHESIS_TANGENT_X] = x->tangent;
+  push->in[TARN__SYNTHESIS_TANGENT_SOURCE] = source ? source->tangent : NULL;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of synthesis");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_synthesis = {.id = TARN__OP_SYNTHESIS,
+                                      .name = "synthesis",
+                                      .grad = grad,
+                                      .tangent = tangent,
+                                      .flops = flops,
+                                      .cheap = true,
+                                      .check = check};
 
 // The ranges and the rows that they name, and places that there are.
 static tarn_status check_rows(const tarn__node *node) {

@@ -55,6 +55,9 @@ tarn__tensor *tarn__synthesis_rows(tarn__graph *graph, tarn__tensor *x, tarn__sy
 enum { TARN__SYNTHESIS_X, TARN__SYNTHESIS_SOURCE, TARN__SYNTHESIS_WEIGHT, TARN__SYNTHESIS_BIAS, TARN__SYNTHESIS_MIX };
 enum { TARN__SYNTHESIS_OFFSETS = 5, TARN__SYNTHESIS_DY, TARN__SYNTHESIS_PREVIOUS_X, TARN__SYNTHESIS_PREVIOUS_SOURCE };
 enum { TARN__SYNTHESIS_CACHE = 5, TARN__SYNTHESIS_LIST, TARN__SYNTHESIS_RANGES };
+// Of tangents: inputs of whole sentences and the tangents of x and source, each NULL where it is zero. With l the
+// combined logits of a token and p their softmax, dy = sum of dp[j] v[j] + p[j] dv[j], dp = p (dl - sum of p dl).
+enum { TARN__SYNTHESIS_TANGENT_X = 6, TARN__SYNTHESIS_TANGENT_SOURCE };
 // Outputs of the backward pass, NULL if not wanted. DMIX [1, 2] is the gradient of mix, F32 (F64 in the reference in
 // double). The node's dparam are the weight and the bias.
 enum { TARN__SYNTHESIS_DX, TARN__SYNTHESIS_DSOURCE, TARN__SYNTHESIS_DMIX };

@@ -1,5 +1,6 @@
 #include "ops/token_linear.h"
 
+#include "graph/tangents.h"
 #include "ops/offsets.h"
 
 // Fails with INTERNAL unless sentences cover all rows and none is longer than the weights are for.
@@ -111,7 +112,8 @@ static tarn__node *back_node(tarn__graph *graph, const tarn__op *op, const tarn_
 
 static void emit_dweight(tarn__graph *graph, const tarn__node *node, tarn__tensor *dz) {
   const tarn__tensor *weight = node->in[TARN__TOKENS_WEIGHT], *bias = node->in[TARN__TOKENS_BIAS];
-  if (!weight->needs_grad && !bias->needs_grad) return;
+  const bool learns_bias = bias && bias->needs_grad;
+  if (!weight->needs_grad && !learns_bias) return;
   tarn__node *back = back_node(graph, &op_dweight, node);
   back->in[TARN__TOKENS_DWEIGHT_DZ] = dz;
   back->in[TARN__TOKENS_DWEIGHT_OFFSETS] = node->in[TARN__TOKENS_OFFSETS];
@@ -119,7 +121,7 @@ static void emit_dweight(tarn__graph *graph, const tarn__node *node, tarn__tenso
     back->in[TARN__TOKENS_DWEIGHT_X] = node->in[TARN__TOKENS_X];
     back->dparam[0] = weight->param;
   }
-  if (bias->needs_grad) back->dparam[1] = bias->param;
+  if (learns_bias) back->dparam[1] = bias->param;
   tarn__graph_emit(graph, back);
 }
 
@@ -158,8 +160,41 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (added && added->needs_grad) tarn__grad_add(graph, added, dz);
 }
 
-static const tarn__op op_token_linear = {
-    .id = TARN__OP_TOKEN_LINEAR, .name = "token_linear", .grad = grad, .flops = flops, .check = check};
+static const tarn__op op_tangent = {.id = TARN__OP_TOKEN_LINEAR_TANGENT,
+                                    .name = "token_linear_tangent",
+                                    .in_place = true,
+                                    .inplace_in = TARN__TOKENS_TANGENT_DZ};
+
+// The product of all directions without the bias; then, where there is one, through the gate.
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__TOKENS_X], *gate = node->in[TARN__TOKENS_GATE];
+  const tarn__tensor *added = node->in[TARN__TOKENS_ADDED];
+  tarn__tensor *y = node->out[TARN__TOKENS_Y], *dz = NULL;
+  tarn__token_spec spec = ((const tarn__token_attr *)node->attr)->spec;
+  spec.rows *= graph->directions;
+  if (x->tangent)
+    dz = tarn__token_linear(graph, x->tangent, tarn__tangent_offsets(graph, node->in[TARN__TOKENS_OFFSETS]),
+                            node->in[TARN__TOKENS_WEIGHT]->param, NULL, (tarn__token_gate){0}, spec);
+  y->tangent = dz;
+  if (!gate) return;
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, 0);
+  push->in[TARN__TOKENS_TANGENT_DZ] = dz;
+  push->in[TARN__TOKENS_TANGENT_DADDED] = added ? added->tangent : NULL;
+  push->in[TARN__TOKENS_TANGENT_GATE] = gate;
+  push->in[TARN__TOKENS_TANGENT_DGATE] = gate->tangent;
+  if (gate->tangent)
+    push->in[TARN__TOKENS_TANGENT_Z] =
+        tarn__tangent_keep(graph, node, TARN__TOKENS_Z, y->dtype, y->rows, y->cols, "before gate");
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of gate");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_token_linear = {.id = TARN__OP_TOKEN_LINEAR,
+                                         .name = "token_linear",
+                                         .grad = grad,
+                                         .tangent = tangent,
+                                         .flops = flops,
+                                         .check = check};
 
 static const tarn__op op_rows = {.id = TARN__OP_TOKEN_LINEAR_ROWS,
                                  .name = "token_linear_rows",
@@ -176,11 +211,11 @@ static tarn__node *new_node(tarn__graph *graph, const tarn__op *op, tarn__tensor
   tarn__node *node = tarn__graph_node(graph, op, sizeof(tarn__token_attr));
   node->in[TARN__TOKENS_X] = x;
   node->in[TARN__TOKENS_WEIGHT] = tarn__graph_param(graph, weight);
-  node->in[TARN__TOKENS_BIAS] = tarn__graph_param(graph, bias);
+  node->in[TARN__TOKENS_BIAS] = bias ? tarn__graph_param(graph, bias) : NULL;
   node->in[TARN__TOKENS_GATE] = with.gate;
   node->in[TARN__TOKENS_ADDED] = with.added;
   tarn__tensor *y = node->out[TARN__TOKENS_Y] = tarn__graph_tensor(graph, x->dtype, rows, d, op->name);
-  if (weight->dtype != x->dtype || bias->cols != weight->rows || (with.added && !with.gate) ||
+  if (weight->dtype != x->dtype || (bias && bias->cols != weight->rows) || (with.added && !with.gate) ||
       !same_shape(with.gate, y) || !same_shape(with.added, y))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "%s: weight %s [%lld, %lld] does not fit its input or bias", op->name,
                      weight->name, (long long)weight->rows, (long long)weight->cols);

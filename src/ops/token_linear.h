@@ -27,6 +27,7 @@ typedef struct tarn__token_gate {
   tarn__tensor *gate, *added;  // no `added` without a gate
 } tarn__token_gate;
 
+// bias NULL: none.
 tarn__tensor *tarn__token_linear(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *weight,
                                  tarn__param *bias, tarn__token_gate with, tarn__token_spec spec);
 
@@ -68,6 +69,16 @@ enum { TARN__TOKENS_DX, TARN__TOKENS_DGATE, TARN__TOKENS_DZ };
 // token_linear_dweight: dparam[0] += the sum over sentences, in their order, of dz_s x_s^T, where the weight is
 // trained; dparam[1] += the sums of the rows of dz, where the bias is. X is NULL if the weight is not.
 enum { TARN__TOKENS_DWEIGHT_DZ, TARN__TOKENS_DWEIGHT_X, TARN__TOKENS_DWEIGHT_OFFSETS };
+
+// token_linear_tangent: dy [k R, d] = gate (dz + dadded) + dgate z. dz is W dx, in whose memory dy may be. Each tangent
+// is NULL where it is zero, Z where the gate does not move.
+enum {
+  TARN__TOKENS_TANGENT_DZ,
+  TARN__TOKENS_TANGENT_DADDED,
+  TARN__TOKENS_TANGENT_GATE,
+  TARN__TOKENS_TANGENT_DGATE,
+  TARN__TOKENS_TANGENT_Z
+};
 
 typedef struct tarn__token_attr {
   tarn__token_spec spec;  // its `longest` is no more than the weights are for

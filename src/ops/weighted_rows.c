@@ -1,5 +1,7 @@
 #include "ops/weighted_rows.h"
 
+#include "graph/tangents.h"
+
 // Rows of the table, as many as are named, and not the table.
 static double rows_of(const tarn__node *node) {
   const tarn__tensor *table = node->in[TARN__WEIGHTED_TABLE], *ids = node->in[TARN__WEIGHTED_IDS];
@@ -58,8 +60,30 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (dtable) tarn__grad_add(graph, table, dtable);
 }
 
-static const tarn__op op_weighted_rows = {
-    .id = TARN__OP_WEIGHTED_ROWS, .name = "weighted_rows", .grad = grad, .flops = flops, .bytes = bytes};
+static double tangent_flops(const tarn__node *node) {
+  const int sums = (node->in[TARN__WEIGHTED_TANGENT_TABLE] != NULL) + (node->in[TARN__WEIGHTED_TANGENT_GATES] != NULL);
+  return sums * flops(node) * (double)tarn__tangent_directions(node->out[0], node->in[TARN__WEIGHTED_IDS]->rows);
+}
+
+static const tarn__op op_tangent = {
+    .id = TARN__OP_WEIGHTED_ROWS_TANGENT, .name = "weighted_rows_tangent", .flops = tangent_flops};
+
+static void tangent(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *y = node->out[0];
+  tarn__node *push = tarn__graph_node(graph, &op_tangent, 0);
+  for (int i = 0; i <= TARN__WEIGHTED_GATES; i++) push->in[i] = node->in[i];
+  push->in[TARN__WEIGHTED_TANGENT_TABLE] = node->in[TARN__WEIGHTED_TABLE]->tangent;
+  push->in[TARN__WEIGHTED_TANGENT_GATES] = node->in[TARN__WEIGHTED_GATES]->tangent;
+  push->out[0] = y->tangent = tarn__tangent_new(graph, y, "tangent of weighted rows");
+  tarn__graph_emit(graph, push);
+}
+
+static const tarn__op op_weighted_rows = {.id = TARN__OP_WEIGHTED_ROWS,
+                                          .name = "weighted_rows",
+                                          .grad = grad,
+                                          .tangent = tangent,
+                                          .flops = flops,
+                                          .bytes = bytes};
 
 tarn__tensor *tarn__weighted_rows(tarn__graph *graph, tarn__tensor *table, tarn__tensor *ids, tarn__tensor *gates) {
   if (ids->dtype != TARN__I32 || ids->rows != gates->rows || ids->cols != gates->cols)

@@ -99,21 +99,36 @@ tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dty
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) {
+tarn_status tarn__ridge_change(tarn__ridge *ridge, tarn_status (*change)(void *user, double *numbers, int64_t count),
+                               void *user) {
   TARN_TRY(flush(ridge));
-  TARN_TRY(flush(other));
   const int64_t n = (ridge->inputs + 1) * ridge->width;
   const size_t bytes = (size_t)n * sizeof(double);
-  tarn__host_room rooms[2] = {0};
-  void *sums = NULL, *more;
-  tarn_status status = tarn__device_read(ridge->device, &sums, ridge->products, bytes, &rooms[0]);
-  if (status == TARN_STATUS_OK) status = tarn__device_read(other->device, &more, other->products, bytes, &rooms[1]);
-  for (int64_t i = 0; i < n && status == TARN_STATUS_OK; i++) ((double *)sums)[i] += ((const double *)more)[i];
+  tarn__host_room room = {0};
+  void *sums;
+  tarn_status status = tarn__device_read(ridge->device, &sums, ridge->products, bytes, &room);
+  if (status == TARN_STATUS_OK) status = change(user, sums, n);
   if (status == TARN_STATUS_OK && sums != ridge->products)
     status = ridge->device->copy_in(ridge->products, sums, bytes);
-  for (int i = 0; i < 2; i++) tarn__host_room_close(&rooms[i]);
-  if (status == TARN_STATUS_OK) ridge->count += other->count;
+  tarn__host_room_close(&room);
   return status;
+}
+
+static tarn_status add_to(void *user, double *numbers, int64_t count) {
+  double *sums = user;
+  for (int64_t i = 0; i < count; i++) sums[i] += numbers[i];
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_all(void *user, double *numbers, int64_t count) {
+  (void)count;
+  return tarn__ridge_change(user, add_to, numbers);
+}
+
+tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) {
+  TARN_TRY(tarn__ridge_change(ridge, add_all, other));
+  ridge->count += other->count;
+  return TARN_STATUS_OK;
 }
 
 // The centred sums of x on and right of the diagonal.

@@ -51,6 +51,11 @@ tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dty
 // Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
 tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) TARN_CHECKED;
 
+// Lets `change` have all sums, numbers [count]: the products, of which those below the diagonal
+// mean nothing, and the totals. Samples that wait are added before; ridge->count is the caller's to change.
+tarn_status tarn__ridge_change(tarn__ridge *ridge, tarn_status (*change)(void *user, double *numbers, int64_t count),
+                               void *user) TARN_CHECKED;
+
 // Bytes that the sums of classes and solving them take at most, beside weights and bias, in the memory of the device
 // and in the host's.
 size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t outputs);

@@ -4,6 +4,7 @@
 #ifndef TARN_PARTS_BLOCK_H
 #define TARN_PARTS_BLOCK_H
 
+#include "base/index.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
 #include "parts/part.h"
@@ -40,19 +41,22 @@ typedef struct tarn__linear_weights {
   tarn__param *bias;    // NULL: none
 } tarn__linear_weights;
 
-// A list of parameters that grows.
+// A list of parameters that grows, and its index by name.
 typedef struct tarn__param_list {
   tarn__param ***list;
   size_t *count, *capacity;
+  tarn__index *names;
 } tarn__param_list;
 
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
 typedef struct tarn__declare {
   const char *prefix;  // "encoder.layer3"
+  const char *stack;   // "encoder"
   // The set of another stack, "encoder.L1": where it has a parameter of the name, that is the one. NULL: none.
   const char *shared;
   const tarn_kind *kind;
   int64_t d_model;
+  const tarn_part_use *position;      // the model's position scheme
   tarn_part_use norm;                 // of a norm that no kind has: the final one
   struct tarn__cross_weights *cross;  // where a token mixer declares the cross-attention that follows it
   bool attends;                       // of a stack that attends to another: cross-attention follows
@@ -80,11 +84,15 @@ tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *na
 // NAME.weight [out, in], which is a matrix whatever its init is.
 tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                  double gain);
+// The same, one that all layers of the kind in a stack share: STACK.shared.KIND.NAME.weight.
+tarn__param *tarn__declare_dense_shared(tarn__declare *declare, const char *name, int64_t out, int64_t in, double gain);
 // NAME.bias [n], 0 where it is trained, else uniform in 1 / sqrt(in).
 tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in);
 // NAME.gain [d_model] of a norm, which begins as 1, and NAME.bias [d_model], which begins as 0.
 tarn__param *tarn__declare_norm_gain(tarn__declare *declare, const char *name, bool trained);
 tarn__param *tarn__declare_norm_bias(tarn__declare *declare, const char *name, bool trained);
+// NAME [1, 1], frozen where the kind is frozen as a whole.
+tarn__param *tarn__declare_number(tarn__declare *declare, const char *name, double first);
 // NAME.signs: those of a structured matrix [out, in] of `blocks` row blocks; NULL after a failure.
 tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks);
 // act(x weight^T + bias), whatever the weight is.
@@ -225,6 +233,10 @@ typedef struct tarn__position_entry {
   // takes it). `causal`: keys are never after the query. NULL: there is none.
   tarn__param *(*declare_biases)(tarn__declare *declare, const void *keys, int64_t heads, bool trained);
   tarn__tensor *(*biases)(tarn__graph *graph, const void *keys, tarn__param *table, bool causal);
+  // Vectors by distance, which queries are compared with and which are added to values (ops/relative_attention.h): how
+  // far distances are told apart, and whether there are vectors for values, too. A mixer with pairs declares them in
+  // each layer. NULL: there are none.
+  int64_t (*relative)(const void *keys, bool *values);
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;
@@ -232,9 +244,25 @@ typedef struct tarn__position_entry {
 // An activation: act(x weight^T + bias).
 typedef struct tarn__activation_entry {
   tarn__part part;
-  tarn__activation form;  // of products that are built elsewhere
+  tarn__activation form;  // of products that are built elsewhere; without effect where `apply` is there
   tarn__tensor *(*build)(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights);
+  // Of one that has a number for each layer, or keys: a node of its own behind the product. The number, NULL: none; and
+  // act(z), of experts' rows only as far as their offsets say (ops/route.h), NULL: of all.
+  tarn__param *(*declare)(tarn__declare *declare, const char *name, const void *keys);
+  tarn__tensor *(*apply)(tarn__graph *graph, tarn__tensor *z, tarn__tensor *offsets, const void *keys,
+                         tarn__param *number);
 } tarn__activation_entry;
+
+// An activation of a layer, with its number.
+typedef struct tarn__activated {
+  const tarn_part_use *use;
+  tarn__param *number;
+} tarn__activated;
+// The number's name: "ffn.beta".
+tarn__activated tarn__declare_activation(tarn__declare *declare, const char *name, const tarn_part_use *use);
+// act(x weight^T + bias).
+tarn__tensor *tarn__activated_project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
+                                      const tarn__activated *activated);
 
 // The entry of a use in a table's own structure.
 static inline const tarn__mixer_entry *tarn__mixer_of(const tarn_kind *kind) {

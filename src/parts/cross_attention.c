@@ -34,7 +34,7 @@ static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weight
   if (run->incremental)
     return tarn__attention_rows_with(run->graph, q, run->cross_cache, NULL, run->source_ranges, spec, extras);
   tarn__tensor *memory = tarn__cross_memory(run, weights);
-  tarn__show_attention_with(run->shows, TARN__SHOW_CROSS_ATTENTION, q, memory, &spec, extras.kv_heads, NULL);
+  tarn__show_attention_with(run->shows, TARN__SHOW_CROSS_ATTENTION, q, memory, &spec, &extras);
   return tarn__attention_with(run->graph, q, memory, run->offsets, run->memory_offsets, spec, extras);
 }
 

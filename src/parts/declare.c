@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "ops/hadamard.h"
 #include "parts/block.h"
 #include "parts/depth.h"
@@ -12,12 +13,11 @@ void *tarn__declare_struct(tarn__declare *declare, size_t size) {
   return declare->status == TARN_STATUS_OK ? memory : NULL;
 }
 
-// The parameter of the shared set; NULL: there is none, or the set is not shared.
-static tarn__param *find_shared(tarn__declare *declare, const char *name, int64_t rows, int64_t cols) {
-  char full[256];
-  if (!declare->shared) return NULL;
-  snprintf(full, sizeof full, "%s.%s", declare->shared, name);
-  for (size_t i = 0; i < *declare->params.count; i++) {
+// The parameter of that name, with one more use; NULL: there is none yet.
+static tarn__param *use_again(tarn__declare *declare, const char *full, int64_t rows, int64_t cols) {
+  const uint64_t hash = tarn__hash64(full, strlen(full), 0);
+  size_t step = 0;
+  for (int64_t i; (i = tarn__index_next(declare->params.names, hash, &step)) >= 0;) {
     tarn__param *param = (*declare->params.list)[i];
     if (strcmp(param->name, full) != 0) continue;
     if (param->rows != rows || param->cols != cols)
@@ -26,6 +26,14 @@ static tarn__param *find_shared(tarn__declare *declare, const char *name, int64_
     return param;
   }
   return NULL;
+}
+
+// The parameter of the shared set; NULL: there is none, or the set is not shared.
+static tarn__param *find_shared(tarn__declare *declare, const char *name, int64_t rows, int64_t cols) {
+  char full[256];
+  if (!declare->shared) return NULL;
+  snprintf(full, sizeof full, "%s.%s", declare->shared, name);
+  return use_again(declare, full, rows, cols);
 }
 
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
@@ -43,6 +51,8 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
   if (declare->status == TARN_STATUS_OK)
     declare->status =
         tarn__grow(declare->params.list, declare->params.capacity, *declare->params.count + 1, sizeof(tarn__param *));
+  if (declare->status == TARN_STATUS_OK)
+    declare->status = tarn__index_add(declare->params.names, tarn__hash64(copy, strlen(copy), 0));
   if (declare->status != TARN_STATUS_OK) return NULL;
   tarn__param *param = memory;
   // A weight is a matrix, if only of one row.
@@ -74,28 +84,42 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
 // What a projection makes, as far as first values that depend on the depth of a model go by it.
 typedef enum role {
   ROLE_OTHER,
-  ROLE_SCORES,  // queries, keys: what attention compares
+  ROLE_SCORES,  // queries, keys, logits: what the weights of attention are made of
   ROLE_VALUES,  // and in its last block of rows values
-  ROLE_APART    // weights of a sum over tokens, products of a state with itself: the depth of a model does not concern
-                // them
+  ROLE_APART    // weights of a sum over tokens, products of a state with itself, vectors by distance: the depth of a
+                // model does not concern them
 } role;
 
 static role role_of(const char *name) {
   static const struct {
     const char *end;
     role of;
-  } roles[] = {{"q", ROLE_SCORES},      {"k", ROLE_SCORES},     {"qk", ROLE_SCORES},       {"kv", ROLE_VALUES},
-               {"qkv", ROLE_VALUES},    {"kernel", ROLE_APART}, {"recurrent", ROLE_APART}, {"forward", ROLE_APART},
-               {"reverse", ROLE_APART}, {"tokens", ROLE_APART}};
+  } roles[] = {{"q", ROLE_SCORES},         {"k", ROLE_SCORES},        {"qk", ROLE_SCORES},     {"token", ROLE_SCORES},
+               {"logits", ROLE_SCORES},    {"kv", ROLE_VALUES},       {"qkv", ROLE_VALUES},    {"kernel", ROLE_APART},
+               {"recurrent", ROLE_APART},  {"forward", ROLE_APART},   {"reverse", ROLE_APART}, {"tokens", ROLE_APART},
+               {"relative_k", ROLE_APART}, {"relative_v", ROLE_APART}};
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
     if (strcmp(dot ? dot + 1 : name, roles[i].end) == 0) return roles[i].of;
   return ROLE_OTHER;
 }
 
+// Whether a matrix that is declared now is frozen, and whether a bias or norm is.
+static bool matrix_frozen(const tarn__declare *declare) {
+  return declare->kind->frozen != TARN_FROZEN_NO || declare->frozen_part;
+}
+
+// The logits of Synthesizers became scores after models with frozen ones had been trained. Frozen values are made anew
+// from what stands in a checkpoint, so those of frozen matrices stay as they were.
+static role role_in(const tarn__declare *declare, const char *name) {
+  const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+  const bool later = strcmp(last, "token") == 0 || strcmp(last, "logits") == 0;
+  return later && matrix_frozen(declare) ? ROLE_OTHER : role_of(name);
+}
+
 // What norms that depend on the depth of a model make of the gain of a projection.
 static double depth_gain(const tarn__declare *declare, const char *name, double *gain, double *last_gain) {
-  const role made = role_of(name);
+  const role made = role_in(declare, name);
   *last_gain = 0.0;
   switch (declare->kind->norm) {
     case TARN_NORM_DEEPNORM:
@@ -132,11 +156,6 @@ static tarn__init init_of(const tarn__declare *declare, const char *name, int64_
   return (tarn__init){TARN__INIT_XAVIER, all * gain, blocks};
 }
 
-// Whether a matrix that is declared now is frozen, and whether a bias or norm is.
-static bool matrix_frozen(const tarn__declare *declare) {
-  return declare->kind->frozen != TARN_FROZEN_NO || declare->frozen_part;
-}
-
 static bool vector_frozen(const tarn__declare *declare) {
   return declare->kind->frozen == TARN_FROZEN_YES || declare->frozen_part;
 }
@@ -152,6 +171,23 @@ tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64
   // A set that the encoder has declared keeps its first values, which are by the encoder's depth.
   if (param && *declare->params.count > before) param->last_gain = last_gain;
   return declare->last = param;
+}
+
+tarn__param *tarn__declare_dense_shared(tarn__declare *declare, const char *name, int64_t out, int64_t in,
+                                        double gain) {
+  char prefix[128], full[256];
+  snprintf(prefix, sizeof prefix, "%s.shared.%s", declare->stack, declare->kind->name);
+  snprintf(full, sizeof full, "%s.%s.weight", prefix, name);
+  if (declare->status != TARN_STATUS_OK) return NULL;
+  tarn__param *param = use_again(declare, full, out, in);
+  if (param) return param;
+  const char *const own = declare->prefix, *const set = declare->shared;
+  declare->prefix = prefix;
+  declare->shared = NULL;
+  param = tarn__declare_dense(declare, name, out, in, 1, gain);
+  declare->prefix = own;
+  declare->shared = set;
+  return param;
 }
 
 tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
@@ -196,12 +232,29 @@ tarn__param *tarn__declare_norm_bias(tarn__declare *declare, const char *name, b
   return norm_vector(declare, name, "bias", trained, TARN__INIT_ZERO);
 }
 
+tarn__param *tarn__declare_number(tarn__declare *declare, const char *name, double first) {
+  return tarn__declare_param(declare, name, 1, 1, !vector_frozen(declare), (tarn__init){TARN__INIT_CONSTANT, first, 1});
+}
+
+tarn__activated tarn__declare_activation(tarn__declare *declare, const char *name, const tarn_part_use *use) {
+  const tarn__activation_entry *entry = tarn__activation_of(use);
+  return (tarn__activated){use, entry->declare ? entry->declare(declare, name, use->keys) : NULL};
+}
+
+tarn__tensor *tarn__activated_project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
+                                      const tarn__activated *activated) {
+  const tarn__activation_entry *entry = tarn__activation_of(activated->use);
+  if (!entry->apply) return entry->build(graph, x, weights);
+  tarn__tensor *z = tarn__project(graph, x, weights, TARN__IDENTITY);
+  return entry->apply(graph, z, NULL, activated->use->keys, activated->number);
+}
+
 // A number beside a norm: "self_attn.gate" beside "self_attn.norm".
-static tarn__param *declare_number(tarn__declare *declare, const char *norm, const char *word, double first) {
+static tarn__param *number_beside(tarn__declare *declare, const char *norm, const char *word, double first) {
   char part[128];
   const char *dot = strrchr(norm, '.');
   snprintf(part, sizeof part, "%.*s%s%s", dot ? (int)(dot - norm) : 0, norm, dot ? "." : "", word);
-  return tarn__declare_param(declare, part, 1, 1, !vector_frozen(declare), (tarn__init){TARN__INIT_CONSTANT, first, 1});
+  return tarn__declare_number(declare, part, first);
 }
 
 // Whether the output of the sublayer of a norm is a projection that learns: "ffn.out" beside "ffn.norm".
@@ -219,15 +272,15 @@ static void declare_branch(tarn__declare *declare, const char *norm, tarn__param
   const tarn_kind *kind = declare->kind;
   const char *dot = strrchr(norm, '.');
   if (!dot || strcmp(dot, ".norm") != 0) return;
-  if (kind->gate == TARN_GATE_SCALAR) weights->gate = declare_number(declare, norm, "gate", kind->gate_init);
+  if (kind->gate == TARN_GATE_SCALAR) weights->gate = number_beside(declare, norm, "gate", kind->gate_init);
   if (kind->norm != TARN_NORM_FIXUP) return;
   const bool shut = has_output(last, norm);
   if (shut) {
     last->init = (tarn__init){TARN__INIT_ZERO, 0.0, 1};
     last->last_gain = 0.0;
   }
-  weights->gate = declare_number(declare, norm, "gate", shut || vector_frozen(declare) ? 1.0 : 0.0);
-  weights->shift = declare_number(declare, norm, "shift", 0.0);
+  weights->gate = number_beside(declare, norm, "gate", shut || vector_frozen(declare) ? 1.0 : 0.0);
+  weights->shift = number_beside(declare, norm, "shift", 0.0);
 }
 
 static void declare_entry(tarn__declare *declare, const char *name, tarn__norm_weights *weights) {

@@ -3,7 +3,7 @@
 #ifndef TARN_PARTS_SHOWN_H
 #define TARN_PARTS_SHOWN_H
 
-#include "ops/ops.h"
+#include "ops/attention.h"
 
 // What a layer can show.
 typedef enum tarn__show {
@@ -33,8 +33,7 @@ typedef struct tarn__shown {
   int64_t group;
   tarn__tensor *keys;
   tarn__attention_spec spec;
-  int kv_heads;          // of the keys, as in tarn__attention_extras
-  tarn__tensor *biases;  // likewise
+  tarn__attention_extras extras;
 } tarn__shown;
 
 // What is requested of a layer (a set of 1 << tarn__show), and what it showed.
@@ -53,7 +52,7 @@ static inline void tarn__show_part(tarn__shows *shows, tarn__show what, tarn__sh
   if (!tarn__shows_want(shows, what)) return;
   shown.tensor->keep = true;
   if (shown.keys) shown.keys->keep = true;
-  if (shown.biases) shown.biases->keep = true;
+  if (shown.extras.biases) shown.extras.biases->keep = true;
   shows->shown[what] = shown;
 }
 static inline void tarn__show_tensor(tarn__shows *shows, tarn__show what, tarn__tensor *tensor) {
@@ -61,21 +60,20 @@ static inline void tarn__show_tensor(tarn__shows *shows, tarn__show what, tarn__
 }
 // Queries and keys that tarn__attention_with() is given, and what else it is.
 static inline void tarn__show_attention_with(tarn__shows *shows, tarn__show what, tarn__tensor *queries,
-                                             tarn__tensor *keys, const tarn__attention_spec *spec, int kv_heads,
-                                             tarn__tensor *biases) {
+                                             tarn__tensor *keys, const tarn__attention_spec *spec,
+                                             const tarn__attention_extras *extras) {
   tarn__show_part(shows, what,
                   (tarn__shown){.tensor = queries,
                                 .form = TARN__SHOWN_ATTENTION,
                                 .width = spec->heads,
                                 .keys = keys,
                                 .spec = *spec,
-                                .kv_heads = kv_heads,
-                                .biases = biases});
+                                .extras = *extras});
 }
 // The same of tarn__attention().
 static inline void tarn__show_attention(tarn__shows *shows, tarn__show what, tarn__tensor *queries, tarn__tensor *keys,
                                         const tarn__attention_spec *spec) {
-  tarn__show_attention_with(shows, what, queries, keys, spec, 0, NULL);
+  tarn__show_attention_with(shows, what, queries, keys, spec, &(tarn__attention_extras){0});
 }
 
 #endif

@@ -28,7 +28,15 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .min_train_loss_seconds = NAN,
                                .epoch_train_loss = NAN,
                                .min_train_loss_step = -1,
-                               .peak_bytes = NAN};
+                               .peak_bytes = NAN,
+                               .joules = NAN,
+                               .epoch_joules = NAN,
+                               .best_joules = NAN,
+                               .co2_grams = NAN,
+                               .token_operations = NAN,
+                               .operations = NAN,
+                               .best_operations = NAN,
+                               .moved_bytes = NAN};
 }
 
 const tarn_results_set *tarn__results_set_of(const tarn_results_run *run, const char *score) {
@@ -167,6 +175,20 @@ static void measure_training(tarn_results_measures *m, const tarn_results_run *r
   if (weights > 0) m->epoch_train_loss = sum / weights;
 }
 
+// What was spent until the best validation is known of the one that valid.metric chose.
+static void measure_cost(tarn_results_measures *m, const tarn_results_run *run) {
+  const tarn_cost *cost = &run->cost;
+  const bool same = m->best_step >= 0 && m->best_step == run->best_update;
+  m->joules = cost->joules;
+  m->epoch_joules = cost->epoch_joules;
+  if (same) m->best_joules = cost->best_joules;
+  m->co2_grams = cost->co2_grams;
+  m->token_operations = cost->token_operations;
+  m->operations = cost->operations;
+  if (same) m->best_operations = cost->best_operations;
+  m->moved_bytes = cost->moved_bytes;
+}
+
 tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *run, const tarn_results_series *series,
                               double budget) {
   tarn__measures_blank(m);
@@ -188,6 +210,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
   measure_training(m, run, budget);
   if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
   measure_position(m, run, budget);
+  measure_cost(m, run);
   m->test_bleu = run->test_bleu;
   m->test_chrf = run->test_chrf;
   m->test_blimp = run->test_blimp;

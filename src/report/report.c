@@ -8,30 +8,41 @@
 
 void tarn_report_default(tarn_report_options *options) { *options = (tarn_report_options){0}; }
 
-static tarn_status save(tarn__report *view, const char *folder, const char *name, const tarn__buffer *text) {
+tarn_status tarn__report_save(tarn__report *view, const char *folder, const char *name, const tarn__buffer *text) {
   const char *path = tarn__report_text(view, "%s/%s", folder, name);
   TARN_TRY(view->status);
   TARN_TRY(text->status);
   return tarn__file_write(path, text->data, text->used);
 }
 
+tarn_status tarn__report_save_figures(tarn__report *view, const char *folder, const tarn__figures *list) {
+  const char *figures = tarn__report_text(view, "%s/figures", folder);
+  TARN_TRY(view->status);
+  TARN_TRY(tarn__mkdir(figures));
+  for (size_t i = 0; i < list->count; i++) {
+    const tarn__figure *figure = &list->items[i];
+    TARN_TRY(tarn__report_save(view, figures, tarn__report_text(view, "%s.svg", figure->name), &figure->file));
+  }
+  return TARN_STATUS_OK;
+}
+
 // Makes one document in `text`, which is emptied first, and writes it.
 static tarn_status save_texts(const tarn__report_parts *parts, const char *folder, tarn__buffer *text) {
   tarn__report *view = parts->view;
   tarn__report_results_csv(text, view);
-  TARN_TRY(save(view, folder, "results.csv", text));
+  TARN_TRY(tarn__report_save(view, folder, "results.csv", text));
   tarn__buffer_reset(text);
   tarn__report_runs_csv(text, view);
-  TARN_TRY(save(view, folder, "runs.csv", text));
+  TARN_TRY(tarn__report_save(view, folder, "runs.csv", text));
   tarn__buffer_reset(text);
   tarn__report_latex(text, parts);
-  TARN_TRY(save(view, folder, "report.tex", text));
+  TARN_TRY(tarn__report_save(view, folder, "report.tex", text));
   tarn__buffer_reset(text);
   tarn__report_markdown(text, parts);
-  TARN_TRY(save(view, folder, "report.md", text));
+  TARN_TRY(tarn__report_save(view, folder, "report.md", text));
   tarn__buffer_reset(text);
   tarn__report_html(text, parts);
-  return save(view, folder, "report.html", text);
+  return tarn__report_save(view, folder, "report.html", text);
 }
 
 static tarn_status write_report(tarn__report_parts *parts, const tarn_report_options *options, tarn__buffer *text) {
@@ -40,13 +51,7 @@ static tarn_status write_report(tarn__report_parts *parts, const tarn_report_opt
   TARN_TRY(tarn__report_summary(&parts->summary, view));
   TARN_TRY(tarn__report_examples(&parts->examples, view));
   TARN_TRY(tarn__report_figures(&parts->figures, view));
-  const char *figures = tarn__report_text(view, "%s/figures", options->output);
-  TARN_TRY(view->status);
-  TARN_TRY(tarn__mkdir(figures));
-  for (size_t i = 0; i < parts->figures.count; i++) {
-    const tarn__figure *figure = &parts->figures.items[i];
-    TARN_TRY(save(view, figures, tarn__report_text(view, "%s.svg", figure->name), &figure->file));
-  }
+  TARN_TRY(tarn__report_save_figures(view, options->output, &parts->figures));
   return save_texts(parts, options->output, text);
 }
 
@@ -61,7 +66,7 @@ static tarn_status write_pdfs(tarn__report_parts *parts, const tarn_report_optio
     const tarn__figure *figure = &parts->figures.items[i];
     tarn__buffer_reset(pdf);
     TARN_TRY(tarn__pdf_make(pdf, figure->file.data, figure->file.used, view->date));
-    TARN_TRY(save(view, figures, tarn__report_text(view, "%s.pdf", figure->name), pdf));
+    TARN_TRY(tarn__report_save(view, figures, tarn__report_text(view, "%s.pdf", figure->name), pdf));
   }
   return TARN_STATUS_OK;
 }

@@ -31,6 +31,15 @@ tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn_
   return figure;
 }
 
+tarn_status tarn__figures_status(const tarn__figures *figures, const tarn__report *view) {
+  TARN_TRY(view->status);
+  for (size_t i = 0; i < figures->count; i++) {
+    TARN_TRY(figures->items[i].page.status);
+    TARN_TRY(figures->items[i].file.status);
+  }
+  return TARN_STATUS_OK;
+}
+
 // --- the models
 
 static void draw_models(tarn__figures *figures, tarn__report *view) {
@@ -195,12 +204,7 @@ tarn_status tarn__report_figures(tarn__figures *figures, tarn__report *view) {
   TARN_TRY(draw_aucc(figures, view));
   TARN_TRY(draw_sizes(figures, view));
   tarn__report_backskip(figures, view);
-  TARN_TRY(view->status);
-  for (size_t i = 0; i < figures->count; i++) {
-    TARN_TRY(figures->items[i].page.status);
-    TARN_TRY(figures->items[i].file.status);
-  }
-  return TARN_STATUS_OK;
+  return tarn__figures_status(figures, view);
 }
 
 void tarn__report_figures_close(tarn__figures *figures) {

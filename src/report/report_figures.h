@@ -8,7 +8,12 @@ typedef enum tarn__figure_part {
   TARN__FIGURE_MODELS,  // layer patterns
   TARN__FIGURE_CURVES,
   TARN__FIGURE_SUMS,  // AUCC, parameters and layers against scores
-  TARN__FIGURE_BACKSKIP
+  TARN__FIGURE_BACKSKIP,
+  // Of models as dynamical systems (src/dynamics):
+  TARN__FIGURE_EXPONENTS,
+  TARN__FIGURE_TOKENS,  // their distances, synchronisation, dimensions
+  TARN__FIGURE_PLANES,
+  TARN__FIGURE_SERIES  // over a training, over spectral radii
 } tarn__figure_part;
 
 typedef struct tarn__figure {
@@ -32,6 +37,9 @@ void tarn__report_figures_close(tarn__figures *figures);
 // Adds a figure for the drawing functions of one part; its pictures are still empty. NULL after a failure.
 tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn__figure_part part, const char *name,
                                const char *title, const char *caption);
+
+// The first failure of what was drawn.
+tarn_status tarn__figures_status(const tarn__figures *figures, const tarn__report *view) TARN_CHECKED;
 
 // The curves, in a file of their own.
 void tarn__report_curves(tarn__figures *figures, tarn__report *view);

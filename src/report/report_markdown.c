@@ -24,6 +24,20 @@ static void examples(tarn__buffer *out, const tarn__examples *all) {
   }
 }
 
+void tarn__report_markdown_figures(tarn__buffer *out, const tarn__figures *figures, const char *origin) {
+  tarn__buffer_add(out, "## Figures\n");
+  for (size_t i = 0; i < figures->count; i++) {
+    const tarn__figure *figure = &figures->items[i];
+    tarn__buffer_add(out, "\n![");
+    tarn__markup_markdown(out, figure->title);
+    tarn__buffer_format(out, "](figures/%s.svg)\n\n", figure->name);
+    tarn__markup_markdown(out, figure->caption);
+    tarn__buffer_add(out, " ");
+    tarn__markup_markdown(out, origin);
+    tarn__buffer_add(out, "\n");
+  }
+}
+
 void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts) {
   const tarn__report *view = parts->view;
   tarn__buffer_add(out, "# ");
@@ -38,16 +52,6 @@ void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts) {
     tarn__buffer_format(out, "\n## %s\n\n", parts->tables[t].title);
     tarn__table_markdown(out, &parts->tables[t]);
   }
-  tarn__buffer_add(out, "## Figures\n");
-  for (size_t i = 0; i < parts->figures.count; i++) {
-    const tarn__figure *figure = &parts->figures.items[i];
-    tarn__buffer_add(out, "\n![");
-    tarn__markup_markdown(out, figure->title);
-    tarn__buffer_format(out, "](figures/%s.svg)\n\n", figure->name);
-    tarn__markup_markdown(out, figure->caption);
-    tarn__buffer_add(out, " ");
-    tarn__markup_markdown(out, view->origin);
-    tarn__buffer_add(out, "\n");
-  }
+  tarn__report_markdown_figures(out, &parts->figures, view->origin);
   examples(out, &parts->examples);
 }

@@ -201,6 +201,50 @@ static tarn_status losses(tarn__table *table, tarn__report *view) {
   return TARN_STATUS_OK;
 }
 
+static bool has_source(const tarn_results_run *run) { return run->cost.source != NULL; }
+
+// Without rows where runs of earlier versions know nothing of it.
+static tarn_status cost(tarn__table *table, tarn__report *view) {
+  *table = (tarn__table){
+      .id = "cost",
+      .title = "Energy and operations",
+      .caption =
+          "Of training time, without validation and saving; energy by its source: counters (rapl, nvml) or a "
+          "battery's power are of the whole machine, an estimate is processor seconds times the stated watts of a "
+          "core. Operations and bytes are those of the graphs that ran, a multiply-add counts two.",
+      .columns = {{"model", true, 0},
+                  {"frozen layers", true, 0},
+                  {"energy by", true, 0},
+                  {"energy an epoch (J)", false, leader(view, TARN_RESULTS_JUDGED_EPOCH_JOULES)},
+                  {"energy to best (kJ)", false, leader(view, TARN_RESULTS_JUDGED_BEST_JOULES)},
+                  {"energy (kJ)", false, 0},
+                  {"CO2 (g)", false, 0},
+                  {"operations a token (10^6)", false, 0},
+                  {"operations to best (10^12)", false, leader(view, TARN_RESULTS_JUDGED_BEST_OPERATIONS)},
+                  {"operations (10^12)", false, 0},
+                  {"moved (GB)", false, 0}}};
+  TARN_TRY(tarn__table_open(table, view, view->count));
+  bool known = false;
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn_results_row *data = view->entries[i].row;
+    tarn__table_row *row = begin_row(table, view, i);
+    if (!data) continue;
+    const tarn_results_run *run = tarn__report_first(view, view->entries[i].group, has_source);
+    if (run) row->cells[2] = run->cost.source;
+    row->cells[3] = spread(view, &data->epoch_joules, 1, fitting_decimals(data->epoch_joules.mean));
+    row->cells[4] = spread(view, &data->best_joules, 1e3, fitting_decimals(data->best_joules.mean / 1e3));
+    row->cells[5] = spread(view, &data->joules, 1e3, fitting_decimals(data->joules.mean / 1e3));
+    row->cells[6] = spread(view, &data->co2_grams, 1, fitting_decimals(data->co2_grams.mean));
+    row->cells[7] = spread(view, &data->token_operations, 1e6, fitting_decimals(data->token_operations.mean / 1e6));
+    row->cells[8] = spread(view, &data->best_operations, 1e12, fitting_decimals(data->best_operations.mean / 1e12));
+    row->cells[9] = spread(view, &data->operations, 1e12, fitting_decimals(data->operations.mean / 1e12));
+    row->cells[10] = spread(view, &data->moved_bytes, 1e9, fitting_decimals(data->moved_bytes.mean / 1e9));
+    known = known || run || data->operations.count > 0;
+  }
+  if (!known) table->count = 0;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status size(tarn__table *table, tarn__report *view) {
   *table = (tarn__table){
       .id = "size",
@@ -301,7 +345,8 @@ tarn_status tarn__report_tables(tarn__table tables[TARN__REPORT_TABLES], tarn__r
   TARN_TRY(tarn__report_verdict_table(&tables[1], view));
   TARN_TRY(speed(&tables[2], view));
   TARN_TRY(losses(&tables[3], view));
-  TARN_TRY(size(&tables[4], view));
-  TARN_TRY(each_run(&tables[5], view));
+  TARN_TRY(cost(&tables[4], view));
+  TARN_TRY(size(&tables[5], view));
+  TARN_TRY(each_run(&tables[6], view));
   return view->status;
 }

@@ -27,8 +27,8 @@ typedef struct tarn__table {
   size_t count;
 } tarn__table;
 
-// The tables of a report: quality, verdicts, speed, losses, size, runs.
-enum { TARN__REPORT_TABLES = 6 };
+// The tables of a report: quality, verdicts, speed, losses, cost, size, runs.
+enum { TARN__REPORT_TABLES = 7 };
 tarn_status tarn__report_tables(tarn__table tables[TARN__REPORT_TABLES], tarn__report *view) TARN_CHECKED;
 // Makes room for rows of dashes, once the columns are there.
 tarn_status tarn__table_open(tarn__table *table, tarn__report *view, size_t rows) TARN_CHECKED;

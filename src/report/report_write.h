@@ -34,6 +34,15 @@ typedef struct tarn__report_parts {
   tarn__figures figures;
 } tarn__report_parts;
 
+// The figures as Markdown, as files of the folder "figures", with their captions and `origin`.
+void tarn__report_markdown_figures(tarn__buffer *out, const tarn__figures *figures, const char *origin);
+
+// Writes a document into the folder, and all pictures into its folder "figures", each atomically.
+tarn_status tarn__report_save(tarn__report *view, const char *folder, const char *name,
+                              const tarn__buffer *text) TARN_CHECKED;
+tarn_status tarn__report_save_figures(tarn__report *view, const char *folder,
+                                      const tarn__figures *figures) TARN_CHECKED;
+
 void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts);
 void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts);
 void tarn__report_latex(tarn__buffer *out, const tarn__report_parts *parts);

@@ -131,6 +131,48 @@ static tarn_status note_rising(struct tarn__results_table_memory *t) {
   return TARN_STATUS_OK;
 }
 
+// What a run's energy comes from, NULL where that is not known. Estimates that rest on other watts are other sources.
+static tarn_status source_of(struct tarn__results_table_memory *t, const char **label, const tarn_results_run *run) {
+  const char *source = run->state == TARN_RESULTS_FINISHED ? run->cost.source : NULL;
+  const double watts = run->config ? run->config->train.core_watts : 0;
+  *label = source;
+  if (!source || !strstr(source, "estimate") || !(watts > 0)) return TARN_STATUS_OK;
+  return tarn__arena_print(label, &t->arena, "%s (train.core_watts %.10g)", source, watts);
+}
+
+static tarn_status note_source(struct tarn__results_table_memory *t, const char *source) {
+  if (strcmp(source, "estimate") == 0)
+    return tarn__table_note(t, "energy is an estimate: processor seconds times train.core_watts");
+  if (strstr(source, "estimate"))
+    return tarn__table_note(t,
+                            "energy was measured on the whole machine in some parts of a training and estimated in the "
+                            "others (%s): processor seconds times train.core_watts",
+                            source);
+  return tarn__table_note(t, "energy is that of the whole machine as %s measured it", source);
+}
+
+// Counters of a whole machine and an estimate of one process are not the same thing.
+static tarn_status note_sources(struct tarn__results_table_memory *t) {
+  const char *first = NULL, *names = "";
+  const char **labels;
+  void *memory;
+  size_t sources = 0;
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, t->results->run_count, sizeof *labels));
+  labels = memory;
+  for (size_t i = 0; i < t->results->run_count; i++) {
+    TARN_TRY(source_of(t, &labels[i], &t->results->runs[i]));
+    bool seen = !labels[i];
+    for (size_t k = 0; k < i && !seen; k++) seen = labels[k] && strcmp(labels[k], labels[i]) == 0;
+    if (seen) continue;
+    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s", names, sources++ > 0 ? ", " : "", labels[i]));
+    if (!first) first = t->results->runs[i].cost.source;
+  }
+  t->other_sources = sources > 1;
+  if (sources > 1)
+    return tarn__table_note(t, "energy comes from different sources, which no verdict compares: %s", names);
+  return sources == 0 ? TARN_STATUS_OK : note_source(t, first);
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -161,6 +203,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_unfinished(t, TARN_RESULTS_PENDING, "has not begun", "have not begun"));
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
+  TARN_TRY(note_sources(t));
   return note_rising(t);
 }
 
@@ -212,6 +255,14 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   SUMMARISE(min_train_loss_seconds);
   SUMMARISE(epoch_train_loss);
   SUMMARISE(peak_bytes);
+  SUMMARISE(joules);
+  SUMMARISE(epoch_joules);
+  SUMMARISE(best_joules);
+  SUMMARISE(co2_grams);
+  SUMMARISE(token_operations);
+  SUMMARISE(operations);
+  SUMMARISE(best_operations);
+  SUMMARISE(moved_bytes);
 #undef SUMMARISE
   for (size_t i = 0; i < group->run_count; i++) {
     row->held += t->measures[group->runs[i]].held;

@@ -38,6 +38,8 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .shared_parameters = -1,
                             .planned_bytes = -1,
                             .peak_bytes = -1,
+                            .best_update = -1,
+                            .cost = {NULL, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
                             .test_bleu = NAN,
                             .test_chrf = NAN,
                             .test_blimp = NAN,
@@ -89,6 +91,27 @@ static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, 
   return TARN_STATUS_OK;
 }
 
+// Energy is known where its source is.
+static tarn_status take_cost(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  const json_t *energy = json_object_get(file->root, "energy"), *work = json_object_get(file->root, "operations");
+  tarn_cost *cost = &run->cost;
+  TARN_TRY(tarn__run_file_text(file, energy, "source", &cost->source, arena));
+  const struct {
+    const json_t *object;
+    const char *key;
+    double *value;
+  } fields[] = {{energy, "joules", &cost->joules},           {energy, "epoch_joules", &cost->epoch_joules},
+                {energy, "best_joules", &cost->best_joules}, {energy, "co2_grams", &cost->co2_grams},
+                {work, "total", &cost->operations},          {work, "token", &cost->token_operations},
+                {work, "best", &cost->best_operations},      {work, "moved_bytes", &cost->moved_bytes}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    TARN_TRY(tarn__run_file_real(file, fields[i].object, fields[i].key, fields[i].value));
+    TARN_REQUIRE(!(*fields[i].value < 0), DATA, "%s: \"%s\" must not be negative", file->path, fields[i].key);
+  }
+  TARN_REQUIRE(cost->source || isnan(cost->joules), DATA, "%s: the \"source\" of \"energy\" is missing", file->path);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *o = file->root;
   const json_t *parameters = json_object_get(o, "parameters");
@@ -115,6 +138,8 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_whole(file, parameters, "trained", &run->trained_parameters));
   TARN_TRY(tarn__run_file_whole(file, parameters, "frozen", &run->frozen_parameters));
   TARN_TRY(tarn__run_file_whole(file, parameters, "shared_saved", &run->shared_parameters));
+  TARN_TRY(tarn__run_file_whole(file, o, "best_update", &run->best_update));
+  TARN_TRY(take_cost(run, file, arena));
   TARN_TRY(take_sets(run, file, arena));
   TARN_REQUIRE(run->seconds >= 0 && run->epoch >= 0, DATA, "%s: \"seconds\" and \"epoch\" must not be negative",
                file->path);

@@ -33,6 +33,10 @@ typedef struct tarn__chart_line {
 void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_line *lines, size_t count,
                        double x_low, double y_low, double y_high);
 
+// Paths in a plane, whose x may turn back, from a hollow circle to a filled mark. Their labels are not drawn, only
+// their looks (style); bands are not either.
+void tarn__chart_paths(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_line *lines, size_t count);
+
 // A horizontal bar with its value in words beside it. `error` is half the length of the error bar; NAN: none.
 typedef struct tarn__chart_bar {
   tarn__chart_label label;

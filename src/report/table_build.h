@@ -17,6 +17,7 @@ struct tarn__results_table_memory {
   const char **notes;
   size_t note_capacity;
   bool other_smoothing;  // runs differ in train.label_smoothing
+  bool other_sources;    // their energy was measured in different ways
   bool other_losses;     // their validation losses are of other sentences
 };
 

@@ -27,6 +27,9 @@ static const struct {
     [TARN_RESULTS_JUDGED_BUDGET_STEP] = {"budget_step", FIELD(budget_step), false, false},
     [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = {"budget_epoch", FIELD(budget_epoch), false, false},
     [TARN_RESULTS_JUDGED_PEAK_BYTES] = {"peak_bytes", FIELD(peak_bytes), true, false},
+    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = {"epoch_joules", FIELD(epoch_joules), true, false},
+    [TARN_RESULTS_JUDGED_BEST_JOULES] = {"best_joules", FIELD(best_joules), true, false},
+    [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = {"best_operations", FIELD(best_operations), true, false},
 };
 
 void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
@@ -44,6 +47,7 @@ static const char *verdict_words(const tarn_results_verdict *v) {
                                                        [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
                                                        [TARN_RESULTS_NO_RESAMPLES] = "no verdict (no resamples)",
                                                        [TARN_RESULTS_OTHER_LOSSES] = "no verdict (other losses)",
+                                                       [TARN_RESULTS_OTHER_SOURCES] = "no verdict (other sources)",
                                                        [TARN_RESULTS_NO_SPREAD] = "no verdict (equal seeds)",
                                                        [TARN_RESULTS_NO_SCORES] = "no verdict (no score)"};
   bool models = v->basis == TARN_RESULTS_MODELS;
@@ -68,6 +72,7 @@ typedef struct work {
   const tarn__test_outputs *outputs;  // NULL: a score of the log
   tarn__verdict_test test;
   bool comparable;            // it is the same thing in all runs
+  tarn_results_basis other;   // where it is not
   tarn__verdict_side *sides;  // (groups)
   bool *incomplete;           // (groups): runs have the score, but not all of them its outputs
   double *scores;             // (runs), those of a group one after the other
@@ -136,7 +141,7 @@ static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
   const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
   const double difference = v->difference;
   *v = tarn__verdict_none(v->runs, v->other_runs, v->less);
-  v->basis = w->comparable ? items : TARN_RESULTS_OTHER_LOSSES;
+  v->basis = w->comparable ? items : w->other;
   v->difference = difference;
 }
 
@@ -184,10 +189,15 @@ static size_t leader_of(const work *w) {
   return best;
 }
 
+static bool is_energy(int measure) {
+  return measure == TARN_RESULTS_JUDGED_EPOCH_JOULES || measure == TARN_RESULTS_JUDGED_BEST_JOULES;
+}
+
 // Losses have the label smoothing in them; a table that is of another score may hold runs that differ in it, and says
 // so in its notes.
 static bool is_comparable(const struct tarn__results_table_memory *t, int measure) {
   if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return !t->other_smoothing && !t->other_losses;
+  if (is_energy(measure)) return !t->other_sources;
   const bool training =
       measure == TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS || measure == TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS;
   return !training || !t->other_smoothing;
@@ -204,7 +214,8 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
             .offset = measures[measure].offset,
             .outputs = outputs,
             .test = {.less = less},
-            .comparable = is_comparable(t, measure)};
+            .comparable = is_comparable(t, measure),
+            .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
   void *memory;
   if (outputs && outputs->items > 0) {
     w.test.resamples = t->options.resamples;

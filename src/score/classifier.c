@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "comm/ranks.h"
 
 void tarn_classify_default(tarn_classify_options *options) {
   *options = (tarn_classify_options){.precision = TARN_TRANSLATE_PRECISION_AUTO,
@@ -43,6 +44,7 @@ static tarn_status open_all(tarn_classifier *c, const char *path) {
   TARN_TRY(tarn__label_names_open(&c->names, config->head.labels));
   TARN_TRY(tarn__labelled_first(&c->first, config, c->checkpoint->target));
   TARN_TRY(take_memory(c));
+  TARN_TRY(tarn__share_open(&c->share, tarn__ranks_comm(o->ranks)));
   return pack(c);
 }
 
@@ -77,6 +79,7 @@ void tarn_classifier_close(tarn_classifier **out) {
   tarn__line_block_close(&c->block);
   for (int i = 0; i < 2; i++) tarn__free(c->repaired[i].data);
   tarn__sentence_pair_close(&c->pair);
+  tarn__share_close(&c->share);
   int32_t *arrays[] = {c->ids, c->positions, c->offsets, c->segments, c->selected, c->zeros, c->order};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) tarn__free(arrays[i]);
   tarn__free(c->probabilities);

@@ -2,6 +2,7 @@
 #ifndef TARN_SCORE_CLASSIFIER_H
 #define TARN_SCORE_CLASSIFIER_H
 
+#include "comm/share.h"
 #include "data/sentence_pair.h"
 #include "store/checkpoint.h"
 #include "tarn/classify.h"
@@ -27,6 +28,7 @@ struct tarn_classifier {
   size_t ids_room, positions_room, offsets_room, segments_room, selected_room, zeros_room;
   double *probabilities;  // [classes]
   int32_t *order;
+  tarn__share share;  // comm NULL: this process is alone
 };
 
 // Computes a batch. *answers: log-probabilities [predictions, classes], or numbers [predictions], valid until the next

@@ -4,8 +4,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/work.h"
+#include "comm/ranks.h"
 #include "eval/agreement.h"
-#include "score/classifier.h"
+#include "score/classifier_share.h"
 
 enum { RESAMPLES = 1000, SEED = 1 };
 
@@ -35,6 +36,12 @@ static tarn_status open_batcher(tarn__batcher **batcher, const tarn_classifier *
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", shard->path);
 }
 
+static void add(tarn__task_tally *tally, const tarn__batch *batch, const float *answers, double loss) {
+  tally->loss += loss;
+  tally->predictions += batch->predictions;
+  tarn__labelled_tally(tally, batch, answers);
+}
+
 static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   for (int64_t b = 0; b < batches; b++) {
@@ -43,10 +50,33 @@ static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn
     double loss;
     tarn__batcher_next(batcher, &batch);
     TARN_TRY(tarn__classifier_run(c, &batch, &answers, &loss));
-    tally->loss += loss;
-    tally->predictions += batch.predictions;
-    tarn__labelled_tally(tally, &batch, answers);
+    add(tally, &batch, answers, loss);
     tarn__work_at(work, (double)tally->predictions, (double)(b + 1) / (double)batches);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The same with a batch for each rank at a time.
+static tarn_status share_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher,
+                                 tarn__work *work) {
+  const int64_t batches = tarn__batcher_batches(batcher);
+  const int ranks = c->share.comm->size;
+  tarn__batch batch;
+  for (int64_t b = 0; b < batches;) {
+    bool more;
+    tarn__share_begin(&c->share);
+    for (int r = 0; r < ranks && b < batches; r++, b++) {
+      tarn__batcher_next(batcher, &batch);
+      tarn__classifier_put(c, r, &batch);
+    }
+    TARN_TRY(tarn__classifier_round(c, &more));
+    for (int r = 0; r < ranks; r++) {
+      const float *answers;
+      double loss;
+      TARN_TRY(tarn__classifier_take(c, r, &batch, &answers, &loss));
+      if (batch.predictions > 0) add(tally, &batch, answers, loss);
+    }
+    tarn__work_at(work, (double)tally->predictions, (double)b / (double)batches);
   }
   return TARN_STATUS_OK;
 }
@@ -79,7 +109,7 @@ static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, co
   tarn_status status = tarn__labelled_count(&tally, c->checkpoint->config, shard, c->checkpoint->target);
   tarn__work work;
   tarn__work_begin(&work, "testing", "rows");
-  if (status == TARN_STATUS_OK) status = run_batches(c, &tally, batcher, &work);
+  if (status == TARN_STATUS_OK) status = (c->share.comm ? share_batches : run_batches)(c, &tally, batcher, &work);
   tarn__work_end(&work);
   if (status == TARN_STATUS_OK) status = measure(result, &tally);
   result->left_out = tarn__batcher_left_out(batcher);
@@ -94,9 +124,11 @@ tarn_status tarn_classifier_test(tarn_classifier *c, tarn_classify_test *result,
   tarn__shard shard;
   const double begun = tarn__seconds();
   *result = (tarn_classify_test){0};
+  if (tarn_ranks_rank(c->options.ranks) > 0) return tarn__classifier_help(c);
   TARN_TRY(tarn__shard_open(&shard, prefix));
-  const tarn_status status = tarn__map_judge(&shard.map, test_shard(c, result, &shard));
+  tarn_status status = tarn__shard_judge(&shard, test_shard(c, result, &shard));
   tarn__shard_close(&shard);
+  if (status == TARN_STATUS_OK && c->share.comm) status = tarn__share_end(&c->share);
   result->seconds = tarn__seconds() - begun;
   return status;
 }

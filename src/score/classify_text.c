@@ -4,7 +4,8 @@
 
 #include "base/memory.h"
 #include "base/work.h"
-#include "score/classifier.h"
+#include "comm/ranks.h"
+#include "score/classifier_share.h"
 
 enum { BLOCK_BYTES = 4 << 20 };
 
@@ -73,25 +74,24 @@ static tarn_status encode(tarn_classifier *c, const filling *f, tarn_classify_re
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_batch(tarn_classifier *c, const filling *f, const float **answers) {
+// The batch of the rows so far.
+static void make_batch(tarn__batch *batch, tarn_classifier *c, const filling *f) {
   const tarn_config *config = c->checkpoint->config;
-  double loss;
   tarn__packed_positions(c->positions, c->offsets, f->sentences);
   tarn__pooled_rows(c->selected, c->offsets, f->sentences, config->head.pool);
-  const tarn__batch batch = {.source = {.sentences = f->sentences},
-                             .target = {.sentences = f->sentences,
-                                        .rows = f->rows,
-                                        .longest = f->longest,
-                                        .ids = c->ids,
-                                        .positions = c->positions,
-                                        .offsets = c->offsets,
-                                        .segments = config->model.segments > 0 ? c->segments : NULL},
-                             .predictions = f->sentences,
-                             .selected = c->selected,
-                             // Labels that are not known: what is computed of them is not looked at.
-                             .targets = c->zeros,
-                             .values = (const float *)(const void *)c->zeros};
-  return tarn__classifier_run(c, &batch, answers, &loss);
+  *batch = (tarn__batch){.source = {.sentences = f->sentences},
+                         .target = {.sentences = f->sentences,
+                                    .rows = f->rows,
+                                    .longest = f->longest,
+                                    .ids = c->ids,
+                                    .positions = c->positions,
+                                    .offsets = c->offsets,
+                                    .segments = config->model.segments > 0 ? c->segments : NULL},
+                         .predictions = f->sentences,
+                         .selected = c->selected,
+                         // Labels that are not known: what is computed of them is not looked at.
+                         .targets = c->zeros,
+                         .values = (const float *)(const void *)c->zeros};
 }
 
 // Fills in what the answers of a row say.
@@ -111,20 +111,60 @@ static void tell(tarn_classifier *c, tarn_classify_result *result, const float *
   result->order = c->order;
 }
 
-// Lines [first, *last), as many as are computed together.
-static tarn_status run_some(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
-                            tarn_classify_sink sink, void *user) {
-  const float *answers;
+// The batch of lines [first, *last), as many as are computed together.
+static tarn_status fill_batch(tarn_classifier *c, tarn__batch *batch, filling *f, tarn_classify_result *results,
+                              size_t first, size_t *last) {
   f->rows = f->sentences = f->longest = 0;
   for (*last = first; *last < f->count && (*last == first || f->rows < c->options.max_tokens); ++*last) {
     results[*last] = (tarn_classify_result){0};
     TARN_TRY(encode(c, f, &results[*last], *last));
     TARN_TRY(add_row(c, f));
   }
-  TARN_TRY(run_batch(c, f, &answers));
-  for (size_t i = first; i < *last; i++) {
-    tell(c, &results[i], answers, (int64_t)(i - first));
-    TARN_TRY(sink(user, f->before + (int64_t)i + 1, &results[i]));
+  make_batch(batch, c, f);
+  return TARN_STATUS_OK;
+}
+
+// Tells of `count` lines from `first` on.
+static tarn_status give(tarn_classifier *c, const filling *f, tarn_classify_result *results, size_t first,
+                        int64_t count, const float *answers, tarn_classify_sink sink, void *user) {
+  for (int64_t i = 0; i < count; i++) {
+    tarn_classify_result *result = &results[first + (size_t)i];
+    tell(c, result, answers, i);
+    TARN_TRY(sink(user, f->before + (int64_t)first + i + 1, result));
+  }
+  return TARN_STATUS_OK;
+}
+
+// Lines [first, *last): a batch.
+static tarn_status run_some(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
+                            tarn_classify_sink sink, void *user) {
+  tarn__batch batch;
+  const float *answers;
+  double loss;
+  TARN_TRY(fill_batch(c, &batch, f, results, first, last));
+  TARN_TRY(tarn__classifier_run(c, &batch, &answers, &loss));
+  return give(c, f, results, first, batch.predictions, answers, sink, user);
+}
+
+// The same with a batch for each rank.
+static tarn_status share_some(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
+                              tarn_classify_sink sink, void *user) {
+  const int ranks = c->share.comm->size;
+  tarn__batch batch;
+  bool more;
+  tarn__share_begin(&c->share);
+  *last = first;
+  for (int r = 0; r < ranks && *last < f->count; r++) {
+    TARN_TRY(fill_batch(c, &batch, f, results, *last, last));
+    tarn__classifier_put(c, r, &batch);
+  }
+  TARN_TRY(tarn__classifier_round(c, &more));
+  for (int r = 0; r < ranks; r++) {
+    const float *answers;
+    double loss;
+    TARN_TRY(tarn__classifier_take(c, r, &batch, &answers, &loss));
+    TARN_TRY(give(c, f, results, first, batch.predictions, answers, sink, user));
+    first += (size_t)batch.predictions;
   }
   return TARN_STATUS_OK;
 }
@@ -132,7 +172,7 @@ static tarn_status run_some(tarn_classifier *c, filling *f, tarn_classify_result
 static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_result *results, tarn_classify_sink sink,
                              void *user) {
   for (size_t first = 0, last; first < f->count; first = last) {
-    TARN_TRY(run_some(c, f, results, first, &last, sink, user));
+    TARN_TRY((c->share.comm ? share_some : run_some)(c, f, results, first, &last, sink, user));
     tarn__work_within(tarn__work_at_hand(), (double)last / (double)f->count);
   }
   return TARN_STATUS_OK;
@@ -159,6 +199,7 @@ static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn__work *
 tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_classify_sink sink, void *user) {
   void *results;
   tarn__lines lines;
+  if (tarn_ranks_rank(c->options.ranks) > 0) return tarn__classifier_help(c);
   TARN_TRY(tarn__lines_open(&lines, path, false));
   tarn_status status =
       tarn__alloc(&results, TARN__MEMORY_OTHER, (size_t)c->options.window, sizeof(tarn_classify_result));
@@ -170,12 +211,13 @@ tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_clas
     tarn__free(results);
   }
   tarn__lines_close(&lines);
-  return status;
+  return status == TARN_STATUS_OK && c->share.comm ? tarn__share_end(&c->share) : status;
 }
 
 tarn_status tarn_classifier_lines(tarn_classifier *c, const char *const *lines, const size_t *lengths, size_t count,
                                   tarn_classify_sink sink, void *user) {
   void *results;
+  TARN_TRY(tarn__ranks_must_be_one(c->options.ranks, "tarn_classifier_lines()"));
   TARN_TRY(tarn__alloc(&results, TARN__MEMORY_OTHER, count, sizeof(tarn_classify_result)));
   filling f = {.path = "text", .lines = lines, .lengths = lengths, .count = count};
   const tarn_status status = run_lines(c, &f, results, sink, user);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
+#include "comm/ranks.h"
 #include "score/scorer.h"
 #include "store/checkpoint.h"
 #include "task/task.h"
@@ -51,6 +52,7 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   tarn__scorer_default(&core);
   core.max_tokens = o->max_tokens;
   core.threads = tarn__threads();
+  core.comm = tarn__ranks_comm(o->ranks);
   core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
   return tarn__scorer_open(&lm->scorer, lm->checkpoint->model, tarn_vocab_eos(lm->checkpoint->target), &core);
 }
@@ -92,6 +94,8 @@ int64_t tarn__lm_max_tokens(const tarn_lm *lm) { return lm->options.max_tokens; 
 tarn__scorer *tarn__lm_scorer(tarn_lm *lm) { return lm->scorer; }
 const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm) { return lm->checkpoint->target; }
 int64_t tarn__lm_longest(const tarn_lm *lm) { return tarn__model_longest(lm->checkpoint->model); }
+bool tarn__lm_helps(const tarn_lm *lm) { return tarn_ranks_rank(lm->options.ranks) > 0; }
+int tarn__lm_ranks(const tarn_lm *lm) { return tarn_ranks_count(lm->options.ranks); }
 int64_t tarn__lm_window(const tarn_lm *lm) { return lm->checkpoint->config->model.max_length; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
 
@@ -170,6 +174,7 @@ tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *
 
 tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
                           size_t count) {
+  TARN_TRY(tarn__ranks_must_be_one(lm->options.ranks, "tarn_lm_score()"));
   return tarn__lm_run(lm, results, lines, lengths, count, NULL);
 }
 
@@ -205,7 +210,7 @@ static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn__work *wo
     tarn__work_part(work, before, share, before + (double)block->count, tarn__lines_share(lines));
     TARN_TRY(tarn__grow(&lm->window, &lm->window_capacity, block->count, sizeof *lm->window));
     lm->before = number - 1;
-    tarn_status status = tarn_lm_score(lm, lm->window, block->lines, block->lengths, block->count);
+    tarn_status status = tarn__lm_run(lm, lm->window, block->lines, block->lengths, block->count, NULL);
     lm->before = 0;
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, number++, &lm->window[i]));
@@ -214,6 +219,7 @@ static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn__work *wo
 
 tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) {
   tarn__lines lines = {0};
+  if (tarn__lm_helps(lm)) return tarn__scorer_help(lm->scorer);
   TARN_TRY(tarn__lines_open(&lines, path, false));
   lines.raw = true;  // each line says by itself whether bytes of it were replaced
   lines.prompt = true;
@@ -222,5 +228,5 @@ tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink,
   tarn_status status = score_windows(lm, &lines, &work, sink, user);
   tarn__work_end(&work);
   tarn__lines_close(&lines);
-  return status;
+  return status == TARN_STATUS_OK ? tarn__scorer_end(lm->scorer) : status;
 }

@@ -17,6 +17,10 @@ tarn__scorer *tarn__lm_scorer(tarn_lm *lm);
 const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm);
 bool tarn__lm_strict(const tarn_lm *lm);
 int64_t tarn__lm_max_tokens(const tarn_lm *lm);
+// Ranks that share its work, and whether this one is another than rank 0, which only helps with it
+// (tarn__scorer_help()).
+int tarn__lm_ranks(const tarn_lm *lm);
+bool tarn__lm_helps(const tarn_lm *lm);
 // Most tokens that the model takes, and those that it was trained with at most (model.max_length).
 int64_t tarn__lm_longest(const tarn_lm *lm);
 int64_t tarn__lm_window(const tarn_lm *lm);

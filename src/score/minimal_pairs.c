@@ -268,6 +268,7 @@ tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **out, tarn_lm *lm,
                                    tarn_minimal_pairs_progress progress, void *user) {
   *out = NULL;
   void *memory;
+  if (tarn__lm_helps(lm)) return tarn__scorer_help(tarn__lm_scorer(lm));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_minimal_pairs_result)));
   tarn_minimal_pairs_result *result = memory;
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *result->memory);
@@ -285,6 +286,7 @@ tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **out, tarn_lm *lm,
     tarn__free(t.numbers);
     tarn__free(t.scores);
   }
+  if (status == TARN_STATUS_OK) status = tarn__scorer_end(tarn__lm_scorer(lm));
   if (status != TARN_STATUS_OK) tarn_minimal_pairs_close(&result);
   *out = result;
   return status;

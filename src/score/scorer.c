@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
+#include "score/scorer_share.h"
 #include "task/task.h"
 
 struct tarn__scorer {
@@ -22,6 +23,7 @@ struct tarn__scorer {
   // The batch at hand.
   int32_t *ids, *positions, *offsets, *rows, *targets;
   size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity;
+  tarn__scorer_share shared;
 };
 
 void tarn__scorer_default(tarn__scorer_options *options) { *options = (tarn__scorer_options){.max_tokens = 4096}; }
@@ -44,7 +46,8 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
   tarn__scorer *s = memory;
   *s = (tarn__scorer){.model = model, .eos = eos, .options = *options};
   if (s->options.threads == 0) s->options.threads = tarn__threads();
-  tarn_status status = pack(s);
+  tarn_status status = tarn__scorer_share_open(&s->shared, options->comm);
+  if (status == TARN_STATUS_OK) status = pack(s);
   if (status != TARN_STATUS_OK) {
     tarn__scorer_close(&s);
     return status;
@@ -60,6 +63,7 @@ void tarn__scorer_close(tarn__scorer **scorer) {
     tarn__model_unpack(s->model);
     s->model->device->free(s->packed);
   }
+  tarn__scorer_share_close(&s->shared);
   tarn__graph_close(&s->graph);
   if (s->workspace) s->model->device->free(s->workspace);
   tarn__host_room_close(&s->losses);
@@ -180,8 +184,8 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
-  for (int64_t i = 0; i < count; i++) TARN_TRY(check_ids(scorer, &sentences[i]));
+// Without other ranks.
+static tarn_status run_alone(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
   TARN_TRY(sort_sentences(scorer, sentences, count));
   double done = 0, all = 0;  // tokens
   for (int64_t i = 0; i < count; i++) all += (double)sentences[i].length;
@@ -192,4 +196,27 @@ tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *
     tarn__work_within(tarn__work_at_hand(), done / all);
   }
   return TARN_STATUS_OK;
+}
+
+static tarn_status run_shared(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count, bool *more) {
+  tarn__scorer_share *s = &scorer->shared;
+  TARN_TRY(tarn__scorer_share_deal(s, sentences, count, more));
+  if (!*more) return TARN_STATUS_OK;
+  TARN_TRY(run_alone(scorer, s->sentences, s->count));
+  return tarn__scorer_share_collect(s, sentences, count);
+}
+
+tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
+  bool more;
+  for (int64_t i = 0; i < count; i++) TARN_TRY(check_ids(scorer, &sentences[i]));
+  return scorer->shared.share.comm ? run_shared(scorer, sentences, count, &more) : run_alone(scorer, sentences, count);
+}
+
+tarn_status tarn__scorer_help(tarn__scorer *scorer) {
+  for (bool more = true; more;) TARN_TRY(run_shared(scorer, NULL, 0, &more));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__scorer_end(tarn__scorer *scorer) {
+  return scorer->shared.share.comm ? tarn__share_end(&scorer->shared.share) : TARN_STATUS_OK;
 }

@@ -5,12 +5,14 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "comm/comm.h"
 #include "model/model.h"
 
 typedef struct tarn__scorer_options {
   int64_t max_tokens;  // most tokens computed together; a longer sentence is computed alone. Default 4096
   int threads;         // 0: those of the pool; default 0
   bool int8;           // weights of products as INT8; default false
+  tarn__comm *comm;    // its ranks share each run; default NULL: this process is alone
 } tarn__scorer_options;
 
 void tarn__scorer_default(tarn__scorer_options *options);
@@ -37,5 +39,11 @@ void tarn__scorer_close(tarn__scorer **scorer);
 // Fills log_probabilities. Sentences are computed in batches of similar length; the bits of a sentence do not depend on
 // the others. Fails with DATA (an id outside the vocabulary), NUMERIC (the model gives no numbers) or MEMORY.
 tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) TARN_CHECKED;
+
+// With several ranks a run is one of all: rank 0 gives the sentences and has the log-probabilities, and what others
+// give is not looked at. tarn__scorer_help() makes the runs of another rank until rank 0 calls tarn__scorer_end(),
+// which does nothing for a process alone.
+tarn_status tarn__scorer_help(tarn__scorer *scorer) TARN_CHECKED;
+tarn_status tarn__scorer_end(tarn__scorer *scorer) TARN_CHECKED;
 
 #endif

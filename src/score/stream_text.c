@@ -2,13 +2,17 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "base/work.h"
 #include "data/token_stream.h"
 #include "score/lm_text.h"
 #include "score/scorer.h"
 
+enum { READ_AHEAD = 16 << 20 };  // bytes
+
 typedef struct slide {
   int64_t window, stride;
+  tarn__encode_pool *pool;
   tarn__token_stream stream;
   int32_t *ids;  // tokens `base` .. `end` - 1 of the text
   size_t ids_capacity;
@@ -24,9 +28,10 @@ typedef struct slide {
 
 static tarn_status open_slide(slide *s, tarn_lm *lm, const char *path) {
   void *memory;
-  const int64_t together = tarn__lm_max_tokens(lm) / s->window;
+  const int64_t together = tarn__lm_max_tokens(lm) * tarn__lm_ranks(lm) / s->window;
   s->most = together > 1 ? together : 1;
-  TARN_TRY(tarn__token_stream_open(&s->stream, tarn__lm_vocab(lm), path, tarn__lm_strict(lm)));
+  TARN_TRY(tarn__encode_pool_open(&s->pool, tarn__threads()));
+  TARN_TRY(tarn__token_stream_open(&s->stream, tarn__lm_vocab(lm), s->pool, READ_AHEAD, path, tarn__lm_strict(lm)));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)s->most, sizeof *s->sentences));
   s->sentences = memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(s->most * s->window), sizeof(double)));
@@ -36,6 +41,7 @@ static tarn_status open_slide(slide *s, tarn_lm *lm, const char *path) {
 
 static void close_slide(slide *s) {
   tarn__token_stream_close(&s->stream);
+  tarn__encode_pool_close(&s->pool);
   tarn__free(s->ids);
   tarn__free(s->sentences);
   tarn__free(s->log_probabilities);
@@ -125,11 +131,12 @@ tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *
                (long long)s.window, (long long)most);
   TARN_REQUIRE(stride >= 1 && stride <= s.window, USAGE, "the stride is 1 to the window of %lld tokens, not %lld",
                (long long)s.window, (long long)stride);
+  if (tarn__lm_helps(lm)) return tarn__scorer_help(tarn__lm_scorer(lm));
   tarn_status status = open_slide(&s, lm, path);
   tarn__work work;
   tarn__work_begin(&work, "scoring", "tokens");
   if (status == TARN_STATUS_OK) status = run(&s, lm, &work, total, sink, user);
   tarn__work_end(&work);
   close_slide(&s);
-  return status;
+  return status == TARN_STATUS_OK ? tarn__scorer_end(tarn__lm_scorer(lm)) : status;
 }

@@ -49,11 +49,11 @@ tarn_status tarn__esn_load_reservoir(tarn_esn *esn, const tarn__safetensors *fil
 enum { TENSORS = 7, FIXED_TEXTS = 9, TEXT = 40 };
 
 static tarn__stored matrix(const char *name, const double *data, int64_t rows, int64_t columns) {
-  return (tarn__stored){name, "F64", 2, {rows, columns}, data, (size_t)(rows * columns) * sizeof *data, NULL};
+  return (tarn__stored){name, "F64", 2, {rows, columns}, data, (size_t)(rows * columns) * sizeof *data, NULL, NULL};
 }
 
 static tarn__stored vector(const char *name, const double *data, int64_t rows) {
-  return (tarn__stored){name, "F64", 1, {rows}, data, (size_t)rows * sizeof *data, NULL};
+  return (tarn__stored){name, "F64", 1, {rows}, data, (size_t)rows * sizeof *data, NULL, NULL};
 }
 
 typedef struct saved {

@@ -12,10 +12,13 @@ typedef struct tarn__states_matrix {
   int64_t cols;
 } tarn__states_matrix;
 
-// What tarn__attention_with() is given beside its spec; kv_heads 0: as many as heads. biases: values NULL: none.
+// What tarn__attention_with() is given beside its spec; kv_heads 0: as many as heads. biases,
+// relative keys: values NULL: none.
 typedef struct tarn__states_extras {
   int kv_heads;
   tarn__states_matrix biases;
+  tarn__states_matrix relative;  // [2 reach + 1, width]
+  int64_t reach;                 // of relative keys
 } tarn__states_extras;
 
 // Value number `index`, as a float.

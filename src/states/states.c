@@ -27,14 +27,13 @@ static tarn_status check_options(const tarn_states_options *o) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_all(tarn_states *states, const char *path, tarn_translator *translator) {
+// `shared`: a checkpoint that is another's, whose weights are as it wants them; NULL: that of the path is opened.
+static tarn_status open_all(tarn_states *states, const char *path, tarn__checkpoint *shared) {
   tarn_states_options *o = &states->options;
   TARN_TRY(check_options(o));
-  states->shared = translator != NULL;
-  if (states->shared) {
-    states->checkpoint = tarn__translator_checkpoint(translator);
-    o->precision = tarn_translator_settings(translator)->precision;
-  } else {
+  states->shared = shared != NULL;
+  states->checkpoint = shared;
+  if (!shared) {
     tarn__threads_set(o->threads);
     TARN_TRY(tarn__checkpoint_open_use(&states->checkpoint, path, &o->precision, NULL));
   }
@@ -44,14 +43,14 @@ static tarn_status open_all(tarn_states *states, const char *path, tarn_translat
   return states->shared ? TARN_STATUS_OK : pack(states);
 }
 
-static tarn_status open_states(tarn_states **out, const char *path, tarn_translator *translator,
+static tarn_status open_states(tarn_states **out, const char *path, tarn__checkpoint *shared,
                                const tarn_states_options *options) {
   void *memory;
   *out = NULL;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_states)));
   tarn_states *states = memory;
   states->options = *options;
-  const tarn_status status = open_all(states, path, translator);
+  const tarn_status status = open_all(states, path, shared);
   if (status != TARN_STATUS_OK) {
     tarn_states_close(&states);
     return status;
@@ -66,7 +65,14 @@ tarn_status tarn_states_open(tarn_states **states, const char *path, const tarn_
 
 tarn_status tarn_states_open_translator(tarn_states **states, tarn_translator *translator,
                                         const tarn_states_options *options) {
-  return open_states(states, NULL, translator, options);
+  tarn_states_options own = *options;
+  own.precision = tarn_translator_settings(translator)->precision;
+  return open_states(states, NULL, tarn__translator_checkpoint(translator), &own);
+}
+
+tarn_status tarn__states_open_checkpoint(tarn_states **states, tarn__checkpoint *checkpoint,
+                                         const tarn_states_options *options) {
+  return open_states(states, NULL, checkpoint, options);
 }
 
 static void close_text(tarn__states_text *text) {

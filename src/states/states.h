@@ -60,6 +60,10 @@ struct tarn_states {
   size_t positions_room[TARN_STATES_SIDE_COUNT], offsets_room[TARN_STATES_SIDE_COUNT], pooled_room;
 };
 
+// tarn_states_open() for a checkpoint that is open and stays so, whatever its precision.
+tarn_status tarn__states_open_checkpoint(tarn_states **states, tarn__checkpoint *checkpoint,
+                                         const tarn_states_options *options) TARN_CHECKED;
+
 // Sets states->offered.
 tarn_status tarn__states_offer(tarn_states *states) TARN_CHECKED;
 void tarn__states_list_close(tarn__states_list *list);

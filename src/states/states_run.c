@@ -12,8 +12,9 @@
 // An array of a batch: where its tensor is, for the host, and memory for the numbers of a sentence.
 typedef struct reading {
   tarn__shown shown;
-  tarn__states_matrix values, keys, biases;
-  tarn__host_room values_room, keys_room, biases_room;
+  tarn__states_matrix values, keys;
+  tarn__states_extras extras;
+  tarn__host_room values_room, keys_room, biases_room, relative_room;
   void *stage;
   size_t stage_room;
 } reading;
@@ -161,6 +162,20 @@ static tarn_status read_tensor(const tarn__graph *graph, tarn__states_matrix *ma
   return TARN_STATUS_OK;
 }
 
+static tarn_status read_extras(const tarn__graph *graph, reading *r) {
+  const tarn__attention_extras *extras = &r->shown.extras;
+  const tarn__param *relative = extras->relative.keys;
+  r->extras = (tarn__states_extras){.kv_heads = extras->kv_heads};
+  if (extras->biases) TARN_TRY(read_tensor(graph, &r->extras.biases, extras->biases, &r->biases_room));
+  if (!relative) return TARN_STATUS_OK;
+  const size_t bytes = (size_t)(relative->rows * relative->cols) * tarn__dtype_size(relative->dtype);
+  void *values;
+  TARN_TRY(tarn__device_read(relative->device, &values, relative->value, bytes, &r->relative_room));
+  r->extras.relative = (tarn__states_matrix){values, relative->dtype, relative->cols};
+  r->extras.reach = relative->rows / 2;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_batch(job *j) {
   const tarn__graph *graph = &j->states->graph;
   for (size_t a = 0; a < j->states->selected.count; a++) {
@@ -169,8 +184,7 @@ static tarn_status read_batch(job *j) {
     TARN_REQUIRE(r->shown.tensor, INTERNAL, "%s was not computed", j->states->selected.arrays[a].name);
     TARN_TRY(read_tensor(graph, &r->values, r->shown.tensor, &r->values_room));
     if (r->shown.keys) TARN_TRY(read_tensor(graph, &r->keys, r->shown.keys, &r->keys_room));
-    r->biases = (tarn__states_matrix){0};
-    if (r->shown.biases) TARN_TRY(read_tensor(graph, &r->biases, r->shown.biases, &r->biases_room));
+    TARN_TRY(read_extras(graph, r));
   }
   return TARN_STATUS_OK;
 }
@@ -222,8 +236,8 @@ static tarn_status fill(const job *j, void *out, size_t a, int64_t sentence) {
   if (array->form == TARN_STATES_FORM_ATTENTION) {
     const int64_t *keys = states->sides[array->key_side].offsets;
     TARN_TRY(tarn__states_attention(out, &r->values, row, rows, &r->keys, keys[sentence] - keys[j->first],
-                                    length_of(states, array->key_side, sentence), &r->shown.spec,
-                                    &(tarn__states_extras){r->shown.kv_heads, r->biases}, tarn__threads()));
+                                    length_of(states, array->key_side, sentence), &r->shown.spec, &r->extras,
+                                    tarn__threads()));
   } else if (array->type == TARN_STATES_TYPE_I32) {
     for (int64_t i = 0; i < rows; i++)
       memcpy((int32_t *)out + i * array->width, (const int32_t *)r->values.values + (row + i) * r->values.cols,
@@ -305,6 +319,7 @@ static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_si
     tarn__host_room_close(&j.readings[a].values_room);
     tarn__host_room_close(&j.readings[a].keys_room);
     tarn__host_room_close(&j.readings[a].biases_room);
+    tarn__host_room_close(&j.readings[a].relative_room);
     tarn__free(j.readings[a].stage);
   }
   tarn__free(readings);

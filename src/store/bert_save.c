@@ -81,6 +81,10 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
                family->name);
   TARN_REQUIRE(m->norm_type.part == &tarn__norm_layer.part, USAGE, "%s: model.norm_type is %s, and %s's is %s", c->path,
                m->norm_type.part->word, family->name, tarn__norm_layer.part.word);
+  TARN_REQUIRE(
+      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
+      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and %s's is not",
+      c->path, family->name);
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and %s's embeddings have no projection", c->path,
                (long long)m->embedding_size, family->name);

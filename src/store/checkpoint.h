@@ -75,9 +75,28 @@ typedef struct tarn__progress {
   // gradients at the last test.
   int64_t frozen_sets, norm_count;
   double norms[TARN_CONFIG_LAYERS];
+  // What `seconds` took beside time (tarn/cost.h), and the same until the best validation. The sources are bits of
+  // base/energy.h and of train/train_cost.c; 0: nothing was counted yet, or an older version wrote the checkpoint.
+  double joules, best_joules, operations, best_operations, moved_bytes;
+  int64_t cost_sources;
   int64_t peak_bytes;  // the most memory that a session of the run held; 0: not known
   tarn__log_sum log;   // of the run's log as it was then; zero where an older version wrote the checkpoint
 } tarn__progress;
+
+// What a part of a parameter holds (tarn__param_training.part).
+typedef enum tarn__part_array {
+  TARN__PART_MASTER,
+  TARN__PART_MOMENT1,
+  TARN__PART_MOMENT2,
+  TARN__PART_SUM  // AutoFreeze's
+} tarn__part_array;
+
+// Reads bytes [first, first + bytes) of such an array of a whole parameter, number `param` of tarn__model_param(), from
+// whoever holds them.
+typedef struct tarn__part_reader {
+  tarn_status (*read)(void *user, size_t param, tarn__part_array array, void *to, size_t first, size_t bytes);
+  void *user;
+} tarn__part_reader;
 
 // What goes into a file beside the model.
 typedef struct tarn__checkpoint_extra {
@@ -87,10 +106,12 @@ typedef struct tarn__checkpoint_extra {
   const char *valid_hash;          // of what validation is done with; NULL: not said
   const char *set_hashes;          // of the scored sets, in their order; NULL: there are none
   const tarn__progress *progress;  // NULL: the model only, without moments
+  tarn__part_reader parts;         // of a model with shares_optimiser
   const tarn__stored *states;      // [state_count] further tensors of the training (train/carried.h)
   size_t state_count;
-  bool dense;  // store frozen parameters too, for other tools
-  bool int8;   // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
+  const char *experts;  // marks of those in use since the last line of the log (train/expert_use.h); NULL: none
+  bool dense;           // store frozen parameters too, for other tools
+  bool int8;            // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.

@@ -7,6 +7,7 @@
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
+#include "task/bands.h"
 
 struct tarn__checkpoint_info_memory {
   tarn__arena arena;
@@ -62,6 +63,15 @@ static void shared_layers_of(char *places, const tarn_config *config, const char
   }
 }
 
+// Of words in bands all but the first table, which is that of its side or of the output.
+static void find_bands(char *places, const tarn__task_weights *weights, const tarn__param *param) {
+  const tarn__bands *bands[] = {&weights->source_bands, &weights->target_bands, &weights->output_bands};
+  static const char *const words[] = {"source", "target", "output"};
+  for (int i = 0; i < 3; i++)
+    for (int k = 1; k < TARN__BAND_PARAMS; k++)
+      if (param == tarn__bands_param(bands[i], k) && strncmp(param->name, "output.", 7) != 0) append(places, words[i]);
+}
+
 static void find_places(char *places, const tarn__model *model, const tarn__param *param) {
   *places = '\0';
   if (param == model->source_positions) append(places, "source positions");
@@ -76,6 +86,7 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   if (param == source->weight || param == source->bias) append(places, "source");
   if (param == target->weight || param == target->bias) append(places, "target");
   if (param == model->weights.output_factor) append(places, "output");
+  find_bands(places, &model->weights, param);
   if (*places) return;
   layers_of(places, param->name, "encoder", &model->config->encoder);
   layers_of(places, param->name, "decoder", &model->config->decoder);

@@ -13,6 +13,7 @@
 #define TARN__KEY_UPDATE "tarn.update"
 #define TARN__KEY_AVERAGE "tarn.average"
 #define TARN__KEY_PROGRESS "tarn.progress"
+#define TARN__KEY_EXPERTS "tarn.experts"            // marks of those in use (train/expert_use.h)
 #define TARN__KEY_DATA "tarn.data.train"            // hash of the training shard
 #define TARN__KEY_VALID "tarn.data.valid"           // tarn__validator_hash()
 #define TARN__KEY_SETS "tarn.data.sets"             // tarn__train_set_hashes()

@@ -172,6 +172,11 @@ tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_
   return tarn__recipe_check(*recipe, path, param, file->seed);
 }
 
+// Who has the moments of a parameter: it, or its part.
+static const tarn__param *holder(const tarn__param *param) {
+  return param->training.part ? param->training.part : param;
+}
+
 // Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
 // not hold just these already.
 static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn__model *model, bool moments,
@@ -188,7 +193,8 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
     if (!moments || !param->trained) continue;
     TARN_TRY(tarn__checkpoint_check_moments(&file->tensors, param));
-    if (param->training.grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
+    if (holder(param)->training.grad_sum)
+      TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
   }
   for (size_t i = 0; moments && i < model->helper_count; i++) {
     const tarn__param *param = model->helpers[i];
@@ -201,18 +207,22 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
 
 enum { PIECE = TARN__MAP_PIECE / sizeof(float) };  // numbers that go by way of the host's memory at a time
 
-// An array of the parameter's device; by way of `buffer`, piece by piece, if the host cannot write there. A copy in any
-// case, because the place of a tensor in files of other tools need not be aligned.
+// An array of the parameter's device, or what its part has of it; by way of `buffer`, piece by piece, if the host
+// cannot write there. A copy in any case, because the place of a tensor in files of other tools need not be aligned.
 static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
                               void *out, float *buffer) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
+  const tarn__param *held = holder(param);
+  const size_t size = tensor->bytes / (size_t)(param->rows * param->cols);
+  const size_t bytes = (size_t)(held->rows * held->cols) * size;
+  const char *from = (const char *)tensor->data + (size_t)held->training.first * size;
   if (tarn__device_is_host(param->device)) {
-    tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
+    tarn__map_take(out, &file->tensors.map, from, bytes);
     return TARN_STATUS_OK;
   }
-  for (size_t done = 0; done < tensor->bytes; done += TARN__MAP_PIECE) {
-    const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
-    tarn__map_take(buffer, &file->tensors.map, (const char *)tensor->data + done, now);
+  for (size_t done = 0; done < bytes; done += TARN__MAP_PIECE) {
+    const size_t left = bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
+    tarn__map_take(buffer, &file->tensors.map, from + done, now);
     TARN_TRY(tarn__device_put(param->device, (char *)out + done, buffer, now));
   }
   return TARN_STATUS_OK;
@@ -261,10 +271,10 @@ static tarn_status take_values(const tarn__checkpoint_file *file, tarn__param *p
 static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
   if (!find_recipe(file, param)) TARN_TRY(take_values(file, param, buffer));
   if (!moments || !param->trained) return TARN_STATUS_OK;
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moment1, buffer));
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moment2, buffer));
-  return param->training.grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->training.grad_sum, buffer)
-                                  : TARN_STATUS_OK;
+  const tarn__param_training *held = &holder(param)->training;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, held->moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, held->moment2, buffer));
+  return held->grad_sum ? take_state(file, TARN__TENSOR_SUM, param, held->grad_sum, buffer) : TARN_STATUS_OK;
 }
 
 static tarn_status initialise_helper(tarn__param *param, uint64_t seed) {

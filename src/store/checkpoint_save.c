@@ -74,10 +74,58 @@ static tarn_status add_values(contents *c, const char *prefix, const tarn__param
   return add_typed(c, prefix, param, values, TARN__F32);
 }
 
-static tarn_status add_moments(contents *c, const tarn__param *param) {
+// An array of a parameter that is apart, in parts.
+typedef struct part_source {
+  tarn__stored_source source;
+  tarn__part_reader reader;
+  size_t param;
+  tarn__part_array array;
+} part_source;
+
+static tarn_status read_part(const tarn__stored_source *source, void *to, size_t first, size_t bytes) {
+  const part_source *s = (const part_source *)source;
+  return s->reader.read(s->reader.user, s->param, s->array, to, first, bytes);
+}
+
+static tarn_status add_parts(contents *c, const char *prefix, const tarn__param *param, tarn__part_array array,
+                             tarn__dtype dtype, size_t index, const tarn__checkpoint_extra *extra) {
+  void *memory;
+  TARN_REQUIRE(extra->parts.read, INTERNAL, "the parts of parameter %s cannot be read", param->name);
+  TARN_TRY(tarn__arena_alloc(&c->arena, &memory, 1, sizeof(part_source)));
+  part_source *source = memory;
+  *source = (part_source){{read_part}, extra->parts, index, array};
+  TARN_TRY(add_typed(c, prefix, param, source, dtype));  // which stands for the values
+  c->tensors[c->tensor_count - 1].data = NULL;
+  c->tensors[c->tensor_count - 1].source = &source->source;
+  return TARN_STATUS_OK;
+}
+
+// Of parameter number `index`, as are the next ones.
+static tarn_status add_master(contents *c, const tarn__param *param, size_t index,
+                              const tarn__checkpoint_extra *extra) {
+  if (!param->training.master && param->training.part)
+    return add_parts(c, "", param, TARN__PART_MASTER, TARN__F32, index, extra);
+  return param->training.master ? add_values(c, "", param, param->training.master)
+                                : add_typed(c, "", param, param->value, param->dtype);
+}
+
+static tarn_status add_moments(contents *c, const tarn__param *param, size_t index,
+                               const tarn__checkpoint_extra *extra) {
   const tarn__param_training *training = &param->training;
-  TARN_TRY(add_typed(c, TARN__TENSOR_MOMENT1, param, training->moment1, training->moments));
-  return add_typed(c, TARN__TENSOR_MOMENT2, param, training->moment2, training->moments);
+  const tarn__dtype dtype = training->moments;
+  if (training->part) {
+    TARN_TRY(add_parts(c, TARN__TENSOR_MOMENT1, param, TARN__PART_MOMENT1, dtype, index, extra));
+    return add_parts(c, TARN__TENSOR_MOMENT2, param, TARN__PART_MOMENT2, dtype, index, extra);
+  }
+  TARN_TRY(add_typed(c, TARN__TENSOR_MOMENT1, param, training->moment1, dtype));
+  return add_typed(c, TARN__TENSOR_MOMENT2, param, training->moment2, dtype);
+}
+
+static tarn_status add_sum(contents *c, const tarn__param *param, size_t index, const tarn__checkpoint_extra *extra) {
+  const tarn__param *part = param->training.part;
+  if (part && part->training.grad_sum)
+    return add_parts(c, TARN__TENSOR_SUM, param, TARN__PART_SUM, TARN__F32, index, extra);
+  return param->training.grad_sum ? add_values(c, TARN__TENSOR_SUM, param, param->training.grad_sum) : TARN_STATUS_OK;
 }
 
 // For other tools: the matrix NAME.weight that the signs NAME.signs stand for.
@@ -98,6 +146,16 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
   TARN_TRY(status);
   snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
   return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
+}
+
+// The dense matrix of a parameter that is stored as its entries.
+static tarn_status add_entries(contents *c, const tarn__param *param) {
+  void *values;
+  size_t count;
+  TARN_TRY(tarn__mul_size(&count, (size_t)param->rows, (size_t)param->cols));
+  TARN_TRY(tarn__arena_alloc(&c->arena, &values, count, sizeof(float)));
+  TARN_TRY(tarn__param_get(param, values));
+  return add_values(c, "", &(tarn__param){.name = param->name, .rows = param->rows, .cols = param->cols}, values);
 }
 
 // As 8-bit integers, in the order of rows, and what 1 stands for in each of them.
@@ -138,7 +196,7 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
       continue;
     }
     if (param->trained || extra->dense) {
-      TARN_TRY(add_typed(c, "", param, values, dtype));
+      TARN_TRY(param->entries > 0 ? add_entries(c, param) : add_master(c, param, i, extra));
       if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));
       continue;
     }
@@ -152,9 +210,9 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
   for (size_t i = 0; extra->progress && i < model->param_count + model->helper_count; i++) {
     const tarn__param *param = tarn__model_param(model, i);
     if (!param->trained) continue;
-    if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->training.master));
-    TARN_TRY(add_moments(c, param));
-    if (param->training.grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->training.grad_sum));
+    if (i >= model->param_count) TARN_TRY(add_master(c, param, i, extra));
+    TARN_TRY(add_moments(c, param, i, extra));
+    TARN_TRY(add_sum(c, param, i, extra));
   }
   return TARN_STATUS_OK;
 }
@@ -205,6 +263,7 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
   if (extra->valid_hash) TARN_TRY(add_text(c, TARN__KEY_VALID, extra->valid_hash));
   if (extra->set_hashes) TARN_TRY(add_text(c, TARN__KEY_SETS, extra->set_hashes));
   if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
+  if (extra->experts) TARN_TRY(add_text(c, TARN__KEY_EXPERTS, extra->experts));
   TARN_TRY(add_parameters(c, model, extra));
   if (extra->state_count > 0) TARN_TRY(add_states(c, extra));
   TARN_TRY(add_vocab(c, TARN__TENSOR_SOURCE_VOCAB, TARN__KEY_SOURCE_VOCAB, extra->source));

@@ -136,6 +136,10 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                    positions == &tarn__position_learned.part,
                USAGE, "%s: model.positions is %s, and CTranslate2 adds a table of positions to the embeddings", c->path,
                positions->word);
+  TARN_REQUIRE(m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
+               "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and "
+               "CTranslate2's is not",
+               c->path);
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and CTranslate2's embeddings have no projection", c->path,
                (long long)m->embedding_size);

@@ -68,6 +68,10 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(
+      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
+      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and GPT-2's is not",
+      c->path);
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and GPT-2's embeddings have no projection", c->path,
                (long long)m->embedding_size);

@@ -81,6 +81,10 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as Marian's are", c->path, tarn__position_sinusoidal_paper.part.word);
   TARN_REQUIRE(m->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT, USAGE,
                "%s: model.embeddings is encoder_output, which Marian's format does not have", c->path);
+  TARN_REQUIRE(
+      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
+      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and Marian's is not",
+      c->path);
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and Marian's embeddings have no projection", c->path,
                (long long)m->embedding_size);

@@ -9,7 +9,7 @@
 // More than any training reaches, and so far below the largest integer that counting on from there does not overflow.
 static const int64_t MOST = (int64_t)1 << 53;
 
-typedef enum sort { COUNT, TIME, REAL } sort;
+typedef enum sort { COUNT, AMOUNT, REAL } sort;
 
 // One table for both directions.
 static const struct {
@@ -24,7 +24,7 @@ static const struct {
     FIELD(batches, COUNT),
     FIELD(epoch, COUNT),
     FIELD(index, COUNT),
-    FIELD(seconds, TIME),
+    FIELD(seconds, AMOUNT),
     FIELD(best_update, COUNT),
     FIELD(best, REAL),
     FIELD(worse, COUNT),
@@ -35,13 +35,19 @@ static const struct {
     FIELD(loss_sum, REAL),
     FIELD(nll_sum, REAL),
     FIELD(norm_sum, REAL),
-    FIELD(window_seconds, TIME),
+    FIELD(window_seconds, AMOUNT),
     FIELD(window_updates, COUNT),
     FIELD(window_source, COUNT),
     FIELD(window_target, COUNT),
     {"at_start", COUNT, offsetof(tarn__progress, at_start), true},
     {"frozen_sets", COUNT, offsetof(tarn__progress, frozen_sets), true},
     {"peak_bytes", COUNT, offsetof(tarn__progress, peak_bytes), true},
+    {"joules", AMOUNT, offsetof(tarn__progress, joules), true},
+    {"best_joules", AMOUNT, offsetof(tarn__progress, best_joules), true},
+    {"operations", AMOUNT, offsetof(tarn__progress, operations), true},
+    {"best_operations", AMOUNT, offsetof(tarn__progress, best_operations), true},
+    {"moved_bytes", AMOUNT, offsetof(tarn__progress, moved_bytes), true},
+    {"cost_sources", COUNT, offsetof(tarn__progress, cost_sources), true},
     {"norm_count", COUNT, offsetof(tarn__progress, norm_count), true},
 #undef FIELD
 };

@@ -30,6 +30,8 @@ static const char *init_name(tarn__init_kind kind) {
       return "normal";
     case TARN__INIT_UNIFORM:
       return "uniform";
+    case TARN__INIT_RANGE:
+      return "range";
     case TARN__INIT_FEATURES:
       return "features";
     case TARN__INIT_RESERVOIR:
@@ -75,13 +77,15 @@ tarn_status tarn__recipe_take_factor(const char *text, const char *file, tarn__p
 }
 
 void tarn__recipe_write(char text[TARN__RECIPE_TEXT], const tarn__param *param, uint64_t seed) {
-  char reservoir[RESERVOIR_TEXT], last[48] = "";
+  char reservoir[RESERVOIR_TEXT], last[48] = "", least[48] = "", zeros[48] = "";
   reservoir_text(reservoir, param);
+  if (param->init.kind == TARN__INIT_RANGE) snprintf(least, sizeof least, " least=%.17g", param->least);
+  if (param->sparsity > 0.0) snprintf(zeros, sizeof zeros, " sparsity=%.17g", param->sparsity);
   if (param->last_gain != 0.0) snprintf(last, sizeof last, " last_gain=%.17g", param->last_gain);
   snprintf(text, TARN__RECIPE_TEXT,
-           "generator=%s seed=%" PRIu64 " init=%s gain=%.17g blocks=%d%s%s shape=%" PRId64 "x%" PRId64 " hash=%s",
-           tarn__generator, seed, init_name(param->init.kind), param->init.gain, param->init.blocks, last, reservoir,
-           param->rows, param->cols, param->hash);
+           "generator=%s seed=%" PRIu64 " init=%s gain=%.17g blocks=%d%s%s%s%s shape=%" PRId64 "x%" PRId64 " hash=%s",
+           tarn__generator, seed, init_name(param->init.kind), param->init.gain, param->init.blocks, last, least, zeros,
+           reservoir, param->rows, param->cols, param->hash);
 }
 
 static const char HASH_WORD[] = " hash=";

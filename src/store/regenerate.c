@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
+#include "graph/entries.h"
 #include "init/reservoir.h"
 #include "tarn/limits.h"
 
@@ -40,7 +41,7 @@ static tarn__regenerate_cost cost_of_reservoir(double n, const tarn__reservoir *
   if (reservoir->topology == TARN__TOPOLOGY_SMALL_WORLD)
     operations += 0.05 * entries * (UNIFORM + PLACE) * n / fmax(1.0, n - 1.0 - entries / n);
   if (reservoir->topology == TARN__TOPOLOGY_SCALE_FREE) operations += entries * 2.0 * (UNIFORM + PLACE);
-  return (tarn__regenerate_cost){operations, pairs + 24.0 * entries + 24.0 * n};
+  return (tarn__regenerate_cost){operations, 48.0 * entries + 24.0 * n};
 }
 
 tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
@@ -55,6 +56,7 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
       cost.operations = NORMAL * count;
       break;
     case TARN__INIT_UNIFORM:
+    case TARN__INIT_RANGE:
     case TARN__INIT_XAVIER:
     case TARN__INIT_SIGNS:
       cost.operations = UNIFORM * count;
@@ -73,7 +75,10 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
       cost = cost_of_reservoir(rows, param->reservoir);
       break;
   }
-  cost.bytes += count * sizeof(float);  // the values on their way into the model
+  if (param->sparsity > 0.0) cost.operations += UNIFORM * count;
+  // The values on their way into the model, all of them or the entries.
+  const bool sparse = param->entries > 0 && param->reservoir;
+  cost.bytes += sparse ? (double)tarn__param_value_bytes(param) : count * sizeof(float);
   return cost;
 }
 

@@ -212,24 +212,56 @@ static json_t *describe(const tarn__stored *tensor, size_t begin) {
                    (json_int_t)(begin + tensor->bytes));
 }
 
-// The header as text, to be freed with free(); NULL when memory is lacking.
-static char *make_header(const tarn__stored *const *order, size_t count, const tarn__stored_text *texts,
-                         size_t text_count) {
-  json_t *header = json_object();
+// The header as text that grows. A tree of tens of thousands of tensors would take many times as much.
+typedef struct header {
+  char *text;
+  size_t length, capacity;
+} header;
+
+static tarn_status header_add(header *h, const char *text, size_t length) {
+  TARN_TRY(tarn__grow(&h->text, &h->capacity, h->length + length, 1));
+  memcpy(h->text + h->length, text, length);
+  h->length += length;
+  return TARN_STATUS_OK;
+}
+
+// A member of the header. Takes `value` in any case; NULL: memory is lacking.
+static tarn_status header_member(header *h, const char *name, json_t *value) {
+  json_t *member = json_object();
+  const bool whole = value && member && json_object_set(member, name, value) == 0;
+  char *text = whole ? tarn__json_dump(member, JSON_COMPACT) : NULL;
+  json_decref(value);
+  json_decref(member);
+  TARN_REQUIRE(text, MEMORY, "out of memory: the header of a safetensors file");
+  tarn_status status = header_add(h, h->length == 0 ? "{" : ",", 1);
+  if (status == TARN_STATUS_OK) status = header_add(h, text + 1, strlen(text) - 2);
+  free(text);
+  return status;
+}
+
+static tarn_status header_metadata(header *h, const tarn__stored_text *texts, size_t text_count) {
   json_t *metadata = json_object();
-  int failed = !header || !metadata;
-  for (size_t i = 0; i < text_count; i++)
-    failed |= json_object_set_new(metadata, texts[i].key, json_string(texts[i].text)) != 0;
-  failed |= text_count && json_object_set(header, METADATA, metadata) != 0;
+  bool whole = metadata != NULL;
+  for (size_t i = 0; i < text_count && whole; i++)
+    whole = json_object_set_new(metadata, texts[i].key, json_string(texts[i].text)) == 0;
+  if (!whole) {
+    json_decref(metadata);
+    metadata = NULL;
+  }
+  return header_member(h, METADATA, metadata);
+}
+
+// Free h->text with tarn__free(), after a failure too.
+static tarn_status make_header(header *h, const tarn__stored *const *order, size_t count,
+                               const tarn__stored_text *texts, size_t text_count) {
+  if (text_count) TARN_TRY(header_metadata(h, texts, text_count));
   size_t begin = 0;
   for (size_t i = 0; i < count; i++) {
-    failed |= json_object_set_new(header, order[i]->name, describe(order[i], begin)) != 0;
+    TARN_TRY(header_member(h, order[i]->name, describe(order[i], begin)));
     begin += order[i]->bytes;
   }
-  char *text = failed ? NULL : tarn__json_dump(header, JSON_COMPACT);
-  json_decref(metadata);
-  json_decref(header);
-  return text;
+  if (h->length == 0) TARN_TRY(header_add(h, "{", 1));
+  return header_add(h, "}", 1);
 }
 
 // The bytes of tensors that are written or read.
@@ -249,13 +281,22 @@ static void begin(transfer *moved, const char *what, const tarn__stored *tensors
   tarn__work_begin(&moved->work, what, "bytes");
 }
 
+// *data: bytes of a tensor, valid until the room is used again.
+static tarn_status read_values(const tarn__stored *tensor, void **data, size_t first, size_t bytes,
+                               tarn__host_room *room) {
+  if (!tensor->source) return tarn__device_read(tensor->device, data, (const char *)tensor->data + first, bytes, room);
+  TARN_TRY(tarn__grow(&room->memory, &room->capacity, bytes, 1));
+  *data = room->memory;
+  return tensor->source->read(tensor->source, *data, first, bytes);
+}
+
 // Values go to the file piece by piece, so that those of a device need no more room in the host's memory than one.
 static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, tarn__host_room *room,
                               transfer *moved) {
   for (size_t done = 0; done < tensor->bytes;) {
     const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
     void *data;
-    TARN_TRY(tarn__device_read(tensor->device, &data, (const char *)tensor->data + done, now, room));
+    TARN_TRY(read_values(tensor, &data, done, now, room));
     TARN_TRY(tarn__writer_put(writer, data, now));
     done += now;
     note(moved, now);
@@ -264,22 +305,21 @@ static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, 
 }
 
 // *size: its bytes.
-static tarn_status put_header(tarn__writer *writer, const char *header, uint64_t *size) {
+static tarn_status put_header(tarn__writer *writer, const header *h, uint64_t *size) {
   static const char spaces[ALIGN + 1] = "                                                                ";
-  size_t length = strlen(header);
-  size_t padding = (ALIGN - (LENGTH_BYTES + length) % ALIGN) % ALIGN;
+  const size_t length = h->length, padding = (ALIGN - (LENGTH_BYTES + length) % ALIGN) % ALIGN;
   uint8_t bytes[LENGTH_BYTES];
   for (int i = 0; i < LENGTH_BYTES; i++) bytes[i] = (uint8_t)((uint64_t)(length + padding) >> 8 * i);
   TARN_TRY(tarn__writer_put(writer, bytes, sizeof bytes));
-  TARN_TRY(tarn__writer_put(writer, header, length));
+  TARN_TRY(tarn__writer_put(writer, h->text, length));
   *size = LENGTH_BYTES + length + padding;
   return tarn__writer_put(writer, spaces, padding);
 }
 
-static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *tensors,
+static tarn_status put_file(tarn__writer *writer, const header *h, const tarn__stored *tensors,
                             const tarn__stored *const *order, size_t count) {
   uint64_t size;
-  TARN_TRY(put_header(writer, header, &size));
+  TARN_TRY(put_header(writer, h, &size));
   tarn__host_room room = {0};
   tarn_status status = TARN_STATUS_OK;
   transfer moved;
@@ -313,13 +353,13 @@ tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored 
   const tarn__stored **order = memory;
   sort_for_writing(order, tensors, count);
   tarn__writer *writer = NULL;
-  char *header = make_header(order, count, texts, text_count);
-  tarn_status status = header ? tarn__writer_open(&writer, path)
-                              : tarn__fail(TARN_STATUS_MEMORY, "out of memory: the header of %s", path);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, header, tensors, order, count));
+  header h = {0};
+  tarn_status status = make_header(&h, order, count, texts, text_count);
+  if (status == TARN_STATUS_OK) status = tarn__writer_open(&writer, path);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, &h, tensors, order, count));
   if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
   tarn__writer_abort(&writer);
-  free(header);
+  tarn__free(h.text);
   tarn__free(memory);
   return status;
 }
@@ -332,29 +372,23 @@ tarn_status tarn__safetensors_begin(tarn__writer *writer, uint64_t *places, cons
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__stored *)));
   const tarn__stored **order = memory;
   sort_for_writing(order, tensors, count);
-  char *header = make_header(order, count, texts, text_count);
-  tarn_status status = header ? put_header(writer, header, &at)
-                              : tarn__fail(TARN_STATUS_MEMORY, "out of memory: the header of a safetensors file");
+  header h = {0};
+  tarn_status status = make_header(&h, order, count, texts, text_count);
+  if (status == TARN_STATUS_OK) status = put_header(writer, &h, &at);
   for (size_t i = 0; i < count; at += order[i++]->bytes) places[order[i] - tensors] = at;
-  free(header);
+  tarn__free(h.text);
   tarn__free(memory);
   return status;
 }
 
-// A line of text that grows.
+// What describes all tensors, as it is hashed.
 typedef struct manifest {
-  char *text;
-  size_t length, capacity;
+  tarn__hasher *hasher;
   tarn__host_room room;  // for values that lie on a device
 } manifest;
 
-static tarn_status manifest_add(manifest *m, const char *text) {
-  size_t length = strlen(text) + 1;  // the zero byte separates
-  TARN_TRY(tarn__grow(&m->text, &m->capacity, m->length + length, 1));
-  memcpy(m->text + m->length, text, length);
-  m->length += length;
-  return TARN_STATUS_OK;
-}
+// The zero byte separates.
+static void manifest_add(manifest *m, const char *text) { tarn__hasher_add(m->hasher, text, strlen(text) + 1); }
 
 static tarn_status hash_apart(char hash[TARN__HASH_TEXT], const tarn__stored *tensor, tarn__host_room *room) {
   tarn__hasher *hasher;
@@ -363,7 +397,7 @@ static tarn_status hash_apart(char hash[TARN__HASH_TEXT], const tarn__stored *te
   for (size_t done = 0; done < tensor->bytes && status == TARN_STATUS_OK; done += TARN__MAP_PIECE) {
     const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
     void *data;
-    status = tarn__device_read(tensor->device, &data, (const char *)tensor->data + done, now, room);
+    status = read_values(tensor, &data, done, now, room);
     if (status == TARN_STATUS_OK) tarn__hasher_add(hasher, data, now);
   }
   if (status == TARN_STATUS_OK) tarn__hasher_text(hash, hasher, NULL, 0);
@@ -373,7 +407,7 @@ static tarn_status hash_apart(char hash[TARN__HASH_TEXT], const tarn__stored *te
 
 static tarn_status hash_values(char hash[TARN__HASH_TEXT], const tarn__stored *tensor, const tarn__map *map,
                                tarn__host_room *room) {
-  if (!tarn__device_is_host(tensor->device)) return hash_apart(hash, tensor, room);
+  if (tensor->source || !tarn__device_is_host(tensor->device)) return hash_apart(hash, tensor, room);
   if (map)
     tarn__hash_map(hash, map, tensor->data, tensor->bytes);
   else
@@ -385,21 +419,21 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
                                  size_t text_count, const char *except, const tarn__map *map, transfer *moved) {
   for (size_t i = 0; i < text_count; i++) {
     if (strcmp(texts[i].key, except) == 0) continue;
-    TARN_TRY(manifest_add(m, texts[i].key));
-    TARN_TRY(manifest_add(m, texts[i].text));
+    manifest_add(m, texts[i].key);
+    manifest_add(m, texts[i].text);
   }
   for (size_t i = 0; i < count; i++) {
     char word[32];
-    TARN_TRY(manifest_add(m, tensors[i].name));
-    TARN_TRY(manifest_add(m, tensors[i].dtype));
+    manifest_add(m, tensors[i].name);
+    manifest_add(m, tensors[i].dtype);
     for (int d = 0; d < tensors[i].dims; d++) {
       snprintf(word, sizeof word, "%" PRId64, tensors[i].shape[d]);
-      TARN_TRY(manifest_add(m, word));
+      manifest_add(m, word);
     }
     char hash[TARN__HASH_TEXT];
     TARN_TRY(hash_values(hash, &tensors[i], map, &m->room));
     note(moved, tensors[i].bytes);
-    TARN_TRY(manifest_add(m, hash));
+    manifest_add(m, hash);
   }
   return TARN_STATUS_OK;
 }
@@ -423,13 +457,14 @@ tarn_status tarn__safetensors_hash(char hash[TARN__HASH_TEXT], const tarn__store
   void *text_order = NULL;
   tarn_status status = sorted(&tensor_order, tensors, count, sizeof *tensors, by_name);
   if (status == TARN_STATUS_OK) status = sorted(&text_order, texts, text_count, sizeof *texts, by_key);
+  if (status == TARN_STATUS_OK) status = tarn__hasher_open(&m.hasher);
   transfer moved;
   begin(&moved, map ? "reading the file" : "hashing", tensors, count);
   if (status == TARN_STATUS_OK)
     status = manifest_fill(&m, tensor_order, count, text_order, text_count, except, map, &moved);
   tarn__work_end(&moved.work);
-  if (status == TARN_STATUS_OK) tarn__hash(hash, m.text, m.length);
-  tarn__free(m.text);
+  if (status == TARN_STATUS_OK) tarn__hasher_text(hash, m.hasher, NULL, 0);
+  tarn__hasher_close(&m.hasher);
   tarn__host_room_close(&m.room);
   tarn__free(tensor_order);
   tarn__free(text_order);

@@ -11,6 +11,12 @@
 
 enum { TARN__TENSOR_DIMS = 8 };  // most dimensions of a tensor
 
+// Values of a tensor that nobody has in one place: read() brings bytes [first, first + bytes) of them when they are to
+// be written. Whoever makes one puts its own state behind this.
+typedef struct tarn__stored_source {
+  tarn_status (*read)(const struct tarn__stored_source *source, void *to, size_t first, size_t bytes);
+} tarn__stored_source;
+
 // One tensor, to be written or as read.
 typedef struct tarn__stored {
   const char *name;
@@ -20,6 +26,7 @@ typedef struct tarn__stored {
   const void *data;  // row-major, little-endian
   size_t bytes;
   const struct tarn__device *device;  // to be written: in whose memory `data` lies; NULL: the host's
+  const tarn__stored_source *source;  // to be written: what stands for `data`; NULL: nothing
 } tarn__stored;
 
 // A string of the metadata.

@@ -22,6 +22,7 @@ static void become(const char *program, char *const *arguments, int errors, pid_
   setpgid(0, 0);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
+  signal(SIGHUP, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);  // until the training catches it
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
   execv(program, arguments);

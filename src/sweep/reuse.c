@@ -160,7 +160,8 @@ static tarn_status copy_files(const char *from, const char *to) {
   tarn_status status = TARN_STATUS_OK;
   for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
     const char *name = entry->d_name;
-    if (name[0] != '.' && strcmp(name, "lock") != 0 && strcmp(name, "errors.txt") != 0)
+    if (name[0] != '.' && strcmp(name, "lock") != 0 && strncmp(name, "lock.", 5) != 0 &&
+        strcmp(name, "errors.txt") != 0)
       status = copy_file(from, to, name);
   }
   closedir(folder);

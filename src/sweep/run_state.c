@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -116,10 +118,16 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
          json_integer_value(json_object_get(test, "beam")) == beam;
 }
 
+// The texts of a sweep live as long as it does, and it may be looked at for days.
+tarn_status tarn__sweep_set_text(tarn_sweep *sweep, const char **text, const char *value) {
+  if (*text && strncmp(*text, value, 1000) == 0) return TARN_STATUS_OK;
+  return tarn__sweep_text(sweep, text, "%.1000s", value);
+}
+
 static tarn_status take_failure(tarn_sweep *sweep, tarn_sweep_run *run, const json_t *object) {
   const char *message = json_string_value(json_object_get(object, "message"));
   run->state = TARN_SWEEP_FAILED;
-  return tarn__sweep_text(sweep, &run->message, "%.1000s", message ? message : "it failed");
+  return tarn__sweep_set_text(sweep, &run->message, message ? message : "it failed");
 }
 
 // The measures of a test with labels, {"value", "low", "high"} each, or of a text, a number each. True: there is one.
@@ -163,7 +171,6 @@ static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const cha
   TARN_TRY(load(&result, run, RESULT));
   const char *status = json_string_value(json_object_get(result, "status"));
   tarn_status done = TARN_STATUS_OK;
-  run->message = NULL;
   if (result && status && hash_fits(result, config_path)) {
     run->state = TARN_SWEEP_TRAINED;
     run->update = json_integer_value(json_object_get(result, "update"));
@@ -181,9 +188,20 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   run->state = TARN_SWEEP_WAITING;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(check_config(sweep, run, path));
-  if (tarn__sweep_read_log(sweep, run, &offset)) run->state = TARN_SWEEP_BEGUN;
-  TARN_TRY(read_result(sweep, run, path));
-  return run->state == TARN_SWEEP_TRAINED ? read_test(sweep, run) : TARN_STATUS_OK;
+  return tarn__sweep_look_again(sweep, run, &offset);
+}
+
+tarn_status tarn__sweep_look_again(tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset) {
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
+  run->state = TARN_SWEEP_WAITING;
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  tarn__sweep_read_log(sweep, run, offset);
+  if (*offset > 0) run->state = TARN_SWEEP_BEGUN;
+  tarn_status status = read_result(sweep, run, path);
+  if (status == TARN_STATUS_OK && run->state == TARN_SWEEP_TRAINED) status = read_test(sweep, run);
+  if (run->state != TARN_SWEEP_FAILED) run->message = NULL;
+  return status;
 }
 
 tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, const char *message) {
@@ -271,6 +289,8 @@ bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t 
   if (tarn__path_join(path, run->path, "log.jsonl") != TARN_STATUS_OK) return false;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
+  struct stat info;
+  if (fstat(fd, &info) == 0) run->idle = difftime(time(NULL), info.st_mtime);
   // A run that goes on cuts its log back first.
   if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
   for (int m = 0; *offset == 0 && m < TARN_METRIC_COUNT; m++) run->valid[m] = NAN;

@@ -1,5 +1,5 @@
 // What a sweep consists of, for the files that share it: sweep_read.c, sweep_grid.c, sweep_open.c, equalize.c,
-// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c.
+// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c, follow.c, submissions.c, slurm.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
@@ -14,6 +14,7 @@
 #define TARN__SWEEP_FILE "sweep.yaml"
 #define TARN__SWEEP_BASE "base.yaml"
 #define TARN__SWEEP_JSON "sweep.json"
+#define TARN__SWEEP_JOBS "slurm"  // a folder: submissions.h
 
 enum { TARN__SWEEP_VARIANTS = 1000, TARN__SWEEP_GRID_KEYS = 32 };
 
@@ -42,6 +43,8 @@ struct tarn__sweep_memory {
   tarn_config **configs;         // [variants]
   int64_t *seeds;
   tarn_sweep_run *runs;
+  int64_t *offsets;  // [runs] what tarn_sweep_look() has read of the logs
+  size_t *order;     // [runs] submissions.c: which task `job` is, among several; 0: none
 };
 
 // Adds a change; texts must live as long as the sweep.
@@ -76,6 +79,26 @@ tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t variant, const tarn_p
 
 // Looks how far a run is; fails with USAGE if it was made with another configuration than the sweep's.
 tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
+// The same later, reading what was added to the log since *offset (0: all), without looking at the configuration.
+tarn_status tarn__sweep_look_again(tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset) TARN_CHECKED;
+// Puts a text into the sweep, unless it is the one that is there.
+tarn_status tarn__sweep_set_text(tarn_sweep *sweep, const char **text, const char *value) TARN_CHECKED;
+// Takes the lock with which whoever works on a run keeps others out, from before it looks how far the run is until
+// after it has written what became of it: FOLDER/VARIANT/.seed-N.lock. BUSY: somebody else has it. For tarn__unlock().
+tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *run, int *fd) TARN_CHECKED;
+// Makes the run's directory with its configuration, under the run's lock.
+tarn_status tarn__sweep_prepare(const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
+// Waits a part of a second, or less if a signal comes.
+void tarn__sweep_pause(double seconds);
+// An event with what it counts.
+void tarn__sweep_tell(const tarn_sweep *sweep, const tarn_sweep_options *options, tarn_sweep_event *event);
+// Submits and follows the runs; the caller has the sweep's lock. follow.c.
+tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
+// Fails with BUSY where runs are jobs that wait or run in Slurm.
+tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) TARN_CHECKED;
+// Takes a run over from run->reuse, under its lock; where that does not work out, says so in the log. The run's state
+// tells.
+tarn_status tarn__sweep_try_reuse(tarn_sweep *sweep, tarn_sweep_run *run, bool *done) TARN_CHECKED;
 // Records that a run's training, or its test, failed for a reason that the process itself did not write down.
 tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, const char *message) TARN_CHECKED;
 // Removes what is recorded of a failure and looks how far the run is without it.

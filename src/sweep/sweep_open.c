@@ -23,6 +23,11 @@ const char *tarn_sweep_state_name(tarn_sweep_state state) {
   return names[state];
 }
 
+const char *tarn_sweep_launcher_name(tarn_sweep_launcher launcher) {
+  static const char *const names[] = {"local", "slurm", "mpi"};
+  return names[launcher];
+}
+
 static tarn_status add_edits(tarn__sweep_edits *all, const tarn__sweep_edits *edits) {
   TARN_TRY(tarn__grow(&all->items, &all->capacity, all->count + edits->count + 1, sizeof *all->items));
   if (edits->count) memcpy(all->items + all->count, edits->items, edits->count * sizeof *edits->items);
@@ -108,10 +113,15 @@ static tarn_status list_runs(tarn_sweep *sweep) {
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->variant_count * sweep->seed_count, sizeof *m->runs));
   m->runs = memory;
   sweep->runs = m->runs;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->variant_count * sweep->seed_count, sizeof *m->offsets));
+  m->offsets = memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->variant_count * sweep->seed_count, sizeof *m->order));
+  m->order = memory;
   for (size_t s = 0; s < sweep->seed_count; s++) {
     for (size_t v = 0; v < sweep->variant_count; v++) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
-      *run = (tarn_sweep_run){.variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN};
+      *run = (tarn_sweep_run){
+          .variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN, .idle = NAN};
       for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = run->test[k] = NAN;
       if (!sweep->folder) continue;
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder, sweep->variants[v].name,

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +16,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "comm/launcher.h"
+#include "sweep/slurm.h"
 #include "sweep/spec.h"
 
 // Seconds between two looks at the processes and at the logs.
@@ -22,22 +25,40 @@ static const double LOOK = 0.05;
 static const double LOOK_AT_LOGS = 1.0;
 // Seconds to wait for the lock of a run that a process of a killed sweep still holds.
 static const double WAIT_FOR_LOCK = 20.0;
+// Seconds until a run is looked at again that somebody else works on, and how long a job waits for its run: longer than
+// the claim of a machine that went down holds (base/claim.h).
+static const double LOOK_AT_BUSY = 1.0;
+static const double WAIT_FOR_RUN = 90.0;
 
 typedef struct job {
   pid_t pid;  // 0: no process
   tarn_sweep_run *run;
   bool testing;
+  int lock;  // of the run
   int64_t log_offset;
   double begun, seconds_before;  // on the clock, and of training time
 } job;
 
+// What this process knows of a run.
+typedef struct place {
+  bool over;       // nothing is left to be done here
+  bool retry;      // it had failed before, and is tried again
+  bool before;     // it was over before this process began
+  bool told;       // that it waits for somebody else
+  double look_at;  // on the clock, when it was busy
+} place;
+
 typedef struct state {
   tarn_sweep *sweep;
   const tarn_sweep_options *options;
-  job *jobs;             // [parallel]
-  size_t next;           // of the runs, the next to look at
+  job *jobs;        // [places]
+  int64_t places;   // runs at a time
+  place *runs;      // [runs]
+  int rank, ranks;  // among the processes that share the sweep
+  double begun;
   bool stopping;         // processes were asked to stop
   bool refused;          // a run was stopped by somebody else
+  bool copied;           // a run was copied just now
   sig_atomic_t saves;    // of options->save, what was passed on
   double wall, trained;  // seconds that runs took here, and training time among them
 } state;
@@ -48,7 +69,7 @@ static bool is_done(const tarn_sweep_run *run) { return run->state == TARN_SWEEP
 // as long as there is none, of those at work, whose training time is that of their last line of the log.
 static double overhead_of(const state *s) {
   double wall = s->wall, trained = s->trained;
-  for (int64_t i = 0; trained <= 0 && i < s->sweep->parallel; i++) {
+  for (int64_t i = 0; trained <= 0 && i < s->places; i++) {
     const job *j = &s->jobs[i];
     if (!j->pid || j->testing || !(j->run->seconds > j->seconds_before)) continue;
     wall += tarn__seconds() - j->begun;
@@ -75,21 +96,35 @@ static double seconds_left(const state *s) {
 }
 
 static void tell(const state *s, tarn_sweep_event_kind kind, const tarn_sweep_run *run) {
-  const tarn_sweep *sweep = s->sweep;
-  tarn_sweep_event event = {.kind = kind, .run = run, .count = sweep->run_count};
-  if (!s->options->on_event) return;
-  for (size_t i = 0; i < sweep->run_count; i++) {
-    event.done += is_done(&sweep->runs[i]);
-    event.failed += sweep->runs[i].state == TARN_SWEEP_FAILED;
-  }
-  for (int64_t i = 0; i < sweep->parallel; i++) event.running += s->jobs[i].pid != 0;
-  event.seconds_left = seconds_left(s);
-  s->options->on_event(s->options->user, &event);
+  tarn_sweep_event event = {.kind = kind, .run = run};
+  for (int64_t i = 0; i < s->places; i++) event.running += s->jobs[i].pid != 0;
+  // Of what others do nothing is known.
+  event.seconds_left = s->ranks == 1 && !s->options->only ? seconds_left(s) : -1;
+  tarn__sweep_tell(s->sweep, s->options, &event);
 }
 
-static void pause_for(double seconds) {
+void tarn__sweep_tell(const tarn_sweep *sweep, const tarn_sweep_options *options, tarn_sweep_event *event) {
+  if (!options->on_event) return;
+  event->count = sweep->run_count;
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    event->done += is_done(&sweep->runs[i]);
+    event->failed += sweep->runs[i].state == TARN_SWEEP_FAILED;
+  }
+  options->on_event(options->user, event);
+}
+
+void tarn__sweep_pause(double seconds) {
   struct timespec time = {(time_t)seconds, (long)(fmod(seconds, 1.0) * 1e9)};
   nanosleep(&time, NULL);
+}
+
+tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *run, int *fd) {
+  char path[PATH_MAX];
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/.seed-%lld.lock", sweep->folder, sweep->variants[run->variant].name,
+                        (long long)run->seed) < (int)sizeof path,
+               IO, "%s: the path is too long", sweep->folder);
+  TARN_TRY(tarn__mkdir_of_file(path));
+  return tarn__lock(fd, path);
 }
 
 // A process of a sweep that was killed a moment ago may still be on its way out.
@@ -99,27 +134,25 @@ static tarn_status wait_for_lock(const tarn_sweep_run *run) {
   TARN_TRY(tarn__path_join(path, run->path, "lock"));
   double until = tarn__seconds() + WAIT_FOR_LOCK;
   tarn_status status;
-  while ((status = tarn__lock(&fd, path)) == TARN_STATUS_BUSY && tarn__seconds() < until) pause_for(LOOK);
+  while ((status = tarn__lock(&fd, path)) == TARN_STATUS_BUSY && tarn__seconds() < until) tarn__sweep_pause(LOOK);
   tarn__unlock(&fd);
   return status;
 }
 
 // A run directory with a configuration is all that `tarn train --resume` needs, for a new run and for one that goes on.
-static tarn_status prepare(tarn_sweep *sweep, const tarn_sweep_run *run) {
+tarn_status tarn__sweep_prepare(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char path[PATH_MAX];
   tarn_config *config;
   char *text = NULL;
   TARN_TRY(tarn__mkdir(run->path));
   TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
-  if (!tarn__file_exists(path)) {
-    TARN_TRY(tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed));
-    tarn_status status = tarn_config_write(config, &text);
-    if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, strlen(text));
-    tarn_config_text_close(&text);
-    tarn_config_close(&config);
-    TARN_TRY(status);
-  }
-  return wait_for_lock(run);
+  if (tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed));
+  tarn_status status = tarn_config_write(config, &text);
+  if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, strlen(text));
+  tarn_config_text_close(&text);
+  tarn_config_close(&config);
+  return status;
 }
 
 static tarn_status start_process(state *s, job *j) {
@@ -137,7 +170,8 @@ static tarn_status start_process(state *s, job *j) {
   static const char memory[] = "--max-memory=0", operations[] = "--max-operations=0";
   const char *choice = tarn_checkpoint_choice_name(sweep->test_checkpoint);
   const char *which = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO ? NULL : "--checkpoint";
-  const char *train[] = {"tarn", "train", "--resume", j->run->path, "--quiet", memory, operations, NULL};
+  const char *train[] = {"tarn",       "train",   "--comm", "self",     "--resume",
+                         j->run->path, "--quiet", memory,   operations, NULL};
   const char *translate[] = {"tarn",
                              "test",
                              j->run->path,
@@ -180,8 +214,10 @@ static tarn_status start_process(state *s, job *j) {
 static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
   TARN_TRY(tarn__sweep_forget_failure(s->sweep, run));
   bool testing = run->state == TARN_SWEEP_TRAINED;
-  *j = (job){.run = run, .testing = testing, .begun = tarn__seconds(), .seconds_before = run->seconds};
-  TARN_TRY(prepare(s->sweep, run));
+  const int lock = j->lock;
+  *j = (job){.run = run, .testing = testing, .lock = lock, .begun = tarn__seconds(), .seconds_before = run->seconds};
+  TARN_TRY(tarn__sweep_prepare(s->sweep, run));
+  TARN_TRY(wait_for_lock(run));
   TARN_TRY(start_process(s, j));
   if (!testing) run->state = TARN_SWEEP_BEGUN;
   run->message = NULL;
@@ -194,31 +230,91 @@ static void drop_errors(const tarn_sweep_run *run) {
   if (tarn__path_join(errors, run->path, "errors.txt") == TARN_STATUS_OK) unlink(errors);
 }
 
-// Takes over a run of another sweep; where that does not work out, it is trained after all.
-static tarn_status reuse(state *s, tarn_sweep_run *run) {
-  tarn_status status = tarn__sweep_reuse(s->sweep, run);
+tarn_status tarn__sweep_try_reuse(tarn_sweep *sweep, tarn_sweep_run *run, bool *done) {
+  tarn_status status = tarn__sweep_reuse(sweep, run);
   run->reuse = NULL;
-  if (status == TARN_STATUS_OK) tell(s, TARN_SWEEP_EVENT_REUSED, run);
+  *done = status == TARN_STATUS_OK;
   if (status != TARN_STATUS_IO) return status;
   tarn__log(TARN_LOG_WARNING, "%s: the run is not reused", tarn_error_message());
-  s->next--;
   return TARN_STATUS_OK;
 }
 
-// Gives every free place the next run that has something to do, or copies one: between two copies processes and `stop`
-// are looked at.
+static void release(job *j) {
+  j->pid = 0;
+  tarn__unlock(&j->lock);
+}
+
+// Nothing is left to be done for a run, and nothing was done here.
+static void skip(state *s, tarn_sweep_run *run) {
+  // A sweep that was killed as the run's process ended had no time to drop its messages.
+  if (is_done(run)) drop_errors(run);
+  place *p = &s->runs[run - s->sweep->runs];
+  p->over = true;
+  // What another process has done meanwhile it has told itself.
+  if (s->rank == 0 && p->before) tell(s, TARN_SWEEP_EVENT_SKIPPED, run);
+}
+
+// Another process works on the run. Only a job, which has nothing else to do, gives up.
+static tarn_status wait_for_other(state *s, const tarn_sweep_run *run) {
+  place *p = &s->runs[run - s->sweep->runs];
+  const double now = tarn__seconds();
+  if (s->options->only && s->begun > 0 && now - s->begun > WAIT_FOR_RUN) return TARN_STATUS_BUSY;
+  if (!p->told && s->ranks == 1) tarn__log(TARN_LOG_INFO, "waiting: %s", tarn_error_message());
+  p->told = true;
+  p->look_at = now + LOOK_AT_BUSY;
+  return TARN_STATUS_OK;
+}
+
+// Takes the lock of a run and starts what is left of it, or copies it: between two copies processes and `stop` are
+// looked at.
+static tarn_status take_run(state *s, job *j, tarn_sweep_run *run) {
+  place *p = &s->runs[run - s->sweep->runs];
+  bool reused = false;
+  *j = (job){.lock = -1};
+  tarn_status status = tarn__sweep_lock_run(s->sweep, run, &j->lock);
+  if (status == TARN_STATUS_BUSY) return wait_for_other(s, run);
+  TARN_TRY(status);
+  TARN_TRY(tarn__sweep_look(s->sweep, run));
+  if (is_done(run) || (run->state == TARN_SWEEP_FAILED && !p->retry)) {
+    skip(s, run);
+    release(j);
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__sweep_drop_partial(s->sweep, run));
+  if (run->state == TARN_SWEEP_WAITING && run->reuse) {
+    TARN_TRY(tarn__sweep_try_reuse(s->sweep, run, &reused));
+    s->copied = true;
+    p->over = reused;
+    if (reused) tell(s, TARN_SWEEP_EVENT_REUSED, run);
+    release(j);
+    return TARN_STATUS_OK;
+  }
+  p->over = true;  // whatever becomes of it
+  return start(s, j, run);
+}
+
+// The next run for a free place, in their order; NULL: none now.
+static tarn_sweep_run *next_run(state *s) {
+  const double now = tarn__seconds();
+  for (size_t i = 0; i < s->sweep->run_count; i++) {
+    tarn_sweep_run *run = &s->sweep->memory->runs[i];
+    if (s->runs[i].over || now < s->runs[i].look_at) continue;
+    if (!is_done(run) && !(run->state == TARN_SWEEP_FAILED && !s->runs[i].retry)) return run;
+    skip(s, run);
+  }
+  if (s->begun == 0) s->begun = now;  // all were looked at once
+  return NULL;
+}
+
+// Gives every free place the next run that has something to do.
 static tarn_status fill_places(state *s) {
-  for (int64_t i = 0; i < s->sweep->parallel; i++) {
-    while (s->jobs[i].pid == 0 && s->next < s->sweep->run_count) {
-      tarn_sweep_run *run = &s->sweep->memory->runs[s->next++];
-      // A sweep that was killed as the run's process ended had no time to drop its messages.
-      if (is_done(run)) drop_errors(run);
-      if (run->state == TARN_SWEEP_WAITING && run->reuse) return reuse(s, run);
-      bool skip = is_done(run) || (run->state == TARN_SWEEP_FAILED && !s->options->retry_failed);
-      if (skip)
-        tell(s, TARN_SWEEP_EVENT_SKIPPED, run);
-      else
-        TARN_TRY(start(s, &s->jobs[i], run));
+  s->copied = false;
+  for (int64_t i = 0; i < s->places; i++) {
+    tarn_sweep_run *run;
+    while (s->jobs[i].pid == 0 && !s->copied && (run = next_run(s))) {
+      tarn_status status = take_run(s, &s->jobs[i], run);
+      if (s->jobs[i].pid == 0) tarn__unlock(&s->jobs[i].lock);
+      TARN_TRY(status);
     }
   }
   return TARN_STATUS_OK;
@@ -244,10 +340,9 @@ static bool was_stopped(int wait_status) {
   return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 
-// A process has ended.
-static tarn_status settle(state *s, job *j, int wait_status) {
+// A process has ended. *next: the run's test is to be started.
+static tarn_status judge(state *s, const job *j, int wait_status, bool *next) {
   tarn_sweep_run *run = j->run;
-  j->pid = 0;
   TARN_TRY(tarn__sweep_look(s->sweep, run));
   if (was_stopped(wait_status)) {
     s->refused = true;
@@ -256,22 +351,33 @@ static tarn_status settle(state *s, job *j, int wait_status) {
   }
   bool trained = run->state == TARN_SWEEP_TRAINED || run->state == TARN_SWEEP_FINISHED;
   bool good = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+  bool failed = j->testing ? !is_done(run) : !good || !trained;
+  // A job that loses its training does so to whatever ends jobs, and the sweep knows how often that happened.
+  if (failed && s->options->launcher == TARN_SWEEP_LAUNCHER_SLURM && WIFSIGNALED(wait_status))
+    return tarn__fail(TARN_STATUS_IO, "%s: its process was ended by signal %d (%s)", run->path, WTERMSIG(wait_status),
+                      strsignal(WTERMSIG(wait_status)));
   // A test writes its scores last and whole, so where they are it is done however its process ended.
-  if (j->testing ? !is_done(run) : !good || !trained) return fail_run(s, j, wait_status);
+  if (failed) return fail_run(s, j, wait_status);
   drop_errors(run);
   s->wall += tarn__seconds() - j->begun;
   s->trained += run->seconds - j->seconds_before;
-  if (is_done(run)) {
-    tell(s, TARN_SWEEP_EVENT_FINISHED, run);
-    return TARN_STATUS_OK;
-  }
-  if (s->stopping) return TARN_STATUS_OK;
-  return start(s, j, run);  // its test
+  if (is_done(run)) tell(s, TARN_SWEEP_EVENT_FINISHED, run);
+  *next = !is_done(run) && !s->stopping;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status settle(state *s, job *j, int wait_status) {
+  bool next = false;
+  j->pid = 0;
+  tarn_status status = judge(s, j, wait_status, &next);
+  if (status == TARN_STATUS_OK && next) status = start(s, j, j->run);
+  if (j->pid == 0) release(j);
+  return status;
 }
 
 static tarn_status look_at_processes(state *s, size_t *running) {
   *running = 0;
-  for (int64_t i = 0; i < s->sweep->parallel; i++) {
+  for (int64_t i = 0; i < s->places; i++) {
     job *j = &s->jobs[i];
     int wait_status;
     if (j->pid == 0) continue;
@@ -285,7 +391,7 @@ static tarn_status look_at_processes(state *s, size_t *running) {
 }
 
 static void look_at_logs(state *s) {
-  for (int64_t i = 0; i < s->sweep->parallel; i++) {
+  for (int64_t i = 0; i < s->places; i++) {
     job *j = &s->jobs[i];
     if (j->pid && !j->testing && tarn__sweep_read_log(s->sweep, j->run, &j->log_offset))
       tell(s, TARN_SWEEP_EVENT_PROGRESS, j->run);
@@ -293,7 +399,7 @@ static void look_at_logs(state *s) {
 }
 
 static void signal_all(const state *s, int number) {
-  for (int64_t i = 0; i < s->sweep->parallel; i++)
+  for (int64_t i = 0; i < s->places; i++)
     if (s->jobs[i].pid) kill(s->jobs[i].pid, number);
 }
 
@@ -302,24 +408,31 @@ static void save_all(state *s) {
   const volatile sig_atomic_t *save = s->options->save;
   if (!save || *save == s->saves) return;
   s->saves = *save;
-  for (int64_t i = 0; i < s->sweep->parallel; i++)
+  for (int64_t i = 0; i < s->places; i++)
     if (s->jobs[i].pid && !s->jobs[i].testing) kill(s->jobs[i].pid, SIGUSR1);
+}
+
+static bool is_left(const state *s) {
+  for (size_t i = 0; i < s->sweep->run_count; i++)
+    if (!s->runs[i].over) return true;
+  return false;
 }
 
 static tarn_status loop(state *s) {
   double logs_at = tarn__seconds();
   size_t running = 1;
-  while (running > 0 || (!s->stopping && s->next < s->sweep->run_count)) {
+  while (running > 0 || (!s->stopping && is_left(s))) {
     const volatile sig_atomic_t *stop = s->options->stop;
     if (stop && *stop && !s->stopping) {
       s->stopping = true;
-      signal_all(s, SIGTERM);
+      // Jobs are told by Slurm too, and a second SIGTERM would kill at once.
+      signal_all(s, SIGHUP);
     }
     save_all(s);
     if (!s->stopping) TARN_TRY(fill_places(s));
     TARN_TRY(look_at_processes(s, &running));
-    if (running == 0) continue;
-    pause_for(LOOK);
+    if (running == 0 && (s->stopping || s->copied || !is_left(s))) continue;
+    tarn__sweep_pause(LOOK);
     if (tarn__seconds() - logs_at < LOOK_AT_LOGS) continue;
     logs_at = tarn__seconds();
     look_at_logs(s);
@@ -334,25 +447,104 @@ static tarn_status loop(state *s) {
 // A sweep that cannot go on stops what it has started.
 static void end_processes(const state *s) {
   signal_all(s, SIGTERM);
-  for (int64_t i = 0; i < s->sweep->parallel; i++)
+  for (int64_t i = 0; i < s->places; i++)
     while (s->jobs[i].pid && waitpid(s->jobs[i].pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-static tarn_status run_locked(tarn_sweep *sweep, const tarn_sweep_options *options) {
-  void *memory;
-  state s = {.sweep = sweep, .options = options};
-  // Since the sweep was opened another one may have worked here.
-  TARN_TRY(tarn__sweep_check_folder(sweep));
+// Which runs are to be done here. Of those that failed before, each is tried again by one rank alone.
+static tarn_status choose_runs(state *s) {
+  const tarn_sweep *sweep = s->sweep;
+  bool found = false;
   for (size_t i = 0; i < sweep->run_count; i++) {
-    TARN_TRY(tarn__sweep_look(sweep, &sweep->memory->runs[i]));
-    TARN_TRY(tarn__sweep_drop_partial(sweep, &sweep->memory->runs[i]));
+    const tarn_sweep_run *run = &sweep->runs[i];
+    char name[TARN_SWEEP_NAME + 32];
+    snprintf(name, sizeof name, "%s/seed-%lld", sweep->variants[run->variant].name, (long long)run->seed);
+    const bool wanted = !s->options->only || strcmp(s->options->only, name) == 0;
+    found = found || wanted;
+    s->runs[i].before = is_done(run) || run->state == TARN_SWEEP_FAILED;
+    s->runs[i].over = !wanted;
+    s->runs[i].retry =
+        s->options->retry_failed && run->state == TARN_SWEEP_FAILED && (int)(i % (size_t)s->ranks) == s->rank;
   }
-  TARN_TRY(tarn__sweep_write_files(sweep));
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sweep->parallel, sizeof *s.jobs));
+  TARN_REQUIRE(found, USAGE, "%s is no run of this sweep: VARIANT/seed-N, such as %s/seed-%lld", s->options->only,
+               sweep->variants[0].name, (long long)sweep->seeds[0]);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_here(tarn_sweep *sweep, const tarn_sweep_options *options, int rank, int ranks) {
+  void *memory;
+  tarn__launcher_leave();  // what is started here is alone
+  state s = {.sweep = sweep, .options = options, .rank = rank, .ranks = ranks, .places = 1};
+  if (options->launcher == TARN_SWEEP_LAUNCHER_LOCAL && !options->only) s.places = sweep->parallel;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)s.places, sizeof *s.jobs));
   s.jobs = memory;
-  tarn_status status = loop(&s);
+  for (int64_t i = 0; i < s.places; i++) s.jobs[i].lock = -1;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->run_count, sizeof *s.runs);
+  s.runs = status == TARN_STATUS_OK ? memory : NULL;
+  if (status == TARN_STATUS_OK) status = choose_runs(&s);
+  if (status == TARN_STATUS_OK) status = loop(&s);
   if (status != TARN_STATUS_OK) end_processes(&s);
+  for (int64_t i = 0; i < s.places; i++) tarn__unlock(&s.jobs[i].lock);
+  tarn__free(s.runs);
   tarn__free(s.jobs);
+  return status;
+}
+
+static bool is_stopped(const tarn_sweep_options *options) { return options->stop && *options->stop; }
+
+// Since the sweep was opened another one may have worked here.
+static tarn_status write_folder(tarn_sweep *sweep) {
+  TARN_TRY(tarn__sweep_check_folder(sweep));
+  for (size_t i = 0; i < sweep->run_count; i++) TARN_TRY(tarn__sweep_look(sweep, &sweep->memory->runs[i]));
+  return tarn__sweep_write_files(sweep);
+}
+
+// The ranks write the same files, one after the other.
+static tarn_status write_in_turn(tarn_sweep *sweep, const tarn_sweep_options *options, const char *path) {
+  int lock = -1;
+  const double until = tarn__seconds() + WAIT_FOR_RUN;
+  tarn_status status;
+  while ((status = tarn__lock(&lock, path)) == TARN_STATUS_BUSY && tarn__seconds() < until && !is_stopped(options))
+    tarn__sweep_pause(LOOK);
+  TARN_TRY(status);
+  status = write_folder(sweep);
+  tarn__unlock(&lock);
+  return status;
+}
+
+static tarn_status run_as_rank(tarn_sweep *sweep, const tarn_sweep_options *options, const char *lock) {
+  const tarn__launcher found = tarn__launcher_find();
+  TARN_REQUIRE(found.size > 1, USAGE,
+               "--launcher mpi: this process was started alone; start several: mpirun -n 4 tarn sweep ...");
+  sweep->rank = found.rank;
+  TARN_TRY(write_in_turn(sweep, options, lock));
+  return run_here(sweep, options, found.rank, found.size);
+}
+
+// The job of Slurm that this process is, NULL: none. A task of an array needs its index: by SLURM_JOB_ID alone one of
+// the tasks, whose number is also that of the array, would put all of them back.
+static const char *own_job(char id[64]) {
+  const char *number = getenv("SLURM_JOB_ID"), *array = getenv("SLURM_ARRAY_JOB_ID");
+  const char *task = getenv("SLURM_ARRAY_TASK_ID");
+  if (array && task)
+    snprintf(id, 64, "%s_%s", array, task);
+  else if (number)
+    snprintf(id, 64, "%s", number);
+  return number || (array && task) ? id : NULL;
+}
+
+// One run by itself: of a job, or of somebody who wants that one.
+static tarn_status run_one(tarn_sweep *sweep, const tarn_sweep_options *options, const char *lock) {
+  const bool is_job = options->launcher == TARN_SWEEP_LAUNCHER_SLURM;
+  if (options->file) TARN_TRY(write_in_turn(sweep, options, lock));
+  tarn_status status = run_here(sweep, options, 0, 1);
+  // --signal=B:HUP@... (follow.c): the job's time is nearly over, and all is saved.
+  char id[64];
+  const char *own = is_job ? own_job(id) : NULL;
+  if (own && status == TARN_STATUS_INTERRUPTED && options->stop && *options->stop == SIGHUP) {
+    TARN_TRY(tarn__slurm_requeue(own));
+    return tarn__fail(TARN_STATUS_INTERRUPTED, "the time of the job is nearly over: all is saved, and it waits again");
+  }
   return status;
 }
 
@@ -362,8 +554,13 @@ tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *opti
   TARN_REQUIRE(sweep->folder, USAGE, "a sweep needs a folder for its runs");
   TARN_TRY(tarn__mkdir(sweep->folder));
   TARN_TRY(tarn__path_join(path, sweep->folder, "lock"));
+  if (options->only) return run_one(sweep, options, path);
+  if (options->launcher == TARN_SWEEP_LAUNCHER_MPI) return run_as_rank(sweep, options, path);
+  const bool slurm = options->launcher == TARN_SWEEP_LAUNCHER_SLURM;
   TARN_TRY(tarn__lock(&lock, path));
-  tarn_status status = run_locked(sweep, options);
+  tarn_status status = slurm ? TARN_STATUS_OK : tarn__sweep_check_jobs(sweep);
+  if (status == TARN_STATUS_OK) status = write_folder(sweep);
+  if (status == TARN_STATUS_OK) status = slurm ? tarn__sweep_follow(sweep, options) : run_here(sweep, options, 0, 1);
   tarn__unlock(&lock);
   return status;
 }

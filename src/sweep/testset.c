@@ -22,6 +22,9 @@ void tarn_testset_default(tarn_testset_options *options) {
   *options = (tarn_testset_options){.overlong = TARN_TRANSLATE_OVERLONG_REFUSE};
 }
 
+// Whether this rank has no result, because rank 0 has it.
+static bool helps(const tarn_testset_options *o) { return tarn_ranks_rank(o->ranks) > 0; }
+
 // The translations, kept until all are there.
 typedef struct hypotheses {
   char **lines;
@@ -132,6 +135,7 @@ static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, 
                                        const tarn_testset_options *o) {
   tarn_translate_summary summary;
   TARN_TRY(tarn_translator_file(translator, o->source, keep, all));
+  if (helps(o)) return TARN_STATUS_OK;
   TARN_REQUIRE(all->count == references->count, DATA, "%s has %zu lines, but %s has %zu", o->source, all->count,
                o->reference, references->count);
   tarn_translator_summary(translator, &summary);
@@ -203,10 +207,11 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
+  options.ranks = o->ranks;
   tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
   const double begun = tarn__seconds();
   if (status == TARN_STATUS_OK) status = tarn_minimal_pairs_run(&pairs, lm, o->blimp, NULL, NULL);
-  if (status == TARN_STATUS_OK) {
+  if (status == TARN_STATUS_OK && !helps(o)) {
     r->seconds = tarn__seconds() - begun;
     r->blimp = 100.0 * pairs->overall.accuracy;
     r->blimp_low = 100.0 * pairs->overall.low;
@@ -256,10 +261,11 @@ static tarn_status run_labels(tarn_testset_result *r, const tarn_testset_options
   tarn_classify_default(&options);
   options.precision = o->precision;
   options.threads = o->threads;
+  options.ranks = o->ranks;
   tarn_status status = tarn_classifier_open(&classifier, o->checkpoint ? o->checkpoint : o->run, &options);
   if (status == TARN_STATUS_OK) status = tarn_classifier_test(classifier, &r->labels, o->labelled);
   r->seconds = r->labels.seconds;
-  if (status == TARN_STATUS_OK) status = write_labels(o, r, tarn_classifier_path(classifier));
+  if (status == TARN_STATUS_OK && !helps(o)) status = write_labels(o, r, tarn_classifier_path(classifier));
   tarn_classifier_close(&classifier);
   return status;
 }
@@ -291,15 +297,16 @@ static tarn_status run_text(tarn_testset_result *r, const tarn_testset_options *
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
+  options.ranks = o->ranks;
   tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
   const double begun = tarn__seconds();
   if (status == TARN_STATUS_OK)
     status = o->stride ? tarn_lm_score_stream(lm, &r->text, o->text, o->window, o->stride, NULL, NULL)
                        : tarn_lm_score_file(lm, o->text, add_line, &r->text);
-  if (status == TARN_STATUS_OK && r->text.tokens == 0)
+  if (status == TARN_STATUS_OK && r->text.tokens == 0 && !helps(o))
     status = tarn__fail(TARN_STATUS_DATA, "%s: there is nothing to score", o->text);
   r->seconds = tarn__seconds() - begun;
-  if (status == TARN_STATUS_OK) status = write_text_scores(o, r, tarn_lm_path(lm));
+  if (status == TARN_STATUS_OK && !helps(o)) status = write_text_scores(o, r, tarn_lm_path(lm));
   tarn_lm_close(&lm);
   return status;
 }
@@ -314,8 +321,9 @@ static tarn_status run_translation(tarn_testset_result *result, const tarn_tests
   options.beam = o->beam;
   options.precision = o->precision;
   options.threads = o->threads;
+  options.ranks = o->ranks;
   tarn_status status = tarn_config_read(&config, path, NULL, 0);
-  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, o->reference);
+  if (status == TARN_STATUS_OK && !helps(o)) status = tarn_score_lines_open(&references, o->reference);
   if (status == TARN_STATUS_OK)
     status = tarn_translator_open(&translator, o->checkpoint ? o->checkpoint : o->run, &options);
   if (status == TARN_STATUS_OK) status = translate_and_score(result, &all, translator, &references, config, o);

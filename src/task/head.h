@@ -1,4 +1,5 @@
-// What the output layer of words does with the states of a stack: one softmax, or a mixture of them.
+// What the output layer of words does with the states of a stack: one softmax, a mixture of them, or one for each band
+// of the vocabulary (task/bands.h), whose loss is not smoothed.
 #ifndef TARN_TASK_HEAD_H
 #define TARN_TASK_HEAD_H
 

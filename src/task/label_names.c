@@ -91,7 +91,7 @@ tarn_status tarn__labels_of_shard(char **labels, const char *prefix) {
                         "%s: its sentences have no classes; tarn prepare --table makes sets with labels", shard.path);
   else
     status = tarn__label_names_join(labels, shard.names, shard.classes);
-  status = tarn__map_judge(&shard.map, status);
+  status = tarn__shard_judge(&shard, status);
   tarn__shard_close(&shard);
   return status;
 }

@@ -90,9 +90,9 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
 static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
   const bool tied = site->model->embeddings != TARN_EMBEDDINGS_NONE;
   const bool trained = site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
-  weights->target_table =
-      tarn__next_token_table(site, tied ? "weight" : "input.weight", site->target_vocab, tied || trained);
-  return site->declare->status;
+  const bool classes = tied && site->model->adaptive_softmax_cutoffs > 0;
+  return tarn__next_token_table(&weights->target_table, &weights->target_bands, site, tied ? "weight" : "input.weight",
+                                site->target_vocab, tied || trained, classes);
 }
 
 static tarn_status declare_head(const tarn__task_site *site, tarn__task_weights *weights, int64_t outputs) {

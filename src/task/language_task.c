@@ -25,9 +25,11 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
 static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
   const bool tied = site->model->embeddings == TARN_EMBEDDINGS_DECODER;
   const bool trained = tied || site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
-  weights->target_table = tarn__next_token_table(site, tied ? "weight" : "input.weight", site->target_vocab, trained);
-  weights->output_table = tied ? weights->target_table : tarn__next_token_output(site);
-  return site->declare->status;
+  TARN_TRY(tarn__next_token_table(&weights->target_table, &weights->target_bands, site,
+                                  tied ? "weight" : "input.weight", site->target_vocab, trained, tied));
+  if (!tied) return tarn__next_token_output(weights, site);
+  weights->output_table = weights->target_table;
+  return TARN_STATUS_OK;
 }
 
 static int64_t count_ends(const int32_t *ids, int64_t length, int32_t eos) {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/file.h"
+#include "task/bands.h"
 #include "task/masks.h"
 #include "task/next_token.h"
 
@@ -39,9 +40,11 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
 static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
   const bool tied = site->model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const bool trained = tied || site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
-  weights->target_table = tarn__next_token_table(site, tied ? "weight" : "input.weight", site->target_vocab, trained);
-  weights->output_table = tied ? weights->target_table : tarn__next_token_output(site);
-  return site->declare->status;
+  TARN_TRY(tarn__next_token_table(&weights->target_table, &weights->target_bands, site,
+                                  tied ? "weight" : "input.weight", site->target_vocab, trained, tied));
+  if (!tied) return tarn__next_token_output(weights, site);
+  weights->output_table = weights->target_table;
+  return TARN_STATUS_OK;
 }
 
 // As RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias. As in ALBERT, what a factorised
@@ -57,6 +60,7 @@ static tarn_status declare_output(const tarn__task_site *site, tarn__task_weight
   declare->d_model = width;
   weights->norm = tarn__declare_norm(declare, "norm");
   declare->d_model = d;
+  if (weights->output_bands.count > 0) return tarn__bands_declare_output(weights, site, true);
   weights->output_bias = tarn__declare_param(declare, "bias", 1, site->target_vocab, true, zero);
   return declare->status;
 }
@@ -92,9 +96,9 @@ static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
   tarn__tensor *rows = tarn__graph_input(graph, batch->predictions, batch->selected, "masked rows");
   tarn__tensor *x = output_input(graph, tarn__select_rows(graph, from->states, rows), weights);
   tarn__tensor *ids = tarn__graph_input(graph, batch->predictions, batch->targets, "targets");
-  if (from->answers) *from->answers = tarn__output_top(graph, x, weights->output_table, weights->output_bias, 1, 0).ids;
-  return tarn__output_loss(graph, x, weights->output_table, weights->output_bias, ids, from->smoothing,
-                           from->grad_scale);
+  const tarn__head head = tarn__head_of(graph, from->states, x, weights);
+  if (from->answers) *from->answers = tarn__head_top(graph, &head, 1, 0).ids;
+  return tarn__head_loss(graph, &head, ids, from->smoothing, from->grad_scale);
 }
 
 // The answers are the likeliest words.

@@ -5,19 +5,33 @@
 #include <stdio.h>
 
 #include "ops/linear_transposed.h"
+#include "task/bands.h"
 #include "task/head.h"
 
-tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained) {
+tarn_status tarn__next_token_table(tarn__param **table, tarn__bands *bands, const tarn__task_site *site,
+                                   const char *name, int64_t vocab, bool trained, bool shared) {
   const tarn__init init = {TARN__INIT_NORMAL, site->model->embedding_std, 1};
-  return tarn__declare_param(site->declare, name, vocab, site->declare->d_model, trained, init);
+  if (site->model->adaptive_input_cutoffs > 0) {
+    TARN_TRY(tarn__bands_declare_input(bands, site, name, vocab, trained, shared));
+    *table = bands->table[0];
+    return TARN_STATUS_OK;
+  }
+  *table = tarn__declare_param(site->declare, name, vocab, site->declare->d_model, trained, init);
+  return site->declare->status;
 }
 
 // It keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With a low rank it reads what has the
 // variance of x, so this rule gives the logits the same variance.
-tarn__param *tarn__next_token_output(const tarn__task_site *site) {
+tarn_status tarn__next_token_output(tarn__task_weights *weights, const tarn__task_site *site) {
+  if (site->model->adaptive_softmax_cutoffs > 0) {
+    TARN_TRY(tarn__bands_declare_tables(&weights->output_bands, site));
+    weights->output_table = weights->output_bands.table[0];
+    return TARN_STATUS_OK;
+  }
   const int64_t rank = site->model->output_rank, cols = rank > 0 ? rank : site->model->d_model;
   const tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
-  return tarn__declare_param(site->declare, "output.weight", site->target_vocab, cols, true, init);
+  weights->output_table = tarn__declare_param(site->declare, "output.weight", site->target_vocab, cols, true, init);
+  return site->declare->status;
 }
 
 // Latent vectors as wide as the table, and priors.
@@ -40,6 +54,7 @@ static tarn_status declare_bias(const tarn__task_site *site, tarn__task_weights 
 tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_weights *weights) {
   tarn__declare *declare = site->declare;
   const tarn__param *table = weights->output_table;
+  if (weights->output_bands.count > 0) return tarn__bands_declare_output(weights, site, site->model->output_bias);
   if (site->model->output_mixtures > 0) {
     declare_mixtures(site, weights);
     return declare_bias(site, weights);

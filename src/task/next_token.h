@@ -4,10 +4,12 @@
 
 #include "task/task.h"
 
-// The embedding of a side, NAME [vocab, d_model], or narrower where it is factorised.
-tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained);
-// A matrix of the output layer alone.
-tarn__param *tarn__next_token_output(const tarn__task_site *site);
+// The embedding of a side, NAME [vocab, d_model], or narrower where it is factorised, or its first band. `shared`: the
+// output has it too.
+tarn_status tarn__next_token_table(tarn__param **table, tarn__bands *bands, const tarn__task_site *site,
+                                   const char *name, int64_t vocab, bool trained, bool shared) TARN_CHECKED;
+// A matrix of the output layer alone, or its first band.
+tarn_status tarn__next_token_output(tarn__task_weights *weights, const tarn__task_site *site) TARN_CHECKED;
 // What else the output layer has: the lower matrix of two, a bias.
 tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
 

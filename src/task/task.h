@@ -45,6 +45,22 @@ typedef struct tarn__task_stack {
   bool bottom;   // the outputs of its frozen bottom may be computed once for all (train.cache_frozen)
 } tarn__task_stack;
 
+// The words of a side or of the output in bands of ids, the frequent ones first, whose vectors get narrower (adaptive
+// input and adaptive softmax).
+enum { TARN__BANDS = 8 };
+typedef struct tarn__bands {
+  int count;                       // 0: one table has all words
+  int64_t first[TARN__BANDS + 1];  // band b has the ids first[b] .. first[b + 1] - 1
+  // [words, width]; the first of an output, and of the input that it shares its tables with, has count - 1 rows more,
+  // behind those of its words: the classes of the other bands.
+  tarn__param *table[TARN__BANDS];
+  // Of an input [d_model, width], of an output [width, d_model]; the first of an output has none.
+  tarn__param *projection[TARN__BANDS];
+  tarn__param *bias[TARN__BANDS];  // of an output, [1, rows of the table], or NULL
+  bool transposed;                 // the projections of an output are those of an input
+  double dropout;                  // of an output
+} tarn__bands;
+
 // What a model has beside its layers. Equal pointers where a matrix is shared; what the output has is trained. Names of
 // what is declared for the output begin with "output", all others with "embeddings".
 typedef struct tarn__task_weights {
@@ -52,6 +68,8 @@ typedef struct tarn__task_weights {
   // Of factorised embeddings: from the width of each table to d_model; the same where the table is. Without a weight:
   // the table has that width.
   tarn__linear_weights source_projection, target_projection;
+  // Where words are in bands; the tables above and below are those of the first bands.
+  tarn__bands source_bands, target_bands, output_bands;
   tarn__param *output_table;
   // Where a factorised table is the output's too: its projection, [d_model, embedding_size]; output_table reads the
   // states times it. NULL: it does not.

@@ -22,7 +22,8 @@ bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *p
       true,
       !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
       apart && !task->labelled,
-      config->model.output_bias || config->model.output_rank > 0 || config->model.output_mixtures > 0 || task->head,
+      config->model.output_bias || config->model.output_rank > 0 || config->model.output_mixtures > 0 || task->head ||
+          (config->model.adaptive_softmax_cutoffs > 0 && !config->model.tie_adaptive_proj && !task->labelled),
       learned && !text,
       learned,
       config->model.segments > 0,

@@ -21,14 +21,19 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
                "model.embeddings: one matrix for encoder and decoder needs one vocabulary, but the source has %lld "
                "tokens and the target %lld",
                (long long)site->source_vocab, (long long)site->target_vocab);
-  tarn__param *source = tarn__next_token_table(site, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight",
-                                               site->source_vocab, train_source);
-  *weights = (tarn__task_weights){.source_table = source, .target_table = source, .output_table = source};
+  *weights = (tarn__task_weights){0};
+  TARN_TRY(tarn__next_token_table(&weights->source_table, &weights->source_bands, site,
+                                  share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight", site->source_vocab,
+                                  train_source, source_is_output));
+  weights->target_table = weights->output_table = weights->source_table;
+  weights->target_bands = weights->source_bands;
   if (!source_is_target)
-    weights->target_table = tarn__next_token_table(site, "target.weight", site->target_vocab, train_target);
-  if (!source_is_output)
-    weights->output_table = target_is_output ? weights->target_table : tarn__next_token_output(site);
-  return site->declare->status;
+    TARN_TRY(tarn__next_token_table(&weights->target_table, &weights->target_bands, site, "target.weight",
+                                    site->target_vocab, train_target, target_is_output));
+  if (source_is_output) return TARN_STATUS_OK;
+  if (!target_is_output) return tarn__next_token_output(weights, site);
+  weights->output_table = weights->target_table;
+  return TARN_STATUS_OK;
 }
 
 const tarn__task tarn__task_translation = {

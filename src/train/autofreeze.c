@@ -30,24 +30,29 @@ size_t tarn__autofreeze_rule(const double *changes, size_t count, double percent
 void tarn__autofreeze_add(const tarn__model *model, int threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (size_t i = 0; i < model->param_count; i++) {
-    const tarn__param *param = model->params[i];
+    const tarn__param *whole = model->params[i], *param = whole->training.part ? whole->training.part : whole;
     if (!param->training.grad_sum || !param->training.grad_written || !tarn__param_learns(param)) continue;
     model->device->grad_sum_add(param);
   }
 }
 
 // The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
-static tarn_status take_norm(const tarn__model *model, const char *set, double *norm, bool *learns) {
+static tarn_status take_norm(const tarn__model *model, tarn__optim_share *share, const char *set, double *norm,
+                             bool *learns) {
   *norm = 0.0;
   *learns = false;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    if (!param->training.grad_sum || !tarn__freeze_covers(set, param->name)) continue;
+    if (!tarn__model_sums(model, param) || !tarn__freeze_covers(set, param->name)) continue;
+    *learns |= tarn__param_learns(param);
+    if (param->training.part) {
+      TARN_TRY(tarn__optim_share_absolute(share, i, norm));
+      continue;
+    }
     float *sum = param->training.grad_sum;
     const size_t n = (size_t)(param->rows * param->cols);
     TARN_TRY(model->device->absolute_sum(norm, sum, n));
     TARN_TRY(tarn__device_fill(model->device, sum, 0, n * sizeof *sum));
-    *learns |= tarn__param_learns(param);
   }
   return TARN_STATUS_OK;
 }
@@ -58,7 +63,7 @@ static double change(double before, double now) {
   return now > 0 ? DBL_MAX : 0.0;
 }
 
-tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) {
+tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__optim_share *share, tarn__progress *progress) {
   int64_t every = model->config->train.autofreeze;
   if (every == 0 || progress->update % every != 0) return TARN_STATUS_OK;
   double changes[TARN_CONFIG_LAYERS];
@@ -70,7 +75,7 @@ tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *prog
   for (; tarn__freeze_next_set(model, &at, &part); set++) {
     bool learns;
     double norm;
-    TARN_TRY(take_norm(model, part.name, &norm, &learns));
+    TARN_TRY(take_norm(model, share, part.name, &norm, &learns));
     if (learns && set < progress->norm_count) {
       changes[count] = change(progress->norms[set], norm);
       sets[count++] = set;

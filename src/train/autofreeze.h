@@ -9,15 +9,19 @@
 #define TARN_TRAIN_AUTOFREEZE_H
 
 #include "store/checkpoint.h"
+#include "train/optim_share.h"
 
 // How many of `count` layers, given their changes from the bottom, are frozen: 0 .. count - 1 (0 of none). The
 // percentile is interpolated linearly between two values, as numpy.percentile() does.
 size_t tarn__autofreeze_rule(const double *changes, size_t count, double percentile);
 
-// Adds the gradients of an update to the sums. The bits do not depend on the number of threads.
+// Adds the gradients of an update to the sums, of parts where ranks share the optimiser (tarn__optim_parts_refresh()
+// came first). The bits do not depend on the number of threads.
 void tarn__autofreeze_add(const tarn__model *model, int threads);
 
-// If a test is due after progress->update updates: sets progress->frozen_sets and norms, and clears the sums.
-tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) TARN_CHECKED;
+// If a test is due after progress->update updates: sets progress->frozen_sets and norms, and clears the sums. `share`
+// is not looked at unless the model says shares_optimiser.
+tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__optim_share *share,
+                                  tarn__progress *progress) TARN_CHECKED;
 
 #endif

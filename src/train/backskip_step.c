@@ -39,9 +39,11 @@ double tarn__backskip_norm(const tarn_train *t) {
 // The predictor of one set of weights; shared layers come to it once.
 static void optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
   if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
-  tarn__param *const params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
+  tarn__param *params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
   const tarn__adam_options options = {
       .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8, .seed = (uint64_t)t->config->train.seed};
+  for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+    if (params[i]->training.part) params[i] = params[i]->training.part;
   int64_t step = (update - 1) / w->how.refresh + 1;
   tarn__adam_step(t->model->device, params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
 }

@@ -114,6 +114,7 @@ static tarn_status open_parts(bleu *v, int threads) {
   TARN_TRY(read_references(v));
   tarn__translator_options options;
   tarn__validator_translation(&options, v->site.model->config, threads);
+  options.comm = v->site.comm;
   return tarn__translator_open(&v->translator, v->site.model, v->site.shard->target_eos, &options);
 }
 
@@ -162,11 +163,6 @@ static tarn_status open_bleu(void **own, const tarn__set_site *site, int threads
   return status;
 }
 
-static tarn_status check_stop(const volatile sig_atomic_t *stop) {
-  TARN_REQUIRE(!stop || !*stop, INTERRUPTED, "stopped while validating");
-  return TARN_STATUS_OK;
-}
-
 static tarn_status score(bleu *v, tarn__validation *result) {
   tarn_bleu_result found;
   const char *const *const stream = v->references;
@@ -176,18 +172,9 @@ static tarn_status score(bleu *v, tarn__validation *result) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_bleu(void *own, tarn__validation *result, const tarn__stepper *stepper,
-                            const volatile sig_atomic_t *stop) {
-  bleu *v = own;
-  TARN_TRY(check_stop(stop));
-  tarn__translator_lend(v->translator, stepper->workspace, stepper->workspace_bytes);
-  tarn__work work;
-  tarn__work_begin(&work, "validating by translation", "sentences");
-  tarn__work_part(&work, 0, 0, (double)v->sentences, 1);
-  tarn_status status = tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences);
-  tarn__work_end(&work);
-  tarn__translator_lend(v->translator, NULL, 0);
-  if (status == TARN_STATUS_OK) status = check_stop(stop);
+// Of the translations that rank 0 has.
+static tarn_status score_translations(bleu *v, tarn__validation *result) {
+  tarn_status status = TARN_STATUS_OK;
   for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {
     const tarn__hypothesis *best = &v->translations[i].hypotheses[0];
     char *text = NULL;
@@ -200,6 +187,22 @@ static tarn_status run_bleu(void *own, tarn__validation *result, const tarn__ste
     v->hypotheses[i] = NULL;
   }
   return status;
+}
+
+static tarn_status run_bleu(void *own, tarn__validation *result, const tarn__stepper *stepper,
+                            const volatile sig_atomic_t *stop) {
+  bleu *v = own;
+  TARN_TRY(tarn__validator_check_stop(v->site.comm, stop));
+  tarn__translator_lend(v->translator, stepper->workspace, stepper->workspace_bytes);
+  tarn__work work;
+  tarn__work_begin(&work, "validating by translation", "sentences");
+  tarn__work_part(&work, 0, 0, (double)v->sentences, 1);
+  tarn_status status = tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences);
+  tarn__work_end(&work);
+  tarn__translator_lend(v->translator, NULL, 0);
+  TARN_TRY(status);
+  TARN_TRY(tarn__validator_check_stop(v->site.comm, stop));
+  return v->site.comm->rank == 0 ? score_translations(v, result) : TARN_STATUS_OK;
 }
 
 static bool wanted(const tarn__validator_data *what) { return what->bleu; }

@@ -1,5 +1,6 @@
 #include "train/freeze.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -60,6 +61,32 @@ static void below_encoder(const tarn__model *model, const tarn__param **table, c
   *positions = source ? model->source_positions : model->target_positions;
 }
 
+// Whether a layer of the kind in the stack learns.
+static bool kind_learns(const tarn__model *model, tarn__stack_id id, int32_t kind) {
+  const tarn_stack *stack = tarn__config_stack(model->config, id);
+  for (int32_t i = 0; i < stack->depth; i++) {
+    char set[TARN_CONFIG_SET_NAME + 16];
+    if (stack->pattern[i].kind != kind) continue;
+    snprintf(set, sizeof set, "%s.%s", tarn__stack_name(id), stack->pattern[i].set);
+    for (size_t p = 0; p < model->param_count; p++)
+      if (tarn__param_learns(model->params[p]) && tarn__freeze_covers(set, model->params[p]->name)) return true;
+  }
+  return false;
+}
+
+// What the layers of a kind share in a stack belongs to none of their sets; it stops with the last of them.
+static tarn_status stop_shared(const tarn__model *model, list *names) {
+  for (int id = 0; id < TARN__STACKS; id++)
+    for (int32_t kind = 0; kind < model->config->kind_count; kind++) {
+      char part[256];
+      snprintf(part, sizeof part, "%s.shared.%s", tarn__stack_name((tarn__stack_id)id),
+               model->config->kinds[kind].name);
+      if (!in_model(model, part) || kind_learns(model, (tarn__stack_id)id, kind) || !stop(model, part)) continue;
+      if (names) TARN_TRY(add_name(names, part));
+    }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__freeze_apply(const tarn__model *model, int64_t update, int64_t sets, char **names) {
   list stopped = {0};
   int at = 0;
@@ -77,6 +104,7 @@ tarn_status tarn__freeze_apply(const tarn__model *model, int64_t update, int64_t
     if (!part.trained || !frozen || !stop(model, part.name)) continue;
     if (names && status == TARN_STATUS_OK) status = add_name(&stopped, part.name);
   }
+  if (status == TARN_STATUS_OK) status = stop_shared(model, names ? &stopped : NULL);
   if (status != TARN_STATUS_OK) {
     tarn__free(stopped.text);
     stopped.text = NULL;

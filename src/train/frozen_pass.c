@@ -110,8 +110,7 @@ static tarn_status write_file(tarn__stepper *stepper, const char *path, const ta
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_open(&writer, stepper->cache, path);
   tarn__work work;
   tarn__work_begin(&work, "computing frozen layers", "sentences");
-  if (status == TARN_STATUS_OK)
-    status = tarn__map_judge(&shard->map, run_all(&p, stepper, &writer, shard, &work, stop));
+  if (status == TARN_STATUS_OK) status = tarn__shard_judge(shard, run_all(&p, stepper, &writer, shard, &work, stop));
   tarn__work_end(&work);
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_commit(&writer, stepper->cache);
   tarn__frozen_writer_abort(&writer);

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/checkpoint.h"
-#include "task/task.h"
+#include "task/bands.h"
 
 static tarn_status check_vocab(const tarn__checkpoint *from, const tarn_vocab *theirs, const tarn_vocab *ours,
                                const char *key) {
@@ -35,10 +35,9 @@ static const char *other_remedy(const tarn__param *param) {
   }
 }
 
-static tarn_status check_frozen(const tarn__param *param, const tarn__param *theirs, const float *values,
+// hash: of their values.
+static tarn_status check_frozen(const tarn__param *param, const tarn__param *theirs, const char *hash,
                                 const char *path) {
-  char hash[TARN__HASH_TEXT];
-  tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
   TARN_REQUIRE(strcmp(hash, param->hash) == 0, DATA,
                "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed%s", path,
                param->name, other_remedy(param));
@@ -59,6 +58,9 @@ static const tarn__param *find_theirs(const tarn__model *model, const tarn__para
     if (param == model->weights.target_projection.weight) return other->weights.source_projection.weight;
     if (param == model->weights.target_projection.bias) return other->weights.source_projection.bias;
     if (param == model->target_positions) return other->source_positions;
+    for (int i = 0; i < TARN__BAND_PARAMS; i++)
+      if (param == tarn__bands_param(&model->weights.target_bands, i))
+        return tarn__bands_param(&other->weights.source_bands, i);
   }
   return find_param(other, param->name);
 }
@@ -78,9 +80,15 @@ static tarn_status take(tarn__param *param, const tarn__model *model, const tarn
   TARN_REQUIRE(theirs->rows == param->rows && theirs->cols == param->cols, DATA,
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
                (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
+  // Without the dense matrix: theirs is frozen too, and has its hash.
+  if (param->entries > 0 && !theirs->trained) return check_frozen(param, theirs, theirs->hash, from->path);
   TARN_TRY(tarn__param_get(theirs, values));
   if (param->redraw > 0) return TARN_STATUS_OK;  // a function of the seed and the update, whatever theirs were
-  if (!param->trained) return check_frozen(param, theirs, values, from->path);
+  if (!param->trained) {
+    char hash[TARN__HASH_TEXT];
+    tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
+    return check_frozen(param, theirs, hash, from->path);
+  }
   return tarn__param_set(param, values);
 }
 
@@ -92,8 +100,10 @@ static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, co
   TARN_TRY(check_vocab(from, from->source, source, "data.vocab"));
   if (!text) TARN_TRY(check_vocab(from, from->target, target, "data.target_vocab"));
   for (size_t i = 0; i < model->param_count; i++) {
-    const size_t size = (size_t)(model->params[i]->rows * model->params[i]->cols);
-    if (size > largest) largest = size;
+    const tarn__param *param = model->params[i];
+    const size_t size = (size_t)(param->rows * param->cols);
+    const bool is_seen = param->entries == 0 || !param->reservoir;  // of others the hash alone
+    if (is_seen && size > largest) largest = size;
   }
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, largest, sizeof(float)));
   tarn_status status = TARN_STATUS_OK;

@@ -5,6 +5,7 @@
 #include "data/shard.h"
 #include "tarn/vocab.h"
 #include "task/task.h"
+#include "train/gradient_sum.h"
 #include "train/plan_run.h"
 #include "train/shard_check.h"
 
@@ -83,26 +84,50 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
                             .source_tokens = known && read[TARN__SIDE_SOURCE] ? shard->source_tokens : 0};
 }
 
-tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) {
-  *plan = (tarn_plan){0};
-  tarn__shard shard = {0};
-  tarn__model *model = NULL;
+static tarn_status plan_ranks(tarn__planned *p, const tarn_config *config, const tarn_plan_options *options,
+                              int ranks) {
   int64_t source = 0;
   int64_t target = 0;
   tarn_status status = TARN_STATUS_OK;
-  if (config->data.train && !options->source_vocab) status = tarn__shard_open(&shard, config->data.train);
+  if (config->data.train && !options->source_vocab) status = tarn__shard_open(&p->shard, config->data.train);
   // Without the data a plan is still possible, and asked for: say in the result which lengths it assumes.
   if (status == TARN_STATUS_IO) status = TARN_STATUS_OK;
-  if (status == TARN_STATUS_OK && shard.pairs) status = check_shard(&shard, config);
-  if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &shard);
-  tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  if (status == TARN_STATUS_OK) status = tarn__model_open(&model, config, source, target, dtype, true);
-  if (status == TARN_STATUS_OK && tarn__plan_updates_at_once(config, 1)) tarn__model_update_at_once(model);
+  if (status == TARN_STATUS_OK && p->shard.pairs) status = check_shard(&p->shard, config);
+  if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &p->shard);
+  TARN_TRY(status);
+  const tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  TARN_TRY(tarn__model_open(&p->model, config, source, target, dtype, true));
+  if (tarn__plan_updates_at_once(config, ranks)) tarn__model_update_at_once(p->model);
   int threads = options->threads ? options->threads : (int)config->train.threads;
   if (threads == 0) threads = tarn__threads();
-  tarn__plan_batch batch = assumed_batch(config, &shard);
-  if (status == TARN_STATUS_OK) status = tarn__plan_run(plan, model, &batch, &shard, threads);
-  tarn__model_close(&model);
-  tarn__shard_close(&shard);
+  const tarn__plan_batch batch = assumed_batch(config, &p->shard);
+  TARN_TRY(tarn__plan_run(&p->plan, p->model, &batch, &p->shard, threads));
+  const size_t sums = tarn__gradient_sum_bytes(p->model, ranks);
+  p->plan.program_bytes += sums;
+  p->plan.total_bytes += sums;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__plan_ranks(tarn__planned *planned, const tarn_config *config, const tarn_plan_options *options,
+                             int ranks) {
+  *planned = (tarn__planned){0};
+  const tarn_status status = plan_ranks(planned, config, options, ranks);
+  if (status != TARN_STATUS_OK) tarn__planned_close(planned);
   return status;
+}
+
+void tarn__planned_close(tarn__planned *planned) {
+  tarn_plan_close(&planned->plan);
+  tarn__model_close(&planned->model);
+  tarn__shard_close(&planned->shard);
+}
+
+tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) {
+  tarn__planned planned;
+  *plan = (tarn_plan){0};
+  TARN_TRY(tarn__plan_ranks(&planned, config, options, 1));
+  *plan = planned.plan;
+  planned.plan = (tarn_plan){0};
+  tarn__planned_close(&planned);
+  return TARN_STATUS_OK;
 }

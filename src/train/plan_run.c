@@ -10,13 +10,11 @@
 
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
 static const size_t PROGRAM = 20000000;
-// Bytes a pair that the batcher keeps: two entries for sorting, the beginning and the place of a batch.
-static const size_t PAIR = 48;
 
 // What of a shard stays in memory: its pages are given back as it is read.
 static size_t shard_bytes(const tarn__shard *shard) {
   const size_t most = TARN__BATCH_RESIDENT;
-  return shard->map.size < most ? shard->map.size : most;
+  return (size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most;
 }
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
@@ -146,7 +144,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   tarn_status status = plan_validation(plan, model, batch, threads);
   if (status == TARN_STATUS_OK) status = plan_labels(plan, model->config);
   plan_average(plan, model);
-  plan->program_bytes = PROGRAM + shard_bytes(shard) + PAIR * (size_t)shard->pairs;
+  plan->program_bytes += PROGRAM + shard_bytes(shard) + tarn__batcher_bytes(shard);
   if (status == TARN_STATUS_OK) status = plan_states(plan, model, batch);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);

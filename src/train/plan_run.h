@@ -14,4 +14,16 @@ bool tarn__plan_updates_at_once(const tarn_config *config, int ranks);
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) TARN_CHECKED;
 
+// What tarn_plan_make() plans, of one of so many ranks, and what it was made from.
+typedef struct tarn__planned {
+  tarn_plan plan;
+  tarn__model *model;  // without memory
+  tarn__shard shard;   // the training data; closed where they cannot be read
+} tarn__planned;
+
+// Fails as tarn_plan_make() does, and leaves *planned closed. The config must outlive it.
+tarn_status tarn__plan_ranks(tarn__planned *planned, const tarn_config *config, const tarn_plan_options *options,
+                             int ranks) TARN_CHECKED;
+void tarn__planned_close(tarn__planned *planned);
+
 #endif

@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "comm/share.h"
 #include "config/config_fail.h"
+#include "device/transfer.h"
 #include "graph/profile.h"
 #include "optim/ridge.h"
 #include "task/task.h"
@@ -25,6 +27,7 @@ typedef struct readout {
   double *gaps;            // [most, words]
   double *log_shares;      // [words]
   float *values;           // [words, width]
+  tarn__share share;       // comm NULL: this rank sees all batches
 } readout;
 
 static int64_t most_held(int64_t width, int64_t words) {
@@ -63,7 +66,7 @@ static tarn_status take(void *out, int64_t count, size_t size) {
   return tarn__alloc(out, TARN__MEMORY_OPTIMISER, (size_t)count, size);
 }
 
-static tarn_status open_readout(readout *r, const tarn__model *model) {
+static tarn_status open_readout(readout *r, const tarn__model *model, tarn__comm *comm) {
   void *memory;
   *r = (readout){.width = model->weights.output_table->cols,
                  .words = model->target_vocab,
@@ -82,7 +85,7 @@ static tarn_status open_readout(readout *r, const tarn__model *model) {
   r->bias = r->weights + r->width * r->words;
   r->log_shares = r->bias + r->words;
   r->gaps = r->log_shares + r->words;
-  return TARN_STATUS_OK;
+  return tarn__share_open(&r->share, comm);
 }
 
 static void close_readout(readout *r) {
@@ -91,16 +94,20 @@ static void close_readout(readout *r) {
   tarn__free(r->values);
   tarn__free(r->targets);
   tarn__free(r->weights);
+  tarn__share_close(&r->share);
 }
 
-// Rows of a batch, which never leave the device, become samples of the regression or are held.
-static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *batch) {
+// Of sentences one after the other, whether this one is kept out for the scale.
+static bool kept_out(int64_t sentence) { return sentence % TARN__READOUT_EVERY == 0; }
+
+// Rows of a batch, which never leave the device, become samples of the regression or, `room` of them at most, are held.
+static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *batch, int64_t room) {
   const size_t row_bytes = (size_t)r->width * tarn__dtype_size(r->dtype);
   for (int64_t s = 0; s < batch->target.sentences; s++) {
     const int32_t first = batch->target.offsets[s], last = batch->target.offsets[s + 1];
     // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
-    const int64_t room = r->sentences++ % TARN__READOUT_EVERY == 0 ? r->most - r->held : 0;
-    const int64_t held = room < last - first ? room : last - first;
+    const int64_t most = kept_out(r->sentences++) ? room : 0;
+    const int64_t held = most < last - first ? most : last - first;
     TARN_TRY(tarn__ridge_add_rows(&r->sums, rows, r->dtype, first + held, last - first - held,
                                   batch->targets + first + held));
     if (held == 0) continue;
@@ -108,6 +115,7 @@ static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *ba
                              (const char *)rows + (size_t)first * row_bytes, (size_t)held * row_bytes));
     memcpy(r->targets + r->held, batch->targets + first, (size_t)held * sizeof *r->targets);
     r->held += held;
+    room -= held;
   }
   return TARN_STATUS_OK;
 }
@@ -117,24 +125,33 @@ static bool late(const tarn_train *t, double start) {
   return limit > 0 && t->progress.seconds + tarn__train_clock(t) - start >= limit;
 }
 
+static tarn_status compute_states(tarn_train *t, const void **rows, const tarn__loaded *loaded, bool epoch_begins) {
+  if (t->config->train.carry_state) {
+    TARN_TRY(tarn__carried_begin(&t->carried, epoch_begins));
+    t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
+  }
+  TARN_TRY(tarn__stepper_states(&t->stepper, rows, &loaded->batch));
+  return tarn__train_check_data(t);
+}
+
+static tarn_status check_stop(const tarn_train *t, bool stop) {
+  TARN_REQUIRE(
+      !stop, INTERRUPTED,
+      "stopped in the pass over the data, of which nothing is kept; begin it anew with: tarn train --resume %s",
+      t->go_on);
+  return TARN_STATUS_OK;
+}
+
 // The batches of the epoch, or as many as train.max_minutes allows.
 static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
   const double start = tarn__train_clock(t);
   const int64_t epoch = next->epoch;
   do {
     const void *rows;
-    TARN_REQUIRE(
-        !t->stop || !*t->stop, INTERRUPTED,
-        "stopped in the pass over the data, of which nothing is kept; begin it anew with: tarn train --resume %s",
-        t->go_on);
+    TARN_TRY(check_stop(t, t->stop && *t->stop));
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
-    if (t->config->train.carry_state) {
-      TARN_TRY(tarn__carried_begin(&t->carried, next->index == 0));
-      t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
-    }
-    TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
-    TARN_TRY(tarn__train_check_data(t));
-    TARN_TRY(add_batch(r, rows, &loaded->batch));
+    TARN_TRY(compute_states(t, &rows, loaded, next->index == 0));
+    TARN_TRY(add_batch(r, rows, &loaded->batch, r->most - r->held));
     if (t->config->train.carry_state) tarn__carried_advance(&t->carried);
     next->batches++;
     next->target_tokens += loaded->batch.predictions;
@@ -143,6 +160,152 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     next->index = loaded->next_index;
     t->epoch_batches = loaded->next_batches;
   } while (next->epoch == epoch && !late(t, start));
+  return TARN_STATUS_OK;
+}
+
+// --- several ranks: each adds its batches, which are numbered as one rank's, and rank 0 gets what is held ---
+
+// What a rank tells of its batch, if it has one.
+typedef struct told {
+  int64_t sentences, predictions;
+  int64_t epoch, index, batches;  // position behind it
+  int64_t ended, stop, late;      // it has no other batch in the epoch; whether to stop
+} told;
+
+static tarn_status tell(const readout *r, told *all, const tarn_train *t, const tarn__loaded *loaded, double start,
+                        bool ended, int64_t epoch) {
+  const bool works = !ended && loaded->batch.target.sentences > 0;
+  told own = {.ended = ended, .stop = t->stop && *t->stop, .late = late(t, start)};
+  if (works) own.sentences = loaded->batch.target.sentences;
+  if (works) own.predictions = loaded->batch.predictions;
+  if (loaded) {
+    own.epoch = loaded->next_epoch;
+    own.index = loaded->next_index;
+    own.batches = loaded->next_batches;
+    own.ended = own.epoch != epoch;
+  }
+  return tarn__comm_gather(r->share.comm, all, &own, sizeof own);
+}
+
+// How many rows this rank may hold of its batch: what those before it leave. `first` is the number of its first
+// sentence. *held: of all ranks, after the round.
+static tarn_status find_room(readout *r, int64_t *room, int64_t *held, const tarn__batch *batch, int64_t first) {
+  tarn__comm *comm = r->share.comm;
+  void *memory;
+  int64_t wanted = 0;
+  for (int64_t s = 0; batch && s < batch->target.sentences; s++)
+    if (kept_out(first + s)) wanted += batch->target.offsets[s + 1] - batch->target.offsets[s];
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)comm->size, sizeof wanted));
+  int64_t *all = memory;
+  const tarn_status status = tarn__comm_gather(comm, all, &wanted, sizeof wanted);
+  for (int q = 0; q < comm->size && status == TARN_STATUS_OK; q++) {
+    if (q == comm->rank) *room = r->most - *held;
+    *held = *held + all[q] < r->most ? *held + all[q] : r->most;
+  }
+  tarn__free(memory);
+  return status;
+}
+
+// The rows that this rank holds.
+static tarn_status put_held(readout *r) {
+  tarn__buffer *answer = tarn__share_answer(&r->share);
+  tarn__host_room room = {0};
+  void *states;
+  const size_t bytes = (size_t)(r->held * r->width) * tarn__dtype_size(r->dtype);
+  tarn__share_put(answer, &r->held, 1, sizeof r->held);
+  if (r->held == 0) return TARN_STATUS_OK;
+  const tarn_status status = tarn__device_read(r->device, &states, r->states, bytes, &room);
+  if (status == TARN_STATUS_OK) tarn__share_put(answer, states, (int64_t)bytes, 1);
+  tarn__share_put(answer, r->targets, r->held, sizeof *r->targets);
+  tarn__host_room_close(&room);
+  return status;
+}
+
+static tarn_status take_held(readout *r, tarn__share_reader *from) {
+  const int64_t *rows;
+  const char *states;
+  const int32_t *targets;
+  const size_t row_bytes = (size_t)r->width * tarn__dtype_size(r->dtype);
+  TARN_TRY(tarn__share_take(&rows, from, 1, sizeof *rows));
+  if (*rows == 0) return TARN_STATUS_OK;
+  const size_t bytes = (size_t)*rows * row_bytes;
+  TARN_TRY(tarn__share_take(&states, from, (int64_t)bytes, 1));
+  TARN_TRY(tarn__share_take(&targets, from, *rows, sizeof *targets));
+  TARN_TRY(tarn__device_put(r->device, (char *)r->states + (size_t)r->held * row_bytes, states, bytes));
+  memcpy(r->targets + r->held, targets, (size_t)*rows * sizeof *targets);
+  r->held += *rows;
+  return TARN_STATUS_OK;
+}
+
+// Rank 0 has what was held before, and its own; the others have nothing from round to round.
+static tarn_status collect_held(readout *r) {
+  tarn__comm *comm = r->share.comm;
+  tarn__buffer_reset(tarn__share_answer(&r->share));
+  if (comm->rank > 0) TARN_TRY(put_held(r));
+  TARN_TRY(tarn__share_collect(&r->share));
+  for (int q = 1; q < comm->size && comm->rank == 0; q++) TARN_TRY(take_held(r, &r->share.readers[q]));
+  if (comm->rank > 0) r->held = 0;
+  return TARN_STATUS_OK;
+}
+
+// A batch of each rank that has one. *ended: this rank has no other one.
+static tarn_status add_round(readout *r, told *all, tarn_train *t, tarn__progress *next, double start, bool *ended,
+                             int64_t *held) {
+  const tarn__comm *comm = r->share.comm;
+  const tarn__loaded *loaded = *ended ? NULL : tarn__loader_next(t->loader);
+  const bool works = loaded && loaded->batch.target.sentences > 0;
+  const void *rows = NULL;
+  int64_t first = r->sentences, room = 0;
+  if (works) TARN_TRY(compute_states(t, &rows, loaded, next->index == 0));
+  TARN_TRY(tell(r, all, t, loaded, start, *ended, next->epoch));
+  for (int q = 0; q < comm->size; q++) TARN_TRY(check_stop(t, all[q].stop != 0));
+  for (int q = 0; q < comm->rank; q++) first += all[q].sentences;
+  TARN_TRY(find_room(r, &room, held, works ? &loaded->batch : NULL, first));
+  r->sentences = first;
+  if (works) TARN_TRY(add_batch(r, rows, &loaded->batch, room));
+  if (works && t->config->train.carry_state) tarn__carried_advance(&t->carried);
+  for (int q = comm->rank + 1; q < comm->size; q++) r->sentences += all[q].sentences;
+  for (int q = 0; q < comm->size; q++) {
+    next->batches += all[q].sentences > 0;
+    next->target_tokens += all[q].predictions;
+    next->window_target += all[q].predictions;
+  }
+  *ended = all[comm->rank].ended != 0;
+  return collect_held(r);
+}
+
+// As add_epoch(). The position is rank 0's, which has no fewer batches than another, and so is the clock.
+static tarn_status share_epoch(readout *r, tarn_train *t, tarn__progress *next) {
+  const double start = tarn__train_clock(t);
+  void *memory;
+  int64_t held = 0;
+  bool ended = false;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)r->share.comm->size, sizeof(told)));
+  told *all = memory;
+  tarn_status status = TARN_STATUS_OK;
+  do {
+    status = add_round(r, all, t, next, start, &ended, &held);
+    next->index = all[0].index;
+  } while (status == TARN_STATUS_OK && !all[0].ended && !all[0].late);
+  next->epoch = all[0].epoch;
+  t->epoch_batches = all[0].batches;
+  tarn__free(memory);
+  return status;
+}
+
+enum { SUMMED = 1 << 16 };  // numbers at a time: every rank takes room for them from each
+
+static tarn_status sum_over_ranks(void *user, double *numbers, int64_t count) {
+  for (int64_t at = 0; at < count; at += SUMMED)
+    TARN_TRY(tarn__comm_sum_doubles(user, numbers + at, count - at < SUMMED ? count - at : SUMMED));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status share_sums(readout *r) {
+  TARN_TRY(tarn__ridge_change(&r->sums, sum_over_ranks, r->share.comm));
+  double count = (double)r->sums.count;
+  TARN_TRY(tarn__comm_sum_doubles(r->share.comm, &count, 1));
+  r->sums.count = (int64_t)count;
   return TARN_STATUS_OK;
 }
 
@@ -231,14 +394,23 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
   return set_output(r, t->model, c);
 }
 
+// Rank 0 has computed it.
+static tarn_status share_output(tarn_train *t, tarn__calibration *c) {
+  TARN_TRY(tarn__comm_broadcast(t->comm, c, sizeof *c));
+  return tarn__train_share_values(t);
+}
+
 tarn_status tarn__train_readout(tarn_train *t, tarn__train_update_result *result) {
   const double begin = tarn__profile_clock(t->profile), start = tarn__train_clock(t);
+  tarn__cost_begin(t);
   tarn__progress next = t->progress;
   tarn__calibration c = {0};
   readout r;
-  tarn_status status = open_readout(&r, t->model);
-  if (status == TARN_STATUS_OK) status = add_epoch(&r, t, &next);
-  if (status == TARN_STATUS_OK) status = compute(&r, t, &c);
+  tarn_status status = open_readout(&r, t->model, t->comm);
+  if (status == TARN_STATUS_OK) status = (r.share.comm ? share_epoch : add_epoch)(&r, t, &next);
+  if (status == TARN_STATUS_OK && r.share.comm) status = share_sums(&r);
+  if (status == TARN_STATUS_OK && t->comm->rank == 0) status = compute(&r, t, &c);
+  if (status == TARN_STATUS_OK && r.share.comm) status = share_output(t, &c);
   close_readout(&r);
   TARN_TRY(status);
   const double seconds = tarn__train_clock(t) - start;
@@ -248,6 +420,7 @@ tarn_status tarn__train_readout(tarn_train *t, tarn__train_update_result *result
   next.nll_sum = c.nll * (double)next.window_target;
   next.seconds += seconds;
   next.window_seconds += seconds;
+  tarn__cost_end(t, &next, false);
   t->progress = next;
   *result = (tarn__train_update_result){.loss = c.loss, .nll = c.nll};
   return tarn__profile_work(t->profile, "readout", begin);

@@ -16,7 +16,10 @@ static const char *const free_keys[] = {
     "train.patience=",
     "train.recompute=",
     "train.threads=",
+    "train.shard_optimiser=",
     "train.cache_frozen=",
+    "train.core_watts=",
+    "train.co2_per_kwh=",
     "valid.every=",
     "data.vocab=",
     "data.target_vocab=",
@@ -54,12 +57,13 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
   for (size_t i = 0; i < count; i++) {
     const char *equals = strchr(overrides[i], '=');
     size_t length = equals ? (size_t)(equals - overrides[i]) + 1 : strlen(overrides[i]);
-    TARN_REQUIRE(!equals || is_free(overrides[i], length), USAGE,
-                 "%.*s cannot change when a run goes on; limits (train.max_updates, ...), train.log_every, "
-                 "train.save_every, train.keep_last, train.average, train.patience, train.recompute, train.threads, "
-                 "train.tensorboard, train.cache_frozen, valid.every, data.*, sets.NAME.data, sets.NAME.reference, "
-                 "sets.NAME.every and translate.* can",
-                 (int)length - 1, overrides[i]);
+    TARN_REQUIRE(
+        !equals || is_free(overrides[i], length), USAGE,
+        "%.*s cannot change when a run goes on; limits (train.max_updates, ...), train.log_every, "
+        "train.save_every, train.keep_last, train.average, train.patience, train.recompute, train.shard_optimiser, "
+        "train.threads, train.tensorboard, train.cache_frozen, train.core_watts, train.co2_per_kwh, "
+        "valid.every, data.*, sets.NAME.data, sets.NAME.reference, sets.NAME.every and translate.* can",
+        (int)length - 1, overrides[i]);
   }
   return TARN_STATUS_OK;
 }

@@ -12,12 +12,12 @@ tarn_status tarn__train_open_scoring(tarn_train *t) {
   if (config->data.valid) {
     const tarn__validator_data what = {config->data.valid, config->data.valid_reference, config->valid.bleu,
                                        config->valid.max_sentences, " of the validation loss"};
-    TARN_TRY(tarn__validator_open(&t->validator, &what, t->model, t->source, t->target, t->threads));
+    TARN_TRY(tarn__validator_open(&t->validator, &what, t->model, t->source, t->target, t->comm, t->threads));
   }
   for (int32_t i = 0; i < config->set_count; i++) {
     const tarn_config_set *set = &config->sets[i];
     const tarn__validator_data what = {set->data, set->reference, set->bleu, set->max_sentences, " of the loss"};
-    tarn_status status = tarn__validator_open(&t->sets[i], &what, t->model, t->source, t->target, t->threads);
+    tarn_status status = tarn__validator_open(&t->sets[i], &what, t->model, t->source, t->target, t->comm, t->threads);
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "sets.%s: ", set->name);
   }
   return TARN_STATUS_OK;
@@ -98,15 +98,19 @@ bool tarn__train_sets_due(const tarn_train *t, bool ends) {
   return false;
 }
 
+tarn_status tarn__train_validate(tarn_train *t, tarn__validator *validator, tarn__validation *result) {
+  const double begin = tarn__profile_clock(t->profile);
+  const tarn_status status = tarn__validator_run(validator, result, &t->stepper, t->stop);
+  TARN_TRY(tarn__train_check_data(t));
+  TARN_TRY(status);
+  return tarn__profile_work(t->profile, "validation", begin);
+}
+
 static tarn_status score(tarn_train *t, int32_t index) {
   const tarn_config_set *set = &t->config->sets[index];
   tarn__validation result;
   char what[TARN_CONFIG_KIND_NAME + 16];
-  const double begin = tarn__profile_clock(t->profile);
-  tarn_status status = tarn__validator_run(t->sets[index], &result, &t->stepper, t->stop);
-  TARN_TRY(tarn__train_check_data(t));
-  TARN_TRY(status);
-  TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
+  TARN_TRY(tarn__train_validate(t, t->sets[index], &result));
   snprintf(what, sizeof what, "the loss of %s", set->name);
   if (!isfinite(result.scores[TARN_METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, what, "not a finite number");
@@ -118,5 +122,12 @@ static tarn_status score(tarn_train *t, int32_t index) {
 tarn_status tarn__train_score_sets(tarn_train *t) {
   for (int32_t i = 0; i < t->config->set_count; i++)
     if (is_due(t, i, t->session.ends)) TARN_TRY(score(t, i));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_help_sets(tarn_train *t) {
+  tarn__validation nothing;
+  for (int32_t i = 0; i < t->config->set_count; i++)
+    if (is_due(t, i, t->session.ends)) TARN_TRY(tarn__train_validate(t, t->sets[i], &nothing));
   return TARN_STATUS_OK;
 }

@@ -12,6 +12,7 @@ typedef struct tarn__set_site {
   const tarn__model *model;
   const tarn__shard *shard;
   const tarn_vocab *target;
+  tarn__comm *comm;
 } tarn__set_site;
 
 typedef struct tarn__set_measure {
@@ -22,8 +23,8 @@ typedef struct tarn__set_measure {
   void (*close)(void *own);
   // What two measurements must have in common for their values to be compared: a hash, valid until it is closed.
   const char *(*hash)(const void *own);
-  // Sets the measure of the model as it is, in the workspace of the stepper. Fails with INTERRUPTED soon after *stop
-  // becomes other than 0 (NULL: never).
+  // Sets the measure of the model as it is, in the workspace of the stepper, on rank 0; all ranks take part. Fails with
+  // INTERRUPTED soon after *stop becomes other than 0 (NULL: never), by tarn__validator_check_stop().
   tarn_status (*run)(void *own, tarn__validation *result, const tarn__stepper *stepper,
                      const volatile sig_atomic_t *stop) TARN_CHECKED;
 } tarn__set_measure;

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "graph/graph_work.h"
 #include "graph/profile.h"
+#include "graph/run_telling.h"
 #include "graph/update.h"
 #include "parts/backskip.h"
 
@@ -110,13 +112,15 @@ void tarn__stepper_close(tarn__stepper *stepper) {
   *stepper = (tarn__stepper){0};
 }
 
-// The planner places tensors greedily, so a smaller batch could in principle need a little more than the largest one.
+// The planner places tensors greedily, so a smaller batch could in principle need a little more than the largest one;
+// and how many words a band has (task/bands.h) is known of the batch at hand alone. Nothing is kept, so that both
+// workspaces never exist at once.
 static tarn_status make_room(tarn__stepper *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
-  void *memory;
-  TARN_TRY(s->model->device->allocate(&memory, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
-  s->model->device->free(s->workspace);
-  s->workspace = memory;
+  if (s->workspace) s->model->device->free(s->workspace);
+  s->workspace = NULL;
+  s->workspace_bytes = 0;
+  TARN_TRY(s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }
@@ -146,14 +150,24 @@ static tarn_status read_cache(tarn__stepper *s, tarn__model_shortcuts *shortcuts
   return s->model->device->copy_in(s->cache_rows.value, s->cache_room.memory, bytes);
 }
 
+// What the graph that has run took.
+static void count_work(tarn__stepper *s) {
+  tarn__graph_work(&s->graph, &s->operations, &s->moved_bytes);
+  if (s->energy) tarn__energy_watch(s->energy);
+}
+
 // Runs the graph that is planned and bound. Planned gradients are gone with the workspace, however it ends.
 static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   s->exec.update = training ? s->factors : NULL;
   tarn_status status = tarn__profile_work(s->exec.profile, "building and planning graphs", begin);
-  if (status == TARN_STATUS_OK) status = tarn__graph_run(&s->graph, &s->exec);
+  const bool follows = training && s->follower;
+  if (status == TARN_STATUS_OK && follows) status = s->follow(s->follower, &s->graph);
+  if (status == TARN_STATUS_OK)
+    status = tarn__graph_run_telling(&s->graph, &s->exec, follows ? s->followed : NULL, s->follower);
   s->exec.update = NULL;
   for (size_t i = 0; i < s->model->param_count; i++)
     if (s->model->params[i]->training.planned) s->model->params[i]->training.grad = NULL;
+  if (training && status == TARN_STATUS_OK) count_work(s);
   return status;
 }
 
@@ -179,6 +193,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   *loss = (tarn__stepper_loss){.loss = sums[0], .watched = sums[1]};
   if (answers) TARN_TRY(tarn__graph_read(&s->graph, &values, answers, &s->answers));
   if (answers) loss->answers = values;
+  loss->answer_bytes = (size_t)tarn__tensor_bytes(answers);
   return TARN_STATUS_OK;
 }
 
@@ -198,7 +213,9 @@ tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *l
 static tarn_status run_planned(tarn__stepper *s) {
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
-  return tarn__graph_run(&s->graph, &s->exec);
+  TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
+  count_work(s);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {

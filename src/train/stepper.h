@@ -2,6 +2,7 @@
 #ifndef TARN_TRAIN_STEPPER_H
 #define TARN_TRAIN_STEPPER_H
 
+#include "base/energy.h"
 #include "data/batch.h"
 #include "model/model.h"
 #include "train/frozen_cache.h"
@@ -32,6 +33,14 @@ typedef struct tarn__stepper {
   double squares;                            // of such a model: of all its gradients, after training on a batch
   int64_t update;  // number of the optimiser step, from 1, that training steps belong to; 0: none
   tarn__exec exec;
+  // Is told of the graphs that training steps run, before they do and after each node (graph/run_telling.h). Set it
+  // before training; NULL: nobody is.
+  void *follower;
+  tarn_status (*follow)(void *follower, const tarn__graph *graph);
+  void (*followed)(void *follower, size_t nodes);
+  // Sums of what training steps and passes over the data have run (graph/graph_work.h); the caller sets them back.
+  double operations, moved_bytes;
+  tarn__energy *energy;          // watched wherever a graph runs; set it after open; NULL: nothing
   struct tarn_profile *profile;  // measures training, not evaluation; set it after open; NULL: nobody
 } tarn__stepper;
 
@@ -46,6 +55,7 @@ void tarn__stepper_close(tarn__stepper *stepper);
 typedef struct tarn__stepper_loss {
   double loss, watched;
   const void *answers;  // of an evaluation, for tarn__task.tally, valid until the next run; NULL: there are none
+  size_t answer_bytes;
 } tarn__stepper_loss;
 
 // Adds the gradients of one batch; `number` is the counter of the dropout masks and of LayerDrop.

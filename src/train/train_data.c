@@ -5,7 +5,7 @@
 #include "train/trainer.h"
 
 static tarn_status check_data(const tarn_train *t) {
-  TARN_TRY(tarn__map_check(&t->shard.map));
+  TARN_TRY(tarn__shard_unchanged(&t->shard));
   TARN_TRY(tarn__map_check(&t->cache.map));
   for (int32_t i = 0; i < t->config->set_count; i++) TARN_TRY(tarn__validator_check(t->sets[i]));
   return t->validator ? tarn__validator_check(t->validator) : TARN_STATUS_OK;
@@ -24,6 +24,10 @@ tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   const bool left = t->comm->failed && status != TARN_STATUS_NUMERIC;
   if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->session.data_changed || left)) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
+  // Where ranks share the optimiser, the others have what a checkpoint needs, and do not answer any more.
+  if (t->optim.shares)
+    return tarn__fail(status, "%s; the last checkpoint is %s. Go on from it with: tarn train --resume %s", line,
+                      t->dir.last, t->go_on);
   tarn_status saved = t->end.averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
   if (saved != TARN_STATUS_OK) return tarn__fail_prefix(saved, "%s; and its state could not be saved: ", line);
   const bool changed = t->session.data_changed;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "train/trainer.h"
 
 double tarn__train_epoch(const tarn_train *t) {
@@ -85,6 +86,7 @@ void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
   event->update = t->progress.update;
   event->epoch = tarn__train_epoch(t);
   event->seconds = t->progress.seconds;
+  event->joules = tarn__cost_joules(&t->progress);
   event->seconds_left = seconds_left(t, &event->left_at_least);
   t->on_event(t->user, event);
 }
@@ -95,6 +97,9 @@ tarn_status tarn__train_note(tarn_train *t, json_t *record, bool whole, tarn_tra
     json_decref(record);
     record = NULL;
   }
+  tarn_status held = tarn__lock_check(t->dir.lock);
+  if (held != TARN_STATUS_OK) json_decref(record);
+  TARN_TRY(held);
   TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   if (event) {
     event->line = line;

@@ -31,7 +31,7 @@ static tarn_status freeze_due(tarn_train *t) {
 }
 
 tarn_status tarn__train_freeze(tarn_train *t) {
-  TARN_TRY(tarn__autofreeze_test(t->model, &t->progress));
+  TARN_TRY(tarn__autofreeze_test(t->model, &t->optim, &t->progress));
   return freeze_due(t);
 }
 

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "config/config_word.h"
 #include "graph/profile.h"
-#include "ops/route.h"
 #include "optim/schedule.h"
 #include "task/task.h"
 #include "train/backskip_step.h"
@@ -49,15 +48,6 @@ static bool add_all(json_t *record, json_t *more) {
   return added;
 }
 
-// Experts to which the last batch of the update gave no token.
-static tarn_status add_unused(json_t *record, const tarn__graph *graph, bool *whole) {
-  int64_t unused;
-  bool routes;
-  TARN_TRY(tarn__route_unused(graph, &unused, &routes));
-  if (routes) *whole = *whole && json_object_set_new(record, "unused_experts", json_integer((json_int_t)unused)) == 0;
-  return TARN_STATUS_OK;
-}
-
 static tarn_status log_window(tarn_train *t, double rate) {
   const tarn__progress *p = &t->progress;
   double tokens = (double)p->window_target;
@@ -75,11 +65,12 @@ static tarn_status log_window(tarn_train *t, double rate) {
                                          event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
                                          (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens));
   if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE) whole = whole && add_readout(record, &t->end.readout);
-  const tarn_status status = add_unused(record, &t->stepper.graph, &whole);
-  if (status != TARN_STATUS_OK) {
-    json_decref(record);
-    return status;
-  }
+  const double joules = tarn__cost_joules(p);
+  if (!isnan(joules)) whole = whole && json_object_set_new(record, "joules", json_real(joules)) == 0;
+  const int64_t unused = tarn__expert_use_unused(&t->experts);
+  if (unused >= 0)
+    whole = whole && json_object_set_new(record, "unused_experts", json_integer((json_int_t)unused)) == 0;
+  whole = whole && tarn__rank_use_describe(&t->rank_use, record, false);
   return tarn__train_note(t, record, whole, &event);
 }
 
@@ -88,9 +79,11 @@ static tarn_status log_window(tarn_train *t, double rate) {
 static tarn_status close_window(tarn_train *t, double rate) {
   tarn__progress *p = &t->progress;
   if (p->window_target == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__rank_use_share(&t->rank_use, p->update));
   if (t->comm->rank == 0) TARN_TRY(log_window(t, rate));
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
+  tarn__expert_use_clear(&t->experts);
   return TARN_STATUS_OK;
 }
 
@@ -126,17 +119,19 @@ static tarn_status interrupt(tarn_train *t) {
 
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
-  double begin = tarn__profile_clock(t->profile);
-  tarn_status status = tarn__validator_run(t->validator, &result, &t->stepper, t->stop);
-  TARN_TRY(tarn__train_check_data(t));
-  TARN_TRY(status);
-  TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
+  TARN_TRY(tarn__train_validate(t, t->validator, &result));
   if (!isfinite(result.scores[TARN_METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
   t->session.validation = result;
   t->session.validated = true;
   t->session.validation_seconds = result.seconds;
   return TARN_STATUS_OK;
+}
+
+// What another rank than 0 does of it.
+static tarn_status help_validation(tarn_train *t) {
+  tarn__validation nothing;
+  return tarn__train_validate(t, t->validator, &nothing);
 }
 
 // The curve of a run that has diverged shows where; such a model is not the best.
@@ -155,9 +150,9 @@ static tarn_status validate(tarn_train *t) {
   if (best) {
     p->best = metric;
     p->best_update = p->update;
+    tarn__cost_best(p);
   }
-  TARN_TRY(log_validation(t, best, NULL));
-  return best ? tarn__train_save_best(t) : TARN_STATUS_OK;
+  return log_validation(t, best, NULL);
 }
 
 // The untrained model: a point of the curve at time 0, but never the best model.
@@ -230,10 +225,20 @@ static tarn_status step_and_log(tarn_train *t) {
   return tarn__train_freeze(t);
 }
 
-// Rank 0 validates, and the others wait. Whoever is stopped in it is stopped together.
-static tarn_status validate_together(tarn_train *t, tarn_status (*how)(tarn_train *)) {
-  const tarn_status status = tarn__train_lead(t, how);
+// Rank 0 decides, and the others help. Whoever is stopped in it is stopped together.
+static tarn_status validate_together(tarn_train *t, tarn_status (*how)(tarn_train *),
+                                     tarn_status (*help)(tarn_train *)) {
+  const tarn_status status = tarn__train_share(t, how, help);
   return status == TARN_STATUS_INTERRUPTED ? interrupt(t) : status;
+}
+
+static tarn_status score_sets(tarn_train *t) {
+  return validate_together(t, tarn__train_score_sets, tarn__train_help_sets);
+}
+
+static tarn_status validate_now(tarn_train *t) {
+  TARN_TRY(validate_together(t, validate, help_validation));
+  return t->progress.best_update == t->progress.update ? tarn__train_lead(t, tarn__train_save_best) : TARN_STATUS_OK;
 }
 
 // Everything between two steps. *ended is set when a limit is reached and all that belongs to the end is done.
@@ -244,12 +249,12 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   *ended = limit_reached(t, end);
   if (*ended) TARN_TRY(close_last_window(t));
   if (validation_due(t, *ended)) {
-    TARN_TRY(validate_together(t, validate));
+    TARN_TRY(validate_now(t));
     *ended = *ended || limit_reached(t, end);  // patience
     if (*ended) TARN_TRY(close_last_window(t));
   }
   t->session.ends = *ended;
-  if (tarn__train_sets_due(t, *ended)) TARN_TRY(validate_together(t, tarn__train_score_sets));
+  if (tarn__train_sets_due(t, *ended)) TARN_TRY(score_sets(t));
   bool save = t->save && *t->save != t->session.saves;
   if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);
@@ -258,14 +263,19 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   return save ? tarn__train_lead(t, save_state) : TARN_STATUS_OK;
 }
 
+static bool averages(const tarn_train *t) {
+  return t->config->train.average > 0 && t->config->train.keep_last > 0 && t->progress.update > 0;
+}
+
 // The mean of the last checkpoints, and its validation.
 static tarn_status average(tarn_train *t) {
-  if (t->config->train.average == 0 || t->config->train.keep_last == 0 || t->progress.update == 0) {
+  if (!averages(t)) {
     unlink(t->dir.average);  // an older mean would be taken for the result of this training
     return TARN_STATUS_OK;
   }
   TARN_TRY(tarn__train_average(t));
   if (!t->validator) return TARN_STATUS_OK;
+  TARN_TRY(tarn__train_share_values(t));
   tarn_status status = compute_validation(t);
   TARN_REQUIRE(status != TARN_STATUS_INTERRUPTED, INTERRUPTED,
                "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
@@ -274,8 +284,14 @@ static tarn_status average(tarn_train *t) {
   return tarn__train_check_diverged(t, t->progress.update, "validation loss of the average", tarn__train_watched(t));
 }
 
+static tarn_status help_average(tarn_train *t) {
+  if (!averages(t) || !t->validator) return TARN_STATUS_OK;
+  TARN_TRY(tarn__train_share_values(t));
+  return help_validation(t);
+}
+
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {
-  TARN_TRY(tarn__train_lead(t, average));
+  TARN_TRY(tarn__train_share(t, average, help_average));
   tarn__train_result_fill(t, result);
   tarn_checkpoint_found_close(&t->end.found);
   TARN_TRY(tarn_checkpoint_find(&t->end.found, t->dir.path, TARN_CHECKPOINT_CHOICE_AUTO));
@@ -289,10 +305,12 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
 static tarn_status fill_cache(tarn_train *t) {
   double begin = tarn__train_clock(t);
   bool computed;
+  tarn__cost_begin(t);
   tarn_status status = tarn__frozen_pass(&t->stepper, &computed, t->dir.cache, &t->shard, t->stop);
   TARN_TRY(tarn__train_check_data(t));
   TARN_TRY(status);
   t->progress.seconds += tarn__train_clock(t) - begin;
+  tarn__cost_end(t, &t->progress, true);
   return computed ? tarn__train_save(t, false) : TARN_STATUS_OK;
 }
 
@@ -345,8 +363,8 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
   TARN_TRY(tarn__train_lead(t, begin));
   if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
-    TARN_TRY(validate_together(t, validate_start));
-  if (t->progress.update == 0 && tarn__train_sets_due(t, false)) TARN_TRY(validate_together(t, tarn__train_score_sets));
+    TARN_TRY(validate_together(t, validate_start, help_validation));
+  if (t->progress.update == 0 && tarn__train_sets_due(t, false)) TARN_TRY(score_sets(t));
   if (t->config->train.cache_frozen) TARN_TRY(share_cache(t));
   bool begun = false;
   for (;;) {
@@ -365,11 +383,13 @@ tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
   *result = (tarn_train_result){0};
   TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
   tarn__profile_start(t->profile);
-  tarn_status status = tarn__train_rescue(t, run(t, result));
+  tarn_status status = tarn__cost_open(t);
+  if (status == TARN_STATUS_OK) status = tarn__train_rescue(t, run(t, result));
+  tarn__energy_close(&t->energy);
   tarn__profile_stop(t->profile);
   if (t->comm->rank == 0) status = tarn__train_result_write(t, result, status);
   // The others are told how it ended, or that it could not be written.
   if (status == TARN_STATUS_OK) status = tarn__comm_barrier(t->comm);
-  if (status != TARN_STATUS_OK) tarn__comm_fail(t->comm, status);
+  if (status != TARN_STATUS_OK) tarn__train_fail_all(t, status);
   return status;
 }

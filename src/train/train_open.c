@@ -12,6 +12,7 @@
 #include "store/checkpoint_keys.h"
 #include "task/task.h"
 #include "text/vocab_kind.h"
+#include "train/band_check.h"
 #include "train/freeze.h"
 #include "train/init_from.h"
 #include "train/plan_run.h"
@@ -92,6 +93,7 @@ static tarn_status open_data(tarn_train *t) {
   TARN_TRY(open_vocabs(t));
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
+  TARN_TRY(tarn__shard_warn_bands(&t->shard, config));
   const bool by_text = config->valid.metric == TARN_METRIC_BPC || config->valid.metric == TARN_METRIC_BPB;
   if (by_text && !tarn_vocab_is_spelling(t->target) && !t->shard.continues)
     return tarn__config_fail(config, TARN_STATUS_USAGE, "valid.metric",
@@ -146,7 +148,9 @@ static tarn_status make_plan(tarn_train *t) {
                             .longest_target = bounds.longest_target,
                             .source_tokens = t->shard.source_tokens};
   TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
-  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + shared_states(t);
+  TARN_TRY(tarn__plan_share(&t->plan, t->model, t->comm->size));
+  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + shared_states(t) +
+                      tarn__optim_share_bytes(t->config, t->comm->size);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
   return TARN_STATUS_OK;
@@ -186,9 +190,13 @@ static tarn_status take_moments(tarn_train *t) {
 }
 
 static tarn_status take_memory(tarn_train *t) {
+  t->model->shares_optimiser = tarn__optim_shares(t->config, t->comm->size);
   TARN_TRY(tarn__model_allocate(t->model));
-  TARN_TRY(take_moments(t));
-  TARN_TRY(tarn__gradient_sum_open(&t->gradient_sum, t->comm, t->model));
+  TARN_TRY(tarn__optim_share_open(&t->optim, t->comm, t->model));
+  if (!t->optim.shares) TARN_TRY(take_moments(t));
+  TARN_TRY(tarn__gradient_sum_open(&t->gradient_sum, t->comm, t->model, &t->optim.parts));
+  TARN_TRY(tarn__expert_use_open(&t->experts, t->model));
+  TARN_TRY(tarn__rank_use_open(&t->rank_use, t->comm));
   tarn__stepper_bounds train;
   tarn__stepper_bounds valid = {0};
   training_bounds(t, &train);
@@ -201,7 +209,9 @@ static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, cached ? &t->cache : NULL,
                               t->threads, (uint64_t)t->config->train.seed));
   t->stepper.profile = t->profile;
-  return TARN_STATUS_OK;
+  t->stepper.follow = tarn__gradient_overlap_begin;
+  t->stepper.followed = tarn__gradient_overlap_ran;
+  return tarn__gradient_overlap_open(&t->overlap, &t->gradient_sum);
 }
 
 static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_file *file) {
@@ -273,6 +283,8 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   if (!load) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
   if (t->config->train.carry_state && t->progress.index > 0) TARN_TRY(tarn__carried_load(&t->carried, &file->tensors));
+  const char *experts = tarn__safetensors_text(&file->tensors, TARN__KEY_EXPERTS);
+  TARN_TRY(tarn__expert_use_load(&t->experts, experts, file->tensors.path));
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
@@ -322,9 +334,6 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
   t->accept_log = o->accept_log;
   TARN_TRY(read_config(t, o));
-  if (t->comm->size > 1 && t->config->train.optimiser == TARN_OPTIMISER_RIDGE)
-    return tarn__config_fail(t->config, TARN_STATUS_USAGE, "train.optimiser",
-                             "ridge is one pass on one rank, not on %d", t->comm->size);
   t->threads = tarn__threads_set(o->threads > 0 ? o->threads : (int)t->config->train.threads);
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
@@ -363,6 +372,9 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, &share));
   // Rank 0 writes nothing until all have seen what was there before.
   TARN_TRY(tarn__train_check_ranks(t));
+  char go_on[1024];
+  snprintf(go_on, sizeof go_on, "tarn train --resume %s", t->go_on);
+  tarn__comm_go_on(t->comm, go_on);
   return t->comm->rank == 0 ? tarn__run_dir_write_config(&t->dir, t->config) : TARN_STATUS_OK;
 }
 
@@ -405,10 +417,11 @@ tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *
   t->stop = options->stop;
   t->save = options->save;
   t->profile = options->profile;
+  t->told = options->told;
   t->planned_only = options->plan_only;
   tarn_status status = open_parts(t, options);
   if (status == TARN_STATUS_OK) return status;
-  tarn__comm_fail(comm, status);
+  tarn__train_fail_all(t, status);
   tarn_train_close(train);
   return status;
 }
@@ -443,7 +456,7 @@ tarn_status tarn__train_open_probe(tarn_train **train, const tarn_train_options 
 tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
   tarn__comm *comm;
   *train = NULL;
-  TARN_TRY(tarn__comm_open(&comm, options->comm ? options->comm : tarn__comm_self.name));
+  TARN_TRY(tarn__comm_open(&comm, options->comm));
   tarn_status status = tarn__train_open_rank(train, options, comm);
   if (status == TARN_STATUS_OK)
     (*train)->own_comm = comm;
@@ -456,8 +469,12 @@ void tarn_train_close(tarn_train **train) {
   tarn_train *t = *train;
   if (!t) return;
   tarn__run_log_close(&t->session.log);
+  tarn__gradient_overlap_close(&t->overlap);
   tarn__gradient_sum_close(&t->gradient_sum);
+  tarn__optim_share_close(&t->optim);
   tarn__carried_close(&t->carried);
+  tarn__expert_use_close(&t->experts);
+  tarn__rank_use_close(&t->rank_use);
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
   tarn__train_close_scoring(t);
@@ -481,4 +498,8 @@ void tarn_train_close(tarn_train **train) {
 const tarn_config *tarn_train_config(const tarn_train *train) { return train->config; }
 const tarn_plan *tarn_train_plan(const tarn_train *train) { return &train->plan; }
 int64_t tarn_train_update(const tarn_train *train) { return train->progress.update; }
+
+int tarn_train_rank(const tarn_train *train) { return train->comm->rank; }
+
+int tarn_train_ranks(const tarn_train *train) { return train->comm->size; }
 bool tarn_train_was_over(const tarn_train *train) { return train->was_over; }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_io.h"
+#include "base/lock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "config/config_word.h"
@@ -31,7 +32,7 @@ static tarn_status take_peak(tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
+void tarn__train_result_fill(tarn_train *t, tarn_train_result *result) {
   const tarn__progress *p = &t->progress;
   result->update = p->update;
   result->epoch = tarn__train_epoch(t);
@@ -42,6 +43,7 @@ void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
   result->best_update = p->best_update;
   result->best = p->best;
   result->peak_bytes = (size_t)tarn__train_peak(t);
+  tarn__cost_fill(t, &result->cost, t->end.cost_source);
   result->checkpoint = p->best_update > 0 ? t->dir.best : t->dir.last;
   result->checkpoint_reason = "";
 }
@@ -83,6 +85,23 @@ static json_t *parameters_of(const tarn_plan *p) {
                    "shared_saved", (json_int_t)p->shared_uses);
 }
 
+static json_t *number_or_null(double value) { return isnan(value) ? json_null() : json_real(value); }
+
+// Energy by its source, and what the figures beside joules rest on.
+static json_t *energy_of(const tarn_config_train *config, const tarn_cost *cost) {
+  return json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "source", cost->source, "joules",
+                   number_or_null(cost->joules), "epoch_joules", number_or_null(cost->epoch_joules), "best_joules",
+                   number_or_null(cost->best_joules), "co2_grams", number_or_null(cost->co2_grams), "core_watts",
+                   number_or_null(config->core_watts > 0 ? config->core_watts : NAN), "co2_per_kwh",
+                   number_or_null(config->co2_per_kwh > 0 ? config->co2_per_kwh : NAN));
+}
+
+static json_t *work_of(const tarn_cost *cost) {
+  return json_pack("{s:o, s:o, s:o, s:o}", "total", number_or_null(cost->operations), "token",
+                   number_or_null(cost->token_operations), "best", number_or_null(cost->best_operations), "moved_bytes",
+                   number_or_null(cost->moved_bytes));
+}
+
 static tarn_status config_hash(const tarn_config *config, char hash[TARN__HASH_TEXT]) {
   char *text;
   TARN_TRY(tarn_config_write(config, &text));
@@ -118,6 +137,8 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
     failed |= json_object_set_new(object, "best", json_real(r->best)) != 0;
   }
   failed |= json_object_set_new(object, "checkpoint", json_string(file_of(r->checkpoint))) != 0;
+  failed |= json_object_set_new(object, "energy", energy_of(&config->train, &r->cost)) != 0;
+  failed |= json_object_set_new(object, "operations", work_of(&r->cost)) != 0;
   failed |= json_object_set_new(object, "log", tarn__log_sum_write(&t->session.log.sum)) != 0;
   failed |= json_object_set_new(object, "encoder", stack_of(config, &config->encoder)) != 0;
   failed |= json_object_set_new(object, "decoder", stack_of(config, &config->decoder)) != 0;
@@ -127,12 +148,14 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
   if (t->validator && *tarn__validator_bleu_hash(t->validator))
     failed |= json_object_set_new(object, "valid_bleu_hash", json_string(tarn__validator_bleu_hash(t->validator))) != 0;
   failed |= !tarn__train_describe_sets(t, object);
+  failed |= !tarn__rank_use_describe(&t->rank_use, object, true);
   if (!failed) return object;
   json_decref(object);
   return NULL;
 }
 
 static tarn_status write_file(tarn_train *t, const tarn_train_result *r, const char *message) {
+  TARN_TRY(tarn__lock_check(t->dir.lock));
   char hash[TARN__HASH_TEXT];
   TARN_TRY(tarn__run_log_sync(&t->session.log));
   TARN_TRY(config_hash(t->config, hash));

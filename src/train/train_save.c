@@ -1,5 +1,6 @@
 // Checkpoints of a training.
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "graph/profile.h"
 #include "train/trainer.h"
@@ -13,10 +14,13 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .data_hash = t->shard.hash,
                                   .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .set_hashes = *sets ? sets : NULL,
-                                  .progress = with_state ? &t->progress : NULL};
+                                  .progress = with_state ? &t->progress : NULL,
+                                  .parts = {.read = tarn__train_read_part, .user = t},
+                                  .experts = with_state && t->experts.routers > 0 ? t->experts.marks : NULL};
   // An epoch begins without states.
   if (with_state && t->config->train.carry_state && t->progress.index > 0)
     extra.states = tarn__carried_stored(&t->carried, &extra.state_count);
+  TARN_TRY(tarn__lock_check(t->dir.lock));
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));
   TARN_TRY(tarn__profile_work(t->profile, "checkpoints", begin));
@@ -26,6 +30,7 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
 }
 
 tarn_status tarn__train_save(tarn_train *t, bool numbered) {
+  TARN_TRY(tarn__lock_check(t->dir.lock));
   int64_t saved = t->progress.saved;
   int64_t keep = t->config->train.keep_last;
   if (numbered) {

@@ -6,6 +6,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "comm/comm.h"
+#include "comm/launcher.h"
+#include "tarn/ranks.h"
 #include "tarn/train.h"
 #include "train/resume_config.h"
 #include "train/trainer.h"
@@ -126,6 +129,14 @@ static tarn_status change_all(const tarn_train_list *list, const tarn_config *co
   return status;
 }
 
+// The folder of all seeds is written, and those that were begun are locked, before there is a communicator.
+static tarn_status check_ranks(const tarn_train_options *o) {
+  const tarn__launcher launcher = tarn__launcher_find();
+  if (launcher.size == 1 || (o->comm && strcmp(o->comm, tarn__comm_self.name) == 0)) return TARN_STATUS_OK;
+  return tarn__fail(TARN_STATUS_USAGE,
+                    "several seeds train on one rank each, not on %d: start one training for each seed", launcher.size);
+}
+
 static tarn_status fill(tarn_train_list *list, const tarn_train_options *options, const tarn_config *config) {
   int64_t seeds = config->train.seed_count;
   bool several = seeds > 0;
@@ -136,6 +147,7 @@ static tarn_status fill(tarn_train_list *list, const tarn_train_options *options
   list->count = several ? (size_t)seeds : 1;
   runs[0] = *options;
   if (!several) return TARN_STATUS_OK;
+  TARN_TRY(check_ranks(options));
   TARN_TRY(tarn__arena_alloc(&list->memory->arena, &memory, (size_t)seeds, sizeof(int64_t)));
   memcpy(memory, config->train.seeds, (size_t)seeds * sizeof(int64_t));
   list->seeds = memory;
@@ -172,6 +184,8 @@ tarn_status tarn_train_list_open(tarn_train_list **out, const tarn_train_options
   if (status == TARN_STATUS_OK) status = open_list(list, options);
   if (status != TARN_STATUS_OK) {
     tarn_train_list_close(&list);
+    const bool told = tarn_ranks_fail(options->comm, status, tarn_error_message());
+    if (options->told) *options->told = told;
     return status;
   }
   *out = list;

@@ -30,7 +30,9 @@ static tarn_status train_on(tarn_train *t, tarn__stepper_loss *loss, const tarn_
   if (loaded->predictions == 0) return TARN_STATUS_OK;
   if (t->config->train.carry_state) t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
   t->stepper.grad_scale = 1.0 / (double)loaded->predictions;
-  return tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number);
+  t->stepper.follower = loaded->last ? t->overlap : NULL;
+  TARN_TRY(tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number));
+  return tarn__expert_use_add(&t->experts, &t->stepper.graph);
 }
 
 // Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
@@ -58,6 +60,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
   } while (!(*last)->last);
   TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
   if (carries) TARN_TRY(tarn__carried_share(&t->carried));
+  TARN_TRY(tarn__expert_use_share(&t->experts, t->comm));
   if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
@@ -95,6 +98,26 @@ static tarn__adam_options options_of(const tarn_config_train *config, double rat
                               .seed = (uint64_t)config->seed};
 }
 
+// The norms of the gradients, of the model and of backskipping's predictors.
+static tarn_status find_norms(tarn_train *t, double *norm, double *predictors, double bytes) {
+  double begin = tarn__profile_clock(t->profile);
+  if (t->comm->size > 1) {
+    TARN_TRY(tarn__optim_share_norms(&t->optim, norm, predictors, t->threads));
+  } else {
+    *norm = t->model->device->grad_norm(t->model->params, t->model->param_count, t->threads);
+    *predictors = tarn__backskip_norm(t);
+  }
+  return tarn__profile_moving(t->profile, "norm of the gradients", begin, bytes);
+}
+
+// Sends what this rank has updated to the others, and takes what they have.
+static tarn_status share_weights(tarn_train *t) {
+  if (!t->optim.shares) return TARN_STATUS_OK;
+  const double begin = tarn__profile_clock(t->profile);
+  TARN_TRY(tarn__optim_share_weights(&t->optim));
+  return tarn__profile_work(t->profile, "weights over ranks", begin);
+}
+
 // Nothing is changed unless the norms are finite and not too large. Where the backward pass has updated already, a norm
 // that is not ends the training all the same: the weights are lost, the last checkpoint is not.
 static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
@@ -104,26 +127,29 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
     *norm = sqrt(t->stepper.squares);
     return check_norm(t, "the norm of the gradients", *norm, 1.0);
   }
-  tarn__param *const *params = t->model->params;
-  double gradients;
+  tarn__param *const *params = t->optim.shares ? t->optim.parts.list : t->model->params;
+  double gradients, predictors;
+  if (t->optim.shares) tarn__optim_parts_refresh(&t->optim.parts);
   const double bytes = tarn__adam_bytes(params, t->model->param_count, &gradients);
-  double begin = tarn__profile_clock(t->profile);
-  *norm = t->model->device->grad_norm(params, t->model->param_count, t->threads);
-  TARN_TRY(tarn__profile_moving(t->profile, "norm of the gradients", begin, gradients));
+  t->stepper.moved_bytes += gradients + bytes;
+  TARN_TRY(find_norms(t, norm, &predictors, gradients));
   const double factor = clip_factor(*norm, config->clip_norm);
   TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
-  TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", tarn__backskip_norm(t), 1.0));
+  TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", predictors, 1.0));
   const tarn__adam_options options = options_of(config, rate);
-  begin = tarn__profile_clock(t->profile);
+  const double begin = tarn__profile_clock(t->profile);
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
   TARN_TRY(t->model->device->synchronise());
-  return tarn__profile_moving(t->profile, "optimiser", begin, bytes);
+  TARN_TRY(tarn__profile_moving(t->profile, "optimiser", begin, bytes));
+  return share_weights(t);
 }
 
 tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   double begin = tarn__seconds();
   double start = tarn__train_clock(t);
+  tarn__cost_begin(t);
+  tarn__rank_use_begin(&t->rank_use);
   tarn__progress next = t->progress;
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
@@ -136,6 +162,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__adam_factors_set(&factors, &options, next.update + 1, 1.0);
   t->stepper.factors = &factors;
   tarn_status status = add_gradients(t, &next, &sum, &last);
+  tarn__gradient_overlap_stop(t->overlap);  // where that has failed: nobody else may speak to the others meanwhile
   t->stepper.factors = NULL;
   TARN_TRY(status);
   // An update that predicts nothing has no loss, and leaves all as it was.
@@ -156,6 +183,8 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   double seconds = tarn__train_clock(t) - start;
   next.seconds += seconds;
   next.window_seconds += seconds;
+  tarn__cost_end(t, &next, true);
+  tarn__rank_use_end(&t->rank_use, t->gradient_sum.payload);
   t->progress = next;
   if (t->config->train.carry_state) tarn__carried_advance(&t->carried);
   t->epoch_batches = last->next_batches;

@@ -2,17 +2,23 @@
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
+#include "base/energy.h"
 #include "comm/comm.h"
 #include "data/loader.h"
 #include "optim/adam.h"
 #include "store/checkpoint.h"
 #include "tarn/train.h"
 #include "train/carried.h"
+#include "train/expert_use.h"
+#include "train/gradient_overlap.h"
 #include "train/gradient_sum.h"
+#include "train/optim_share.h"
+#include "train/rank_use.h"
 #include "train/readout.h"
 #include "train/run_dir.h"
 #include "train/run_log.h"
 #include "train/stepper.h"
+#include "train/train_cost.h"
 #include "train/validator.h"
 
 // What running holds, from tarn_train_run() on.
@@ -31,7 +37,8 @@ typedef struct tarn__train_session {
 
 // What belongs to the end.
 typedef struct tarn__train_ending {
-  tarn__readout readout;        // of optimiser ridge
+  tarn__readout readout;  // of optimiser ridge
+  char cost_source[TARN__ENERGY_TEXT];
   bool averaged;                // the model holds the mean of checkpoints; the last state is on disk
   tarn_checkpoint_found found;  // of the run
 } tarn__train_ending;
@@ -60,11 +67,17 @@ struct tarn_train {
   tarn__carried carried;                    // open if train.carry_state
   tarn__stepper stepper;
   tarn__gradient_sum gradient_sum;
-  void *moments;  // memory of all parameters' moments
+  tarn__gradient_overlap *overlap;  // NULL: sums begin when all gradients are there
+  tarn__optim_share optim;
+  tarn__expert_use experts;
+  tarn__rank_use rank_use;
+  void *moments;        // memory of all parameters' moments; NULL where ranks share the optimiser
+  tarn__energy energy;  // open while the training runs
   void (*on_event)(void *user, const tarn_train_event *event);
   void *user;
   const volatile sig_atomic_t *stop, *save;
   tarn_profile *profile;
+  bool *told;  // the caller's (tarn_train_options); may be NULL
   // Where it stands, which checkpoints hold.
   tarn__progress progress;
   int64_t epoch_batches;  // of the epoch of progress.epoch
@@ -92,12 +105,23 @@ tarn_status tarn__train_open_probe(tarn_train **train, const tarn_train_options 
 // Rank 0 works, the others wait for it: all have its status and know where the training stands. A failure other than
 // INTERRUPTED ends rank 0 and thereby all.
 tarn_status tarn__train_lead(tarn_train *train, tarn_status (*work)(tarn_train *train)) TARN_CHECKED;
+// Where ranks share the optimiser: reads what parts hold (tarn__part_reader), on rank 0 within tarn__train_lead(), in
+// which the others send it. `train` is a tarn_train.
+tarn_status tarn__train_read_part(void *train, size_t param, tarn__part_array array, void *to, size_t first,
+                                  size_t bytes) TARN_CHECKED;
+// The same where the others do not only wait: they `help`, which ends with INTERRUPTED where `work` does.
+tarn_status tarn__train_share(tarn_train *train, tarn_status (*work)(tarn_train *train),
+                              tarn_status (*help)(tarn_train *train)) TARN_CHECKED;
+// The values of all parameters are those of rank 0 from now on.
+tarn_status tarn__train_share_values(tarn_train *train) TARN_CHECKED;
 // Whether any rank was asked to stop. The clock is rank 0's from here on.
 tarn_status tarn__train_asked_to_stop(tarn_train *train, bool *stop) TARN_CHECKED;
 // Adds up over all ranks what the batches of an update gave: losses, tokens, gradients.
 tarn_status tarn__train_sum(tarn_train *train, double *loss, double *nll, int64_t *source_tokens) TARN_CHECKED;
 // Fails with DATA unless all ranks have the same description, data, program and weights.
 tarn_status tarn__train_check_ranks(tarn_train *train) TARN_CHECKED;
+// Tells the others that this rank cannot go on (tarn__comm_fail()), and the caller that they know.
+void tarn__train_fail_all(const tarn_train *train, tarn_status status);
 
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
@@ -114,7 +138,7 @@ int64_t tarn__train_peak(const tarn_train *train);
 // Takes away RUN/result.json, which says how the run ended, because the run goes on. The peak of memory in it is kept.
 tarn_status tarn__train_result_remove(tarn_train *train) TARN_CHECKED;
 // Fills what is known of a training however it ended, and the memory that the process took at the most.
-void tarn__train_result_fill(const tarn_train *train, tarn_train_result *result);
+void tarn__train_result_fill(tarn_train *train, tarn_train_result *result);
 // Writes RUN/result.json (docs/training.md) for a run that ended as it should or with a number that is not finite; a
 // training that was stopped, or that can go on once its disk has room, has not ended.
 tarn_status tarn__train_result_write(tarn_train *train, const tarn_train_result *result,
@@ -158,10 +182,13 @@ enum { TARN__SET_HASHES = TARN_CONFIG_SETS * TARN__HASH_TEXT };
 void tarn__train_set_hashes(const tarn_train *train, char hashes[TARN__SET_HASHES]);
 // Adds what a comparison must know of the sets to result.json; false: memory was lacking.
 bool tarn__train_describe_sets(const tarn_train *train, json_t *object);
+// Runs a validator, as all ranks do; rank 0 has the result.
+tarn_status tarn__train_validate(tarn_train *train, tarn__validator *validator, tarn__validation *result) TARN_CHECKED;
 // Scores sets. due() says whether one has to be, at the end of the training or before it; tarn__train_score_sets() does
-// all that are.
+// all that are, and the other ranks help it.
 bool tarn__train_sets_due(const tarn_train *train, bool ends);
 tarn_status tarn__train_score_sets(tarn_train *train) TARN_CHECKED;
+tarn_status tarn__train_help_sets(tarn_train *train) TARN_CHECKED;
 // Adds every measure that was computed to a record, "valid_" or "" before its word; false: memory was lacking.
 bool tarn__train_add_scores(json_t *record, const char *prefix, const tarn__validation *validation);
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/work.h"
+#include "comm/share.h"
 #include "task/task.h"
 #include "train/carried.h"
 #include "train/set_measure.h"
@@ -18,6 +19,8 @@ struct tarn__validator {
   tarn__validator_data what;
   const tarn__model *model;
   const tarn_vocab *target;
+  tarn__comm *comm;
+  tarn__share share;  // comm NULL: this rank computes all batches
   tarn__shard shard;
   tarn__batcher *batcher;
   void *own[TARN__SET_MEASURES];  // of the measures that come from the model's use; NULL: not wanted
@@ -26,6 +29,9 @@ struct tarn__validator {
   char finish[sizeof((tarn__batch_finish){0}).text];  // what finishes the batches, in words; "": nothing
   char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT];
 };
+
+// Batches of each rank between two meetings: few wait for one another then, and answers need not be kept for all.
+enum { ROUND = 16 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -98,10 +104,11 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_REQUIRE((metric != TARN_METRIC_BPC && metric != TARN_METRIC_BPB) || v->empty.characters > 0, USAGE,
                "%s: %s of it are not known (valid.metric: %s); run tarn prepare --stream", v->shard.path,
                tarn_measure_of(metric)->name, tarn_measure_of(metric)->word);
-  const tarn__set_site site = {&v->what, v->model, &v->shard, v->target};
+  const tarn__set_site site = {&v->what, v->model, &v->shard, v->target, v->comm};
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
     if (measure->wanted(&v->what)) TARN_TRY(measure->open(&v->own[i], &site, threads));
+  if (!carries(v)) TARN_TRY(tarn__share_open(&v->share, v->comm));
   TARN_TRY(tarn__validator_check(v));
   make_hashes(v);
   return TARN_STATUS_OK;
@@ -109,7 +116,7 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
 
 tarn_status tarn__validator_open(tarn__validator **validator, const tarn__validator_data *what,
                                  const tarn__model *model, const tarn_vocab *source, const tarn_vocab *target,
-                                 int threads) {
+                                 tarn__comm *comm, int threads) {
   *validator = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **validator));
@@ -117,6 +124,7 @@ tarn_status tarn__validator_open(tarn__validator **validator, const tarn__valida
   v->what = *what;
   v->model = model;
   v->target = target;
+  v->comm = comm;
   tarn_status status = open_parts(v, source, threads);
   if (status != TARN_STATUS_OK) {
     tarn__validator_close(&v);
@@ -132,6 +140,7 @@ void tarn__validator_close(tarn__validator **validator) {
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
     if (v->own[i]) measure->close(v->own[i]);
+  tarn__share_close(&v->share);
   tarn__batcher_close(&v->batcher);
   tarn__shard_close(&v->shard);
   tarn__free(v->empty.room);
@@ -139,7 +148,7 @@ void tarn__validator_close(tarn__validator **validator) {
   *validator = NULL;
 }
 
-tarn_status tarn__validator_check(const tarn__validator *v) { return tarn__map_check(&v->shard.map); }
+tarn_status tarn__validator_check(const tarn__validator *v) { return tarn__shard_unchanged(&v->shard); }
 
 const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
 const char *tarn__validator_loss_hash(const tarn__validator *v) { return v->loss_hash; }
@@ -156,9 +165,15 @@ void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *boun
   bounds->longest_target = larger(bounds->longest_target, smaller(tarn__batcher_longest_target(v->batcher), longest));
 }
 
-static tarn_status check_stop(const volatile sig_atomic_t *stop) {
-  TARN_REQUIRE(!stop || !*stop, INTERRUPTED, "stopped while validating");
+static tarn_status check_stop(bool stop) {
+  TARN_REQUIRE(!stop, INTERRUPTED, "stopped while validating");
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__validator_check_stop(tarn__comm *comm, const volatile sig_atomic_t *stop) {
+  bool asked = stop && *stop;
+  TARN_TRY(tarn__comm_any(comm, &asked));
+  return check_stop(asked);
 }
 
 static tarn_status evaluate(tarn__validator *v, tarn__stepper_loss *loss, tarn__stepper *stepper,
@@ -172,24 +187,101 @@ static tarn_status evaluate(tarn__validator *v, tarn__stepper_loss *loss, tarn__
   return status;
 }
 
-static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
+static void add(const tarn__task *task, tarn__task_tally *tally, const tarn__batch *batch, double loss, double watched,
+                const void *answers) {
+  tally->loss += loss;
+  tally->watched += watched;
+  tally->predictions += batch->predictions;
+  if (task->tally) task->tally(tally, batch, answers);
+}
+
+// All batches on this rank.
+static tarn_status run_batches(tarn__validator *v, tarn__task_tally *tally, tarn__stepper *stepper,
                                const volatile sig_atomic_t *stop, tarn__carried *carried, tarn__work *work) {
   const tarn__task *task = tarn__config_task(v->model->config);
-  tarn__task_tally tally = v->empty;
-  TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
-  int64_t batches = tarn__batcher_batches(v->batcher);
+  const int64_t batches = tarn__batcher_batches(v->batcher);
   for (int64_t b = 0; b < batches; b++) {
-    TARN_TRY(check_stop(stop));
+    TARN_TRY(check_stop(stop && *stop));
     tarn__batch batch;
     tarn__stepper_loss loss;
     tarn__batcher_next(v->batcher, &batch);
     TARN_TRY(evaluate(v, &loss, stepper, &batch, carried, b == 0));
-    tally.loss += loss.loss;
-    tally.watched += loss.watched;
-    tally.predictions += batch.predictions;
-    if (task->tally) task->tally(&tally, &batch, loss.answers);
+    add(task, tally, &batch, loss.loss, loss.watched, loss.answers);
     tarn__work_at(work, (double)(b + 1), (double)(b + 1) / (double)batches);
   }
+  return TARN_STATUS_OK;
+}
+
+// What a rank tells of a batch, before the answers.
+typedef struct told {
+  double loss, watched;
+  int64_t answer_bytes;
+} told;
+
+// Of the batches first .. end - 1 those of this rank.
+static tarn_status run_own(tarn__validator *v, tarn__stepper *stepper, int64_t first, int64_t end) {
+  tarn__buffer *answer = tarn__share_answer(&v->share);
+  tarn__buffer_reset(answer);
+  TARN_TRY(tarn__batcher_seek(v->batcher, 0, first));
+  for (int64_t b = first; b < end; b++) {
+    if (b % v->comm->size != v->comm->rank) {
+      tarn__batcher_skip(v->batcher, 1);
+      continue;
+    }
+    tarn__batch batch;
+    tarn__stepper_loss loss;
+    tarn__batcher_next(v->batcher, &batch);
+    TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
+    const told one = {loss.loss, loss.watched, (int64_t)loss.answer_bytes};
+    tarn__share_put(answer, &one, 1, sizeof one);
+    tarn__share_put(answer, loss.answers, one.answer_bytes, 1);
+  }
+  // What was read counts only if it was there.
+  return tarn__validator_check(v);
+}
+
+// On rank 0, what all have told of the batches first .. end - 1.
+static tarn_status add_round(tarn__validator *v, tarn__task_tally *tally, int64_t first, int64_t end) {
+  const tarn__task *task = tarn__config_task(v->model->config);
+  TARN_TRY(tarn__batcher_seek(v->batcher, 0, first));
+  for (int64_t b = first; b < end; b++) {
+    tarn__share_reader *from = &v->share.readers[b % v->comm->size];
+    const told *one;
+    const char *answers;
+    tarn__batch batch;
+    TARN_TRY(tarn__share_take(&one, from, 1, sizeof *one));
+    TARN_TRY(tarn__share_take(&answers, from, one->answer_bytes, 1));
+    tarn__batcher_next(v->batcher, &batch);
+    add(task, tally, &batch, one->loss, one->watched, answers);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The batches on all ranks.
+static tarn_status share_batches(tarn__validator *v, tarn__task_tally *tally, tarn__stepper *stepper,
+                                 const volatile sig_atomic_t *stop, tarn__work *work) {
+  const int64_t batches = tarn__batcher_batches(v->batcher), round = (int64_t)ROUND * v->comm->size;
+  for (int64_t first = 0; first < batches; first += round) {
+    const int64_t end = smaller(first + round, batches);
+    TARN_TRY(tarn__validator_check_stop(v->comm, stop));
+    TARN_TRY(run_own(v, stepper, first, end));
+    TARN_TRY(tarn__share_collect(&v->share));
+    if (v->comm->rank == 0) TARN_TRY(add_round(v, tally, first, end));
+    tarn__work_at(work, (double)end, (double)end / (double)batches);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
+                            const volatile sig_atomic_t *stop, tarn__carried *carried, tarn__work *work) {
+  const tarn__task *task = tarn__config_task(v->model->config);
+  tarn__task_tally tally = v->empty;
+  TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
+  if (v->share.comm)
+    TARN_TRY(share_batches(v, &tally, stepper, stop, work));
+  else if (v->comm->rank == 0)
+    TARN_TRY(run_batches(v, &tally, stepper, stop, carried, work));
+  if (v->comm->rank > 0) return TARN_STATUS_OK;
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
   // Measures of answers are for finite ones; without them the loss stays NaN, which ends the training.
@@ -204,7 +296,7 @@ static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__s
   if (carries(v)) TARN_TRY(tarn__carried_open(&carried, v->model, &alone, tarn__batcher_tracks(v->batcher), 1));
   tarn__work work;
   tarn__work_begin(&work, "validating", "batches");
-  const tarn_status status = run_batches(v, result, stepper, stop, &carried, &work);
+  const tarn_status status = run_loss(v, result, stepper, stop, &carried, &work);
   tarn__work_end(&work);
   tarn__carried_close(&carried);
   return status;

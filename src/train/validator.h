@@ -1,10 +1,15 @@
 // Scores of sentences that are not trained on, those of validation or of a scored set: the loss, what follows from it,
 // and the BLEU of their translations.
+//
+// All ranks compute: batch k is rank k modulo the number of ranks', and sentences are dealt out to be translated. What
+// comes of it is added up by rank 0 in the order of the batches, so that scores are the same bits for any number of
+// ranks. States that are carried from batch to batch (train.carry_state) leave nothing to share: there rank 0 computes.
 #ifndef TARN_TRAIN_VALIDATOR_H
 #define TARN_TRAIN_VALIDATOR_H
 
 #include <signal.h>
 
+#include "comm/comm.h"
 #include "decode/translate.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
@@ -35,7 +40,7 @@ typedef struct tarn__validator_data {
 // yet.
 tarn_status tarn__validator_open(tarn__validator **validator, const tarn__validator_data *what,
                                  const tarn__model *model, const tarn_vocab *source, const tarn_vocab *target,
-                                 int threads) TARN_CHECKED;
+                                 tarn__comm *comm, int threads) TARN_CHECKED;
 void tarn__validator_close(tarn__validator **validator);
 // Warns of sentences that are longer than the model takes.
 void tarn__validator_warn_left_out(const tarn__validator *validator);
@@ -57,9 +62,11 @@ enum { TARN__VALIDATOR_WINDOWS = 64 };
 // How many tracks; 0 without train.carry_state.
 int64_t tarn__validator_tracks(const tarn_config *config, const tarn__shard *shard);
 
-// Validates the model as it is, in the workspace of the stepper. Stops with TARN_STATUS_INTERRUPTED soon after *stop
-// becomes other than 0 (NULL: never).
+// Validates the model as it is, in the workspace of the stepper; a call of all ranks, of which rank 0 has the result.
+// Stops with TARN_STATUS_INTERRUPTED soon after *stop becomes other than 0 (NULL: never) on any of them.
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
                                 const volatile sig_atomic_t *stop) TARN_CHECKED;
+// A call of all ranks: fails with INTERRUPTED where one of them is asked to stop.
+tarn_status tarn__validator_check_stop(tarn__comm *comm, const volatile sig_atomic_t *stop) TARN_CHECKED;
 
 #endif

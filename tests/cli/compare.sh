@@ -1,7 +1,8 @@
 # tarn compare on runs of tarn train: tables, JSON, refusals. tests/unit/test_results.c checks the numbers.
 . "$(dirname "$0")/../tiny_run.sh"
 
-sed -i 's/max_updates: 60/max_updates: 12/; s/threads: 2/threads: 1/; s/every: 20/every: 6/' model.yaml
+sed -i 's/max_updates: 60/max_updates: 12/; s/threads: 2/threads: 1/; s/every: 20/every: 6/
+  s/save_every: 10/save_every: 10, core_watts: 10, co2_per_kwh: 400/' model.yaml
 
 for seed in 1 2; do
   "$TARN" train model.yaml --run runs/shared/seed-$seed --quiet --set train.seed=$seed --set valid.at_start=yes ||
@@ -17,12 +18,13 @@ done
   fail "compare without a budget"
 "$TARN" compare runs --budget 5 --baseline regular >table.txt || fail "compare"
 for part in "valid/bleu over T = 5 minutes of training (wall clock)" "regular (baseline)" "(R1 L1)\*2" "2+1 of 4+1" \
-  "AUCC bleu·min" "^test BLEU against regular$" "no verdict (two seeds)" "^losses .*min train" \
+  "AUCC bleu·min" "^test BLEU against regular$" "^costs .*J/epoch .*kJ to best .*CO2 g .*MFLOP/token .*TFLOP to best .*GB moved" "note: energy is an estimate" \
+  "no verdict (two seeds)" "^losses .*min train" \
   "^times .*same updatable.*same depth" "note: BLEU is taken as 0 at time 0, where 2 runs did not validate"; do
   grep -q -- "$part" table.txt || fail "no \"$part\" in: $(cat table.txt)"
 done
 # Columns stand below each other: the last cells of a table end in one column.
-for head in scores times losses sizes configuration; do
+for head in scores times losses costs sizes configuration; do
   widths=$(sed -n "/^$head /,/^$/p" table.txt | grep . | grep -v '^note\|^best\|^AUCC\|^test' | wc -L)
   [ "$widths" -le 130 ] || fail "the table $head is $widths wide: $(cat table.txt)"
 done
@@ -45,6 +47,8 @@ if command -v jq >/dev/null; then
   check '.configurations[] | select(.name == "shared") | .aucc.runs == 2 and .regular == "regular"'
   check '.configurations[] | select(.baseline == false) | .verdicts.test_bleu | .p == null and .low < .difference and .words == "no verdict (two seeds)" and (.seeds | length) == 2'
   check '.configurations[] | select(.name == "shared") | .min_train_loss.runs == 2 and .epoch_train_loss.mean > 0 and .regular_deep == null'
+  check '.configurations[] | .joules.mean > 0 and .best_joules.mean <= .joules.mean and .token_operations.mean > 0'
+  check '[.configurations[].runs[].energy_source == "estimate"] | all'
   # The difference is that of the means that tarn test has written.
   for name in shared regular; do
     jq -s '[.[].bleu] | add / length' runs/$name/seed-*/test.json >$name.mean
@@ -89,8 +93,8 @@ note="1 test is of another checkpoint than .tarn test. takes by itself, or than 
 grep -q "note: $note: tested/shared/seed-2 (checkpoint_last.safetensors, not checkpoint_best.safetensors)$" tested.txt || fail "no note: $(cat tested.txt)"
 "$TARN" compare tested --budget 5 --json | jq . | grep -q '"test_checkpoint": "checkpoint_last.safetensors"' || fail "not in the JSON"
 "$TARN" report tested --budget 5 --output tested-report >printed.txt || fail "report of another checkpoint"
-grep -q ',test_checkpoint$' tested-report/runs.csv || fail "no column: $(cat tested-report/runs.csv)"
-grep -q '^shared,.*,2,tested/shared/seed-2,.*,checkpoint_last.safetensors$' tested-report/runs.csv || fail "no checkpoint: $(cat tested-report/runs.csv)"
+grep -q ',test_checkpoint,' tested-report/runs.csv || fail "no column: $(cat tested-report/runs.csv)"
+grep -q '^shared,.*,2,tested/shared/seed-2,.*,checkpoint_last.safetensors,' tested-report/runs.csv || fail "no checkpoint: $(cat tested-report/runs.csv)"
 grep -q '| checkpoint.*_last.safetensors |$' tested-report/report.md || fail "no checkpoint: $(cat tested-report/report.md)"
 rm tested/*/*/checkpoint_*
 "$TARN" compare tested --budget 5 | grep -q "note: $note: tested/shared/seed-2 (" || fail "no note without checkpoints"

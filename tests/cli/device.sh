@@ -10,7 +10,7 @@ for command in translate score generate blimp test train plan sweep average "ser
   refuse 2 "tarn $command: --device: there is no device \"referense\" in this program; did you mean \"reference\"?" \
     "$TARN" $command --device referense
 done
-refuse 2 'the communicator "mpi" is not built in: expected self' "$TARN" train model.yaml --run none --comm mpi
+refuse 2 'the communicator "nccl" is not built in: expected self, mpi' "$TARN" train model.yaml --run none --comm nccl
 [ ! -e none ] || fail "a communicator that is not there leaves a run"
 
 # The option goes before the environment, and both give what that device computes.

@@ -52,6 +52,8 @@ printf 'ab\nb a\n' >text
 objects '.line == 2 and .log_probability < 0' "$TARN" score lm text
 objects '.lines == 2 and .bits_per_byte > 0' "$TARN" score lm text --summary-only
 objects '.index == 0 and (.texts | length) == 1' "$TARN" generate lm --prompt a --max-tokens 3
+head -2 corpus/valid.de >two
+objects '.output == "dynamics/dynamics.html"' "$TARN" dynamics run --input two --iterations 3 --exponents 2 --output dynamics
 mkdir pairs && printf '{"sentence_good": "ab", "sentence_bad": "abcd"}\n' >pairs/p.jsonl
 objects '.overall.pairs == 1 and .paradigms[0].name == "p"' "$TARN" blimp lm pairs
 objects '.output == "x.csv"' "$TARN" series generate lorenz --rows 300 --output x.csv

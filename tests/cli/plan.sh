@@ -91,6 +91,15 @@ for case in "fp32 none" "bf16 none" "bf16 block"; do
   [ "$measured" -lt $((planned * 11 / 10)) ] || fail "$case: $measured bytes measured, $planned planned"
 done
 
+# What describes the graph of a deep stack takes as much as its activations, where these are recomputed.
+"$TARN" train model.yaml --run run-deep --set model.d_model=32 --set "encoder.layers=L*400" --set decoder.layers=L \
+  --set "kinds.L={ mixer: attention, heads: 2, ffn: 64 }" --set train.recompute=block --set train.max_tokens=512 \
+  --set train.max_updates=1 --threads 1 --json >result.json
+planned=$(number planned_bytes result.json)
+measured=$(number peak_resident_bytes result.json)
+[ "$measured" -lt $((planned * 11 / 10)) ] || fail "400 layers: $measured bytes measured, $planned planned"
+[ "$measured" -gt $((planned * 9 / 10)) ] || fail "400 layers: $measured bytes measured, $planned planned"
+
 # The parts together are the model, T5's tables of each stack too.
 "$TARN" plan model.yaml --vocab-size 1000 --set model.positions=t5 --json >t5.json
 jq -e '([.parts[].trained_parameters] | add) == .trained_parameters and ([.parts[].label] | index("encoder") and index("decoder"))' \

@@ -70,6 +70,66 @@ p --source c/valid.de --target c/valid.en --threads 1 > out.txt
 cmp data/p.tarn keep.tarn || fail "one thread gives another shard"
 p --source c/valid.de --target c/valid.en --threads 3 > out.txt
 cmp data/p.tarn keep.tarn || fail "three threads give another shard"
+# Nor is how far a text is read ahead.
+for _ in {1..20}; do cat c/train.de; done > often.de
+for _ in {1..20}; do cat c/train.en; done > often.en
+prepare 0 "pairs " --source often.de --target often.en --threads 1
+cp data/p.tarn often.tarn
+for how in "64M 1" "64M 3" "1G 2"; do
+  p --source often.de --target often.en --memory "${how% *}" --threads "${how#* }" > out.txt
+  cmp data/p.tarn often.tarn || fail "--memory ${how% *} with ${how#* } threads gives another shard"
+done
+prepare 2 '--memory is 64000k to 1000T, not "63M"' --source often.de --target often.en --memory 63M
+prepare 2 '--memory takes a number such as 4G' --source often.de --target often.en --memory much
+cp keep.tarn data/p.tarn
+# A vocabulary is trained on a sample of a text that takes more memory than it may.
+vocab() { "$TARN" vocab --size 300 --output "$@" often.de often.en; }
+vocab whole.model > out.txt
+! grep drawn out.txt || fail "a sample of a text that fits"
+vocab sample.model --memory 64M > out.txt
+grep -q "^drawn .* of 80000 lines (--memory)$" out.txt || fail "no word of the sample: $(cat out.txt)"
+vocab again.model --memory 64M > out.txt
+cmp sample.model again.model || fail "the sample is not deterministic"
+! cmp -s sample.model whole.model || fail "the sample is the whole text"
+expect 2 "give either --memory or --sentences" vocab x --memory 64M --sentences 1000
+expect 2 "type char takes no --memory" vocab x --type char --memory 64M
+# Several shards with an index, which stands for them: the same training from both.
+cat > model.yaml <<'END'
+model: { d_model: 8, embeddings: all, max_length: 128 }
+encoder: { layers: L }
+decoder: { layers: L }
+kinds: { L: { mixer: attention, heads: 2, ffn: 8 } }
+data: { vocab: bpe.model, train: set/train, valid: set/train }
+train: { max_updates: 6, max_tokens: 400, save_every: 3, threads: 1, tensorboard: no }
+END
+s() { "$TARN" prepare --vocab bpe.model --source c/train.de --target c/train.en --output set/train "$@"; }
+s > out.txt
+[ "$(ls set)" = train.tarn ] || fail "a small set has more than one file: $(ls set)"
+"$TARN" inspect set/train | grep -q "^rows  *2000 pairs of sentences$" || fail "inspect of a shard"
+"$TARN" train model.yaml --run one --quiet
+s --shard-size 40k --threads 3 --memory 64M > out.txt
+parts=$(grep -oP "^shards +\K[0-9]+(?= and their index$)" out.txt) || fail "no word of the parts: $(cat out.txt)"
+[ "$parts" -ge 3 ] && [ "$(ls set | wc -l)" = $((parts + 1)) ] || fail "$parts parts: $(ls set)"
+"$TARN" inspect set/train > out.txt
+grep -q "^file  *set/train.tarn (index of shards)$" out.txt && grep -q "^rows  *2000 pairs" out.txt &&
+  [ "$(grep -c "  set/train\.0[0-9]*-[0-9a-f]*\.tarn$" out.txt)" = "$parts" ] || fail "inspect of an index: $(cat out.txt)"
+"$TARN" inspect set/train.tarn --json | grep -q '"rows":2000,' || fail "inspect --json of an index"
+# A folder is a run, whatever lies beside it.
+mkdir set/train
+expect 1 "set/train" "$TARN" inspect set/train
+rmdir set/train
+"$TARN" train model.yaml --run several --quiet
+# The tensors; the header before them has times and hashes of the data.
+tensors() { tail -c 10000 "$1/checkpoint_last.safetensors"; }
+cmp <(tensors one) <(tensors several) || fail "parts train another model than one shard"
+"$TARN" train model.yaml --run stopped --quiet --set train.max_updates=3
+"$TARN" train --resume stopped --quiet --set train.max_updates=6
+cmp <(tensors one) <(tensors stopped) || fail "parts resume another training"
+mv set/train.0002-*.tarn gone
+expect 1 "set/train.tarn: part 2: set/train.0002-" "$TARN" inspect set/train
+expect 2 '--shard-size is 1k to 1000T, not "999"' s --shard-size 999
+s > out.txt
+[ "$(ls set)" = train.tarn ] || fail "old parts are left: $(ls set)"
 # Windows of a text, and rows of whole sentences.
 "$TARN" vocab --type byte --output byte.vocab
 b() { "$TARN" prepare --vocab byte.vocab --output text/b "$@"; }

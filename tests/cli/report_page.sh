@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The page of tarn report in headless Chromium: it is shown without errors, wide and narrow, light and dark; tables and
-# pictures have a size; no text of a picture overlaps another or leaves it. On a phone letters stay large enough to be
-# read, and what is wider than the window is moved by itself, not the page.
+# The pages of tarn report and of tarn dynamics in headless Chromium: they are shown without errors, wide and narrow, light and
+# dark; tables and pictures have a size; no text of a picture overlaps another or leaves it. On a phone letters stay large
+# enough to be read, and what is wider than the window is moved by itself, not the page.
 set -euo pipefail
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ]; then
@@ -60,9 +60,10 @@ window.addEventListener('load', () => {
   document.body.append(out);
 });
 END
-{ sed '/<\/main><\/body><\/html>/d' out/report.html; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; } >page.html
+measured() { sed '/<\/main><\/body><\/html>/d' "$1"; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; }
+measured out/report.html >page.html
 
-page=page.html
+page=page.html tables=7
 show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
   local name=$1 width=$2
   shift 2
@@ -72,7 +73,7 @@ show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
   ! grep 'CONSOLE' console.txt || fail "$name: messages on the console"
   sed -n '/<pre id="measured">/,/<\/pre>/p' dom.html | sed 's/<pre id="measured">//; s/<\/pre>.*//' >"$name.txt"
   grep -qx 'problems 0' "$name.txt" || fail "$name: $(cat "$name.txt")"
-  grep -qx 'tables 6' "$name.txt" || fail "$name: not six tables: $(cat "$name.txt")"
+  grep -qx "tables $tables" "$name.txt" || fail "$name: not $tables tables: $(cat "$name.txt")"
 }
 show wide 1280
 show narrow 600
@@ -81,7 +82,7 @@ show dark 1280 --blink-settings=preferredColorScheme=0
 [ "$(sed -nE 's/^used ([0-9]+).*/\1/p' huge.txt)" -gt 1700 ] || fail "the width of a large window is not used: $(cat huge.txt)"
 # The browser has no window as narrow as a phone's, but a frame in one may be.
 page=phone.html
-{ sed '/<\/main><\/body><\/html>/d' out/report.html; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; } >inner.html
+measured out/report.html >inner.html
 cat >phone.html <<'END'
 <body><iframe id="phone" src="inner.html" style="width:390px;height:800px;border:0"></iframe><pre id="measured"></pre><script>
 window.addEventListener('load', () => {
@@ -95,3 +96,12 @@ grep -qx 'width 390' phone.txt || fail "not as wide as a phone: $(cat phone.txt)
 grep -qx 'background rgb(255, 255, 255)' wide.txt || fail "light: $(cat wide.txt)"
 ! grep -q 'background rgb(255, 255, 255)' dark.txt || fail "dark: $(cat dark.txt)"
 [ "$(grep '^ink' wide.txt)" != "$(grep '^ink' dark.txt)" ] || fail "figures do not follow the scheme: $(cat dark.txt)"
+
+# The page of tarn dynamics is made of the same parts.
+head -3 corpus/valid.de >three
+"$TARN" dynamics sweep/full/seed-1 "sweep/$half/seed-1" model.yaml --input three --map period --first-layer 1 --last-layer 2 --iterations 300 \
+  --exponents 3 --over-training --output dynamics >/dev/null 2>error.txt || fail "dynamics: $(cat error.txt)"
+page=dynamics.page.html tables=4
+measured dynamics/dynamics.html >$page
+show dynamics 1280
+[ "$(sed -nE 's/^figures ([0-9]+)/\1/p' dynamics.txt)" -ge 20 ] || fail "figures are missing: $(cat dynamics.txt)"

@@ -56,7 +56,7 @@ refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
 refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
 refuse 2 "an argument is missing" "$TARN" vocab --type char --output x
 refuse 2 "bpe, unigram, whitespace, byte or char, not" "$TARN" vocab --type qqqqqqqq --output x text
-for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-count 2" "--sentences 10" "--threads 3"; do
+for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-count 2" "--sentences 10" "--threads 3" "--memory 1G"; do
   # shellcheck disable=SC2086
   refuse 2 "it is, without ${option%% *}" "$TARN" vocab --import-gpt2 . $option --output x
   # shellcheck disable=SC2086

@@ -83,7 +83,9 @@ static const char *copy_to;
 
 // Each process of a training has a lock and an event file of its own, named and filled by its number.
 static bool is_of_process(const char *name) {
-  return strcmp(name, "lock") == 0 || strncmp(name, "events.out.tfevents.", 20) == 0;
+  const char *end = strrchr(name, '.');
+  return strcmp(name, "lock") == 0 || (end && strcmp(end, ".lock") == 0) ||
+         strncmp(name, "events.out.tfevents.", 20) == 0;
 }
 
 static int read_one(const char *path, const struct stat *info, int type, struct FTW *ftw) {

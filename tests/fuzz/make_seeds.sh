@@ -87,6 +87,20 @@ END
 cp train.tarn "$out/shard/pairs"
 cp text.tarn "$out/shard/text"
 cp "$made/data/valid.tarn" "$out/shard/valid"
+mkdir set
+for _ in {1..40}; do cat text; done >often
+"$tarn" prepare --vocab bytes --text often --shard-size 1k --output set/data >/dev/null
+# Name and size before each file, as the target takes them apart.
+sized() {
+  python3 -c 'import os, sys, struct
+for path in sys.argv[1:]:
+    name, data = os.path.basename(path).encode(), open(path, "rb").read()
+    sys.stdout.buffer.write(bytes([len(name)]) + name + struct.pack("<H", len(data)) + data)' "$@"
+}
+sized set/data.tarn set/data.0* >"$out/shard_index/text"
+rm set/*
+"$tarn" prepare --vocab bytes --text often --stream 20 --shard-size 1k --output set/data >/dev/null
+sized set/data.tarn set/data.0* >"$out/shard_index/windows"
 
 # --- sentences with labels: shards, and the tables that they are made of behind a byte that says how
 printf 'text\tlabel\tpair\na b\t1\tc\nab ba\t2\ta b c\nc\t1\tba\n' >table

@@ -2,10 +2,10 @@
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
 // decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); mixers across tokens
 // (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
-// decoder share, ALBERT, mixtures of softmaxes (make_embeddings.py); relative biases and fewer heads of keys and values
-// (make_attention.py); masked language models (make_masked.py); with the fast kernels in
-// fp32 and bf16 and the reference kernels in float and double. On the shadow device the bits are those of the fast
-// kernels.
+// decoder share, ALBERT, mixtures of softmaxes (make_embeddings.py); vocabularies in bands (make_adaptive.py); relative
+// biases and fewer heads of keys and values (make_attention.py); masked language models (make_masked.py); experts,
+// noisy gating, memories (make_experts.py); with the fast kernels in fp32 and bf16 and the reference kernels in float
+// and double. On the shadow device the bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,6 +78,11 @@ static const char *const cases[] = {"model0_post",
                                     "embeddings_mixture",
                                     "embeddings_mixture_tied",
                                     "embeddings_mixture_rank",
+                                    "adaptive_none",
+                                    "adaptive_decoder",
+                                    "adaptive_all",
+                                    "adaptive_input",
+                                    "adaptive_softmax",
                                     "linear_post",
                                     "linear_pre",
                                     "tokens_post",
@@ -88,12 +93,21 @@ static const char *const cases[] = {"model0_post",
                                     "performer_pre",
                                     "linformer_post",
                                     "linformer_pre",
+                                    "layerwise_post",
+                                    "layerwise_pre",
                                     "relative_post",
                                     "relative_pre",
+                                    "swish_post",
+                                    "swish_pre",
+                                    "shaw_post",
+                                    "shaw_pre",
+                                    "shaw_keys",
                                     "grouped_post",
                                     "grouped_pre",
                                     "experts_post",
                                     "experts_pre",
+                                    "noisy_post",
+                                    "noisy_pre",
                                     "memory_post",
                                     "memory_pre"};
 
@@ -103,6 +117,11 @@ typedef struct golden_case {
   const char *name;
   const bounds *bounds;
 } golden_case;
+
+// The noise of gating would be another in each copy.
+static int copies_of(const golden_case *golden) {
+  return strncmp(golden->name, "noisy", 5) == 0 ? 1 : golden->bounds->copies;
+}
 
 enum { MOST_ROWS = 4096, MOST_SENTENCES = 512 };
 
@@ -217,19 +236,37 @@ static void compare_gradients(const tarn__model *model, const tarn__safetensors 
     fail_msg("gradient of %s is off by %.3e, more than %.1e", worst_name, worst, golden->bounds->gradient);
 }
 
-static void compare_losses(const double *sums, const tarn__safetensors *file, const bounds *way) {
+static void compare_losses(const double *sums, const tarn__safetensors *file, const golden_case *golden) {
   static const char *const names[] = {"loss", "nll"};
   for (int i = 0; i < 2; i++) {
-    double wanted = *(const double *)need(file, "result", names[i])->data * way->copies;
-    if (!(fabs(sums[i] - wanted) <= way->loss * fabs(wanted)))
+    double wanted = *(const double *)need(file, "result", names[i])->data * copies_of(golden);
+    if (!(fabs(sums[i] - wanted) <= golden->bounds->loss * fabs(wanted)))
       fail_msg("%s is %.9f, PyTorch's is %.9f", names[i], sums[i], wanted);
   }
+}
+
+// Sizes of the vocabularies of source and target: as the file says, or those of its tables.
+static void find_words(int64_t words[2], const tarn__safetensors *file) {
+  const char *text = tarn__safetensors_text(file, "words");
+  char *end;
+  if (text) {
+    words[0] = strtoll(text, &end, 10);
+    words[1] = strtoll(end, NULL, 10);
+    return;
+  }
+  const tarn__stored *source_table = find(file, "weight", "embeddings.weight");
+  if (!source_table) source_table = find(file, "weight", "embeddings.input.weight");
+  if (!source_table) source_table = need(file, "weight", "embeddings.source.weight");
+  const tarn__stored *target_table = find(file, "weight", "embeddings.target.weight");
+  words[0] = source_table->shape[0];
+  words[1] = target_table ? target_table->shape[0] : words[0];
 }
 
 // One step of training without the optimiser; twice, because the second run must overwrite the gradients of the first.
 static void run_case(void **state) {
   const golden_case *golden = *state;
   const bounds *way = golden->bounds;
+  const int copies = copies_of(golden);
   char path[512];
   snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", TARN_SOURCE_DIR, golden->name);
   tarn__safetensors file = {0};
@@ -239,12 +276,9 @@ static void run_case(void **state) {
   tarn_config *config;
   must(tarn_config_parse(&config, golden->name, text, strlen(text), NULL, 0));
   tarn__model *model;
-  const tarn__stored *source_table = find(&file, "weight", "embeddings.weight");
-  if (!source_table) source_table = find(&file, "weight", "embeddings.input.weight");
-  if (!source_table) source_table = need(&file, "weight", "embeddings.source.weight");
-  const tarn__stored *target_table = find(&file, "weight", "embeddings.target.weight");
-  if (!target_table) target_table = source_table;
-  must(tarn__model_open(&model, config, source_table->shape[0], target_table->shape[0], way->dtype, true));
+  int64_t words[2];
+  find_words(words, &file);
+  must(tarn__model_open(&model, config, words[0], words[1], way->dtype, true));
   model->device = way->device;
   must(tarn__model_allocate(model));
   set_weights(model, &file);
@@ -252,10 +286,10 @@ static void run_case(void **state) {
   static side source, target;
   tarn__batch batch;
   if (find(&file, "batch", "selected")) {
-    pack_masked(&target, &batch, &file, way->copies);
+    pack_masked(&target, &batch, &file, copies);
   } else {
-    pack(&source, &file, "source_ids", "source_ids", "source_offsets", way->copies);
-    pack(&target, &file, "target_in", "target_out", "target_offsets", way->copies);
+    pack(&source, &file, "source_ids", "source_ids", "source_offsets", copies);
+    pack(&target, &file, "target_in", "target_out", "target_offsets", copies);
     batch = (tarn__batch){
         .source = source.packed, .target = target.packed, .predictions = target.packed.rows, .targets = target.targets};
   }
@@ -280,7 +314,7 @@ static void run_case(void **state) {
     void *sums;
     must(tarn__graph_read(&graph, &sums, loss, &room));
     bits = tarn__hash64(sums, 2 * sizeof(double), bits);
-    compare_losses(sums, &file, way);
+    compare_losses(sums, &file, golden);
     compare_gradients(model, &file, golden);
   }
   // The way before the shadow is the same on the processor.

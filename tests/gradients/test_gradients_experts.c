@@ -9,6 +9,7 @@
 #include "kernels/kernel_check.h"
 #include "ops/grouped.h"
 #include "ops/route.h"
+#include "ops/swish_beta.h"
 #include "ops/weighted_rows.h"
 
 enum { ROWS = 13, D = 6, WIDTH = 5, EXPERTS = 4 };
@@ -17,15 +18,17 @@ typedef struct variant {
   const char *name;
   tarn__route_spec route;
   tarn__activation activation;
-  bool frozen;  // the experts' matrices
+  bool frozen;       // the experts' matrices
+  bool learns_beta;  // of Swish behind the first product
 } variant;
 
 static const variant variants[] = {
-    {"top-1", {.choices = 1, .capacity = INFINITY, .share = 1}, TARN__RELU, false},
-    {"top-2", {.choices = 2, .normalise = 1, .capacity = INFINITY, .share = 1}, TARN__GELU, false},
-    {"top-3 with noise", {.choices = 3, .normalise = 1, .capacity = INFINITY, .noise = 0.3}, TARN__SWISH, false},
-    {"top-2 with little room", {.choices = 2, .normalise = 1, .capacity = 0.6}, TARN__IDENTITY, false},
-    {"top-1 with little room", {.choices = 1, .capacity = 0.7}, TARN__RELU, true},
+    {"top-1", {.choices = 1, .capacity = INFINITY, .share = 1}, TARN__RELU, false, false},
+    {"top-2", {.choices = 2, .normalise = 1, .capacity = INFINITY, .share = 1}, TARN__GELU, false, false},
+    {"top-3 with noise", {.choices = 3, .normalise = 1, .capacity = INFINITY, .noise = 0.3}, TARN__SWISH, false, false},
+    {"top-2 with little room", {.choices = 2, .normalise = 1, .capacity = 0.6}, TARN__IDENTITY, false, false},
+    {"top-1 with little room", {.choices = 1, .capacity = 0.7}, TARN__RELU, true, false},
+    {"top-2 with little room and a learnt beta", {.choices = 2, .capacity = 1}, TARN__IDENTITY, false, true},
 };
 
 static void build(check *c, tarn__graph *graph, const void *spec) {
@@ -35,11 +38,13 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
   tarn__param *in = check_param(c, EXPERTS * WIDTH, D, 0.6, !v->frozen);
   tarn__param *in_bias = check_param(c, 1, EXPERTS * WIDTH, 0.5, true);
   tarn__param *out = check_param(c, EXPERTS * D, WIDTH, 0.6, !v->frozen);
+  tarn__param *beta = v->learns_beta ? check_param(c, 1, 1, 1.0, true) : NULL;
   in->out = WIDTH;
   out->out = D;
   const tarn__routed routed = tarn__route(graph, x, router, v->route);
   tarn__tensor *rows = tarn__gather_rows(graph, x, &routed);
   rows = tarn__grouped_linear(graph, rows, routed.offsets, in, in_bias, v->activation);
+  if (beta) rows = tarn__swish_beta(graph, rows, routed.offsets, 0.0, beta, false);
   rows = tarn__grouped_linear(graph, rows, routed.offsets, out, NULL, TARN__IDENTITY);
   check_output(c, tarn__weighted_rows(graph, rows, routed.places, routed.gates));
 }

@@ -296,6 +296,21 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
   tarn__graph_close(&graph);
 }
 
+// Plans, binds and runs a graph that was built by hand, copies its result y and closes it.
+static inline tarn_status check_result(void *out, tarn__graph *graph, tarn__tensor *y) {
+  y->keep = true;
+  tarn_status status = tarn__graph_plan(graph);
+  void *workspace = check_alloc(graph->workspace_bytes, 1);
+  if (status == TARN_STATUS_OK) {
+    tarn__graph_bind(graph, workspace);
+    status = tarn__graph_run(graph, &(tarn__exec){.threads = graph->threads});
+  }
+  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(y->rows * y->cols) * tarn__dtype_size(y->dtype));
+  tarn__free(workspace);
+  tarn__graph_close(graph);
+  return status;
+}
+
 static inline void check_open(check *c) {
   *c = (check){0};
   tarn__random_init(&c->random, 20, 1);

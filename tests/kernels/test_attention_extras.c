@@ -7,39 +7,6 @@
 #include <cmocka.h>
 
 #include "kernels/attention_check.h"
-#include "ops/bias_table.h"
-
-typedef struct extras_shape {
-  attention_shape shape;  // self: of sequences to themselves
-  int kv_heads;
-  bool apart;            // queries and keys of a sequence to itself are two tensors
-  int64_t max_distance;  // 0: no biases
-  bool frozen;           // the biases are
-} extras_shape;
-
-static void build(check *c, tarn__graph *graph, const void *spec) {
-  const extras_shape *e = spec;
-  const attention_shape *s = &e->shape;
-  int32_t q_offsets[ATTENTION_SEQUENCES + 1], k_offsets[ATTENTION_SEQUENCES + 1], unused = 0, longest = 0;
-  const int64_t q_rows = attention_offsets(q_offsets, s->queries, s->sequences, &unused);
-  const int64_t k_rows = attention_offsets(k_offsets, s->self ? s->queries : s->keys, s->sequences, &longest);
-  const int64_t kv = s->d / s->heads * e->kv_heads;
-  const bool one = s->self && !e->apart;
-  tarn__tensor *queries = check_input(c, graph, q_rows, one ? s->d + 2 * kv : s->d, 1.0, s->query_grad);
-  tarn__tensor *keys_values = one ? queries : check_input(c, graph, k_rows, 2 * kv, 1.0, s->key_grad);
-  tarn__attention_spec attention = {
-      .heads = s->heads, .d = s->d, .causal = s->causal, .longest = longest, .dropout = s->dropout};
-  attention.key_column = one ? s->d : 0;
-  attention.value_column = attention.key_column + kv;
-  tarn__attention_extras extras = {.kv_heads = e->kv_heads};
-  if (e->max_distance > 0) {
-    tarn__param *table = check_param(c, 8, s->heads, 1.0, !e->frozen);
-    extras.biases = tarn__bias_table(graph, table, (tarn__bias_table_spec){8, e->max_distance, !s->causal});
-  }
-  tarn__tensor *q_at = check_ints(c, graph, q_offsets, s->sequences + 1);
-  tarn__tensor *k_at = s->self ? q_at : check_ints(c, graph, k_offsets, s->sequences + 1);
-  check_output(c, tarn__attention_with(graph, queries, keys_values, q_at, k_at, attention, extras));
-}
 
 // Widths of every family of kernels; lengths beyond and within the reach of the table.
 static const struct {
@@ -51,19 +18,20 @@ static void biases(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
     for (int form = 0; form < 4; form++) {
-      const extras_shape e = {.shape = {.d = widths[i].d,
-                                        .heads = widths[i].heads,
-                                        .sequences = 6,
-                                        .queries = {1, 15, 0, 17, 70, 33},
-                                        .self = true,
-                                        .causal = form % 2,
-                                        .query_grad = true,
-                                        .key_grad = true,
-                                        .dropout = form / 2 ? 0.3 : 0.0},
-                              .kv_heads = form ? widths[i].kv_heads : widths[i].heads,
-                              .apart = form == 2,
-                              .max_distance = form == 3 ? 100 : 21};
-      check_kernels(build, &e, "table of biases", 3e-5, 0.03);
+      const attention_extras_shape e = {.shape = {.d = widths[i].d,
+                                                  .heads = widths[i].heads,
+                                                  .sequences = 6,
+                                                  .queries = {1, 15, 0, 17, 70, 33},
+                                                  .self = true,
+                                                  .causal = form % 2,
+                                                  .query_grad = true,
+                                                  .key_grad = true,
+                                                  .dropout = form / 2 ? 0.3 : 0.0},
+                                        .kv_heads = form ? widths[i].kv_heads : widths[i].heads,
+                                        .apart = form == 2,
+                                        .buckets = 8,
+                                        .max_distance = form == 3 ? 100 : 21};
+      check_kernels(attention_build_extras, &e, "table of biases", 3e-5, 0.03);
     }
 }
 
@@ -71,19 +39,19 @@ static void groups(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
     for (int form = 0; form < 4; form++) {
-      extras_shape e = {.shape = {.d = widths[i].d,
-                                  .heads = widths[i].heads,
-                                  .sequences = 6,
-                                  .queries = {1, 0, 6, 17, 300, 33},
-                                  .keys = {1, 6, 0, 19, 20, 64},
-                                  .self = form < 2,
-                                  .causal = form == 1,
-                                  .query_grad = form != 3,
-                                  .key_grad = true,
-                                  .dropout = form == 1 ? 0.3 : 0.0},
-                        .kv_heads = widths[i].kv_heads,
-                        .apart = form == 1};
-      check_kernels(build, &e, "fewer keys", 3e-5, 0.03);
+      attention_extras_shape e = {.shape = {.d = widths[i].d,
+                                            .heads = widths[i].heads,
+                                            .sequences = 6,
+                                            .queries = {1, 0, 6, 17, 300, 33},
+                                            .keys = {1, 6, 0, 19, 20, 64},
+                                            .self = form < 2,
+                                            .causal = form == 1,
+                                            .query_grad = form != 3,
+                                            .key_grad = true,
+                                            .dropout = form == 1 ? 0.3 : 0.0},
+                                  .kv_heads = widths[i].kv_heads,
+                                  .apart = form == 1};
+      check_kernels(attention_build_extras, &e, "fewer keys", 3e-5, 0.03);
     }
 }
 
@@ -91,36 +59,38 @@ static void groups(void **state) {
 static void long_sequences(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {
-    extras_shape e = {{64, 2, 3, {550, 40, 0}, {0}, true, causal, true, true, 0.0}, 1, false, 128, false};
-    check_kernels(build, &e, "long, biases and fewer keys", 4e-5, 0.05);
-    e = (extras_shape){{32, 1, 1, {400}, {0}, true, causal, true, true, 0.2}, 1, true, 500, false};
-    check_kernels(build, &e, "long, biases, dropout", 4e-5, 0.05);
+    attention_extras_shape e = {
+        {64, 2, 3, {550, 40, 0}, {0}, true, causal, true, true, 0.0}, 0.0, 1, false, 8, 128, false};
+    check_kernels(attention_build_extras, &e, "long, biases and fewer keys", 4e-5, 0.05);
+    e = (attention_extras_shape){{32, 1, 1, {400}, {0}, true, causal, true, true, 0.2}, 0.0, 1, true, 8, 500, false};
+    check_kernels(attention_build_extras, &e, "long, biases, dropout", 4e-5, 0.05);
   }
-  const extras_shape cross = {
-      {128, 4, 3, {40, 0, 300}, {900, 390, 385}, false, false, true, true, 0.0}, 2, false, 0, false};
-  check_kernels(build, &cross, "long, fewer keys of another text", 4e-5, 0.05);
+  const attention_extras_shape cross = {{128, 4, 3, {40, 0, 300}, {900, 390, 385}, false, false, true, true, 0.0},
+                                        .kv_heads = 2};
+  check_kernels(attention_build_extras, &cross, "long, fewer keys of another text", 4e-5, 0.05);
 }
 
 static void gradients(void **state) {
   (void)state;
   for (int form = 0; form < 8; form++) {
-    const extras_shape e = {.shape = {.d = 12,
-                                      .heads = 6,
-                                      .sequences = 5,
-                                      .queries = {3, 0, 1, 9, 2},
-                                      .self = true,
-                                      .causal = form % 2,
-                                      .query_grad = form != 6,
-                                      .key_grad = form != 6,
-                                      .dropout = form == 3 ? 0.4 : 0.0},
-                            .kv_heads = form / 2 % 2 ? 2 : 6,
-                            .apart = form / 4,
-                            .max_distance = form == 5 ? 0 : 5,
-                            .frozen = form == 4};
-    check_gradients(build, &e, "biases and fewer keys", 1e-7);
+    const attention_extras_shape e = {.shape = {.d = 12,
+                                                .heads = 6,
+                                                .sequences = 5,
+                                                .queries = {3, 0, 1, 9, 2},
+                                                .self = true,
+                                                .causal = form % 2,
+                                                .query_grad = form != 6,
+                                                .key_grad = form != 6,
+                                                .dropout = form == 3 ? 0.4 : 0.0},
+                                      .kv_heads = form / 2 % 2 ? 2 : 6,
+                                      .apart = form / 4,
+                                      .buckets = form == 5 ? 0 : 8,
+                                      .max_distance = 5,
+                                      .frozen = form == 4};
+    check_gradients(attention_build_extras, &e, "biases and fewer keys", 1e-7);
   }
-  const extras_shape cross = {{12, 6, 3, {3, 0, 2}, {2, 3, 4}, false, false, true, true, 0.0}, 1, false, 0, false};
-  check_gradients(build, &cross, "multi-query attention to another text", 1e-7);
+  const attention_extras_shape cross = {{12, 6, 3, {3, 0, 2}, {2, 3, 4}, false, false, true, true, 0.0}, .kv_heads = 1};
+  check_gradients(attention_build_extras, &cross, "multi-query attention to another text", 1e-7);
 }
 
 // Two layers read one table.

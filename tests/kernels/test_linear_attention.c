@@ -96,15 +96,7 @@ static tarn_status run_batch(void *out, const batch *b, void *x) {
   } else {
     y = tarn__linear_attention(&graph, phi, from, ints(&graph, b->offsets, b->sentences + 1), spec, NULL, NULL);
   }
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads});
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(b->rows * D) * tarn__dtype_size(b->dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 static double x[ROWS * 3 * D];

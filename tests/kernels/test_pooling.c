@@ -91,15 +91,7 @@ static tarn_status run_batch(void *out, const batch *b, void *x) {
                                                  ints(&graph, b->ranges, 2 * b->rows), WIDTH)
                             : tarn__pooling(&graph, from, ints(&graph, b->offsets, b->sentences + 1),
                                             (tarn__pooling_spec){.width = WIDTH, .before = WIDTH - 1});
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads});
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(b->rows * D) * tarn__dtype_size(b->dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 // Row r sees all rows up to itself.

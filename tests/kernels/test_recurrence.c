@@ -189,7 +189,7 @@ static void build_windows(check *c, tarn__graph *graph, const void *spec) {
   for (int s = 0; s <= WINDOWED; s++) offset[s] = s * (at->cut ? WINDOW : 2 * WINDOW);
   tarn__tensor *offsets = check_ints(c, graph, offset, WINDOWED + 1);
   tarn__tensor *x = check_input(c, graph, (int64_t)2 * WINDOW * WINDOWED, cols, 1.0, false);
-  tarn__recurrent weights[2] = {{check_param(c, cols, n, 0.2, false), NULL}};
+  tarn__recurrent weights[2] = {{.weight = check_param(c, cols, n, 0.2, false)}};
   static tarn__reservoir reservoir;
   reservoir.sparsity = at->sparsity;
   if (at->sparsity > 0) recurrence_thin(c, graph, weights[0].weight, &reservoir, false);
@@ -251,7 +251,7 @@ static void build_extreme(check *c, tarn__graph *graph, const void *spec) {
     if (i % 3 == 0) item->value[i] = (double)at->value;
     check_store(item->data, graph->dtype, (size_t)i, item->value[i]);
   }
-  tarn__recurrent weights[2] = {{check_param(c, gates * at->spec.hidden, at->spec.hidden, 0.2, false), NULL}};
+  tarn__recurrent weights[2] = {{.weight = check_param(c, gates * at->spec.hidden, at->spec.hidden, 0.2, false)}};
   check_output(c, tarn__recurrence(graph, x, offsets, weights, at->spec));
 }
 

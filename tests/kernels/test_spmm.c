@@ -85,7 +85,7 @@ static void problem_close(problem *p) {
 // The rows of the matrix, whose memory is one block at ->starts.
 static tarn__spmm_rows rows_open(int64_t n, int64_t room) {
   int32_t *memory = check_alloc((size_t)(n + 1 + 2 * room + 1), sizeof *memory);
-  return (tarn__spmm_rows){n, room, memory, memory + n + 1, (float *)(void *)(memory + n + 1 + room)};
+  return (tarn__spmm_rows){n, n, room, memory, memory + n + 1, (float *)(void *)(memory + n + 1 + room)};
 }
 
 static void check_rows(const tarn__spmm_rows *rows, const problem *p) {

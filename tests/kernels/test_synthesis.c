@@ -116,17 +116,7 @@ static tarn_status run_batch(void *out, const batch *b, void *x, tarn__param *ta
   const tarn__synthesis_spec spec = {
       .form = TARN__SYNTHESIS_RANDOM, .heads = HEADS, .d = D, .places = PLACES, .longest = b->longest};
   tarn__tensor *y = tarn__synthesis(&graph, from, (tarn__synthesis_logits){.weight = table}, offsets, spec);
-  y->keep = true;
-  tarn_status status = tarn__graph_plan(&graph);
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  if (status == TARN_STATUS_OK) {
-    tarn__graph_bind(&graph, workspace);
-    status = tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads});
-  }
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(b->rows * D) * tarn__dtype_size(b->dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 // A sentence has equal bits alone and behind others, whatever the longest is, on any number of threads.

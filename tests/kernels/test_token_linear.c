@@ -98,15 +98,7 @@ static tarn_status run_batch(void *out, const batch *b, void *x) {
               : tarn__token_linear(&graph, from, tarn__graph_input(&graph, b->sentences + 1, b->offsets, "offsets"),
                                    &weight, &bias, (tarn__token_gate){from, from},
                                    (tarn__token_spec){.causal = true, .longest = b->longest});
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads});
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(b->rows * D) * tarn__dtype_size(b->dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 // A sentence has equal bits alone, behind others and on any number of threads, and row by row the same numbers.

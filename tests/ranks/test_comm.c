@@ -8,6 +8,8 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "comm/launcher.h"
+#include "device/dtype.h"
 #include "thread_ranks.h"
 
 static void self_is_all_there_is(void **state) {
@@ -41,19 +43,52 @@ static void self_is_all_there_is(void **state) {
 static void names_that_are_not_built_in_are_refused(void **state) {
   (void)state;
   tarn__comm *comm;
-  assert_int_equal(tarn__comm_open(&comm, "mpi"), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__comm_open(&comm, "nccl"), TARN_STATUS_USAGE);
   assert_null(comm);
-  assert_string_equal(tarn_error_message(), "the communicator \"mpi\" is not built in: expected self");
+  assert_non_null(strstr(tarn_error_message(), "the communicator \"nccl\" is not built in: expected self, mpi"));
   assert_int_equal(tarn__comm_open(&comm, "slef"), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "did you mean \"self\"?"));
 }
 
-enum { COUNT = 1001 };
+static void launchers_tell_how_many_were_started(void **state) {
+  (void)state;
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",       "PMI_SIZE",
+                                      "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS", "SLURM_MPI_TYPE", "TARN_MPI"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+  tarn__comm *comm;
+  tarn__launcher found = tarn__launcher_find();
+  assert_int_equal(found.size, 1);
+  assert_null(found.mpi);
+  assert_int_equal(tarn__comm_open(&comm, NULL), TARN_STATUS_OK);
+  assert_string_equal(comm->kind->name, "self");
+  tarn__comm_close(&comm);
+  setenv("SLURM_PROCID", "1", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "3", 1);
+  setenv("SLURM_MPI_TYPE", "pmix_v4", 1);
+  found = tarn__launcher_find();
+  assert_true(found.rank == 1 && found.size == 3);
+  assert_string_equal(found.mpi, "openmpi");
+  setenv("SLURM_MPI_TYPE", "pmi2", 1);
+  assert_string_equal(tarn__launcher_find().mpi, "mpich");
+  // mpirun within an allocation of Slurm.
+  setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  found = tarn__launcher_find();
+  assert_true(found.rank == 0 && found.size == 2);
+  assert_string_equal(found.mpi, "openmpi");
+  setenv("TARN_MPI", "mpich", 1);
+  assert_string_equal(tarn__launcher_find().mpi, "mpich");
+  setenv("OMPI_COMM_WORLD_SIZE", "two", 1);
+  assert_int_equal(tarn__launcher_find().size, 3);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+}
+
+enum { COUNT = 10001 };  // more than a room holds
 
 typedef struct member {
   tarn__comm *comm;
   bool ok;
-  float sums[COUNT];
+  float sums[COUNT], whole[COUNT];
   tarn_status status;
   char line[1024];
 } member;
@@ -75,7 +110,86 @@ static void *speak(void *user) {
   ok = ok && tarn__comm_broadcast(comm, &said, sizeof said) == TARN_STATUS_OK && said == 100;
   ok = ok && tarn__comm_any(comm, &last) == TARN_STATUS_OK && last;
   ok = ok && tarn__comm_any(comm, &none) == TARN_STATUS_OK && !none;
+  said = 100 + comm->rank;
+  ok = ok && tarn__comm_broadcast_from(comm, comm->size - 1, &said, sizeof said) == TARN_STATUS_OK;
+  ok = ok && said == 99 + comm->size;
   m->ok = ok && tarn__comm_barrier(comm) == TARN_STATUS_OK;
+  return NULL;
+}
+
+// Where the parts of a case begin: of equal size, of a rank that has nearly all, of one that has none, of none at all.
+enum { CUTS = 4 };
+static void cut(int64_t first[MOST_RANKS + 1], int how, int size) {
+  for (int r = 0; r <= size; r++)
+    first[r] = how == 0   ? tarn__comm_part(COUNT, size, r)
+               : how == 1 ? (r == 0 ? 7 : COUNT - (size - r))
+               : how == 2 ? (r <= 1 ? 0 : COUNT * (r - 1) / (size - 1))
+                          : 100;
+}
+
+static float rounded_if(float value, bool rounds) {
+  return rounds ? tarn__bf16_to_f32(tarn__bf16_from_f32(value)) : value;
+}
+
+// The sums of a rank's own part, in the order of the ranks, and the others' as they were.
+static bool has_sums_of_part(const float *values, const int64_t *first, int rank, int size, bool rounds) {
+  for (int i = 0; i < COUNT; i++) {
+    float sum = rounded_if(value_of(0, i), rounds);
+    for (int r = 1; r < size; r++) sum += rounded_if(value_of(r, i), rounds);
+    sum = rounded_if(sum, rounds);
+    const bool own = i >= first[rank] && i < first[rank + 1];
+    if (values[i] != (own && size > 1 ? sum : value_of(rank, i))) return false;
+  }
+  return true;
+}
+
+// Rank r has every element whose number is r modulo 3 and the number of ranks, in spans of 3 and of none; all get all.
+static bool sums_of_spans(tarn__comm *comm, float *values, tarn_precision travel) {
+  static _Thread_local tarn__comm_span spans[COUNT + MOST_RANKS];
+  int64_t numbers[MOST_RANKS] = {0}, all = 0;
+  for (int i = 0; i < COUNT; i++) values[i] = value_of(comm->rank, i);
+  for (int r = 0; r < comm->size; r++) {
+    spans[all++] = (tarn__comm_span){values, 0};
+    for (int i = 3 * r; i < COUNT; i += 3 * comm->size)
+      spans[all++] = (tarn__comm_span){values + i, COUNT - i < 3 ? COUNT - i : 3};
+    numbers[r] = all - (r > 0 ? numbers[0] : 0);
+    for (int k = 1; k < r; k++) numbers[r] -= numbers[k];
+  }
+  return tarn__comm_sum_spans(comm, spans, numbers, travel, true) == TARN_STATUS_OK;
+}
+
+// Both halves of a sum, in each format, with parts of all kinds: alone and together.
+static void *speak_in_parts(void *user) {
+  member *m = user;
+  tarn__comm *comm = m->comm;
+  const int size = comm->size;
+  bool ok = true;
+  for (int k = 0; k < 2 * CUTS; k++) {
+    const tarn_precision travel = k < CUTS ? TARN_PRECISION_FP32 : TARN_PRECISION_BF16;
+    const int64_t element = k < CUTS ? 4 : 2;
+    int64_t first[MOST_RANKS + 1] = {0};
+    cut(first, k % CUTS, size);
+    for (int i = 0; i < COUNT; i++) m->sums[i] = value_of(comm->rank, i);
+    comm->traffic = (tarn__comm_traffic){0};
+    ok = ok && tarn__comm_reduce_scatter(comm, m->sums, first, travel) == TARN_STATUS_OK;
+    ok = ok && comm->traffic.summed == (size > 1 ? element * (first[size] - first[0]) : 0);
+    ok = ok && has_sums_of_part(m->sums, first, comm->rank, size, travel == TARN_PRECISION_BF16);
+    ok = ok && tarn__comm_all_gather(comm, m->sums, first, sizeof *m->sums) == TARN_STATUS_OK;
+    ok = ok && comm->traffic.gathered == (size > 1 ? 4 * (first[size] - first[0]) : 0);
+    for (int i = 0; i < COUNT; i++) m->whole[i] = value_of(comm->rank, i);
+    ok = ok && tarn__comm_sum_as(comm, m->whole, COUNT, travel) == TARN_STATUS_OK;
+    // What was summed in parts is what was summed at once, or in many places.
+    for (int64_t i = first[0]; i < first[size]; i++) ok = ok && m->whole[i] == m->sums[i];
+    ok = ok && sums_of_spans(comm, m->sums, travel) && memcmp(m->sums, m->whole, sizeof m->sums) == 0;
+  }
+  // Elements of other sizes, and parts of one byte.
+  char bytes[MOST_RANKS] = {0};
+  int64_t each[MOST_RANKS + 1];
+  for (int r = 0; r <= size; r++) each[r] = r;
+  bytes[comm->rank] = (char)(1 + comm->rank);
+  ok = ok && tarn__comm_all_gather(comm, bytes, each, 1) == TARN_STATUS_OK;
+  for (int r = 0; r < size; r++) ok = ok && bytes[r] == 1 + r;
+  m->ok = ok;
   return NULL;
 }
 
@@ -123,6 +237,27 @@ static void ranks_have_the_same_bits(void **state) {
   }
 }
 
+static void halves_of_sums_are_their_parts(void **state) {
+  (void)state;
+  static member members[MOST_RANKS];
+  for (int size = 1; size <= MOST_RANKS; size++) {
+    run_all(members, size, speak_in_parts);
+    for (int r = 0; r < size; r++) {
+      assert_true(members[r].ok);
+      assert_memory_equal(members[r].whole, members[0].whole, size > 1 ? sizeof members[0].whole : 0);
+    }
+  }
+  for (int size = 1; size <= 9; size++)
+    for (int64_t count = 0; count < 400; count += 7) {
+      assert_int_equal(tarn__comm_part(count, size, 0), 0);
+      assert_int_equal(tarn__comm_part(count, size, size), count);
+      for (int r = 0; r < size; r++) {
+        const int64_t part = tarn__comm_part(count, size, r + 1) - tarn__comm_part(count, size, r);
+        assert_true(part >= 0 && part <= (count / 32 / size + 1) * 32);
+      }
+    }
+}
+
 static void nobody_waits_for_a_rank_that_left(void **state) {
   (void)state;
   static member members[MOST_RANKS];
@@ -140,7 +275,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(self_is_all_there_is),
       cmocka_unit_test(names_that_are_not_built_in_are_refused),
+      cmocka_unit_test(launchers_tell_how_many_were_started),
       cmocka_unit_test(ranks_have_the_same_bits),
+      cmocka_unit_test(halves_of_sums_are_their_parts),
       cmocka_unit_test(nobody_waits_for_a_rank_that_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ typedef struct rank_run {
   tarn_status status;
   char line[1024];
   int64_t update;
-  uint64_t weights;  // hash of weights and moments
+  uint64_t weights;  // hash of weights, and of moments that a rank has alone
 } rank_run;
 
 static uint64_t hash_weights(const tarn_train *train) {
@@ -38,10 +38,11 @@ static uint64_t hash_weights(const tarn_train *train) {
     const tarn__param *param = tarn__model_param(train->model, i);
     const size_t count = (size_t)(param->rows * param->cols);
     hash = tarn__hash64(param->value, count * tarn__dtype_size(param->dtype), hash);
-    if (!param->trained) continue;
+    if (!param->trained || param->training.part) continue;
     hash = tarn__hash64(param->training.master, count * sizeof(float), hash);
-    hash = tarn__hash64(param->training.moment1, count * sizeof(float), hash);
-    hash = tarn__hash64(param->training.moment2, count * sizeof(float), hash);
+    const size_t moment = count * tarn__dtype_size(param->training.moments);
+    hash = tarn__hash64(param->training.moment1, moment, hash);
+    hash = tarn__hash64(param->training.moment2, moment, hash);
   }
   return hash;
 }
@@ -194,6 +195,133 @@ static void train_on(int size, const char *config, const char *run, const char *
   for (int r = 0; r < size; r++) assert_true(ranks[r].weights == ranks[0].weights);
 }
 
+// What the optimisers of all ranks hold together at the most.
+static size_t optimiser_bytes;
+static pthread_mutex_t optimiser_lock = PTHREAD_MUTEX_INITIALIZER;
+static void note_optimiser(tarn_train *train) {
+  (void)train;
+  pthread_mutex_lock(&optimiser_lock);
+  const size_t now = tarn__memory_now(TARN__MEMORY_OPTIMISER);
+  if (now > optimiser_bytes) optimiser_bytes = now;
+  pthread_mutex_unlock(&optimiser_lock);
+}
+
+static size_t train_noting(int size, const char *config, const char *run, const char *const *overrides, size_t count) {
+  optimiser_bytes = 0;
+  prepare(size, config, run, overrides, count);
+  for (int r = 0; r < size; r++) ranks[r].before = note_optimiser;
+  go(size);
+  must_end(size, TARN_STATUS_OK);
+  for (int r = 0; r < size; r++) assert_true(ranks[r].weights == ranks[0].weights);
+  return optimiser_bytes;
+}
+
+// Moments, checkpoints, logs and the order of random numbers are those of ranks that each have all of the optimiser.
+static void sharing_the_optimiser_changes_no_bit(void **state) {
+  (void)state;
+  for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+    const int size = v % 2 == 0 ? 2 : 3;
+    const char *keys[MOST_KEYS + 6];
+    char all[64], shared[64];
+    snprintf(all, sizeof all, "%s-all", variants[v].name);
+    snprintf(shared, sizeof shared, "%s-shared", variants[v].name);
+    size_t count = keys_of(&variants[v], keys, "train.accumulate=1");
+    keys[count++] = "train.clip_norm=0.5";
+    if (v % 3 == 1) keys[count++] = "train.moments=bf16";
+    if (v % 3 != 1) keys[count++] = "train.reduce=bf16";
+    keys[count] = "train.shard_optimiser=no";
+    const size_t whole = train_noting(size, variants[v].config, all, keys, count + 1);
+    keys[count] = "train.shard_optimiser=yes";
+    const size_t part = train_noting(size, variants[v].config, shared, keys, count + 1);
+    assert_same_tensors(all, shared, TARN__CHECKPOINT_LAST);
+    assert_same_log(all, shared);
+    // All ranks together have what each of them had alone.
+    const double ratio = (double)part * size / (double)whole;
+    if (!(ratio > 0.98 && ratio < 1.02)) fail_msg("%s: the memory of %d ranks is %.3f of one's", all, size, ratio);
+  }
+}
+
+static json_t *read_json(const char *run, const char *name) {
+  char path[256];
+  join(path, run, name);
+  json_t *object = json_load_file(path, 0, NULL);
+  assert_non_null(object);
+  return object;
+}
+
+static json_int_t number_at(const json_t *object, const char *key, const char *inner) {
+  const json_t *value = json_object_get(json_object_get(object, key), inner);
+  assert_true(json_is_integer(value));
+  return json_integer_value(value);
+}
+
+// What is summed are the trained parameters, once: nothing of frozen ones, and shared ones as one, in the format that
+// travels. Of tables that are only looked up it is the rows in use.
+static void payload_is_what_is_trained(void **state) {
+  (void)state;
+  static const char *const layers[] = {"encoder.layers=L L L", "encoder.layers=L1 L1 L1", "encoder.layers=L R R",
+                                       "encoder.layers=L1 R1 L1"};
+  json_int_t whole = 0;
+  for (int k = 0; k < 10; k++) {
+    const bool rounds = k % 2 == 1, rows = k >= 8, shares = k % 4 >= 2;
+    const char *keys[] = {layers[rows ? 0 : k / 2],
+                          rounds ? "train.reduce=bf16" : "train.reduce=fp32",
+                          rows ? "model.embeddings=none" : "model.embeddings=all",
+                          shares ? "train.shard_optimiser=yes" : "train.shard_optimiser=no",
+                          "train.max_updates=2",
+                          "train.max_tokens=45",
+                          "train.average=0",
+                          "train.threads=1"};
+    char run[32];
+    snprintf(run, sizeof run, "payload-%d", k);
+    train_on(2, tiny, run, keys, sizeof keys / sizeof *keys);
+    json_t *result = read_json(run, "result.json");
+    const json_int_t bytes = number_at(result, "ranks", "reduce_bytes"), element = rounds ? 2 : 4;
+    const json_int_t trained = number_at(result, "parameters", "trained");
+    if (k == 0) whole = trained;
+    if (k == 2 || k == 4) assert_true(trained < whole);
+    if (rows)
+      assert_true(bytes < element * trained && bytes % element == 0);
+    else
+      assert_int_equal(bytes, element * trained);
+    // Ranks send others their halves, then the halves of the sums or weights; words and flags are little beside that.
+    const json_int_t sent = number_at(result, "ranks", "sent_bytes") / 2;
+    assert_true(sent >= 2 * bytes && sent < 2 * bytes + (shares ? 4 * trained : 0) + 10000);
+    assert_int_equal(number_at(result, "ranks", "count"), 2);
+    const json_t *waited = json_object_get(json_object_get(result, "ranks"), "waited");
+    assert_int_equal(json_array_size(waited), 2);
+    for (size_t r = 0; r < 2; r++) assert_true(json_real_value(json_array_get(waited, r)) > 0);
+    json_decref(result);
+  }
+}
+
+static void ranks_that_others_wait_for_are_named(void **state) {
+  (void)state;
+  const double waited[][3] = {{0, 3, 4}, {3, 0.5, 3}, {1, 1, 1}, {2.4, 0.5, 9}, {5, 5, 0}};
+  assert_int_equal(tarn__rank_use_slow(waited[0], 3, 10), 0);
+  assert_int_equal(tarn__rank_use_slow(waited[0], 3, 9), -1);
+  assert_int_equal(tarn__rank_use_slow(waited[1], 3, 10), 1);
+  assert_int_equal(tarn__rank_use_slow(waited[1], 3, 13), -1);
+  assert_int_equal(tarn__rank_use_slow(waited[2], 3, 10), -1);
+  assert_int_equal(tarn__rank_use_slow(waited[3], 3, 10), -1);
+  assert_int_equal(tarn__rank_use_slow(waited[4], 3, 20), 2);
+  assert_int_equal(tarn__rank_use_slow(waited[4], 2, 20), -1);
+}
+
+// An expert is unused where no rank has given it a token.
+static void ranks_use_experts_together(void **state) {
+  (void)state;
+  const char *keys[] = {MANY_EXPERTS, "train.log_every=1", "train.max_updates=2", "train.average=0",
+                        "train.accumulate=2"};
+  must_run("tiny.yaml", "experts-one", keys, 6);
+  keys[5] = "train.accumulate=1";
+  must_run("tiny.yaml", "experts-alone", keys, 6);
+  train_on(2, "tiny.yaml", "experts-two", keys, 6);
+  for (int64_t step = 1; step <= 2; step++)
+    assert_int_equal(unused_experts("experts-two", step), unused_experts("experts-one", step));
+  assert_true(unused_experts("experts-alone", 1) > unused_experts("experts-two", 1));
+}
+
 static void ranks_learn_what_accumulation_learns(void **state) {
   (void)state;
   static const struct {
@@ -244,12 +372,49 @@ static void train_in_pieces(int size, const char *config, const char *run, int64
   must_end(size, TARN_STATUS_OK);
 }
 
+// With each stop the optimiser is shared, or no more, or by more ranks; between stops ranks stay as many, or bits would
+// differ.
+static void optimisers_are_shared_from_one_stop_to_the_next(void **state) {
+  (void)state;
+  static const char *const keys[] = {"train.precision=bf16", "train.shard_optimiser=yes", "valid.at_start=yes"};
+  static const char *const changes[] = {"train.shard_optimiser=no", "train.shard_optimiser=yes"};
+  const int64_t every = 3;
+  prepare(3, tiny, "stays-whole", keys, 1);
+  go(3);
+  must_end(3, TARN_STATUS_OK);
+  int stops = 0;
+  for (;; stops++) {
+    prepare(3, stops > 0 ? NULL : tiny, "is-shared", stops > 0 ? &changes[stops % 2] : keys, stops > 0 ? 1 : 2);
+    ranks[0].options.on_event = stop_rank_1;
+    ranks[0].options.user = (void *)(uintptr_t)&every;
+    go(3);
+    if (ranks[0].status == TARN_STATUS_OK) break;
+    must_end(3, TARN_STATUS_INTERRUPTED);
+    assert_true(stops < 10);
+  }
+  assert_true(stops >= 3);
+  assert_same_run("stays-whole", "is-shared");
+  // Six updates of three ranks, then of two, which share what three had, and of one.
+  static const char *const runs[] = {"from-whole", "from-shared"};
+  for (int k = 0; k < 2; k++)
+    for (int size = 3; size > 0; size--) {
+      const char *left[] = {changes[k], size == 3   ? "train.max_updates=6"
+                                        : size == 2 ? "train.max_updates=9"
+                                                    : "train.max_updates=12"};
+      prepare(size, size == 3 ? tiny : NULL, runs[k], left, 2);
+      go(size);
+      must_end(size, TARN_STATUS_OK);
+    }
+  assert_same_tensors(runs[0], runs[1], TARN__CHECKPOINT_LAST);
+}
+
 static void the_same_ranks_give_the_same_bits(void **state) {
   (void)state;
   static const char *const keys[][3] = {{"train.precision=fp32", "model.embeddings=none", "encoder.layerdrop=0.3"},
-                                        {"train.precision=bf16", "train.accumulate=2", "valid.at_start=yes"}};
+                                        {"train.precision=bf16", "train.accumulate=2", "valid.at_start=yes"},
+                                        {"train.reduce=bf16", "train.max_tokens=45", "train.threads=1"}};
   for (int size = 2; size <= 3; size++)
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; i < (size == 2 ? 3 : 2); i++) {
       char once[32], again[32], pieces[32];
       snprintf(once, sizeof once, "once%d-%zu", size, i);
       snprintf(again, sizeof again, "again%d-%zu", size, i);
@@ -402,6 +567,35 @@ static void what_one_rank_loses_is_saved(void **state) {
   }
 }
 
+// Nobody has what the ranks had together, so the last checkpoint stays, and the run goes on from it.
+static void what_ranks_share_is_not_saved_without_all(void **state) {
+  (void)state;
+  static const char *const key = "train.shard_optimiser=yes";
+  for (int lost = 0; lost < 2; lost++) {
+    char run[32];
+    snprintf(run, sizeof run, "lost-part%d", lost);
+    const int64_t every = 5;
+    prepare(2, tiny, run, &key, 1);
+    ranks[0].options.on_event = stop_rank_1;
+    ranks[0].options.user = (void *)(uintptr_t)&every;
+    go(2);
+    must_end(2, TARN_STATUS_INTERRUPTED);
+    prepare(2, NULL, run, NULL, 0);
+    ranks[lost].before = lose_data;
+    go(2);
+    must_end(2, TARN_STATUS_IO);
+    assert_lines(2, "train.tarn: it was cut off or overwritten while it was in use");
+    assert_non_null(strstr(ranks[0].line, "; the last checkpoint is "));
+    assert_non_null(strstr(ranks[0].line, "Go on from it with: tarn train --resume "));
+    prepare(2, NULL, run, NULL, 0);
+    go(2);
+    must_end(2, TARN_STATUS_OK);
+    prepare(2, tiny, "kept-whole", NULL, 0);
+    if (lost == 0) go(2);
+    assert_same_run("kept-whole", run);
+  }
+}
+
 // A folder stands where the checkpoint of update 10 is to be.
 static void block_checkpoint(void *user, const tarn_train_event *event) {
   if (event->kind == TARN_TRAIN_EVENT_UPDATE && event->update == 9) assert_int_equal(mkdir(user, 0700), 0);
@@ -437,14 +631,6 @@ static void ranks_must_be_of_one_training(void **state) {
   prepare(3, tiny, "mixed", NULL, 0);
   go(3);
   must_end(3, TARN_STATUS_OK);
-}
-
-static void what_works_on_one_rank_alone_is_refused(void **state) {
-  (void)state;
-  prepare(2, "ridge.yaml", "ridge", NULL, 0);
-  go(2);
-  for (int r = 0; r < 2; r++) assert_int_equal(ranks[r].status, TARN_STATUS_USAGE);
-  assert_lines(2, "train.optimiser: ridge is one pass on one rank, not on 2");
 }
 
 // Trainings that have nothing to do with each other, at the same time in one process, each with its own threads.
@@ -524,13 +710,6 @@ static const char masked_config[] =
     "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 200, save_every: 5 }\n"
     "valid: { every: 4 }\n";
 
-static const char ridge_config[] =
-    "model: { d_model: 16, embeddings: none, dropout: 0, output_bias: yes, frozen_embeddings: decoder }\n"
-    "decoder: { layers: R }\n"
-    "kinds: { R: { mixer: esn, sparsity: 0.5, ffn: 0, norm: none, frozen: yes } }\n"
-    "data: { vocab: vocab, train: text }\n"
-    "train: { optimiser: ridge, max_tokens: 200 }\n";
-
 static int open_all(void **state) {
   if (tiny_open(state) != 0) return -1;
   // 83 windows: with 10, 15 or 20 tracks 12 updates go beyond the end of an epoch, whose last one gives a rank no
@@ -549,13 +728,17 @@ static int open_all(void **state) {
   make_text_shard_of("masked.valid", 12, vocab, 6);
   tarn_vocab_close(&vocab);
   sandbox_write("masked.yaml", masked_config, strlen(masked_config));
-  sandbox_write("ridge.yaml", ridge_config, strlen(ridge_config));
   return 0;
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(payload_is_what_is_trained),
+      cmocka_unit_test(ranks_that_others_wait_for_are_named),
+      cmocka_unit_test(ranks_use_experts_together),
       cmocka_unit_test(ranks_learn_what_accumulation_learns),
+      cmocka_unit_test(sharing_the_optimiser_changes_no_bit),
+      cmocka_unit_test(optimisers_are_shared_from_one_stop_to_the_next),
       cmocka_unit_test(the_same_ranks_give_the_same_bits),
       cmocka_unit_test(carried_states_are_saved),
       cmocka_unit_test(any_rank_may_ask_to_save),
@@ -563,9 +746,9 @@ int main(void) {
       cmocka_unit_test(limits_are_reached_together),
       cmocka_unit_test(numbers_that_are_none_end_all),
       cmocka_unit_test(what_one_rank_loses_is_saved),
+      cmocka_unit_test(what_ranks_share_is_not_saved_without_all),
       cmocka_unit_test(what_rank_0_cannot_write_ends_all),
       cmocka_unit_test(ranks_must_be_of_one_training),
-      cmocka_unit_test(what_works_on_one_rank_alone_is_refused),
       cmocka_unit_test(trainings_beside_each_other_do_not_meet),
       cmocka_unit_test(ranks_on_a_device_apart_are_the_same),
   };

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "comm/comm.h"
 
-enum { MOST_RANKS = 4, PATIENCE_SECONDS = 120 };
+enum { MOST_RANKS = 4, PATIENCE_SECONDS = 120, RANK_ROOM = 1 << 14 };
 
 // What the ranks share.
 typedef struct rank_hub {
@@ -31,6 +32,11 @@ typedef struct rank_hub {
 typedef struct rank_comm {
   tarn__comm comm;
   rank_hub *hub;
+  // Rooms are small, so that arrays travel in rounds.
+  _Alignas(64) char rooms[2][RANK_ROOM], inbox[RANK_ROOM];
+  const void *pieces[MOST_RANKS];
+  int64_t counts[MOST_RANKS], bytes[MOST_RANKS];
+  tarn__comm_walk walks[MOST_RANKS];
 } rank_comm;
 
 static inline void hub_note(rank_hub *hub, tarn_status status, const char *line) {
@@ -66,7 +72,9 @@ static inline tarn_status hub_post(tarn__comm *comm, const char *call, void *dat
   hub->posts[comm->rank].call = call;
   hub->posts[comm->rank].data = data;
   hub->posts[comm->rank].amount = amount;
+  const double begun = tarn__seconds();
   TARN_TRY(hub_meet(hub));
+  comm->traffic.waited += tarn__seconds() - begun;
   for (int r = 0; r < comm->size; r++)
     TARN_REQUIRE(strcmp(hub->posts[r].call, call) == 0 && hub->posts[r].amount == amount, INTERNAL,
                  "rank %d calls %s of %zu, rank %d %s of %zu", comm->rank, call, amount, r, hub->posts[r].call,
@@ -74,21 +82,39 @@ static inline tarn_status hub_post(tarn__comm *comm, const char *call, void *dat
   return TARN_STATUS_OK;
 }
 
-// Each rank adds up its share of the elements, in the order of the ranks, and writes the sums to all.
-#define RANK_SUM(name, type)                                                       \
-  static inline tarn_status name(tarn__comm *comm, type *values, int64_t count) {  \
-    rank_hub *hub = ((rank_comm *)comm)->hub;                                      \
-    TARN_TRY(hub_post(comm, #name, values, (size_t)count));                        \
-    const int64_t end = count * (comm->rank + 1) / comm->size;                     \
-    for (int64_t i = count * comm->rank / comm->size; i < end; i++) {              \
-      type sum = ((type *)hub->posts[0].data)[i];                                  \
-      for (int r = 1; r < comm->size; r++) sum += ((type *)hub->posts[r].data)[i]; \
-      for (int r = 0; r < comm->size; r++) ((type *)hub->posts[r].data)[i] = sum;  \
-    }                                                                              \
-    return hub_meet(hub);                                                          \
+// What is in the rooms of others is read between two meetings, and copied, so that who comes first need not wait.
+static inline tarn_status rank_take(tarn__comm *comm, const char *call, const int64_t *bytes, size_t stride, bool all) {
+  rank_comm *own = (rank_comm *)comm;
+  TARN_TRY(hub_post(comm, call, comm->room[comm->turn], stride));
+  for (int r = 0; r < comm->size; r++) {
+    const size_t from = stride * (size_t)(all ? r : comm->rank);
+    memcpy(own->inbox + (size_t)r * stride, (const char *)own->hub->posts[r].data + from,
+           (size_t)bytes[all ? r : comm->rank]);
+    comm->pieces[r] = own->inbox + (size_t)r * stride;
   }
-RANK_SUM(rank_sum, float)
-RANK_SUM(rank_sum_doubles, double)
+  return hub_meet(own->hub);
+}
+
+static inline tarn_status rank_exchange(tarn__comm *comm, const int64_t *bytes, size_t stride) {
+  return rank_take(comm, "exchange", bytes, stride, false);
+}
+
+static inline tarn_status rank_spread(tarn__comm *comm, const int64_t *bytes, size_t stride) {
+  return rank_take(comm, "spread", bytes, stride, true);
+}
+
+// Each rank adds up its share of the elements, in the order of the ranks, and writes the sums to all.
+static inline tarn_status rank_sum_doubles(tarn__comm *comm, double *values, int64_t count) {
+  rank_hub *hub = ((rank_comm *)comm)->hub;
+  TARN_TRY(hub_post(comm, "sum", values, (size_t)count));
+  const int64_t end = count * (comm->rank + 1) / comm->size;
+  for (int64_t i = count * comm->rank / comm->size; i < end; i++) {
+    double sum = ((double *)hub->posts[0].data)[i];
+    for (int r = 1; r < comm->size; r++) sum += ((double *)hub->posts[r].data)[i];
+    for (int r = 0; r < comm->size; r++) ((double *)hub->posts[r].data)[i] = sum;
+  }
+  return hub_meet(hub);
+}
 
 static inline tarn_status rank_gather(tarn__comm *comm, void *all, const void *own, size_t bytes) {
   rank_hub *hub = ((rank_comm *)comm)->hub;
@@ -97,10 +123,10 @@ static inline tarn_status rank_gather(tarn__comm *comm, void *all, const void *o
   return hub_meet(hub);
 }
 
-static inline tarn_status rank_broadcast(tarn__comm *comm, void *data, size_t bytes) {
+static inline tarn_status rank_broadcast(tarn__comm *comm, int root, void *data, size_t bytes) {
   rank_hub *hub = ((rank_comm *)comm)->hub;
   TARN_TRY(hub_post(comm, "broadcast", data, bytes));
-  if (comm->rank > 0) memcpy(data, hub->posts[0].data, bytes);
+  if (comm->rank != root) memcpy(data, hub->posts[root].data, bytes);
   return hub_meet(hub);
 }
 
@@ -109,16 +135,18 @@ static inline tarn_status rank_barrier(tarn__comm *comm) {
   return hub_meet(((rank_comm *)comm)->hub);
 }
 
-static inline void rank_fail(tarn__comm *comm, tarn_status status, const char *line) {
+static inline bool rank_fail(tarn__comm *comm, tarn_status status, const char *line) {
   rank_hub *hub = ((rank_comm *)comm)->hub;
   pthread_mutex_lock(&hub->lock);
   hub_note(hub, status, line);
   pthread_mutex_unlock(&hub->lock);
+  return true;
 }
 
 // Opened and closed by the tests themselves.
 static const tarn__comm_kind thread_ranks = {.name = "threads",
-                                             .sum = rank_sum,
+                                             .exchange = rank_exchange,
+                                             .spread = rank_spread,
                                              .sum_doubles = rank_sum_doubles,
                                              .gather = rank_gather,
                                              .broadcast = rank_broadcast,
@@ -129,8 +157,20 @@ static inline void hub_open(rank_hub *hub, rank_comm comms[MOST_RANKS], int size
   *hub = (rank_hub){.size = size};
   pthread_mutex_init(&hub->lock, NULL);
   pthread_cond_init(&hub->changed, NULL);
-  for (int r = 0; r < size && r < MOST_RANKS; r++)
-    comms[r] = (rank_comm){{.kind = &thread_ranks, .rank = r, .size = size}, hub};
+  for (int r = 0; r < size && r < MOST_RANKS; r++) {
+    rank_comm *own = &comms[r];
+    own->hub = hub;
+    own->comm = (tarn__comm){.kind = &thread_ranks,
+                             .rank = r,
+                             .size = size,
+                             .apart = size == 3,  // sums then begin before backward passes end
+                             .room = {own->rooms[0], own->rooms[1]},
+                             .room_bytes = RANK_ROOM,
+                             .pieces = own->pieces,
+                             .counts = own->counts,
+                             .bytes = own->bytes,
+                             .walks = own->walks};
+  }
 }
 
 static inline void hub_close(rank_hub *hub) {

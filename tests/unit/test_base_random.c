@@ -143,6 +143,32 @@ static void shuffle_permutes(void **state) {
   tarn__random_shuffle(&random, NULL, 0);
 }
 
+// From any place of a block on, across the numbers where a word of the counter carries over, to any length.
+static void places_are_those_of_single_draws(void **state) {
+  (void)state;
+  enum { MOST = 1000 };
+  static const double shares[] = {0, 0.001, 0.3, 0x1p-53, 1};
+  static int32_t places[MOST];
+  for (int before = 0; before < 5; before++)
+    for (int count = 0; count <= MOST; count += 37)
+      for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
+        tarn__random one, many;
+        tarn__random_init(&one, 9, 4);
+        one.block = UINT32_MAX - 100u;
+        for (int i = 0; i < before; i++) tarn__random_u32(&one);
+        many = one;
+        const int64_t found = tarn__random_places(places, &many, shares[s], count);
+        int64_t next = 0;
+        for (int i = 0; i < count; i++)
+          if (tarn__random_uniform(&one) < shares[s]) {
+            assert_true(next < found);
+            assert_int_equal(places[next++], i);
+          }
+        assert_int_equal(found, next);
+        assert_int_equal(tarn__random_u64(&one), tarn__random_u64(&many));
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_known_answers),
@@ -152,6 +178,7 @@ int main(void) {
       cmocka_unit_test(normal_has_its_moments_and_agrees_with_libm),
       cmocka_unit_test(normal_has_fixed_bits),
       cmocka_unit_test(shuffle_permutes),
+      cmocka_unit_test(places_are_those_of_single_draws),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

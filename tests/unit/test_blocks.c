@@ -84,7 +84,9 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
   char keys[128] = "";
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (own[i].mixer == at->mixer && at->mixer == &tarn__mixer_esn)
-      snprintf(keys, sizeof keys, "%s%s", own[i].keys, at->pre ? "tanh" : "relu");
+      snprintf(keys, sizeof keys, "%s%s%s", own[i].keys,
+               at->pre ? "tanh, leak_rate_min: 0.3, storage: entries" : "relu",
+               at->pre && strcmp(at->init, "hadamard") != 0 ? ", input_sparsity: 0.4" : "");
     else if (own[i].mixer == at->mixer)
       snprintf(keys, sizeof keys, "%s%s%g", at->mixer == &tarn__mixer_attention && at->pre ? ", kv_heads: 1" : "",
                own[i].keys, dropout);

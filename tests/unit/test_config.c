@@ -534,6 +534,9 @@ static char *option_tables(void) {
   assert_non_null(out);
   for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
     size_t n = (size_t)(strrchr(option.key, '.') - option.key);
+    // A text that fills its room has lost its end.
+    if (strlen(option.value) + 1 == sizeof option.value || strlen(option.range) + 1 == sizeof option.range)
+      fail_msg("default or range of %s is too long: \"%s\", \"%s\"", option.key, option.value, option.range);
     if (strlen(section) != n || strncmp(section, option.key, n) != 0 || strcmp(part, option.part) != 0) {
       snprintf(section, sizeof section, "%.*s", (int)n, option.key);
       snprintf(part, sizeof part, "%s", option.part);

@@ -47,6 +47,23 @@ static const char *const DESCRIPTIONS[] = {
     "kinds:\n"
     "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
     "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n",
+    "model: { d_model: 32, embeddings: decoder, max_length: 40, adaptive_input_cutoff: [7, 20], tie_adaptive_proj: "
+    "yes,\n"
+    "         adaptive_softmax_cutoff: [7, 20], adaptive_softmax_factor: 2, adaptive_input_factor: 2 }\n"
+    "encoder: { layers: \"L\" }\n"
+    "decoder: { layers: \"R L\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n",
+    // Layers that see all tokens, some, and a state.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"L\" }\n"
+    "decoder: { layers: \"S L C S F\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  S: { mixer: linear_attention, heads: 2, ffn: 48 }\n"
+    "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n"
+    "  F: { mixer: none, ffn: 48, frozen: yes }\n",
 };
 enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS };
 
@@ -239,14 +256,14 @@ static void test_batches(void **state) {
 }
 
 // What translations of at most `most` tokens are planned to take.
-static size_t planned(const char *mixer, int64_t most) {
+static size_t planned(const char *mixer, const char *layers, int64_t most) {
   char text[512];
   fixture f = {0};
   size_t need;
   snprintf(text, sizeof text,
-           "model: { d_model: 64, max_length: 1000 }\nencoder: { layers: L }\ndecoder: { layers: L L }\n"
-           "kinds:\n  L: { mixer: %s, heads: 2, ffn: 64 }\n",
-           mixer);
+           "model: { d_model: 64, max_length: 1000 }\nencoder: { layers: L }\ndecoder: { layers: %s }\n"
+           "kinds:\n  L: { mixer: %s, heads: 2, ffn: 64 }\n  A: { mixer: attention, heads: 2, ffn: 64 }\n",
+           layers, mixer);
   must(tarn_config_parse(&f.config, "test", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f.model, f.config, SOURCE_VOCAB, TARGET_VOCAB, TARN__F32, false));
   tarn__translator_options options;
@@ -261,8 +278,13 @@ static size_t planned(const char *mixer, int64_t most) {
 // States are kept for each hypothesis, keys and values for each of its tokens.
 static void test_planned_memory(void **state) {
   (void)state;
-  assert_true(planned("performer", 900) < planned("performer", 20) * 3 / 2);
-  assert_true(planned("attention", 900) > planned("attention", 20) * 3 / 2);
+  assert_true(planned("performer", "L L", 900) < planned("performer", "L L", 20) * 3 / 2);
+  assert_true(planned("attention", "L L", 900) > planned("attention", "L L", 20) * 3 / 2);
+  // Beside layers that keep every token too.
+  const size_t both = planned("performer", "L A", 900) - planned("performer", "L A", 20);
+  const size_t keys = planned("performer", "A", 900) - planned("performer", "A", 20);
+  const size_t states = planned("performer", "L", 900) - planned("performer", "L", 20);
+  assert_true(both < (keys + states) * 5 / 4);
 }
 
 // Runs in lent memory, large enough or not and full of numbers that are none, give the same bits.

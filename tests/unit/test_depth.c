@@ -113,6 +113,29 @@ static void test_first_values_of_deepnorm(void **state) {
   }
 }
 
+// What makes the logits of Synthesizers has the gain of scores where it is trained, and where it is frozen the one that
+// checkpoints of older versions have on record.
+static void test_deepnorm_of_synthesizers(void **state) {
+  (void)state;
+  for (int frozen = 0; frozen < 2; frozen++) {
+    char text[384];
+    snprintf(text, sizeof text,
+             "model: { d_model: 8, embeddings: none, norm: post, dropout: 0, max_length: 16 }\n"
+             "encoder: { layers: \"L*3\" }\ndecoder: { layers: \"L*2\" }\n"
+             "kinds: { L: { mixer: synthesizer_dense, heads: 2, ffn: 12, frozen: %s } }\n",
+             frozen ? "yes" : "no");
+    tarn_config *config, *plain_config;
+    tarn__model *plain = open_model(text, NULL, false, &plain_config);
+    tarn__model *model = open_model(text, "kinds.L.norm=deepnorm", false, &config);
+    const double factor = frozen ? 0.87 / pow(81.0 * 2.0, 1.0 / 16.0) : 1.0;
+    static const char *const names[] = {"encoder.layer2.synthesizer.token.weight",
+                                        "encoder.layer2.synthesizer.logits.weight"};
+    for (int i = 0; i < 2; i++) check_values(model, plain, names[i], 0, param_of(model, names[i])->rows, factor);
+    close_model(model, config);
+    close_model(plain, plain_config);
+  }
+}
+
 // A set that both stacks have gets its first values once, by the encoder's depth; what the decoder alone has by its
 // own.
 static void test_deepnorm_of_shared_sets(void **state) {
@@ -319,6 +342,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_factors),
       cmocka_unit_test(test_first_values_of_deepnorm),
+      cmocka_unit_test(test_deepnorm_of_synthesizers),
       cmocka_unit_test(test_deepnorm_of_shared_sets),
       cmocka_unit_test(test_first_values_of_fixup),
       cmocka_unit_test(test_fixup_of_every_mixer),

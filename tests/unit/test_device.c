@@ -1,6 +1,7 @@
 // Devices: their names, their tables of kernels, and what a graph says that its device cannot compute.
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,49 +17,12 @@
 #define KINDS                            \
   "kinds:\n  L: { heads: 2, ffn: 16 }\n" \
   "  R: { heads: 2, ffn: 16, frozen: yes, dropout: 0 }\n"
-#define ENCODER "encoder: { layers: L }\n"
-#define DECODER "decoder: { layers: L }\n"
-
-static tarn_config *parse(const char *model, const char *stacks) {
-  char text[512];
-  tarn_config *config;
-  snprintf(text, sizeof text, "model: { d_model: 8, %s }\n%s" KINDS, model, stacks);
-  if (tarn_config_parse(&config, "m.yaml", text, strlen(text), NULL, 0) != TARN_STATUS_OK)
-    fail_msg("%s: %s", model, tarn_error_message());
-  return config;
-}
-
-static void refused(const char *model, const char *stacks, const char *message) {
-  char text[512];
-  tarn_config *config;
-  snprintf(text, sizeof text, "model: { d_model: 8, %s }\n%s" KINDS, model, stacks);
-  assert_int_equal(tarn_config_parse(&config, "m.yaml", text, strlen(text), NULL, 0), TARN_STATUS_USAGE);
-  if (!strstr(tarn_error_message(), message)) fail_msg("\"%s\" lacks \"%s\"", tarn_error_message(), message);
-}
-
-static tarn__model *open_model(const tarn_config *config) {
-  tarn__model *model;
-  if (tarn__model_open(&model, config, 20, 20, TARN__F32, true) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  return model;
-}
+#include "beside_layers.h"
 
 static const tarn__param *find(const tarn__model *model, const char *name) {
   for (size_t i = 0; i < model->param_count; i++)
     if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
   return NULL;
-}
-
-// The parameters beside the layers, with their uses, "weight 20x4 2".
-static void beside(char *text, size_t size, const tarn__model *model) {
-  *text = '\0';
-  for (size_t i = 0; i < model->param_count; i++) {
-    const tarn__param *p = model->params[i];
-    const char *name = strncmp(p->name, "embeddings.", 11) == 0 ? p->name + 11 : p->name;
-    if (strncmp(p->name, "encoder", 7) == 0 || strncmp(p->name, "decoder", 7) == 0) continue;
-    const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s %lldx%lld%s %d", used ? ", " : "", name, (long long)p->rows,
-             (long long)p->cols, p->trained ? "" : "f", (int)p->uses);
-  }
 }
 
 static void every_sharing_of_every_task(void **state) {
@@ -111,17 +74,9 @@ static void every_sharing_of_every_task(void **state) {
        "output.latent.weight 6x8 1, output.latent.bias 1x6 1, output.prior.weight 2x8 1, output.bias 1x20 1"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char model_keys[160], text[640];
+    char model_keys[160];
     snprintf(model_keys, sizeof model_keys, "embedding_size: 4, %s", cases[i].model);
-    tarn_config *config = parse(model_keys, cases[i].stacks);
-    tarn__model *model = open_model(config);
-    beside(text, sizeof text, model);
-    assert_string_equal(text, cases[i].params);
-    tarn__model_size size;
-    tarn__model_measure(model, &size);
-    assert_int_equal(size.shared_layers, 0);
-    tarn__model_close(&model);
-    tarn_config_close(&config);
+    assert_beside(model_keys, cases[i].stacks, cases[i].params);
   }
 }
 

@@ -11,9 +11,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "data/encoded_lines.h"
 #include "sandbox.h"
+
+enum { AHEAD = 1 << 20 };  // bytes
 
 static const char BYTES[] = "tarn-vocab byte 1\n";
 
@@ -49,11 +50,14 @@ static void test_lines_are_those_of_the_file(void **state) {
   char *text = make_text(&size, LINES);
   tarn_vocab *vocab = byte_vocab();
   assert_int_equal(tarn__file_write("text", text, size), TARN_STATUS_OK);
-  for (int threads = 1; threads <= 3; threads++) {
+  // One block ahead, a few of them, and as many as there can be.
+  const size_t memory[] = {0, 1 << 24, SIZE_MAX};
+  for (int round = 0; round < 9; round++) {
     tarn__encoded_lines encoded;
+    tarn__encode_pool *pool;
     const char *at = text;
-    tarn__threads_set(threads);
-    assert_int_equal(tarn__encoded_lines_open(&encoded, vocab, "text", true), TARN_STATUS_OK);
+    assert_int_equal(tarn__encode_pool_open(&pool, round % 3 + 1), TARN_STATUS_OK);
+    assert_int_equal(tarn__encoded_lines_open(&encoded, vocab, pool, memory[round / 3], "text", true), TARN_STATUS_OK);
     for (int64_t n = 1; n <= LINES; n++) {
       const tarn__encoded_line *line;
       const char *end = memchr(at, '\n', size);
@@ -68,6 +72,7 @@ static void test_lines_are_those_of_the_file(void **state) {
     assert_int_equal(tarn__encoded_lines_next(&encoded, &line), TARN_STATUS_OK);
     assert_null(line);
     tarn__encoded_lines_close(&encoded);
+    tarn__encode_pool_close(&pool);
   }
   tarn_vocab_close(&vocab);
   free(text);
@@ -78,11 +83,13 @@ static void test_faults_come_in_their_order(void **state) {
   (void)state;
   tarn_vocab *vocab = byte_vocab();
   tarn__encoded_lines encoded;
+  tarn__encode_pool *pool;
   const tarn__encoded_line *line;
   char text[] = "one\ntwo\nthr?e\nfour\n";
   text[11] = '\0';
   assert_int_equal(tarn__file_write("zero", text, sizeof text - 1), TARN_STATUS_OK);
-  assert_int_equal(tarn__encoded_lines_open(&encoded, vocab, "zero", false), TARN_STATUS_OK);
+  assert_int_equal(tarn__encode_pool_open(&pool, 2), TARN_STATUS_OK);
+  assert_int_equal(tarn__encoded_lines_open(&encoded, vocab, pool, AHEAD, "zero", false), TARN_STATUS_OK);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(tarn__encoded_lines_next(&encoded, &line), TARN_STATUS_OK);
     assert_int_equal(line->count, 3);
@@ -90,7 +97,37 @@ static void test_faults_come_in_their_order(void **state) {
   assert_int_equal(tarn__encoded_lines_next(&encoded, &line), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "zero:3: a zero byte"));
   tarn__encoded_lines_close(&encoded);
+  tarn__encode_pool_close(&pool);
   tarn_vocab_close(&vocab);
+}
+
+// Two texts that share the threads, left in the middle while blocks of them wait and are worked on.
+static void test_two_texts_that_are_left(void **state) {
+  (void)state;
+  enum { LINES = 40000, READ = 9000 };
+  size_t size;
+  char *text = make_text(&size, LINES);
+  tarn_vocab *vocab = byte_vocab();
+  assert_int_equal(tarn__file_write("text", text, size), TARN_STATUS_OK);
+  for (int round = 0; round < 5; round++) {
+    tarn__encoded_lines both[2];
+    tarn__encode_pool *pool;
+    assert_int_equal(tarn__encode_pool_open(&pool, 3), TARN_STATUS_OK);
+    for (int s = 0; s < 2; s++)
+      assert_int_equal(tarn__encoded_lines_open(&both[s], vocab, pool, SIZE_MAX, "text", true), TARN_STATUS_OK);
+    for (int64_t n = 1; n <= READ; n++) {
+      const tarn__encoded_line *line[2];
+      for (int s = 0; s < 2; s++) assert_int_equal(tarn__encoded_lines_next(&both[s], &line[s]), TARN_STATUS_OK);
+      assert_int_equal(line[0]->number, n);
+      assert_int_equal(line[0]->count, line[1]->count);
+      if (line[0]->count > 0)
+        assert_memory_equal(line[0]->ids, line[1]->ids, (size_t)line[0]->count * sizeof *line[0]->ids);
+    }
+    for (int s = 0; s < 2; s++) tarn__encoded_lines_close(&both[s]);
+    tarn__encode_pool_close(&pool);
+  }
+  tarn_vocab_close(&vocab);
+  free(text);
 }
 
 static void test_long_lines(void **state) {
@@ -158,6 +195,7 @@ static void test_no_line_end(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines_are_those_of_the_file),
                                      cmocka_unit_test(test_faults_come_in_their_order),
-                                     cmocka_unit_test(test_long_lines), cmocka_unit_test(test_no_line_end)};
+                                     cmocka_unit_test(test_two_texts_that_are_left), cmocka_unit_test(test_long_lines),
+                                     cmocka_unit_test(test_no_line_end)};
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/hash.h"
+#include "config_text.h"
 #include "device/devices.h"
 #include "same_run.h"
 #include "store/checkpoint_keys.h"
@@ -29,13 +30,7 @@ static const char config_text[] =
 
 static const char RECURRENT[] = "decoder.layer1.esn.recurrent.weight";
 
-static int open_all(void **state) {
-  if (tiny_open(state) != 0) return -1;
-  make_text_shard("text", 120, TINY_VOCAB, 5);
-  make_text_shard("valid_text", 12, TINY_VOCAB, 6);
-  sandbox_write("tiny.yaml", config_text, strlen(config_text));
-  return 0;
-}
+static int open_all(void **state) { return tiny_open_text(state, config_text); }
 
 static void pieces_give_the_bits_of_the_whole(void **state) {
   (void)state;
@@ -226,9 +221,7 @@ static void an_explosion_ends_the_run(void **state) {
 
 static void bad_keys_are_refused(void **state) {
   (void)state;
-  static const struct {
-    const char *key, *words;
-  } cases[] = {
+  static const refused_key cases[] = {
       {"kinds.E.spectral_radius=0", "kinds.E.spectral_radius: 0 is out of range (0 < x <= 1000)"},
       {"kinds.E.spectral_radius=-0.9", "kinds.E.spectral_radius: -0.9 is out of range"},
       {"kinds.E.sparsity=1", "kinds.E.sparsity: 1 is out of range (0 <= x < 1)"},
@@ -246,13 +239,7 @@ static void bad_keys_are_refused(void **state) {
       {"kinds.E={mixer: esn, hidden: 2, topology: small_world}", "kinds.E.hidden: a graph of this topology"},
       {"kinds.E={mixer: gru, sparsity: 0.5}", "kinds.E.sparsity: a layer with mixer gru has no sparsity"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tarn_config *config;
-    assert_int_equal(tarn_config_parse(&config, "esn", config_text, strlen(config_text), &cases[i].key, 1),
-                     TARN_STATUS_USAGE);
-    if (!strstr(tarn_error_message(), cases[i].words))
-      fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), cases[i].words);
-  }
+  expect_refused_keys(config_text, cases, sizeof cases / sizeof *cases);
   // What is named as the largest sparsity is taken, and so is what is rounded to it.
   static const char *const sparsest[] = {"{mixer: esn, topology: ring, sparsity: 0.9375}",
                                          "{mixer: esn, topology: ring, sparsity: 0.965}",

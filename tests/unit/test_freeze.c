@@ -77,6 +77,31 @@ static void bytes_stay_from_the_update_on(void **state) {
   }
 }
 
+// The table that all layers of a kind share stops with them, neither before nor after.
+static void what_a_kind_shares_stops_with_its_layers(void **state) {
+  (void)state;
+  static const char TABLE[] = "encoder.shared.A.tokens.weight";
+  static const char *const keys[] = {
+      "kinds.A={mixer: linformer, heads: 2, rows: 4, tokens: 64, sharing: layerwise, ffn: 32}", "encoder.layers=A A",
+      "model.max_length=64", "train.freeze={encoder.layer1: 3, encoder.layer2: 6}", "train.save_every=1"};
+  run_through("shared", keys, 5);
+  for (int64_t update = 2; update <= 12; update++) {
+    tarn__checkpoint_file before, after;
+    open_numbered(&before, "shared", update - 1);
+    open_numbered(&after, "shared", update);
+    int found = 0;
+    for (size_t i = 0; i < after.tensors.count; i++) {
+      const tarn__stored *a = &after.tensors.tensors[i], *b = &before.tensors.tensors[i];
+      if (strcmp(a->name, TABLE) != 0) continue;
+      found++;
+      if ((memcmp(a->data, b->data, a->bytes) == 0) != (update > 6)) fail_msg("update %d", (int)update);
+    }
+    assert_int_equal(found, 1);
+    tarn__checkpoint_file_close(&before);
+    tarn__checkpoint_file_close(&after);
+  }
+}
+
 static void the_log_tells(void **state) {
   (void)state;
   run_through("told", NULL, 0);
@@ -240,7 +265,7 @@ static void autofreeze_sums_gradients(void **state) {
   }
   assert_true(with > 20);
   assert_int_equal(tarn__train_step(t, &result), TARN_STATUS_OK);
-  assert_int_equal(tarn__autofreeze_test(t->model, &t->progress), TARN_STATUS_OK);
+  assert_int_equal(tarn__autofreeze_test(t->model, NULL, &t->progress), TARN_STATUS_OK);
   assert_int_equal(t->progress.norm_count, 4);  // four trained sets: L1 is one
   assert_int_equal(t->progress.frozen_sets, 0);
   for (size_t i = 0; i < t->model->param_count; i++)
@@ -342,6 +367,7 @@ int main(void) {
       cmocka_unit_test(autofreeze_goes_on_exactly),
       cmocka_unit_test(autofreeze_sums_gradients),
       cmocka_unit_test(bytes_stay_from_the_update_on),
+      cmocka_unit_test(what_a_kind_shares_stops_with_its_layers),
       cmocka_unit_test(the_log_tells),
       cmocka_unit_test(resuming_gives_the_same_bits),
       cmocka_unit_test(frozen_parts_leave_the_step),

@@ -44,6 +44,9 @@ static const char *const DESCRIPTIONS[] = {
              "  L: { mixer: attention, heads: 4, ffn: 48 }\n  P: { mixer: pooling, norm: post, frozen: yes }\n"),
     LANGUAGE("max_length: 60, norm: pre, positions: { type: rotary, base: 100, share: 0.5 }", "L R*2",
              "  L: { mixer: attention, heads: 4 }\n  R: { mixer: attention, heads: 2, frozen: yes }\n"),
+    LANGUAGE("max_length: 60, output_bias: yes, adaptive_input_cutoff: [20], "
+             "adaptive_softmax_cutoff: [6, 12, 30], adaptive_softmax_factor: 2",
+             "L", "  L: { mixer: attention, heads: 4, ffn: 48 }\n"),
     // Linear biases have no end: texts are longer than max_length.
     LANGUAGE("max_length: 4, positions: { type: alibi, exponent: 5 }", "L R*2",
              "  L: { mixer: attention, heads: 4 }\n  R: { mixer: attention, heads: 2, frozen: yes }\n"),

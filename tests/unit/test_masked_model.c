@@ -81,7 +81,8 @@ static void it_resumes_to_the_bit(void **state) {
   static const char *const variants[][3] = {
       {"model.segments=0", "model.embedding_norm=no", "masking.whole_words=yes"},
       {"train.precision=bf16", "train.accumulate=2", "train.clip_norm=1"},
-      {"model.embeddings=none", "model.frozen_embeddings=encoder", "model.positions=rotary"}};
+      {"model.embeddings=none", "model.frozen_embeddings=encoder", "model.positions=rotary"},
+      {"model.adaptive_input_cutoff=[20, 40]", "model.adaptive_softmax_cutoff=[20, 40]", "train.clip_norm=1"}};
   run_through("whole", NULL, 0);
   run_in_pieces("pieces", 3, NULL, 0);
   assert_same_run("whole", "pieces");
@@ -109,6 +110,27 @@ static double last_of(const char *run, const char *key) {
   }
   json_decref(log);
   return value;
+}
+
+// Words in bands: the likeliest of each row is found among those of all bands.
+static void it_learns_in_bands(void **state) {
+  (void)state;
+  static const char *const keys[] = {"data.train=easy",
+                                     "data.valid=easy",
+                                     "train.max_updates=400",
+                                     "train.average=0",
+                                     "valid.every=400",
+                                     "model.d_model=32",
+                                     "model.dropout=0",
+                                     "train.warmup=20",
+                                     "model.adaptive_input_cutoff=[20, 40]",
+                                     "model.adaptive_softmax_cutoff=[20, 40]",
+                                     "model.adaptive_input_factor=2",
+                                     "model.adaptive_softmax_factor=2"};
+  run_through("bands", keys, sizeof keys / sizeof *keys);
+  const double accuracy = last_of("bands", "valid_accuracy"), nll = last_of("bands", "valid_nll");
+  // Of equal chances: 0.02 and 4.
+  if (!(accuracy > 0.4 && accuracy <= 1.0 && nll < 2.0)) fail_msg("accuracy %g, nll %g", accuracy, nll);
 }
 
 static void it_learns_and_is_scored(void **state) {
@@ -190,6 +212,7 @@ int main(void) {
       cmocka_unit_test(it_resumes_to_the_bit),
       cmocka_unit_test(it_is_the_same_on_a_device),
       cmocka_unit_test(it_learns_and_is_scored),
+      cmocka_unit_test(it_learns_in_bands),
       cmocka_unit_test(an_update_without_masks_changes_nothing),
       cmocka_unit_test(wrong_use_is_refused),
   };

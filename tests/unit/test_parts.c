@@ -107,6 +107,11 @@ static bool other_value(char value[64], const tarn__option *option) {
   }
 }
 
+// What a key of that name does not do without.
+static const char *needed_by(const char *name) {
+  return strcmp(name, "importance") == 0 || strcmp(name, "load") == 0 ? ", gating: noisy" : "";
+}
+
 // Each entry alone, which is the same as with each of its keys at its default, and with each at another value.
 static void entries_are_written_and_read(void **state) {
   (void)state;
@@ -120,14 +125,17 @@ static void entries_are_written_and_read(void **state) {
       for (int k = 0; k < part->option_count; k++) {
         // Writing has no form for the other types in a part.
         assert_true(part->options[k].type <= TARN__OPTION_WORD || part->options[k].type == TARN__OPTION_PART);
+        describe(plain, table, part->word, "");
         if (part->options[k].value) {
           snprintf(keys, sizeof keys, ", %s: %s", part->options[k].name, part->options[k].value);
           describe(text, table, part->word, keys);
           expect_same(text, plain);
         }
         if (!other_value(value, &part->options[k])) continue;
-        snprintf(keys, sizeof keys, ", %s: %s", part->options[k].name, value);
+        const char *needed = needed_by(part->options[k].name);
+        snprintf(keys, sizeof keys, "%s, %s: %s", needed, part->options[k].name, value);
         describe(text, table, part->word, keys);
+        describe(plain, table, part->word, needed);
         // A width alone is the plain number.
         const bool number =
             table == TARN__TABLE_CHANNEL && i == 0 && strcmp(part->options[k].name, tarn__kind_width_name()) == 0;
@@ -214,6 +222,21 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: kinds.K.ffn.capacity: 0 is out of range (0 < x <= 1048576)");
   expect_refused(LM "{ ffn: { type: moe, experts: 3, top: 4 } }\n",
                  "p.yaml:3: kinds.K.ffn.top: 4 choices, but there are 3 experts");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, top: 1 } }\n",
+                 "p.yaml:3: kinds.K.ffn.top: with gating: noisy there are 2 choices or more: the gate of a single one "
+                 "is 1");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, experts: 2 } }\n",
+                 "p.yaml:3: kinds.K.ffn.top: with gating: noisy there are fewer choices than experts");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, balance: 0.1 } }\n",
+                 "p.yaml:3: kinds.K.ffn.balance: with gating: noisy there are the losses `importance` and `load`");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, noise: 0.1 } }\n",
+                 "p.yaml:3: kinds.K.ffn.noise: with gating: noisy the size of the noise is learnt");
+  expect_refused(LM "{ ffn: { type: moe, load: 0.1 } }\n",
+                 "p.yaml:3: kinds.K.ffn.load: with gating: softmax the loss of balance has the weight `balance`");
+  expect_refused(LM "{ ffn: { type: moe, gating: nois } }\n",
+                 "p.yaml:3: kinds.K.ffn.gating: \"nois\" is not one of softmax, noisy; did you mean \"noisy\"?");
+  expect_refused(LM "{ ffn: { type: switch, gating: noisy } }\n",
+                 "p.yaml:3: kinds.K.ffn.gating: channel mixer switch has no gating; there is one with moe");
   expect_refused(LM "{ frozen: yes, ffn: { type: moe, train_router: yes } }\n",
                  "p.yaml:3: kinds.K.ffn.train_router: nothing of a frozen layer is trained; use frozen: matrices in "
                  "the kind");
@@ -231,7 +254,7 @@ static void keys_of_parts_are_checked(void **state) {
                  "switch, product_keys; did you mean \"swiglu\"?");
   expect_refused(LM "{ ffn: { width: 8, activation: silu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: \"silu\" is not one of relu, gelu, gelu_tanh, relu_squared, "
-                 "elu, selu, swish, identity; did you mean \"swish\"?");
+                 "elu, selu, swish, identity, swish_beta; did you mean \"swish\"?");
   expect_refused(LM "{ ffn: { width: 0, activation: gelu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: an FFN of width 0 is none; leave it out, or give a width");
   expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
@@ -240,7 +263,7 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (1e-30 <= x <= 1)");
   expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh, "
-                 "relu_squared, elu, selu, swish, identity; did you mean \"gelu_tanh\"?");
+                 "relu_squared, elu, selu, swish, identity, swish_beta; did you mean \"gelu_tanh\"?");
   expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
                  "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (1e-30 <= x <= 1)");
 }
@@ -280,6 +303,11 @@ static void keys_of_mixers_and_positions_are_checked(void **state) {
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, max_distance: 16 } }\n",
                  "p.yaml:4: model.positions.max_distance: 16 is not more than 16, half of the buckets, "
                  "which hold one distance each");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: shaw, max_relative_position: 0 } }\n",
+                 "p.yaml:4: model.positions.max_relative_position: 0 is out of range (1 .. 65536)");
+  expect_refused("model: { positions: shaw }\ndecoder: { layers: G }\nkinds: { G: { mixer: gru }, K: }\n",
+                 "p.yaml:1: model.positions: shaw adds to the scores of queries and keys, and no layer has any; mixers "
+                 "that have them: attention");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: shape, shift: 0 } }\n",
                  "p.yaml:4: model.positions.shift: 0 is out of range (1 .. 16777216)");
   expect_refused("model: { positions: t5 }\ndecoder: { layers: A B }\nkinds:\n  A: { heads: 2 }\n  B: { heads: 4 }\n",
@@ -464,8 +492,8 @@ static void schemes_say_where_positions_end(void **state) {
     if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
     assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
     // Without positions there is no end, nor of distances; only learned ones are a table.
-    const bool endless =
-        part == &tarn__position_none.part || part == &tarn__position_alibi.part || part == &tarn__position_t5.part;
+    const bool endless = part == &tarn__position_none.part || part == &tarn__position_alibi.part ||
+                         part == &tarn__position_t5.part || part == &tarn__position_shaw.part;
     assert_int_equal(tarn__model_longest(model) == 17, !endless);
     assert_int_equal(tarn__model_longest(model) > 1 << 20, endless);
     assert_int_equal(model->target_positions != NULL, part == &tarn__position_learned.part);

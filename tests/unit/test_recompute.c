@@ -20,7 +20,7 @@ static const int32_t source_offsets[SENTENCES + 1] = {0, 9, 10, 21, 29, ROWS};
 static const int32_t target_offsets[SENTENCES + 1] = {0, 7, 15, 16, 28, ROWS};
 
 // Stacks whose layers are trained (L), frozen (R), shared (L1, R1), pre- or post-norm, with and without a mixer, and
-// convolutions (C, Y; frozen: Z).
+// convolutions (C, Y; frozen: Z), and experts with little room (E).
 typedef struct stacks {
   const char *encoder, *decoder, *norm;
   const char *more;  // of the model; NULL: nothing
@@ -43,6 +43,7 @@ static const stacks all[] = {
     {"C1 Y C1 Z", "C L Y", "pre", NULL},
     {"L R H L", "L H R", "pre", ", activation: gelu_tanh, positions: learned, output_rank: 8"},
     {"R L N", "L F N", "post", ", activation: gelu, positions: learned, frozen_embeddings: encoder"},
+    {"E*2", "E L", "pre", NULL},
 };
 
 typedef struct fixture {
@@ -60,7 +61,7 @@ static void must(tarn_status status) {
 }
 
 static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_recompute recompute) {
-  char text[1024];
+  char text[2048];
   static const char *const words[] = {"none", "cheap", "block"};
   *f = (fixture){.scale = 0.1};
   // P: pre-norm, N: no mixer (pre-norm unless told), F: the same, frozen; in one model with post-norm layers.
@@ -76,6 +77,8 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_rec
            "  C: { mixer: light_conv, heads: 2, kernel: 5, kernel_dropout: 0.2, ffn: 24 }\n"
            "  Y: { mixer: dynamic_conv, heads: 2, kernel: 3, kernel_dropout: 0.2, ffn: 24 }\n"
            "  Z: { mixer: dynamic_conv, heads: 2, kernel: 3, ffn: 24, frozen: yes }\n"
+           "  E: { mixer: attention, heads: 2, ffn: { type: switch, width: 24, experts: 4, capacity: 1, activation: "
+           "swish_beta } }\n"
            "train: { recompute: %s }\n",
            at->norm, at->more ? at->more : "", at->encoder, at->decoder, at->norm, words[recompute]);
   must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));

@@ -529,6 +529,93 @@ static void bands_are_means(void **state) {
   tarn_results_close(&results);
 }
 
+static bool has_note(const tarn_results_table *table, const char *note) {
+  for (size_t i = 0; i < table->note_count; i++)
+    if (strcmp(table->notes[i], note) == 0) return true;
+  return false;
+}
+
+// Energy and operations of runs; older runs have none, and other sources are another measure.
+static void costs_are_read(void **state) {
+  (void)state;
+  tarn_results *results;
+  tarn_results_table *table;
+#define COSTS(source, joules)                                                                           \
+  ", \"best_update\": 20, \"energy\": {\"source\": \"" source "\", \"joules\": " joules                 \
+  ", \"epoch_joules\": 50, \"best_joules\": 40, \"co2_grams\": null}, \"operations\": {\"total\": 2e9," \
+  " \"token\": 1e6, \"best\": 1e9, \"moved_bytes\": 3e9}"
+  one_run("costs/a/seed-1", VALID(0, 0, 2, 4) VALID(20, 120, 22, 3), "updates", 120);
+  one_run("costs/b/seed-1", VALID(0, 0, 2, 4) VALID(20, 120, 22, 3), "updates", 120);
+  run_config("costs/b/seed-1", RUN_RESERVOIR, 1, 2);
+  run_result("costs/a/seed-1", "updates", 20, 120, COSTS("rapl", "90"));
+  assert_int_equal(open_one(&results, "costs"), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  near(table->rows[0].joules.mean, 90);
+  near(table->rows[0].best_joules.mean, 40);
+  near(table->rows[0].best_operations.mean, 1e9);
+  assert_int_equal(table->rows[0].co2_grams.count, 0);
+  assert_int_equal(table->rows[1].joules.count, 0);
+  assert_true(has_note(table, "energy is that of the whole machine as rapl measured it"));
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+
+  run_result("costs/b/seed-1", "updates", 20, 120, COSTS("estimate", "70"));
+  assert_int_equal(open_one(&results, "costs"), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  assert_int_equal(table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1].basis, TARN_RESULTS_OTHER_SOURCES);
+  assert_true(has_note(table, "energy comes from different sources, which no verdict compares: rapl, estimate"));
+  tarn_results_table_close(&table);
+  // Parts of a training may be measured and others not.
+  run_result("costs/a/seed-1", "updates", 20, 120, COSTS("rapl+estimate", "90"));
+  run_result("costs/b/seed-1", "updates", 20, 120, COSTS("rapl+estimate", "70"));
+  tarn_results_close(&results);
+  assert_int_equal(open_one(&results, "costs"), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  assert_true(
+      has_note(table,
+               "energy was measured on the whole machine in some parts of a training and estimated in the others "
+               "(rapl+estimate): processor seconds times train.core_watts"));
+  tarn_results_table_close(&table);
+  // Another score has its best elsewhere.
+  tarn_results_options options;
+  tarn_results_default(&options);
+  options.budget = 60;
+  assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+  assert_int_equal(table->rows[0].best_joules.count, 0);
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+
+  run_result("costs/b/seed-1", "updates", 20, 120, COSTS("rapl", "-1"));
+  says(open_one(&results, "costs"), TARN_STATUS_DATA, "must not be negative");
+}
+
+// Who states fewer watts does not win by it.
+static void estimates_of_other_watts_are_not_compared(void **state) {
+  (void)state;
+  tarn_results *results;
+  tarn_results_table *table;
+  const char *const runs[] = {"watts/a/seed-1", "watts/b/seed-1"};
+  for (int same = 1; same >= 0; same--) {
+    for (int i = 0; i < 2; i++) {
+      char text[2048];
+      one_run(runs[i], VALID(0, 0, 2, 4) VALID(20, 120, 22, 3), "updates", 120);
+      snprintf(text, sizeof text, "%strain: { seed: 1, max_minutes: 2, max_updates: 0, core_watts: %s }\n",
+               i == 0 ? RUN_REGULAR : RUN_RESERVOIR, i == 0 || same ? "5" : "2.5");
+      run_file(runs[i], "config.yaml", text);
+      run_result(runs[i], "updates", 20, 120, COSTS("estimate", "90"));
+    }
+    assert_int_equal(open_one(&results, "watts"), TARN_STATUS_OK);
+    assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+    const int basis = (int)table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1].basis;
+    assert_true((basis == TARN_RESULTS_OTHER_SOURCES) == !same);
+    assert_true(has_note(table, same ? "energy is an estimate: processor seconds times train.core_watts"
+                                     : "energy comes from different sources, which no verdict compares: estimate "
+                                       "(train.core_watts 5), estimate (train.core_watts 2.5)"));
+    tarn_results_table_close(&table);
+    tarn_results_close(&results);
+  }
+}
+
 // Every allocation may fail, and nothing is lost.
 static void survives_lack_of_memory(void **state) {
   (void)state;
@@ -564,6 +651,8 @@ int main(void) {
       cmocka_unit_test(logs_are_checked),
       cmocka_unit_test(results_are_checked),
       cmocka_unit_test(bands_are_means),
+      cmocka_unit_test(costs_are_read),
+      cmocka_unit_test(estimates_of_other_watts_are_not_compared),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);

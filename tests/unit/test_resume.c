@@ -97,6 +97,24 @@ static void the_last_updates_are_logged(void **state) {
   assert_true(end < 12 && end % 5 != 0 && end % 3 == 0);
 }
 
+// Those that got no token of all updates of a line, which a stop between two lines does not change.
+static void unused_experts_are_those_of_all_updates(void **state) {
+  (void)state;
+  static const char *const each[] = {MANY_EXPERTS, "train.log_every=1"}, *const six[] = {MANY_EXPERTS,
+                                                                                         "train.log_every=6"};
+  run_through("experts-each", each, 3);
+  run_through("experts-six", six, 3);
+  for (int64_t end = 6; end <= 12; end += 6) {
+    const int64_t together = unused_experts("experts-six", end);
+    assert_true(together >= 0);
+    for (int64_t step = end - 5; step <= end; step++) assert_true(unused_experts("experts-each", step) > together);
+  }
+  static const char *const two[] = {MANY_EXPERTS, "train.log_every=2"};
+  run_through("experts-two", two, 3);
+  run_in_pieces("experts-pieces", 3, two, 3);
+  assert_same_log("experts-two", "experts-pieces");
+}
+
 static void frozen_weights_stay_and_others_move(void **state) {
   (void)state;
   run_through("moving", NULL, 0);
@@ -608,6 +626,7 @@ int main(void) {
                                      cmocka_unit_test(equal_seeds_give_equal_bits),
                                      cmocka_unit_test(recomputation_may_change),
                                      cmocka_unit_test(the_last_updates_are_logged),
+                                     cmocka_unit_test(unused_experts_are_those_of_all_updates),
                                      cmocka_unit_test(frozen_weights_stay_and_others_move),
                                      cmocka_unit_test(frozen_weights_stay_in_memory),
                                      cmocka_unit_test(steps_take_no_memory),

@@ -503,8 +503,8 @@ static void refuses_other_columns(void **state) {
 
 static void write_matrices(double w01, double w10, double win0, int64_t columns) {
   const double w[] = {0, w01, w10, 0}, win[] = {win0, 1, 1, 1};
-  const tarn__stored tensors[] = {{"W", "F64", 2, {2, 2}, w, sizeof w, NULL},
-                                  {"Win", "F64", 2, {2, columns}, win, (size_t)columns * 2 * sizeof *win, NULL}};
+  const tarn__stored tensors[] = {{"W", "F64", 2, {2, 2}, w, sizeof w, NULL, NULL},
+                                  {"Win", "F64", 2, {2, columns}, win, (size_t)columns * 2 * sizeof *win, NULL, NULL}};
   must(tarn__safetensors_write("m.safetensors", tensors, 2, NULL, 0));
 }
 

@@ -27,7 +27,8 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
 }
 
 static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
-  weights->target_table = tarn__next_token_table(site, "letters.weight", site->target_vocab, true);
+  TARN_TRY(tarn__next_token_table(&weights->target_table, &weights->target_bands, site, "letters.weight",
+                                  site->target_vocab, true, false));
   return site->declare->status;
 }
 

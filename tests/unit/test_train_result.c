@@ -238,6 +238,109 @@ static void peak_is_of_all_sessions(void **state) {
   assert_true(peak_of("small/result.json") == 1LL << 40);
 }
 
+// Stops a training after its fifth update.
+static void on_fifth(void *user, const tarn_train_event *event) {
+  if (event->kind == TARN_TRAIN_EVENT_UPDATE && event->update == 5) *(volatile sig_atomic_t *)user = 1;
+}
+
+static double number_of(const json_t *result, const char *object, const char *key) {
+  const json_t *value = json_object_get(json_object_get(result, object), key);
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * expected); }
+
+static void counts_energy_and_operations(void **state) {
+  (void)state;
+  const char *const overrides[] = {"train.core_watts=10", "train.co2_per_kwh=400", "train.max_updates=12"};
+  tarn_train_options options;
+  tarn_train_result r;
+  tarn_train *train;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = "costs";
+  options.overrides = overrides;
+  options.override_count = 3;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_run(train, &r), TARN_STATUS_OK);
+  assert_string_equal(r.cost.source, "estimate");
+  assert_true(r.cost.joules > 0 && r.cost.best_joules > 0 && r.cost.best_joules <= r.cost.joules);
+  assert_near(r.cost.epoch_joules, r.cost.joules / r.epoch);
+  assert_near(r.cost.co2_grams, r.cost.joules / 3.6e6 * 400);
+  // The plan counts the same for its largest batch.
+  const tarn_plan *plan = tarn_train_plan(train);
+  const double planned = plan->forward_flops + plan->backward_flops + plan->recompute_flops;
+  assert_true(r.cost.token_operations > 0.5 * planned && r.cost.token_operations < 2 * planned);
+  assert_true(r.cost.best_operations > 0 && r.cost.best_operations <= r.cost.operations);
+  assert_true(r.cost.moved_bytes > 1e3 * (double)r.update);
+  json_t *result = read_result("costs/result.json");
+  assert_string_equal(text_of(json_object_get(result, "energy"), "source"), "estimate");
+  assert_near(number_of(result, "energy", "joules"), r.cost.joules);
+  assert_near(number_of(result, "energy", "core_watts"), 10);
+  assert_near(number_of(result, "operations", "best"), r.cost.best_operations);
+  json_decref(result);
+  tarn_train_close(&train);
+}
+
+// Operations are counted, so those of a run that was stopped are those of one that was not; energy goes on from what
+// the last checkpoint says.
+static void costs_survive_resuming(void **state) {
+  (void)state;
+  const char *const watts[] = {"train.core_watts=10"};
+  volatile sig_atomic_t stop = 0;
+  tarn__checkpoint_file file;
+  assert_int_equal(tiny_train("tiny.yaml", "through", watts, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_int_equal(tiny_train("tiny.yaml", "parts", watts, 1, on_fifth, (void *)(uintptr_t)&stop, &stop),
+                   TARN_STATUS_INTERRUPTED);
+  assert_int_equal(tarn__checkpoint_file_open(&file, "parts/" TARN__CHECKPOINT_LAST), TARN_STATUS_OK);
+  const double before = file.progress.joules;
+  tarn__checkpoint_file_close(&file);
+  assert_true(before > 0);
+  assert_int_equal(tiny_train(NULL, "parts", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  json_t *through = read_result("through/result.json");
+  json_t *parts = read_result("parts/result.json");
+  static const char *const counted[] = {"total", "token", "best", "moved_bytes"};
+  for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+    assert_true(number_of(through, "operations", counted[i]) > 0);
+    assert_true(number_of(through, "operations", counted[i]) == number_of(parts, "operations", counted[i]));
+  }
+  assert_true(number_of(parts, "energy", "joules") > before);
+  json_decref(through);
+  json_decref(parts);
+}
+
+// A part of which nothing is known leaves nothing known of the whole.
+static void unknown_energy_is_null(void **state) {
+  (void)state;
+  const char *const watts[] = {"train.core_watts=10"};
+  volatile sig_atomic_t stop = 0;
+  assert_int_equal(tiny_train("tiny.yaml", "unknown", NULL, 0, on_fifth, (void *)(uintptr_t)&stop, &stop),
+                   TARN_STATUS_INTERRUPTED);
+  assert_int_equal(tiny_train(NULL, "unknown", watts, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  json_t *result = read_result("unknown/result.json");
+  const json_t *energy = json_object_get(result, "energy");
+  assert_true(json_is_null(json_object_get(energy, "source")) && json_is_null(json_object_get(energy, "joules")));
+  assert_true(json_is_null(json_object_get(energy, "best_joules")));
+  assert_true(number_of(result, "operations", "total") > 0);
+  json_decref(result);
+
+  // As a checkpoint of a version that counted nothing.
+  const char *const longer[] = {"train.max_updates=14"};
+  tarn_train_options options;
+  tarn_train_result r;
+  tarn_train *train;
+  tarn_train_default(&options);
+  options.run = "unknown";
+  options.resume = true;
+  options.overrides = longer;
+  options.override_count = 1;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  train->progress.cost_sources = 0;
+  assert_int_equal(tarn_train_run(train, &r), TARN_STATUS_OK);
+  assert_true(!r.cost.source && isnan(r.cost.joules) && isnan(r.cost.operations) && isnan(r.cost.moved_bytes));
+  tarn_train_close(&train);
+}
+
 static volatile sig_atomic_t removal_stops;
 
 static void on_removal(void *user, const tarn_train_event *event) {
@@ -318,11 +421,15 @@ static void a_loss_that_is_no_number_ends_it(void **state) {
 }
 
 int main(void) {
+  setenv("TARN_SYSFS", "/nonexistent", 1);  // whatever this machine counts
   const struct CMUnitTest tests[] = {cmocka_unit_test(clocks_differ),
                                      cmocka_unit_test(validates_the_untrained_model_once),
                                      cmocka_unit_test(writes_how_it_ended),
                                      cmocka_unit_test(writes_that_it_failed),
                                      cmocka_unit_test(peak_is_of_all_sessions),
+                                     cmocka_unit_test(counts_energy_and_operations),
+                                     cmocka_unit_test(costs_survive_resuming),
+                                     cmocka_unit_test(unknown_energy_is_null),
                                      cmocka_unit_test(puts_a_removed_log_back),
                                      cmocka_unit_test(a_loss_that_is_no_number_ends_it),
                                      cmocka_unit_test(tells_of_a_changed_description)};

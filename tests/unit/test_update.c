@@ -47,7 +47,11 @@ static void bits_are_those_of_updates_at_the_end(void **state) {
       {"train.precision=bf16", "train.moments=bf16", "train.optimiser=adamw", "train.weight_decay=0.1"},
       {"model.embeddings=none", "train.recompute=block", "train.weight_decay=0.1"},
       {"encoder.layers=(R1 L1 L)*2", "encoder.layerdrop=0.5", "train.recompute=cheap", "train.precision=bf16"},
-      {"train.freeze={ encoder.L1: 4, embeddings: 7 }", "model.norm=pre"}};
+      {"train.freeze={ encoder.L1: 4, embeddings: 7 }", "model.norm=pre"},
+      {"model.embeddings=none", "model.adaptive_input_cutoff=[20, 40]", "model.adaptive_softmax_cutoff=[10, 30]",
+       "train.recompute=block"},
+      {"model.adaptive_input_cutoff=[20, 58]", "model.adaptive_softmax_cutoff=[20, 58]", "model.tie_adaptive_proj=yes",
+       "train.precision=bf16", "model.adaptive_softmax_dropout=0.1"}};
   for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
     char name[32];
     size_t count = 0;

@@ -49,7 +49,8 @@ static void step_rounded(const tarn__adam_piece *p, int64_t at, int64_t n, const
   tarn__row_from_bf16(moment1, (const uint16_t *)p->moment1 + at, n);
   tarn__row_from_bf16(moment2, (const uint16_t *)p->moment2 + at, n);
   step_floats(p, moment1, moment2, at, n, factors);
-  tarn__dropout_numbers(all, &p->stream, p->number, 0, at / TARN__DROPOUT_BLOCK, at % TARN__DROPOUT_BLOCK + n);
+  tarn__dropout_numbers(all, &p->stream, p->number, 0, (p->before + at) / TARN__DROPOUT_BLOCK,
+                        at % TARN__DROPOUT_BLOCK + n);
   store_rounded((uint16_t *)p->moment1 + at, moment1, numbers, n);
   for (int64_t i = 0; i < n; i++) numbers[i] = tarn__moment_second(numbers[i]);
   store_rounded((uint16_t *)p->moment2 + at, moment2, numbers, n);

@@ -28,6 +28,7 @@ typedef struct tarn__adam_piece {
   int64_t first, end;
   tarn__exec stream;  // random numbers (optim/moments.h)
   uint32_t number;
+  int64_t before;  // elements of the whole parameter before element 0 (tarn__param_training.first)
 } tarn__adam_piece;
 
 typedef struct tarn__adam_kernels {

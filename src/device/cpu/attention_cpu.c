@@ -1,7 +1,7 @@
 // Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
 // (attention_pairs_cpu.c and attention_tiles_amx.c have others for bf16.)
 //
-//   forward    S = Q K^T,  P = softmax(S),  O = P V
+//   forward    S = Q K^T,  P = tarn__attention_softmax(S),  O = P V
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
 //   biases     S = Q K^T + B in both, B by the distance of query and key
 //   dropout    M P in place of P in O and dV, M dP in place of dP; M is 0 or 1 / (1 - p), and computed both times
@@ -17,81 +17,29 @@
 #include <omp.h>
 #include <string.h>
 
+#include "device/cpu/attention_blocks_cpu.h"
 #include "device/cpu/attention_head_cpu.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/tile_cpu.h"
 
-// Rows of a block of queries, and of a strip of a causal product; BLOCK is a multiple of STRIP.
-enum { STRIP = TARN__TILE_ROWS, BLOCK = 8 * STRIP };
-
-// Keys whose numbers of dropout a strip makes at once; a multiple of TARN__TILE_PAD.
-enum { DROPPED_KEYS = 256 };
-
-// Masked scores: far below every score, yet finite.
-static const float MASKED = -1e30f;
-
 typedef tarn__attention_head head;
-
-static float *take(head *h, int64_t floats) { return tarn__attention_take(h, floats); }
-
-// Step of rows that run over the keys; never a multiple of 512 bytes, which would put a column into few cache sets.
-static int64_t key_step(int64_t keys) {
-  int64_t step = tarn__tile_pad(keys);
-  return step % 128 == 0 ? step + TARN__TILE_PAD : step;
-}
 
 static int64_t forward_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row + tarn__attention_bias_floats(attr);
+  return row * key_row + keys * row + 2 * TARN__ATTENTION_BLOCK * row + TARN__ATTENTION_BLOCK * key_row +
+         tarn__attention_bias_floats(attr);
 }
 
 static int64_t backward_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row +
+  return 2 * row * key_row + 4 * keys * row + 3 * TARN__ATTENTION_BLOCK * row + 2 * TARN__ATTENTION_BLOCK * key_row +
          tarn__attention_backward_bias_floats(attr);
-}
-
-// n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
-static inline void read_padded(float *out, const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
-  if (dtype == TARN__F32) {
-    const float *in = (const float *)data + at;
-    for (int64_t c = 0; c < n; c += TARN__VEC_LANES) tarn__vec_store(out + c, tarn__vec_load(in + c));
-    return;
-  }
-  const uint16_t *in = (const uint16_t *)data + at;
-  for (int64_t c = 0; c < n; c += TARN__TILE_PAD) tarn__row_from_bf16(out + c, in + c, TARN__TILE_PAD);
-}
-
-// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
-static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows) {
-  for (int64_t i = 0; i < rows; i++) {
-    const int64_t at = (first + i) * tensor->cols + column;
-    float *row = out + i * h->row;
-    if (h->row == h->width) {
-      read_padded(row, tensor->data, tensor->dtype, at, h->width);
-      continue;
-    }
-    tarn__row_copy(row, tensor->data, tensor->dtype, at, h->width);
-    for (int64_t c = h->width; c < h->row; c++) row[c] = 0.0f;
-  }
-}
-
-// Loads the head's keys (or values); the rows up to a multiple of TARN__TILE_PAD are zero.
-static void load_keys(const head *h, float *out, const tarn__tensor *tensor, int64_t column) {
-  load(h, out, tensor, h->key, column + h->kv_column, h->keys);
-  memset(out + h->keys * h->row, 0, (size_t)((tarn__tile_pad(h->keys) - h->keys) * h->row) * sizeof *out);
-}
-
-static void store(const head *h, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                  const float *in) {
-  for (int64_t i = 0; i < rows; i++)
-    tarn__row_write(tensor->data, tensor->dtype, (first + i) * tensor->cols + column, h->width, in + i * h->row);
 }
 
 // The same for gradients, which may be added to what is there. Changes `in`.
@@ -106,48 +54,7 @@ static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, 
       for (int64_t c = 0; c < h->width; c++) row[c] += tarn__bf16_to_f32(((const uint16_t *)tensor->data)[at + c]);
     }
   }
-  store(h, tensor, first, column, rows, in);
-}
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Number of keys that the products of a block compute for its row i: those that the row's strip sees.
-static int64_t keys_of(const head *h, int64_t first, int64_t i, int64_t rows) {
-  return h->spec->causal ? first + smaller(i - i % STRIP + STRIP, rows) : h->keys;
-}
-
-// Rows of the next product: all at once, or one strip.
-static int64_t strip(const head *h, int64_t left) { return h->spec->causal ? smaller(STRIP, left) : left; }
-
-// c [rows, keys] = a [rows, width] b [width, keys]
-static void product_scores(const head *h, float *c, const float *a, const float *b, int64_t first, int64_t rows) {
-  for (int64_t i = 0, m; i < rows; i += m) {
-    m = strip(h, rows - i);
-    tarn__tile_operands t = {.c = c + i * h->key_row, .a = a + i * h->row, .b = b};
-    t.c_row = t.b_row = h->key_row, t.a_row = h->row, t.a_step = 1;
-    tarn__tile_product(&t, m, tarn__tile_pad(keys_of(h, first, i, rows)), h->width, false);
-  }
-}
-
-// Adds biases to the scores of a block, if there are any.
-static void add_biases(const head *h, float *p, int64_t first, int64_t rows) {
-  for (int64_t i = 0; h->bias && i < rows; i++) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
-    const float *bias = h->bias - (first + i);
-    float *row = p + i * h->key_row;
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
-      tarn__vec_store(row + j, tarn__vec_load(row + j) + tarn__vec_load(bias + j));
-  }
-}
-
-// c [rows, width] = p [rows, keys] b [keys, width]
-static void product_rows(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
-  for (int64_t i = 0, m; i < rows; i += m) {
-    m = strip(h, rows - i);
-    tarn__tile_operands t = {.c = c + i * h->row, .a = p + i * h->key_row, .b = b};
-    t.c_row = t.b_row = h->row, t.a_row = h->key_row, t.a_step = 1;
-    tarn__tile_product(&t, m, h->row, keys_of(h, first, i, rows), false);
-  }
+  tarn__attention_store(h, tensor, first, column, rows, in);
 }
 
 // c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw, nor another head of
@@ -155,7 +62,7 @@ static void product_rows(const head *h, float *c, const float *p, const float *b
 static void product_keys(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
   const int64_t keys = h->spec->causal ? first + rows : h->keys;
   for (int64_t j = 0, m; j < keys; j += m) {
-    m = strip(h, keys - j);
+    m = tarn__attention_strip(h, keys - j);
     const int64_t skip = h->spec->causal && j > first ? j - first : 0;  // these queries do not see key j
     tarn__tile_operands t = {.c = c + j * h->row, .a = p + skip * h->key_row + j, .b = b + skip * h->row};
     t.c_row = t.b_row = h->row, t.a_row = 1, t.a_step = h->key_row;
@@ -163,100 +70,35 @@ static void product_keys(const head *h, float *c, const float *p, const float *b
   }
 }
 
-// Scores of a block become probabilities; columns that were computed but are not seen become zero. Each step is done
-// for all rows before the next one, so that the chains of dependent operations of several rows overlap.
-static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
-  tarn__vec shift[BLOCK], factor[BLOCK];
-  for (int64_t i = 0; i < rows; i++) {
-    const int64_t seen = h->spec->causal ? first + i + 1 : h->keys, n = tarn__tile_pad(keys_of(h, first, i, rows));
-    float *row = p + i * h->key_row;
-    tarn__vec most = tarn__vec_all(MASKED);
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
-      tarn__vec score = tarn__vec_load(row + j);
-      if (j + TARN__VEC_LANES > seen) tarn__vec_store(row + j, score = tarn__vec_first(score, seen - j, MASKED));
-      most = tarn__vec_max(most, score);
-    }
-    shift[i] = tarn__vec_max_lane(most);
-  }
-  for (int64_t i = 0; i < rows; i++) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
-    float *row = p + i * h->key_row;
-    const float most = shift[i][0], scale = h->scale;
-    tarn__vec sum = {0};
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
-#pragma omp simd
-      for (int64_t l = j; l < j + TARN__VEC_LANES; l++) row[l] = tarn__row_exp((row[l] - most) * scale);
-      sum += tarn__vec_load(row + j);
-    }
-    factor[i] = 1.0f / tarn__vec_sum_lanes(sum);
-  }
-  for (int64_t i = 0; i < rows; i++) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
-    float *row = p + i * h->key_row;
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) tarn__vec_store(row + j, tarn__vec_load(row + j) * factor[i]);
-  }
-}
-
-// Dropout of a piece of a row of P. dp: of the same piece, or NULL.
-static void drop_piece(float *p, float *dp, const uint16_t *numbers, int64_t n, tarn__dropout dropout) {
-  const float scale = (float)tarn__dropout_scale(dropout);
-  const uint32_t threshold = dropout.threshold;
-  if (dp) {
-    for (int64_t j = 0; j < n; j++) dp[j] = numbers[j] >= threshold ? dp[j] * scale : 0.0f;
-    for (int64_t j = 0; j < n; j++) p[j] = numbers[j] >= threshold ? p[j] : -p[j];
-  } else {
-    for (int64_t j = 0; j < n; j++) p[j] = numbers[j] >= threshold ? p[j] * scale : 0.0f;
-  }
-}
-
-// Without dp, P becomes M P. With it, dP becomes M dP, and P becomes negative where M is 0.
-static void drop(const head *h, float *p, float *dp, int64_t first, int64_t rows) {
-  uint16_t numbers[(STRIP * DROPPED_KEYS + TARN__DROPOUT_CHUNK - 1) / TARN__DROPOUT_CHUNK * TARN__DROPOUT_CHUNK];
-  for (int64_t i = 0; i < rows; i += STRIP) {
-    const int64_t keys = tarn__tile_pad(keys_of(h, first, i, rows)), m = smaller(STRIP, rows - i);
-    for (int64_t j = 0; j < keys; j += DROPPED_KEYS) {
-      const int64_t n = smaller(DROPPED_KEYS, keys - j);
-      tarn__dropout_matrix(numbers, h->exec, h->dropout.site, h->query + first + i, m, tarn__attention_block(h, j),
-                           n / TARN__DROPOUT_BLOCK);
-      for (int64_t r = 0; r < m; r++) {
-        const int64_t at = (i + r) * h->key_row + j;
-        drop_piece(p + at, dp ? dp + at : NULL, numbers + r * n, n, h->dropout);
-      }
-    }
-  }
-}
-
-static void begin(head *h) {
-  h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys);
-  tarn__attention_biases(h, 1);
-}
-
 static void forward_head(head *h, const tarn__node *node) {
-  begin(h);
+  tarn__attention_begin(h);
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__tensor *out = node->out[0];
   const tarn__attention_spec *spec = h->spec;
-  float *transposed = take(h, h->row * h->key_row), *v = take(h, tarn__tile_pad(h->keys) * h->row);
-  float *q = take(h, BLOCK * h->row), *o = take(h, BLOCK * h->row), *p = take(h, BLOCK * h->key_row);
-  load_keys(h, v, kv, spec->key_column);
+  float *transposed = tarn__attention_take(h, h->row * h->key_row),
+        *v = tarn__attention_take(h, tarn__tile_pad(h->keys) * h->row);
+  float *q = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->row),
+        *o = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->row),
+        *p = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->key_row);
+  tarn__attention_load_keys(h, v, kv, spec->key_column);
   tarn__tile_transpose(transposed, h->key_row, v, h->row, tarn__tile_pad(h->keys), h->row);
-  load_keys(h, v, kv, spec->value_column);
-  for (int64_t first = 0; first < h->queries; first += BLOCK) {
-    const int64_t rows = smaller(h->queries - first, BLOCK);
-    load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
-    product_scores(h, p, q, transposed, first, rows);
-    add_biases(h, p, first, rows);
-    softmax(h, p, first, rows);
-    if (h->dropout.threshold > 0) drop(h, p, NULL, first, rows);
-    product_rows(h, o, p, v, first, rows);
-    store(h, out, h->query + first, h->column, rows, o);
+  tarn__attention_load_keys(h, v, kv, spec->value_column);
+  for (int64_t first = 0; first < h->queries; first += TARN__ATTENTION_BLOCK) {
+    const int64_t rows = tarn__attention_smaller(h->queries - first, TARN__ATTENTION_BLOCK);
+    tarn__attention_load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
+    tarn__attention_scores(h, p, q, transposed, first, rows, false);
+    tarn__attention_add_biases(h, p, first, rows);
+    tarn__attention_softmax(h, p, first, rows);
+    if (h->dropout.threshold > 0) tarn__attention_drop(h, p, NULL, first, rows);
+    tarn__attention_sum_rows(h, o, p, v, first, rows, false);
+    tarn__attention_store(h, out, h->query + first, h->column, rows, o);
   }
 }
 
 // dS from P and dP, in the place of dP.
 static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));
     tarn__vec sum = {0};
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
       sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
@@ -266,11 +108,11 @@ static void score_gradient(const head *h, float *dp, const float *p, int64_t fir
   }
 }
 
-// The same behind drop(); P becomes M P.
+// The same behind tarn__attention_drop(); P becomes M P.
 static void dropped_score_gradient(const head *h, float *dp, float *p, int64_t first, int64_t rows) {
   const float keep_scale = (float)tarn__dropout_scale(h->dropout);
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));
     tarn__vec sum = {0};
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES)  // what is dropped adds 0
       sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
@@ -286,7 +128,7 @@ static void dropped_score_gradient(const head *h, float *dp, float *p, int64_t f
 // Adds dS to the sums by distance.
 static void sum_distances(head *h, const float *ds, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, ds += h->key_row) {
-    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
       tarn__attention_sums_add(&h->sums, j - first - i, tarn__vec_load(ds + j));
   }
@@ -298,14 +140,14 @@ typedef struct buffers {
 } buffers;
 
 static void backward_block(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first, int64_t rows) {
-  load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
-  load(h, f->dout, b->dout, h->query + first, h->column, rows);
-  product_scores(h, f->p, f->q, f->k_transposed, first, rows);
-  add_biases(h, f->p, first, rows);
-  softmax(h, f->p, first, rows);
-  product_scores(h, f->dp, f->dout, f->v_transposed, first, rows);
+  tarn__attention_load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
+  tarn__attention_load(h, f->dout, b->dout, h->query + first, h->column, rows);
+  tarn__attention_scores(h, f->p, f->q, f->k_transposed, first, rows, false);
+  tarn__attention_add_biases(h, f->p, first, rows);
+  tarn__attention_softmax(h, f->p, first, rows);
+  tarn__attention_scores(h, f->dp, f->dout, f->v_transposed, first, rows, false);
   if (h->dropout.threshold > 0) {
-    drop(h, f->p, f->dp, first, rows);
+    tarn__attention_drop(h, f->p, f->dp, first, rows);
     dropped_score_gradient(h, f->dp, f->p, first, rows);
   } else {
     score_gradient(h, f->dp, f->p, first, rows);
@@ -316,31 +158,36 @@ static void backward_block(head *h, const tarn__attention_backward *b, const buf
     product_keys(h, f->dk, f->dp, f->q, first, rows);
   }
   if (b->dqueries) {
-    product_rows(h, f->dq, f->dp, f->k, first, rows);
+    tarn__attention_sum_rows(h, f->dq, f->dp, f->k, first, rows, false);
     store_gradient(h, b->dqueries, b->add_queries, h->query + first, h->spec->query_column + h->column, rows, f->dq);
   }
 }
 
 static void backward_head(head *h, const tarn__attention_backward *b) {
-  begin(h);
+  tarn__attention_begin(h);
   const tarn__attention_spec *spec = h->spec;
   const int64_t padded = tarn__tile_pad(h->keys);
   buffers f;
-  f.k_transposed = take(h, h->row * h->key_row), f.v_transposed = take(h, h->row * h->key_row);
-  f.k = take(h, padded * h->row), f.dk = take(h, padded * h->row), f.dv = take(h, padded * h->row);
-  f.q = take(h, BLOCK * h->row), f.dout = take(h, BLOCK * h->row), f.dq = take(h, BLOCK * h->row);
-  f.p = take(h, BLOCK * h->key_row), f.dp = take(h, BLOCK * h->key_row);
+  f.k_transposed = tarn__attention_take(h, h->row * h->key_row),
+  f.v_transposed = tarn__attention_take(h, h->row * h->key_row);
+  f.k = tarn__attention_take(h, padded * h->row), f.dk = tarn__attention_take(h, padded * h->row),
+  f.dv = tarn__attention_take(h, padded * h->row);
+  f.q = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->row),
+  f.dout = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->row),
+  f.dq = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->row);
+  f.p = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->key_row),
+  f.dp = tarn__attention_take(h, TARN__ATTENTION_BLOCK * h->key_row);
   tarn__attention_begin_sums(h, b);
-  load_keys(h, f.k, b->keys_values, spec->value_column);
+  tarn__attention_load_keys(h, f.k, b->keys_values, spec->value_column);
   tarn__tile_transpose(f.v_transposed, h->key_row, f.k, h->row, padded, h->row);
-  load_keys(h, f.k, b->keys_values, spec->key_column);
+  tarn__attention_load_keys(h, f.k, b->keys_values, spec->key_column);
   tarn__tile_transpose(f.k_transposed, h->key_row, f.k, h->row, padded, h->row);
   if (h->queries == 0) {
     memset(f.dk, 0, (size_t)(h->keys * h->row) * sizeof(float));
     memset(f.dv, 0, (size_t)(h->keys * h->row) * sizeof(float));
   }
-  for (int64_t first = 0; first < h->queries; first += BLOCK)
-    backward_block(h, b, &f, first, smaller(h->queries - first, BLOCK));
+  for (int64_t first = 0; first < h->queries; first += TARN__ATTENTION_BLOCK)
+    backward_block(h, b, &f, first, tarn__attention_smaller(h->queries - first, TARN__ATTENTION_BLOCK));
   tarn__attention_end_sums(h, b, 1);
   if (!b->dkeys_values || !h->group_last) return;
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->kv_column, h->keys, f.dk);

@@ -3,6 +3,7 @@
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
+#include "device/cpu/relative_attention_kernels.h"
 #include "ops/attention.h"
 
 // Columns of a gradient tensor that attention does not write (the tensor holds more than q, k and v) become zero.
@@ -24,7 +25,7 @@ static void zero_other_columns(const tarn__tensor *tensor, const int64_t *begin,
   }
 }
 
-static void zero_unwritten(const tarn__node *node) {
+void tarn__cpu_attention_zero_unwritten(const tarn__node *node) {
   const tarn__attention_attr *attr = node->attr;
   const tarn__attention_spec *spec = &attr->spec;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
@@ -40,6 +41,6 @@ static void zero_unwritten(const tarn__node *node) {
 
 tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node) {
   TARN_TRY(TARN__TABLE_NOW(tarn__attention_kernels)->backward(exec, node));
-  zero_unwritten(node);
+  tarn__cpu_attention_zero_unwritten(node);
   return TARN_STATUS_OK;
 }

@@ -58,8 +58,9 @@ typedef struct view {
   const float **rows;  // [count] addresses of the keys, then of the values
   float *scores;       // of the head that is being computed
   float *copies;
-  const double *slopes;        // of tarn__attention_slopes()
-  const tarn__tensor *biases;  // or NULL
+  const double *slopes;                                 // of tarn__attention_slopes()
+  const tarn__tensor *biases;                           // or NULL
+  const tarn__tensor *relative_keys, *relative_values;  // tables by distance, or NULL
 } view;
 
 // The floats of `heads` heads from element `at` on, in padded heads.
@@ -162,6 +163,53 @@ static void add_biases(const view *v, int64_t head) {
   for (int j = 0; j <= last; j++) v->scores[j] -= slope * (float)(last - j);
 }
 
+// Where the vector of the key `before` the last one begins in a table of relative keys or values.
+static int64_t vector_at(const tarn__tensor *table, int64_t before) { return (table->rows / 2 - before) * table->cols; }
+
+// The greatest distance from the query that has a vector of its own; keys that are further away have that one, too.
+static int64_t farthest(const view *v, const tarn__tensor *table) {
+  return v->count - 1 < table->rows / 2 ? v->count - 1 : table->rows / 2;
+}
+
+// Adds to the scores of a head what its query, a row of padded floats, has in common with relative keys.
+static void add_relative(const view *v, const float *q) {
+  const tarn__tensor *table = v->relative_keys;
+  if (!table) return;
+  const int64_t most = farthest(v, table);
+  for (int64_t before = 0; before <= most; before++) {
+    const int64_t at = vector_at(table, before);
+    tarn__vec sum = {0};
+#define STEP(i, n)                                              \
+  sum = tarn__vec_fma(tarn__vec_read_first(q, TARN__F32, i, n), \
+                      tarn__vec_read_first(table->data, table->dtype, at + (i), n), sum)
+    TARN__VEC_EACH(0, table->cols, STEP);
+#undef STEP
+    const float score = tarn__vec_sum_lanes(sum)[0];
+    const int64_t last = v->count - 1 - before;
+    for (int64_t j = before == most ? 0 : last; j <= last; j++) v->scores[j] += score;
+  }
+}
+
+// Adds relative values to the mean of the others, by the powers in `scores`.
+static void add_relative_values(const view *v, float *out, float factor) {
+  const tarn__tensor *table = v->relative_values;
+  if (!table) return;
+  const int64_t most = farthest(v, table);
+  for (int64_t before = 0; before <= most; before++) {
+    const int64_t at = vector_at(table, before), last = v->count - 1 - before;
+    float weight = 0.0f;
+    for (int64_t j = before == most ? 0 : last; j <= last; j++) weight += v->scores[j];
+    weight *= factor;
+#define STEP(i, n)                                                                                           \
+  tarn__vec_write_first(out, TARN__F32, i,                                                                   \
+                        tarn__vec_axpy(weight, tarn__vec_read_first(table->data, table->dtype, at + (i), n), \
+                                       tarn__vec_read_first(out, TARN__F32, i, n)),                          \
+                        n)
+    TARN__VEC_EACH(0, table->cols, STEP);
+#undef STEP
+  }
+}
+
 // The scores of all heads wait in [heads][padded keys] until the values are found.
 static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
   const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count), group = heads / v->kv_heads;
@@ -174,6 +222,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
     v->scores = all_scores + h * keys;
     score_head(v, q + h * v->l.head, h / group * v->l.head);
     add_biases(v, h);
+    add_relative(v, q + h * v->l.head);
     for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
     factors[h] = 1.0f / powers_of_two(v->scores, keys);
   }
@@ -181,6 +230,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   for (int64_t h = 0; h < heads; h++) {
     v->scores = all_scores + h * keys;
     value_head(v, out + h * v->l.head, factors[h], h / group * v->l.head);
+    add_relative_values(v, out + h * v->l.head, factors[h]);
   }
 }
 
@@ -219,7 +269,9 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
               .rows = (const float **)(void *)(memory + l.addresses),
               .copies = memory + l.copies,
               .slopes = slopes,
-              .biases = node->in[TARN__ATTENTION_ROWS_BIASES]};
+              .biases = node->in[TARN__ATTENTION_ROWS_BIASES],
+              .relative_keys = node->in[TARN__ATTENTION_ROWS_RELATIVE_KEYS],
+              .relative_values = node->in[TARN__ATTENTION_ROWS_RELATIVE_VALUES]};
     attend_row(node, &v, memory, i);
   }
   return TARN_STATUS_OK;

@@ -14,12 +14,14 @@ tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *nod
 tarn_status tarn__cpu_activation(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_feature_map(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_feature_map_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_feature_map_tangent(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_attention(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_attention_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_attention_rows(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_attention_tangent(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dweight(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dx(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node);
@@ -30,6 +32,7 @@ tarn_status tarn__cpu_recurrence(const tarn__exec *exec, const tarn__node *node)
 tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence_dweight(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_sparse_linear(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_sentence_product(const tarn__exec *exec, const tarn__node *node);
@@ -37,6 +40,7 @@ tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *no
 tarn_status tarn__cpu_synthesis(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_synthesis_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_synthesis_rows(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_synthesis_tangent(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
 size_t tarn__cpu_bias_table_scratch(const tarn__node *node, int threads);
@@ -54,6 +58,7 @@ size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_sparse_linear_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_sentence_product_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_synthesis_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_synthesis_rows_scratch(const tarn__node *node, int threads);

@@ -97,7 +97,8 @@ static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool
                                   .first = r->first,
                                   .end = r->end,
                                   .stream = *stream,
-                                  .number = param->training.number};
+                                  .number = param->training.number,
+                                  .before = param->training.first};
   kernels->step(&piece, factors);
   if (param->dtype == TARN__F32 && param->value != param->training.master)
     memcpy((float *)param->value + r->first, param->training.master + r->first,

@@ -4,7 +4,9 @@
 // converted once; in F32 they are read where they lie. Kernels that are a function of the row have such a ring as well.
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
+#include "device/cpu/tangent_kernels.h"
 #include "device/cpu/vec_cpu.h"
+#include "graph/tangents.h"
 #include "ops/depthwise_conv.h"
 #include "ops/offsets.h"
 
@@ -348,4 +350,55 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
+// The first of `taps` rows that row r sees is row `first` of a tensor in F32.
+static void point_at(part *p, const tarn__tensor *tensor, int64_t first, int64_t taps) {
+  for (int64_t t = 0; t < taps; t++) p->rows[t] = (const float *)tensor->data + (first + t) * p->d;
+}
+
+// How the kernels of row r move with its logits: each weight times its logit's tangent less the mean of these.
+static void move_kernels(part *p, const float *dlogits, int64_t r) {
+  const float *kernel = kernel_of(p, r), *probability = softmax_of(p, r);
+  for (int64_t h = 0; h < p->spec.heads; h++) {
+    const int64_t first = h * p->spec.width, last = first + p->spec.width;
+    float mean = 0.0f;
+    for (int64_t k = first; k < last; k++) mean = tarn__fma(probability[k], dlogits[k], mean);
+    for (int64_t k = first; k < last; k++) p->products[k] = kernel[k] * (dlogits[k] - mean);
+  }
+}
+
+// Row r in direction `direction`; its kernels are there.
+static void tangent_row(part *p, int64_t r, int64_t direction) {
+  const tarn__tensor *dx = p->node->in[TARN__CONV_TANGENT_X], *dlogits = p->node->in[TARN__CONV_TANGENT_LOGITS];
+  const int64_t rows = p->x.tensor->rows, zero = r - p->spec.before, first = larger(p->begin, zero);
+  const int64_t taps = smaller(p->end - 1, zero + p->spec.width - 1) - first + 1;
+  float *out = (float *)p->node->out[0]->data + (direction * rows + r) * p->d;
+  if (dx) {
+    point_at(p, dx, direction * rows + first, taps);
+    for (int64_t t = 0; t < taps; t++) p->weights[t] = kernel_of(p, r) + (first - zero + t);
+    sum_row(out, p, taps);
+  }
+  if (!dlogits) return;
+  move_kernels(p, (const float *)dlogits->data + (direction * rows + r) * p->kernels, r);
+  point_at(p, p->x.tensor, first, taps);
+  for (int64_t t = 0; t < taps; t++) p->weights[t] = p->products + (first - zero + t);
+  sum_row(dx ? p->previous : out, p, taps);
+  if (dx) tarn__row_add(out, p->previous, p->d);
+}
+
+static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__CONV_X];
+  const int64_t directions = tarn__tangent_directions(node->out[0], x->rows);
+#pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
+  for (int which = 0; which < exec->threads; which++) {
+    part p = part_of(exec, node, which, x->rows, x->cols, x->dtype);
+    for (int64_t r = p.first; r < p.last; r++) {
+      find_sentence(&p, r);
+      make_kernels(&p, r, r);
+      for (int64_t k = 0; k < directions; k++) tangent_row(&p, r, k);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 const tarn__conv_kernels TARN__FAST(tarn__conv_kernels) = {forward, backward, scratch};
+const tarn__conv_tangent_kernels TARN__FAST(tarn__conv_tangent_kernels) = {tangent};

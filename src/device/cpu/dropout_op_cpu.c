@@ -8,11 +8,12 @@ static void piece(const tarn__exec *exec, const tarn__node *node, int64_t r, int
   TARN__ROW_ALIGNED float in_row[PIECE], out_row[PIECE];
   TARN__ROW_ALIGNED uint16_t numbers[PIECE];
   const tarn__tensor *x = node->in[0], *y = node->out[0];
+  const int64_t masks = node->in[1] ? node->in[1]->rows : x->rows;
   const tarn__dropout dropout = *(const tarn__dropout *)node->attr;
   const uint32_t threshold = dropout.threshold;
   const float scale = (float)tarn__dropout_scale(dropout);
   const int64_t at = r * x->cols + first;
-  tarn__dropout_numbers(numbers, exec, dropout.site, r, first / TARN__DROPOUT_BLOCK, n);
+  tarn__dropout_numbers(numbers, exec, dropout.site, r % masks, first / TARN__DROPOUT_BLOCK, n);
   const float *in = tarn__row_read(x->data, x->dtype, at, n, in_row);
   float *out = tarn__row_target(y->data, y->dtype, at, out_row);
 #pragma omp simd

@@ -74,10 +74,11 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, float *s
   const tarn__embedding_attr *attr = node->attr;
   const int64_t d = y->cols, id = ((const int32_t *)node->in[TARN__EMBEDDING_IDS]->data)[r];
   const float scale = (float)attr->scale;
-  const float *in = table_row(table, id, scratch_rows);
+  const float *in = table->rows > 0 ? table_row(table, id, scratch_rows) : NULL;
   float *out = tarn__row_target(y->data, y->dtype, r * d, scratch_rows);
+  if (!in) memset(out, 0, (size_t)d * sizeof *out);
 #pragma omp simd
-  for (int64_t i = 0; i < d; i++) out[i] = scale * in[i];
+  for (int64_t i = 0; i < (in ? d : 0); i++) out[i] = scale * in[i];
   const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
   if (learned)
     tarn__row_add(out, tarn__row_read(learned->data, learned->dtype, place * d, d, scratch_rows + tarn__row_floats(d)),

@@ -7,14 +7,15 @@
 #include "graph/graph.h"
 
 typedef struct tarn__route_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__node *node, int threads);  // bytes, for both
+  tarn__kernel forward, backward, tangent;
+  size_t (*scratch)(const tarn__node *node, int threads);  // bytes, for all
 } tarn__route_kernels;
 TARN__TABLES(tarn__route_kernels);
 
 typedef struct tarn__weighted_rows_kernels {
   tarn__kernel forward, backward;
   tarn__kernel gather, gather_backward;
+  tarn__kernel tangent;  // of the sums
 } tarn__weighted_rows_kernels;
 TARN__TABLES(tarn__weighted_rows_kernels);
 
@@ -25,6 +26,7 @@ typedef struct tarn__product_keys_kernels {
   void (*choose)(const tarn__node *node, const float *scores, int64_t stride, int64_t r, float *room);
   tarn__kernel backward;
   size_t (*backward_scratch)(const tarn__node *node, int threads);  // bytes
+  tarn__kernel tangent;
 } tarn__product_keys_kernels;
 TARN__TABLES(tarn__product_keys_kernels);
 

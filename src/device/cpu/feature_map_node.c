@@ -33,6 +33,8 @@ static tarn__gemm product_of(const tarn__node *node, int64_t rows, bool back) {
                       .transpose_b = !back};
 }
 
+static bool is_backward(const tarn__node *node) { return node->op->id == TARN__OP_FEATURE_MAP_BACKWARD; }
+
 // The scratch: W packed, and for each thread products, g, the sums of its rows, and what a product needs.
 typedef struct layout {
   size_t packed, products, weighed, sums, scratch;
@@ -42,7 +44,7 @@ static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static layout layout_of(const tarn__node *node) {
   const tarn__feature_map_spec *spec = node->attr;
-  const bool back = node->in[TARN__FEATURE_MAP_DPHI] != NULL;
+  const bool back = is_backward(node);
   layout l = {0};
   if (!node->in[TARN__FEATURE_MAP_PROJECTION]) return l;
   tarn__gemm g = product_of(node, BLOCK, back);
@@ -141,10 +143,30 @@ static void backward_block(work *w, int64_t row, int64_t count, int64_t h) {
                    band_of(x, row, count, column, spec->width), scale_of(spec), add);
 }
 
+// All directions of a block of rows of the forward pass.
+static void tangent_block(work *w, int64_t row, int64_t count, int64_t h) {
+  const tarn__feature_map_spec *spec = w->node->attr;
+  const tarn__tensor *x = w->node->in[TARN__FEATURE_MAP_X], *dx = w->node->in[TARN__FEATURE_MAP_DX];
+  const int64_t column = tarn__features_column(spec, h), at = h * spec->features;
+  const tarn__band own = band_of(x, row, count, column, spec->width);
+  const tarn__band phi = band_of(w->node->in[TARN__FEATURE_MAP_PHI], row, count, at, spec->features);
+  for (int64_t moved_row = row; moved_row < dx->rows; moved_row += x->rows) {
+    const tarn__band moved = band_of(dx, moved_row, count, column, spec->width);
+    const tarn__band to = band_of(w->node->out[0], moved_row, count, at, spec->features);
+    if (!w->node->in[TARN__FEATURE_MAP_PROJECTION]) {
+      w->kernels->elu_back(to, phi, moved, false);
+      continue;
+    }
+    multiply(w, moved.data, count);
+    const tarn__band products = {w->products, TARN__F32, spec->features, count, spec->features};
+    w->kernels->push(to, products, phi, own, moved, scale_of(spec));
+  }
+}
+
 static tarn_status run_all(const tarn__exec *exec, const tarn__node *node,
                            void (*block)(work *w, int64_t row, int64_t count, int64_t h)) {
   const tarn__feature_map_spec *spec = node->attr;
-  const bool back = node->in[TARN__FEATURE_MAP_DPHI] != NULL, by_product = node->in[TARN__FEATURE_MAP_PROJECTION];
+  const bool back = is_backward(node), by_product = node->in[TARN__FEATURE_MAP_PROJECTION];
   const int64_t rows = node->in[TARN__FEATURE_MAP_X]->rows, blocks = (rows + BLOCK - 1) / BLOCK;
   const layout l = layout_of(node);
   tarn__gemm product = {0};
@@ -174,4 +196,8 @@ tarn_status tarn__cpu_feature_map(const tarn__exec *exec, const tarn__node *node
 
 tarn_status tarn__cpu_feature_map_backward(const tarn__exec *exec, const tarn__node *node) {
   return run_all(exec, node, backward_block);
+}
+
+tarn_status tarn__cpu_feature_map_tangent(const tarn__exec *exec, const tarn__node *node) {
+  return run_all(exec, node, tangent_block);
 }

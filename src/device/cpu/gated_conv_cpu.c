@@ -30,11 +30,13 @@ static void gate_row(float *gate, const view *w, int64_t t, float *scratch) {
   for (int64_t c = 0; c < w->cols; c++) gate[c] = 1.0f / (1.0f + tarn__row_exp(-(u[c] + v[c])));
 }
 
-static void conv_row(float *conv, const view *w, int64_t t, int64_t first, int64_t end, float *scratch) {
+// Of x, or of rows of its tangents, which `t`, `first` and `end` count then.
+static void conv_row(float *conv, const view *w, const tarn__tensor *of, int64_t t, int64_t first, int64_t end,
+                     float *scratch) {
   memset(conv, 0, (size_t)w->cols * sizeof *conv);
   for (int64_t j = -1; j <= 1; j++) {
     if (t + j < first || t + j >= end) continue;
-    const float *x = tarn__row_read(w->x->data, w->x->dtype, (t + j) * w->cols, w->cols, scratch);
+    const float *x = tarn__row_read(of->data, of->dtype, (t + j) * w->cols, w->cols, scratch);
     const float *kernel = w->kernel + (j + 1) * w->cols;
 #pragma omp simd
     for (int64_t c = 0; c < w->cols; c++) conv[c] = tarn__fma(kernel[c], x[c], conv[c]);
@@ -51,7 +53,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
     for (int64_t s = w.sentences * part / exec->threads; s < w.sentences * (part + 1) / exec->threads; s++)
       for (int64_t t = w.offsets[s]; t < w.offsets[s + 1]; t++) {
         gate_row(gate, &w, t, other);
-        conv_row(conv, &w, t, w.offsets[s], w.offsets[s + 1], other);
+        conv_row(conv, &w, w.x, t, w.offsets[s], w.offsets[s + 1], other);
         float *y = tarn__row_target(out->data, out->dtype, t * w.cols, row);
 #pragma omp simd
         for (int64_t c = 0; c < w.cols; c++) y[c] = gate[c] * conv[c];
@@ -77,7 +79,7 @@ static void backward_row(const view *w, const tarn__node *node, float *scratch, 
   float *dkernel = scratch + DKERNEL * w->width, *other = scratch + OTHER * w->width;
   const float *dy = tarn__row_read(dy_tensor->data, dy_tensor->dtype, t * w->cols, w->cols, scratch + DY * w->width);
   gate_row(gate, w, t, other);
-  conv_row(conv, w, t, first, end, other);
+  conv_row(conv, w, w->x, t, first, end, other);
 #pragma omp simd
   for (int64_t c = 0; c < w->cols; c++) {
     out[c] = dy[c] * conv[c] * gate[c] * (1.0f - gate[c]);
@@ -134,4 +136,38 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-const tarn__gated_conv_kernels TARN__FAST(tarn__gated_conv_kernels) = {.forward = forward, .backward = backward};
+// Row t of all directions. scratch: four rows, of the gate, the convolution, that of the tangents, and a part of it.
+static void tangent_row(const view *w, const tarn__node *node, float *scratch, int64_t t, int64_t first, int64_t end) {
+  const tarn__tensor *const *d = (const tarn__tensor *const *)node->in + TARN__GC_TANGENTS;
+  float *gate = scratch, *conv = gate + w->width, *moved = conv + w->width, *other = moved + w->width;
+  gate_row(gate, w, t, other);
+  conv_row(conv, w, w->x, t, first, end, other);
+  for (int64_t c = 0; c < w->cols; c++) conv[c] *= gate[c] * (1.0f - gate[c]);
+  for (int64_t block = 0; block < node->out[0]->rows; block += w->x->rows) {
+    float *dy = (float *)node->out[0]->data + (block + t) * w->cols;
+    if (d[TARN__GC_X])
+      conv_row(moved, w, d[TARN__GC_X], block + t, block + first, block + end, other);
+    else
+      memset(moved, 0, (size_t)w->cols * sizeof *moved);
+    for (int64_t c = 0; c < w->cols; c++) dy[c] = gate[c] * moved[c];
+    for (int k = TARN__GC_U; k <= TARN__GC_V; k++) {
+      const float *du = d[k] ? (const float *)d[k]->data + (block + t) * w->cols : NULL;
+      for (int64_t c = 0; du && c < w->cols; c++) dy[c] = tarn__fma(conv[c], du[c], dy[c]);
+    }
+  }
+}
+
+static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
+  const view w = view_of(node->in);
+#pragma omp parallel for schedule(static) num_threads(exec->threads)
+  for (int part = 0; part < exec->threads; part++) {
+    float *own = (float *)node->scratch + (size_t)part * TARN__GC_FORWARD_ROWS * w.width;
+    for (int64_t s = w.sentences * part / exec->threads; s < w.sentences * (part + 1) / exec->threads; s++)
+      for (int64_t t = w.offsets[s]; t < w.offsets[s + 1]; t++)
+        tangent_row(&w, node, own, t, w.offsets[s], w.offsets[s + 1]);
+  }
+  return TARN_STATUS_OK;
+}
+
+const tarn__gated_conv_kernels TARN__FAST(tarn__gated_conv_kernels) = {
+    .forward = forward, .backward = backward, .tangent = tangent};

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "device/cpu/gemm_cut.h"
+#include "device/cpu/gemm_groups.h"
 #include "device/cpu/row_cpu.h"
 
 #ifdef TARN_X86
@@ -22,7 +23,9 @@ enum {
   SPAN_COLUMNS = 512,   // of a span
   LEAST_COLUMNS = 256,  // of a k that is not cut, however long
   OWN_BLOCKS = 2,       // of rows for each thread, up to which each packs its own B
-  TASKS = 2,            // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
+  GROUP_TASKS = 8,      // for each thread, of all groups, as far as tasks of GROUP_COLUMNS columns go round
+  GROUP_COLUMNS = 512,
+  TASKS = 2,  // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
   LEAST_ROWS = 64
 };
 
@@ -192,7 +195,8 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
         .a = direct ? (const char *)((const uint16_t *)g->a + (b->i + row) * g->lda + at * TERMS) : b->a,
         .a_row = direct ? g->lda * 2 : TERMS * 2,
         .a_step = direct ? TERMS * 2 : STEP,
-        .b = p->own_b ? b->own_b : packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
+        .b = p->own_b ? b->own_b + (at - first) * over(b->columns, LINES) * STEP
+                      : packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
         .rows = rows,
         .columns = b->columns,
         .steps = count,
@@ -222,17 +226,26 @@ static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const b
   return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
 }
 
-// A block's columns of B over one span. Where they lie across the memory, it is read from end to end, step by step;
-// fetching it before takes multiplications longer than it saves here.
-static void pack_own_b(const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
+// A block's columns of B over one chunk. Where they lie across the memory, it is read from end to end, step by step.
+static void pack_own_chunk(char *to, const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
   const int64_t end = b->j + b->columns, together = g->transpose_b ? steps : 1;
   for (int64_t at = 0; at < steps; at += together) {
     const int64_t k = (first + at) * TERMS, terms = smaller(together * TERMS, g->k - k);
-    char *out = b->own_b + at * STEP;
+    char *out = to + at * STEP;
     for (int64_t j = b->j; j < end; j += LINES, out += steps * STEP) {
       const tarn__tiles_lines l = lines_at(g->b, g->ldb, !g->transpose_b, true, j, end, k, terms);
       tarn__tiles_pack(out, &l);
     }
+  }
+}
+
+// The same over one span.
+static void pack_own_b(const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
+  char *out = b->own_b;
+  for (int64_t at = 0; at < steps; at += CHUNK) {
+    const int64_t count = smaller(CHUNK, steps - at);
+    pack_own_chunk(out, g, b, first + at, count);
+    out += over(b->columns, LINES) * count * STEP;
   }
 }
 
@@ -285,6 +298,106 @@ static void pack_b(void *packed, const tarn__gemm *gemm, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t part = 0; part < parts; part++) pack_b_part(packed, gemm, part);
 }
+
+// --- groups
+
+// Each task packs its columns of its group's B. A part of it is packed once or, where groups have many rows, a few
+// times, and nothing goes to memory and back. Fetching it before takes multiplications longer than it saves.
+static plan group_plan_of(const tarn__gemm *g, int64_t groups, int threads) {
+  plan p = {.steps = over(g->k, TERMS), .direct = lies_well(g), .own_b = true, .threads = threads};
+  const bool whole = p.steps <= WHOLE_STEPS;
+  p.span = whole ? p.steps : SPAN_STEPS;
+  const int64_t fit = whole ? B_BYTES / (p.steps * STEP) * LINES : SPAN_COLUMNS, tasks = (int64_t)GROUP_TASKS * threads;
+  int64_t parts = over(g->n, fit), blocks = over(g->m, MOST_ROWS);
+  if (blocks * parts * groups < tasks)
+    parts = larger(parts, smaller(over(tasks, blocks * groups), g->n / GROUP_COLUMNS));
+  if (blocks * parts * groups < threads) blocks = smaller(over(threads, parts * groups), larger(1, g->m / LEAST_ROWS));
+  p.m = tarn__cut_into(g->m, LINES, blocks);
+  p.n = tarn__cut_into(g->n, LINES, parts);
+  const int64_t panels = over(tarn__cut_largest(&p.n), LINES);
+  const int64_t kept = !whole ? over(tarn__cut_largest(&p.m), LINES) : p.steps > CHUNK ? 1 : 0;
+  p.a_bytes = (size_t)(smaller(CHUNK, p.steps) * STEP);
+  p.own_b_bytes = (size_t)(panels * p.span * STEP);
+  p.sums_bytes = (size_t)(kept * panels * SUMS_BYTES);
+  return p;
+}
+
+// The most that a thread takes for any of the products: of A, of B, and of sums.
+static size_t group_bytes(const tarn__gemm *most) {
+  const int64_t steps = over(most->k, TERMS), panels = over(most->n, LINES);
+  const int64_t b_bytes = smaller(B_BYTES, panels * smaller(steps, WHOLE_STEPS) * STEP);
+  const int64_t one = steps > CHUNK ? smaller(panels, B_BYTES / (CHUNK * STEP)) : 0;
+  const int64_t all = over(smaller(most->m, MOST_ROWS), LINES) * smaller(panels, SPAN_COLUMNS / LINES);
+  const int64_t kept = steps > WHOLE_STEPS ? larger(one, all) : one;
+  return (size_t)(smaller(CHUNK, steps) * STEP + b_bytes + kept * SUMS_BYTES);
+}
+
+static size_t groups_scratch(const tarn__gemm *most, int threads) { return group_bytes(most) * (size_t)threads; }
+
+// A group with tasks; `first` is the number of its first one among those of all groups.
+typedef struct cursor {
+  int64_t group, first, tasks;
+  tarn__gemm g;
+  plan p;
+} cursor;
+
+static cursor cursor_at(const tarn__gemm_groups *groups, int64_t group, int64_t first, int threads) {
+  cursor c = {.group = group, .first = first, .g = groups->product(groups->user, group)};
+  if (c.g.m == 0 || c.g.n == 0 || c.g.k == 0) return c;
+  c.p = group_plan_of(&c.g, groups->count, threads);
+  c.tasks = c.p.m.pieces * c.p.n.pieces;
+  return c;
+}
+
+// Moves on to the group of a task, which there is.
+static void move_to(cursor *c, const tarn__gemm_groups *groups, int64_t task, int threads) {
+  while (task >= c->first + c->tasks) *c = cursor_at(groups, c->group + 1, c->first + c->tasks, threads);
+}
+
+static void run_group_task(const tarn__gemm *g, const plan *p, char *memory, int64_t task) {
+  block b = block_of(p, task, memory);
+  for (int64_t first = 0; first < p->steps; first += p->span) {
+    const int64_t steps = smaller(p->span, p->steps - first), all = over(b.columns, LINES) * steps;
+    const bool goes_on = first + steps < p->steps;
+    pack_own_b(g, &b, first, steps);
+    for (int64_t row = 0; row < b.rows; row += LINES) {
+      b.a_ahead.lines = 0;
+      if (row + LINES < b.rows)
+        b.a_ahead = a_ahead_of(g, p, b.i + row + LINES, first, all);
+      else if (goes_on)
+        b.a_ahead = a_ahead_of(g, p, b.i, first + steps, all);
+      run_panel(g, p, NULL, &b, row, first, steps);
+      if (g->complete != NULL && !goes_on) g->complete(g, b.i + row, smaller(LINES, b.rows - row), b.j, b.columns);
+    }
+  }
+}
+
+static void run_groups(const tarn__gemm_groups *groups, int threads, void *scratch, size_t bytes) {
+  const size_t own = bytes / (size_t)threads / 64 * 64;
+  double flops = 0.0;
+  for (int64_t e = 0; e < groups->count; e++) {
+    const tarn__gemm g = groups->product(groups->user, e);
+    flops += 2.0 * (double)g.m * (double)g.n * (double)g.k;
+  }
+  if (flops < SERIAL_FLOPS) threads = 1;
+  int64_t tasks = 0;
+  for (int64_t e = 0; e < groups->count; e++) tasks += cursor_at(groups, e, 0, threads).tasks;
+#pragma omp parallel num_threads(threads)
+  {
+    char *memory = (char *)scratch + own * (size_t)omp_get_thread_num();
+    // Goes forward only, so a thread's tasks must too, which dynamic schedules need not do by themselves.
+    cursor here = cursor_at(groups, 0, 0, threads);
+    tarn__tiles_begin();
+#pragma omp for schedule(monotonic : dynamic, 1) nowait
+    for (int64_t task = 0; task < tasks; task++) {
+      move_to(&here, groups, task, threads);
+      run_group_task(&here.g, &here.p, memory, task - here.first);
+    }
+    tarn__tiles_end();
+  }
+}
+
+const tarn__gemm_groups_way tarn__gemm_tiles_groups = {.scratch = groups_scratch, .run = run_groups};
 
 const tarn__gemm_way tarn__gemm_tiles = {.scratch = scratch_of, .run = run, .pack_bytes = pack_bytes, .pack = pack_b};
 

@@ -1,10 +1,11 @@
-// Grouped products: one product of gemm.h for each group, with all threads. How many rows a group has is known only
-// when the node runs (gemm_within.h).
+// Grouped products: one product of gemm.h for each group (gemm_groups.h). How many rows a group has is known only when
+// the node runs.
 #include <string.h>
 
 #include "device/cpu/activation_kernels.h"
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/experts_kernels.h"
+#include "device/cpu/gemm_groups.h"
 #include "device/cpu/gemm_within.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/linear_kernels.h"
@@ -16,8 +17,10 @@ static char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return tarn__gemm_element(data, dtype, index);
 }
 
-static void run_product(const tarn__exec *exec, const tarn__node *node, const tarn__gemm *product) {
-  tarn__gemm_run_within(product, exec->threads, node->scratch, node->scratch_bytes);
+static void run_groups(const tarn__exec *exec, const tarn__node *node, int64_t count,
+                       tarn__gemm (*product)(const void *user, int64_t e), const void *user) {
+  const tarn__gemm_groups groups = {.count = count, .product = product, .user = user};
+  tarn__gemm_groups_run(&groups, exec->threads, node->scratch, node->scratch_bytes);
 }
 
 // The activation of a block of the product, which is z, or y itself where no gradient is wanted.
@@ -54,13 +57,19 @@ static tarn__gemm forward_product(const tarn__node *node, int64_t e, int64_t fir
                       .user = node};
 }
 
-tarn_status tarn__cpu_grouped_linear(const tarn__exec *exec, const tarn__node *node) {
+// The groups of each block of rows.
+static tarn__gemm forward_group(const void *user, int64_t group) {
+  const tarn__node *node = user;
   const tarn__tensor *offsets = node->in[TARN__GROUPED_OFFSETS];
-  const int32_t *offset = offsets->data;
-  for (int64_t e = 0; e + 1 < offsets->cols; e++) {
-    const tarn__gemm product = forward_product(node, e, offset[e], offset[e + 1] - offset[e]);
-    run_product(exec, node, &product);
-  }
+  const int64_t experts = offsets->cols - 1, e = group % experts;
+  const int32_t *offset = (const int32_t *)offsets->data + e;
+  const int64_t first = group / experts * tarn__grouped_block(node) + offset[0];
+  return forward_product(node, e, first, offset[1] - offset[0]);
+}
+
+tarn_status tarn__cpu_grouped_linear(const tarn__exec *exec, const tarn__node *node) {
+  const int64_t experts = node->in[TARN__GROUPED_OFFSETS]->cols - 1;
+  run_groups(exec, node, experts * tarn__grouped_blocks(node), forward_group, node);
   return TARN_STATUS_OK;
 }
 
@@ -82,13 +91,14 @@ static tarn__gemm dx_product(const tarn__node *node, int64_t e, int64_t first, i
                       .accumulate = node->in[TARN__GROUPED_DX_PREVIOUS] != NULL};
 }
 
+static tarn__gemm dx_group(const void *user, int64_t e) {
+  const tarn__node *node = user;
+  const int32_t *offset = node->in[TARN__GROUPED_DX_OFFSETS]->data;
+  return dx_product(node, e, offset[e], offset[e + 1] - offset[e]);
+}
+
 tarn_status tarn__cpu_grouped_dx(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__tensor *offsets = node->in[TARN__GROUPED_DX_OFFSETS];
-  const int32_t *offset = offsets->data;
-  for (int64_t e = 0; e + 1 < offsets->cols; e++) {
-    const tarn__gemm product = dx_product(node, e, offset[e], offset[e + 1] - offset[e]);
-    run_product(exec, node, &product);
-  }
+  run_groups(exec, node, node->in[TARN__GROUPED_DX_OFFSETS]->cols - 1, dx_group, node);
   return TARN_STATUS_OK;
 }
 
@@ -110,15 +120,25 @@ static tarn__gemm dweight_product(const tarn__node *node, int64_t e, int64_t fir
                       .accumulate = accumulate};
 }
 
+typedef struct gradient {
+  const tarn__node *node;
+  bool accumulate;
+} gradient;
+
+static tarn__gemm dweight_group(const void *user, int64_t e) {
+  const gradient *of = user;
+  const int32_t *offset = of->node->in[TARN__GROUPED_DWEIGHT_OFFSETS]->data;
+  return dweight_product(of->node, e, offset[e], offset[e + 1] - offset[e], of->accumulate);
+}
+
 static void dweight(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *offsets = node->in[TARN__GROUPED_DWEIGHT_OFFSETS];
-  const int32_t *offset = offsets->data;
-  const bool accumulate = tarn__param_accumulate(node->dparam[0]) != 0;
-  for (int64_t e = 0; e + 1 < offsets->cols; e++) {
-    const tarn__gemm product = dweight_product(node, e, offset[e], offset[e + 1] - offset[e], accumulate);
-    if (product.k == 0 && !accumulate) memset(product.c, 0, (size_t)(product.m * product.n) * sizeof(float));
-    run_product(exec, node, &product);
+  const gradient of = {node, tarn__param_accumulate(node->dparam[0]) != 0};
+  for (int64_t e = 0; !of.accumulate && e + 1 < offsets->cols; e++) {
+    const tarn__gemm product = dweight_group(&of, e);
+    if (product.k == 0) memset(product.c, 0, (size_t)(product.m * product.n) * sizeof(float));
   }
+  run_groups(exec, node, offsets->cols - 1, dweight_group, &of);
 }
 
 // The rows of each sum are those of a group, so bits do not depend on threads.
@@ -148,12 +168,12 @@ tarn_status tarn__cpu_grouped_dweight(const tarn__exec *exec, const tarn__node *
 
 size_t tarn__cpu_grouped_linear_scratch(const tarn__node *node, int threads) {
   const tarn__gemm product = forward_product(node, 0, 0, node->in[TARN__GROUPED_X]->rows);
-  return tarn__gemm_scratch_within(&product, threads);
+  return tarn__gemm_groups_scratch(&product, threads);
 }
 
 size_t tarn__cpu_grouped_dx_scratch(const tarn__node *node, int threads) {
   const tarn__gemm product = dx_product(node, 0, 0, node->in[TARN__GROUPED_DX_DZ]->rows);
-  return tarn__gemm_scratch_within(&product, threads);
+  return tarn__gemm_groups_scratch(&product, threads);
 }
 
 size_t tarn__cpu_grouped_dweight_scratch(const tarn__node *node, int threads) {
@@ -161,6 +181,6 @@ size_t tarn__cpu_grouped_dweight_scratch(const tarn__node *node, int threads) {
   size_t most = node->dparam[1] ? tarn__row_floats(dz->cols) * sizeof(float) * (size_t)threads : 0;
   if (!node->dparam[0]) return most;
   const tarn__gemm product = dweight_product(node, 0, 0, dz->rows, false);
-  const size_t bytes = tarn__gemm_scratch_within(&product, threads);
+  const size_t bytes = tarn__gemm_groups_scratch(&product, threads);
   return bytes > most ? bytes : most;
 }

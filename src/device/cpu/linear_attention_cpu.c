@@ -300,5 +300,32 @@ static void pull(tarn__band to, tarn__band products, const float *sums, tarn__ba
            pull_as(&to, &products, sums, &x, scale, add, TARN__BF16));
 }
 
+static void push(tarn__band to, tarn__band products, tarn__band phi, tarn__band x, tarn__band dx, float scale) {
+  for (int64_t i = 0; i < to.count; i++) {
+    tarn__vec all = {0};
+#define STEP(j, n) all = tarn__vec_fma(read(&x, TARN__F32, i, j, n), read(&dx, TARN__F32, i, j, n), all)
+    TARN__VEC_EACH(0, x.n, STEP);
+#undef STEP
+    const tarn__vec less = tarn__vec_all(scale * total(all));
+#define STEP(j, n)                                                                                                     \
+  write(&to, TARN__F32, i, j, read(&phi, TARN__F32, i, j, n) * ((read(&products, TARN__F32, i, j, n) - less) * scale), \
+        n)
+    TARN__VEC_EACH(0, to.n, STEP);
+#undef STEP
+  }
+}
+
+static void divide_moved(tarn__band to, tarn__band from, tarn__band y, const float *moved, const float *sums,
+                         int64_t sum_step) {
+  for (int64_t i = 0; i < to.count; i++) {
+    const float factor = 1.0f / sums[i * sum_step], of_sum = -moved[i];
+#define STEP(j, n)            \
+  write(&to, TARN__F32, i, j, \
+        tarn__vec_axpy(of_sum, read(&y, TARN__F32, i, j, n), read(&from, TARN__F32, i, j, n)) * factor, n)
+    TARN__VEC_EACH(0, to.n, STEP);
+#undef STEP
+  }
+}
+
 const tarn__linear_attention_kernels TARN__FAST(tarn__linear_attention_kernels) = {
-    dot, sum, mask, divide, shift, finish, step, elu, elu_back, exponents, weigh, pull};
+    dot, sum, mask, divide, shift, finish, step, elu, elu_back, exponents, weigh, pull, push, divide_moved};

@@ -42,6 +42,11 @@ typedef struct tarn__linear_attention_kernels {
   void (*weigh)(tarn__band g, float *sums, tarn__band phi, tarn__band dphi);
   // to[i] (+)= scale (products[i] - sums[i] scale x[i])
   void (*pull)(tarn__band to, tarn__band products, const float *sums, tarn__band x, float scale, bool add);
+  // Tangents, in F32. to[i] = phi[i] scale (products[i] - scale x[i] . dx[i])
+  void (*push)(tarn__band to, tarn__band products, tarn__band phi, tarn__band x, tarn__band dx, float scale);
+  // to[i] = (from[i] - y[i] moved[i]) / sums[i * sum_step]
+  void (*divide_moved)(tarn__band to, tarn__band from, tarn__band y, const float *moved, const float *sums,
+                       int64_t sum_step);
 } tarn__linear_attention_kernels;
 TARN__TABLES(tarn__linear_attention_kernels);
 

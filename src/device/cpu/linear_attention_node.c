@@ -14,6 +14,7 @@
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/linear_attention_kernels.h"
+#include "graph/tangents.h"
 #include "ops/linear_attention.h"
 
 enum {
@@ -31,6 +32,7 @@ typedef struct work {
   bool pairs;               // it is computed by the pairs of its rows alone
   // Scratch. In fp32 the narrow copies are what they copy.
   float *scores, *out, *state, *turned, *shifts, *sums;
+  float *fixed;  // of tangents: weights of a chunk of the forward pass
   void *weights, *gradients, *narrow;
   char *product;
   size_t product_bytes;
@@ -130,6 +132,7 @@ static work lay_out(const tarn__node *node, char *base, size_t of_products) {
   w.gradients = take(&w, base, CHUNK * width, size);
   w.weights = w.dtype == TARN__F32 ? w.scores : take(&w, base, CHUNK * CHUNK, size);
   w.narrow = w.dtype == TARN__F32 ? NULL : take(&w, base, m * width, size);
+  if (node->op->id == TARN__OP_LINEAR_ATTENTION_TANGENT) w.fixed = take(&w, base, CHUNK * CHUNK, sizeof(float));
   w.product_bytes = of_products;
   w.product = take(&w, base, (int64_t)of_products, 1);
   return w;
@@ -418,6 +421,134 @@ static void backward_head(work *w, int64_t sentence) {
   if (!single) run_keys(w, within);
 }
 
+// --- tangents, in F32, one direction after the other
+//
+//   within a chunk    dA = mask(dphi(Q) phi(K)^T + phi(Q) dphi(K)^T),  dN = dA V + A dV,  dD the sums of the rows of dA
+//   of chunks before  dN += dphi(Q) S + phi(Q) dS,  dD += dphi(Q) . z + phi(Q) . dz
+//   result            dy = (dN - y dD) / D;  behind the chunk dS += dphi(K)^T V + phi(K)^T dV,  dz += sum dphi(K)
+
+// What moves, in the rows of a direction; without data: it does not.
+typedef struct moving {
+  tarn__band q, k, v;
+} moving;
+
+static moving moving_of(const work *w, int64_t direction, int64_t first, int64_t n) {
+  const tarn__tensor *dphi = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_PHI];
+  const tarn__tensor *dv = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_VALUES];
+  const int64_t at = direction * w->node->in[TARN__LINEAR_ATTENTION_PHI]->rows + first;
+  moving m = {0};
+  if (dphi) m.q = queries(w, dphi, at, n), m.k = keys(w, dphi, at, n);
+  if (dv) m.v = values(w, dv, at, n);
+  return m;
+}
+
+// dS and dz, with the rows of a chunk.
+static void take_in_tangent(work *w, const moving *m, int64_t first, int64_t n, bool add) {
+  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
+  const int64_t features = w->spec->features, width = w->spec->width;
+  if (m->k.data)
+    take_in(w, w->turned, m->k, values(w, v, first, n), NULL, add);
+  else if (!add)
+    memset(w->turned + features * width, 0, (size_t)features * sizeof(float));
+  if (!m->v.data) return;
+  multiply(w, (factors){.m = features,
+                        .n = width,
+                        .k = n,
+                        .a = keys(w, phi, first, n),
+                        .b = m->v,
+                        .c = w->turned,
+                        .transpose_a = true,
+                        .add = add || m->k.data});
+}
+
+// A of a chunk, in scratch of its own.
+static void fix_weights(work *w, tarn__band q, tarn__band k) {
+  const int64_t n = q.count;
+  score(w, q, k);
+  w->kernels->mask(floats(w->fixed, n, n), floats(w->scores, n, n), NULL, w->spec->causal, NULL);
+}
+
+// out = dN and sums = dD, from within a chunk.
+static void push_within(work *w, const moving *m, tarn__band q, tarn__band k, tarn__band v) {
+  const int64_t n = q.count;
+  if (m->q.data) {
+    score(w, m->q, k);
+    multiply(w,
+             (factors){.m = n, .n = n, .k = q.n, .a = q, .b = m->k, .c = w->scores, .transpose_b = true, .add = true});
+    apply(w, weigh(w, n, NULL, w->sums), v, false);
+  } else {
+    memset(w->sums, 0, (size_t)n * sizeof(float));
+  }
+  if (m->v.data)
+    multiply(w, (factors){.m = n,
+                          .n = m->v.n,
+                          .k = n,
+                          .a = floats(w->fixed, n, n),
+                          .b = m->v,
+                          .c = w->out,
+                          .add = m->q.data != NULL});
+}
+
+// The same from chunks before, or of all; `add`: to what is there. moved: dS holds anything.
+static void push_state(work *w, const moving *m, tarn__band q, bool moved, bool add) {
+  const int64_t features = w->spec->features, width = w->spec->width;
+  const float *z = w->state + features * width, *dz = w->turned + features * width;
+  if (m->q.data) {
+    apply_state(w, m->q, narrow(w, w->state), false, add);
+    w->kernels->dot(w->sums, m->q, z, add);
+    add = true;
+  }
+  if (!moved) return;
+  apply_state(w, q, narrow(w, w->turned), false, add);
+  w->kernels->dot(w->sums, q, dz, add);
+}
+
+// held: of a sentence that is not taken chunk by chunk, S is there.
+static void push_direction(work *w, int64_t sentence, int64_t direction, bool within, bool single) {
+  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
+  const tarn__tensor *d = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS];
+  const int64_t rows = phi->rows, width = w->spec->width;
+  bool held = !within || begin_state(w, sentence), moved = false;
+  for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
+    const int64_t n = smaller(CHUNK, w->rows - first);
+    const moving m = moving_of(w, direction, first, n);
+    take_in_tangent(w, &m, first, n, moved);
+    moved = true;
+  }
+  for (int64_t first = 0; first < w->rows; first += CHUNK) {
+    const int64_t n = smaller(CHUNK, w->rows - first);
+    const tarn__band q = queries(w, phi, first, n), k = keys(w, phi, first, n), values_here = values(w, v, first, n);
+    const moving m = moving_of(w, direction, first, n);
+    if (within) {
+      if (!single) fix_weights(w, q, k);
+      push_within(w, &m, q, k, values_here);
+    }
+    if (held) push_state(w, &m, q, moved, within);
+    w->kernels->divide_moved(results(w, w->node->out[0], direction * rows + first, n), floats(w->out, n, width),
+                             results(w, w->node->in[TARN__LINEAR_ATTENTION_TANGENT_Y], first, n), w->sums,
+                             denominators(w, d, first), w->spec->heads);
+    if (!within || first + n == w->rows) continue;
+    take_in(w, w->state, k, values_here, NULL, held);
+    take_in_tangent(w, &m, first, n, moved);
+    held = moved = true;
+  }
+}
+
+// What all directions share is computed once: S where it is that of all rows, A of a single chunk.
+static void tangent_head(work *w, int64_t sentence) {
+  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
+  const bool within = w->spec->causal || w->pairs, single = within && w->rows <= CHUNK;
+  bool held = begin_state(w, sentence);
+  for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
+    const int64_t n = smaller(CHUNK, w->rows - first);
+    take_in(w, w->state, keys(w, phi, first, n), values(w, v, first, n), NULL, held);
+    held = true;
+  }
+  if (single && w->rows > 0) fix_weights(w, queries(w, phi, 0, w->rows), keys(w, phi, 0, w->rows));
+  for (int64_t k = 0; k < tarn__tangent_directions(w->node->out[0], phi->rows); k++)
+    push_direction(w, sentence, k, within, single);
+}
+
 // --- running
 
 // A sentence of n rows has n (features + width) terms by its pairs, and 2 features * width by its state.
@@ -457,6 +588,10 @@ tarn_status tarn__cpu_linear_attention(const tarn__exec *exec, const tarn__node 
 
 tarn_status tarn__cpu_linear_attention_backward(const tarn__exec *exec, const tarn__node *node) {
   return run_all(exec, node, backward_head);
+}
+
+tarn_status tarn__cpu_linear_attention_tangent(const tarn__exec *exec, const tarn__node *node) {
+  return run_all(exec, node, tangent_head);
 }
 
 // A head of a row reads and writes all of its state, so that memory is what a step takes.

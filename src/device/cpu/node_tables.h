@@ -43,11 +43,11 @@ typedef struct tarn__embedding_kernels {
 } tarn__embedding_kernels;
 TARN__TABLES(tarn__embedding_kernels);
 
-// Rows of floats of scratch that one thread needs: forward 4, backward 11.
+// Rows of floats of scratch that one thread needs: forward and tangents 4, backward 11.
 enum { TARN__GC_FORWARD_ROWS = 4, TARN__GC_BACKWARD_ROWS = 11 };
 
 typedef struct tarn__gated_conv_kernels {
-  tarn__kernel forward, backward;
+  tarn__kernel forward, backward, tangent;
 } tarn__gated_conv_kernels;
 TARN__TABLES(tarn__gated_conv_kernels);
 

@@ -140,4 +140,42 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-const tarn__product_keys_kernels TARN__FAST(tarn__product_keys_kernels) = {choose, backward, backward_scratch};
+// The product of a key with the moving half of a query that it was compared with.
+static float moved_score(const float *dquery, const float *key, int64_t w) {
+  tarn__vec sum = {0};
+#define STEP(c, n) \
+  sum = tarn__vec_fma(tarn__vec_read_first(dquery, TARN__F32, c, n), tarn__vec_read_first(key, TARN__F32, c, n), sum)
+  TARN__VEC_EACH(0, w, STEP);
+#undef STEP
+  return tarn__vec_sum_lanes(sum)[0];
+}
+
+// The gates of row `row` of a tangent, of row r of the forward pass.
+static void tangent_row(const tarn__node *node, int64_t row, int64_t r) {
+  const tarn__tensor *dqueries = node->in[TARN__PRODUCT_KEYS_DQUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];
+  const tarn__tensor *gates = node->in[TARN__PRODUCT_KEYS_G];
+  const tarn__product_keys_spec *spec = node->attr;
+  const int64_t k = spec->nearest, n = keys->rows / (2 * spec->heads), w = keys->cols;
+  for (int64_t h = 0; h < spec->heads; h++) {
+    const int64_t at = r * gates->cols + h * k;
+    const int32_t *ids = (const int32_t *)node->in[TARN__PRODUCT_KEYS_CHOSEN]->data + at;
+    const float *g = (const float *)gates->data + at, *all = keys->data;
+    const float *left = (const float *)dqueries->data + row * dqueries->cols + 2 * h * w, *right = left + w;
+    float *out = (float *)node->out[0]->data + row * gates->cols + h * k, mean = 0.0f;
+    for (int64_t j = 0; j < k; j++) {
+      out[j] = moved_score(left, all + key_of(2 * h, ids[j], n) * w, w) +
+               moved_score(right, all + key_of(2 * h + 1, ids[j], n) * w, w);
+      mean = tarn__fma(g[j], out[j], mean);
+    }
+    for (int64_t j = 0; j < k; j++) out[j] = g[j] * (out[j] - mean);
+  }
+}
+
+static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
+  const int64_t rows = node->in[TARN__PRODUCT_KEYS_G]->rows;
+#pragma omp parallel for num_threads(exec->threads) schedule(static)
+  for (int64_t row = 0; row < node->out[0]->rows; row++) tangent_row(node, row, row % rows);
+  return TARN_STATUS_OK;
+}
+
+const tarn__product_keys_kernels TARN__FAST(tarn__product_keys_kernels) = {choose, backward, backward_scratch, tangent};

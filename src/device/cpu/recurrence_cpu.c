@@ -60,13 +60,17 @@ TARN__VEC_INLINE vec lstm(const step *s, tarn__dtype dtype, int64_t i, int64_t r
   return output * tarn__vec_tanh(cell);
 }
 
+TARN__VEC_INLINE vec leak_of(const step *s, int64_t j, int64_t n) {
+  return s->leaks ? get_f32(s->leaks, j, n) : tarn__vec_all((float)s->spec.leak);
+}
+
 TARN__VEC_INLINE vec echo(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, int64_t n) {
-  const float leak = (float)s->spec.leak;
+  const vec leak = leak_of(s, j, n);
   const vec sum = get(&s->x, dtype, r, j, n) + get_f32(s->u + i * s->u_ld, j, n);
   // A ReLU that lets NaNs through, so that a run that diverges is seen to.
   const vec value = s->spec.relu ? tarn__vec_select(sum < 0.0f, (vec){0}, sum) : tarn__vec_tanh(sum);
   if (s->gates.data) put(&s->gates, dtype, r, j, value, n);
-  return tarn__vec_axpy(1.0f - leak, get_f32(s->state, i * s->state_ld + j, n), leak * value);
+  return tarn__vec_fma(1.0f - leak, get_f32(s->state, i * s->state_ld + j, n), leak * value);
 }
 
 TARN__VEC_INLINE void forward_cell(const step *s, tarn__dtype dtype, tarn__cell cell, int64_t first, int64_t last) {
@@ -139,7 +143,7 @@ TARN__VEC_INLINE vec lstm_back(const step *s, tarn__dtype dtype, int64_t i, int6
 }
 
 TARN__VEC_INLINE vec echo_back(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, vec dh, int64_t n) {
-  const float leak = (float)s->spec.leak;
+  const vec leak = leak_of(s, j, n);
   const vec value = get(&s->gates, dtype, r, j, n), df = leak * dh;
   const vec du = s->spec.relu ? tarn__vec_select(value > 0.0f, df, (vec){0}) : df * tanh_slope(value);
   give(s, dtype, i, r, j, du, du, n);

@@ -11,10 +11,11 @@ typedef struct tarn__recurrence_step {
   tarn__dtype dtype;
   int64_t count;
   const int32_t *rows;
-  float *state;    // [count, state_ld]: h, in and out; backward: dh from later steps, in and out
-  float *cell;     // [count, hidden], LSTM: c, in and out; backward: dc from later steps
-  void *operand;   // [count, operand_ld] out: h, or the gradient du [count, gates * hidden], for the next product
-  const float *u;  // [count, u_ld] forward: W h + b; u_ld is 0 where all rows are equal
+  float *state;        // [count, state_ld]: h, in and out; backward: dh from later steps, in and out
+  float *cell;         // [count, hidden], LSTM: c, in and out; backward: dc from later steps
+  void *operand;       // [count, operand_ld] out: h, or the gradient du [count, gates * hidden], for the next product
+  const float *u;      // [count, u_ld] forward: W h + b; u_ld is 0 where all rows are equal
+  const float *leaks;  // [hidden], ECHO: of each unit; NULL: spec.leak
   int64_t state_ld, operand_ld, u_ld;
   tarn__recurrence_band y, gates, extra;
   tarn__recurrence_band x;           // forward

@@ -6,10 +6,12 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/recurrence_kernels.h"
 #include "device/cpu/row_cpu.h"
+#include "device/cpu/spmm.h"
 
 // What a step needs beside the tensors.
 typedef struct room {
   float *state, *cell, *u;
+  float *panel;  // of a weight that is stored as its entries
   void *operand;
   int32_t *rows;
   void *product;
@@ -48,7 +50,10 @@ static room lay_out(const tarn__node *node, int threads, char *base) {
   r.u = take(base, &r.bytes, g.m * g.n, sizeof(float));
   r.operand = g.dtype == TARN__F32 ? r.state : take(base, &r.bytes, g.m * g.k, tarn__dtype_size(g.dtype));
   r.rows = take(base, &r.bytes, g.m, sizeof *r.rows);
-  r.product = take(base, &r.bytes, (int64_t)tarn__gemm_scratch(&g, threads), 1);
+  if (node->in[TARN__RECURRENCE_ROWS_WEIGHT]->param->entries > 0)
+    r.panel = take(base, &r.bytes, tarn__spmm_scratch(g.k), sizeof(float));
+  else
+    r.product = take(base, &r.bytes, (int64_t)tarn__gemm_scratch(&g, threads), 1);
   return r;
 }
 
@@ -73,6 +78,29 @@ static void gather(const tarn__node *node, const room *r, int64_t n, bool lstm) 
   }
 }
 
+// u = the states before times W^T, + b.
+static void multiply(const tarn__node *node, const room *r, int threads) {
+  const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
+  tarn__gemm product = product_of(node);
+  if (weight->param->entries > 0) {
+    const tarn__spmm_rows matrix = tarn__spmm_of(weight);
+    const tarn__spmm sparse = {.matrix = &matrix,
+                               .a = r->operand,
+                               .m = product.m,
+                               .lda = product.lda,
+                               .ldc = product.ldc,
+                               .dtype = product.dtype,
+                               .bias = product.bias,
+                               .c = r->u,
+                               .scratch = r->panel};
+    tarn__spmm_run(&sparse, threads);
+    return;
+  }
+  product.a = r->operand;
+  product.c = r->u;
+  tarn__gemm_run(&product, threads, r->product);
+}
+
 tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node) {
   const tarn__recurrence_rows_attr *attr = node->attr;
   const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
@@ -80,10 +108,8 @@ tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *
   const bool lstm = attr->spec.cell == TARN__CELL_LSTM;
   const room r = lay_out(node, exec->threads, node->scratch);
   gather(node, &r, n, lstm);
-  tarn__gemm product = product_of(node);
-  product.a = r.operand;
-  product.c = r.u;
-  tarn__gemm_run(&product, exec->threads, r.product);
+  multiply(node, &r, exec->threads);
+  const tarn__tensor *leaks = node->in[TARN__RECURRENCE_ROWS_LEAKS];
   const tarn__recurrence_step step = {.spec = attr->spec,
                                       .dtype = x->dtype,
                                       .count = x->rows,
@@ -92,6 +118,7 @@ tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *
                                       .cell = r.cell,
                                       .operand = r.operand,
                                       .u = r.u,
+                                      .leaks = leaks ? leaks->data : NULL,
                                       .state_ld = n,
                                       .operand_ld = n,
                                       .u_ld = x->cols,

@@ -79,6 +79,9 @@ static const tarn__tensor *weight_of(const tarn__node *node, int direction, bool
   return node->in[(backward ? TARN__RECURRENCE_BACK_WEIGHTS : TARN__RECURRENCE_WEIGHTS) + direction];
 }
 
+// Whether it is stored as its entries: no dense product is possible, and going forward nothing has to be found first.
+static bool is_stored(const tarn__tensor *weight) { return weight->param->entries > 0; }
+
 // The product of a step of all sentences, without its operands: u = h W^T + b, or backward dh += du W.
 static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec *spec, int direction, const cut *c) {
   const tarn__tensor *weight = weight_of(node, direction, c->backward);
@@ -134,9 +137,9 @@ static void lay_out(job *j, room *r, const cut *c) {
   s->cell = lstm ? take(r, most * n, sizeof(float)) : NULL;
   s->u = c->backward ? NULL : take(r, most * j->width, sizeof(float));
   s->sums = c->backward ? take(r, j->width, sizeof(float)) : NULL;
-  j->product_scratch = take(r, (int64_t)product_scratch(g, c->threads), 1);
-  if (tarn__recurrence_sparse(weight_of(j->node, j->direction, c->backward)))
-    j->panel = take(r, tarn__spmm_scratch(n), sizeof(float));
+  const tarn__tensor *weight = weight_of(j->node, j->direction, c->backward);
+  j->product_scratch = is_stored(weight) ? NULL : take(r, (int64_t)product_scratch(g, c->threads), 1);
+  if (tarn__recurrence_sparse(weight)) j->panel = take(r, tarn__spmm_scratch(n), sizeof(float));
 }
 
 static const tarn__tensor *offsets_of(const tarn__node *node, bool backward) {
@@ -162,11 +165,14 @@ static shared share(const tarn__node *node, room *r, int threads, bool backward)
   all.jobs = take(r, all.cut.tasks, sizeof *all.jobs);
   for (int d = 0; d < spec->directions; d++) {
     const tarn__gemm g = product_of(node, spec, d, &all.cut);
-    all.packed[d] = g.packed ? g.packed : take(r, (int64_t)tarn__gemm_pack_bytes(&g), 1);
-    if (!tarn__recurrence_sparse(weight_of(node, d, backward))) continue;
+    const tarn__tensor *weight = weight_of(node, d, backward);
     tarn__spmm_rows *rows = &all.sparse[d];
-    rows->n = spec->hidden;
-    rows->room = tarn__spmm_room(rows->n, weight_of(node, d, backward)->param->reservoir->sparsity);
+    const bool stored = is_stored(weight);
+    if (!stored) all.packed[d] = g.packed ? g.packed : take(r, (int64_t)tarn__gemm_pack_bytes(&g), 1);
+    if (stored && !backward) *rows = tarn__spmm_of(weight);
+    if (!tarn__recurrence_sparse(weight) || (stored && !backward)) continue;
+    rows->n = rows->cols = spec->hidden;
+    rows->room = stored ? weight->param->entries : tarn__spmm_room(rows->n, weight->param->reservoir->sparsity);
     rows->starts = take(r, rows->n + 1, sizeof *rows->starts);
     rows->columns = take(r, rows->room, sizeof *rows->columns);
     rows->values = take(r, rows->room, sizeof *rows->values);
@@ -246,10 +252,13 @@ static void assign(job *j, const shared *all, int task) {
   s->spec = *j->spec;
   s->rows = j->rows;
   s->sentences = j->sentences;
-  const tarn__tensor *start = node->in[all->cut.backward ? TARN__RECURRENCE_BACK_START : TARN__RECURRENCE_START];
+  const bool back = all->cut.backward, echo = s->spec.cell == TARN__CELL_ECHO;
+  const tarn__tensor *start = node->in[back ? TARN__RECURRENCE_BACK_START : TARN__RECURRENCE_START];
+  const tarn__tensor *leaks = echo ? node->in[back ? TARN__RECURRENCE_BACK_LEAKS : TARN__RECURRENCE_LEAKS] : NULL;
+  s->leaks = leaks ? leaks->data : NULL;
   s->start = start ? start->data : NULL;
   s->start_ld = start ? start->cols : 0;
-  if (!all->cut.backward) {
+  if (!back) {
     s->x = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_X], d, j->width);
     s->y = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_Y], d, hidden);
     s->gates = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_GATES], d, j->width);
@@ -259,7 +268,7 @@ static void assign(job *j, const shared *all, int task) {
   s->dy = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_DY], d, hidden);
   s->y = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_Y], d, hidden);
   s->gates = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_GATES], d, j->width);
-  s->extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], d, hidden);
+  if (!echo) s->extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], d, hidden);
   s->dx = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DX], d, j->width);
   s->du = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DU], d, j->width);
   s->first = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_FIRST], 0, j->width);
@@ -402,8 +411,13 @@ static void run(const tarn__exec *exec, const tarn__node *node, bool backward, s
   for (int d = 0; d < spec->directions; d++) {
     tarn__gemm g = product_of(node, spec, d, &all->cut);
     const tarn__tensor *weight = weight_of(node, d, backward);
-    all->is_sparse[d] = tarn__recurrence_sparse(weight) &&
-                        tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward, exec->threads);
+    if (is_stored(weight) && backward) {
+      const tarn__spmm_rows stored = tarn__spmm_of(weight);
+      tarn__spmm_transpose(&all->sparse[d], &stored);
+    }
+    all->is_sparse[d] =
+        is_stored(weight) || (tarn__recurrence_sparse(weight) &&
+                              tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward, exec->threads));
     if (!g.packed && !all->is_sparse[d]) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
   }
   deal(all, offsets_of(node, backward)->data);

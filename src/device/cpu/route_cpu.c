@@ -13,16 +13,33 @@ enum {
 };
 
 // What a thread has: rows of x times their noise, the numbers that it comes from and it itself, numbers of experts, and
-// sums of the router's gradient, in floats.
+// sums of the router's gradient, in floats. Of noisy gating, whose second matrix counts as experts behind the others:
+// what a row is made of, where nothing keeps it, and its h; derivatives of its losses.
 typedef struct room {
-  float *x, *numbers, *logits, *dweight;
+  float *x, *numbers, *logits, *dweight, *row, *h;
+  double *importance, *load;
   int64_t stride;  // of rows of x
 } room;
 
+// Rows of both matrices.
+static int64_t products_of(const tarn__node *node) {
+  return node->in[TARN__ROUTE_WEIGHT]->rows * (node->in[TARN__ROUTE_NOISE] ? 2 : 1);
+}
+
+static int64_t numbers_of(const tarn__node *node) {
+  const int64_t d = node->in[TARN__ROUTE_X]->cols, products = products_of(node);
+  return (int64_t)tarn__dropout_room(d > products ? d : products);
+}
+
+static size_t noisy_floats(const tarn__node *node) {
+  const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows;
+  return node->in[TARN__ROUTE_NOISE] ? tarn__row_floats(3 * experts) + 5 * tarn__row_floats(experts) : 0;
+}
+
 static size_t part_floats(const tarn__node *node) {
-  const int64_t d = node->in[TARN__ROUTE_X]->cols, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
-  return (ROWS + 1) * tarn__row_floats(d) + tarn__row_floats((int64_t)tarn__dropout_room(d)) +
-         (ROWS + 1) * tarn__row_floats(experts) + tarn__row_floats(experts * d);
+  const int64_t d = node->in[TARN__ROUTE_X]->cols, products = products_of(node);
+  return (ROWS + 1) * tarn__row_floats(d) + tarn__row_floats(numbers_of(node)) +
+         (ROWS + 1) * tarn__row_floats(products) + tarn__row_floats(products * d) + noisy_floats(node);
 }
 
 static size_t scratch(const tarn__node *node, int threads) {
@@ -30,11 +47,17 @@ static size_t scratch(const tarn__node *node, int threads) {
 }
 
 static room room_of(const tarn__node *node, int part) {
-  const int64_t d = node->in[TARN__ROUTE_X]->cols, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
+  const int64_t d = node->in[TARN__ROUTE_X]->cols, products = products_of(node);
+  const size_t experts = tarn__row_floats(node->in[TARN__ROUTE_WEIGHT]->rows);
   room own = {.x = (float *)node->scratch + part_floats(node) * (size_t)part, .stride = (int64_t)tarn__row_floats(d)};
   own.numbers = own.x + ROWS * tarn__row_floats(d);
-  own.logits = own.numbers + tarn__row_floats((int64_t)tarn__dropout_room(d)) + tarn__row_floats(d);
-  own.dweight = own.logits + (ROWS + 1) * tarn__row_floats(experts);
+  own.logits = own.numbers + tarn__row_floats(numbers_of(node)) + tarn__row_floats(d);
+  own.dweight = own.logits + (ROWS + 1) * tarn__row_floats(products);
+  if (!node->in[TARN__ROUTE_NOISE]) return own;
+  own.h = own.dweight + tarn__row_floats(products * d);
+  own.importance = (double *)(void *)(own.h + experts);
+  own.load = (double *)(void *)(own.h + 3 * experts);
+  own.row = own.h + 5 * experts;
   return own;
 }
 
@@ -48,16 +71,18 @@ static void jitter_row(float *factors, float *numbers, const tarn__exec *exec, c
   for (int64_t c = 0; c < d; c++) factors[c] = tarn__fma((float)drawn[c], step, least);
 }
 
-// Row r of x, times its noise.
-static void read_row(float *row, float *numbers, const tarn__exec *exec, const tarn__node *node, int64_t r) {
+// They lie behind the numbers that they come from.
+static float *factors_of(const room *own, const tarn__node *node) {
+  return own->numbers + tarn__row_floats(numbers_of(node));
+}
+
+// Row r of x, times its noise, whose factors are there where it has any.
+static void read_row(float *row, const float *factors, const tarn__node *node, int64_t r) {
   const tarn__tensor *x = node->in[TARN__ROUTE_X];
   const tarn__route_attr *attr = node->attr;
   const int64_t d = x->cols;
   tarn__row_copy(row, x->data, x->dtype, r * d, d);
   if (!attr->noisy) return;
-  // The factors lie behind the numbers that they come from.
-  float *factors = numbers + tarn__row_floats((int64_t)tarn__dropout_room(d));
-  jitter_row(factors, numbers, exec, attr, r, d);
 #pragma omp simd
   for (int64_t c = 0; c < d; c++) row[c] *= factors[c];
 }
@@ -106,6 +131,119 @@ static void choose(int32_t *chosen, const float *p, int64_t experts, int64_t cho
   }
 }
 
+// x times a matrix of experts.
+static void logits_of(float *out, const float *x, const tarn__tensor *weight) {
+  if (weight->dtype == TARN__BF16)
+    all_dots(out, x, weight->data, TARN__BF16, weight->cols, weight->rows);
+  else
+    all_dots(out, x, weight->data, TARN__F32, weight->cols, weight->rows);
+}
+
+// --- noisy gating
+
+// What a row of it is made of: c, a = x noise^T, n, and h = c + n s.
+typedef struct noisy {
+  const float *c, *a, *n;
+  float *h;
+} noisy;
+
+static float noise_of(float a) { return (float)tarn__route_softplus((double)a); }
+
+static noisy read_noisy(const float *kept, const room *own, int64_t experts) {
+  const noisy row = {kept, kept + experts, kept + 2 * experts, own->h};
+  for (int64_t e = 0; e < experts; e++) row.h[e] = tarn__fma(row.n[e], noise_of(row.a[e]), row.c[e]);
+  return row;
+}
+
+static noisy row_of(const tarn__node *node, const room *own, int64_t r) {
+  const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows;
+  return read_noisy((const float *)node->in[TARN__ROUTE_P]->data + r * 3 * experts, own, experts);
+}
+
+// The softmax of the chosen h.
+static void noisy_gates(float *gates, const float *h, const int32_t *chosen, int64_t choices) {
+  float sum = 0.0f;
+  for (int64_t j = 0; j < choices; j++) sum += gates[j] = tarn__row_exp(h[chosen[j]] - h[chosen[0]]);
+  for (int64_t j = 0; j < choices; j++) gates[j] /= sum;
+}
+
+// The numbers of row r, which is in own->x: its choices and gates.
+static void forward_noisy(float *gates, int32_t *chosen, const tarn__exec *exec, const tarn__node *node,
+                          const room *own, int64_t r) {
+  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *kept = node->out[TARN__ROUTE_PROBABILITIES];
+  const tarn__route_attr *attr = node->attr;
+  const int64_t experts = weight->rows;
+  float *row = kept ? (float *)kept->data + r * 3 * experts : own->row;
+  uint16_t *drawn = (uint16_t *)(void *)own->numbers;
+  logits_of(row, own->x, weight);
+  logits_of(row + experts, own->x, node->in[TARN__ROUTE_NOISE]);
+  tarn__dropout_numbers(drawn, exec, attr->site, r, 0, 2 * experts);
+  for (int64_t e = 0; e < experts; e++)
+    row[2 * experts + e] = (float)tarn__route_normal(drawn[2 * e], drawn[2 * e + 1]);
+  const noisy made = read_noisy(row, own, experts);
+  choose(chosen, made.h, experts, attr->spec.choices);
+  noisy_gates(gates, made.h, chosen, attr->spec.choices);
+}
+
+// Of the k + 1 largest h, which are `chosen`, the one that expert e is compared with: the k-th largest of the others.
+static int32_t rival_of(const int32_t *chosen, int64_t choices, int32_t e) {
+  for (int64_t j = 0; j < choices; j++)
+    if (chosen[j] == e) return chosen[choices];
+  return chosen[choices - 1];
+}
+
+// Derivatives of both losses by the importance and by the load of each expert.
+static void loss_derivatives(const tarn__node *node, const room *own) {
+  const tarn__route_attr *attr = node->attr;
+  const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;
+  int32_t chosen[TARN__ROUTE_MOST_CHOICES + 1];
+  float gates[TARN__ROUTE_MOST_CHOICES];
+  for (int64_t e = 0; e < experts; e++) own->importance[e] = own->load[e] = 0.0;
+  for (int64_t r = 0; r < node->in[TARN__ROUTE_X]->rows; r++) {
+    const noisy row = row_of(node, own, r);
+    choose(chosen, row.h, experts, choices + 1);
+    noisy_gates(gates, row.h, chosen, choices);
+    for (int64_t j = 0; j < choices; j++) own->importance[chosen[j]] += (double)gates[j];
+    for (int32_t e = 0; attr->spec.load > 0.0 && e < experts; e++)
+      own->load[e] +=
+          tarn__route_below((double)((row.c[e] - row.h[rival_of(chosen, choices, e)]) / noise_of(row.a[e])));
+  }
+  tarn__route_variation(own->importance, experts, attr->spec.importance * attr->spec.share);
+  tarn__route_variation(own->load, experts, attr->spec.load * attr->spec.share);
+}
+
+// The gradients of row r with respect to c, and behind them to a. `losses`: the room that holds the derivatives.
+static void noisy_gradient(float *dc, const tarn__node *node, const room *own, const room *losses, int64_t r) {
+  const tarn__route_attr *attr = node->attr;
+  const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;
+  const noisy row = row_of(node, own, r);
+  const float *dgates = (const float *)node->in[TARN__ROUTE_DGATES]->data + r * choices;
+  float *da = dc + experts, gates[TARN__ROUTE_MOST_CHOICES], wanted[TARN__ROUTE_MOST_CHOICES], mean = 0.0f;
+  int32_t chosen[TARN__ROUTE_MOST_CHOICES + 1];
+  choose(chosen, row.h, experts, choices + 1);
+  noisy_gates(gates, row.h, chosen, choices);
+  for (int64_t j = 0; j < choices; j++) {
+    wanted[j] = dgates[j] + (float)losses->importance[chosen[j]];
+    mean = tarn__fma(gates[j], wanted[j], mean);
+  }
+  // First dc is the gradient of h, and da that of P by c; c then gets what it has by itself.
+  memset(dc, 0, 2 * (size_t)experts * sizeof *dc);
+  for (int64_t j = 0; j < choices; j++) dc[chosen[j]] = gates[j] * (wanted[j] - mean);
+  for (int32_t e = 0; attr->spec.load > 0.0 && e < experts; e++) {
+    const int32_t rival = rival_of(chosen, choices, e);
+    const float s = noise_of(row.a[e]), z = (row.c[e] - row.h[rival]) / s;
+    da[e] = (float)(losses->load[e] * tarn__route_density((double)z)) / s;
+    dc[rival] -= da[e];
+  }
+  for (int32_t e = 0; e < experts; e++) {
+    const float own_share = da[e], z = (row.c[e] - row.h[rival_of(chosen, choices, e)]) / noise_of(row.a[e]);
+    da[e] = (dc[e] * row.n[e] - own_share * z) * (float)tarn__route_sigmoid((double)row.a[e]);
+    dc[e] += own_share;
+  }
+}
+
+// --- forward
+
 static void forward_row(const tarn__exec *exec, const tarn__node *node, const room *own, int64_t r) {
   const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *kept = node->out[TARN__ROUTE_PROBABILITIES];
   const tarn__route_attr *attr = node->attr;
@@ -113,11 +251,14 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, const ro
   float *p = kept ? (float *)kept->data + r * experts : own->logits;
   float *gates = (float *)node->out[TARN__ROUTE_GATES]->data + r * choices, sum = 0.0f;
   int32_t *chosen = (int32_t *)node->out[TARN__ROUTE_PLACES]->data + r * choices;
-  read_row(own->x, own->numbers, exec, node, r);
-  if (weight->dtype == TARN__BF16)
-    all_dots(p, own->x, weight->data, TARN__BF16, weight->cols, experts);
-  else
-    all_dots(p, own->x, weight->data, TARN__F32, weight->cols, experts);
+  float *factors = factors_of(own, node);
+  if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, weight->cols);
+  read_row(own->x, factors, node, r);
+  if (node->in[TARN__ROUTE_NOISE]) {
+    forward_noisy(gates, chosen, exec, node, own, r);
+    return;
+  }
+  logits_of(p, own->x, weight);
   softmax(p, experts);
   choose(chosen, p, experts, choices);
   for (int64_t j = 0; j < choices; j++) sum += gates[j] = p[chosen[j]];
@@ -191,13 +332,16 @@ static void row_gradient(float *dlogits, const tarn__node *node, const float *fi
 // dx of row r from the gradient of its logits; `factors`: its noise, or NULL.
 TARN__VEC_INLINE void dx_row(const tarn__node *node, const float *dlogits, const float *factors, tarn__dtype dtype,
                              tarn__dtype weight_dtype, int64_t r) {
-  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *dx = node->out[0];
+  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *noise = node->in[TARN__ROUTE_NOISE], *dx = node->out[0];
   const int64_t d = weight->cols, at = r * d;
+  const float *dnoise = dlogits + weight->rows;
 #define STEP(c, n)                                                                                             \
   {                                                                                                            \
     tarn__vec sum = {0};                                                                                       \
     for (int64_t e = 0; e < weight->rows; e++)                                                                 \
       sum = tarn__vec_axpy(dlogits[e], tarn__vec_read_first(weight->data, weight_dtype, e * d + (c), n), sum); \
+    for (int64_t e = 0; noise && e < weight->rows; e++)                                                        \
+      sum = tarn__vec_axpy(dnoise[e], tarn__vec_read_first(noise->data, weight_dtype, e * d + (c), n), sum);   \
     if (factors) sum *= tarn__vec_read_first(factors, TARN__F32, c, n);                                        \
     if (node->in[TARN__ROUTE_PREVIOUS]) sum += tarn__vec_read_first(dx->data, dtype, at + (c), n);             \
     tarn__vec_write_first(dx->data, dtype, at + (c), sum, n);                                                  \
@@ -238,26 +382,30 @@ static void add_dweight(const room *own, const float *dlogits, int64_t logits_st
 static void backward_part(const tarn__exec *exec, const tarn__node *node, const room *own, const float *first,
                           int64_t first_row, int64_t last) {
   const tarn__route_attr *attr = node->attr;
-  const int64_t d = node->in[TARN__ROUTE_X]->cols, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
+  const int64_t d = node->in[TARN__ROUTE_X]->cols, experts = products_of(node);
   const int64_t stride = (int64_t)tarn__row_floats(experts);
-  float *dlogits = own->logits + stride, *factors = own->x;
-  if (node->dparam[0]) memset(own->dweight, 0, (size_t)(experts * d) * sizeof(float));
+  const bool weights = node->dparam[0] || node->dparam[1];
+  const room losses = room_of(node, 0);
+  float *dlogits = own->logits + stride, *factors = factors_of(own, node);
+  if (weights) memset(own->dweight, 0, (size_t)(experts * d) * sizeof(float));
   for (int64_t begin = first_row; begin < last; begin += ROWS) {
     for (int i = 0; i < ROWS; i++) {
       const int64_t r = begin + i;
-      memset(dlogits + i * stride, 0, (size_t)experts * sizeof(float));
-      if (r >= last) continue;
-      row_gradient(dlogits + i * stride, node, first, r);
-      if (!node->out[0]) continue;
-      if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, d);
-      write_dx(node, dlogits + i * stride, attr->noisy ? factors : NULL, r);
-    }
-    if (!node->dparam[0]) continue;
-    for (int i = 0; i < ROWS; i++)
-      if (begin + i < last)
-        read_row(own->x + i * own->stride, own->numbers, exec, node, begin + i);
+      float *x = own->x + i * own->stride;
+      if (r >= last) {
+        memset(dlogits + i * stride, 0, (size_t)experts * sizeof(float));
+        memset(x, 0, (size_t)d * sizeof *x);
+        continue;
+      }
+      if (node->in[TARN__ROUTE_NOISE])
+        noisy_gradient(dlogits + i * stride, node, own, &losses, r);
       else
-        memset(own->x + i * own->stride, 0, (size_t)d * sizeof(float));
+        row_gradient(dlogits + i * stride, node, first, r);
+      if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, d);
+      if (weights) read_row(x, factors, node, r);
+      if (node->out[0]) write_dx(node, dlogits + i * stride, attr->noisy ? factors : NULL, r);
+    }
+    if (!weights) continue;
     add_dweight(own, dlogits, stride, experts, d);
   }
 }
@@ -265,19 +413,81 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, const 
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t rows = node->in[TARN__ROUTE_X]->rows, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
   const int64_t n = experts * node->in[TARN__ROUTE_X]->cols;
-  const float *first = room_of(node, 0).logits;
-  tarn__param *param = node->dparam[0];
-  count_first(room_of(node, 0).logits, node);
+  const room shared = room_of(node, 0);
+  if (node->in[TARN__ROUTE_NOISE])
+    loss_derivatives(node, &shared);
+  else
+    count_first(shared.logits, node);
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int part = 0; part < exec->threads; part++) {
     const room own = room_of(node, part);
-    backward_part(exec, node, &own, first, rows * part / exec->threads, rows * (part + 1) / exec->threads);
+    backward_part(exec, node, &own, shared.logits, rows * part / exec->threads, rows * (part + 1) / exec->threads);
   }
-  if (!param) return TARN_STATUS_OK;
-  float *grad = param->training.grad;
-  if (!tarn__param_accumulate(param)) memset(grad, 0, (size_t)n * sizeof *grad);
-  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, room_of(node, part).dweight, n);
+  for (int i = 0; i < 2; i++) {
+    tarn__param *param = node->dparam[i];
+    if (!param) continue;
+    float *grad = param->training.grad;
+    if (!tarn__param_accumulate(param)) memset(grad, 0, (size_t)n * sizeof *grad);
+    for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, room_of(node, part).dweight + i * n, n);
+  }
   return TARN_STATUS_OK;
 }
 
-const tarn__route_kernels TARN__FAST(tarn__route_kernels) = {forward, backward, scratch};
+// Row `row` of a tangent of noisy gating, which is in own->x.
+static void push_noisy(float *dgates, const tarn__node *node, const room *own, int64_t r) {
+  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT];
+  const int64_t experts = weight->rows, choices = ((const tarn__route_attr *)node->attr)->spec.choices;
+  const noisy row = row_of(node, own, r);
+  float *dc = own->logits, *da = dc + experts, gates[TARN__ROUTE_MOST_CHOICES], mean = 0.0f;
+  int32_t chosen[TARN__ROUTE_MOST_CHOICES];
+  logits_of(dc, own->x, weight);
+  logits_of(da, own->x, node->in[TARN__ROUTE_NOISE]);
+  choose(chosen, row.h, experts, choices);
+  noisy_gates(gates, row.h, chosen, choices);
+  for (int64_t j = 0; j < choices; j++) {
+    const int32_t e = chosen[j];
+    dgates[j] = tarn__fma(da[e] * row.n[e], (float)tarn__route_sigmoid((double)row.a[e]), dc[e]);
+    mean = tarn__fma(gates[j], dgates[j], mean);
+  }
+  for (int64_t j = 0; j < choices; j++) dgates[j] = gates[j] * (dgates[j] - mean);
+}
+
+// Row `row` of a tangent, of row r of the forward pass. The logits' tangents become those of all probabilities.
+static void tangent_row(const tarn__exec *exec, const tarn__node *node, const room *own, int64_t row, int64_t r) {
+  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *dx = node->in[TARN__ROUTE_DX];
+  const tarn__route_attr *attr = node->attr;
+  const int64_t experts = weight->rows, choices = attr->spec.choices, d = weight->cols;
+  const float *p = (const float *)node->in[TARN__ROUTE_P]->data + r * experts;
+  float *dp = own->logits, *dgates = (float *)node->out[0]->data + row * choices, *factors = factors_of(own, node);
+  int32_t chosen[TARN__ROUTE_MOST_CHOICES];
+  float mean = 0.0f, sum = 0.0f, moved = 0.0f;
+  memcpy(own->x, (const float *)dx->data + row * d, (size_t)d * sizeof *own->x);
+  if (node->in[TARN__ROUTE_NOISE]) {
+    push_noisy(dgates, node, own, r);
+    return;
+  }
+  if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, d);
+  for (int64_t c = 0; attr->noisy && c < d; c++) own->x[c] *= factors[c];
+  all_dots(dp, own->x, weight->data, TARN__F32, d, experts);
+  choose(chosen, p, experts, choices);
+  for (int64_t e = 0; e < experts; e++) mean = tarn__fma(p[e], dp[e], mean);
+  for (int64_t e = 0; e < experts; e++) dp[e] = p[e] * (dp[e] - mean);
+  for (int64_t j = 0; j < choices; j++) sum += p[chosen[j]], moved += dp[chosen[j]];
+  for (int64_t j = 0; j < choices; j++) {
+    const float of_choice = dp[chosen[j]];
+    dgates[j] = attr->spec.normalise ? (of_choice - p[chosen[j]] / sum * moved) / sum : of_choice;
+  }
+}
+
+static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
+  const int64_t rows = node->in[TARN__ROUTE_X]->rows, all = node->out[0]->rows;
+#pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
+  for (int part = 0; part < exec->threads; part++) {
+    const room own = room_of(node, part);
+    const int64_t last = all * (part + 1) / exec->threads;
+    for (int64_t r = all * part / exec->threads; r < last; r++) tangent_row(exec, node, &own, r, r % rows);
+  }
+  return TARN_STATUS_OK;
+}
+
+const tarn__route_kernels TARN__FAST(tarn__route_kernels) = {forward, backward, tangent, scratch};

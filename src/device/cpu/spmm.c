@@ -2,8 +2,10 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include "device/cpu/isa.h"
+#include "graph/entries.h"
 
 enum {
   LEAST_TAKEN = 1 << 16,  // elements of a dense matrix from which on several threads look for its entries
@@ -56,6 +58,36 @@ bool tarn__spmm_take(tarn__spmm_rows *rows, const void *dense, tarn__dtype dtype
   return fits;
 }
 
+tarn__spmm_rows tarn__spmm_of(const tarn__tensor *weight) {
+  const tarn__entries entries = tarn__entries_at(weight->param, weight->data);
+  return (tarn__spmm_rows){.n = weight->rows,
+                           .cols = weight->cols,
+                           .room = weight->param->entries,
+                           .starts = entries.starts,
+                           .columns = entries.columns,
+                           .values = entries.values};
+}
+
+void tarn__spmm_transpose(tarn__spmm_rows *to, const tarn__spmm_rows *from) {
+  int32_t *next = to->starts + 1, before = 0;
+  const int32_t entries = from->starts[from->n];
+  to->n = from->cols;
+  to->cols = from->n;
+  memset(to->starts, 0, (size_t)(to->n + 1) * sizeof *to->starts);
+  for (int32_t e = 0; e < entries; e++) next[from->columns[e]]++;
+  for (int64_t i = 0; i < to->n; i++) {
+    const int32_t count = next[i];
+    next[i] = before;
+    before += count;
+  }
+  for (int64_t i = 0; i < from->n; i++)
+    for (int32_t e = from->starts[i]; e < from->starts[i + 1]; e++) {
+      const int32_t at = next[from->columns[e]]++;
+      to->columns[at] = (int32_t)i;
+      to->values[at] = from->values[e];
+    }
+}
+
 static int64_t work_until(const tarn__spmm_rows *matrix, int64_t row) { return matrix->starts[row] + TURNED * row; }
 
 // The first row of the matrix that part number `part` gets: rows have unlike numbers of entries.
@@ -76,8 +108,8 @@ static int64_t fair_cut(const tarn__spmm_rows *matrix, int64_t part, int64_t par
 // What thread `me` of `all` does. All of them meet between the parts, unless there is but one.
 static void run_part(const tarn__spmm *product, int64_t me, int64_t all) {
   const tarn__spmm_kernels *kernels = TARN__TABLE_NOW(tarn__spmm_kernels);
-  const int64_t n = product->matrix->n;
-  const int64_t turn_first = even_cut(n, me, all), turn_last = even_cut(n, me + 1, all);
+  const int64_t cols = product->matrix->cols;
+  const int64_t turn_first = even_cut(cols, me, all), turn_last = even_cut(cols, me + 1, all);
   const int64_t first_row = fair_cut(product->matrix, me, all), last_row = fair_cut(product->matrix, me + 1, all);
   for (int64_t first = 0; first < product->m; first += TARN__SPMM_WIDE) {
     const int64_t left = product->m - first, count = left < TARN__SPMM_WIDE ? left : TARN__SPMM_WIDE;
@@ -92,7 +124,7 @@ static void run_part(const tarn__spmm *product, int64_t me, int64_t all) {
 
 void tarn__spmm_run(const tarn__spmm *product, int threads) {
   const tarn__spmm_rows *matrix = product->matrix;
-  const bool small = work_until(matrix, matrix->n) + TURNED * matrix->n < LEAST_WORK;
+  const bool small = work_until(matrix, matrix->n) + TURNED * matrix->cols < LEAST_WORK;
 #pragma omp parallel num_threads(small ? 1 : threads)
   run_part(product, omp_get_thread_num(), omp_get_num_threads());
 }

@@ -1,4 +1,4 @@
-// Products of dense rows with a sparse square matrix (SpMM), for the recurrent matrices of echo state networks: at the
+// Products of dense rows with a sparse matrix (SpMM), for the matrices of echo state networks: at the
 // sparsity of most of the literature (0.9 and more) they take a fraction of the time of a dense product
 // (docs/performance.md).
 #ifndef TARN_DEVICE_CPU_SPMM_H
@@ -10,11 +10,13 @@
 
 #include "device/dtype.h"
 #include "device/variant.h"
+#include "graph/graph.h"
 
-// A square matrix by rows (CSR): row i has the entries starts[i] .. starts[i + 1] - 1, by growing column.
+// A matrix of n rows and `cols` columns by rows (CSR): row i has the entries starts[i] .. starts[i + 1] - 1, by growing
+// column.
 typedef struct tarn__spmm_rows {
-  int64_t n, room;  // room: most entries
-  int32_t *starts;  // [n + 1]
+  int64_t n, cols, room;  // room: most entries
+  int32_t *starts;        // [n + 1]
   int32_t *columns;
   float *values;
 } tarn__spmm_rows;
@@ -22,11 +24,16 @@ typedef struct tarn__spmm_rows {
 // Most entries that are made room for in a matrix of n rows of that sparsity: more than graphs of it have.
 int64_t tarn__spmm_room(int64_t n, double sparsity);
 
-// Fills rows from a dense matrix [n, n] of F32 or BF16, or from its transpose, with that many threads. False: it has
-// more entries than there is room for, and is better taken as it is.
+// Fills rows of a square matrix from a dense one [n, n] of F32 or BF16, or from its transpose, with that many threads.
+// False: it has more entries than there is room for, and is better taken as it is.
 bool tarn__spmm_take(tarn__spmm_rows *rows, const void *dense, tarn__dtype dtype, bool transpose, int threads);
 
-// c [m, n] = a matrix^T + bias, or c += a matrix^T; a [m, n] in F32 or BF16, sums in fp32 and in the order of the
+// The matrix of a parameter that is stored as its entries, F32 or BF16, in that memory.
+tarn__spmm_rows tarn__spmm_of(const tarn__tensor *weight);
+// The transpose of a matrix, into arrays for from->cols rows and as many entries.
+void tarn__spmm_transpose(tarn__spmm_rows *to, const tarn__spmm_rows *from);
+
+// c [m, n] = a matrix^T + bias, or c += a matrix^T; a [m, cols] in F32 or BF16, sums in fp32 and in the order of the
 // columns, so that the bits of a row depend on that row alone.
 typedef struct tarn__spmm {
   const tarn__spmm_rows *matrix;
@@ -40,7 +47,7 @@ typedef struct tarn__spmm {
 } tarn__spmm;
 
 enum { TARN__SPMM_WIDE = 32 };  // rows of a that are computed together
-static inline int64_t tarn__spmm_scratch(int64_t n) { return n * TARN__SPMM_WIDE; }
+static inline int64_t tarn__spmm_scratch(int64_t cols) { return cols * TARN__SPMM_WIDE; }
 
 // Computes the product with `threads` threads, each of which takes some rows of the matrix: no sum is ever divided, so
 // that the bits do not depend on their number. Products that are not worth waking other threads stay with the caller.

@@ -79,6 +79,23 @@ static void factorised(float *logit, const void *pairs, tarn__dtype dtype, int64
   }
 }
 
+static void factorised_push(float *dlogit, const float *pairs, int64_t at, const float *dpairs, int64_t moved,
+                            int64_t a, int64_t count) {
+  const float *left = pairs + at, *dleft = dpairs + moved;
+  for (int64_t first = 0, q = 0; first < count; first += a, q++) {
+    const int64_t n = count - first < a ? count - first : a;
+    const tarn__vec right = tarn__vec_all(left[a + q]);
+    const float dright = dleft[a + q];
+#define STEP(i, m)                                                                            \
+  tarn__vec_write_first(dlogit, TARN__F32, first + (i),                                       \
+                        tarn__vec_axpy(dright, tarn__vec_read_first(left, TARN__F32, i, m),   \
+                                       right * tarn__vec_read_first(dleft, TARN__F32, i, m)), \
+                        m)
+    TARN__VEC_EACH(0, n, STEP);
+#undef STEP
+  }
+}
+
 static void put(void *to, tarn__dtype dtype, int64_t at, const float *from, int64_t n, bool add) {
 #define STEP(i, m)                                              \
   do {                                                          \
@@ -136,4 +153,4 @@ static void add_row(float *sum, const float *x, int64_t n) { tarn__row_add(sum, 
 static void scale_row(float *x, float factor, int64_t n) { tarn__row_scale(x, factor, n); }
 
 const tarn__synthesis_kernels TARN__FAST(tarn__synthesis_kernels) = {
-    softmax, softmax_back, factorised, factorised_back, copy, add_row, scale_row, put, dot, axpy};
+    softmax, softmax_back, factorised, factorised_push, factorised_back, copy, add_row, scale_row, put, dot, axpy};

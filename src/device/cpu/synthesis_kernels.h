@@ -35,6 +35,9 @@ typedef struct tarn__synthesis_kernels {
   void (*softmax_back)(tarn__synthesis_back *back, const tarn__synthesis_row *row);
   // logit[j] = pair[j mod a] pair[a + j div a] for j < count. pair [a + b] is at element `at` of an array.
   void (*factorised)(float *logit, const void *pairs, tarn__dtype dtype, int64_t at, int64_t a, int64_t count);
+  // The tangent of logits, in F32: dpair, of the pair, is at element `moved` of an array of its own.
+  void (*factorised_push)(float *dlogit, const float *pairs, int64_t at, const float *dpairs, int64_t moved, int64_t a,
+                          int64_t count);
   // The gradient of the pair, in the same place of dpairs; `add`: to what is there. room [width] floats.
   void (*factorised_back)(void *dpairs, const void *pairs, tarn__dtype dtype, int64_t at, int64_t a, int64_t width,
                           const float *dlogit, int64_t count, bool add, float *room);

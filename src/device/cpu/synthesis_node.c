@@ -31,7 +31,7 @@ typedef struct work {
   const tarn__synthesis_kernels *kernels;
   const tarn__tensor *x, *source, *weight;
   const float *bias;
-  bool scores, backward;
+  bool scores, backward, tangent;
   int64_t head, width;    // columns of a head: of values, of the source
   int64_t keys, values;   // columns of x
   float scale, share[2];  // of scores; of logits and scores
@@ -51,6 +51,7 @@ static work work_of(const tarn__node *node) {
             .bias = bias ? bias->data : NULL,
             .scores = mix != NULL,
             .backward = node->op->id == TARN__OP_SYNTHESIS_BACKWARD,
+            .tangent = node->op->id == TARN__OP_SYNTHESIS_TANGENT,
             .head = spec->d / spec->heads,
             .width = tarn__synthesis_width(node),
             .keys = mix ? spec->d : 0,
@@ -87,17 +88,17 @@ static size_t lay_out(room *r, const work *w, char *at) {
   const size_t block = (size_t)(rows * columns) * sizeof(float), sums = (size_t)(longest * padded(w->head)) * 4;
   const bool bf16 = w->dtype == TARN__BF16;
   size_t used = 0;
-#define TAKE(field, wanted, bytes)                        \
-  do {                                                    \
-    r->field = wanted && at ? (void *)(at + used) : NULL; \
-    used += wanted ? (bytes) : 0;                         \
+#define TAKE(field, wanted, bytes)                          \
+  do {                                                      \
+    r->field = (wanted) && at ? (void *)(at + used) : NULL; \
+    used += (wanted) ? (bytes) : 0;                         \
   } while (0)
   TAKE(logit, true, block);
   TAKE(weight, true, block);
   TAKE(score, w->scores, block);
   TAKE(rounded, bf16, block);
-  TAKE(dweight, w->backward, block);
-  TAKE(dlogit, w->backward, block);
+  TAKE(dweight, w->backward || w->tangent, block);
+  TAKE(dlogit, w->backward || w->tangent, block);
   TAKE(dlogit_rounded, w->backward && bf16, block);
   TAKE(dscore, w->backward && w->scores, block);
   TAKE(dkeys, w->backward && w->scores, sums);
@@ -334,6 +335,108 @@ static void run_backward(const work *w, const room *r, const place *p, double su
   }
 }
 
+// --- tangents, in F32
+//
+// Each direction: l = share[0] dlogit + share[1] dscore,  dP = P (l - rowsum(P l)),  dy = dP V + P dV.
+
+// dlogit of a block of rows of a direction, whose rows are `moved` behind those of the forward pass.
+static void push_logits(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns,
+                        int64_t moved) {
+  const tarn__tensor *dsource = w->node->in[TARN__SYNTHESIS_TANGENT_SOURCE];
+  const int64_t ld = padded(w->spec->longest), own = (p->first + from) * w->source->cols + p->h * w->width;
+  const int64_t there = own + moved * dsource->cols;
+  if (w->spec->form == TARN__SYNTHESIS_DENSE) {
+    multiply(w, r,
+             (tarn__gemm){.m = rows,
+                          .n = columns,
+                          .k = w->width,
+                          .a = element(dsource, there),
+                          .b = element(w->weight, p->h * w->spec->places * w->width),
+                          .c = r->dlogit,
+                          .lda = dsource->cols,
+                          .ldb = w->width,
+                          .ldc = ld,
+                          .transpose_b = true});
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++)
+    w->kernels->factorised_push(r->dlogit + i * ld, w->source->data, own + i * w->source->cols, dsource->data,
+                                there + i * dsource->cols, w->spec->left, columns);
+}
+
+// dweight = share[1] dscore, or zeros.
+static void push_scores(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns,
+                        int64_t moved) {
+  const tarn__tensor *dx = w->node->in[TARN__SYNTHESIS_TANGENT_X];
+  const int64_t ld = padded(w->spec->longest), cols = w->x->cols, at = p->h * w->head;
+  const int64_t q = (p->first + from) * cols + at, k = p->first * cols + w->keys + at;
+  if (!w->scores || !dx) {
+    for (int64_t i = 0; i < rows; i++) memset(r->dweight + i * ld, 0, (size_t)columns * sizeof(float));
+    return;
+  }
+  tarn__gemm g = {.m = rows,
+                  .n = columns,
+                  .k = w->head,
+                  .a = element(dx, q + moved * cols),
+                  .b = element(w->x, k),
+                  .c = r->dweight,
+                  .lda = cols,
+                  .ldb = cols,
+                  .ldc = ld,
+                  .transpose_b = true};
+  multiply(w, r, g);
+  g.a = element(w->x, q);
+  g.b = element(dx, k + moved * cols);
+  g.accumulate = true;
+  multiply(w, r, g);
+  for (int64_t i = 0; i < rows; i++) w->kernels->scale(r->dweight + i * ld, w->scale * w->share[1], columns);
+}
+
+static void push_block(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns,
+                       int64_t moved) {
+  const tarn__tensor *dx = w->node->in[TARN__SYNTHESIS_TANGENT_X], *y = w->node->out[0];
+  const bool logits = w->node->in[TARN__SYNTHESIS_TANGENT_SOURCE] != NULL;
+  const int64_t ld = padded(w->spec->longest), values = p->first * w->x->cols + w->values + p->h * w->head;
+  if (logits) push_logits(w, r, p, from, rows, columns, moved);
+  push_scores(w, r, p, from, rows, columns, moved);
+  for (int64_t i = 0; i < rows; i++) {
+    float *l = r->dweight + i * ld;
+    if (logits) {
+      w->kernels->scale(r->dlogit + i * ld, w->share[0], columns);
+      w->kernels->add(l, r->dlogit + i * ld, columns);
+    }
+    // As if the weights were the softmax of l alone, whose gradient has the form of its tangent.
+    tarn__synthesis_row row = row_of(w, r, i, seen_by(w, p, from + i), columns);
+    row.score = NULL;
+    row.share[0] = 1.0f;
+    tarn__synthesis_back back = {.dweight = l, .dlogit = r->dlogit + i * ld, .dtype = w->dtype};
+    w->kernels->softmax_back(&back, &row);
+  }
+  tarn__gemm g = {.m = rows,
+                  .n = w->head,
+                  .k = columns,
+                  .a = r->dlogit,
+                  .b = element(w->x, values),
+                  .c = element(y, (moved + p->first + from) * y->cols + p->h * w->head),
+                  .lda = ld,
+                  .ldb = w->x->cols,
+                  .ldc = y->cols};
+  multiply(w, r, g);
+  if (!dx) return;
+  g.a = r->weight;
+  g.b = element(dx, values + moved * w->x->cols);
+  g.accumulate = true;
+  multiply(w, r, g);
+}
+
+static void run_tangents(const work *w, const room *r, const place *p) {
+  for (int64_t from = 0; from < p->n; from += BLOCK) {
+    const int64_t rows = smaller(BLOCK, p->n - from), columns = make_weights(w, r, p, from, rows);
+    for (int64_t moved = 0; moved < w->node->out[0]->rows; moved += w->x->rows)
+      push_block(w, r, p, from, rows, columns, moved);
+  }
+}
+
 // --- nodes
 
 static int64_t sentences_of(const tarn__node *node) { return node->in[TARN__SYNTHESIS_OFFSETS]->cols - 1; }
@@ -364,16 +467,25 @@ static room room_of(const work *w) {
   return r;
 }
 
-tarn_status tarn__cpu_synthesis(const tarn__exec *exec, const tarn__node *node) {
+static tarn_status each_place(const tarn__exec *exec, const tarn__node *node,
+                              void (*run)(const work *w, const room *r, const place *p)) {
   const work w = running_work_of(node);
   const int64_t places = sentences_of(node) * w.spec->heads;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(exec->threads)
   for (int64_t i = 0; i < places; i++) {
     const room r = room_of(&w);
     const place p = place_of(node, i / w.spec->heads, i % w.spec->heads);
-    run_forward(&w, &r, &p);
+    run(&w, &r, &p);
   }
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__cpu_synthesis(const tarn__exec *exec, const tarn__node *node) {
+  return each_place(exec, node, run_forward);
+}
+
+tarn_status tarn__cpu_synthesis_tangent(const tarn__exec *exec, const tarn__node *node) {
+  return each_place(exec, node, run_tangents);
 }
 
 // The sums of all places become the gradient of the mix.

@@ -25,12 +25,12 @@ TARN__VEC_INLINE void finish_row(const tarn__node *node, tarn__dtype dtype, cons
 
 static void finish(const tarn__node *node, const float *z, int64_t row, int64_t first, int64_t last) {
   const tarn__tensor *y = node->out[TARN__TOKENS_Y];
-  const float *bias = node->in[TARN__TOKENS_BIAS]->data;
+  const float *bias = node->in[TARN__TOKENS_BIAS] ? node->in[TARN__TOKENS_BIAS]->data : NULL;
   for (int64_t i = first; i < last; i++)
     if (y->dtype == TARN__BF16)
-      finish_row(node, TARN__BF16, z + i * y->cols, bias[i], row + i);
+      finish_row(node, TARN__BF16, z + i * y->cols, bias ? bias[i] : 0.0f, row + i);
     else
-      finish_row(node, TARN__F32, z + i * y->cols, bias[i], row + i);
+      finish_row(node, TARN__F32, z + i * y->cols, bias ? bias[i] : 0.0f, row + i);
 }
 
 static void lower(void *out, const tarn__tensor *weight, int64_t n, int64_t first, int64_t last) {

@@ -71,13 +71,36 @@ static tarn_status gather_backward(const tarn__exec *exec, const tarn__node *nod
 static tarn_status gather(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__GATHER_X], *places = node->in[TARN__GATHER_PLACES];
   const size_t bytes = (size_t)x->cols * tarn__dtype_size(x->dtype);
+  const int64_t block = tarn__gather_block(node);
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
   for (int64_t r = 0; r < x->rows; r++)
     for (int64_t j = 0; j < places->cols; j++) {
-      const int32_t place = ((const int32_t *)places->data)[r * places->cols + j];
+      const int32_t place = ((const int32_t *)places->data)[r % places->rows * places->cols + j];
+      const int64_t to = r / places->rows * block + place;
       if (place >= 0)
-        memcpy((char *)node->out[0]->data + (size_t)place * bytes, (const char *)x->data + (size_t)r * bytes, bytes);
+        memcpy((char *)node->out[0]->data + (size_t)to * bytes, (const char *)x->data + (size_t)r * bytes, bytes);
     }
+  return TARN_STATUS_OK;
+}
+
+// Row r of a tangent, which belongs to row r of its block.
+static void tangent_row(const tarn__node *node, int64_t r) {
+  const tarn__tensor *table = node->in[TARN__WEIGHTED_TABLE], *ids = node->in[TARN__WEIGHTED_IDS], *dy = node->out[0];
+  const tarn__tensor *dtable = node->in[TARN__WEIGHTED_TANGENT_TABLE];
+  const tarn__tensor *dgates = node->in[TARN__WEIGHTED_TANGENT_GATES];
+  const int64_t k = ids->cols, d = dy->cols, own = r % ids->rows, block = r / ids->rows;
+  const int32_t *id = (const int32_t *)ids->data + own * k;
+  const float *gates = (const float *)node->in[TARN__WEIGHTED_GATES]->data + own * k;
+  if (dgates)
+    sum_row(dy->data, TARN__F32, false, table->data, TARN__F32, id, (const float *)dgates->data + r * k, k, d, r);
+  if (dtable)
+    sum_row(dy->data, TARN__F32, dgates != NULL, (const float *)dtable->data + block * table->rows * d, TARN__F32, id,
+            gates, k, d, r);
+}
+
+static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
+#pragma omp parallel for num_threads(exec->threads) schedule(static)
+  for (int64_t r = 0; r < node->out[0]->rows; r++) tangent_row(node, r);
   return TARN_STATUS_OK;
 }
 
@@ -194,5 +217,5 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-const tarn__weighted_rows_kernels TARN__FAST(tarn__weighted_rows_kernels) = {forward, backward, gather,
-                                                                             gather_backward};
+const tarn__weighted_rows_kernels TARN__FAST(tarn__weighted_rows_kernels) = {forward, backward, gather, gather_backward,
+                                                                             tangent};

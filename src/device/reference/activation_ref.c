@@ -67,6 +67,17 @@ real TARN__REF(tarn__activation_value)(real x, tarn__activation form) { return (
 
 real TARN__REF(tarn__activation_slope)(real x, tarn__activation form) { return (real)slope((double)x, form); }
 
+tarn_status TARN__REF(tarn__activation_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *dx = node->in[TARN__ACTIVATION_DX], *saved = node->in[TARN__ACTIVATION_SAVED];
+  const tarn__activation form = *(const tarn__activation *)node->attr;
+  const int64_t size = saved->rows * saved->cols;
+  for (int64_t i = 0; i < dx->rows * dx->cols; i++)
+    ((real *)node->out[0]->data)[i] =
+        ((const real *)dx->data)[i] * TARN__REF(tarn__activation_slope)(((const real *)saved->data)[i % size], form);
+  return TARN_STATUS_OK;
+}
+
 tarn_status TARN__REF(tarn__activation_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *x = node->in[0], *y = node->out[0];

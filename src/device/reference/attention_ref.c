@@ -139,7 +139,7 @@ static void zero_others(const tarn__tensor *tensor, const int64_t *begin, const 
     }
 }
 
-static void zero_unwritten(const tarn__attention_attr *attr, const tarn__attention_backward *b) {
+void TARN__REF(tarn__attention_zero_unwritten)(const tarn__attention_attr *attr, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = &attr->spec;
   const int64_t kv = tarn__attention_kv_width(attr);
   const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column}, width[] = {spec->d, kv, kv};
@@ -195,7 +195,7 @@ tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, cons
         put(b.dkeys_values, k0 + j, spec->value_column + kv, a.dv + j * width, width, b.add_keys_values);
       }
     }
-  zero_unwritten(attr, &b);
+  TARN__REF(tarn__attention_zero_unwritten)(attr, &b);
   return TARN_STATUS_OK;
 }
 

@@ -6,6 +6,13 @@
 
 typedef TARN_REAL real;
 
+// The relative vector of the last key but `before`; NULL: there is no table.
+static const real *vector_of(const tarn__tensor *table, int64_t before) {
+  if (!table) return NULL;
+  const int64_t reach = table->rows / 2;
+  return (const real *)table->data + (reach - (before < reach ? before : reach)) * table->cols;
+}
+
 tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__attention_rows_attr *attr = node->attr;
@@ -14,6 +21,8 @@ tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const ta
   const tarn__tensor *kv = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES], *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const tarn__tensor *biases = node->in[TARN__ATTENTION_ROWS_BIASES];
+  const tarn__tensor *key_table = node->in[TARN__ATTENTION_ROWS_RELATIVE_KEYS];
+  const tarn__tensor *value_table = node->in[TARN__ATTENTION_ROWS_RELATIVE_VALUES];
   const int64_t width = spec->d / spec->heads, group = spec->heads / attr->kv_heads;
   const real scale = (real)(1.0 / sqrt((double)width));
   double slopes[TARN__ATTENTION_HEADS];
@@ -29,8 +38,9 @@ tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const ta
       for (int64_t j = 0; j < count; j++) {
         const int64_t row = list ? ((const int32_t *)list->data)[first + j] : first + j;
         const real *k = (const real *)kv->data + row * kv->cols + spec->key_column + kv_column;
+        const real *near = vector_of(key_table, count - 1 - j);
         score[j] = 0;
-        for (int64_t c = 0; c < width; c++) score[j] += scale * q[c] * k[c];
+        for (int64_t c = 0; c < width; c++) score[j] += scale * q[c] * (near ? k[c] + near[c] : k[c]);
         score[j] -= (real)slopes[h] * (real)(count - 1 - j);
         if (bias) score[j] += bias[count - 1 - j < attr->reach ? j - (count - 1) : -attr->reach];
         if (j == 0 || score[j] > most) most = score[j];
@@ -39,7 +49,8 @@ tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const ta
       for (int64_t j = 0; j < count; j++) {
         const int64_t row = list ? ((const int32_t *)list->data)[first + j] : first + j;
         const real *v = (const real *)kv->data + row * kv->cols + spec->value_column + kv_column;
-        for (int64_t c = 0; c < width; c++) out[c] += score[j] / sum * v[c];
+        const real *near = vector_of(value_table, count - 1 - j);
+        for (int64_t c = 0; c < width; c++) out[c] += score[j] / sum * (near ? v[c] + near[c] : v[c]);
       }
     }
   return TARN_STATUS_OK;

@@ -106,6 +106,40 @@ tarn_status TARN__REF(tarn__conv_backward_ref)(const tarn__exec *exec, const tar
   return TARN_STATUS_OK;
 }
 
+// The weights of row r under the mask, each times how its logit moves less how the mean does: in place of the softmax
+// p.
+static void moved_weights(real *p, const real *w, const real *dlogits, const tarn__conv_spec *spec) {
+  for (int64_t h = 0; h < spec->heads; h++) {
+    real mean = 0;
+    for (int64_t k = h * spec->width; k < (h + 1) * spec->width; k++) mean += p[k] * dlogits[k];
+    for (int64_t k = h * spec->width; k < (h + 1) * spec->width; k++) p[k] = w[k] * (dlogits[k] - mean);
+  }
+}
+
+tarn_status TARN__REF(tarn__conv_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
+  const tarn__tensor *x = node->in[TARN__CONV_X], *dx = node->in[TARN__CONV_TANGENT_X];
+  const tarn__tensor *dlogits = node->in[TARN__CONV_TANGENT_LOGITS];
+  const int64_t d = x->cols, channels = d / spec->heads, size = spec->heads * spec->width;
+  real *p = node->scratch, *w = p + size;
+  for (int64_t row = 0; row < node->out[0]->rows; row++) {
+    const int64_t r = row % x->rows, block = row - r;
+    real *out = (real *)node->out[0]->data + row * d;
+    kernel_of_row(p, w, exec, node, r);
+    if (dlogits) moved_weights(p, w, values(dlogits) + row * size, spec);
+    for (int64_t c = 0; c < d; c++) out[c] = 0;
+    for (int64_t k = 0; k < spec->width; k++) {
+      const int64_t from = tap(node, r, k);
+      for (int64_t c = 0; from >= 0 && c < d; c++) {
+        const int64_t weight = c / channels * spec->width + k;
+        if (dx) out[c] += w[weight] * values(dx)[(block + from) * d + c];
+        if (dlogits) out[c] += p[weight] * values(x)[from * d + c];
+      }
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 size_t TARN__REF(tarn__conv_ref_scratch)(const tarn__node *node, int threads) {
   (void)threads;
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;

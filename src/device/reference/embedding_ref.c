@@ -20,9 +20,10 @@ tarn_status TARN__REF(tarn__embedding_ref)(const tarn__exec *exec, const tarn__n
   const real keep = (real)tarn__dropout_scale(attr->dropout);
   const real *learned = node->in[TARN__EMBEDDING_LEARNED] ? node->in[TARN__EMBEDDING_LEARNED]->data : NULL;
   const int64_t d = y->cols;
+  const bool lookup = node->in[TARN__EMBEDDING_TABLE]->rows > 0;
   for (int64_t r = 0; r < y->rows; r++)
     for (int64_t c = 0; c < d; c++) {
-      real value = (real)attr->scale * table[ids[r] * d + c];
+      real value = lookup ? (real)attr->scale * table[ids[r] * d + c] : 0;
       const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
       if (learned)
         value += learned[place * d + c];

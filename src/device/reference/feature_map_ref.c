@@ -42,6 +42,28 @@ tarn_status TARN__REF(tarn__feature_map_ref)(const tarn__exec *exec, const tarn_
   return TARN_STATUS_OK;
 }
 
+tarn_status TARN__REF(tarn__feature_map_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__feature_map_spec *spec = node->attr;
+  const tarn__tensor *x = node->in[TARN__FEATURE_MAP_X], *phi = node->in[TARN__FEATURE_MAP_PHI];
+  const tarn__tensor *dx = node->in[TARN__FEATURE_MAP_DX];
+  const real *w = projection_of(node);
+  const real scale = (real)(1.0 / sqrt(sqrt((double)spec->width)));
+  for (int64_t i = 0; i < dx->rows * 2 * spec->heads; i++) {
+    const int64_t row = i / (2 * spec->heads), h = i % (2 * spec->heads), r = row % x->rows;
+    const real *own = (const real *)x->data + r * x->cols + tarn__features_column(spec, h);
+    const real *moved = (const real *)dx->data + row * x->cols + tarn__features_column(spec, h);
+    const real *p = (const real *)phi->data + r * phi->cols + h * spec->features;
+    real *to = (real *)node->out[0]->data + row * phi->cols + h * spec->features;
+    for (int64_t j = 0; j < spec->features; j++) {
+      to[j] = w ? 0 : moved[j] * (p[j] > 1 ? 1 : p[j]);
+      for (int64_t c = 0; w && c < spec->width; c++)
+        to[j] += p[j] * scale * moved[c] * (w[j * spec->width + c] - scale * own[c]);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status TARN__REF(tarn__feature_map_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__feature_map_spec *spec = node->attr;

@@ -35,3 +35,17 @@ tarn_status TARN__REF(tarn__glu_backward_ref)(const tarn__exec *exec, const tarn
     }
   return TARN_STATUS_OK;
 }
+
+tarn_status TARN__REF(tarn__glu_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *x = node->in[TARN__GLU_X], *dx = node->in[TARN__GLU_DX], *dy = node->out[0];
+  const int64_t d = dy->cols;
+  const tarn__activation form = *(const tarn__activation *)node->attr;
+  for (int64_t r = 0; r < dx->rows; r++)
+    for (int64_t c = 0; c < d; c++) {
+      const real *row = (const real *)x->data + 2 * (r % x->rows) * d, *by = (const real *)dx->data + 2 * r * d;
+      ((real *)dy->data)[r * d + c] = by[c] * TARN__REF(tarn__activation_value)(row[d + c], form) +
+                                      row[c] * by[d + c] * TARN__REF(tarn__activation_slope)(row[d + c], form);
+    }
+  return TARN_STATUS_OK;
+}

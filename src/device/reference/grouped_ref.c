@@ -21,10 +21,11 @@ tarn_status TARN__REF(tarn__grouped_linear_ref)(const tarn__exec *exec, const ta
   const tarn__tensor *offsets = node->in[TARN__GROUPED_OFFSETS], *kept = node->out[TARN__LINEAR_Z];
   const tarn__activation form = *(const tarn__activation *)node->attr;
   const int32_t *offset = offsets->data;
-  const int64_t m = x->cols, n = node->out[TARN__LINEAR_Y]->cols;
+  const int64_t m = x->cols, n = node->out[TARN__LINEAR_Y]->cols, experts = offsets->cols - 1;
   real *y = node->out[TARN__LINEAR_Y]->data;
-  for (int64_t e = 0; e + 1 < offsets->cols; e++)
-    for (int64_t i = offset[e] * n; i < offset[e + 1] * n; i++) {
+  for (int64_t group = 0; group < experts * tarn__grouped_blocks(node); group++) {
+    const int64_t e = group % experts, first = group / experts * tarn__grouped_block(node);
+    for (int64_t i = (first + offset[e]) * n; i < (first + offset[e + 1]) * n; i++) {
       const int64_t row = e * n + i % n;
       real z =
           dot((const real *)x->data + i / n * m, 1, (const real *)node->in[TARN__GROUPED_WEIGHT]->data + row * m, 1, m);
@@ -32,6 +33,7 @@ tarn_status TARN__REF(tarn__grouped_linear_ref)(const tarn__exec *exec, const ta
       if (kept) ((real *)kept->data)[i] = z;
       y[i] = form == TARN__IDENTITY ? z : TARN__REF(tarn__activation_value)(z, form);
     }
+  }
   return TARN_STATUS_OK;
 }
 

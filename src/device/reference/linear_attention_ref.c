@@ -1,5 +1,6 @@
 // Plain C reference: row by row, with the state after each.
 #include "device/reference/reference_kernels.h"
+#include "graph/tangents.h"
 #include "ops/linear_attention.h"
 
 #include <string.h>
@@ -178,6 +179,81 @@ tarn_status TARN__REF(tarn__linear_attention_backward_ref)(const tarn__exec *exe
       begin_state(state, node, spec, s, h);
       run_back(&b, state, state + state_size(spec));
     }
+  return TARN_STATUS_OK;
+}
+
+// One head of one sentence and one direction. Row i of y, D and dy is that of the sentence.
+typedef struct push {
+  head at;
+  const real *dq, *dk, *dv;  // NULL: zeros
+  const real *y, *sums;
+  real *dy;
+  int64_t rows, d;
+} push;
+
+// The tangents of S and z, with row j.
+static void take_in_tangent(real *moved, const push *p, int64_t j) {
+  const int64_t m = p->at.spec->features, width = p->at.spec->width;
+  const real *k = p->at.k + j * p->at.phi_step, *v = p->at.v + j * p->at.v_step;
+  for (int64_t f = 0; f < m; f++) {
+    const real dk = p->dk ? p->dk[j * p->at.phi_step + f] : 0;
+    for (int64_t c = 0; c < width; c++)
+      moved[f * width + c] += dk * v[c] + (p->dv ? k[f] * p->dv[j * p->at.v_step + c] : 0);
+    moved[m * width + f] += dk;
+  }
+}
+
+static void put_out_tangent(const push *p, const real *state, const real *moved, int64_t i) {
+  const int64_t m = p->at.spec->features, width = p->at.spec->width;
+  const real *q = p->at.q + i * p->at.phi_step, *y = p->y + i * p->d;
+  const real sum = p->sums[i * p->at.spec->heads];
+  real of_sum = 0;
+  for (int64_t f = 0; f < m; f++)
+    of_sum += (p->dq ? p->dq[i * p->at.phi_step + f] * state[m * width + f] : 0) + q[f] * moved[m * width + f];
+  for (int64_t c = 0; c < width; c++) {
+    real number = 0;
+    for (int64_t f = 0; f < m; f++)
+      number += (p->dq ? p->dq[i * p->at.phi_step + f] * state[f * width + c] : 0) + q[f] * moved[f * width + c];
+    p->dy[i * p->d + c] = (number - y[c] * of_sum) / sum;
+  }
+}
+
+static void run_push(const push *p, real *state, real *moved) {
+  const bool causal = p->at.spec->causal;
+  memset(moved, 0, (size_t)state_size(p->at.spec) * sizeof *moved);
+  for (int64_t j = 0; !causal && j < p->rows; j++) take_in(state, &p->at, j), take_in_tangent(moved, p, j);
+  for (int64_t i = 0; i < p->rows; i++) {
+    if (causal) take_in(state, &p->at, i), take_in_tangent(moved, p, i);
+    put_out_tangent(p, state, moved, i);
+  }
+}
+
+tarn_status TARN__REF(tarn__linear_attention_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__linear_attention_spec *spec = node->attr;
+  const tarn__tensor *offsets = node->in[TARN__LINEAR_ATTENTION_OFFSETS];
+  const tarn__tensor *y = node->in[TARN__LINEAR_ATTENTION_TANGENT_Y];
+  const tarn__tensor *dphi = node->in[TARN__LINEAR_ATTENTION_TANGENT_PHI];
+  const tarn__tensor *dvalues = node->in[TARN__LINEAR_ATTENTION_TANGENT_VALUES];
+  const int32_t *offset = offsets->data;
+  const int64_t d = spec->heads * spec->width, sentences = offsets->cols - 1;
+  const int64_t directions = tarn__tangent_directions(node->out[0], y->rows);
+  real *state = node->scratch;
+  for (int64_t n = 0; n < directions * sentences * spec->heads; n++) {
+    const int64_t h = n % spec->heads, s = n / spec->heads % sentences, k = n / spec->heads / sentences;
+    const int64_t row = offset[s], moved = k * y->rows + row;
+    push p = {.at = head_of(node, spec, row, h), .rows = offset[s + 1] - row, .d = d};
+    p.y = (const real *)y->data + row * d + h * spec->width;
+    p.dy = (real *)node->out[0]->data + moved * d + h * spec->width;
+    p.sums = (const real *)node->in[TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS]->data + row * spec->heads + h;
+    if (dphi) {
+      p.dq = (const real *)dphi->data + moved * dphi->cols + h * spec->features;
+      p.dk = p.dq + spec->heads * spec->features;
+    }
+    if (dvalues) p.dv = (const real *)dvalues->data + moved * dvalues->cols + spec->value_column + h * spec->width;
+    begin_state(state, node, spec, s, h);
+    run_push(&p, state, state + state_size(spec));
+  }
   return TARN_STATUS_OK;
 }
 

@@ -40,8 +40,9 @@ static void store_moment(const tarn__param *param, uint32_t which, int64_t i, TA
   if (param->training.moments == TARN__BF16) {
     const tarn__exec stream = tarn__moment_stream(factors->seed, factors->step);
     uint16_t numbers[TARN__DROPOUT_BLOCK];
-    tarn__dropout_block(numbers, &stream, param->training.number, 0, (uint32_t)(i / TARN__DROPOUT_BLOCK));
-    const uint16_t number = numbers[i % TARN__DROPOUT_BLOCK];
+    const int64_t at = param->training.first + i;
+    tarn__dropout_block(numbers, &stream, param->training.number, 0, (uint32_t)(at / TARN__DROPOUT_BLOCK));
+    const uint16_t number = numbers[at % TARN__DROPOUT_BLOCK];
     ((uint16_t *)moments)[i] = tarn__moment_round((float)value, which == 1 ? number : tarn__moment_second(number));
   } else {
     ((float *)moments)[i] = (float)value;

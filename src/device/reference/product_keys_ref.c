@@ -58,6 +58,32 @@ size_t TARN__REF(tarn__product_keys_ref_scratch)(const tarn__node *node, int thr
   return 2 * (size_t)node->in[TARN__PRODUCT_KEYS_KEYS]->rows * sizeof(real);
 }
 
+tarn_status TARN__REF(tarn__product_keys_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *queries = node->in[TARN__PRODUCT_KEYS_DQUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];
+  const tarn__tensor *gates = node->in[TARN__PRODUCT_KEYS_G];
+  const tarn__product_keys_spec *spec = node->attr;
+  const int64_t k = spec->nearest, n = keys->rows / (2 * spec->heads), w = keys->cols, size = gates->rows * gates->cols;
+  real *dgates = node->out[0]->data;
+  for (int64_t at = 0; at < queries->rows * spec->heads * k; at += k) {
+    const int32_t *ids = (const int32_t *)node->in[TARN__PRODUCT_KEYS_CHOSEN]->data + at % size;
+    const real *g = (const real *)gates->data + at % size;
+    real mean = 0;
+    for (int64_t j = 0; j < k; j++) {
+      dgates[at + j] = 0;
+      for (int half = 0; half < 2; half++) {
+        const int64_t group = at / k % spec->heads * 2 + half;
+        const real *key = (const real *)keys->data + (group * n + (half ? ids[j] % n : ids[j] / n)) * w;
+        const real *moved = (const real *)queries->data + at / k / spec->heads * queries->cols + group * w;
+        for (int64_t c = 0; c < w; c++) dgates[at + j] += moved[c] * key[c];
+      }
+      mean += g[j] * dgates[at + j];
+    }
+    for (int64_t j = 0; j < k; j++) dgates[at + j] = g[j] * (dgates[at + j] - mean);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status TARN__REF(tarn__product_keys_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *queries = node->in[TARN__PRODUCT_KEYS_QUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];

@@ -1,5 +1,7 @@
 // Plain C reference: one sentence after the other, one step at a time.
 #include "device/reference/reference_kernels.h"
+#include "graph/entries.h"
+#include "graph/tangents.h"
 #include "ops/recurrence.h"
 
 #include <math.h>
@@ -18,6 +20,15 @@ static real *row_of(const tarn__recurrence_band *band, int64_t row) {
 
 // u = W h + b; h NULL: zeros.
 static void recur(real *u, const tarn__tensor *weight, const real *bias, const real *h) {
+  if (weight->param->entries > 0) {
+    const tarn__entries w = tarn__entries_at(weight->param, weight->data);
+    for (int64_t i = 0; i < weight->rows; i++) {
+      u[i] = bias ? bias[i] : 0;
+      for (int32_t e = w.starts[i]; h && e < w.starts[i + 1]; e++)
+        u[i] += ((const real *)w.values)[e] * h[w.columns[e]];
+    }
+    return;
+  }
   for (int64_t i = 0; i < weight->rows; i++) {
     real sum = bias ? bias[i] : 0;
     for (int64_t j = 0; h && j < weight->cols; j++) sum += ((const real *)weight->data)[i * weight->cols + j] * h[j];
@@ -25,12 +36,17 @@ static void recur(real *u, const tarn__tensor *weight, const real *bias, const r
   }
 }
 
+// The leak of unit j; leaks NULL: that of all.
+static real leak_of(const tarn__recurrence_spec *spec, const tarn__tensor *leaks, int64_t j) {
+  return leaks ? ((const real *)leaks->data)[j] : (real)spec->leak;
+}
+
 // One unit of one step; returns h'. Gate k stands at u[k * hidden], which its value takes the place of. c: the cell of
 // LSTM, in and out; at the end `extra` is what forward keeps beside the gates.
-static real step(const tarn__recurrence_spec *spec, const real *x, real *u, real h, real *c, real *extra) {
+static real step(const tarn__recurrence_spec *spec, real leak, const real *x, real *u, real h, real *c, real *extra) {
   const int64_t n = spec->hidden;
   if (spec->cell == TARN__CELL_ECHO) {
-    const real z = x[0] + u[0], leak = (real)spec->leak;
+    const real z = x[0] + u[0];
     u[0] = !spec->relu ? hyperbolic(z) : z < 0 ? 0 : z;
     return (1 - leak) * h + leak * u[0];
   }
@@ -51,7 +67,7 @@ static real step(const tarn__recurrence_spec *spec, const real *x, real *u, real
 
 typedef struct direction {
   const tarn__recurrence_spec *spec;
-  const tarn__tensor *weight;
+  const tarn__tensor *weight, *leaks;
   const real *bias;  // forward, or NULL
   real *dbias;       // backward, or NULL
   tarn__recurrence_band x, y, gates, extra, dy, dx, du;
@@ -88,7 +104,8 @@ static void forward_sentence(const direction *d, int64_t s, int64_t begin, int64
     const int64_t r = d->reverse ? begin + end - 1 - t : t;
     recur(d->u, d->weight, d->bias, t > begin || d->start.data ? d->h : NULL);
     for (int64_t j = 0; j < n; j++)
-      d->h[j] = step(d->spec, row_of(&d->x, r) + j, d->u + j, d->h[j], &d->c[j], &d->more[j]);
+      d->h[j] =
+          step(d->spec, leak_of(d->spec, d->leaks, j), row_of(&d->x, r) + j, d->u + j, d->h[j], &d->c[j], &d->more[j]);
     memcpy(row_of(&d->y, r), d->h, (size_t)n * sizeof *d->h);
     if (d->gates.data) memcpy(row_of(&d->gates, r), d->u, (size_t)width * sizeof *d->u);
     if (d->extra.data) memcpy(row_of(&d->extra, r), d->more, (size_t)n * sizeof *d->more);
@@ -106,6 +123,7 @@ tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__
     const tarn__tensor *bias = node->in[TARN__RECURRENCE_BIASES + i];
     direction d = {.spec = spec,
                    .weight = node->in[TARN__RECURRENCE_WEIGHTS + i],
+                   .leaks = node->in[TARN__RECURRENCE_LEAKS],
                    .bias = bias ? bias->data : NULL,
                    .x = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_X], i, width),
                    .y = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_Y], i, n),
@@ -126,11 +144,11 @@ tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__
 
 // One unit of one step backwards. du: the gradients of the sums of the gates, and behind them at du[gates * hidden] of
 // what the weights add to the last gate of GRU. dh and dc: of the states, in for this step and out for the step before.
-static void step_back(const tarn__recurrence_spec *spec, const real *gate, real extra, real h, real c, real *du,
-                      real *dh, real *dc) {
+static void step_back(const tarn__recurrence_spec *spec, real leak, const real *gate, real extra, real h, real c,
+                      real *du, real *dh, real *dc) {
   const int64_t n = spec->hidden;
   if (spec->cell == TARN__CELL_ECHO) {
-    const real f = gate[0], leak = (real)spec->leak;
+    const real f = gate[0];
     du[0] = leak * *dh * (!spec->relu ? 1 - f * f : f > 0 ? 1 : 0);
     *dh *= 1 - leak;
     return;
@@ -156,6 +174,12 @@ static void step_back(const tarn__recurrence_spec *spec, const real *gate, real 
 
 // dh += W^T du, the gradient at the state before.
 static void recur_back(real *dh, const tarn__tensor *weight, const real *du) {
+  if (weight->param->entries > 0) {
+    const tarn__entries w = tarn__entries_at(weight->param, weight->data);
+    for (int64_t i = 0; i < weight->rows; i++)
+      for (int32_t e = w.starts[i]; e < w.starts[i + 1]; e++) dh[w.columns[e]] += ((const real *)w.values)[e] * du[i];
+    return;
+  }
   for (int64_t i = 0; i < weight->rows; i++)
     for (int64_t j = 0; j < weight->cols; j++) dh[j] += ((const real *)weight->data)[i * weight->cols + j] * du[i];
 }
@@ -173,8 +197,8 @@ static void backward_sentence(const direction *d, int64_t s, int64_t begin, int6
     if (is_lstm(d)) c = !first ? row_of(&d->extra, before) : start ? start + n : NULL;
     for (int64_t j = 0; j < n; j++) {
       d->h[j] += row_of(&d->dy, r)[j];
-      step_back(d->spec, row_of(&d->gates, r) + j, d->extra.data ? row_of(&d->extra, r)[j] : 0, h ? h[j] : 0,
-                c ? c[j] : 0, d->u + j, &d->h[j], &d->c[j]);
+      step_back(d->spec, leak_of(d->spec, d->leaks, j), row_of(&d->gates, r) + j,
+                d->extra.data ? row_of(&d->extra, r)[j] : 0, h ? h[j] : 0, c ? c[j] : 0, d->u + j, &d->h[j], &d->c[j]);
     }
     for (int64_t i = 0; d->dx.data && i < width; i++)
       row_of(&d->dx, r)[i] = d->u[i] + (d->accumulate ? row_of(&d->dx, r)[i] : 0);
@@ -195,12 +219,15 @@ tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, con
   real *u = node->scratch;
   for (int i = 0; i < spec->directions; i++) {
     tarn__param *bias = node->dparam[i];
+    const bool echo = spec->cell == TARN__CELL_ECHO;
+    const tarn__tensor *extra = node->in[TARN__RECURRENCE_BACK_EXTRA];  // ECHO: leaks
     direction d = {.spec = spec,
                    .weight = node->in[TARN__RECURRENCE_BACK_WEIGHTS + i],
+                   .leaks = echo ? extra : NULL,
                    .dbias = bias ? bias->training.grad : NULL,
                    .y = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_Y], i, n),
                    .gates = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_GATES], i, width),
-                   .extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], i, n),
+                   .extra = tarn__recurrence_band_of(echo ? NULL : extra, i, n),
                    .dy = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_DY], i, n),
                    .dx = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DX], i, width),
                    .du = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DU], i, width),
@@ -213,6 +240,86 @@ tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, con
                    .c = u + width + 2 * n};
     if (bias && !tarn__param_accumulate(bias)) memset(d.dbias, 0, (size_t)width * sizeof *d.dbias);
     for (int64_t s = 0; s + 1 < starts->cols; s++) backward_sentence(&d, s, offsets[s], offsets[s + 1]);
+  }
+  return TARN_STATUS_OK;
+}
+
+// One unit of one step of a tangent; returns dh'. du: what the weights add to the tangents dx (NULL: zeros) of the sums
+// of the gates. h and c: the states before.
+static real step_tangent(const tarn__recurrence_spec *spec, real leak, const real *gate, real extra, real h, real c,
+                         const real *dx, const real *du, real dh, real *dc) {
+  const int64_t n = spec->hidden;
+  real moved[4] = {0};
+  for (int64_t k = 0; dx && k < tarn__recurrence_gates(spec); k++) moved[k] = dx[k * n];
+  if (spec->cell == TARN__CELL_ECHO) {
+    const real f = gate[0];
+    return (1 - leak) * dh + leak * (moved[0] + du[0]) * (!spec->relu ? 1 - f * f : f > 0 ? 1 : 0);
+  }
+  if (spec->cell == TARN__CELL_GRU) {
+    const real r = gate[0], z = gate[n], m = gate[2 * n];
+    const real dr = r * (1 - r) * (moved[0] + du[0]), dz = z * (1 - z) * (moved[1] + du[n]);
+    const real dm = (1 - m * m) * (moved[2] + dr * extra + r * du[2 * n]);
+    return (1 - z) * dm + z * dh + dz * (h - m);
+  }
+  const real i = gate[0], f = gate[n], g = gate[2 * n], o = gate[3 * n], bent = hyperbolic(extra);
+  const real di = i * (1 - i) * (moved[0] + du[0]), df = f * (1 - f) * (moved[1] + du[n]);
+  const real dg = (1 - g * g) * (moved[2] + du[2 * n]), dout = o * (1 - o) * (moved[3] + du[3 * n]);
+  *dc = df * c + f * *dc + di * g + i * dg;
+  return dout * bent + o * (1 - bent * bent) * *dc;
+}
+
+// A sentence of a direction of tangents whose rows begin at `rows`. d->h and d->c are the tangents of the states.
+static void tangent_sentence(const direction *d, int64_t s, int64_t begin, int64_t end, int64_t rows) {
+  const int64_t n = d->spec->hidden;
+  const real *start = d->start.data ? row_of(&d->start, s) : NULL;
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t r = d->reverse ? begin + end - 1 - t : t, before = d->reverse ? r + 1 : r - 1;
+    const real *h = t > begin ? row_of(&d->y, before) : start, *c = NULL;  // NULL: zeros
+    if (is_lstm(d)) c = t > begin ? row_of(&d->extra, before) : start ? start + n : NULL;
+    recur(d->u, d->weight, NULL, d->h);
+    for (int64_t j = 0; j < n; j++)
+      d->h[j] = step_tangent(d->spec, leak_of(d->spec, d->leaks, j), row_of(&d->gates, r) + j,
+                             d->extra.data ? row_of(&d->extra, r)[j] : 0, h ? h[j] : 0, c ? c[j] : 0,
+                             d->dx.data ? row_of(&d->dx, rows + r) + j : NULL, d->u + j, d->h[j], &d->c[j]);
+    memcpy(row_of(&d->dy, rows + r), d->h, (size_t)n * sizeof *d->h);
+  }
+}
+
+tarn_status TARN__REF(tarn__recurrence_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__recurrence_spec *spec = node->attr;
+  const int64_t n = spec->hidden, width = tarn__recurrence_gates(spec) * n;
+  const tarn__tensor *starts = node->in[TARN__RECURRENCE_TANGENT_OFFSETS], *y = node->in[TARN__RECURRENCE_TANGENT_Y];
+  const tarn__tensor *start = node->in[TARN__RECURRENCE_TANGENT_START];
+  const tarn__tensor *dstart = node->in[TARN__RECURRENCE_TANGENT_DSTART];
+  const tarn__tensor *dy = node->out[TARN__RECURRENCE_TANGENT_DY], *dend = node->out[TARN__RECURRENCE_TANGENT_DEND];
+  const int64_t sentences = starts->cols - 1, directions = tarn__tangent_directions(dy, y->rows);
+  const tarn__tensor *extra = node->in[TARN__RECURRENCE_TANGENT_EXTRA];  // ECHO: leaks
+  const bool echo = spec->cell == TARN__CELL_ECHO;
+  const int64_t carried = start ? start->rows : 0, ends = dend && directions > 0 ? dend->rows / directions : 0;
+  const int32_t *offsets = starts->data;
+  real *u = node->scratch;
+  for (int i = 0; i < spec->directions; i++) {
+    direction d = {.spec = spec,
+                   .weight = node->in[TARN__RECURRENCE_TANGENT_WEIGHTS + i],
+                   .y = tarn__recurrence_band_of(y, i, n),
+                   .gates = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_TANGENT_GATES], i, width),
+                   .leaks = echo ? extra : NULL,
+                   .extra = tarn__recurrence_band_of(echo ? NULL : extra, i, n),
+                   .dx = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_TANGENT_DX], i, width),
+                   .dy = tarn__recurrence_band_of(dy, i, n),
+                   .start = whole(start),
+                   .reverse = tarn__recurrence_reverse(spec, i),
+                   .u = u,
+                   .h = u + width,
+                   .c = u + width + n};
+    direction carry = {.spec = spec, .start = whole(dstart), .end = whole(dend), .h = d.h, .c = d.c};
+    for (int64_t at = 0; at < directions * sentences; at++) {
+      const int64_t k = at / sentences, s = at % sentences;
+      begin_sentence(&carry, k * carried + s);
+      tangent_sentence(&d, s, offsets[s], offsets[s + 1], k * y->rows);
+      end_sentence(&carry, k * ends + s);
+    }
   }
   return TARN_STATUS_OK;
 }
@@ -256,7 +363,8 @@ tarn_status TARN__REF(tarn__recurrence_rows_ref)(const tarn__exec *exec, const t
     recur(u, node->in[TARN__RECURRENCE_ROWS_WEIGHT], bias ? bias->data : NULL, old);
     for (int64_t j = 0; j < n; j++) {
       c[j] = old && lstm ? old[n + j] : 0;
-      now[j] = y[j] = step(&attr->spec, x + j, u + j, old ? old[j] : 0, &c[j], &more[j]);
+      now[j] = y[j] = step(&attr->spec, leak_of(&attr->spec, node->in[TARN__RECURRENCE_ROWS_LEAKS], j), x + j, u + j,
+                           old ? old[j] : 0, &c[j], &more[j]);
       if (lstm) now[n + j] = c[j];
     }
   }

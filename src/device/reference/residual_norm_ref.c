@@ -98,6 +98,43 @@ tarn_status TARN__REF(tarn__residual_norm_backward_ref)(const tarn__exec *exec, 
   return TARN_STATUS_OK;
 }
 
+tarn_status TARN__REF(tarn__residual_norm_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__tensor *dx = node->in[TARN__RN_TANGENT_X], *dbranch = node->in[TARN__RN_TANGENT_BRANCH];
+  const tarn__tensor *saved = node->in[TARN__RN_TANGENT_SAVED], *stats = node->in[TARN__RN_TANGENT_STATS];
+  const tarn__tensor *dsum = node->out[TARN__RN_TANGENT_SUM], *dy = node->out[TARN__RN_TANGENT_Y];
+  const tarn__residual_norm_attr *attr = node->attr;
+  const real scale = (real)tarn__dropout_scale(attr->dropout);
+  const bool centred = attr->form == TARN__NORM_LAYER;
+  const int64_t rows = (dx ? dx : dbranch)->rows, d = saved->cols;
+  real *t = node->scratch;
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t row = r % saved->rows;
+    for (int64_t c = 0; c < d; c++) {
+      t[c] = (real)attr->skip * value_or_zero(dx, r * d + c);
+      if (dbranch && tarn__dropout_keeps(attr->dropout, exec, row, c))
+        t[c] += scale * ((const real *)dbranch->data)[r * d + c];
+    }
+    for (int64_t c = 0; dsum && c < d; c++) ((real *)dsum->data)[r * d + c] = t[c];
+    if (!dy) continue;
+    const real *x = (const real *)saved->data + row * d, *stat = (const real *)stats->data + stats->cols * row;
+    const real mean = centred ? stat[0] : 0, rstd = stat[stats->cols - 1];
+    real mean_t = 0, mean_nt = 0;
+    for (int64_t c = 0; c < d; c++) {
+      if (centred) mean_t += t[c] / (real)d;
+      mean_nt += (x[c] - mean) * rstd * t[c] / (real)d;
+    }
+    for (int64_t c = 0; c < d; c++)
+      ((real *)dy->data)[r * d + c] = gain_at(node, node->in[TARN__RN_TANGENT_GAIN], c, d) * rstd *
+                                      (t[c] - mean_t - (x[c] - mean) * rstd * mean_nt);
+  }
+  return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__residual_norm_tangent_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)node->in[TARN__RN_TANGENT_SAVED]->cols * sizeof(real);
+}
+
 size_t TARN__REF(tarn__residual_norm_ref_scratch)(const tarn__node *node, int threads) {
   (void)threads;
   return (size_t)((node->in[0] ? node->in[0] : node->in[1])->cols) * sizeof(real);

@@ -202,6 +202,58 @@ static void back_of(const tarn__node *node, const seen *of, const token *t) {
   }
 }
 
+// How logit j of a token moves; `row` is the token's in the tangent of the source.
+static real logit_tangent(const tarn__node *node, const token *t, int64_t row, int64_t h, int64_t j) {
+  const tarn__synthesis_spec *spec = node->attr;
+  const tarn__tensor *weight = node->in[TARN__SYNTHESIS_WEIGHT], *moved = node->in[TARN__SYNTHESIS_TANGENT_SOURCE];
+  if (!moved) return 0;
+  const token there = {.row = row};
+  const real *own = source_of(node->in[TARN__SYNTHESIS_SOURCE], node, t, h), *d = source_of(moved, node, &there, h);
+  if (spec->form == TARN__SYNTHESIS_FACTORISED) {
+    const int64_t left = j % spec->left, right = spec->left + j / spec->left;
+    return d[left] * own[right] + own[left] * d[right];
+  }
+  return dot(d, (const real *)weight->data + (h * spec->places + j) * weight->cols, weight->cols);
+}
+
+// A token of a direction, whose rows of tangents are `block` rows behind those of the forward pass.
+static void push_head(const tarn__node *node, const seen *of, const token *t, int64_t block, int64_t h) {
+  const tarn__synthesis_spec *spec = node->attr;
+  const tarn__tensor *tensor = node->in[TARN__SYNTHESIS_X], *moved = node->in[TARN__SYNTHESIS_TANGENT_X];
+  const int64_t width = spec->d / spec->heads, cols = tensor->cols, at = h * width;
+  const bool scores = node->in[TARN__SYNTHESIS_MIX] && moved;
+  const real scale = (real)(1.0 / sqrt((double)width)), *x = tensor->data;
+  const real *dx = moved ? (const real *)moved->data + block * cols : NULL;
+  const room r = room_of(node);
+  real share[2], mean = 0, *y = (real *)node->out[0]->data + (block + t->row) * spec->d + at;
+  shares_of(share, node);
+  weigh(&r, node, of, t, h);
+  for (int64_t j = 0; j < t->count; j++) {
+    const int64_t q = t->row * cols + at, k = row_seen(t, j) * cols + of->keys + at;
+    r.dweight[j] = share[0] * logit_tangent(node, t, block + t->row, h, j);
+    if (scores) r.dweight[j] += share[1] * scale * (dot(dx + q, x + k, width) + dot(x + q, dx + k, width));
+    mean += r.weight[j] * r.dweight[j];
+  }
+  for (int64_t c = 0; c < width; c++) y[c] = 0;
+  for (int64_t j = 0; j < t->count; j++) {
+    const int64_t v = row_seen(t, j) * cols + of->values + at;
+    for (int64_t c = 0; c < width; c++) y[c] += r.weight[j] * ((r.dweight[j] - mean) * x[v + c] + (dx ? dx[v + c] : 0));
+  }
+}
+
+static void push_of(const tarn__node *node, const seen *of, const token *t) {
+  const tarn__synthesis_spec *spec = node->attr;
+  const int64_t rows = node->in[TARN__SYNTHESIS_X]->rows;
+  for (int64_t block = 0; block < node->out[0]->rows; block += rows)
+    for (int64_t h = 0; h < spec->heads; h++) push_head(node, of, t, block, h);
+}
+
+tarn_status TARN__REF(tarn__synthesis_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  each_token(node, push_of);
+  return TARN_STATUS_OK;
+}
+
 static void clear(real *values, int64_t n) {
   for (int64_t i = 0; i < n; i++) values[i] = 0;
 }

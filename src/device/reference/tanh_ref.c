@@ -23,3 +23,14 @@ tarn_status TARN__REF(tarn__tanh_backward_ref)(const tarn__exec *exec, const tar
   }
   return TARN_STATUS_OK;
 }
+
+tarn_status TARN__REF(tarn__tanh_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *y = node->in[TARN__TANH_Y], *dx = node->in[TARN__TANH_DX];
+  const int64_t size = y->rows * y->cols;
+  for (int64_t i = 0; i < dx->rows * dx->cols; i++) {
+    const real value = ((const real *)y->data)[i % size];
+    ((real *)node->out[0]->data)[i] = ((const real *)dx->data)[i] * (1 - value * value);
+  }
+  return TARN_STATUS_OK;
+}

@@ -16,6 +16,12 @@ static tarn__token_sentence sentence(const tarn__token_attr *attr, const tarn__t
   return tarn__token_sentence_of(attr, s, offset[s], offset[s + 1] - offset[s]);
 }
 
+// Element i of a bias; 0 without one.
+static real bias_at(const tarn__node *node, int64_t i) {
+  const tarn__tensor *bias = node->in[TARN__TOKENS_BIAS];
+  return bias ? values(bias)[i] : 0;
+}
+
 // Element `at` of the result from z.
 static void finish(const tarn__node *node, int64_t at, real z) {
   const tarn__tensor *gate = node->in[TARN__TOKENS_GATE], *added = node->in[TARN__TOKENS_ADDED];
@@ -35,7 +41,7 @@ tarn_status TARN__REF(tarn__token_linear_ref)(const tarn__exec *exec, const tarn
         real z = 0;
         for (int64_t k = 0; k < at.in; k++)
           z += weight_at(attr, node->in[TARN__TOKENS_WEIGHT], i, k) * values(x)[(at.in_row + k) * x->cols + c];
-        finish(node, (at.out_row + i) * x->cols + c, z + values(node->in[TARN__TOKENS_BIAS])[i]);
+        finish(node, (at.out_row + i) * x->cols + c, z + bias_at(node, i));
       }
   }
   return TARN_STATUS_OK;
@@ -52,7 +58,7 @@ tarn_status TARN__REF(tarn__token_linear_rows_ref)(const tarn__exec *exec, const
       real z = 0;
       for (int64_t k = 0; k < count; k++)
         z += values(weight)[(count - 1) * weight->cols + k] * values(x)[list[range[2 * r] + k] * x->cols + column + c];
-      finish(node, r * d + c, z + values(node->in[TARN__TOKENS_BIAS])[count - 1]);
+      finish(node, r * d + c, z + bias_at(node, count - 1));
     }
   }
   return TARN_STATUS_OK;
@@ -79,6 +85,20 @@ tarn_status TARN__REF(tarn__token_linear_dx_ref)(const tarn__exec *exec, const t
           g += weight_at(attr, node->in[TARN__TOKENS_DX_WEIGHT], i, k) * values(dz)[(at.out_row + i) * dx->cols + c];
         *to = node->in[TARN__TOKENS_DX_PREVIOUS] ? *to + g : g;
       }
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status TARN__REF(tarn__token_linear_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *dz = node->in[TARN__TOKENS_TANGENT_DZ], *dadded = node->in[TARN__TOKENS_TANGENT_DADDED];
+  const tarn__tensor *gate = node->in[TARN__TOKENS_TANGENT_GATE], *dgate = node->in[TARN__TOKENS_TANGENT_DGATE];
+  const int64_t size = gate->rows * gate->cols;
+  for (int64_t i = 0; i < node->out[0]->rows * gate->cols; i++) {
+    real sum = (dz ? values(dz)[i] : 0) + (dadded ? values(dadded)[i] : 0);
+    sum *= values(gate)[i % size];
+    if (dgate) sum += values(dgate)[i] * values(node->in[TARN__TOKENS_TANGENT_Z])[i % size];
+    values(node->out[0])[i] = sum;
   }
   return TARN_STATUS_OK;
 }

@@ -22,6 +22,27 @@ tarn_status TARN__REF(tarn__weighted_rows_ref)(const tarn__exec *exec, const tar
   return TARN_STATUS_OK;
 }
 
+tarn_status TARN__REF(tarn__weighted_rows_tangent_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *table = node->in[TARN__WEIGHTED_TABLE], *ids = node->in[TARN__WEIGHTED_IDS], *y = node->out[0];
+  const tarn__tensor *dtable = node->in[TARN__WEIGHTED_TANGENT_TABLE];
+  const tarn__tensor *dgates = node->in[TARN__WEIGHTED_TANGENT_GATES];
+  const real *gates = node->in[TARN__WEIGHTED_GATES]->data;
+  const int64_t k = ids->cols, d = y->cols, size = ids->rows * k;
+  for (int64_t i = 0; i < y->rows * d; i++) {
+    const int64_t row = i / d, block = row / ids->rows;
+    real sum = 0;
+    for (int64_t j = row * k; j < (row + 1) * k; j++) {
+      const int32_t id = ((const int32_t *)ids->data)[j % size];
+      if (id < 0) continue;
+      if (dgates) sum += ((const real *)dgates->data)[j] * ((const real *)table->data)[id * d + i % d];
+      if (dtable) sum += gates[j % size] * ((const real *)dtable->data)[(block * table->rows + id) * d + i % d];
+    }
+    ((real *)y->data)[i] = sum;
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status TARN__REF(tarn__weighted_rows_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *table = node->in[TARN__WEIGHTED_TABLE], *ids = node->in[TARN__WEIGHTED_IDS];

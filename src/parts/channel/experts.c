@@ -10,15 +10,40 @@ typedef struct experts_weights {
   const tarn__experts_keys *keys;
   int64_t choices;
   tarn__param *router;
+  tarn__param *noise;            // of noisy gating that is trained; else NULL
   tarn__linear_weights in, out;  // those of all experts, one below the other
+  tarn__activated activation;    // whose number they share
   tarn__norm_weights norm;
 } experts_weights;
+
+// Whether somebody gave a weight of a loss or of noise: what it is otherwise, or in Switch, which lacks some, 0.
+static bool is_given(double value) { return value != 0.01 && value != 0.0; }
+
+// A key that the gating does not have is not given.
+static tarn_status check_gating(const tarn__part_site *site, const tarn__experts_keys *keys) {
+  if (keys->gating == TARN__GATING_SOFTMAX) {
+    if (!is_given(keys->importance) && !is_given(keys->load)) return TARN_STATUS_OK;
+    return tarn__part_fail(site, is_given(keys->importance) ? "importance" : "load",
+                           "with gating: softmax the loss of balance has the weight `balance`");
+  }
+  if (is_given(keys->balance))
+    return tarn__part_fail(site, "balance", "with gating: noisy there are the losses `importance` and `load`");
+  if (is_given(keys->noise))
+    return tarn__part_fail(site, "noise", "with gating: noisy the size of the noise is learnt");
+  if (keys->top < 2)
+    return tarn__part_fail(site, "top",
+                           "with gating: noisy there are 2 choices or more: the gate of a single one is 1");
+  if (keys->top == keys->experts)
+    return tarn__part_fail(site, "top", "with gating: noisy there are fewer choices than experts");
+  return TARN_STATUS_OK;
+}
 
 tarn_status tarn__experts_resolve(const tarn__part_site *site, void *memory) {
   const tarn__experts_keys *keys = memory;
   if (keys->top > keys->experts)
     return tarn__part_fail(site, "top", "%lld choices, but there are %lld experts", (long long)keys->top,
                            (long long)keys->experts);
+  TARN_TRY(check_gating(site, keys));
   if (keys->train_router && site->kind->frozen == TARN_FROZEN_YES)
     return tarn__part_fail(site, "train_router",
                            "nothing of a frozen layer is trained; use frozen: matrices in the kind");
@@ -48,7 +73,17 @@ void *tarn__experts_declare(tarn__declare *declare, const tarn__experts_keys *ke
   weights->router->out = keys->experts;
   weights->router->in = declare->d_model;
   if (keys->train_router) weights->router->trained = true;
+  if (keys->gating == TARN__GATING_NOISY && declare->kind->frozen != TARN_FROZEN_YES) {
+    // All experts begin with noise of the same size; the router itself begins as others do.
+    weights->noise = tarn__declare_param(declare, "ffn.noise.weight", keys->experts, declare->d_model,
+                                         weights->router->trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+    if (!weights->noise) return NULL;
+    weights->noise->vector = true;
+    weights->noise->out = keys->experts;
+    weights->noise->in = declare->d_model;
+  }
   weights->in = declare_all(declare, "ffn.in", keys->experts, keys->width, declare->d_model);
+  weights->activation = tarn__declare_activation(declare, "ffn.beta", &keys->activation);
   weights->out = declare_all(declare, "ffn.out", keys->experts, declare->d_model, keys->width);
   weights->norm = tarn__declare_norm(declare, "ffn.norm");
   return weights;
@@ -61,6 +96,9 @@ static tarn__route_spec spec_of(const experts_weights *weights, const tarn__bloc
       .choices = weights->choices, .normalise = weights->choices > 1, .capacity = INFINITY, .share = run->share};
   if (kind->frozen == TARN_FROZEN_YES) return spec;
   spec.capacity = keys->capacity;
+  spec.importance = keys->importance;
+  spec.load = keys->load;
+  if (weights->noise) return spec;
   spec.balance = keys->balance;
   spec.noise = keys->noise;
   return spec;
@@ -68,11 +106,17 @@ static tarn__route_spec spec_of(const experts_weights *weights, const tarn__bloc
 
 void tarn__experts_build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
   const experts_weights *weights = memory;
-  const tarn__activation activation = tarn__activation_of(&weights->keys->activation)->form;
+  const tarn__activation_entry *activation = tarn__activation_of(weights->activation.use);
+  const tarn__activation form = activation->apply ? TARN__IDENTITY : activation->form;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  const tarn__routed routed = tarn__route(run->graph, x, weights->router, spec_of(weights, run, kind));
+  const tarn__route_spec spec = spec_of(weights, run, kind);
+  const tarn__routed routed = weights->noise ? tarn__route_noisy(run->graph, x, weights->router, weights->noise, spec)
+                                             : tarn__route(run->graph, x, weights->router, spec);
   tarn__tensor *rows = tarn__gather_rows(run->graph, x, &routed);
-  rows = tarn__grouped_linear(run->graph, rows, routed.offsets, weights->in.weight, weights->in.bias, activation);
+  rows = tarn__grouped_linear(run->graph, rows, routed.offsets, weights->in.weight, weights->in.bias, form);
+  if (activation->apply)
+    rows =
+        activation->apply(run->graph, rows, routed.offsets, weights->activation.use->keys, weights->activation.number);
   rows = tarn__grouped_linear(run->graph, rows, routed.offsets, weights->out.weight, weights->out.bias, TARN__IDENTITY);
   tarn__tensor *y = tarn__weighted_rows(run->graph, rows, routed.places, routed.gates);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);

@@ -4,9 +4,14 @@
 
 #include "parts/block.h"
 
+// How a router chooses: NOISY is Shazeer's noisy top-k gating (ops/route.h), of mixtures alone.
+typedef enum tarn__gating { TARN__GATING_SOFTMAX, TARN__GATING_NOISY } tarn__gating;
+
 typedef struct tarn__experts_keys {
   int64_t experts, top, width;
   double capacity, balance, noise;
+  tarn__gating gating;
+  double importance, load;  // of NOISY
   tarn_part_use activation;
   bool train_router;
 } tarn__experts_keys;

@@ -16,8 +16,8 @@ static const tarn__option options[] = {
 };
 
 typedef struct ffn_weights {
-  const ffn_keys *keys;
   tarn__linear_weights in, out;
+  tarn__activated activation;
   tarn__norm_weights norm;
 } ffn_weights;
 
@@ -25,8 +25,8 @@ static void *declare_ffn(tarn__declare *declare, const void *memory) {
   const ffn_keys *keys = memory;
   ffn_weights *weights = tarn__declare_struct(declare, sizeof *weights);
   if (!weights) return NULL;
-  weights->keys = keys;
   weights->in = tarn__declare_linear(declare, "ffn.in", keys->width, declare->d_model, 1, 1.0);
+  weights->activation = tarn__declare_activation(declare, "ffn.beta", &keys->activation);
   weights->out = tarn__declare_linear(declare, "ffn.out", declare->d_model, keys->width, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "ffn.norm");
   return weights;
@@ -34,9 +34,8 @@ static void *declare_ffn(tarn__declare *declare, const void *memory) {
 
 static void build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
   const ffn_weights *weights = memory;
-  const tarn__activation_entry *activation = tarn__activation_of(&weights->keys->activation);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  tarn__tensor *hidden = activation->build(run->graph, x, &weights->in);
+  tarn__tensor *hidden = tarn__activated_project(run->graph, x, &weights->in, &weights->activation);
   tarn__show_tensor(run->shows, TARN__SHOW_HIDDEN, hidden);
   tarn__tensor *y = tarn__project(run->graph, hidden, &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);

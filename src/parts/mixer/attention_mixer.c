@@ -30,6 +30,7 @@ typedef struct attention_weights {
   double attention_dropout;
   tarn__linear_weights qkv;    // rows are queries, keys, values; weight NULL where the heads are fewer:
   tarn__linear_weights q, kv;  // rows of kv are keys, values
+  tarn__relative relative;     // of the position scheme; keys NULL: it has none
   tarn__linear_weights out;
   tarn__norm_weights norm;
 } attention_weights;
@@ -42,6 +43,18 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
   if (keys->heads % kv_heads_of(keys) == 0) return TARN_STATUS_OK;
   return tarn__part_fail(site, "kv_heads", "%lld does not divide heads %lld", (long long)keys->kv_heads,
                          (long long)keys->heads);
+}
+
+// The vectors by distance of a position scheme that has some: all heads share them.
+static tarn__relative declare_relative(tarn__declare *declare, int64_t width) {
+  const tarn__position_entry *position = tarn__position_of(declare->position);
+  tarn__relative relative = {0};
+  if (!position->relative) return relative;
+  bool values;
+  const int64_t rows = 2 * position->relative(declare->position->keys, &values) + 1;
+  relative.keys = tarn__declare_dense(declare, "self_attn.relative_k", rows, width, 1, 1.0);
+  if (values) relative.values = tarn__declare_dense(declare, "self_attn.relative_v", rows, width, 1, 1.0);
+  return relative;
 }
 
 static void *declare_attention(tarn__declare *declare, const void *memory) {
@@ -59,6 +72,7 @@ static void *declare_attention(tarn__declare *declare, const void *memory) {
     weights->q = tarn__declare_linear(declare, "self_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
     weights->kv = tarn__declare_linear(declare, "self_attn.kv", 2 * kv, d, 2, TARN__ATTENTION_GAIN);
   }
+  weights->relative = declare_relative(declare, d / weights->heads);
   weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
   tarn__cross_declare_grouped(declare, keys->heads, weights->kv_heads, keys->attention_dropout);
@@ -93,7 +107,8 @@ static projected project(const tarn__block_run *run, const attention_weights *we
 
 static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
   const tarn__position_entry *position = tarn__position_of(run->position);
-  const tarn__attention_extras extras = {.kv_heads = (int)weights->kv_heads, .biases = run->biases};
+  const tarn__attention_extras extras = {
+      .kv_heads = (int)weights->kv_heads, .biases = run->biases, .relative = weights->relative};
   const int64_t d = run->d_model, kv = d / weights->heads * weights->kv_heads;
   const projected p = project(run, weights, x);
   if (run->incremental) {
@@ -110,7 +125,7 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .longest = run->longest,
                                .dropout = weights->attention_dropout};
   if (position->bias) position->bias(run, &spec);
-  tarn__show_attention_with(run->shows, TARN__SHOW_ATTENTION, p.q, p.kv, &spec, extras.kv_heads, extras.biases);
+  tarn__show_attention_with(run->shows, TARN__SHOW_ATTENTION, p.q, p.kv, &spec, &extras);
   return tarn__attention_with(run->graph, p.q, p.kv, run->offsets, run->offsets, spec, extras);
 }
 

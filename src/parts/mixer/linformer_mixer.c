@@ -4,7 +4,7 @@
 #include "ops/sentence_product.h"
 #include "parts/mixer/token_layer.h"
 
-typedef enum linformer_sharing { NONE, HEADWISE, KEY_VALUE } linformer_sharing;
+typedef enum linformer_sharing { NONE, HEADWISE, KEY_VALUE, LAYERWISE } linformer_sharing;
 
 typedef struct linformer_keys {
   int64_t heads, rows, tokens;
@@ -16,6 +16,7 @@ static const tarn_config_word sharing_words[] = {
     {"none", "each head has two tables, for keys and for values", NONE},
     {"headwise", "all heads of a layer share both tables", HEADWISE},
     {"key_value", "all heads share one table for keys and values", KEY_VALUE},
+    {"layerwise", "so do all layers of the kind in a stack", LAYERWISE},
 };
 
 static const tarn__option options[] = {
@@ -54,7 +55,10 @@ static void *declare_linformer(tarn__declare *declare, const void *memory) {
   const int64_t d = declare->d_model;
   weights->keys = keys;
   weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
-  weights->table = tarn__declare_dense(declare, "self_attn.tokens", keys->tokens, tables_of(keys) * keys->rows, 1, 1.0);
+  weights->table =
+      keys->sharing == LAYERWISE
+          ? tarn__declare_dense_shared(declare, "tokens", keys->tokens, keys->rows, 1.0)
+          : tarn__declare_dense(declare, "self_attn.tokens", keys->tokens, tables_of(keys) * keys->rows, 1, 1.0);
   weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
   return weights;
@@ -111,7 +115,8 @@ const tarn__mixer_entry tarn__mixer_linformer = {
                      "position project the keys and values of a sentence; encoder only",
              .equation = "q, k, v = x W_qkv + b_qkv in heads of n columns\n"
                          "y = softmax(q (E^T k)^T / sqrt(n)) F^T v\n"
-                         "E, F: the first rows of tables [tokens, rows], as many as the sentence has tokens\n"
+                         "E, F: the first rows of tables [tokens, rows], as many as the sentence has tokens; of each "
+                         "head, of all heads (headwise), one for both (key_value), one for all layers (layerwise)\n"
                          "out = y W_out + b_out",
              .source = "Wang et al. 2020 (arXiv 2006.04768)",
              TARN__PART_KEYS(linformer_keys, options),

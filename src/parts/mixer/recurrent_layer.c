@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "ops/recurrence_inside.h"
+#include "ops/sparse_linear.h"
 
 const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS] = {
     TARN__KEY_CROSS_HEADS(tarn__recurrent_keys, heads),
@@ -90,6 +91,13 @@ static tarn__tensor *recur(const tarn__block_run *run, const tarn__recurrent_wei
   return tarn__recurrence(run->graph, gates, run->offsets, weights->cell, weights->spec);
 }
 
+// The input's part of all gates.
+static tarn__tensor *drive(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *x) {
+  if (!weights->in.weight) return x;
+  if (weights->in.weight->entries > 0) return tarn__sparse_linear(run->graph, x, weights->in.weight);
+  return tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
+}
+
 // The one block of an echo state network is no gate.
 static void show(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *states) {
   tarn__show_tensor(run->shows, TARN__SHOW_STATES, states);
@@ -105,8 +113,7 @@ void tarn__recurrent_build(const tarn__block_run *run, const void *memory, const
                            tarn__stream *stream) {
   const tarn__recurrent_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  tarn__tensor *gates = weights->in.weight ? tarn__project(run->graph, x, &weights->in, TARN__IDENTITY) : x;
-  tarn__tensor *states = recur(run, weights, gates);
+  tarn__tensor *states = recur(run, weights, drive(run, weights, x));
   show(run, weights, states);
   tarn__tensor *y = weights->out.weight ? tarn__project(run->graph, states, &weights->out, TARN__IDENTITY) : states;
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);

@@ -51,7 +51,7 @@ extern const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS];
 
 typedef struct tarn__recurrent_weights {
   tarn__recurrence_spec spec;
-  tarn__linear_weights in, out;  // each without a weight where there is none
+  tarn__linear_weights in, out;  // each without a weight where there is none; that of `in` may be stored as its entries
   tarn__recurrent cell[2];
   tarn__norm_weights norm;
 } tarn__recurrent_weights;

@@ -57,7 +57,7 @@ const tarn__position_entry tarn__position_t5 = {
                          "encoders: so with half of the buckets for n <= 0, and with the other half for n > 0; "
                          "decoders: n <= 0 alone",
              .source = "Raffel et al. 2020 (arXiv 1910.10683)",
-             .also = "relative relative_bias relative_attention_bias relative_key",
+             .also = "relative_bias relative_attention_bias",
              TARN__PART_KEYS(t5_keys, options),
              .resolve = resolve},
     .declare_biases = declare_biases,

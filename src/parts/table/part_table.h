@@ -42,7 +42,8 @@
   X(tarn__position_alibi)            \
   X(tarn__position_sinusoidal_paper) \
   X(tarn__position_shape)            \
-  X(tarn__position_t5)
+  X(tarn__position_t5)               \
+  X(tarn__position_shaw)
 #define TARN__ACTIVATIONS(X)       \
   X(tarn__activation_relu)         \
   X(tarn__activation_gelu)         \
@@ -51,7 +52,8 @@
   X(tarn__activation_elu)          \
   X(tarn__activation_selu)         \
   X(tarn__activation_swish)        \
-  X(tarn__activation_identity)
+  X(tarn__activation_identity)     \
+  X(tarn__activation_swish_beta)
 
 #define TARN__DECLARE_MIXER(name) extern const tarn__mixer_entry name;
 #define TARN__DECLARE_CHANNEL(name) extern const tarn__channel_entry name;

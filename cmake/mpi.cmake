@@ -1,0 +1,16 @@
+# The modules of communicator mpi: src/comm/mpi/mpi_module.c once for each MPI that was found, beside the program.
+foreach(kind ${TARN_MPI_KINDS})
+  string(TOUPPER ${kind} prefix)
+  set(module tarn_mpi_${kind})
+  add_library(${module} MODULE src/comm/mpi/mpi_module.c)
+  set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME tarn-mpi-${kind}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_include_directories(${module} PRIVATE src)
+  target_include_directories(${module} SYSTEM PRIVATE ${${prefix}_INCLUDE_DIRS})
+  target_compile_definitions(${module} PRIVATE TARN_MPI_LIBRARY="${kind} ${${prefix}_VERSION}")
+  target_link_libraries(${module} PRIVATE tarn_flags PkgConfig::${prefix})
+  add_dependencies(tarn_program ${module})
+  if(TARN_INSTALL)
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tarn COMPONENT ${kind})
+  endif()
+endforeach()

@@ -1,0 +1,301 @@
+#include "base/claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/temporary.h"
+#include "base/write_all.h"
+
+tarn__claim_times tarn__claim_seconds = {.beat = 10, .stale = 60, .settle = 1};
+
+enum { LINE = 512, TRIES = 10 };
+
+// Who a claim is of.
+typedef struct identity {
+  char boot[64], space[64], host[128];
+  long process;
+  unsigned long long start;
+} identity;
+
+struct tarn__claim {
+  char path[PATH_MAX];
+  int fd;  // of the file that was linked
+  pthread_t thread;
+  bool beats;  // there is a thread
+  pthread_mutex_t lock;
+  pthread_cond_t wake;
+  // Under the lock:
+  bool over, lost;
+  double beat_at;
+};
+
+bool tarn__claim_needed(int fd) {
+  // ext2 to ext4, xfs, btrfs, tmpfs, ramfs, overlay, f2fs, zfs, bcachefs, jfs, reiserfs, nilfs, exfat, vfat, ntfs
+  static const unsigned local[] = {0xef53,     0x58465342, 0x9123683e, 0x01021994, 0x858458f6,
+                                   0x794c7630, 0xf2f52010, 0x2fc12fc1, 0xca451a4e, 0x3153464a,
+                                   0x52654973, 0x3434,     0x2011bab0, 0x4d44,     0x5346544e};
+  const char *wanted = getenv("TARN_FILE_SYSTEM");
+  struct statfs info;
+  if (wanted && strcmp(wanted, "local") == 0) return false;
+  if (wanted && strcmp(wanted, "shared") == 0) return true;
+  if (fstatfs(fd, &info) != 0) return true;
+  for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+    if ((unsigned)info.f_type == local[i]) return false;
+  return true;
+}
+
+// A clock that goes on while the machine sleeps.
+static double clock_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void first_word(char *text, size_t size, const char *path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
+  if (fd >= 0) close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  text[strcspn(text, " \t\n")] = '\0';
+  if (!*text) snprintf(text, size, "-");
+}
+
+// When a process started, in ticks since the machine did; 0: there is no such process. Its name may hold anything, also
+// spaces and brackets, so that what follows is counted from the last bracket: the 22nd field is the 20th of these.
+static unsigned long long start_of(long process) {
+  char path[64], text[1024];
+  unsigned long long start = 0;
+  snprintf(path, sizeof path, "/proc/%ld/stat", process);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+  if (fd >= 0) close(fd);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  const char *at = strrchr(text, ')');
+  if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X') return 0;
+  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+  if (at) start = strtoull(at + 1, NULL, 10);
+  return start;
+}
+
+static void own_identity(identity *self) {
+  *self = (identity){.process = (long)getpid()};
+  first_word(self->boot, sizeof self->boot, "/proc/sys/kernel/random/boot_id");
+  const ssize_t length = readlink("/proc/self/ns/pid", self->space, sizeof self->space - 1);
+  if (length <= 0) snprintf(self->space, sizeof self->space, "-");
+  if (gethostname(self->host, sizeof self->host - 1) != 0 || !*self->host) snprintf(self->host, sizeof self->host, "-");
+  self->start = start_of(self->process);
+}
+
+// False: it is not whole, as after a machine went down.
+static bool read_identity(identity *other, int fd) {
+  char line[LINE];
+  *other = (identity){0};
+  const ssize_t got = pread(fd, line, sizeof line - 1, 0);
+  if (got <= 0) return false;
+  line[got] = '\0';
+  return sscanf(line, "%63s %63s %ld %llu %127s", other->boot, other->space, &other->process, &other->start,
+                other->host) == 5;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static double seconds_between(const struct stat *before, const struct stat *after) {
+  return (double)(after->st_mtim.tv_sec - before->st_mtim.tv_sec) +
+         1e-9 * (double)(after->st_mtim.tv_nsec - before->st_mtim.tv_nsec);
+}
+
+// Whether the path is still this file's; opened, because NFS then asks the server.
+typedef enum place { HERE, GONE, UNKNOWN } place;
+static place look(const char *path, int own) {
+  struct stat mine, there;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? GONE : UNKNOWN;
+  const bool known = fstat(fd, &there) == 0;
+  close(fd);
+  if (!known) return UNKNOWN;
+  if (fstat(own, &mine) != 0) return errno == ESTALE ? GONE : UNKNOWN;
+  return same_file(&mine, &there) ? HERE : GONE;
+}
+
+// Whether the claim of an open file holds, as seen from a file that was made now.
+static bool is_alive(identity *holder, int fd, const struct stat *info, const struct stat *now) {
+  identity self;
+  own_identity(&self);
+  if (read_identity(holder, fd) && strcmp(holder->boot, self.boot) == 0 && strcmp(holder->space, self.space) == 0 &&
+      self.start > 0)
+    return start_of(holder->process) == holder->start;
+  return seconds_between(info, now) <= tarn__claim_seconds.stale;
+}
+
+// Moves a dead claim out of the way: the one that was looked at and no other.
+static void put_aside(const char *path, const char *own, const struct stat *dead) {
+  char aside[PATH_MAX];
+  struct stat moved;
+  if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
+  if (rename(path, aside) != 0) return;
+  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead)) (void)!link(aside, path);
+  unlink(aside);
+}
+
+// One try. *again: a dead one was put aside.
+static tarn_status try_link(const char *path, const char *own, int fd, bool *again) {
+  struct stat mine, there;
+  *again = false;
+  // The answer of a server may be lost, and the call repeated by the kernel then fails although the first one
+  // succeeded.
+  if (link(own, path) == 0 || (errno == EEXIST && fstat(fd, &mine) == 0 && mine.st_nlink == 2)) return TARN_STATUS_OK;
+  TARN_REQUIRE(errno == EEXIST, IO, "%s: cannot make: %s", path, strerror(errno));
+  TARN_REQUIRE(futimens(fd, NULL) == 0 && fstat(fd, &mine) == 0, IO, "%s: cannot write: %s", own, strerror(errno));
+  const int other = open(path, O_RDONLY | O_CLOEXEC);
+  identity holder = {0};
+  *again = true;
+  if (other < 0) return TARN_STATUS_OK;  // it has just gone
+  const bool known = fstat(other, &there) == 0;
+  const bool alive = known && is_alive(&holder, other, &there, &mine);
+  close(other);
+  TARN_REQUIRE(!alive, BUSY, "%s: another process (%ld on %s) uses this run directory", path, holder.process,
+               *holder.host ? holder.host : "?");
+  if (known) put_aside(path, own, &there);
+  return TARN_STATUS_OK;
+}
+
+static void pause_for(double seconds) {
+  const struct timespec time = {(time_t)seconds, (long)(fmod(seconds, 1.0) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+static tarn_status link_claim(const char *path, const char *own, int fd) {
+  bool again = true, taken_over = false;
+  for (int i = 0; again && i < TRIES; i++) {
+    TARN_TRY(try_link(path, own, fd, &again));
+    taken_over = taken_over || again;
+  }
+  TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", path);
+  if (taken_over) pause_for(tarn__claim_seconds.settle);
+  TARN_REQUIRE(!taken_over || look(path, fd) == HERE, BUSY, "%s: another process uses this run directory", path);
+  return TARN_STATUS_OK;
+}
+
+// Makes the file under a name of its own, which goes in any case.
+static tarn_status make_claim(tarn__claim *claim) {
+  char own[PATH_MAX], line[LINE];
+  identity self;
+  own_identity(&self);
+  claim->fd = tarn__temporary_make(own, claim->path, 0644);
+  TARN_REQUIRE(claim->fd >= 0, IO, "%s: cannot write: %s", claim->path, strerror(errno));
+  const int length =
+      snprintf(line, sizeof line, "%s %s %ld %llu %s\n", self.boot, self.space, self.process, self.start, self.host);
+  tarn_status status = TARN_STATUS_OK;
+  if (!tarn__write_all(claim->fd, line, (size_t)length) || fsync(claim->fd) != 0)
+    status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", own, strerror(errno));
+  if (status == TARN_STATUS_OK) status = link_claim(claim->path, own, claim->fd);
+  unlink(own);
+  return status;
+}
+
+// Under the lock of the claim. Where the server does not answer it is not renewed, and looked at again.
+static void renew(tarn__claim *claim) {
+  const place found = claim->lost ? GONE : look(claim->path, claim->fd);
+  claim->lost = found == GONE;
+  if (found == HERE && futimens(claim->fd, NULL) == 0) claim->beat_at = clock_now();
+}
+
+static void *beat(void *own) {
+  tarn__claim *claim = own;
+  pthread_mutex_lock(&claim->lock);
+  while (!claim->over) {
+    struct timespec until;
+    const double seconds = tarn__claim_seconds.beat;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(fmod(seconds, 1.0) * 1e9);
+    until.tv_sec += (time_t)seconds + until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    if (pthread_cond_timedwait(&claim->wake, &claim->lock, &until) == ETIMEDOUT) renew(claim);
+  }
+  pthread_mutex_unlock(&claim->lock);
+  return NULL;
+}
+
+// Signals are for the threads of the program.
+static tarn_status start_beats(tarn__claim *claim) {
+  sigset_t none, before;
+  pthread_condattr_t attributes;
+  pthread_mutex_init(&claim->lock, NULL);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&claim->wake, &attributes);
+  pthread_condattr_destroy(&attributes);
+  claim->beat_at = clock_now();
+  sigfillset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, &before);
+  const int error = pthread_create(&claim->thread, NULL, beat, claim);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  claim->beats = error == 0;
+  TARN_REQUIRE(claim->beats, MEMORY, "%s: cannot start a thread: %s", claim->path, strerror(error));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__claim_take(tarn__claim **claim, const char *path) {
+  void *memory;
+  *claim = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **claim));
+  tarn__claim *c = memory;
+  *c = (tarn__claim){.fd = -1};
+  tarn_status status = TARN_STATUS_OK;
+  if (snprintf(c->path, sizeof c->path, "%s.holder", path) >= (int)sizeof c->path)
+    status = tarn__fail(TARN_STATUS_IO, "%.200s: the path is too long", path);
+  if (status == TARN_STATUS_OK) status = make_claim(c);
+  if (status != TARN_STATUS_OK) {
+    if (c->fd >= 0) close(c->fd);
+    tarn__free(c);
+    return status;
+  }
+  *claim = c;
+  status = start_beats(c);
+  if (status != TARN_STATUS_OK) tarn__claim_drop(claim);
+  return status;
+}
+
+void tarn__claim_drop(tarn__claim **claim) {
+  tarn__claim *c = *claim;
+  if (!c) return;
+  if (c->beats) {
+    pthread_mutex_lock(&c->lock);
+    c->over = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+  }
+  pthread_cond_destroy(&c->wake);
+  pthread_mutex_destroy(&c->lock);
+  if (look(c->path, c->fd) == HERE) unlink(c->path);
+  close(c->fd);
+  tarn__free(c);
+  *claim = NULL;
+}
+
+tarn_status tarn__claim_check(tarn__claim *claim) {
+  pthread_mutex_lock(&claim->lock);
+  if (clock_now() - claim->beat_at > tarn__claim_seconds.stale / 2) renew(claim);
+  const bool lost = claim->lost;
+  pthread_mutex_unlock(&claim->lock);
+  TARN_REQUIRE(!lost, BUSY, "%s: this process stood still, and another one has taken the run directory over",
+               claim->path);
+  return TARN_STATUS_OK;
+}

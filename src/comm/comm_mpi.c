@@ -1,0 +1,386 @@
+// Communicator `mpi`: the processes that mpirun or srun started together. MPI itself is called by a module that is
+// loaded here (mpi/module.h), Open MPI's or MPICH's, whichever started the process.
+//
+// Each call begins with a status word of every rank: that it goes on, and with which call of what size, or that it
+// cannot. So the others learn of a failure at their next call, whatever it is, and no call of MPI is left waiting. Sums
+// (comm_sums.c) take the place of MPI_Allreduce: as many bytes are sent as by the best algorithms, and the bits depend
+// only on the number of ranks, not on the MPI or the network.
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "comm/launcher.h"
+#include "comm/mpi/module.h"
+#include "comm/shared_rooms.h"
+
+enum { LINE = 1024, ROOM = 1 << 20 };
+
+// Seconds from one beat of the ranks to the next, and of silence after which one is lost unless TARN_RANK_TIMEOUT says
+// otherwise.
+static const double TURN = 2.0 / 3, PATIENCE = 60;
+
+// What a rank begins a call with.
+typedef struct word {
+  int64_t status, call, size;
+} word;
+
+typedef struct mpi_comm {
+  tarn__comm comm;
+  const tarn__mpi_module *module;
+  bool broken;  // a call of MPI has failed: there is no way to the others
+  bool said;    // this rank has told its failure, or has heard one
+  word *words;  // [size], then the lines of all ranks: what a call begins with is never short of memory
+  char *lines;
+  tarn__shared_rooms shared;  // open where all ranks are on one machine
+  char *inbox;                // [ROOM], elsewhere: what others sent
+  void *memory;               // of `words`, `inbox` and what the communicator has
+  double *doubles;            // [double_count], of sums
+  size_t double_count;
+  tarn__member *members;  // [size]
+  char *pairs;            // rooms of the beats with each rank
+  atomic_int lost;        // by the watch
+  char refusal[128];      // what rank 0 says to the first call; "" for nothing
+} mpi_comm;
+
+static tarn_status broke(mpi_comm *c, const char *why) {
+  char rank[TARN__RANK_TEXT];
+  const char *line = tarn__watch_await(c->comm.watch);
+  c->broken = true;
+  if (line) return tarn__fail(TARN_STATUS_IO, "%s", line);
+  return tarn__fail(TARN_STATUS_IO, "%s: %s: %s", tarn__comm_rank_text(&c->comm, c->comm.rank, rank),
+                    c->module->library, why);
+}
+
+// All tell their lines, and the first of those that failed is everyone's.
+static tarn_status hear(mpi_comm *c, int first, tarn_status status, const char *own) {
+  char line[LINE] = "";
+  if (own) snprintf(line, sizeof line, "%s", own);
+  c->said = true;
+  const char *why = c->module->gather(c->lines, line, LINE);
+  if (why) return broke(c, why);
+  c->lines[(size_t)(first + 1) * LINE - 1] = '\0';
+  return tarn__fail(status, "%s", c->lines + (size_t)first * LINE);
+}
+
+// Begins a call; `line`: of this rank's failure with `own.status`, else NULL.
+static tarn_status begin(mpi_comm *c, word own, const char *line) {
+  if (c->said || c->broken) return tarn__fail(TARN_STATUS_INTERNAL, "a rank speaks to others after a failure");
+  word *all = c->words;
+  if (*c->refusal && !line) {
+    own.status = TARN_STATUS_USAGE;
+    line = c->refusal;
+  }
+  const double begun = tarn__seconds();
+  atomic_thread_fence(memory_order_seq_cst);  // what is in the rooms, before the word that says so
+  tarn__watch_enter(c->comm.watch);
+  const char *why = c->module->gather(all, &own, sizeof own);
+  atomic_thread_fence(memory_order_seq_cst);
+  c->comm.traffic.waited += tarn__seconds() - begun;
+  c->comm.traffic.sent += (int64_t)sizeof own * (c->comm.size - 1);
+  if (why) return broke(c, why);
+  for (int r = 0; r < c->comm.size; r++)
+    if (all[r].status != TARN_STATUS_OK) return hear(c, r, (tarn_status)all[r].status, line);
+  for (int r = 0; r < c->comm.size; r++)
+    if (all[r].call != own.call || all[r].size != own.size)
+      return tarn__fail(TARN_STATUS_INTERNAL, "rank %d makes call %c of %lld bytes, rank %d %c of %lld", c->comm.rank,
+                        (int)own.call, (long long)own.size, r, (int)all[r].call, (long long)all[r].size);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status begin_call(mpi_comm *c, char call, size_t bytes) {
+  return begin(c, (word){.call = call, .size = (int64_t)bytes}, NULL);
+}
+
+// --- sums: where all ranks see each other's rooms, they read them; elsewhere MPI carries what is in them ---
+
+static tarn_status exchange(tarn__comm *comm, const int64_t *bytes, size_t stride) {
+  mpi_comm *c = (mpi_comm *)comm;
+  int64_t all = 0;
+  for (int r = 0; r < comm->size; r++) all += bytes[r];
+  TARN_TRY(begin_call(c, 'x', (size_t)all));
+  if (tarn__shared_rooms_open(&c->shared)) {
+    for (int r = 0; r < comm->size; r++)
+      comm->pieces[r] = c->shared.rooms[r] + (size_t)comm->turn * comm->room_bytes + (size_t)comm->rank * stride;
+    return TARN_STATUS_OK;
+  }
+  const char *why = c->module->exchange(c->inbox, comm->room[comm->turn], bytes, stride, comm->rank);
+  for (int r = 0; r < comm->size; r++) comm->pieces[r] = c->inbox + (size_t)(r * bytes[comm->rank]);
+  return why ? broke(c, why) : TARN_STATUS_OK;
+}
+
+static tarn_status spread(tarn__comm *comm, const int64_t *bytes, size_t stride) {
+  mpi_comm *c = (mpi_comm *)comm;
+  int64_t all = 0;
+  for (int r = 0; r < comm->size; r++) all += bytes[r];
+  TARN_TRY(begin_call(c, 's', (size_t)all));
+  const bool shared = tarn__shared_rooms_open(&c->shared);
+  for (int r = 0; r < comm->size; r++)
+    comm->pieces[r] =
+        (shared ? c->shared.rooms[r] + (size_t)comm->turn * comm->room_bytes : c->inbox) + (size_t)r * stride;
+  if (shared) return TARN_STATUS_OK;
+  const char *own = (const char *)comm->room[comm->turn] + (size_t)comm->rank * stride;
+  const char *why = c->module->spread(c->inbox, own, bytes, stride, comm->rank);
+  return why ? broke(c, why) : TARN_STATUS_OK;
+}
+
+// Few numbers: each rank gets those of all, and adds them.
+static tarn_status sum_doubles(tarn__comm *comm, double *values, int64_t count) {
+  mpi_comm *c = (mpi_comm *)comm;
+  const size_t bytes = (size_t)count * sizeof *values;
+  TARN_TRY(tarn__grow(&c->doubles, &c->double_count, (size_t)(count * comm->size), sizeof *values));
+  TARN_TRY(begin_call(c, 'd', bytes));
+  const char *why = c->module->gather(c->doubles, values, bytes);
+  if (why) return broke(c, why);
+  comm->traffic.sent += (int64_t)bytes * (comm->size - 1);
+  for (int64_t i = 0; i < count; i++) {
+    values[i] = c->doubles[i];
+    for (int64_t r = 1; r < comm->size; r++) values[i] += c->doubles[r * count + i];
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status gather(tarn__comm *comm, void *all, const void *own, size_t bytes) {
+  mpi_comm *c = (mpi_comm *)comm;
+  TARN_TRY(begin_call(c, 'g', bytes));
+  const char *why = c->module->gather(all, own, bytes);
+  comm->traffic.sent += (int64_t)bytes * (comm->size - 1);
+  return why ? broke(c, why) : TARN_STATUS_OK;
+}
+
+static tarn_status broadcast(tarn__comm *comm, int root, void *data, size_t bytes) {
+  mpi_comm *c = (mpi_comm *)comm;
+  TARN_TRY(begin_call(c, 'b', bytes));
+  const char *why = c->module->broadcast(root, data, bytes);
+  if (comm->rank == root) comm->traffic.sent += (int64_t)bytes * (comm->size - 1);
+  return why ? broke(c, why) : TARN_STATUS_OK;
+}
+
+static tarn_status barrier(tarn__comm *comm) { return begin_call((mpi_comm *)comm, 'w', 0); }
+
+static void patient(tarn__comm *comm, bool is) { ((mpi_comm *)comm)->module->patient(is); }
+
+static bool fail(tarn__comm *comm, tarn_status status, const char *line) {
+  mpi_comm *c = (mpi_comm *)comm;
+  // The line of a rank before this one may take the place of its own.
+  if (!c->said && !c->broken && begin(c, (word){.status = status}, line) == TARN_STATUS_OK) return false;
+  return c->said && !c->broken;
+}
+
+// --- the module ---
+
+static tarn_status no_module(const char *kind, const char *why) {
+  return tarn__fail(TARN_STATUS_UNSUPPORTED,
+                    "the module of %s for communicator mpi cannot be loaded: %s (docs/ranks.md says how it is built, "
+                    "installed and found)",
+                    kind, why);
+}
+
+// Opens FOLDER/tarn-mpi-KIND.so; NULL where there is no such file.
+static void *open_there(const char *folder, const char *kind) {
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/tarn-mpi-%s.so", folder, kind);
+  if (length >= (int)sizeof path || access(path, R_OK) != 0) return NULL;
+  // MPI's own plug-ins look for its symbols among those of the whole process.
+  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
+// Beside the program or library that holds this code, where these are installed to, or where the environment says.
+static tarn_status load(const tarn__mpi_module **module, const char *kind) {
+  static const char *const behind[] = {"", "/tarn", "/../lib/tarn", TARN_MPI_FOLDER};
+  char folder[2048], there[4096];
+  Dl_info own;
+  void *library = NULL;
+  const char *named = getenv("TARN_MPI_MODULES");
+  dlerror();  // of what came before
+  if (named)
+    library = open_there(named, kind);
+  else if (dladdr((const void *)&tarn__comm_mpi, &own) != 0 && own.dli_fname) {
+    char *real = realpath(own.dli_fname, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - real), real);
+    for (size_t i = 0; slash && !library && i < sizeof behind / sizeof *behind; i++) {
+      snprintf(there, sizeof there, "%s%s", folder, behind[i]);
+      library = open_there(there, kind);
+    }
+    free(real);
+  }
+  if (!library) {
+    const char *why = dlerror();
+    return no_module(kind, why     ? why
+                           : named ? "there is none where TARN_MPI_MODULES says"
+                                   : "there is none beside the program, nor where it is installed");
+  }
+  void *symbol = dlsym(library, TARN__MPI_SYMBOL);
+  if (!symbol) return no_module(kind, "it is no module of tarn");
+  *module = symbol;
+  if ((*module)->interface != TARN__MPI_INTERFACE) return no_module(kind, "it is of another version of tarn");
+  return TARN_STATUS_OK;
+}
+
+// srun without a way for its processes to find each other starts as many trainings of one rank.
+static tarn_status check_size(const mpi_comm *c) {
+  const int started = tarn__launcher_find().size;
+  if (started == c->comm.size) return TARN_STATUS_OK;
+  return tarn__fail(TARN_STATUS_USAGE,
+                    "%d processes were started together, but %s sees %d: start them with the mpirun of that MPI, or "
+                    "with srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)",
+                    started, c->module->library, c->comm.size);
+}
+
+// Ranks on one machine show each other their rooms. All have them, or none has.
+static tarn_status share_rooms(mpi_comm *c) {
+  void *memory;
+  tarn__shared_place own;
+  const size_t size = (size_t)c->comm.size;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, size, sizeof own));
+  tarn__shared_place *all = memory;
+  tarn__shared_rooms_make(&c->shared, &own, 2 * ROOM);
+  const char *why = c->module->gather(all, &own, sizeof own);
+  double missing = !why && tarn__shared_rooms_see(&c->shared, all, c->comm.rank, c->comm.size) ? 0.0 : 1.0;
+  tarn__free(memory);
+  if (why) return broke(c, why);
+  TARN_TRY(sum_doubles(&c->comm, &missing, 1));
+  if (missing > 0) tarn__shared_rooms_close(&c->shared);
+  c->comm.apart = missing > 0;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_memory(mpi_comm *c) {
+  const size_t size = (size_t)c->comm.size;
+  void *memory;
+  TARN_TRY(tarn__alloc(
+      &memory, TARN__MEMORY_OTHER, size,
+      sizeof *c->words + LINE + sizeof *c->comm.pieces + 2 * sizeof *c->comm.counts + sizeof *c->comm.walks));
+  c->memory = memory;
+  c->words = memory;
+  c->comm.pieces = (const void **)(c->words + size);
+  c->comm.counts = (int64_t *)(c->comm.pieces + size);
+  c->comm.bytes = c->comm.counts + size;
+  c->comm.walks = (tarn__comm_walk *)(c->comm.bytes + size);
+  c->lines = (char *)(c->comm.walks + size);
+  c->comm.room_bytes = ROOM;
+  if (size > 1) TARN_TRY(share_rooms(c));
+  char *rooms = tarn__shared_rooms_open(&c->shared) ? c->shared.rooms[c->comm.rank] : NULL;
+  if (!rooms) {
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 3, ROOM));
+    rooms = memory;
+    c->inbox = rooms + 2 * (size_t)ROOM;
+  }
+  for (int k = 0; k < 2; k++) c->comm.room[k] = rooms + (size_t)k * ROOM;
+  return TARN_STATUS_OK;
+}
+
+static const char *beat(void *user, int rank, const tarn__beat *own, tarn__beat *newest, bool *came) {
+  const mpi_comm *c = user;
+  _Static_assert(sizeof *own == TARN__MPI_BEAT, "the module sends as much");
+  return c->module->beat(c->pairs + (size_t)rank * c->module->room_bytes, rank, own, newest, came);
+}
+
+// Seconds of silence after which a rank is lost: what the environment of rank 0 says holds for all.
+static double find_patience(mpi_comm *c) {
+  const char *text = getenv("TARN_RANK_TIMEOUT");
+  if (!text || !*text) return PATIENCE;
+  char *end;
+  const double seconds = strtod(text, &end);
+  if (*end == '\0' && (seconds == 0 || (seconds >= 2 && seconds <= 86400))) return seconds;
+  if (c->comm.rank == 0)
+    snprintf(c->refusal, sizeof c->refusal,
+             "TARN_RANK_TIMEOUT is \"%.40s\": expected seconds from 2 to 86400, or 0 for never", text);
+  return PATIENCE;
+}
+
+// Who the others are, and somebody to look after them.
+static tarn_status meet(mpi_comm *c) {
+  void *memory;
+  const size_t size = (size_t)c->comm.size;
+  double patience = find_patience(c);
+  tarn__member own;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, size, sizeof *c->members));
+  c->members = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, size, c->module->room_bytes));
+  c->pairs = memory;
+  tarn__member_here(&own);
+  const char *why = c->module->gather(c->members, &own, sizeof own);
+  if (!why) why = c->module->broadcast(0, &patience, sizeof patience);
+  if (why) return broke(c, why);
+  c->comm.members = c->members;
+  if (size == 1) return TARN_STATUS_OK;
+  c->module->heed(&c->lost);
+  const tarn__watch_setup setup = {.rank = c->comm.rank,
+                                   .size = c->comm.size,
+                                   .members = c->members,
+                                   .turn = TURN,
+                                   .patience = patience,
+                                   .beat = beat,
+                                   .user = c,
+                                   .lost = &c->lost};
+  return tarn__watch_open(&c->comm.watch, &setup);
+}
+
+static tarn_status join(mpi_comm *c) {
+  const tarn__launcher launcher = tarn__launcher_find();
+  const char *kind = launcher.mpi ? launcher.mpi : "openmpi";
+  // UCX, by which MPICH may send, writes its warnings to standard output, where the results of commands go: at the end
+  // of a process of beats that nobody has waited for (watch.h).
+  setenv("UCX_LOG_LEVEL", "error", 0);
+  TARN_TRY(load(&c->module, kind));
+  const char *why = c->module->join(&c->comm.rank, &c->comm.size);
+  if (why) return tarn__fail(TARN_STATUS_IO, "%s: %s", c->module->library, why);
+  TARN_TRY(check_size(c));
+  TARN_TRY(take_memory(c));
+  return meet(c);
+}
+
+static void close_mpi(tarn__comm *comm) {
+  mpi_comm *c = (mpi_comm *)comm;
+  tarn__watch_close(&comm->watch);
+  for (int r = 0; c->pairs && r < comm->size; r++) c->module->end_beats(c->pairs + (size_t)r * c->module->room_bytes);
+  if (c->module) c->module->leave();
+  if (c->inbox) tarn__free(c->comm.room[0]);
+  tarn__shared_rooms_close(&c->shared);
+  tarn__free(c->memory);
+  tarn__free(c->doubles);
+  tarn__free(c->members);
+  tarn__free(c->pairs);
+  tarn__free(c);
+}
+
+static tarn_status open_mpi(tarn__comm **comm) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(mpi_comm)));
+  mpi_comm *c = memory;
+  c->comm = (tarn__comm){.kind = &tarn__comm_mpi, .size = 1};
+  const tarn_status status = join(c);
+  if (status == TARN_STATUS_OK) {
+    *comm = &c->comm;
+    return status;
+  }
+  // The others may be in a call that this rank does not make: MPI must not be ended in turn, which waits for them.
+  static const atomic_int given_up = 1;
+  if (c->module && c->comm.size > 1) c->module->heed(&given_up);
+  close_mpi(&c->comm);
+  // When this process ends, the others are not to wait for it. They cannot be told, so it speaks for itself.
+  atexit(tarn__launcher_abandon);
+  const tarn__launcher launcher = tarn__launcher_find();
+  tarn__member here;
+  tarn__member_here(&here);
+  return launcher.size > 1 ? tarn__fail_prefix(status, "rank %d on %s: ", launcher.rank, here.host) : status;
+}
+
+const tarn__comm_kind tarn__comm_mpi = {.name = "mpi",
+                                        .open = open_mpi,
+                                        .close = close_mpi,
+                                        .exchange = exchange,
+                                        .spread = spread,
+                                        .sum_doubles = sum_doubles,
+                                        .gather = gather,
+                                        .broadcast = broadcast,
+                                        .barrier = barrier,
+                                        .patient = patient,
+                                        .fail = fail};

@@ -1,0 +1,56 @@
+#include "comm/launcher.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// What launchers say: mpirun of Open MPI, Hydra's mpiexec of MPICH (and srun --mpi=pmi2), and srun of Slurm, which runs
+// either. The last one stands last, because within an allocation of Slurm the others are used too.
+static const struct {
+  const char *rank, *size, *mpi;
+} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
+                 {"PMI_RANK", "PMI_SIZE", "mpich"},
+                 {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", NULL}};
+
+static int number(const char *name) {
+  const char *text = getenv(name);
+  char *end = NULL;
+  const long value = text ? strtol(text, &end, 10) : 0;
+  return text && end != text && *end == '\0' && value > 0 && value < 1 << 20 ? (int)value : 0;
+}
+
+tarn__launcher tarn__launcher_find(void) {
+  tarn__launcher found = {.size = 1};
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    if (number(launchers[i].size) < 1) continue;
+    found = (tarn__launcher){number(launchers[i].rank), number(launchers[i].size), launchers[i].mpi};
+    break;
+  }
+  const char *slurm = getenv("SLURM_MPI_TYPE"), *named = getenv("TARN_MPI");
+  if (!found.mpi && slurm) found.mpi = strncmp(slurm, "pmix", 4) == 0 ? "openmpi" : "mpich";
+  if (named && *named) found.mpi = named;
+  return found;
+}
+
+// The simple PMI of MPICH (src/pmi/simple of its sources): lines of text on a descriptor that Hydra gives to each
+// process. It takes an abort only from a process that has introduced itself.
+void tarn__launcher_abandon(void) {
+  static const char hello[] = "cmd=init pmi_version=1 pmi_subversion=1\n", end[] = "cmd=abort exitcode=1\n";
+  const int fd = number("PMI_FD");
+  struct pollfd answer = {.fd = fd, .events = POLLIN};
+  char text[256];
+  if (fd == 0 || write(fd, hello, sizeof hello - 1) != (ssize_t)sizeof hello - 1) return;
+  if (poll(&answer, 1, 2000) != 1 || read(fd, text, sizeof text) <= 0) return;
+  // The launcher now kills this process too.
+  if (write(fd, end, sizeof end - 1) == (ssize_t)sizeof end - 1) poll(&answer, 1, 2000);
+}
+
+void tarn__launcher_leave(void) {
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    unsetenv(launchers[i].rank);
+    unsetenv(launchers[i].size);
+  }
+  unsetenv("PMI_FD");
+}

@@ -1,0 +1,33 @@
+// The report on models as dynamical systems, for the files that make its parts. It uses the tables, charts and pages of
+// src/report.
+#ifndef TARN_DYNAMICS_DYNAMICS_PAGE_H
+#define TARN_DYNAMICS_DYNAMICS_PAGE_H
+
+#include "report/report_figures.h"
+#include "report/report_table.h"
+#include "tarn/dynamics_report.h"
+
+// models, medians over sentences, sentences, a training, spectral radii
+enum { TARN__DYNAMICS_TABLES = 5 };
+
+typedef struct tarn__dynamics_page {
+  tarn__report view;  // texts, title and origin; there are no results of trainings
+  const tarn_dynamics_report_options *options;
+  tarn_dynamics_summary *summaries;           // [model_count]
+  tarn__table tables[TARN__DYNAMICS_TABLES];  // without rows: nothing to show
+  tarn__figures figures;
+} tarn__dynamics_page;
+
+// How charts call a model.
+tarn__chart_label tarn__dynamics_label(tarn__dynamics_page *page, size_t model);
+
+// Draws all that there are numbers for.
+tarn_status tarn__dynamics_figures(tarn__dynamics_page *page) TARN_CHECKED;
+tarn_status tarn__dynamics_tables(tarn__dynamics_page *page) TARN_CHECKED;
+
+void tarn__dynamics_sentences_csv(tarn__buffer *out, const tarn__dynamics_page *page);
+void tarn__dynamics_iterations_csv(tarn__buffer *out, const tarn__dynamics_page *page);
+void tarn__dynamics_training_csv(tarn__buffer *out, const tarn__dynamics_page *page);
+void tarn__dynamics_radii_csv(tarn__buffer *out, const tarn__dynamics_page *page);
+
+#endif

@@ -1,0 +1,17 @@
+// Some layers of a model by themselves: what is iterated where a stack is read as a dynamical system.
+#ifndef TARN_MODEL_LAYERS_H
+#define TARN_MODEL_LAYERS_H
+
+#include "model/model.h"
+
+// Appends the layers [first, last) of the first stack of the model's task, which attends to no other, on sentences
+// `packed`, without dropout if the graph does not train. x [packed->rows, d_model] is the residual stream before
+// them; NULL: the embeddings, which are then appended, too. Returns the residual stream after them, every branch
+// added, without a final norm (kept).
+tarn__tensor *tarn__model_build_layers(const tarn__model *model, tarn__graph *graph, const tarn__packed *packed,
+                                       tarn__tensor *x, int first, int last);
+
+// That stack.
+const tarn__task_stack *tarn__model_first_stack(const tarn__model *model);
+
+#endif

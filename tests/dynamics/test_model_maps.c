@@ -1,0 +1,381 @@
+// Stacks of models as maps: what is iterated, against the model itself, Jacobians against differences, and what is
+// refused.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "dynamics/dynamics.h"
+#include "dynamics/stack_map.h"
+#include "tarn/states.h"
+#include "tiny_run.h"
+
+static const char *const lines[] = {"w3 w7 w9 w4 w4 w11", "w5 w8 w3"};
+static const size_t lengths[] = {18, 8};
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void near(const char *what, double found, double wanted, double tolerance) {
+  if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s: %.12g, expected %.12g", what, found, wanted);
+}
+
+static tarn_dynamics_options options_of(int64_t iterations, int64_t exponents) {
+  tarn_dynamics_options o;
+  tarn_dynamics_default(&o);
+  o.iterations = iterations;
+  o.exponents = exponents;
+  o.threads = 2;
+  return o;
+}
+
+static tarn_dynamics *open(const char *path, const tarn_dynamics_options *o) {
+  tarn_dynamics *dynamics;
+  must(tarn_dynamics_open(&dynamics, path, o));
+  must(tarn_dynamics_encode(dynamics, lines, lengths, 2));
+  return dynamics;
+}
+
+static tarn_dynamics_result *run(const char *path, const tarn_dynamics_options *o) {
+  tarn_dynamics *dynamics = open(path, o);
+  tarn_dynamics_result *result;
+  must(tarn_dynamics_run(dynamics, &result));
+  tarn_dynamics_close(&dynamics);
+  return result;
+}
+
+// A description of encoder layers, with a name of its own.
+static const char *describe(const char *layers, const char *norm) {
+  static char name[16];
+  static int count;
+  char text[1024];
+  snprintf(name, sizeof name, "%d.yaml", count++);
+  snprintf(text, sizeof text,
+           "model: { d_model: 16, embeddings: all, dropout: 0 }\n"
+           "encoder: { layers: \"%s\" }\n"
+           "decoder: { layers: L }\n"
+           "kinds:\n"
+           "  L: { mixer: attention, heads: 2, ffn: 32, norm: %s }\n"
+           "  R: { mixer: attention, heads: 2, ffn: 32, norm: %s, frozen: yes }\n"
+           "data: { vocab: vocab }\n",
+           layers, norm, norm);
+  sandbox_write(name, text, strlen(text));
+  return name;
+}
+
+static void check_choice(const char *layers, int period) {
+  const tarn_dynamics_options o = options_of(0, 1);
+  tarn_dynamics *dynamics = open(describe(layers, "post"), &o);
+  const tarn_dynamics_info *info = tarn_dynamics_describe(dynamics);
+  assert_int_equal(info->map, period ? TARN_DYNAMICS_MAP_PERIOD : TARN_DYNAMICS_MAP_LAYERS);
+  assert_int_equal(info->first_layer, 1);
+  assert_int_equal(info->last_layer, period ? period : info->layers);
+  assert_int_equal(info->depth, period ? (info->layers + period - 1) / period : info->layers);
+  assert_false(info->trained);
+  assert_non_null(strstr(info->text, info->pattern));
+  tarn_dynamics_close(&dynamics);
+}
+
+static void test_choices(void **state) {
+  (void)state;
+  check_choice("(R1 L1)*4", 2);
+  check_choice("L1*8", 1);
+  check_choice("(R1 L1 L2)*2", 3);
+  check_choice("R1 L1 R1", 2);
+  check_choice("(R1 L)*4", 0);
+  check_choice("L*3", 0);
+  check_choice("L", 0);
+}
+
+// After as many iterations as it has, the state is what the model shows of its last layer.
+static void test_trained(void **state) {
+  (void)state;
+  tarn_train_options training;
+  tarn_train_default(&training);
+  training.config = "tiny.yaml", training.run = "run";
+  must(tiny_run(&training));
+  tarn_states_options looking;
+  tarn_states *states;
+  const char *const name = "encoder.4";
+  tarn_states_default(&looking);
+  must(tarn_states_open(&states, "run", &looking));
+  must(tarn_states_select(states, &name, 1));
+  must(tarn_states_encode(states, lines, lengths, NULL, NULL, 2));
+  float values[11 * 16];
+  void *const buffers[] = {values};
+  must(tarn_states_compute(states, buffers));
+  tarn_states_close(&states);
+  const tarn_dynamics_options o = options_of(2, 2);
+  tarn_dynamics_result *result = run("run", &o);
+  assert_int_equal(result->count, 2);
+  for (int64_t s = 0, row = 0; s < 2; row += result->sentences[s].tokens, s++) {
+    const tarn_dynamics_sentence *r = &result->sentences[s];
+    double squares = 0.0;
+    assert_int_equal(r->tokens, s == 0 ? 7 : 4);
+    for (int64_t i = row * 16; i < (row + r->tokens) * 16; i++) squares += (double)values[i] * (double)values[i];
+    near("norm", r->norm[2], sqrt(squares / (double)r->dimensions), 1e-5);
+  }
+  tarn_dynamics_result_close(&result);
+  tarn_dynamics_checkpoints found;
+  must(tarn_dynamics_checkpoints_find(&found, "run"));
+  assert_int_equal(found.count, 2);
+  assert_int_equal(found.updates[0], 10);
+  tarn_dynamics_checkpoints_close(&found);
+  assert_int_equal(tarn_dynamics_checkpoints_find(&found, "."), TARN_STATUS_DATA);
+}
+
+// The Jacobian of a period, from the inside.
+static void check_jacobian(const char *norm) {
+  enum { K = 3 };
+  const tarn_dynamics_options o = options_of(1, K);
+  tarn_dynamics *dynamics = open(describe("(R1 L1)*2", norm), &o);
+  tarn__packed packed;
+  void *memory, *numbers;
+  must(tarn__dynamics_pack(dynamics, &packed, &memory));
+  tarn__stack_map map = {.model = dynamics->checkpoint->model, .packed = &packed, .first = 0, .last = 2, .whole = true};
+  const int64_t n = packed.rows * 16;
+  must(tarn__stack_map_open(&map, K, true, 0));
+  must(tarn__alloc(&numbers, TARN__MEMORY_OTHER, (size_t)((4 + 2 * K) * n), sizeof(double)));
+  double *start = numbers, *x = start + n, *up = x + n, *down = up + n, *v = down + n, *pushed = v + K * n;
+  tarn__random random;
+  tarn__random_init(&random, 4, 0);
+  must(tarn__stack_map_start(&map, start));
+  for (int64_t i = 0; i < K * n; i++) pushed[i] = v[i] = tarn__random_normal(&random);
+  memcpy(x, start, (size_t)n * sizeof *x);
+  must(tarn__stack_map_step(&map, x, pushed, K, 0));
+  for (int64_t j = 0; j < K; j++) {
+    const double h = 1e-5;
+    double apart = 0.0, size = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+      up[i] = start[i] + h * v[j * n + i];
+      down[i] = start[i] - h * v[j * n + i];
+    }
+    must(tarn__stack_map_step(&map, up, NULL, 0, 0));
+    must(tarn__stack_map_step(&map, down, NULL, 0, 0));
+    for (int64_t i = 0; i < n; i++) {
+      const double wanted = (up[i] - down[i]) / (2.0 * h), found = pushed[j * n + i];
+      apart += (found - wanted) * (found - wanted);
+      size += wanted * wanted;
+    }
+    near("J v against differences", sqrt(apart / size), 0.0, 1e-7);
+  }
+  tarn__stack_map_close(&map);
+  tarn__free(numbers);
+  tarn__free(memory);
+  tarn_dynamics_close(&dynamics);
+}
+
+static void test_jacobian(void **state) {
+  (void)state;
+  check_jacobian("post");
+  check_jacobian("pre");
+}
+
+// A language model has one stack.
+static void test_language_model(void **state) {
+  (void)state;
+  static const char text[] =
+      "model: { task: language-model, d_model: 16, dropout: 0 }\n"
+      "decoder: { layers: \"L1*4\" }\n"
+      "kinds: { L: { mixer: attention, heads: 2, ffn: 32, norm: pre } }\n"
+      "data: { vocab: vocab }\n";
+  sandbox_write("lm.yaml", text, strlen(text));
+  tarn_dynamics_options o = options_of(50, 3);
+  tarn_dynamics *dynamics = open("lm.yaml", &o);
+  const tarn_dynamics_info *info = tarn_dynamics_describe(dynamics);
+  assert_int_equal(info->map, TARN_DYNAMICS_MAP_PERIOD);
+  assert_int_equal(info->depth, 4);
+  tarn_dynamics_result *result;
+  must(tarn_dynamics_run(dynamics, &result));
+  assert_int_equal(result->sentences[0].tokens, 7);
+  assert_true(isfinite(result->sentences[0].exponents[0]));
+  tarn_dynamics_result_close(&result);
+  tarn_dynamics_close(&dynamics);
+}
+
+// Fast kernels in fp32 find what the reference finds in double.
+static void test_precisions(void **state) {
+  (void)state;
+  tarn_dynamics_options o = options_of(30, 4);
+  const char *path = describe("(R1 L1)*2", "post");
+  tarn_dynamics_result *exact = run(path, &o), *again = run(path, &o);
+  o.precision = TARN_DYNAMICS_PRECISION_FP32;
+  tarn_dynamics_result *fast = run(path, &o);
+  assert_true(exact->tolerance < fast->tolerance);
+  for (int64_t s = 0; s < 2; s++) {
+    const tarn_dynamics_sentence *e = &exact->sentences[s], *a = &again->sentences[s], *f = &fast->sentences[s];
+    assert_memory_equal(e->local, a->local, 30 * 4 * sizeof(double));
+    assert_memory_equal(e->plane, a->plane, (size_t)(31 * e->tokens * 2) * sizeof(double));
+    for (int64_t j = 0; j < 4; j++) near("finite-time exponent", f->finite_time[j], e->finite_time[j], 1e-3);
+    near("distance", f->token_distance[30], e->token_distance[30], 1e-3);
+    near("largest exponent", f->exponents[0], e->exponents[0], 0.02);
+    assert_true(e->norm[30] > 0.0 && e->participation[0] >= 1.0);
+    assert_true(e->starts.there && e->between_tokens.there);
+  }
+  tarn_dynamics_result_close(&exact);
+  tarn_dynamics_result_close(&again);
+  tarn_dynamics_result_close(&fast);
+}
+
+// Products by matrix tiles, where the processor has them.
+static void test_split(void **state) {
+  (void)state;
+  tarn_dynamics_options o = options_of(20, 2);
+  const char *path = describe("L1*2", "pre");
+  o.precision = TARN_DYNAMICS_PRECISION_FP32;
+  tarn_dynamics_result *exact = run(path, &o);
+  o.products = TARN_FP32_SPLIT6;
+  tarn_dynamics *dynamics;
+  const tarn_status status = tarn_dynamics_open(&dynamics, path, &o);
+  if (status != TARN_STATUS_UNSUPPORTED) {
+    must(status);
+    tarn_dynamics_close(&dynamics);
+    tarn_dynamics_result *split = run(path, &o);
+    near("exponent", split->sentences[0].exponents[0], exact->sentences[0].exponents[0], 1e-3);
+    tarn_dynamics_result_close(&split);
+  }
+  tarn_dynamics_result_close(&exact);
+}
+
+// A model that shares nothing: an iteration a layer.
+static void test_layers(void **state) {
+  (void)state;
+  const char *path = describe("L R L", "post");
+  tarn_dynamics_options o = options_of(0, 2);
+  tarn_dynamics_result *result = run(path, &o), *chosen;
+  assert_int_equal(result->iterations, 3);
+  assert_int_equal(result->discard, 0);
+  assert_int_equal(result->sentences[0].settling, TARN_DYNAMICS_SETTLING_UNKNOWN);
+  assert_int_equal(result->sentences[0].counted, 3);
+  o.iterations = 1;
+  o.map = TARN_DYNAMICS_MAP_PERIOD;
+  o.first_layer = 1, o.last_layer = 3;
+  chosen = run(path, &o);
+  near("three layers in one", chosen->sentences[0].norm[1], result->sentences[0].norm[3], 1e-12);
+  near("growth", chosen->sentences[0].local[0], 3.0 * result->sentences[0].exponents[0], 1e-9);
+  tarn_dynamics_result_close(&result);
+  tarn_dynamics_result_close(&chosen);
+}
+
+static void refuse_open(const char *path, const tarn_dynamics_options *o, const char *text) {
+  tarn_dynamics *dynamics;
+  assert_int_equal(tarn_dynamics_open(&dynamics, path, o), TARN_STATUS_USAGE);
+  assert_null(dynamics);
+  if (!strstr(tarn_error_message(), text)) fail_msg("%s", tarn_error_message());
+}
+
+static void refuse_run(const char *path, const tarn_dynamics_options *o, tarn_status status, const char *text) {
+  tarn_dynamics *dynamics = open(path, o);
+  tarn_dynamics_result *result;
+  assert_int_equal(tarn_dynamics_run(dynamics, &result), status);
+  assert_null(result);
+  if (!strstr(tarn_error_message(), text)) fail_msg("%s", tarn_error_message());
+  tarn_dynamics_close(&dynamics);
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  char apart[16], shared[16];
+  snprintf(apart, sizeof apart, "%s", describe("L R L", "post"));
+  snprintf(shared, sizeof shared, "%s", describe("L1*3", "post"));
+  tarn_dynamics_options o = options_of(4, 1);
+  refuse_run(apart, &o, TARN_STATUS_USAGE, "beyond its 3 layers");
+  o.map = TARN_DYNAMICS_MAP_PERIOD;
+  refuse_open(apart, &o, "map layers");
+  o.first_layer = 2, o.last_layer = 4;
+  refuse_open(apart, &o, "layers 1 to 3");
+  o = options_of(4, 1);
+  o.map = TARN_DYNAMICS_MAP_RECURRENCE;
+  refuse_open(shared, &o, "no recurrence");
+  o = options_of(4, 65);
+  refuse_run(shared, &o, TARN_STATUS_USAGE, "64 dimensions");
+  o = options_of(4, 2);
+  o.max_memory = 30000;
+  refuse_run(shared, &o, TARN_STATUS_MEMORY, "allowed");
+  o = options_of(4, 2);
+  o.every = 0;
+  refuse_open(shared, &o, "QR");
+  o = options_of(4, 2);
+  o.products = TARN_FP32_SPLIT6;
+  refuse_open(shared, &o, "in fp32 only");
+  o = options_of(4, 2);
+  o.drive = TARN_DYNAMICS_DRIVE_FREE;
+  refuse_open(shared, &o, "only a recurrence");
+}
+
+// What no machine has is not asked for.
+static void test_memory_limit(void **state) {
+  (void)state;
+  const tarn_dynamics_options o = options_of(1, 1);
+  tarn_dynamics *dynamics = open(describe("L1*2", "post"), &o);
+  tarn__packed packed;
+  void *memory;
+  must(tarn__dynamics_pack(dynamics, &packed, &memory));
+  tarn__stack_map map = {.model = dynamics->checkpoint->model, .packed = &packed, .first = 0, .last = 1, .whole = true};
+  assert_int_equal(tarn__stack_map_open(&map, (int64_t)1 << 40, false, 1000000), TARN_STATUS_MEMORY);
+  assert_non_null(strstr(tarn_error_message(), "1.0 MB are allowed"));
+  tarn__stack_map_close(&map);
+  tarn__free(memory);
+  tarn_dynamics_close(&dynamics);
+}
+
+// Any allocation may fail, while a description is opened and while it runs.
+static void test_memory(void **state) {
+  (void)state;
+  tarn_dynamics_options o = options_of(2, 1);
+  char path[16];
+  tarn_status status = TARN_STATUS_MEMORY;
+  uint64_t failed = 0;
+  o.precision = TARN_DYNAMICS_PRECISION_FP32;
+  snprintf(path, sizeof path, "%s", describe("L1*2", "post"));
+  for (; status == TARN_STATUS_MEMORY && failed < 10000; failed += 1 + failed / 16) {
+    tarn_dynamics *dynamics = NULL;
+    tarn_dynamics_result *result = NULL;
+    tarn__memory_fail_after(failed + 1);
+    status = tarn_dynamics_open(&dynamics, path, &o);
+    if (status == TARN_STATUS_OK) status = tarn_dynamics_encode(dynamics, lines, lengths, 2);
+    if (status == TARN_STATUS_OK) status = tarn_dynamics_run(dynamics, &result);
+    tarn__memory_fail_after(0);
+    tarn_dynamics_result_close(&result);
+    tarn_dynamics_close(&dynamics);
+  }
+  must(status);
+  assert_true(failed > 50);
+}
+
+// A sentence of the end of sentence alone has no pairs.
+static void test_one_token(void **state) {
+  (void)state;
+  const tarn_dynamics_options o = options_of(5, 1);
+  const char *const text[] = {"", "w3"};
+  const size_t sizes[] = {0, 2};
+  tarn_dynamics *dynamics;
+  tarn_dynamics_result *result;
+  must(tarn_dynamics_open(&dynamics, describe("L1*2", "post"), &o));
+  assert_int_equal(tarn_dynamics_run(dynamics, &result), TARN_STATUS_USAGE);
+  must(tarn_dynamics_encode(dynamics, text, sizes, 2));
+  must(tarn_dynamics_run(dynamics, &result));
+  assert_int_equal(result->sentences[0].tokens, 1);
+  assert_true(isnan(result->sentences[0].token_cosine[5]) && !result->sentences[0].between_tokens.there);
+  assert_true(isfinite(result->sentences[0].exponents[0]));
+  assert_true(result->sentences[1].between_tokens.there);
+  tarn_dynamics_result_close(&result);
+  tarn_dynamics_close(&dynamics);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_choices),      cmocka_unit_test(test_trained), cmocka_unit_test(test_jacobian),
+      cmocka_unit_test(test_layers),       cmocka_unit_test(test_refused), cmocka_unit_test(test_precisions),
+      cmocka_unit_test(test_one_token),    cmocka_unit_test(test_split),   cmocka_unit_test(test_language_model),
+      cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_memory)};
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
+}

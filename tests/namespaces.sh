@@ -1,0 +1,99 @@
+# Hosts in name: network namespaces with a host name, processes and an address of their own, joined by a bridge in a namespace of its own, so
+# that nothing is seen from outside. The links can be slowed and cut. For test scripts and measurements, as root; source it
+# behind helpers.sh:
+#   namespaces_possible || exit 77       says why not
+#   namespaces_open 3                    node1 to node3, 10.77.0.1 to 10.77.0.3; they go with namespaces_close, at the latest at exit
+#   link_rate 2 100mbit                  what node2 sends and gets is limited to 100 Mbit/s each way; link_rate 2 - lifts that
+#   link_cut 2; link_mend 2              its cable is pulled out, and put back
+#   on_node 2 COMMAND...                 runs there
+#   nodes_clear                          kills all that runs on them
+#   mpirun_on_nodes openmpi 3 COMMAND... one rank on each of the first three nodes, started from node1, over TCP (or mpich)
+ns_prefix=tarn$$ ns_count=0
+ns_folder=
+
+namespaces_possible() {
+  local tool
+  [ "$(id -u)" -eq 0 ] || { echo "skipped: not root, so no network namespaces"; return 1; }
+  for tool in ip tc unshare; do
+    command -v $tool >/dev/null || { echo "skipped: there is no $tool (packages iproute2 and util-linux)"; return 1; }
+  done
+  if ! { ip netns add "$ns_prefix-try" && ip -n "$ns_prefix-try" link add try type bridge && unshare --uts --pid --mount-proc --fork true; } >/dev/null 2>&1; then
+    ip netns del "$ns_prefix-try" 2>/dev/null || true
+    echo "skipped: this machine makes no network namespaces, bridges, host names or processes apart (a container without the right to?)"
+    return 1
+  fi
+  ip netns del "$ns_prefix-try"
+}
+
+namespaces_open() {  # COUNT
+  local i node
+  ns_folder=$(mktemp -d)
+  trap namespaces_close EXIT
+  ip netns add "$ns_prefix-net" && ip -n "$ns_prefix-net" link add bridge type bridge && ip -n "$ns_prefix-net" link set bridge up || return 1
+  for ((i = 1; i <= $1; i++)); do
+    node=$ns_prefix-$i ns_count=$i
+    ip netns add "$node" &&
+      ip -n "$ns_prefix-net" link add "port$i" type veth peer name eth0 netns "$node" &&
+      ip -n "$ns_prefix-net" link set "port$i" master bridge up &&
+      ip -n "$node" link set lo up && ip -n "$node" addr add "10.77.0.$i/24" dev eth0 && ip -n "$node" link set eth0 up || return 1
+    # Launchers notice that a link is cut by what is sent over it and not answered: after seconds, where minutes are the rule.
+    ip netns exec "$node" bash -c 'echo 3 >/proc/sys/net/ipv4/tcp_retries2' || return 1
+  done
+  # What mpirun starts other hosts with, in the place of ssh: options, the host, and a line for its shell.
+  cat >"$ns_folder/agent" <<END
+#!/bin/bash
+while [[ \$1 == -* ]]; do shift; done
+node=\${1##*.}
+shift
+exec ip netns exec $ns_prefix-\$node unshare --uts --pid --mount-proc --fork --kill-child bash -c 'hostname node'"\$node"'; eval "\$*"' agent "\$@"
+END
+  chmod +x "$ns_folder/agent"
+}
+
+nodes_clear() {
+  local i
+  for ((i = 1; i <= ns_count; i++)); do ip netns pids "$ns_prefix-$i" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true; done
+}
+
+namespaces_close() {
+  local i
+  nodes_clear
+  for ((i = 1; i <= ns_count; i++)); do
+    ip netns del "$ns_prefix-$i" 2>/dev/null || true
+  done
+  ip netns del "$ns_prefix-net" 2>/dev/null || true
+  rm -rf "$ns_folder"
+  ns_count=0
+}
+
+on_node() {  # NUMBER COMMAND...
+  local node=$1
+  shift
+  ip netns exec "$ns_prefix-$node" unshare --uts --pid --mount-proc --fork --kill-child bash -c 'hostname node'"$node"'; exec "$@"' on_node "$@"
+}
+
+link_rate() {  # NUMBER RATE|-
+  local where device
+  for where in "$ns_prefix-net port$1" "$ns_prefix-$1 eth0"; do
+    device=${where#* }
+    tc -n "${where% *}" qdisc del dev "$device" root 2>/dev/null || true
+    [ "$2" = - ] || tc -n "${where% *}" qdisc add dev "$device" root tbf rate "$2" burst 64kb latency 100ms || return 1
+  done
+}
+link_cut() { ip -n "$ns_prefix-net" link set "port$1" down; }
+link_mend() { ip -n "$ns_prefix-net" link set "port$1" up; }
+
+mpirun_on_nodes() {  # openmpi|mpich RANKS COMMAND...
+  local kind=$1 ranks=$2 hosts= i
+  shift 2
+  for ((i = 1; i <= ranks; i++)); do hosts+=${hosts:+,}10.77.0.$i; done
+  if [ "$kind" = openmpi ]; then
+    on_node 1 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --bind-to none --host "$hosts" -n "$ranks" \
+      --mca plm_rsh_agent "$ns_folder/agent" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
+      --mca oob_tcp_if_include 10.77.0.0/24 --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 2 \
+      --mca oob_tcp_keepalive_probes 3 "$@"
+  else
+    on_node 1 env UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 mpirun.mpich -launcher ssh -launcher-exec "$ns_folder/agent" -iface eth0 \
+      -hosts "$hosts" -n "$ranks" "$@"
+  fi
+}

@@ -1,0 +1,226 @@
+// Claims and locks on file systems that other machines may share (base/claim.h, base/lock.h).
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "sandbox.h"
+
+static void write_claim(const char *text, double age) {
+  FILE *file = fopen("lock.holder", "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const struct timespec times[2] = {{.tv_sec = now.tv_sec - (time_t)age, .tv_nsec = now.tv_nsec},
+                                    {.tv_sec = now.tv_sec - (time_t)age, .tv_nsec = now.tv_nsec}};
+  assert_int_equal(utimensat(AT_FDCWD, "lock.holder", times, 0), 0);
+}
+
+static void pause_for(double seconds) {
+  const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+// Takes the claim, or finds that it is held.
+static bool takes(const char *pattern) {
+  tarn__claim *claim = NULL;
+  const tarn_status status = tarn__claim_take(&claim, "lock");
+  if (status == TARN_STATUS_BUSY && pattern) assert_non_null(strstr(tarn_error_message(), pattern));
+  tarn__claim_drop(&claim);
+  return status == TARN_STATUS_OK;
+}
+
+// The machine's file systems are known, whatever they are; the variable has the last word.
+static void the_kind_of_file_system_decides(void **state) {
+  (void)state;
+  const int fd = open(".", O_RDONLY);
+  setenv("TARN_FILE_SYSTEM", "shared", 1);
+  assert_true(tarn__claim_needed(fd));
+  setenv("TARN_FILE_SYSTEM", "local", 1);
+  assert_false(tarn__claim_needed(fd));
+  unsetenv("TARN_FILE_SYSTEM");
+  const int process = open("/proc/self/status", O_RDONLY);  // a type that is not in the list
+  assert_true(tarn__claim_needed(process));
+  close(process);
+  close(fd);
+}
+
+static void a_claim_keeps_others_out(void **state) {
+  (void)state;
+  tarn__claim *claim;
+  char name[64];
+  snprintf(name, sizeof name, "(%ld on ", (long)getpid());
+  assert_int_equal(tarn__claim_take(&claim, "lock"), TARN_STATUS_OK);
+  assert_false(takes(name));
+  assert_int_equal(tarn__claim_check(claim), TARN_STATUS_OK);
+  tarn__claim_drop(&claim);
+  assert_int_equal(access("lock.holder", F_OK), -1);
+  assert_true(takes(NULL));
+}
+
+// A process of this machine that was killed holds nothing any more, and its number may be another's by now.
+static void a_dead_process_lets_go(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    tarn__claim *claim;
+    if (tarn__claim_take(&claim, "lock") != TARN_STATUS_OK) _exit(1);
+    kill(getpid(), SIGKILL);
+  }
+  int code;
+  assert_int_equal(waitpid(child, &code, 0), child);
+  assert_true(WIFSIGNALED(code));
+  assert_int_equal(access("lock.holder", F_OK), 0);
+  char text[256], other[300];
+  FILE *file = fopen("lock.holder", "r");
+  assert_non_null(fgets(text, sizeof text, file));
+  fclose(file);
+  assert_true(takes(NULL));
+  // Our own number with another start.
+  char boot[64], space[64];
+  assert_int_equal(sscanf(text, "%63s %63s", boot, space), 2);
+  snprintf(other, sizeof other, "%s %s %ld 1 here\n", boot, space, (long)getpid());
+  write_claim(other, 0);
+  assert_true(takes(NULL));
+}
+
+// Another machine's claim holds as long as it is renewed.
+static void another_machine_is_believed_for_a_while(void **state) {
+  (void)state;
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 0);
+  assert_false(takes("(77 on faraway)"));
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 30);
+  assert_false(takes("(77 on faraway)"));
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 61);
+  assert_true(takes(NULL));
+  write_claim("", 30);  // not whole
+  assert_false(takes("lock.holder"));
+  write_claim("", 61);
+  assert_true(takes(NULL));
+}
+
+static void beats_renew_the_claim(void **state) {
+  (void)state;
+  tarn__claim *claim;
+  struct stat before, after;
+  tarn__claim_seconds.beat = 0.02;
+  assert_int_equal(tarn__claim_take(&claim, "lock"), TARN_STATUS_OK);
+  assert_int_equal(stat("lock.holder", &before), 0);
+  for (int i = 0; i < 500; i++) {
+    pause_for(0.02);
+    assert_int_equal(stat("lock.holder", &after), 0);
+    if (memcmp(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim) != 0) break;
+  }
+  assert_memory_not_equal(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim);
+  tarn__claim_drop(&claim);
+  tarn__claim_seconds.beat = 10;
+}
+
+// A process that stood still finds out that another one has taken its claim, and leaves that one's alone.
+static void a_lost_claim_is_noticed(void **state) {
+  (void)state;
+  tarn__claim *claim;
+  tarn__claim_seconds.beat = 1000;
+  tarn__claim_seconds.stale = 0;  // always looked at
+  assert_int_equal(tarn__claim_take(&claim, "lock"), TARN_STATUS_OK);
+  assert_int_equal(tarn__claim_check(claim), TARN_STATUS_OK);
+  assert_int_equal(unlink("lock.holder"), 0);
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 0);
+  assert_int_equal(tarn__claim_check(claim), TARN_STATUS_BUSY);
+  assert_non_null(strstr(tarn_error_message(), "taken the run directory over"));
+  tarn__claim_drop(&claim);
+  assert_int_equal(access("lock.holder", F_OK), 0);
+  tarn__claim_seconds = (tarn__claim_times){.beat = 10, .stale = 60, .settle = 1};
+  unlink("lock.holder");
+}
+
+// A process that waits for the others, takes the claim, tells how that went, and keeps it until all have told.
+static void contend(const int gate[2], const int told[2], const int end[2]) {
+  char byte = 0;
+  tarn__claim *claim = NULL;
+  tarn__claim_seconds.settle = 0.1;
+  close(gate[1]);
+  close(end[1]);
+  (void)!read(gate[0], &byte, 1);
+  const tarn_status status = tarn__claim_take(&claim, "lock");
+  byte = status == TARN_STATUS_OK ? 'y' : status == TARN_STATUS_BUSY ? 'n' : '?';
+  (void)!write(told[1], &byte, 1);
+  (void)!read(end[0], &byte, 1);
+  const bool lost = claim && tarn__claim_check(claim) != TARN_STATUS_OK;
+  tarn__claim_drop(&claim);
+  _exit(lost);
+}
+
+// Many that find a dead claim at once: one has it, never two. Without flock(), as on a file system that has none.
+static void one_of_many_takes_a_dead_claim(void **state) {
+  (void)state;
+  enum { PROCESSES = 16, ROUNDS = 5 };
+  for (int round = 0; round < ROUNDS; round++) {
+    int gate[2], told[2], end[2], held = 0, code;
+    assert_true(pipe(gate) == 0 && pipe(told) == 0 && pipe(end) == 0);
+    write_claim("another-boot pid:[1] 77 5 faraway\n", 100);
+    for (int i = 0; i < PROCESSES; i++)
+      if (fork() == 0) contend(gate, told, end);
+    close(gate[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+      char byte;
+      assert_int_equal(read(told[0], &byte, 1), 1);
+      assert_true(byte == 'y' || byte == 'n');
+      held += byte == 'y';
+    }
+    close(end[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+      assert_true(wait(&code) > 0);
+      assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    }
+    assert_int_equal(held, 1);
+    assert_int_equal(access("lock.holder", F_OK), -1);
+    close(gate[0]), close(told[0]), close(told[1]), close(end[0]);
+  }
+}
+
+// The lock of a folder takes the claim where it is needed, and lets go of it.
+static void locks_claim(void **state) {
+  (void)state;
+  int fd, other;
+  setenv("TARN_FILE_SYSTEM", "shared", 1);
+  assert_int_equal(tarn__lock(&fd, "lock"), TARN_STATUS_OK);
+  assert_int_equal(access("lock.holder", F_OK), 0);
+  assert_int_equal(tarn__lock_check(fd), TARN_STATUS_OK);
+  assert_int_equal(tarn__lock(&other, "lock"), TARN_STATUS_BUSY);
+  assert_int_equal(other, -1);
+  tarn__unlock(&fd);
+  assert_int_equal(access("lock.holder", F_OK), -1);
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 0);
+  assert_int_equal(tarn__lock(&fd, "lock"), TARN_STATUS_BUSY);
+  assert_non_null(strstr(tarn_error_message(), "(77 on faraway)"));
+  unsetenv("TARN_FILE_SYSTEM");
+  unlink("lock.holder");
+  assert_int_equal(tarn__lock_check(-1), TARN_STATUS_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_kind_of_file_system_decides), cmocka_unit_test(a_claim_keeps_others_out),
+      cmocka_unit_test(a_dead_process_lets_go),          cmocka_unit_test(another_machine_is_believed_for_a_while),
+      cmocka_unit_test(beats_renew_the_claim),           cmocka_unit_test(a_lost_claim_is_noticed),
+      cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test(locks_claim),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}

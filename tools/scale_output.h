@@ -1,0 +1,24 @@
+// The options and the output of `tarn plan --ranks`.
+#ifndef TARN_TOOLS_SCALE_OUTPUT_H
+#define TARN_TOOLS_SCALE_OUTPUT_H
+
+#include "json_output.h"
+#include "tarn/scale.h"
+
+enum { SCALE_MOST = 64 };  // numbers of ranks in a list
+
+// As given; NULL and NAN: not.
+typedef struct scale_wanted {
+  const char *ranks;
+  double bandwidth, latency, step_seconds, optimiser_seconds, adding;
+} scale_wanted;
+
+// Returns CLI_OK, or the exit code of a usage mistake. `ranks` holds the list, and lives as long as the options.
+int scale_options(tarn_scale_options *options, int ranks[SCALE_MOST], const cli_command *command,
+                  const scale_wanted *wanted);
+
+void scale_print_text(const tarn_scale *scale);
+// NULL where there is no memory.
+json_t *scale_json(const tarn_scale *scale);
+
+#endif
