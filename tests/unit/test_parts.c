@@ -233,6 +233,13 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: kinds.K.ffn.noise: with gating: noisy the size of the noise is learnt");
   expect_refused(LM "{ ffn: { type: moe, load: 0.1 } }\n",
                  "p.yaml:3: kinds.K.ffn.load: with gating: softmax the loss of balance has the weight `balance`");
+  // Zero has as little effect there as any other weight.
+  expect_refused(LM "{ ffn: { type: moe, importance: 0 } }\n",
+                 "p.yaml:3: kinds.K.ffn.importance: with gating: softmax the loss of balance has the weight `balance`");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, balance: 0 } }\n",
+                 "p.yaml:3: kinds.K.ffn.balance: with gating: noisy there are the losses `importance` and `load`");
+  expect_refused(LM "{ ffn: { type: moe, gating: noisy, noise: 0 } }\n",
+                 "p.yaml:3: kinds.K.ffn.noise: with gating: noisy the size of the noise is learnt");
   expect_refused(LM "{ ffn: { type: moe, gating: nois } }\n",
                  "p.yaml:3: kinds.K.ffn.gating: \"nois\" is not one of softmax, noisy; did you mean \"noisy\"?");
   expect_refused(LM "{ ffn: { type: switch, gating: noisy } }\n",

@@ -16,34 +16,11 @@ typedef struct experts_weights {
   tarn__norm_weights norm;
 } experts_weights;
 
-// Whether somebody gave a weight of a loss or of noise: what it is otherwise, or in Switch, which lacks some, 0.
-static bool is_given(double value) { return value != 0.01 && value != 0.0; }
-
-// A key that the gating does not have is not given.
-static tarn_status check_gating(const tarn__part_site *site, const tarn__experts_keys *keys) {
-  if (keys->gating == TARN__GATING_SOFTMAX) {
-    if (!is_given(keys->importance) && !is_given(keys->load)) return TARN_STATUS_OK;
-    return tarn__part_fail(site, is_given(keys->importance) ? "importance" : "load",
-                           "with gating: softmax the loss of balance has the weight `balance`");
-  }
-  if (is_given(keys->balance))
-    return tarn__part_fail(site, "balance", "with gating: noisy there are the losses `importance` and `load`");
-  if (is_given(keys->noise))
-    return tarn__part_fail(site, "noise", "with gating: noisy the size of the noise is learnt");
-  if (keys->top < 2)
-    return tarn__part_fail(site, "top",
-                           "with gating: noisy there are 2 choices or more: the gate of a single one is 1");
-  if (keys->top == keys->experts)
-    return tarn__part_fail(site, "top", "with gating: noisy there are fewer choices than experts");
-  return TARN_STATUS_OK;
-}
-
 tarn_status tarn__experts_resolve(const tarn__part_site *site, void *memory) {
   const tarn__experts_keys *keys = memory;
   if (keys->top > keys->experts)
     return tarn__part_fail(site, "top", "%lld choices, but there are %lld experts", (long long)keys->top,
                            (long long)keys->experts);
-  TARN_TRY(check_gating(site, keys));
   if (keys->train_router && site->kind->frozen == TARN_FROZEN_YES)
     return tarn__part_fail(site, "train_router",
                            "nothing of a frozen layer is trained; use frozen: matrices in the kind");

@@ -29,6 +29,33 @@ static const tarn__option options[] = {
      .also = "w_load load_loss"},
     TARN__EXPERTS_OPTIONS};
 
+// Whether somebody gave a weight of a loss or of noise: what it is otherwise.
+static bool is_given(double value) { return value != 0.01; }
+
+// A key that the gating does not have is not given.
+static tarn_status check_gating(const tarn__part_site *site, const tarn__experts_keys *keys) {
+  if (keys->gating == TARN__GATING_SOFTMAX) {
+    if (!is_given(keys->importance) && !is_given(keys->load)) return TARN_STATUS_OK;
+    return tarn__part_fail(site, is_given(keys->importance) ? "importance" : "load",
+                           "with gating: softmax the loss of balance has the weight `balance`");
+  }
+  if (is_given(keys->balance))
+    return tarn__part_fail(site, "balance", "with gating: noisy there are the losses `importance` and `load`");
+  if (is_given(keys->noise))
+    return tarn__part_fail(site, "noise", "with gating: noisy the size of the noise is learnt");
+  if (keys->top < 2)
+    return tarn__part_fail(site, "top",
+                           "with gating: noisy there are 2 choices or more: the gate of a single one is 1");
+  if (keys->top == keys->experts)
+    return tarn__part_fail(site, "top", "with gating: noisy there are fewer choices than experts");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status resolve_moe(const tarn__part_site *site, void *keys) {
+  TARN_TRY(tarn__experts_resolve(site, keys));
+  return check_gating(site, keys);
+}
+
 static void *declare_moe(tarn__declare *declare, const void *memory) {
   return tarn__experts_declare(declare, memory, ((const tarn__experts_keys *)memory)->top);
 }
@@ -52,7 +79,7 @@ const tarn__channel_entry tarn__channel_moe = {
              .source = "Shazeer et al. 2017 (arXiv 1701.06538); Lepikhin et al. 2020 (arXiv 2006.16668)",
              .also = "mixture_of_experts sparse_moe experts gshard mixtral",
              TARN__PART_KEYS(tarn__experts_keys, options),
-             .resolve = tarn__experts_resolve},
+             .resolve = resolve_moe},
     .declare = declare_moe,
     .build = tarn__experts_build,
 };
