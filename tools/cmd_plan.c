@@ -113,7 +113,13 @@ int cmd_plan(int argc, char **argv) {
       {"bandwidth", CLI_REAL, &p.scale.bandwidth, "BYTES",
        "with --ranks: bytes a second that a rank sends, and receives at the same time (default 1.25e9)", 1, 1e18},
       {"latency", CLI_REAL, &p.scale.latency, "SECONDS",
-       "with --ranks: seconds that a message between ranks takes beside that (default 2e-5)", 0, 1e6},
+       "with --ranks: seconds that each message between ranks takes in addition to the time of its bytes (default "
+       "2e-5)",
+       0, 1e6},
+      {"one-machine", CLI_FLAG, &p.scale.one_machine, NULL,
+       "with --ranks: all ranks run on one machine, so gradients are summed in shared memory, after the backward pass "
+       "(default: over a link, during it)",
+       0, 0},
       {"step-seconds", CLI_REAL, &p.scale.step_seconds, "SECONDS",
        "with --ranks: what an update takes on one rank (default: measured by updates if the data can be read, or "
        "estimated from its operations)",

@@ -50,6 +50,10 @@ int scale_options(tarn_scale_options *options, int ranks[SCALE_MOST], const cli_
     if (!wanted->ranks) return cli_usage(command, "--%s needs --ranks", given[i].name);
     *given[i].to = given[i].value;
   }
+  if (wanted->one_machine && !wanted->ranks) return cli_usage(command, "--one-machine needs --ranks");
+  if (wanted->one_machine && !(isnan(wanted->bandwidth) && isnan(wanted->latency)))
+    return cli_usage(command, "--bandwidth and --latency are of a link, and --one-machine has none");
+  options->one_machine = wanted->one_machine;
   if (!wanted->ranks) return CLI_OK;
   if (options->optimiser_seconds > 0 && options->step_seconds <= 0)
     return cli_usage(command, "--optimiser-seconds needs --step-seconds");
@@ -90,8 +94,11 @@ static void print_ways(const tarn_scale *s, bool sharded) {
 
 void scale_print_text(const tarn_scale *s) {
   const tarn_scale_point *last = &s->points[s->count - 1];
-  printf("\nranks: %.3g bytes a second and %.3g s a message between them; sums in %s%s\n", s->bandwidth, s->latency,
-         precision(s), s->overlap ? ", during the backward pass" : ", behind the backward pass");
+  if (s->one_machine)
+    printf("\nranks: on one machine, through shared memory");
+  else
+    printf("\nranks: %.3g bytes a second and %.3g s a message between them", s->bandwidth, s->latency);
+  printf("; sums in %s, %s the backward pass\n", precision(s), s->overlap ? "during" : "after");
   printf("an update of one rank: %.1f ms (%s), %.0f tokens; of one of several: %.1f ms", 1e3 * s->alone_seconds,
          made_from(s), s->update_tokens, 1e3 * s->step_seconds);
   if (s->optimiser_seconds > 0) printf(", %.1f ms of it the optimiser", 1e3 * s->optimiser_seconds);
@@ -141,9 +148,9 @@ json_t *scale_json(const tarn_scale *s) {
   for (size_t i = 0; i < s->part_count; i++) failed |= json_array_append_new(parts, part_json(&s->parts[i]));
   for (size_t i = 0; i < s->count; i++) failed |= json_array_append_new(points, point_json(s, &s->points[i]));
   json_t *object =
-      json_pack("{s:o, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "bandwidth",
-                json_output_real(s->bandwidth), "latency", json_output_real(s->latency), "reduce", precision(s),
-                "shard_optimiser", s->shards, "overlap", s->overlap, "source",
+      json_pack("{s:o, s:o, s:b, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "bandwidth",
+                json_output_real(s->bandwidth), "latency", json_output_real(s->latency), "one_machine", s->one_machine,
+                "reduce", precision(s), "shard_optimiser", s->shards, "overlap", s->overlap, "source",
                 s->given ? "given" : tarn_duration_source_name(s->source), "alone_seconds",
                 json_output_real(s->alone_seconds), "step_seconds", json_output_real(s->step_seconds),
                 "optimiser_seconds", json_output_real(s->optimiser_seconds), "adding", json_output_real(s->adding),

@@ -11,6 +11,7 @@ enum { SCALE_MOST = 64 };  // numbers of ranks in a list
 typedef struct scale_wanted {
   const char *ranks;
   double bandwidth, latency, step_seconds, optimiser_seconds, adding;
+  bool one_machine;
 } scale_wanted;
 
 // Returns CLI_OK, or the exit code of a usage mistake. `ranks` holds the list, and lives as long as the options.

@@ -9,7 +9,8 @@
 #define RANKS_OPTION(word)                                                                                            \
   {                                                                                                                   \
     "comm", CLI_TEXT, &(word), "NAME",                                                                                \
-        "how ranks that share the work speak to each other: self (one rank) or mpi; as the program was started", 0, 0 \
+        "how ranks that share the work communicate: self (one rank) or mpi (default: as the program was started)", 0, \
+        0                                                                                                             \
   }
 
 // Opens the ranks of this process, in a command that has called cli_together(). From then on a failure is printed by

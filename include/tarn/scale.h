@@ -30,10 +30,13 @@
 // forward pass, r_b the seconds until bucket b is complete, s_b the seconds that it takes on the network and v_b those
 // to add it:
 //   start_b = max(r_b + v_1 + ... + v_(b-1), end_(b-1)),   end_b = start_b + s_b + v_b
-//   update = max(f + backward + v_1 + ... + v_n, end_n) + the three small sums + the optimiser + the weights
+//   update = max(f + backward + v_1 + ... + v_n, end_n) + the small sums + the optimiser + the weights
+// Buckets are sent in the order of the program: those of the uppermost layer first, then those of an output layer with
+// weights of its own, and embedding tables last. With train.accumulate only the last batch's backward pass overlaps.
 // The seconds of the passes are divided among the layers by their operations. Without overlap all r_b are the end of
-// the backward pass. `overlap` is 0 so far, although sums over links do begin during the backward pass (docs/ranks.md),
-// so the times are upper bounds in this respect. With sharded moments the optimiser takes 1 / N of its time.
+// the backward pass. As in the program (docs/ranks.md), sums overlap where ranks communicate over a link, but not with
+// backskipping or on a device with memory of its own, nor between ranks of one machine (`one_machine`), whose sums go
+// through shared memory: there the network takes no time. With sharded moments the optimiser takes 1 / N of its time.
 //
 // Not in the model: the wait for the slowest rank of each update, as batches differ a little in work; other traffic on
 // the network; validation and saving; layers that an update leaves out or has stopped (LayerDrop, train.freeze).
@@ -66,9 +69,10 @@ typedef struct tarn_scale_options {
   double optimiser_seconds;  // the optimiser's part of it; 0: as measured, or else not known and not separated
   double adding;             // bytes of gradients a second that a rank takes out, adds and puts back; 0: measured
   int64_t vocab_size;        // as in tarn_plan_options; 0: read
+  int one_machine;           // 1: all ranks run on one machine; bandwidth and latency are not used
 } tarn_scale_options;
 
-// Fills in the defaults: 1 rank, 1.25e9 bytes a second (10 Gbit/s), 2e-5 seconds, the rest 0.
+// Fills in the defaults: 1 rank, a link of 1.25e9 bytes a second (10 Gbit/s) and 2e-5 seconds, the rest 0.
 TARN_API void tarn_scale_default(tarn_scale_options *options);
 
 // A part of the plan, in its order; `predictors`, of backskipping, come last.
@@ -99,7 +103,8 @@ typedef struct tarn_scale_point {
 } tarn_scale_point;
 
 typedef struct tarn_scale {
-  double bandwidth, latency;    // as given
+  double bandwidth, latency;    // as given; of one machine infinite and 0
+  int one_machine;              // as given
   tarn_precision reduce;        // train.reduce
   int shards;                   // train.shard_optimiser
   int given;                    // 1: step_seconds was given; 0: measured, or counted as `source` says

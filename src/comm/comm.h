@@ -1,5 +1,5 @@
 // Ranks: the processes, or threads, that train one model together. A communicator is an entry of a table (comm.c) with
-// its name and how its ranks speak to each other; nobody else knows which one it is. `self` is one rank.
+// its name and how its ranks communicate; nobody else knows which one it is. `self` is one rank.
 //
 // What a training asks of a communicator:
 //   - A call of one rank is answered when all ranks have made the same call in the same order. Sums are the same bits

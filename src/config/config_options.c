@@ -271,12 +271,12 @@ static const tarn__option train_options[] = {
     {"moments", CHOICE(tarn_config_train, moments, moments_words), .value = "fp32", .later = true,
      .help = "number format of the optimiser's moments", .also = "optimizer_state optim_bits"},
     {"reduce", CHOICE(tarn_config_train, reduce, reduce_words), .value = "fp32", .later = true,
-     .help = "number format in which several ranks send each other their gradients; sums are made in fp32",
+     .help = "number format in which several ranks send each other gradients; they are added in fp32",
      .also = "reduce_dtype grad_reduce_in_fp32 fp16_compression bf16_compress_hook compression"},
     {"shard_optimiser", BOOL(tarn_config_train, shard_optimiser), .value = "no", .later = true,
      .help =
-         "each of several ranks keeps and updates its part of the optimiser's moments alone (ZeRO stage 1); changes "
-         "no bit of a result",
+         "each of several ranks keeps the optimiser's moments of its part of the weights only, and updates that part "
+         "(ZeRO stage 1); the result has the same bits",
      .also = "shard_optimizer zero zero_stage zero_sharding zero_optimization use_distributed_optimizer fsdp"},
     {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact", .later = true,
      .help =

@@ -18,7 +18,7 @@ static const double INTERVAL = 10.0, PAUSE = 0.1;
 // Looks without a job, one after the other, after which a run is lost: between the states of a job that is put back
 // into the queue it may seem to have ended, and network file systems show a new file late.
 enum { LOOKS_WITHOUT_JOB = 2 };
-// Jobs of a run that may end one after the other without a step forward, and tries to ask Slurm at the beginning.
+// Jobs of a run that may end one after the other without progress, and tries to ask Slurm at the beginning.
 enum { MOST_TRIES = 3, MOST_ASKED = 3 };
 
 typedef struct follower {
@@ -26,7 +26,7 @@ typedef struct follower {
   bool wanted;  // is to be submitted
   bool cancelled;
   int missing;   // looks at which no job had it
-  int tries;     // jobs without a step forward
+  int tries;     // jobs without progress
   int64_t from;  // the update at which the newest job was submitted
   int64_t log_offset;
   char job[48];  // that was lost, told once
@@ -170,7 +170,7 @@ static tarn_status give_up(state *s, size_t index) {
   tarn_sweep_run *run = &s->sweep->memory->runs[index];
   char message[200];
   int lock = -1;
-  snprintf(message, sizeof message, "its job ended %d times without a step forward (%.80s)", MOST_TRIES,
+  snprintf(message, sizeof message, "its job ended %d times without progress (%.80s)", MOST_TRIES,
            run->job_state ? run->job_state : "Slurm does not know it any more");
   tarn_status status = tarn__sweep_lock_run(s->sweep, run, &lock);
   if (status == TARN_STATUS_BUSY) {  // somebody works on it after all

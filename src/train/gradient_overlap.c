@@ -34,11 +34,14 @@ static bool wait_for(void *user, size_t nodes) {
   return go_on;
 }
 
+bool tarn__gradient_overlap_possible(const tarn__model *model) {
+  return model->helper_count == 0 && tarn__device_is_host(model->device);
+}
+
 tarn_status tarn__gradient_overlap_open(tarn__gradient_overlap **overlap, tarn__gradient_sum *sum) {
   *overlap = NULL;
   const tarn__model *model = sum->model;
-  if (sum->comm->size == 1 || !sum->comm->apart || model->helper_count > 0 || !tarn__device_is_host(model->device))
-    return TARN_STATUS_OK;
+  if (sum->comm->size == 1 || !sum->comm->apart || !tarn__gradient_overlap_possible(model)) return TARN_STATUS_OK;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **overlap + model->param_count * sizeof(size_t)));
   *overlap = memory;

@@ -11,8 +11,12 @@
 
 typedef struct tarn__gradient_overlap tarn__gradient_overlap;
 
-// *overlap stays NULL where it serves nothing: one rank, a device whose memory is not the host's, parameters whose
-// gradients come from elsewhere too, or ranks that share their rooms and compute with all processors (comm->apart).
+// Whether sums may begin before the backward pass has ended: not on a device whose memory is not the host's, nor where
+// gradients come from elsewhere too (backskipping).
+bool tarn__gradient_overlap_possible(const tarn__model *model);
+
+// *overlap stays NULL where it serves nothing: one rank, a model with which it is not possible, or ranks that share
+// their rooms and compute with all processors (comm->apart).
 tarn_status tarn__gradient_overlap_open(tarn__gradient_overlap **overlap, tarn__gradient_sum *sum) TARN_CHECKED;
 void tarn__gradient_overlap_close(tarn__gradient_overlap **overlap);
 

@@ -10,6 +10,7 @@
 #include "config/config_fail.h"
 #include "graph/profile.h"
 #include "task/bands.h"
+#include "train/gradient_overlap.h"
 #include "train/optim_share.h"
 #include "train/plan_run.h"
 #include "train/scale_time.h"
@@ -33,9 +34,10 @@ static tarn_status check(const tarn_scale_options *o) {
   for (size_t i = 0; i < o->count; i++)
     TARN_REQUIRE(o->ranks[i] >= 1 && o->ranks[i] <= TARN_SCALE_RANKS, USAGE, "the number of ranks is 1 to %d, not %d",
                  TARN_SCALE_RANKS, o->ranks[i]);
-  TARN_REQUIRE(isfinite(o->bandwidth) && o->bandwidth > 0, USAGE,
+  TARN_REQUIRE(o->one_machine || (isfinite(o->bandwidth) && o->bandwidth > 0), USAGE,
                "the bandwidth is bytes a second, more than 0, not %g", o->bandwidth);
-  TARN_REQUIRE(isfinite(o->latency) && o->latency >= 0, USAGE, "the latency is seconds, 0 or more, not %g", o->latency);
+  TARN_REQUIRE(o->one_machine || (isfinite(o->latency) && o->latency >= 0), USAGE,
+               "the latency is seconds, 0 or more, not %g", o->latency);
   TARN_REQUIRE(isfinite(o->step_seconds) && o->step_seconds >= 0, USAGE,
                "a step takes more than 0 seconds, not %g; 0: measured", o->step_seconds);
   TARN_REQUIRE(isfinite(o->optimiser_seconds) && o->optimiser_seconds >= 0, USAGE,
@@ -207,6 +209,7 @@ static tarn_status add_parts(tarn_scale *scale, const tarn__planned *planned) {
     const tarn_plan_part *from = &plan->parts[i];
     tarn_scale_part *part = &scale->parts[scale->part_count++];
     snprintf(part->label, sizeof part->label, "%s", from->label);
+    if (strcmp(part->label, "output") == 0) scale->own->output = i;
     part->values = from->trained_parameters;
     part->forward_seconds = passes * from->forward_flops / all;
     part->backward_seconds = passes * (from->backward_flops + from->recompute_flops) / all;
@@ -263,6 +266,7 @@ static tarn_status fill(tarn_scale *scale, const tarn__planned *alone, const tar
                         tarn_config *config, const tarn_scale_options *options) {
   const tarn_plan *plan = &alone->plan;
   scale->accumulate = (int)config->train.accumulate;
+  scale->overlap = !scale->one_machine && tarn__gradient_overlap_possible(alone->model);
   scale->update_tokens = (double)(plan->source_rows + plan->target_rows) * (double)config->train.accumulate;
   if (scale->given)
     scale->alone_seconds = scale->step_seconds;
@@ -300,8 +304,9 @@ static tarn_status make(tarn_scale *scale, const tarn_train_options *training, t
 
 tarn_status tarn_scale_make(tarn_scale *scale, const tarn_train_options *training, const tarn_scale_options *options) {
   tarn_config *config;
-  *scale = (tarn_scale){.bandwidth = options->bandwidth,
-                        .latency = options->latency,
+  *scale = (tarn_scale){.bandwidth = options->one_machine ? INFINITY : options->bandwidth,
+                        .latency = options->one_machine ? 0 : options->latency,
+                        .one_machine = options->one_machine,
                         .given = options->step_seconds > 0,
                         .step_seconds = options->step_seconds,
                         .optimiser_seconds = options->optimiser_seconds,

@@ -78,9 +78,11 @@ static void send(queue *q, double ready, double values) {
   q->network += network;
 }
 
-// The last backward pass of an update from the top to the bottom. Returns the seconds of all passes.
+// The last backward pass of an update from the top to the bottom. Returns the seconds of all passes. The output layer
+// is the first to be complete, but its parameters come before those of the layers (model.c), so their sums come after.
 static double walk(queue *q, const tarn_scale_point *point) {
   const tarn_scale *scale = q->scale;
+  const size_t output = scale->own->output;
   double now = 0, last = 0, filled = 0;
   for (size_t i = 0; i < scale->part_count; i++) {
     now += scale->parts[i].forward_seconds + scale->parts[i].backward_seconds;
@@ -90,7 +92,9 @@ static double walk(queue *q, const tarn_scale_point *point) {
   now -= last;
   for (size_t i = scale->part_count; i-- > 0;) {
     now += scale->parts[i].backward_seconds / scale->accumulate;
-    for (filled += point->part_values[i]; filled >= (double)scale->bucket; filled -= (double)scale->bucket)
+    if (output == 0 || i != output) filled += point->part_values[i];
+    if (output > 0 && i == 0) filled += point->part_values[output];
+    for (; filled >= (double)scale->bucket; filled -= (double)scale->bucket)
       send(q, scale->overlap ? now : all, (double)scale->bucket);
   }
   if (filled > 0) send(q, all, filled);

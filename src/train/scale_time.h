@@ -17,6 +17,7 @@ typedef struct tarn__scale_memory {
   size_t table_count;
   double *shares[2];    // of the sides; NULL: not needed or not known
   double *part_values;  // [count, part_count]
+  size_t output;        // the output layer's place in tarn_scale.parts; 0: there is none
 } tarn__scale_memory;
 
 // Seconds of the status word that a call begins with, of an exchange of `bytes` and of gathering them, among `ranks`.

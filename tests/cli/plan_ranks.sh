@@ -40,6 +40,14 @@ holds estimated.json '.scale.source == "operations" and .scale.optimiser_seconds
 grep -Eq '^all +[0-9]+ +[0-9.]+$' text.txt || fail "no sum of the parts: $(cat text.txt)"
 [ "$(grep -Ec '^ +4 +[0-9.]+ .*0\.9[0-9]+ +[0-9.]+$' text.txt)" -eq 2 ] || fail "no two rows for four ranks: $(cat text.txt)"
 
+# Over a link sums overlap with the backward pass, on one machine they come after it, and nothing is waited for.
+holds model0.json '.scale.overlap and (.scale.one_machine | not)'
+grep -q '; sums in fp32, during the backward pass$' text.txt || fail "when sums are made: $(cat text.txt)"
+"$TARN" plan model.yaml --ranks 4 --one-machine --step-seconds 1 --threads 1 >one.txt
+grep -q '^ranks: on one machine, through shared memory; sums in fp32, after the backward pass$' one.txt || fail "one machine: $(cat one.txt)"
+"$TARN" plan model.yaml --ranks 4 --one-machine --step-seconds 1 --threads 1 --json >one.json
+holds one.json '.scale.one_machine and (.scale.overlap | not) and .scale.bandwidth == null and .scale.points[0].whole.network_seconds == 0'
+
 # What cannot be read, or belongs to nothing.
 refuse() {
   local words=$1
@@ -51,6 +59,8 @@ for list in "" 0 x 1, ,1 4-2 1-2-4 2x -1 1048577 99999999999999999999 "1 2" \
   "$(printf '1-1048576,1-1048576,1-1048576,1-1048576')"; do refuse '--ranks expects numbers' --ranks "$list"; done
 refuse '--bandwidth needs --ranks' --bandwidth 1e9
 refuse '--latency needs --ranks' --latency 0
+refuse '--one-machine needs --ranks' --one-machine
+refuse 'are of a link' --ranks 2 --one-machine --latency 1e-6
 refuse '--optimiser-seconds needs --step-seconds' --ranks 2 --optimiser-seconds 1
 refuse 'a part of --step-seconds' --ranks 2 --step-seconds 1 --optimiser-seconds 1
 refuse 'bandwidth' --ranks 2 --bandwidth 0

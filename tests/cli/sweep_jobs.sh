@@ -179,7 +179,7 @@ done
 set_states OUT_OF_MEMORY
 code=0; wait $pid || code=$?
 [ $code -eq 1 ] || fail "lost jobs: exit code $code: $(cat out.txt)"
-[ "$(grep -c '^failed .*its job ended 3 times without a step forward (OUT_OF_MEMORY)' out.txt)" -eq 4 ] || fail "lost jobs: $(cat out.txt)"
+[ "$(grep -c '^failed .*its job ended 3 times without progress (OUT_OF_MEMORY)' out.txt)" -eq 4 ] || fail "lost jobs: $(cat out.txt)"
 grep -q '^lost .*job 102_0 NODE_FAIL' out.txt || fail "lost jobs: $(cat out.txt)"
 fresh
 slurm --output lost --retry-failed >out.txt 2>error.txt || fail "after they failed: $(cat out.txt error.txt fake/*.log)"

@@ -147,6 +147,20 @@ static void sums_overlap_with_the_backward_pass(void **state) {
   assert_true(f.point.whole.step_seconds > step);
 }
 
+// As the program sums them: an output layer with weights of its own, complete before all others, goes after the layer
+// below it, so that what is left of the buckets is as much, but nothing can start before that layer.
+static void an_output_layer_waits_for_the_layers(void **state) {
+  (void)state;
+  fixture f;
+  open_fixture(&f, 2);
+  f.scale.overlap = 1;
+  f.own.output = 2;
+  tarn__scale_point(&f.point, &f.scale);
+  const double bucket = 8e-3 + 4 * WORD, add = 8e-3, last = 4e-4 + 2 * WORD, add_last = 4e-4;
+  const double first = 0.075 + bucket + add, second = fmax(0.09 + add, first) + bucket + add;
+  near(f.point.whole.step_seconds, fmax(0.09 + 2 * add, second) + last + add_last + SMALL + 0.01);
+}
+
 static void one_rank_sends_nothing(void **state) {
   (void)state;
   fixture f;
@@ -234,6 +248,44 @@ static void rows_of_tables_travel(void **state) {
   tarn_scale_close(&scale);
 }
 
+static void make_on(tarn_scale *scale, const char *keys, int one_machine) {
+  const int ranks = 4;
+  tarn_train_options training;
+  tarn_scale_options options;
+  tarn_train_default(&training);
+  training.config = "tiny.yaml";
+  training.overrides = &keys;
+  training.override_count = keys ? 1 : 0;
+  training.threads = 1;
+  tarn_scale_default(&options);
+  options.ranks = &ranks;
+  options.step_seconds = 0.01;
+  options.optimiser_seconds = 0.001;
+  options.adding = 1e9;
+  options.one_machine = one_machine;
+  must(tarn_scale_make(scale, &training, &options));
+}
+
+// Over a link sums overlap with the backward pass, which hides a part of them; on one machine they follow it, and take
+// what adding takes.
+static void sums_begin_when_the_program_begins_them(void **state) {
+  (void)state;
+  tarn_scale scale;
+  make_on(&scale, NULL, 0);
+  assert_true(scale.overlap == 1 && scale.one_machine == 0);
+  const double step = scale.points[0].whole.step_seconds;
+  scale.overlap = 0;
+  tarn__scale_point(&scale.points[0], &scale);
+  assert_true(scale.points[0].whole.step_seconds >= step);
+  tarn_scale_close(&scale);
+  make_on(&scale, NULL, 1);
+  assert_true(scale.overlap == 0 && scale.one_machine == 1);
+  assert_true(scale.points[0].whole.network_seconds == 0);
+  near(scale.points[0].whole.step_seconds, 0.01 + 4.0 * (double)scale.values / 1e9);
+  near(scale.points[0].whole.sent_bytes, 6.0 * (double)scale.values);
+  tarn_scale_close(&scale);
+}
+
 static void refuse(const tarn_scale_options *options, const char *key, const char *words) {
   tarn_train_options training;
   tarn_scale scale;
@@ -276,9 +328,11 @@ int main(void) {
                                      cmocka_unit_test(sums_follow_the_backward_pass),
                                      cmocka_unit_test(bf16_sends_half),
                                      cmocka_unit_test(sums_overlap_with_the_backward_pass),
+                                     cmocka_unit_test(an_output_layer_waits_for_the_layers),
                                      cmocka_unit_test(one_rank_sends_nothing),
                                      cmocka_unit_test(what_is_frozen_or_shared_is_not_sent),
                                      cmocka_unit_test(rows_of_tables_travel),
+                                     cmocka_unit_test(sums_begin_when_the_program_begins_them),
                                      cmocka_unit_test(what_cannot_be_is_refused)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

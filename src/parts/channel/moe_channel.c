@@ -19,13 +19,14 @@ static const tarn__option options[] = {
     {"gating", TARN__KEY_WORD(tarn__experts_keys, gating, gatings), .value = "softmax", .later = true,
      .help = "how the router chooses", .also = "gate router noisy_gating noisy_top_k router_type"},
     {"importance", TARN__KEY_REAL(tarn__experts_keys, importance, 0, 1000), .value = "0.01", .later = true,
-     .help = "weight of the first loss of gating: noisy, the squared coefficient of "
-             "variation of the experts' sums of gates over the batch; its gradient "
-             "is added, but the loss that is logged leaves it out",
+     .help = "weight of the first loss of gating: noisy, which is the squared coefficient of "
+             "variation, over the experts, of their sums of gates in the batch; its "
+             "gradient is added, but the loss that is logged leaves it out",
      .also = "w_importance importance_loss"},
     {"load", TARN__KEY_REAL(tarn__experts_keys, load, 0, 1000), .value = "0.01", .later = true,
-     .help = "weight of the second loss of gating: noisy, the same of the sums of "
-             "probabilities to be chosen, were the noise drawn again",
+     .help = "weight of the second loss of gating: noisy, which is the squared coefficient of "
+             "variation, over the experts, of their load: the sum over the tokens of the "
+             "probability to choose the expert if the noise were drawn again",
      .also = "w_load load_loss"},
     TARN__EXPERTS_OPTIONS};
 
