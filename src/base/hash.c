@@ -61,6 +61,8 @@ void tarn__hasher_close(tarn__hasher **hasher) {
   *hasher = NULL;
 }
 
+void tarn__hasher_restart(tarn__hasher *hasher) { XXH3_128bits_reset(hasher->state); }
+
 void tarn__hasher_add(tarn__hasher *hasher, const void *data, size_t size) {
   XXH3_128bits_update(hasher->state, data, size);
 }

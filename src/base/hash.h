@@ -22,6 +22,8 @@ typedef struct tarn__hasher tarn__hasher;
 tarn_status tarn__hasher_open(tarn__hasher **hasher) TARN_CHECKED;
 void tarn__hasher_close(tarn__hasher **hasher);
 void tarn__hasher_add(tarn__hasher *hasher, const void *data, size_t size);
+// Forgets what was added.
+void tarn__hasher_restart(tarn__hasher *hasher);
 // The hash of all that was added, with `size` more bytes behind it, which are not added.
 void tarn__hasher_text(char text[TARN__HASH_TEXT], const tarn__hasher *hasher, const void *data, size_t size);
 

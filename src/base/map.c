@@ -148,6 +148,16 @@ void tarn__map_release_part(const tarn__map *map, const void *data, size_t size)
 
 void tarn__map_release(const tarn__map *map) { tarn__map_release_part(map, map->data, map->size); }
 
+void tarn__map_expect(const tarn__map *map, const void *data, size_t size) {
+  const size_t step = 128 * 1024;  // the system reads no more than its read-ahead for one call, which may be so little
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t begin = (uintptr_t)map->data;
+  if (!map->data || (uintptr_t)data < begin || (uintptr_t)data - begin >= map->size) return;
+  const size_t first = ((uintptr_t)data - begin) / page * page, rest = map->size - first;
+  for (size_t at = 0; at < size && at < rest; at += step)
+    (void)madvise((void *)(begin + first + at), rest - at < step ? rest - at : step, MADV_WILLNEED);
+}
+
 void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size) {
   const size_t piece = TARN__MAP_PIECE;
   for (size_t done = 0; done < size; done += piece) {

@@ -39,6 +39,8 @@ void tarn__map_release(const tarn__map *map);
 // ones the system, which maps pages around the one that is read, would bring many back.
 enum { TARN__MAP_PIECE = 1 << 20 };
 void tarn__map_release_part(const tarn__map *map, const void *data, size_t size);
+// Begins to read bytes of a file that are needed soon; those beyond its end are left out.
+void tarn__map_expect(const tarn__map *map, const void *data, size_t size);
 // Copies bytes of a map and releases them piece by piece.
 void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size);
 

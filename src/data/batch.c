@@ -1,7 +1,9 @@
 #include "data/batch.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
 
@@ -25,8 +27,10 @@ struct tarn__batcher {
   tarn__batcher_options options;
   int64_t used;   // pairs that are not left out
   int64_t width;  // tracks of a batch; 0: none
+  // What is trained on: the rows and the way in which they are ordered; and the other way for the same rows.
+  char hash[TARN__HASH_TEXT], other_hash[TARN__HASH_TEXT];
   int64_t epoch, index, batches;
-  // The block at hand; where there are none, all of the epoch.
+  // The block at hand; where there are none, all of the epoch; of tracks, the batch at hand in `entries` alone.
   entry *entries, *spare;  // (sentences): in the order of the epoch
   int64_t *starts;         // (held + 1): where each batch begins in entries
   int64_t *order;          // (held): the order of the batches
@@ -120,18 +124,31 @@ static void cut_batches(tarn__batcher *b) {
   b->starts[b->held] = b->sentences;
 }
 
-// Window t of every track, of `width` tracks a batch.
-static void order_tracks(tarn__batcher *b) {
-  const int64_t tracks = b->width * b->options.tracks, each = b->shard->pairs / tracks, more = b->shard->pairs % tracks;
-  b->sentences = b->held = 0;
-  for (int64_t t = 0; t <= each; t++) {
-    const int64_t running = t < each ? tracks : more;
-    for (int64_t k = 0; k < running; k++) {
-      if (k % b->width == 0) b->starts[b->held++] = b->sentences;
-      b->entries[b->sentences++] = (entry){.pair = k * each + smaller(k, more) + t};
-    }
+// Tracks of all batches of an update, windows of each, and how many tracks have one more.
+static int64_t divide_tracks(const tarn__batcher *b, int64_t *each, int64_t *more) {
+  const int64_t tracks = b->width * b->options.tracks;
+  *each = b->shard->pairs / tracks;
+  *more = b->shard->pairs % tracks;
+  return tracks;
+}
+
+static int64_t batches_of_tracks(const tarn__batcher *b) {
+  int64_t each, more;
+  (void)divide_tracks(b, &each, &more);
+  return each * b->options.tracks + (more + b->width - 1) / b->width;
+}
+
+// Takes batch `k` of the epoch to hand: window t of `width` tracks. Returns its sentences.
+static int64_t take_tracks(tarn__batcher *b, int64_t k) {
+  int64_t each, more;
+  const int64_t tracks = divide_tracks(b, &each, &more), t = k / b->options.tracks;
+  const int64_t running = t < each ? tracks : more, first = k % b->options.tracks * b->width;
+  const int64_t count = smaller(b->width, running - first);
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t track = first + i;
+    b->entries[i].pair = track * each + smaller(track, more) + t;
   }
-  b->starts[b->held] = b->sentences;
+  return count;
 }
 
 static void sort_and_cut(tarn__batcher *b) {
@@ -152,7 +169,7 @@ static void init_random(tarn__random *random, const tarn__batcher *b, int64_t st
 
 static void shuffle_batches(tarn__batcher *b, tarn__random *random) {
   for (int64_t i = 0; i < b->held; i++) b->order[i] = i;
-  if (b->options.shuffle && b->width == 0) tarn__random_shuffle(random, b->order, b->held);
+  if (b->options.shuffle) tarn__random_shuffle(random, b->order, b->held);
 }
 
 // Takes a block of the epoch to hand.
@@ -183,6 +200,10 @@ static void begin_blocks(tarn__batcher *b, tarn__random *random) {
 
 // The place in entries where batch `k` of the epoch begins; its end is *end. Its block is taken to hand.
 static int64_t batch_at(tarn__batcher *b, int64_t *end, int64_t k) {
+  if (b->width > 0) {
+    *end = take_tracks(b, k);
+    return 0;
+  }
   if (k < b->begin || k >= b->begin + b->held) {
     int64_t block = 0;
     while (k >= b->block_begin[block + 1]) block++;
@@ -203,10 +224,12 @@ static void begin_epoch(tarn__batcher *b, int64_t epoch) {
     begin_blocks(b, &random);
     return;
   }
-  if (b->width > 0)
-    order_tracks(b);
-  else
-    order_by_length(b, &random);
+  if (b->width > 0) {
+    b->used = b->shard->pairs;
+    b->batches = batches_of_tracks(b);
+    return;
+  }
+  order_by_length(b, &random);
   shuffle_batches(b, &random);
   b->used = b->sentences;
   b->batches = b->held;
@@ -302,14 +325,29 @@ static void set_blocks(tarn__batcher *b) {
   b->room_rows = b->each * b->stretch;
 }
 
-size_t tarn__batcher_bytes(const tarn__shard *shard) {
-  const int64_t block = block_of(shard, 0), rows = block ? block : shard->pairs;
+size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
+  const int64_t block = shuffle ? block_of(shard, 0) : 0, rows = block ? block : shard->pairs;
   const int64_t stretches = block ? shard->pairs / TARN__BATCH_STRETCH + 1 : 0;
+  if (tracks) return 0;
   return (size_t)rows * (2 * sizeof(entry) + 2 * sizeof(int64_t)) + (size_t)stretches * sizeof(int64_t);
+}
+
+// The order of a shard in blocks is not that of the same rows without them.
+static void make_hashes(tarn__batcher *b) {
+  char text[2 * TARN__HASH_TEXT], blocks[TARN__HASH_TEXT];
+  snprintf(text, sizeof text, "%s in blocks", b->shard->hash);
+  tarn__hash(blocks, text, strlen(text));
+  memcpy(b->hash, b->blocks > 0 ? blocks : b->shard->hash, sizeof b->hash);
+  memcpy(b->other_hash, b->blocks > 0 ? b->shard->hash : blocks, sizeof b->other_hash);
 }
 
 static tarn_status take_memory(tarn__batcher *b) {
   set_blocks(b);
+  make_hashes(b);
+  if (b->width > 0) {
+    TARN_TRY(take(&b->entries, b->width, sizeof *b->entries));
+    return tarn__batch_room_open(&b->room, b);
+  }
   int64_t n = b->room_rows;
   if (b->blocks > 0) {
     TARN_TRY(take(&b->stretches, b->count, sizeof *b->stretches));
@@ -490,6 +528,10 @@ int64_t tarn__batcher_predictions(tarn__batcher *b, int64_t count) {
 int64_t tarn__batcher_longest_target(const tarn__batcher *b) { return b->shard->longest_target + front(&b->options); }
 
 int64_t tarn__batcher_tracks(const tarn__batcher *b) { return b->width; }
+
+const char *tarn__batcher_hash(const tarn__batcher *b) { return b->hash; }
+
+const char *tarn__batcher_other_hash(const tarn__batcher *b) { return b->other_hash; }
 
 int64_t tarn__batcher_left_out(const tarn__batcher *b) { return b->shard->pairs - b->used; }
 

@@ -20,7 +20,8 @@
 // then the second, and so on, `tracks` batches for each. So sentence s of a batch goes on with sentence s of the batch
 // `tracks` before it.
 //
-// A batcher takes 48 bytes for each sentence of its shard, which takes 8 itself; of the ids it reads those of a batch,
+// A batcher takes 48 bytes for each sentence of its shard, which takes 8 itself (of tracks, nothing, because their
+// order is computed batch by batch); of the ids it reads those of a batch,
 // and gives back the pages they are in after every TARN__BATCH_RELEASED sentences.
 //
 // The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
@@ -139,6 +140,11 @@ void tarn__batcher_next_into(tarn__batcher *batcher, tarn__batch *batch, const t
 // Sentences of a batch of tracks, the number of tracks that it has; 0: there are none.
 int64_t tarn__batcher_tracks(const tarn__batcher *batcher);
 
+// What a training goes on with: equal for shards of equal contents (shard->hash) whose rows are ordered in the same
+// way, in blocks or not. The other one is that of the same rows in the other way, which a training cannot go on with.
+const char *tarn__batcher_hash(const tarn__batcher *batcher);
+const char *tarn__batcher_other_hash(const tarn__batcher *batcher);
+
 // Pairs that every epoch leaves out because a side is longer than options.longest.
 int64_t tarn__batcher_left_out(const tarn__batcher *batcher);
 
@@ -159,8 +165,9 @@ tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t in
 // Rows of the longest sentence of the target side, left out or not.
 int64_t tarn__batcher_longest_target(const tarn__batcher *batcher);
 
-// Bytes that a batcher of a shard keeps by default, beside the rooms of batches.
-size_t tarn__batcher_bytes(const tarn__shard *shard);
+// Bytes that a batcher of a shard keeps by default, beside the rooms of batches; whether it has options.tracks, and
+// options.shuffle.
+size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle);
 
 // Most rows of a side of a batch: limits of tokens and of sentences (0: none), tokens of the side in all, and of its
 // longest sentence.

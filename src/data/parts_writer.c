@@ -95,6 +95,10 @@ void tarn__parts_writer_measure(tarn__parts_writer *w, int64_t bytes, int64_t ch
   w->characters = characters;
 }
 
+void tarn__parts_writer_label(tarn__parts_writer *w, const tarn__shard_labels *labels) {
+  tarn__shard_writer_label(w->part, labels);
+}
+
 int tarn__parts_writer_parts(const tarn__parts_writer *w) { return w->count + 1; }
 
 static bool is_among(const tarn__index_entry *entries, int64_t count, const char *name) {

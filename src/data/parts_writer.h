@@ -23,6 +23,9 @@ tarn_status tarn__parts_writer_put(tarn__parts_writer *writer, const int32_t *so
 // Says how long the text of a stream is so far, before rows of it and in the end.
 void tarn__parts_writer_measure(tarn__parts_writer *writer, int64_t bytes, int64_t characters);
 
+// As tarn__shard_writer_label(), after the last row, of a set that is one shard (`most` large enough for all rows).
+void tarn__parts_writer_label(tarn__parts_writer *writer, const tarn__shard_labels *labels);
+
 // Files that a commit would write beside an index; 1: a shard and no index.
 int tarn__parts_writer_parts(const tarn__parts_writer *writer);
 

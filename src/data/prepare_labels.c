@@ -8,9 +8,9 @@
 #include "base/work.h"
 #include "data/class_names.h"
 #include "data/labelled_table.h"
+#include "data/parts_writer.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
-#include "data/shard_writer.h"
 #include "tarn/data.h"
 #include "tarn/text.h"
 
@@ -24,7 +24,7 @@ typedef struct task {
   tarn_vocab *vocab;
   tarn__labelled_table table;
   tarn__sentence_pair row;
-  tarn__shard_writer *writer;
+  tarn__parts_writer *writer;
   tarn__class_names classes;
   // [result->rows]
   int32_t *labels, *segments;
@@ -67,7 +67,8 @@ static tarn_status open_all(task *t) {
     tarn__shard_close(&shard);
     TARN_TRY(status);
   }
-  return tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab);
+  // One shard, whatever its size; the parts of an older set go.
+  return tarn__parts_writer_open(&t->writer, o->output, NULL, t->vocab, TARN__SET_SENTENCES, INT64_MAX);
 }
 
 static tarn_status fail_class(const task *t, const char *label, int length) {
@@ -133,7 +134,7 @@ static tarn_status put_row(task *t) {
   r->left_out += row->cut_off;
   if (row->length > r->longest) r->longest = row->length;
   for (int64_t i = 0; i < row->length; i++) r->unknown += row->ids[i] == unknown;
-  return tarn__shard_writer_put(t->writer, NULL, 0, row->ids, row->length - 1);
+  return tarn__parts_writer_put(t->writer, NULL, 0, row->ids, row->length - 1);
 }
 
 static tarn_status add_row(task *t) {
@@ -204,8 +205,8 @@ static tarn_status run(task *t) {
                                      .labels = t->labels,
                                      .numbers = t->numbers,
                                      .segments = t->options->pair ? t->segments : NULL};
-  tarn__shard_writer_label(t->writer, &labels);
-  TARN_TRY(tarn__shard_writer_commit(&t->writer));
+  tarn__parts_writer_label(t->writer, &labels);
+  TARN_TRY(tarn__parts_writer_commit(&t->writer));
   warn(t);
   return TARN_STATUS_OK;
 }
@@ -217,7 +218,7 @@ tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_label
   tarn__work_begin(&t.work, "preparing", "rows");
   tarn_status status = run(&t);
   tarn__work_end(&t.work);
-  tarn__shard_writer_abort(&t.writer);
+  tarn__parts_writer_abort(&t.writer);
   tarn__labelled_table_close(&t.table);
   tarn__sentence_pair_close(&t.row);
   tarn__class_names_close(&t.classes);

@@ -5,15 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
+#include "data/shard_ids.h"
 #include "data/shard_index.h"
 #include "data/shard_parts.h"
 #include "data/shard_sections.h"
-
-static const double SECONDS_UNTOLD = 5;
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
   for (int i = 0; i < TARN__SHARD_HASH; i++) {
@@ -62,9 +59,6 @@ static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn
   return TARN_STATUS_OK;
 }
 
-// Whether sentence k of the file is one of the target side.
-static int is_target(const tarn__shard *s, int64_t k) { return s->text || (k & 1); }
-
 // Checks that the offsets rise, stay inside and have the sums and longest lengths of the header.
 static tarn_status check_offsets(const tarn__shard *s) {
   int sides = s->text ? 1 : 2;
@@ -79,78 +73,13 @@ static tarn_status check_offsets(const tarn__shard *s) {
     int64_t length = next - s->offsets[k];
     TARN_REQUIRE(length >= (s->continues ? 1 : 2) && length <= TARN__SHARD_LONGEST, DATA,
                  "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / sides), (long long)length);
-    int side = is_target(s, k);
+    int side = tarn__shard_is_target(s, k);
     sum[side] += length;
     if (length > longest[side]) longest[side] = length;
   }
   TARN_REQUIRE(sum[0] == s->source_tokens && sum[1] == s->target_tokens && longest[0] == s->longest_source &&
                    longest[1] == s->longest_target,
                DATA, "damaged shard: its sentences do not have the lengths that its header says");
-  return TARN_STATUS_OK;
-}
-
-static int32_t id_at(const tarn__shard *s, int64_t token) {
-  if (s->id_bytes == 2) return ((const uint16_t *)(const void *)s->ids)[token];
-  uint32_t id = ((const uint32_t *)(const void *)s->ids)[token];
-  return id > INT32_MAX ? INT32_MAX : (int32_t)id;
-}
-
-// Where an end of sentence must stand beside the last token, and nowhere else: before a second sentence. -1: nowhere.
-static int64_t first_end(const tarn__shard *s, int64_t k) {
-  if (!s->segments || s->offsets[k] + s->segments[k] == s->offsets[k + 1]) return -1;
-  return s->offsets[k] + s->segments[k] - 1;
-}
-
-// Checks that every id is in its vocabulary and that each sentence has its one end of sentence at its end.
-static tarn_status check_ids(const tarn__shard *s) {
-  int sides = s->text ? 1 : 2;
-  size_t released = 0;  // bytes of the ids
-  for (int64_t k = 0; k < sides * s->pairs; k++) {
-    int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
-    int32_t eos = is_target(s, k) ? s->target_eos : s->source_eos;
-    int64_t last = s->offsets[k + 1] - 1;
-    int64_t first = first_end(s, k);
-    for (int64_t i = s->offsets[k]; i <= last; i++) {
-      int32_t id = id_at(s, i);
-      TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d",
-                   (long long)(k / sides), id, size);
-      TARN_REQUIRE(s->continues || (id == eos) == (i == last || i == first) || (s->packed && i != last), DATA,
-                   "damaged shard: pair %lld has no or a wrong end of sentence", (long long)(k / sides));
-    }
-    const size_t done = (size_t)(last + 1) * (size_t)s->id_bytes;
-    if (done - released < TARN__MAP_PIECE) continue;
-    tarn__map_release_part(&s->map, s->ids + released, done - released);
-    released = done;
-  }
-  tarn__map_release(&s->map);
-  return TARN_STATUS_OK;
-}
-
-// Hashes the ids piece by piece, so that a file larger than memory costs none. What takes long is told.
-static void hash_ids(const tarn__shard *s, tarn__hasher *hasher, size_t size) {
-  double told = tarn__seconds();
-  for (size_t done = 0; done < size; done += TARN__MAP_PIECE) {
-    const size_t now = size - done < TARN__MAP_PIECE ? size - done : TARN__MAP_PIECE;
-    tarn__hasher_add(hasher, s->ids + done, now);
-    tarn__map_release_part(&s->map, s->ids + done, now);
-    const double time = tarn__seconds();
-    if (time - told < SECONDS_UNTOLD) continue;
-    told = time;
-    tarn__log(TARN_LOG_INFO, "%s: checking it, %.0f %% of %.1f GB", s->path, 100.0 * (double)done / (double)size,
-              (double)size / 1e9);
-  }
-}
-
-static tarn_status check_ids_hash(const tarn__shard *s, const char stored[TARN__SHARD_HASH], size_t size) {
-  char stored_text[TARN__HASH_TEXT] = "", text[TARN__HASH_TEXT];
-  tarn__hasher *hasher;
-  TARN_TRY(tarn__hasher_open(&hasher));
-  hash_ids(s, hasher, size);
-  tarn__hasher_text(text, hasher, "", 0);
-  tarn__hasher_close(&hasher);
-  memcpy(stored_text, stored, TARN__SHARD_HASH);
-  TARN_REQUIRE(tarn__hash_same(stored_text, text), DATA,
-               "damaged shard: its contents do not have the hash they should have");
   return TARN_STATUS_OK;
 }
 
@@ -172,19 +101,19 @@ static void take_header(tarn__shard *s, const tarn__shard_header *h) {
   s->id_bytes = (int)h->id_bytes;
 }
 
-// Fills the fields from the map and checks everything. Header and offsets are copied first: what was checked is what
-// is used, even if somebody writes into the file.
-static tarn_status read_all(tarn__shard *s) {
-  tarn__shard_header copy = {0};
-  tarn__shard_rows rows = {0};
-  const tarn__shard_header *h = &copy;
-  size_t header_size = sizeof *h, beside, offsets_size, ids_size;
+// Fills the fields from the map and checks everything but the ids. Header and offsets are copied first: what was
+// checked is what is used, even if somebody writes into the file.
+static tarn_status read_all(tarn__shard *s, tarn__shard_opening *opening) {
+  const tarn__shard_header *h = &opening->header;
+  tarn__shard_rows *rows = &opening->rows;
+  size_t header_size = sizeof *h, beside, offsets_size;
   void *memory;
-  if (s->map.size > 0) memcpy(&copy, s->map.data, s->map.size < sizeof copy ? s->map.size : sizeof copy);
+  *opening = (tarn__shard_opening){0};
+  if (s->map.size > 0) memcpy(&opening->header, s->map.data, s->map.size < sizeof *h ? s->map.size : sizeof *h);
   TARN_TRY(check_header(h, s->map.size));
-  TARN_TRY(tarn__shard_take_rows(&rows, &beside, h, &s->map));
-  if (h->version == TARN__SHARD_VERSION_ROWS) header_size += sizeof rows;
-  TARN_TRY(check_size(&offsets_size, &ids_size, h, beside, s->map.size));
+  TARN_TRY(tarn__shard_take_rows(rows, &beside, h, &s->map));
+  if (h->version == TARN__SHARD_VERSION_ROWS) header_size += sizeof *rows;
+  TARN_TRY(check_size(&offsets_size, &opening->ids_size, h, beside, s->map.size));
   take_header(s, h);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offsets_size, 1));
   s->offsets = memory;
@@ -192,12 +121,10 @@ static tarn_status read_all(tarn__shard *s) {
   s->ids = s->map.data + header_size + offsets_size;
   TARN_REQUIRE(tarn__shard_same_hash(h->offsets_hash, s->offsets, offsets_size), DATA,
                "damaged shard: its contents do not have the hash they should have");
-  TARN_TRY(check_ids_hash(s, h->ids_hash, ids_size));
-  s->continues = (rows.flags & TARN__SHARD_CONTINUES) != 0;
-  s->packed = (rows.flags & TARN__SHARD_PACKED) != 0;
+  s->continues = (rows->flags & TARN__SHARD_CONTINUES) != 0;
+  s->packed = (rows->flags & TARN__SHARD_PACKED) != 0;
   TARN_TRY(check_offsets(s));
-  if (rows.flags) TARN_TRY(tarn__shard_take_sections(s, &rows, s->ids + ids_size));
-  return check_ids(s);
+  return rows->flags ? tarn__shard_take_sections(s, rows, s->ids + opening->ids_size) : TARN_STATUS_OK;
 }
 
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) {
@@ -226,22 +153,29 @@ static tarn_status open_map(tarn__shard *shard, const char *path) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_file(tarn__shard *shard) {
-  const char *path = shard->path;
-  tarn_status status = read_all(shard);
+tarn_status tarn__shard_explain(const tarn__shard *shard, tarn_status status) {
   if (status == TARN_STATUS_OK || tarn__map_check(&shard->map) != TARN_STATUS_OK)
     return tarn__map_judge(&shard->map, status);
-  return tarn__fail_prefix(status, "%s: ", path);
+  return tarn__fail_prefix(status, "%s: ", shard->path);
 }
 
-tarn_status tarn__shard_open_file(tarn__shard *shard, const char *path) {
+static tarn_status read_file(tarn__shard *shard, tarn__shard_opening *opening) {
+  return tarn__shard_explain(shard, read_all(shard, opening));
+}
+
+tarn_status tarn__shard_open_file(tarn__shard *shard, tarn__shard_opening *opening, const char *path) {
   TARN_TRY(open_map(shard, path));
-  return read_file(shard);
+  return read_file(shard, opening);
 }
 
 static tarn_status open_either(tarn__shard *shard, const char *path) {
+  tarn__shard_opening opening;
+  int bad;
   TARN_TRY(open_map(shard, path));
-  if (!tarn__shard_index_is(shard->map.data, shard->map.size)) return read_file(shard);
+  if (!tarn__shard_index_is(shard->map.data, shard->map.size)) {
+    TARN_TRY(read_file(shard, &opening));
+    return tarn__shard_check_ids(shard, 1, &opening, shard->path, NULL, &bad);
+  }
   return tarn__map_judge(&shard->map, tarn__shard_open_parts(shard));
 }
 
@@ -288,14 +222,14 @@ static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k 
 
 // An id that is not in the vocabulary was not there when the shard was opened.
 static int32_t safe_id(const tarn__shard *s, int64_t token, int32_t size) {
-  const int32_t id = id_at(s, token);
+  const int32_t id = tarn__shard_id(s, token);
   if (id < size) return id;
   tarn__map_doubt(&s->map);
   return 0;
 }
 
 static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
-  const int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
+  const int32_t size = tarn__shard_is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
   int64_t start = s->offsets[k];
   int64_t length = length_of(s, k);
   for (int64_t i = 0; i < length; i++) ids[i] = safe_id(s, start + i, size);

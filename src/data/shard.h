@@ -26,7 +26,7 @@ typedef struct tarn__shard {
   int32_t source_eos, target_eos;           // ids of the end of sentence
   char source_vocab_hash[TARN__HASH_TEXT];  // as tarn_vocab_hash() gives them
   char target_vocab_hash[TARN__HASH_TEXT];
-  char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
+  char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data, in one file or in several
   char *path;                  // of the file, or of the index
   int64_t file_bytes;          // of all files
   // What a text may say of its rows (version 2 of the format).
@@ -53,8 +53,8 @@ typedef struct tarn__shard {
 } tarn__shard;
 
 // Opens the shard of a prefix (see tarn__shard_path()). Reads each file once: magic, version, sizes, offsets,
-// every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed: DATA
-// where there is no such file but one that is named like the prefix, such as text, which the message says.
+// every id and both hashes are checked, ids by all threads of the pool. Fails with IO or DATA and leaves the shard
+// closed: DATA where there is no such file but one that is named like the prefix, such as text, which the message says.
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) TARN_CHECKED;
 void tarn__shard_close(tarn__shard *shard);
 

@@ -1,6 +1,7 @@
 #include "data/shard_sections.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,6 +13,22 @@ bool tarn__shard_same_hash(const char stored[TARN__SHARD_HASH], const void *data
   tarn__hash(text, data, size);
   memcpy(stored_text, stored, TARN__SHARD_HASH);
   return tarn__hash_same(stored_text, text);
+}
+
+static void put_hash(char out[TARN__SHARD_HASH], const void *data, size_t size) {
+  char text[TARN__HASH_TEXT];
+  tarn__hash(text, data, size);
+  memcpy(out, text, TARN__SHARD_HASH);
+}
+
+void tarn__shard_seal(tarn__shard_header *header, tarn__shard_rows *rows) {
+  put_hash(header->header_hash, header, offsetof(tarn__shard_header, header_hash));
+  if (!rows->flags) return;
+  struct {
+    tarn__shard_header header;
+    tarn__shard_rows rows;
+  } both = {*header, *rows};
+  put_hash(rows->hash, &both, sizeof both - TARN__SHARD_HASH);
 }
 
 static size_t label_bytes(const tarn__shard_rows *rows) {

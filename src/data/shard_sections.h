@@ -8,6 +8,9 @@
 // Whether bytes have a hash that was stored.
 bool tarn__shard_same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size);
 
+// Fills in the hash of a header, and of version 2 that of both, from their other fields.
+void tarn__shard_seal(tarn__shard_header *header, tarn__shard_rows *rows);
+
 // Copies what stands behind the header of version 2 (of version 1: nothing) and checks it. *beside: bytes that the file
 // has for it, beside header, offsets and ids.
 tarn_status tarn__shard_take_rows(tarn__shard_rows *rows, size_t *beside, const tarn__shard_header *header,

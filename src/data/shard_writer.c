@@ -1,7 +1,6 @@
 #include "data/shard_writer.h"
 
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "base/memory.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
+#include "data/shard_sections.h"
 #include "data/spool.h"
 
 enum { BUFFER = 4096 };  // ids that are made narrow together
@@ -163,15 +163,9 @@ static void seal(tarn__shard_writer *w, const section *sections) {
   put_spool_hash(h->offsets_hash, w->offsets);
   put_spool_hash(h->ids_hash, w->ids);
   if (w->rows.flags) h->version = TARN__SHARD_VERSION_ROWS;
-  put_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash));
-  if (!w->rows.flags) return;
   char *hashes[SECTIONS] = {w->rows.names_hash, w->rows.labels_hash, w->rows.segments_hash};
-  for (int i = 0; i < SECTIONS; i++) put_hash(hashes[i], sections[i].data, sections[i].size);
-  struct {
-    tarn__shard_header header;
-    tarn__shard_rows rows;
-  } both = {*h, w->rows};
-  put_hash(w->rows.hash, &both, sizeof both - TARN__SHARD_HASH);
+  for (int i = 0; i < SECTIONS && w->rows.flags; i++) put_hash(hashes[i], sections[i].data, sections[i].size);
+  tarn__shard_seal(h, &w->rows);
 }
 
 // Turns the path of the index into that of a part, and says what the index needs to know.

@@ -11,10 +11,27 @@
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
 static const size_t PROGRAM = 20000000;
 
-// What of a shard stays in memory: its pages are given back as it is read.
-static size_t shard_bytes(const tarn__shard *shard) {
-  const size_t most = TARN__BATCH_RESIDENT;
-  return (size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most;
+// What of a shard and its batches stays in memory: its offsets, the order of its rows, and of the file's pages those that
+// are not yet given back.
+static size_t shard_bytes(const tarn__shard *shard, bool carries, bool shuffle) {
+  const size_t most = TARN__BATCH_RESIDENT, offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
+  return ((size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most) + offsets +
+         tarn__batcher_bytes(shard, carries, shuffle);
+}
+
+// The same of a set that is validated on, which stays open.
+static tarn_status plan_set(tarn_plan *plan, const tarn_config *config, const char *data) {
+  tarn__shard shard = {0};
+  const tarn_status status = tarn__shard_open(&shard, data);
+  if (status == TARN_STATUS_OK) plan->validation_bytes += shard_bytes(&shard, config->train.carry_state, false);
+  tarn__shard_close(&shard);
+  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+}
+
+static tarn_status plan_sets(tarn_plan *plan, const tarn_config *config) {
+  if (config->data.valid) TARN_TRY(plan_set(plan, config, config->data.valid));
+  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(plan_set(plan, config, config->sets[i].data));
+  return TARN_STATUS_OK;
 }
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
@@ -144,7 +161,8 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   tarn_status status = plan_validation(plan, model, batch, threads);
   if (status == TARN_STATUS_OK) status = plan_labels(plan, model->config);
   plan_average(plan, model);
-  plan->program_bytes += PROGRAM + shard_bytes(shard) + tarn__batcher_bytes(shard);
+  if (status == TARN_STATUS_OK) status = plan_sets(plan, model->config);
+  plan->program_bytes += PROGRAM + shard_bytes(shard, model->config->train.carry_state, true);
   if (status == TARN_STATUS_OK) status = plan_states(plan, model, batch);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);

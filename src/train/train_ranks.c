@@ -140,7 +140,7 @@ static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   tarn_config_text_close(&text);
   hashes[SOURCE] = hash_text(tarn_vocab_hash(t->source), 0);
   hashes[TARGET] = hash_text(tarn_vocab_hash(t->target), 0);
-  hashes[DATA] = hash_text(t->shard.hash, 0);
+  hashes[DATA] = hash_text(tarn__batcher_hash(t->batcher), 0);
   hashes[PROGRAM] = hash_text(t->model->device->variant(), hash_text(tarn_version(), 0));
   return hash_weights(&hashes[WEIGHTS], t);
 }

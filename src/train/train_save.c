@@ -11,7 +11,7 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
   tarn__checkpoint_extra extra = {.source = t->source,
                                   .target = t->target,
                                   .update = t->progress.update,
-                                  .data_hash = t->shard.hash,
+                                  .data_hash = tarn__batcher_hash(t->batcher),
                                   .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .set_hashes = *sets ? sets : NULL,
                                   .progress = with_state ? &t->progress : NULL,

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "data/batch.h"
 #include "data/shard_format.h"
 #include "data/shard_index.h"
@@ -131,6 +132,8 @@ static void test_parts_are_the_shard(void **state) {
     }
     compare_rows(&one, &parts);
     compare_batches(&one, &parts);
+    // Equal contents are equal data, under any name and wherever they were cut.
+    assert_string_equal(one.hash, parts.hash);
     assert_int_equal(tarn__shard_unchanged(&parts), TARN_STATUS_OK);
     tarn__shard_close(&one);
     tarn__shard_close(&parts);
@@ -291,6 +294,82 @@ static void test_old_parts(void **state) {
   tarn__shard_index_close(&fresh);
 }
 
+static void test_table_in_place_of_parts(void **state) {
+  (void)state;
+  tarn_labelled_options o;
+  tarn_labelled_result result;
+  prepare("set", 1, 20000);
+  tarn__shard_index old = read_index("set.tarn");
+  assert_true(old.header.parts >= 2);
+  sandbox_write("table", "a\tw3 w4\nb\tw5\n", 13);
+  tarn_labelled_default(&o);
+  o.vocab = "vocab";
+  o.table = "table";
+  o.label = "1";
+  o.text = "2";
+  o.output = "set";
+  if (tarn_labelled_prepare(&result, &o)) fail_msg("%s", tarn_error_message());
+  for (uint32_t i = 0; i < old.header.parts; i++) assert_false(tarn__file_exists(old.parts[i].name));
+  tarn__shard shard;
+  open_set(&shard, "set");
+  assert_int_equal(shard.classes, 2);
+  tarn__shard_close(&shard);
+  tarn__shard_index_close(&old);
+}
+
+static void flip(const char *path, size_t at) {
+  char *file;
+  size_t size;
+  assert_int_equal(tarn__file_read(path, &file, &size), TARN_STATUS_OK);
+  file[at] ^= 1;
+  sandbox_write(path, file, size);
+  tarn__free(file);
+}
+
+// Threads check pieces of parts beside each other; of several bad parts it is always the first that is named.
+static void test_first_bad_part(void **state) {
+  (void)state;
+  enum { TIMES = 200, PART = 3000000 };
+  char *text, *again;
+  size_t size;
+  void *memory;
+  assert_int_equal(tarn__file_read("text", &text, &size), TARN_STATUS_OK);
+  assert_int_equal(tarn__alloc(&memory, TARN__MEMORY_OTHER, TIMES, size), TARN_STATUS_OK);
+  again = memory;
+  for (size_t i = 0; i < TIMES; i++) memcpy(again + i * size, text, size);
+  sandbox_write("long", again, TIMES * size);
+  tarn__free(text);
+  tarn__free(again);
+  tarn_prepare_options o;
+  tarn_prepare_result result;
+  tarn_prepare_default(&o);
+  o.vocab = "vocab";
+  o.text = "long";
+  o.output = "whole";
+  if (tarn_prepare_run(&result, &o)) fail_msg("%s", tarn_error_message());
+  o.output = "set";
+  o.shard_bytes = PART;
+  if (tarn_prepare_run(&result, &o)) fail_msg("%s", tarn_error_message());
+  assert_true(result.parts >= 3);
+  tarn__shard one, parts;
+  const int threads = tarn__threads();
+  tarn__threads_set(3);
+  open_set(&one, "whole");
+  open_set(&parts, "set");
+  compare_rows(&one, &parts);
+  assert_string_equal(one.hash, parts.hash);
+  tarn__shard_close(&one);
+  tarn__shard_close(&parts);
+  tarn__shard_index index = read_index("set.tarn");
+  flip(index.parts[2].name, (size_t)index.parts[2].bytes - 2000000);
+  for (int i = 0; i < 3; i++) refuse("set.tarn: part 3: set.0003-");
+  flip(index.parts[1].name, (size_t)index.parts[1].bytes - 2);
+  for (int i = 0; i < 10; i++) refuse("set.tarn: part 2: set.0002-");
+  refuse("its contents do not have the hash they should have");
+  tarn__threads_set(threads);
+  tarn__shard_index_close(&index);
+}
+
 // In blocks every row comes once in an epoch, lengths are as close together as elsewhere, epochs differ, and any place
 // can be reached.
 static void test_blocks(void **state) {
@@ -307,6 +386,9 @@ static void test_blocks(void **state) {
   open_set(&shard, "set");
   assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_OK);
   assert_int_equal(tarn__batcher_open(&sought, &shard, &options), TARN_STATUS_OK);
+  // The order is part of what a training goes on with.
+  assert_string_not_equal(tarn__batcher_hash(batcher), shard.hash);
+  assert_string_equal(tarn__batcher_other_hash(batcher), shard.hash);
   int64_t first[EPOCHS] = {0};
   for (int epoch = 0; epoch < EPOCHS; epoch++) {
     static int seen[LINES];
@@ -343,6 +425,7 @@ static void test_blocks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parts_are_the_shard), cmocka_unit_test(test_what_does_not_hold),
-      cmocka_unit_test(test_text_of_parts_too_large), cmocka_unit_test(test_old_parts), cmocka_unit_test(test_blocks)};
+      cmocka_unit_test(test_text_of_parts_too_large), cmocka_unit_test(test_old_parts),
+      cmocka_unit_test(test_table_in_place_of_parts), cmocka_unit_test(test_first_bad_part), cmocka_unit_test(test_blocks)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
