@@ -21,6 +21,8 @@
 
 tarn__claim_times tarn__claim_seconds = {.beat = 10, .stale = 60, .settle = 1};
 
+const char *tarn__claim_boot = "/proc/sys/kernel/random/boot_id";
+
 enum { LINE = 512, TRIES = 10 };
 
 // Who a claim is of.
@@ -73,19 +75,21 @@ static void first_word(char *text, size_t size, const char *path) {
   if (!*text) snprintf(text, size, "-");
 }
 
-// When a process started, in ticks since the machine did; 0: there is no such process. Its name may hold anything, also
-// spaces and brackets, so that what follows is counted from the last bracket: the 22nd field is the 20th of these.
+// When a process started, in ticks since the machine did; 0: it has ended; 1: it is hidden from us, as where /proc is
+// mounted with hidepid, or not there. Its name may hold anything, also spaces and brackets, so that what follows is
+// counted from the last bracket: the 22nd field is the 20th of these.
+enum { ENDED = 0, HIDDEN = 1 };
 static unsigned long long start_of(long process) {
   char path[64], text[1024];
-  unsigned long long start = 0;
+  unsigned long long start = HIDDEN;
   snprintf(path, sizeof path, "/proc/%ld/stat", process);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   const ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
   if (fd >= 0) close(fd);
-  if (got <= 0) return 0;
+  if (got <= 0) return process <= 0 || (kill((pid_t)process, 0) != 0 && errno == ESRCH) ? ENDED : HIDDEN;
   text[got] = '\0';
   const char *at = strrchr(text, ')');
-  if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X') return 0;
+  if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X') return ENDED;
   for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
   if (at) start = strtoull(at + 1, NULL, 10);
   return start;
@@ -93,7 +97,7 @@ static unsigned long long start_of(long process) {
 
 static void own_identity(identity *self) {
   *self = (identity){.process = (long)getpid()};
-  first_word(self->boot, sizeof self->boot, "/proc/sys/kernel/random/boot_id");
+  first_word(self->boot, sizeof self->boot, tarn__claim_boot);
   const ssize_t length = readlink("/proc/self/ns/pid", self->space, sizeof self->space - 1);
   if (length <= 0) snprintf(self->space, sizeof self->space, "-");
   if (gethostname(self->host, sizeof self->host - 1) != 0 || !*self->host) snprintf(self->host, sizeof self->host, "-");
@@ -133,13 +137,19 @@ static place look(const char *path, int own) {
   return same_file(&mine, &there) ? HERE : GONE;
 }
 
+// What could not be read is "-", and says nothing.
+static bool same_word(const char *a, const char *b) { return strcmp(a, b) == 0 && strcmp(a, "-") != 0; }
+
 // Whether the claim of an open file holds, as seen from a file that was made now.
 static bool is_alive(identity *holder, int fd, const struct stat *info, const struct stat *now) {
   identity self;
   own_identity(&self);
-  if (read_identity(holder, fd) && strcmp(holder->boot, self.boot) == 0 && strcmp(holder->space, self.space) == 0 &&
-      self.start > 0)
-    return start_of(holder->process) == holder->start;
+  if (read_identity(holder, fd) && same_word(holder->boot, self.boot) && same_word(holder->space, self.space)) {
+    const unsigned long long start = start_of(holder->process);
+    if (start == ENDED) return false;
+    // Where one of the starts is not known, it may be another process that has got the number.
+    if (start != HIDDEN && holder->start > HIDDEN) return start == holder->start;
+  }
   return seconds_between(info, now) <= tarn__claim_seconds.stale;
 }
 
@@ -149,17 +159,56 @@ static void put_aside(const char *path, const char *own, const struct stat *dead
   struct stat moved;
   if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
   if (rename(path, aside) != 0) return;
-  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead)) (void)!link(aside, path);
+  // Where it cannot be put back, its owner finds out that it is gone.
+  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead) && link(aside, path) != 0)
+    (void)!renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
   unlink(aside);
 }
 
-// One try. *again: a dead one was put aside.
-static tarn_status try_link(const char *path, const char *own, int fd, bool *again) {
-  struct stat mine, there;
-  *again = false;
+static bool write_identity(int fd) {
+  char line[LINE];
+  identity self;
+  own_identity(&self);
+  const int length =
+      snprintf(line, sizeof line, "%s %s %ld %llu %s\n", self.boot, self.space, self.process, self.start, self.host);
+  return tarn__write_all(fd, line, (size_t)length) && fsync(fd) == 0;
+}
+
+// Puts the claim at its path. False, with EEXIST: there is one already.
+static bool put_there(tarn__claim *claim, const char *own) {
+  struct stat mine;
+  if (link(own, claim->path) == 0) return true;
   // The answer of a server may be lost, and the call repeated by the kernel then fails although the first one
   // succeeded.
-  if (link(own, path) == 0 || (errno == EEXIST && fstat(fd, &mine) == 0 && mine.st_nlink == 2)) return TARN_STATUS_OK;
+  if (errno == EEXIST) {
+    if (fstat(claim->fd, &mine) == 0 && mine.st_nlink == 2) return true;
+    errno = EEXIST;
+    return false;
+  }
+  if (errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP) return false;
+  // FUSE and SMB may have no links: then the file is made in its place, where it is not whole for a moment. Who reads
+  // it then takes it for another machine's.
+  const int fd = open(claim->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return false;
+  if (!write_identity(fd)) {
+    const int error = errno;
+    unlink(claim->path);
+    close(fd);
+    errno = error;
+    return false;
+  }
+  close(claim->fd);
+  claim->fd = fd;
+  return true;
+}
+
+// One try. *again: a dead one was put aside.
+static tarn_status try_link(tarn__claim *claim, const char *own, bool *again) {
+  const char *path = claim->path;
+  const int fd = claim->fd;
+  struct stat mine, there;
+  *again = false;
+  if (put_there(claim, own)) return TARN_STATUS_OK;
   TARN_REQUIRE(errno == EEXIST, IO, "%s: cannot make: %s", path, strerror(errno));
   TARN_REQUIRE(futimens(fd, NULL) == 0 && fstat(fd, &mine) == 0, IO, "%s: cannot write: %s", own, strerror(errno));
   const int other = open(path, O_RDONLY | O_CLOEXEC);
@@ -180,31 +229,27 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
-static tarn_status link_claim(const char *path, const char *own, int fd) {
+static tarn_status link_claim(tarn__claim *claim, const char *own) {
+  const char *path = claim->path;
   bool again = true, taken_over = false;
   for (int i = 0; again && i < TRIES; i++) {
-    TARN_TRY(try_link(path, own, fd, &again));
+    TARN_TRY(try_link(claim, own, &again));
     taken_over = taken_over || again;
   }
   TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", path);
   if (taken_over) pause_for(tarn__claim_seconds.settle);
-  TARN_REQUIRE(!taken_over || look(path, fd) == HERE, BUSY, "%s: another process uses this run directory", path);
+  TARN_REQUIRE(!taken_over || look(path, claim->fd) == HERE, BUSY, "%s: another process uses this run directory", path);
   return TARN_STATUS_OK;
 }
 
 // Makes the file under a name of its own, which goes in any case.
 static tarn_status make_claim(tarn__claim *claim) {
-  char own[PATH_MAX], line[LINE];
-  identity self;
-  own_identity(&self);
+  char own[PATH_MAX];
   claim->fd = tarn__temporary_make(own, claim->path, 0644);
   TARN_REQUIRE(claim->fd >= 0, IO, "%s: cannot write: %s", claim->path, strerror(errno));
-  const int length =
-      snprintf(line, sizeof line, "%s %s %ld %llu %s\n", self.boot, self.space, self.process, self.start, self.host);
   tarn_status status = TARN_STATUS_OK;
-  if (!tarn__write_all(claim->fd, line, (size_t)length) || fsync(claim->fd) != 0)
-    status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", own, strerror(errno));
-  if (status == TARN_STATUS_OK) status = link_claim(claim->path, own, claim->fd);
+  if (!write_identity(claim->fd)) status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", own, strerror(errno));
+  if (status == TARN_STATUS_OK) status = link_claim(claim, own);
   unlink(own);
   return status;
 }

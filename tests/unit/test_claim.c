@@ -1,4 +1,5 @@
 // Claims and locks on file systems that other machines may share (base/claim.h, base/lock.h).
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,14 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "sandbox.h"
+
+// In the place of the system's, for file systems without links.
+static bool no_links;
+int link(const char *from, const char *to) {
+  if (!no_links) return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+  errno = EPERM;
+  return -1;
+}
 
 static void write_claim(const char *text, double age) {
   FILE *file = fopen("lock.holder", "w");
@@ -95,9 +104,37 @@ static void a_dead_process_lets_go(void **state) {
   // Our own number with another start.
   char boot[64], space[64];
   assert_int_equal(sscanf(text, "%63s %63s", boot, space), 2);
-  snprintf(other, sizeof other, "%s %s %ld 1 here\n", boot, space, (long)getpid());
+  snprintf(other, sizeof other, "%s %s %ld 2 here\n", boot, space, (long)getpid());
   write_claim(other, 0);
   assert_true(takes(NULL));
+}
+
+// Where a boot id or the start of a process cannot be read, nothing says that a process which is not found here is
+// dead: the claim counts as another machine's.
+static void what_is_not_known_is_no_death(void **state) {
+  (void)state;
+  char space[64] = "", text[256];
+  const char *boot = tarn__claim_boot;
+  assert_true(readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0);
+  tarn__claim_boot = "nowhere";
+  snprintf(text, sizeof text, "- %s 999999999 5 faraway\n", space);
+  write_claim(text, 30);
+  assert_false(takes("(999999999 on faraway)"));
+  write_claim(text, 61);
+  assert_true(takes(NULL));
+  tarn__claim_boot = boot;
+  char id[64] = "";
+  FILE *file = fopen(boot, "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%63s", id), 1);
+  fclose(file);
+  for (int start = 0; start < 2; start++) {  // of a process that runs: by whoever could not see its own
+    snprintf(text, sizeof text, "%s %s %ld %d here\n", id, space, (long)getpid(), start);
+    write_claim(text, 30);
+    assert_false(takes("on here"));
+    write_claim(text, 61);
+    assert_true(takes(NULL));
+  }
 }
 
 // Another machine's claim holds as long as it is renewed.
@@ -168,8 +205,7 @@ static void contend(const int gate[2], const int told[2], const int end[2]) {
 }
 
 // Many that find a dead claim at once: one has it, never two. Without flock(), as on a file system that has none.
-static void one_of_many_takes_a_dead_claim(void **state) {
-  (void)state;
+static void contend_for_a_dead_claim(void) {
   enum { PROCESSES = 16, ROUNDS = 5 };
   for (int round = 0; round < ROUNDS; round++) {
     int gate[2], told[2], end[2], held = 0, code;
@@ -193,6 +229,21 @@ static void one_of_many_takes_a_dead_claim(void **state) {
     assert_int_equal(access("lock.holder", F_OK), -1);
     close(gate[0]), close(told[0]), close(told[1]), close(end[0]);
   }
+}
+
+static void one_of_many_takes_a_dead_claim(void **state) {
+  (void)state;
+  contend_for_a_dead_claim();
+}
+
+// The same on file systems that have no links.
+static void claims_need_no_links(void **state) {
+  no_links = true;
+  a_claim_keeps_others_out(state);
+  another_machine_is_believed_for_a_while(state);
+  a_lost_claim_is_noticed(state);
+  contend_for_a_dead_claim();
+  no_links = false;
 }
 
 // The lock of a folder takes the claim where it is needed, and lets go of it.
@@ -220,7 +271,8 @@ int main(void) {
       cmocka_unit_test(the_kind_of_file_system_decides), cmocka_unit_test(a_claim_keeps_others_out),
       cmocka_unit_test(a_dead_process_lets_go),          cmocka_unit_test(another_machine_is_believed_for_a_while),
       cmocka_unit_test(beats_renew_the_claim),           cmocka_unit_test(a_lost_claim_is_noticed),
-      cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test(locks_claim),
+      cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test(claims_need_no_links),
+      cmocka_unit_test(what_is_not_known_is_no_death),   cmocka_unit_test(locks_claim),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
