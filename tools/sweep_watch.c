@@ -11,6 +11,7 @@
 #include "colour.h"
 #include "json_output.h"
 #include "sweep_output.h"
+#include "tarn/log.h"
 
 // A run that trains and whose log has not grown for so long may have nobody who works on it.
 static const double SILENT = 120.0;
@@ -21,6 +22,13 @@ typedef struct told {
   tarn_sweep_state state;
   char job[64], job_state[100];
 } told;
+
+// What was warned of last, until something else is said: a line of the table, which would wipe it away.
+static char warning[300];
+static void keep_warning(void *user, tarn_log_level level, const char *text) {
+  (void)user;
+  snprintf(warning, sizeof warning, "%s", level == TARN_LOG_WARNING ? text : "");
+}
 
 static bool is_over(const tarn_sweep_run *run) {
   return run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED;
@@ -53,10 +61,11 @@ static size_t rows_of_window(void) {
 
 // Where the window is too small for all runs, those that are over are the first to be left out. Lines do not wrap.
 static void redraw(const tarn_sweep *sweep) {
-  const size_t room = rows_of_window() - 3;
+  const size_t room = rows_of_window() - 3 - (*warning != '\0');
   size_t shown = 0;
   printf("\033[?7l\033[H\033[2J");
   print_sums(sweep);
+  if (*warning) printf("%s\n", warning);
   for (int over = 0; over < 2; over++) {
     for (size_t i = 0; i < sweep->run_count; i++) {
       const bool first = !is_over(&sweep->runs[i]) || sweep->runs[i].state == TARN_SWEEP_FAILED;
@@ -102,6 +111,7 @@ int sweep_watch(const cli_command *command, tarn_sweep *sweep, double seconds, b
   told *before = calloc(sweep->run_count, sizeof *before);
   if (!before) return cli_no_memory(command);
   const bool terminal = !json && colour_is_terminal(stdout);
+  if (terminal) tarn_log_set(keep_warning, NULL);
   int code = CLI_OK;
   for (bool left = true; left && code == CLI_OK;) {
     const tarn_status status = tarn_sweep_look(sweep);

@@ -205,7 +205,7 @@ TARN_API double tarn_sweep_training_left(const tarn_sweep *sweep, double run_sec
 TARN_API tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
 
 // Reads again how far all runs have come, and the states of their jobs where the folder has some; writes nothing. A
-// batch system that does not answer leaves `job` and `job_state` NULL, with a warning in the log.
+// batch system that does not answer leaves `job` and `job_state` NULL, with a warning in the log when that begins.
 TARN_API tarn_status tarn_sweep_look(tarn_sweep *sweep) TARN_CHECKED;
 
 // Ends the pending and running jobs of the sweep in Slurm; those that are running save their state. `job` and

@@ -68,6 +68,7 @@ static tarn_status ask_first(state *s) {
     status = tarn__submissions_ask(&s->list, s->sweep, s->alive);
     if (status != TARN_STATUS_IO || is_stopped(s)) break;
   }
+  TARN_REQUIRE(status != TARN_STATUS_IO || !is_stopped(s), INTERRUPTED, "stopped before anything was submitted");
   return status;
 }
 
@@ -80,6 +81,7 @@ static tarn_status ask_again(state *s, bool *answered) {
     s->silent = false;
     return status;
   }
+  if (is_stopped(s)) return TARN_STATUS_OK;  // Ctrl-C ends squeue, too
   if (!s->silent) tarn__log(TARN_LOG_WARNING, "%s; asked again until it answers", tarn_error_message());
   s->silent = true;
   return TARN_STATUS_OK;
@@ -321,8 +323,13 @@ tarn_status tarn_sweep_look(tarn_sweep *sweep) {
   tarn_status status = tarn__submissions_read(&list, sweep);
   if (status == TARN_STATUS_OK) {
     status = tarn__submissions_ask(&list, sweep, NULL);
-    if (status == TARN_STATUS_IO || status == TARN_STATUS_UNSUPPORTED) {
-      tarn__log(TARN_LOG_WARNING, "%s", tarn_error_message());
+    const bool silent = status == TARN_STATUS_IO || status == TARN_STATUS_UNSUPPORTED;
+    // A sweep may be looked at for days: told is what changes.
+    if (silent && !sweep->memory->silent)
+      tarn__log(TARN_LOG_WARNING, "%s: the states of the jobs are not known", tarn_error_message());
+    if (status == TARN_STATUS_OK && sweep->memory->silent) tarn__log(TARN_LOG_INFO, "Slurm answers again");
+    sweep->memory->silent = silent;
+    if (silent) {
       for (size_t i = 0; i < sweep->run_count; i++)
         sweep->memory->runs[i].job = sweep->memory->runs[i].job_state = NULL;
       status = TARN_STATUS_OK;

@@ -44,15 +44,61 @@ static tarn_status refuse(const char *program, char *errors, int wait_status) {
   return tarn__fail(TARN_STATUS_IO, "%s ended with exit code %d", program, WEXITSTATUS(wait_status));
 }
 
+// Variables with which a user changes what the programs list, ask or wait for. Those that only give jobs their
+// defaults, such as SBATCH_ACCOUNT, are passed on, and so is SLURM_CLUSTERS, which all of the programs obey alike.
+static bool is_passed_on(const char *variable) {
+  static const char *const dropped[] = {"SQUEUE_",
+                                        "SCANCEL_",
+                                        "SCONTROL_",
+                                        "SBATCH_WAIT=",
+                                        "SBATCH_ERROR=",
+                                        "SBATCH_NO_REQUEUE=",
+                                        "SBATCH_CLUSTERS=",
+                                        "SBATCH_MEM_PER_CPU=",
+                                        "SBATCH_MEM_PER_GPU="};
+  for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+    if (strncmp(variable, dropped[i], strlen(dropped[i])) == 0) return false;
+  return true;
+}
+
+// The list is the caller's, its texts are not.
+static tarn_status make_environment(char ***list) {
+  void *memory;
+  size_t count = 0, kept = 0;
+  while (environ[count]) count++;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count + 1, sizeof **list));
+  *list = memory;
+  for (size_t i = 0; i < count; i++)
+    if (is_passed_on(environ[i])) (*list)[kept++] = environ[i];
+  return TARN_STATUS_OK;
+}
+
+// Ctrl-C is for the sweep: what changes something in Slurm has a process group of its own, so that it is not cut off
+// half done. A list is only read, and may be.
+static int spawn(pid_t *pid, const char *const *arguments, char *const *environment,
+                 const posix_spawn_file_actions_t *actions) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  if (strcmp(arguments[0], "squeue") != 0) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int error =
+      posix_spawnp(pid, arguments[0], actions, &attributes, (char *const *)(uintptr_t)arguments, environment);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
 // Starts the program with what it says in two files of memory, which never fill up.
 static tarn_status start(pid_t *pid, const char *const *arguments, const int fd[2]) {
+  char **environment;
+  TARN_TRY(make_environment(&environment));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
   posix_spawn_file_actions_adddup2(&actions, fd[0], 1);
   posix_spawn_file_actions_adddup2(&actions, fd[1], 2);
-  const int error = posix_spawnp(pid, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
+  const int error = spawn(pid, arguments, environment, &actions);
   posix_spawn_file_actions_destroy(&actions);
+  tarn__free(environment);
   TARN_REQUIRE(error != ENOENT && error != EACCES, UNSUPPORTED,
                "there is no %s on PATH: --launcher slurm needs the programs of Slurm", arguments[0]);
   TARN_REQUIRE(error == 0, IO, "cannot start %s: %s", arguments[0], strerror(error));
@@ -117,8 +163,9 @@ static bool read_task(tarn__slurm_task *task, const char *line) {
 }
 
 tarn_status tarn__slurm_list(tarn__slurm_task **tasks, size_t *count, const char *names) {
-  const char *const arguments[] = {"squeue", "--noheader", "--array", "--states=all", "--format=%j|%K|%F|%T|%r",
-                                   "--name", names,        NULL};
+  // Also of partitions that are hidden from this user: what is not seen would be submitted once more.
+  const char *const arguments[] = {
+      "squeue", "--noheader", "--all", "--array", "--states=all", "--format=%j|%K|%F|%T|%r", "--name", names, NULL};
   char *out;
   size_t capacity = 0;
   *tasks = NULL;
@@ -134,7 +181,11 @@ tarn_status tarn__slurm_list(tarn__slurm_task **tasks, size_t *count, const char
 
 tarn_status tarn__slurm_submit(char id[64], const char *const *arguments) {
   char *out;
+  const char *cluster = getenv("SBATCH_CLUSTERS"), *all = getenv("SLURM_CLUSTERS");
   id[0] = '\0';
+  TARN_REQUIRE(!cluster || (all && strcmp(cluster, all) == 0), USAGE,
+               "SBATCH_CLUSTERS=%s is for sbatch alone, and squeue would not find the jobs: set SLURM_CLUSTERS",
+               cluster);
   tarn_status status = run(&out, arguments);
   if (status == TARN_STATUS_OK) snprintf(id, 64, "%.*s", (int)strspn(out, "0123456789"), out);
   if (status == TARN_STATUS_OK && !*id)

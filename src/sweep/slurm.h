@@ -18,12 +18,16 @@ typedef struct tarn__slurm_task {
   bool alive;      // it waits, runs, or is about to end
 } tarn__slurm_task;
 
+// The variables SQUEUE_*, SCANCEL_* and SCONTROL_* of the environment, and those SBATCH_* that would make a job another
+// one than the sweep takes it for, are not passed on.
+//
 // All calls fail with UNSUPPORTED where the program is not on PATH, and with IO and the last line that it said where it
 // fails.
 
 // The tasks of all jobs that have one of these names ("a,b"), in the order of squeue. The caller frees *tasks.
 tarn_status tarn__slurm_list(tarn__slurm_task **tasks, size_t *count, const char *names) TARN_CHECKED;
-// Submits a script; arguments are those of sbatch, NULL behind the last. `id` gets the number of the job.
+// Submits a script; arguments are those of sbatch, NULL behind the last. `id` gets the number of the job. A failure
+// with IO does not say that there is no job. USAGE: SBATCH_CLUSTERS names a cluster that the other programs do not ask.
 tarn_status tarn__slurm_submit(char id[64], const char *const *arguments) TARN_CHECKED;
 // Ends all jobs of a name that wait or run.
 tarn_status tarn__slurm_cancel(const char *name) TARN_CHECKED;

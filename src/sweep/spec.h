@@ -1,5 +1,5 @@
 // What a sweep consists of, for the files that share it: sweep_read.c, sweep_grid.c, sweep_open.c, equalize.c,
-// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c, follow.c, submissions.c, slurm.c.
+// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c, requeue.c, follow.c, submissions.c, slurm.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
@@ -44,6 +44,7 @@ struct tarn__sweep_memory {
   int64_t *seeds;
   tarn_sweep_run *runs;
   int64_t *offsets;  // [runs] what tarn_sweep_look() has read of the logs
+  bool silent;       // tarn_sweep_look() has told that Slurm does not answer
   size_t *order;     // [runs] submissions.c: which task `job` is, among several; 0: none
 };
 
@@ -94,6 +95,9 @@ void tarn__sweep_pause(double seconds);
 void tarn__sweep_tell(const tarn_sweep *sweep, const tarn_sweep_options *options, tarn_sweep_event *event);
 // Submits and follows the runs; the caller has the sweep's lock. follow.c.
 tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
+// Whether the job of the run options->only that was stopped because its time is over may wait again, rather than for
+// ever: after three in a row that have not brought the run forward it fails, which is recorded. requeue.c.
+tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options *options, bool *again) TARN_CHECKED;
 // Fails with BUSY where runs are jobs that wait or run in Slurm.
 tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) TARN_CHECKED;
 // Takes a run over from run->reuse, under its lock; where that does not work out, says so in the log. The run's state

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "sweep/slurm.h"
 
 static const char RUNS[] = ".runs";
@@ -365,6 +366,22 @@ static void remove_files(const tarn_sweep *sweep, const tarn__submission *s) {
   if (path_of(path, sweep, s->name, ".sh") == TARN_STATUS_OK) unlink(path);
 }
 
+// sbatch can fail after the controller has got the job: it was killed, or waited too long for the answer. OK: Slurm has
+// it all the same. *known: Slurm says that there is none.
+static tarn_status check_refused(const tarn__submission *s, tarn_status failure, bool *known) {
+  char message[1000];
+  tarn__slurm_task *tasks;
+  size_t count;
+  bool found = false;
+  snprintf(message, sizeof message, "%s", tarn_error_message());
+  *known = tarn__slurm_list(&tasks, &count, s->name) == TARN_STATUS_OK;
+  for (size_t i = 0; *known && i < count; i++) found = found || strcmp(tasks[i].name, s->name) == 0;
+  tarn__free(tasks);
+  if (!found) return tarn__fail(failure, "%s", message);
+  tarn__log(TARN_LOG_WARNING, "%s: Slurm has the jobs all the same", message);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__submissions_add(tarn__submissions *list, tarn_sweep *sweep, const tarn_sweep_options *options,
                                   const size_t *runs, size_t count) {
   char folder[PATH_MAX];
@@ -378,12 +395,16 @@ tarn_status tarn__submissions_add(tarn__submissions *list, tarn_sweep *sweep, co
   make_name(s.name, sweep);
   tarn_status status = write_runs(sweep, &s);
   if (status == TARN_STATUS_OK) status = write_script(sweep, &s, options, folder);
-  if (status == TARN_STATUS_OK) status = submit(sweep, &s, options, folder);
+  bool gone = true;
+  if (status == TARN_STATUS_OK) {
+    status = submit(sweep, &s, options, folder);
+    if (status == TARN_STATUS_IO) status = check_refused(&s, status, &gone);
+  }
   if (status == TARN_STATUS_OK) {
     list->items[list->count++] = s;
     return TARN_STATUS_OK;
   }
-  remove_files(sweep, &s);
+  if (gone) remove_files(sweep, &s);  // else the next command asks for it by its name
   tarn__free(s.runs);
   return status;
 }

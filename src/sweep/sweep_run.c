@@ -56,6 +56,7 @@ typedef struct state {
   place *runs;      // [runs]
   int rank, ranks;  // among the processes that share the sweep
   double begun;
+  double failed_until;   // on the clock: until then rank 0 may still forget failures
   bool stopping;         // processes were asked to stop
   bool refused;          // a run was stopped by somebody else
   bool copied;           // a run was copied just now
@@ -300,6 +301,7 @@ static tarn_sweep_run *next_run(state *s) {
     tarn_sweep_run *run = &s->sweep->memory->runs[i];
     if (s->runs[i].over || now < s->runs[i].look_at) continue;
     if (!is_done(run) && !(run->state == TARN_SWEEP_FAILED && !s->runs[i].retry)) return run;
+    if (!is_done(run) && now < s->failed_until) continue;
     skip(s, run);
   }
   if (s->begun == 0) s->begun = now;  // all were looked at once
@@ -398,6 +400,16 @@ static void look_at_logs(state *s) {
   }
 }
 
+// Runs that had failed, and whose failure rank 0 may have forgotten meanwhile.
+static tarn_status look_at_failures(const state *s) {
+  const double now = tarn__seconds();
+  for (size_t i = 0; i < s->sweep->run_count && now < s->failed_until; i++) {
+    tarn_sweep_run *run = &s->sweep->memory->runs[i];
+    if (!s->runs[i].over && run->state == TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_look(s->sweep, run));
+  }
+  return TARN_STATUS_OK;
+}
+
 static void signal_all(const state *s, int number) {
   for (int64_t i = 0; i < s->places; i++)
     if (s->jobs[i].pid) kill(s->jobs[i].pid, number);
@@ -436,6 +448,7 @@ static tarn_status loop(state *s) {
     if (tarn__seconds() - logs_at < LOOK_AT_LOGS) continue;
     logs_at = tarn__seconds();
     look_at_logs(s);
+    TARN_TRY(look_at_failures(s));
   }
   TARN_REQUIRE(!s->stopping, INTERRUPTED, "stopped, all is saved; go on with: tarn sweep --output %s",
                s->sweep->folder);
@@ -451,7 +464,7 @@ static void end_processes(const state *s) {
     while (s->jobs[i].pid && waitpid(s->jobs[i].pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// Which runs are to be done here. Of those that failed before, each is tried again by one rank alone.
+// Which runs are to be done here. Of several ranks rank 0 decides what is tried again (forget_failures()).
 static tarn_status choose_runs(state *s) {
   const tarn_sweep *sweep = s->sweep;
   bool found = false;
@@ -463,9 +476,9 @@ static tarn_status choose_runs(state *s) {
     found = found || wanted;
     s->runs[i].before = is_done(run) || run->state == TARN_SWEEP_FAILED;
     s->runs[i].over = !wanted;
-    s->runs[i].retry =
-        s->options->retry_failed && run->state == TARN_SWEEP_FAILED && (int)(i % (size_t)s->ranks) == s->rank;
+    s->runs[i].retry = s->options->retry_failed && run->state == TARN_SWEEP_FAILED && s->rank == 0;
   }
+  if (s->options->retry_failed && s->rank > 0) s->failed_until = tarn__seconds() + WAIT_FOR_RUN;
   TARN_REQUIRE(found, USAGE, "%s is no run of this sweep: VARIANT/seed-N, such as %s/seed-%lld", s->options->only,
                sweep->variants[0].name, (long long)sweep->seeds[0]);
   return TARN_STATUS_OK;
@@ -512,12 +525,30 @@ static tarn_status write_in_turn(tarn_sweep *sweep, const tarn_sweep_options *op
   return status;
 }
 
+// Of the failures that it finds rank 0 cannot tell later which are old and which came of trying again: so it forgets
+// the old ones before it begins, and a run that has failed from then on is over for all ranks. The others wait a while
+// for it. A run that somebody works on now rank 0 tries again itself.
+static tarn_status forget_failures(tarn_sweep *sweep) {
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    tarn_sweep_run *run = &sweep->memory->runs[i];
+    int lock = -1;
+    if (run->state != TARN_SWEEP_FAILED) continue;
+    tarn_status status = tarn__sweep_lock_run(sweep, run, &lock);
+    if (status == TARN_STATUS_BUSY) continue;
+    if (status == TARN_STATUS_OK) status = tarn__sweep_forget_failure(sweep, run);
+    tarn__unlock(&lock);
+    TARN_TRY(status);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status run_as_rank(tarn_sweep *sweep, const tarn_sweep_options *options, const char *lock) {
   const tarn__launcher found = tarn__launcher_find();
   TARN_REQUIRE(found.size > 1, USAGE,
                "--launcher mpi: this process was started alone; start several: mpirun -n 4 tarn sweep ...");
   sweep->rank = found.rank;
   TARN_TRY(write_in_turn(sweep, options, lock));
+  if (options->retry_failed && found.rank == 0) TARN_TRY(forget_failures(sweep));
   return run_here(sweep, options, found.rank, found.size);
 }
 
@@ -542,6 +573,9 @@ static tarn_status run_one(tarn_sweep *sweep, const tarn_sweep_options *options,
   char id[64];
   const char *own = is_job ? own_job(id) : NULL;
   if (own && status == TARN_STATUS_INTERRUPTED && options->stop && *options->stop == SIGHUP) {
+    bool again;
+    TARN_TRY(tarn__sweep_may_requeue(sweep, options, &again));
+    if (!again) return TARN_STATUS_OK;  // it has failed
     TARN_TRY(tarn__slurm_requeue(own));
     return tarn__fail(TARN_STATUS_INTERRUPTED, "the time of the job is nearly over: all is saved, and it waits again");
   }

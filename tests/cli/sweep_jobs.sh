@@ -13,6 +13,7 @@ cat >bin/sbatch <<'END'
 #!/usr/bin/env bash
 printf '%s\n' "$*" >>"$FAKE/sbatch.log"
 while [ -e "$FAKE/slow" ]; do sleep 0.05; done
+[ -z "${SBATCH_WAIT:-}${SBATCH_CLUSTERS:-}" ] && [ "${SBATCH_QOS:-}" = mine ] || { echo 'sbatch: error: the environment is not right' >&2; exit 1; }
 [ ! -e "$FAKE/refuse" ] || { cat "$FAKE/refuse" >&2; exit 1; }
 job=$(($(wc -l <"$FAKE/sbatch.log") + 100))
 for argument in "$@"; do
@@ -27,6 +28,7 @@ for index in $(seq 0 "$last"); do
     "$FAKE/../bin/task" "${job}_$index" >/dev/null 2>&1 &
   fi
 done
+[ ! -e "$FAKE/unsure" ] || { echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1; }
 echo "$job"
 END
 cat >bin/task <<'END'
@@ -42,6 +44,8 @@ cat >bin/squeue <<'END'
 #!/usr/bin/env bash
 [ ! -e "$FAKE/mute" ] || { echo x >>"$FAKE/mute.log"; echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
 echo x >>"$FAKE/asked.log"
+case " $* " in *" --all "*) ;; *) exit 0 ;; esac  # the partition is hidden
+[ -z "${SQUEUE_USERS:-}" ] || exit 0
 ended=$(cat "$FAKE/ended" 2>/dev/null)
 cd "$FAKE/tasks" || exit 1
 for task in *_*; do
@@ -53,6 +57,7 @@ done
 END
 cat >bin/scancel <<'END'
 #!/usr/bin/env bash
+[ -z "${SCANCEL_INTERACTIVE:-}" ] || exit 1
 echo "$*" >>"$FAKE/scancel.log"
 cd "$FAKE/tasks" && for task in *_*; do
   read -r name state reason <"$task"
@@ -62,6 +67,8 @@ END
 echo 'echo "$*" >>"$FAKE/scontrol.log"' | cat <(echo '#!/bin/sh') - >bin/scontrol
 chmod +x bin/*
 export PATH=$PWD/bin:$PATH
+# What a user may have set: only what gives jobs their defaults reaches the programs.
+export SQUEUE_USERS=nobody SCANCEL_INTERACTIVE=1 SBATCH_WAIT=1 SBATCH_QOS=mine
 submitted() { wc -l <fake/sbatch.log; }
 # All tasks that there are end at one moment.
 set_states() { ls fake/tasks | sed "s/$/ $1/" >fake/.ended && mv fake/.ended fake/ended; }
@@ -120,6 +127,7 @@ for option in --job-name=x -Jx --arr=0-9 -M --wrap=true; do
 done
 refuse 2 '"low" is no option for sbatch' slurm sweep.yaml --output refused --sbatch low
 [ "$(submitted)" -eq 1 ] || fail "an option that is not allowed reaches sbatch"
+refuse 2 'SBATCH_CLUSTERS=far is for sbatch alone' env SBATCH_CLUSTERS=far "$TARN" sweep sweep.yaml --output refused --launcher slurm
 refuse 1 'no sbatch on PATH' env PATH=/nowhere "$TARN" sweep sweep.yaml --output refused --launcher slurm
 refuse 2 'cannot be "slrum"; did you mean slurm?' "$TARN" sweep sweep.yaml --output refused --launcher slrum
 refuse 2 '--partition is for --launcher slurm' "$TARN" sweep sweep.yaml --output refused --partition short
@@ -163,6 +171,35 @@ code=0; wait $pid || code=$?
 [ "$(grep -c 'asked again until it answers' error.txt)" -eq 1 ] && grep -q 'answers again' error.txt || fail "a mute Slurm: $(cat error.txt)"
 [ "$(sort fake/begun.log | uniq | wc -l)" -eq 4 ] && [ "$(wc -l <fake/begun.log)" -eq 4 ] || fail "tasks: $(cat fake/begun.log)"
 same_runs here/half/seed-2 kept/half/seed-2
+
+# --- a command that is stopped while it submits, and an sbatch that fails although the job is there ------------------------
+fresh
+echo 'PENDING Resources' >fake/hold
+: >fake/slow
+: >out.txt
+setsid "$TARN" sweep --launcher slurm --interval 0.1 sweep.yaml --output cut >out.txt 2>error.txt &
+pid=$!
+at_work() { [ "$(submitted 2>/dev/null || echo 0)" -eq 1 ]; }
+within_two_minutes at_work || fail "nothing is submitted: $(cat out.txt error.txt)"
+kill -TERM -- -$pid  # as Ctrl-C does: all of its process group
+rm fake/slow
+code=0; wait $pid || code=$?
+[ $code -eq 143 ] && grep -q 'the jobs go on' error.txt || fail "stopped while it submits: $code $(cat error.txt)"
+[ "$(ls fake/tasks | wc -l)" -eq 4 ] || fail "sbatch was cut off half done: $(ls fake/tasks)"
+slurm --output cut --detach >out.txt || fail "attaching: $(cat out.txt)"
+[ "$(submitted)" -eq 1 ] || fail "submitted twice: $(cat fake/sbatch.log)"
+fresh
+echo 'PENDING Resources' >fake/hold
+: >fake/unsure
+slurm sweep.yaml --output unsure --detach >out.txt 2>error.txt || fail "a job that is there: $(cat error.txt)"
+grep -q 'Socket timed out.*Slurm has the jobs all the same' error.txt || fail "a job that is there: $(cat error.txt)"
+slurm --output unsure --detach >out.txt || fail "attaching: $(cat out.txt)"
+[ "$(submitted)" -eq 1 ] || fail "submitted twice: $(cat fake/sbatch.log)"
+# While Slurm does not answer --watch says so once.
+: >fake/mute
+timeout 5 "$TARN" sweep --output unsure --watch --interval 0.1 >watch.txt 2>error.txt && fail "watching ends before the runs"
+[ "$(wc -l <fake/mute.log)" -ge 3 ] && [ "$(grep -c 'states of the jobs are not known' error.txt)" -eq 1 ] || fail "watch: $(cat error.txt)"
+rm fake/mute
 
 # --- jobs that end without their runs -------------------------------------------------------------------------------------
 fresh
@@ -244,6 +281,22 @@ within_two_minutes grown $(($(wc -l <long/half/seed-1/log.jsonl) + 1)) || fail "
 kill -HUP $pid
 code=0; wait $pid || code=$?
 [ $code -eq 129 ] && grep -qx 'requeue 78_3' fake/scontrol.log || fail "the time of a task is over: $code $(cat error.txt fake/scontrol.log)"
+# But not for ever: after three in a row that have brought the run no further it fails. Each is told while it validates the
+# model before the first update, which takes long.
+sed 's/valid: {.*/valid: { every: 3, at_start: yes, max_sentences: 300, beam: 64 }/; s/^set:/&\n  data: { valid: train }/' long.yaml >stuck.yaml
+for time in 1 2 3; do
+  : >out.txt
+  (SLURM_JOB_ID=79 exec "$TARN" sweep stuck.yaml --launcher slurm --output stuck --only half/seed-1) >out.txt 2>error.txt &
+  pid=$!
+  has_begun() { grep -q '^started' out.txt; }
+  within_two_minutes has_begun || fail "the job does not begin: $(cat out.txt error.txt)"
+  kill -HUP $pid
+  code=0; wait $pid || code=$?
+  [ $time -eq 3 ] || [ $code -eq 129 ] || fail "time $time: $code $(cat out.txt error.txt)"
+done
+[ $code -eq 1 ] && grep -q '^failed .*3 times without a step forward' out.txt || fail "requeued for ever: $code $(cat out.txt error.txt)"
+[ "$(grep -cx 'requeue 79' fake/scontrol.log)" -eq 2 ] || fail "requeued: $(cat fake/scontrol.log)"
+grep -q 'longer --time' stuck/half/seed-1/result.json || fail "it did not fail: $(ls -a stuck/half)"
 # What kills its training is the system's: no failure of the run.
 (SLURM_JOB_ID=77 exec "$TARN" sweep --launcher slurm --output long --only half/seed-1) >out.txt 2>error.txt &
 pid=$!
@@ -263,6 +316,18 @@ wait
 [ "$(cat rank?.txt | grep -c '^4 of 4 runs are finished')" -eq 1 ] || fail "ranks: $(cat rank?.txt)"
 for run in here/*/seed-*; do same_runs "$run" "dealt/${run#here/}"; done
 [ -z "$(find dealt -name '*.holder')" ] || fail "claims are left: $(find dealt -name '*.holder')"
+
+# Runs that failed are tried again by whoever is free, and rank 0 ends when that is over: a launcher ends all when it fails.
+for name in half/seed-1 half/seed-2 regular/seed-2; do
+  rm dealt/$name/test.json
+  echo '{ "version": "1", "status": "failed", "message": "it was dark", "update": 1, "seconds": 1 }' >dealt/$name/test.json
+done
+for rank in 0 1 2; do
+  { OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=3 "$TARN" sweep --output dealt --launcher mpi --retry-failed; } >rank$rank.txt 2>&1 || echo "exit $?" >>rank$rank.txt &
+done
+wait
+! grep exit rank?.txt && grep -q '^4 of 4 runs are finished' rank0.txt || fail "ranks that retry: $(cat rank?.txt)"
+[ "$(cat rank?.txt | grep -c '^finished')" -eq 3 ] || fail "ranks that retry: $(cat rank?.txt)"
 
 # --- another machine holds the folder of a network file system --------------------------------------------------------------
 echo 'another-boot pid:[1] 77 5 faraway' >dealt/lock.holder

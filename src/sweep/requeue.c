@@ -1,0 +1,90 @@
+// Jobs whose time was over before their run was: how often in a row they may wait again without a step forward.
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "store/checkpoint.h"
+#include "sweep/spec.h"
+
+enum { MOST_WITHOUT_STEP = 3 };
+
+// Where a run stands: what the next job begins with. -1: nothing is saved.
+typedef struct position {
+  long long update;
+  int trained;
+} position;
+
+// By the checkpoint, because a log has a line only every train.log_every updates.
+static tarn_status find_position(position *at, const tarn_sweep_run *run) {
+  char path[PATH_MAX];
+  tarn__checkpoint_file file;
+  *at = (position){.update = -1, .trained = run->state == TARN_SWEEP_TRAINED};
+  TARN_TRY(tarn__path_join(path, run->path, TARN__CHECKPOINT_LAST));
+  if (at->trained || !tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__checkpoint_file_open(&file, path));
+  at->update = file.update;
+  tarn__checkpoint_file_close(&file);
+  return TARN_STATUS_OK;
+}
+
+// The jobs in a row that have left the run where they found it, with this one. Without a note of the last one it is
+// known only of a run of which nothing is saved.
+static tarn_status count_jobs(int *jobs, const char *path, const position *at) {
+  char *text;
+  size_t size;
+  position before = {.update = -1};
+  *jobs = 0;
+  if (tarn__file_exists(path)) {
+    TARN_TRY(tarn__file_read(path, &text, &size));
+    if (sscanf(text, "%d %lld %d", jobs, &before.update, &before.trained) != 3) *jobs = 0;
+    tarn__free(text);
+  }
+  *jobs = before.update == at->update && before.trained == at->trained ? *jobs + 1 : 0;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, const char *path, bool *again) {
+  char text[200];
+  position at;
+  int jobs;
+  TARN_TRY(tarn__sweep_look(sweep, run));
+  if (run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED) return TARN_STATUS_OK;
+  TARN_TRY(find_position(&at, run));
+  TARN_TRY(count_jobs(&jobs, path, &at));
+  *again = jobs < MOST_WITHOUT_STEP;
+  if (*again) {
+    const int length = snprintf(text, sizeof text, "%d %lld %d\n", jobs, at.update, at.trained);
+    return tarn__file_write(path, text, (size_t)length);
+  }
+  snprintf(text, sizeof text, "the time of its job was over %d times without a step forward: it needs a longer --time",
+           MOST_WITHOUT_STEP);
+  TARN_TRY(tarn__sweep_write_failure(run, at.trained, text));
+  TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
+  return tarn__sweep_look(sweep, run);
+}
+
+tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options *options, bool *again) {
+  char path[PATH_MAX];
+  int lock = -1;
+  *again = false;
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    tarn_sweep_run *run = &sweep->memory->runs[i];
+    const char *variant = sweep->variants[run->variant].name;
+    TARN_REQUIRE(snprintf(path, sizeof path, "%s/seed-%lld", variant, (long long)run->seed) < (int)sizeof path, IO,
+                 "%s: the path is too long", variant);
+    if (strcmp(path, options->only) != 0) continue;
+    TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/.seed-%lld.requeued", sweep->folder, variant,
+                          (long long)run->seed) < (int)sizeof path,
+                 IO, "%s: the path is too long", sweep->folder);
+    TARN_TRY(tarn__sweep_lock_run(sweep, run, &lock));
+    const tarn_status status = decide(sweep, run, path, again);
+    tarn__unlock(&lock);
+    tarn_sweep_event event = {.kind = TARN_SWEEP_EVENT_FAILED, .run = run, .seconds_left = -1};
+    if (status == TARN_STATUS_OK && run->state == TARN_SWEEP_FAILED) tarn__sweep_tell(sweep, options, &event);
+    return status;
+  }
+  return TARN_STATUS_OK;
+}
