@@ -4,7 +4,7 @@
 #   namespaces_possible || exit 77       says why not
 #   namespaces_open 3                    node1 to node3, 10.77.0.1 to 10.77.0.3; they go with namespaces_close, at the latest at exit
 #   link_rate 2 100mbit                  what node2 sends and gets is limited to 100 Mbit/s each way; link_rate 2 - lifts that
-#   link_cut 2; link_mend 2              its cable is pulled out, and put back
+#   link_cut 2; link_mend 2              its cable is pulled out, and put back; then it reaches another node again
 #   on_node 2 COMMAND...                 runs there
 #   nodes_clear                          kills all that runs on them
 #   mpirun_on_nodes openmpi 3 COMMAND... one rank on each of the first three nodes, started from node1, over TCP (or mpich)
@@ -81,7 +81,13 @@ link_rate() {  # NUMBER RATE|-
   done
 }
 link_cut() { ip -n "$ns_prefix-net" link set "port$1" down; }
-link_mend() { ip -n "$ns_prefix-net" link set "port$1" up; }
+link_mend() {
+  ip -n "$ns_prefix-net" link set "port$1" up || return 1
+  [ "$ns_count" -lt 2 ] || within_two_minutes reaches "$1" $(($1 == 1 ? 2 : 1))
+}
+reaches() {  # NUMBER OTHER: what answers there, if only by a refusal, is reached
+  timeout 5 ip netns exec "$ns_prefix-$1" env LC_ALL=C bash -c ": </dev/tcp/10.77.0.$2/9" 2>&1 | grep -q refused
+}
 
 mpirun_on_nodes() {  # openmpi|mpich RANKS COMMAND...
   local kind=$1 ranks=$2 hosts= i

@@ -15,6 +15,7 @@
 #include "pages.h"
 #include "progress_line.h"
 #include "progress_show.h"
+#include "shared_ranks.h"
 #include "stop_signal.h"
 #include "tarn/log.h"
 #include "tarn/text.h"
@@ -62,12 +63,15 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void print_message(void *user, tarn_log_level level, const char *text) {
   (void)user;
   const bool warning = level == TARN_LOG_WARNING;
-  progress_line_clear();
+  // Rank 0 gives the warnings; that a rank is lost is said by one rank, which may be this one.
+  if (level != TARN_LOG_FAILURE && shared_ranks_silent()) return;
+  progress_line_hold();
   if (level == TARN_LOG_FAILURE)
     fprintf(stderr, "%starn:%s %s\n", colour_on(stderr, COLOUR_RED), colour_on(stderr, COLOUR_NONE), text);
   else
     fprintf(stderr, "tarn: %s%s%s%s\n", warning ? colour_on(stderr, COLOUR_YELLOW) : "", warning ? "warning: " : "",
             warning ? colour_on(stderr, COLOUR_NONE) : "", text);
+  progress_line_release();
 }
 
 typedef struct visiting {
@@ -195,5 +199,6 @@ int main(int argc, char **argv) {
       fprintf(stderr, "tarn: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
     if (code == CLI_OK) code = CLI_FAILURE;
   }
+  tarn_ranks_abandon();  // the others are not to wait for a process that could not join them
   return code;
 }

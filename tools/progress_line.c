@@ -1,5 +1,6 @@
 #include "progress_line.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,13 +8,16 @@
 #include "colour.h"
 #include "tarn/text.h"
 
-static FILE *stand;  // NULL: standard error
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of what follows, and of the line on the terminal
+static FILE *stand;                                       // NULL: standard error
 static bool open_line;
 
 static FILE *stream(void) { return stand ? stand : stderr; }
 
 bool progress_line_stands_on(FILE *given) {
+  pthread_mutex_lock(&lock);
   stand = given;
+  pthread_mutex_unlock(&lock);
   return colour_is_terminal(given);
 }
 
@@ -27,7 +31,7 @@ static size_t room(void) {
 
 static size_t columns(const char *text) { return tarn_text_columns(text, strlen(text), SIZE_MAX, NULL); }
 
-void progress_line_show(const char (*parts)[PROGRESS_PART], size_t count) {
+static void show(const char (*parts)[PROGRESS_PART], size_t count) {
   FILE *file = stream();
   if (!colour_is_terminal(file)) return;
   if (file != stdout) fflush(stdout);  // what was printed before it stands before it
@@ -44,13 +48,27 @@ void progress_line_show(const char (*parts)[PROGRESS_PART], size_t count) {
   open_line = true;
 }
 
-void progress_line_clear(void) {
+void progress_line_show(const char (*parts)[PROGRESS_PART], size_t count) {
+  pthread_mutex_lock(&lock);
+  show(parts, count);
+  pthread_mutex_unlock(&lock);
+}
+
+void progress_line_hold(void) {
+  pthread_mutex_lock(&lock);
   if (!open_line) return;
   fprintf(stream(), "\r\033[K");
   fflush(stream());
   open_line = false;
 }
 
+void progress_line_release(void) { pthread_mutex_unlock(&lock); }
+
+void progress_line_clear(void) {
+  progress_line_hold();
+  progress_line_release();
+}
+
 void progress_line_make_way(void) {
-  if (open_line && isatty(STDOUT_FILENO)) progress_line_clear();
+  if (isatty(STDOUT_FILENO)) progress_line_clear();
 }

@@ -18,6 +18,10 @@ void progress_line_show(const char (*parts)[PROGRESS_PART], size_t count);
 
 // Takes the line away, if there is one: before anything else is written on the terminal.
 void progress_line_clear(void);
+// The same, and keeps the line from coming back until what is to be said is written: messages come from the thread that
+// watches other ranks too.
+void progress_line_hold(void);
+void progress_line_release(void);
 // The same before results are printed, where they go to a terminal.
 void progress_line_make_way(void);
 

@@ -1,19 +1,18 @@
 #include "shared_ranks.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "progress_show.h"
-#include "tarn/log.h"
 
 static tarn_ranks *ranks;
 
 static bool tell(tarn_status status, const char *line) { return tarn_ranks_leave(ranks, status, line); }
 
-// Rank 0 gives the warnings; that a rank is lost is said by one rank, which may be this one.
-static void print_loss(void *user, tarn_log_level level, const char *text) {
-  (void)user;
-  if (level == TARN_LOG_FAILURE) fprintf(stderr, "tarn: %s\n", text);
-}
+// Read by the thread that watches the other ranks too.
+static atomic_bool silent;
+
+bool shared_ranks_silent(void) { return atomic_load(&silent); }
 
 int shared_ranks_open(const cli_command *command, const char *comm) {
   const tarn_status status = tarn_ranks_open(&ranks, comm);
@@ -21,7 +20,7 @@ int shared_ranks_open(const cli_command *command, const char *comm) {
   cli_report_to(tell);
   if (!shared_ranks_help()) return -1;
   progress_wanted.quiet = true;
-  tarn_log_set(print_loss, NULL);
+  atomic_store(&silent, true);
   return -1;
 }
 

@@ -20,6 +20,8 @@ int shared_ranks_open(const cli_command *command, const char *comm);
 // The ranks; NULL before they are opened. And whether this one only helps rank 0.
 tarn_ranks *shared_ranks(void);
 bool shared_ranks_help(void);
+// Whether this process gives no warnings. For any thread.
+bool shared_ranks_silent(void);
 // The end of the command, to be called with its exit code in any case. Returns that of this process: where one rank
 // fails all do.
 int shared_ranks_end(const cli_command *command, int code);

@@ -6,6 +6,9 @@
 //
 // A rank that cannot go on says so with tarn_ranks_leave(), because the others would wait for it otherwise; their calls
 // then fail as its call did. Training handles its ranks itself (tarn/train.h).
+//
+// The first communicator that is opened on MPI begins with MPI, for the whole process: the module of that MPI registers
+// MPI_Finalize() with atexit() and stays loaded. A program that has called MPI_Init_thread() itself ends MPI itself.
 #ifndef TARN_RANKS_H
 #define TARN_RANKS_H
 
@@ -47,6 +50,13 @@ TARN_API tarn_status tarn_ranks_meet(tarn_ranks *ranks) TARN_CHECKED;
 // If not, this one has to print tarn_error_message(), which names rank and host where there are several processes that
 // it could not join. In a process that was started alone, does nothing and returns false.
 TARN_API bool tarn_ranks_fail(const char *comm, tarn_status status, const char *line);
+
+// To be called last, before a process ends that could not join the others (tarn_ranks_open() or the function that
+// trains has failed): the launcher of MPICH would have them wait for it forever, and is asked to end all processes that
+// it has started, this one included. So everything must be written before. Waits up to four seconds for the launcher.
+// With other launchers, or where nothing has failed, does nothing. The library does not do so by itself, because only
+// the program knows that it ends.
+TARN_API void tarn_ranks_abandon(void);
 
 #ifdef __cplusplus
 }

@@ -276,10 +276,10 @@ static tarn_status take_memory(mpi_comm *c) {
   return TARN_STATUS_OK;
 }
 
-static const char *beat(void *user, int rank, const tarn__beat *own, tarn__beat *newest, bool *came) {
+static const char *beat(void *user, int rank, const tarn__beat *own, bool *sent, tarn__beat *newest, bool *came) {
   const mpi_comm *c = user;
   _Static_assert(sizeof *own == TARN__MPI_BEAT, "the module sends as much");
-  return c->module->beat(c->pairs + (size_t)rank * c->module->room_bytes, rank, own, newest, came);
+  return c->module->beat(c->pairs + (size_t)rank * c->module->room_bytes, rank, own, sent, newest, came);
 }
 
 // Seconds of silence after which a rank is lost: what the environment of rank 0 says holds for all.
@@ -341,13 +341,14 @@ static void close_mpi(tarn__comm *comm) {
   mpi_comm *c = (mpi_comm *)comm;
   tarn__watch_close(&comm->watch);
   for (int r = 0; c->pairs && r < comm->size; r++) c->module->end_beats(c->pairs + (size_t)r * c->module->room_bytes);
-  if (c->module) c->module->leave();
-  if (c->inbox) tarn__free(c->comm.room[0]);
+  // Of a call that was given up MPI may still write into what it was given.
+  const bool done = !c->module || c->module->leave();
+  if (done && c->inbox) tarn__free(c->comm.room[0]);
+  if (done) tarn__free(c->pairs);
   tarn__shared_rooms_close(&c->shared);
   tarn__free(c->memory);
   tarn__free(c->doubles);
   tarn__free(c->members);
-  tarn__free(c->pairs);
   tarn__free(c);
 }
 
@@ -365,8 +366,7 @@ static tarn_status open_mpi(tarn__comm **comm) {
   static const atomic_int given_up = 1;
   if (c->module && c->comm.size > 1) c->module->heed(&given_up);
   close_mpi(&c->comm);
-  // When this process ends, the others are not to wait for it. They cannot be told, so it speaks for itself.
-  atexit(tarn__launcher_abandon);
+  tarn__launcher_unjoined();
   const tarn__launcher launcher = tarn__launcher_find();
   tarn__member here;
   tarn__member_here(&here);

@@ -1,6 +1,7 @@
 #include "comm/launcher.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,15 @@ tarn__launcher tarn__launcher_find(void) {
   return found;
 }
 
+static atomic_bool unjoined;
+
+void tarn__launcher_unjoined(void) { atomic_store(&unjoined, true); }
+
 // The simple PMI of MPICH (src/pmi/simple of its sources): lines of text on a descriptor that Hydra gives to each
 // process. It takes an abort only from a process that has introduced itself.
 void tarn__launcher_abandon(void) {
   static const char hello[] = "cmd=init pmi_version=1 pmi_subversion=1\n", end[] = "cmd=abort exitcode=1\n";
-  const int fd = number("PMI_FD");
+  const int fd = atomic_exchange(&unjoined, false) ? number("PMI_FD") : 0;
   struct pollfd answer = {.fd = fd, .events = POLLIN};
   char text[256];
   if (fd == 0 || write(fd, hello, sizeof hello - 1) != (ssize_t)sizeof hello - 1) return;

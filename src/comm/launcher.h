@@ -11,9 +11,10 @@ typedef struct tarn__launcher {
 // TARN_MPI (openmpi or mpich) overrides what the launcher tells about the MPI.
 tarn__launcher tarn__launcher_find(void);
 
-// Has a launcher end all that it has started which does not do so by itself when a process ends that never called
-// MPI_Init: the Hydra of MPICH waits for it, and so do the other processes. For the end of a process that could not
-// join the others.
+// This process could not join the others, which may wait for it.
+void tarn__launcher_unjoined(void);
+// If so, has a launcher end all that it has started which does not do so by itself when a process ends that never
+// called MPI_Init: the Hydra of MPICH waits for it, and so do the other processes.
 void tarn__launcher_abandon(void);
 
 // Takes what launchers say of this process out of the environment, so that what it starts is alone. No other thread may

@@ -47,6 +47,8 @@ bool tarn_ranks_leave(tarn_ranks *ranks, tarn_status status, const char *line) {
   return tarn__comm_fail(ranks->comm, status);
 }
 
+void tarn_ranks_abandon(void) { tarn__launcher_abandon(); }
+
 tarn_status tarn_ranks_meet(tarn_ranks *ranks) { return ranks ? tarn__comm_barrier(ranks->comm) : TARN_STATUS_OK; }
 
 bool tarn_ranks_fail(const char *name, tarn_status status, const char *line) {

@@ -24,6 +24,8 @@ typedef struct peer {
   tarn__beat newest;
   double silent;  // seconds
   bool left;      // it has closed its communicator
+  bool told;      // this rank has said good-bye to it
+  bool dead;      // its process has ended
   bool broken;    // a call of MPI has failed
   bool beats;     // it is one that this rank exchanges beats with
   int slot;       // of its descriptor among those that are polled; -1: it is of another place, or has none
@@ -149,23 +151,40 @@ static void warn_of_waiting(tarn__watch *w, double seconds) {
             w->setup.members[first].host, others, w->waited);
 }
 
-// Says good-bye to all, and takes what they have sent until they do so too, for a moment: what is left untaken some
-// MPIs warn of at their end.
+// Sends a beat to a rank, or none, and takes what has come.
+static bool beat(tarn__watch *w, int rank, const tarn__beat *own, bool *sent) {
+  peer *p = &w->peers[rank];
+  bool came = false;
+  // Where the MPI has no way to it any more, it is silent: it may have ended because another one is lost.
+  if (!p->broken) p->broken = w->setup.beat(w->setup.user, rank, own, sent, &p->newest, &came) != NULL;
+  p->left = p->left || (came && p->newest.leaving);
+  if (p->left && p->slot >= 0) pass_over(w, p);  // its process may end now
+  // Somebody else has said so.
+  if (came && p->newest.lost > 0 && p->newest.lost <= w->setup.size) lose(w, (int)p->newest.lost - 1, false, "is lost");
+  return came;
+}
+
+// Says good-bye to all, as soon as the beat before it has left: without one a rank would be missed. Takes what they
+// have sent until they do so too, for a moment: what is left untaken some MPIs warn of at their end.
 static void take_leave(tarn__watch *w) {
   const tarn__beat own = {.begun = atomic_load(&w->begun), .leaving = 1};
-  const double end = tarn__seconds() + 3 * w->setup.turn;
-  int missing = 1;
-  for (bool first = true; missing > 0 && tarn__seconds() < end; first = false) {
-    if (!first) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    missing = 0;
+  const double begun = tarn__seconds(), moment = 3 * w->setup.turn;
+  const double patience = w->setup.patience > moment ? w->setup.patience : moment;
+  for (;;) {
+    int missing = 0, untold = 0;
     for (int r = 0; r < w->setup.size; r++) {
       peer *p = &w->peers[r];
-      bool came = false;
-      if (!p->beats || p->broken || (p->left && !first)) continue;
-      p->broken = w->setup.beat(w->setup.user, r, first ? &own : NULL, &p->newest, &came) != NULL;
-      p->left = p->left || (came && p->newest.leaving);
+      if (!p->beats || p->broken || (p->left && p->told)) continue;
+      bool sent = false;
+      beat(w, r, p->told ? NULL : &own, &sent);
+      p->told = p->told || sent;
       missing += !p->left && !p->broken;
+      untold += !p->told && !p->left && !p->broken;
     }
+    const double seconds = tarn__seconds() - begun;
+    if ((missing == 0 || seconds >= moment) && (untold == 0 || seconds >= patience)) return;
+    if (atomic_load(w->setup.lost)) return;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
 }
 
@@ -174,28 +193,29 @@ static void exchange(tarn__watch *w, double seconds) {
       .begun = atomic_load(&w->begun), .waits = atomic_load(&w->waits), .lost = atomic_load(w->setup.lost)};
   for (int r = 0; r < w->setup.size; r++) {
     peer *p = &w->peers[r];
-    bool came = false;
+    bool sent;
     if (!p->beats || p->left) continue;
-    // Where the MPI has no way to it any more, it is silent: it may have ended because another one is lost.
-    if (!p->broken) p->broken = w->setup.beat(w->setup.user, r, &own, &p->newest, &came) != NULL;
-    p->silent = came ? 0 : p->silent + seconds;
-    p->left = came && p->newest.leaving;
-    if (p->left && p->slot >= 0) pass_over(w, p);  // its process may end now
-    // Somebody else has said so.
-    if (came && p->newest.lost > 0 && p->newest.lost <= w->setup.size)
-      lose(w, (int)p->newest.lost - 1, false, "is lost");
+    p->silent = beat(w, r, &own, &sent) ? 0 : p->silent + seconds;
   }
 }
 
 // Where several are found dead, the launcher has killed one for the other's sake: others say which was the first. Who
-// has ended because another one is lost has said so by its last beat.
+// has ended because another one is lost, or in order, has said so by its last beat, which may be taken only now.
 static void look_for_dead(tarn__watch *w) {
   char what[96];
+  bool any = false;
   int found = -1;
-  for (int r = 0; r < w->setup.size; r++)
-    if (dead(w, r) && (found < 0 || !says_so(w, r))) found = r;
-  if (found < 0) return;
+  for (int r = 0; r < w->setup.size; r++) {
+    if (dead(w, r)) w->peers[r].dead = true;
+    any = any || (w->peers[r].dead && !w->peers[r].left);
+  }
+  if (!any) return;
   exchange(w, 0);
+  for (int r = 0; r < w->setup.size; r++) {
+    const peer *p = &w->peers[r];
+    if (p->dead && !p->left && (found < 0 || !says_so(w, r))) found = r;
+  }
+  if (found < 0) return;
   snprintf(what, sizeof what, "has died (process %lld)", (long long)w->setup.members[found].pid);
   lose(w, found, says_so(w, found), what);
 }

@@ -42,10 +42,10 @@ typedef struct tarn__watch_setup {
   const tarn__member *members;  // [size]; the caller's, as long as the watch
   double turn;                  // seconds from one beat to the next
   double patience;              // seconds of silence after which a rank is lost; 0: nobody is
-  // Sends `own` (NULL: nothing) to a rank, if what was sent before has left, and takes what has come from it: `newest`
-  // is the last beat, `came` whether there was one. Called by the watch's thread alone. Returns what went wrong; NULL:
-  // nothing.
-  const char *(*beat)(void *user, int rank, const tarn__beat *own, tarn__beat *newest, bool *came);
+  // Sends `own` (NULL: nothing) to a rank, if what was sent before has left, which `sent` says, and takes what has come
+  // from it: `newest` is the last beat, `came` whether there was one. Called by the watch's thread alone. Returns what
+  // went wrong; NULL: nothing.
+  const char *(*beat)(void *user, int rank, const tarn__beat *own, bool *sent, tarn__beat *newest, bool *came);
   void *user;
   // The caller's, 0 at first: becomes 1 + the rank that is lost, for those who wait to look at.
   atomic_int *lost;

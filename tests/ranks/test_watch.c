@@ -24,6 +24,8 @@ enum { RANKS = 3 };
 static tarn__member members[RANKS];
 static pid_t children[RANKS];
 static atomic_int lost, silent[RANKS], leaving[RANKS], lost_there[RANKS];
+static atomic_int byes[RANKS], held[RANKS];  // good-byes that were sent, and that wait for an earlier beat to leave
+static double turn;
 static atomic_llong begun_there, taken[RANKS];
 static atomic_int said[3];  // messages of each level
 static char line[3][1024];
@@ -37,8 +39,12 @@ static void note(void *user, tarn_log_level level, const char *text) {
   said[level]++;
 }
 
-static const char *beat(void *user, int rank, const tarn__beat *own, tarn__beat *newest, bool *came) {
-  (void)user, (void)own;
+static const char *beat(void *user, int rank, const tarn__beat *own, bool *sent, tarn__beat *newest, bool *came) {
+  (void)user;
+  const bool bye = own && own->leaving;
+  *sent = own && !(bye && held[rank] > 0);
+  if (bye && *sent) byes[rank]++;
+  if (bye && !*sent) held[rank]--;
   *came = !silent[rank];
   taken[rank]++;
   newest->begun = begun_there;
@@ -53,7 +59,7 @@ static tarn__watch *watch_as(int rank, double patience) {
   lost = 0;
   for (int level = 0; level < 3; level++) said[level] = 0;
   for (int r = 0; r < RANKS; r++) {
-    silent[r] = leaving[r] = lost_there[r] = 0;
+    silent[r] = leaving[r] = lost_there[r] = byes[r] = held[r] = 0;
     taken[r] = 0;
     tarn__member_here(&members[r]);
     assert_true(members[r].place != 0 && members[r].pid == getpid() && *members[r].host);
@@ -69,7 +75,7 @@ static tarn__watch *watch_as(int rank, double patience) {
   }
   begun_there = 0;
   const tarn__watch_setup setup = {
-      .rank = rank, .size = RANKS, .members = members, .turn = 0.05, .patience = patience, .beat = beat, .lost = &lost};
+      .rank = rank, .size = RANKS, .members = members, .turn = turn, .patience = patience, .beat = beat, .lost = &lost};
   assert_int_equal(tarn__watch_open(&watch, &setup), TARN_STATUS_OK);
   assert_null(tarn__watch_line(watch));
   return watch;
@@ -175,6 +181,35 @@ static void who_leaves_is_not_lost(void **state) {
   close_watch(watch);
 }
 
+// Its last beat is taken only when its end is seen: the next turn would be in an hour.
+static void who_leaves_and_ends_is_not_lost(void **state) {
+  (void)state;
+  turn = 3600;
+  tarn__watch *watch = watch_as(0, 60);
+  turn = 0.05;
+  leaving[1] = 1;
+  end_child(1);
+  WITHIN_TWO_MINUTES(taken[1] > 0 || lost);
+  end_child(2);
+  WITHIN_TWO_MINUTES(lost);
+  assert_int_equal(lost, 3);
+  assert_int_equal(said[TARN_LOG_FAILURE], 1);
+  close_watch(watch);
+}
+
+// A good-bye waits for the beat before it.
+static void a_good_bye_is_sent(void **state) {
+  (void)state;
+  tarn__watch *watch = watch_as(0, 60);
+  held[1] = 3;
+  leaving[2] = 1;
+  close_watch(watch);
+  assert_int_equal(held[1], 0);
+  assert_int_equal(byes[1], 1);
+  assert_int_equal(byes[2], 1);
+  assert_int_equal(lost, 0);
+}
+
 static void who_is_waited_for_is_named(void **state) {
   (void)state;
   tarn__watch *watch = watch_as(0, 0.4);
@@ -197,8 +232,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_dead_process_is_seen), cmocka_unit_test(one_of_a_place_says_it),
       cmocka_unit_test(silence_is_a_loss),      cmocka_unit_test(a_loss_is_passed_on),
-      cmocka_unit_test(who_leaves_is_not_lost), cmocka_unit_test(who_is_waited_for_is_named),
+      cmocka_unit_test(who_leaves_is_not_lost), cmocka_unit_test(who_leaves_and_ends_is_not_lost),
+      cmocka_unit_test(a_good_bye_is_sent),     cmocka_unit_test(who_is_waited_for_is_named),
   };
+  turn = 0.05;
   tarn_log_set(note, NULL);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

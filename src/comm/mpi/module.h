@@ -4,8 +4,10 @@
 //
 // Every rank makes the same calls in the same order with the same sizes; a rank that cannot go on says so in the status
 // word that each of the library's calls begins with (comm_mpi.c), so no call is ever left waiting; one that waits for a
-// rank that is lost gives up. Calls come from one thread at a time, beats from another one. A call that fails in MPI
-// returns MPI's message, in memory of the module; NULL: it went well.
+// rank that is lost gives up, and from then on every one fails. MPI may still read and write the memory of a call that
+// was given up: gather and broadcast hand it memory of the module, for the others see `leave`. Calls come from one
+// thread at a time, beats from another one. A call that fails in MPI returns MPI's message, in memory of the module;
+// NULL: it went well.
 #ifndef TARN_COMM_MPI_MODULE_H
 #define TARN_COMM_MPI_MODULE_H
 
@@ -15,15 +17,17 @@
 #include <stdint.h>
 
 // Both sides must mean the same by it: raised with each change of the structure.
-enum { TARN__MPI_INTERFACE = 4 };
+enum { TARN__MPI_INTERFACE = 5 };
 
 typedef struct tarn__mpi_module {
   int interface;        // TARN__MPI_INTERFACE
   const char *library;  // "Open MPI 4.1.4", for messages
   // Begins with MPI, the first time, and joins all processes that were started together.
   const char *(*join)(int *rank, int *size);
-  // Ends a communicator of join. MPI itself is ended as the process exits.
-  void (*leave)(void);
+  // Ends a communicator of join. MPI itself is ended as the process exits. Returns whether MPI is done with what
+  // exchange, spread and beat were given; if not, because a call was given up, that memory must stay until the process
+  // ends.
+  bool (*leave)(void);
   // all [size, bytes] <- own [bytes] of each rank, in their order.
   const char *(*gather)(void *all, const void *own, size_t bytes);
   // The bytes of rank `root` are everyone's.
@@ -37,9 +41,9 @@ typedef struct tarn__mpi_module {
   // because its end waits for all ranks.
   void (*heed)(const atomic_int *lost);
   // Small messages beside the calls: sends own [TARN__MPI_BEAT] (NULL: nothing) to a rank, unless the one before is
-  // still on its way, and copies the newest that has come from there to newest [TARN__MPI_BEAT]; `came`: whether one
-  // did. `room` [room_bytes] is of this pair of ranks, zero at first.
-  const char *(*beat)(void *room, int rank, const void *own, void *newest, bool *came);
+  // still on its way (`sent`: whether it did), and copies the newest that has come from there to newest
+  // [TARN__MPI_BEAT]; `came`: whether one did. `room` [room_bytes] is of this pair of ranks, zero at first.
+  const char *(*beat)(void *room, int rank, const void *own, bool *sent, void *newest, bool *came);
   // Ends the beats of a pair; the last one that was sent still arrives.
   void (*end_beats)(void *room);
   size_t room_bytes;

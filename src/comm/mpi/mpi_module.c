@@ -14,11 +14,12 @@
 #include <time.h>
 
 static MPI_Comm ranks = MPI_COMM_NULL, beats = MPI_COMM_NULL;
-static int rank_count;
+static int rank_count, own_rank;
 static char line[MPI_MAX_ERROR_STRING + 64], beat_line[MPI_MAX_ERROR_STRING + 64];
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static const atomic_int *lost;  // NULL: nobody says
 static bool given_up;
+static const char LOST[] = "another rank is lost";
 
 static void take(void) { pthread_mutex_lock(&one_at_a_time); }
 
@@ -64,7 +65,7 @@ static const char *wait_for(MPI_Request *request, const char *call, int code) {
     int done = 0;
     code = ALONE(MPI_Test(request, &done, MPI_STATUS_IGNORE));
     if (done) break;
-    if (gives_up()) return "another rank is lost";
+    if (gives_up()) return LOST;
     if (turn < SPINS && !is_patient) continue;
     if (turn < SPINS + YIELDS && !is_patient)
       sched_yield();
@@ -83,6 +84,7 @@ static void finish(void) {
 
 static const char *join(int *rank, int *size) {
   int initialised = 0, level = 0;
+  if (given_up) return "this process has given up the other ranks";
   const char *failed = outcome("MPI_Initialized", MPI_Initialized(&initialised));
   if (failed) return failed;
   if (!initialised) {
@@ -104,28 +106,56 @@ static const char *join(int *rank, int *size) {
   MPI_Comm_rank(ranks, rank);
   MPI_Comm_size(ranks, size);
   rank_count = *size;
+  own_rank = *rank;
   return NULL;
 }
 
-static void leave(void) {
+static bool leave(void) {
   const bool abandoned = gives_up();
   lost = NULL;
-  if (abandoned) return;
+  if (abandoned) return false;
   if (ranks != MPI_COMM_NULL) MPI_Comm_free(&ranks);
   if (beats != MPI_COMM_NULL) MPI_Comm_free(&beats);
+  return true;
 }
 
+// What gather and broadcast hand to MPI, piece by piece, in the place of the caller's memory: that may be gone by the
+// time that MPI is done with a call that was given up.
+static char stage[1 << 20];
+
+static size_t piece_of(size_t left, size_t most) { return left < most ? left : most; }
+
 static const char *gather(void *all, const void *own, size_t bytes) {
-  MPI_Request request;
-  if (bytes > INT_MAX) return "more bytes than an MPI call takes";
-  return wait_for(&request, "MPI_Iallgather",
-                  ALONE(MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, ranks, &request)));
+  const size_t most = sizeof stage / (size_t)(rank_count + 1);
+  for (size_t at = 0; at < bytes;) {
+    const size_t piece = piece_of(bytes - at, most);
+    MPI_Request request;
+    if (gives_up()) return LOST;
+    memcpy(stage, (const char *)own + at, piece);
+    const char *failed = wait_for(
+        &request, "MPI_Iallgather",
+        ALONE(MPI_Iallgather(stage, (int)piece, MPI_BYTE, stage + piece, (int)piece, MPI_BYTE, ranks, &request)));
+    if (failed) return failed;
+    for (int r = 0; r < rank_count; r++)
+      memcpy((char *)all + (size_t)r * bytes + at, stage + (size_t)(r + 1) * piece, piece);
+    at += piece;
+  }
+  return NULL;
 }
 
 static const char *broadcast(int root, void *data, size_t bytes) {
-  MPI_Request request;
-  if (bytes > INT_MAX) return "more bytes than an MPI call takes";
-  return wait_for(&request, "MPI_Ibcast", ALONE(MPI_Ibcast(data, (int)bytes, MPI_BYTE, root, ranks, &request)));
+  for (size_t at = 0; at < bytes;) {
+    const size_t piece = piece_of(bytes - at, sizeof stage);
+    MPI_Request request;
+    if (gives_up()) return LOST;
+    if (own_rank == root) memcpy(stage, (char *)data + at, piece);
+    const char *failed =
+        wait_for(&request, "MPI_Ibcast", ALONE(MPI_Ibcast(stage, (int)piece, MPI_BYTE, root, ranks, &request)));
+    if (failed) return failed;
+    if (own_rank != root) memcpy((char *)data + at, stage, piece);
+    at += piece;
+  }
+  return NULL;
 }
 
 // Counts and places of all ranks, as MPI wants them: for what is sent, then for what is received.
@@ -140,7 +170,7 @@ static const char *places(int **counts, size_t most) {
 static const char *exchange(void *in, const void *out, const int64_t *bytes, size_t stride, int me) {
   MPI_Request request;
   int *counts;
-  const char *failed = places(&counts, stride);
+  const char *failed = gives_up() ? LOST : places(&counts, stride);
   if (failed) return failed;
   int *from = counts + rank_count, *gets = from + rank_count, *to = gets + rank_count;
   for (int r = 0; r < rank_count; r++) {
@@ -156,7 +186,7 @@ static const char *exchange(void *in, const void *out, const int64_t *bytes, siz
 static const char *spread(void *in, const void *own, const int64_t *bytes, size_t stride, int me) {
   MPI_Request request;
   int *counts;
-  const char *failed = places(&counts, stride);
+  const char *failed = gives_up() ? LOST : places(&counts, stride);
   if (failed) return failed;
   int *to = counts + rank_count;
   for (int r = 0; r < rank_count; r++) {
@@ -178,13 +208,15 @@ typedef struct pair {
 } pair;
 
 static int receive_next(pair *p, int rank) {
-  return ALONE(MPI_Irecv(p->in, TARN__MPI_BEAT, MPI_BYTE, rank, 0, beats, &p->receive));
+  const int code = ALONE(MPI_Irecv(p->in, TARN__MPI_BEAT, MPI_BYTE, rank, 0, beats, &p->receive));
+  if (code != MPI_SUCCESS) p->receive = MPI_REQUEST_NULL;
+  return code;
 }
 
-static const char *beat(void *room, int rank, const void *own, void *newest, bool *came) {
+static const char *beat(void *room, int rank, const void *own, bool *sent, void *newest, bool *came) {
   pair *p = room;
   int code = MPI_SUCCESS, done = 1;
-  *came = false;
+  *came = *sent = false;
   if (!p->begun) code = receive_next(p, rank);
   p->begun = true;
   while (code == MPI_SUCCESS && done) {
@@ -200,8 +232,8 @@ static const char *beat(void *room, int rank, const void *own, void *newest, boo
   p->sending = p->sending && !done;
   if (code == MPI_SUCCESS && own && !p->sending) {
     memcpy(p->out, own, sizeof p->out);
-    p->sending = true;
     code = ALONE(MPI_Isend(p->out, TARN__MPI_BEAT, MPI_BYTE, rank, 0, beats, &p->send));
+    *sent = p->sending = code == MPI_SUCCESS;
   }
   return outcome_in(beat_line, "MPI_Isend", code);
 }
@@ -210,8 +242,10 @@ static void end_beats(void *room) {
   pair *p = room;
   if (!p->begun || gives_up()) return;
   take();
-  MPI_Cancel(&p->receive);
-  MPI_Wait(&p->receive, MPI_STATUS_IGNORE);               // its buffer is freed next
+  if (p->receive != MPI_REQUEST_NULL) {
+    MPI_Cancel(&p->receive);
+    MPI_Wait(&p->receive, MPI_STATUS_IGNORE);  // its buffer is freed next
+  }
   if (p->sending) MPI_Wait(&p->send, MPI_STATUS_IGNORE);  // a small message leaves without the other side
   give(0);
 }
