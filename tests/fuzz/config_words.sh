@@ -3,4 +3,4 @@
 # keeps that table equal to the program's). usage: config_words.sh ROOT
 set -eu
 sed -n '/<!-- options -->/,$p' "$1/docs/configuration.md" | grep -oE '`[A-Za-z0-9_.]+`' | tr -d '`' | sort -u | sed 's/.*/"&"/'
-sed -n 's/^### \([a-z.]*\).*/"\1"/p' "$1/docs/configuration.md" | sort -u
+sed -n 's/^### \([a-z][a-z.]*\).*/"\1"/p' "$1/docs/configuration.md" | sort -u
