@@ -11,8 +11,8 @@
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
 static const size_t PROGRAM = 20000000;
 
-// What of a shard and its batches stays in memory: its offsets, the order of its rows, and of the file's pages those that
-// are not yet given back.
+// What of a shard and its batches stays in memory: its offsets, the order of its rows, and of the file's pages those
+// that are not yet given back.
 static size_t shard_bytes(const tarn__shard *shard, bool carries, bool shuffle) {
   const size_t most = TARN__BATCH_RESIDENT, offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
   return ((size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most) + offsets +

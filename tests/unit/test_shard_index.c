@@ -423,9 +423,12 @@ static void test_blocks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts_are_the_shard), cmocka_unit_test(test_what_does_not_hold),
-      cmocka_unit_test(test_text_of_parts_too_large), cmocka_unit_test(test_old_parts),
-      cmocka_unit_test(test_table_in_place_of_parts), cmocka_unit_test(test_first_bad_part), cmocka_unit_test(test_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts_are_the_shard),
+                                     cmocka_unit_test(test_what_does_not_hold),
+                                     cmocka_unit_test(test_text_of_parts_too_large),
+                                     cmocka_unit_test(test_old_parts),
+                                     cmocka_unit_test(test_table_in_place_of_parts),
+                                     cmocka_unit_test(test_first_bad_part),
+                                     cmocka_unit_test(test_blocks)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
