@@ -138,7 +138,7 @@ static void warn_of_waiting(tarn__watch *w, double seconds) {
   int late = 0, first = 0;
   for (int r = w->setup.size - 1; r > 0; r--) {
     const peer *p = &w->peers[r];
-    // Of one who is silent it is not known that it lives.
+    // Of one who is silent it is not known that it is alive.
     if (p->left || p->newest.begun >= begun || p->silent > 2 * w->setup.turn) continue;
     late++;
     first = r;
@@ -147,7 +147,7 @@ static void warn_of_waiting(tarn__watch *w, double seconds) {
   w->warn_at *= 2;
   char others[48] = "";
   if (late > 1) snprintf(others, sizeof others, " and %d further rank%s", late - 1, late > 2 ? "s" : "");
-  tarn__log(TARN_LOG_WARNING, "waiting for rank %d on %s%s for %.0f s by now; it lives", first,
+  tarn__log(TARN_LOG_WARNING, "waiting for rank %d on %s%s for %.0f s by now; it is alive", first,
             w->setup.members[first].host, others, w->waited);
 }
 
