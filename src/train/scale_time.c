@@ -78,11 +78,19 @@ static void send(queue *q, double ready, double values) {
   q->network += network;
 }
 
-// The last backward pass of an update from the top to the bottom. Returns the seconds of all passes. The output layer
-// is the first to be complete, but its parameters come before those of the layers (model.c), so their sums come after.
+// The part with whose gradients those of an output layer go. It is the first to be complete, but its parameters come
+// before those of the layers (model.c), so its sums come after those of the lowest layer that has any.
+static size_t find_release(const tarn_scale *scale, const tarn_scale_point *point) {
+  const size_t output = scale->own->output;
+  for (size_t i = 1; i < scale->part_count; i++)
+    if (i != output && point->part_values[i] > 0) return i;
+  return output;
+}
+
+// The last backward pass of an update from the top to the bottom. Returns the seconds of all passes.
 static double walk(queue *q, const tarn_scale_point *point) {
   const tarn_scale *scale = q->scale;
-  const size_t output = scale->own->output;
+  const size_t output = scale->own->output, release = find_release(scale, point);
   double now = 0, last = 0, filled = 0;
   for (size_t i = 0; i < scale->part_count; i++) {
     now += scale->parts[i].forward_seconds + scale->parts[i].backward_seconds;
@@ -93,7 +101,7 @@ static double walk(queue *q, const tarn_scale_point *point) {
   for (size_t i = scale->part_count; i-- > 0;) {
     now += scale->parts[i].backward_seconds / scale->accumulate;
     if (output == 0 || i != output) filled += point->part_values[i];
-    if (output > 0 && i == 0) filled += point->part_values[output];
+    if (output > 0 && i == release) filled += point->part_values[output];
     for (; filled >= (double)scale->bucket; filled -= (double)scale->bucket)
       send(q, scale->overlap ? now : all, (double)scale->bucket);
   }
