@@ -1,4 +1,4 @@
-// Jobs whose time was over before their run was: how often in a row they may wait again without a step forward.
+// Jobs whose time was over before their run was: how often in a row they may wait again without progress.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,9 +9,10 @@
 #include "store/checkpoint.h"
 #include "sweep/spec.h"
 
-enum { MOST_WITHOUT_STEP = 3 };
+enum { MOST_WITHOUT_PROGRESS = 3 };
 
-// Where a run stands: what the next job begins with. -1: nothing is saved.
+// Where a run stands: what the next job begins with. A run of which nothing is saved stands at update 0, as one that
+// was saved before its first.
 typedef struct position {
   long long update;
   int trained;
@@ -21,7 +22,7 @@ typedef struct position {
 static tarn_status find_position(position *at, const tarn_sweep_run *run) {
   char path[PATH_MAX];
   tarn__checkpoint_file file;
-  *at = (position){.update = -1, .trained = run->state == TARN_SWEEP_TRAINED};
+  *at = (position){.update = 0, .trained = run->state == TARN_SWEEP_TRAINED};
   TARN_TRY(tarn__path_join(path, run->path, TARN__CHECKPOINT_LAST));
   if (at->trained || !tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_file_open(&file, path));
@@ -31,11 +32,11 @@ static tarn_status find_position(position *at, const tarn_sweep_run *run) {
 }
 
 // The jobs in a row that have left the run where they found it, with this one. Without a note of the last one it is
-// known only of a run of which nothing is saved.
+// known only of a run that has made no update.
 static tarn_status count_jobs(int *jobs, const char *path, const position *at) {
   char *text;
   size_t size;
-  position before = {.update = -1};
+  position before = {.update = 0};
   *jobs = 0;
   if (tarn__file_exists(path)) {
     TARN_TRY(tarn__file_read(path, &text, &size));
@@ -54,13 +55,13 @@ static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, const char *pa
   if (run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED) return TARN_STATUS_OK;
   TARN_TRY(find_position(&at, run));
   TARN_TRY(count_jobs(&jobs, path, &at));
-  *again = jobs < MOST_WITHOUT_STEP;
+  *again = jobs < MOST_WITHOUT_PROGRESS;
   if (*again) {
     const int length = snprintf(text, sizeof text, "%d %lld %d\n", jobs, at.update, at.trained);
     return tarn__file_write(path, text, (size_t)length);
   }
-  snprintf(text, sizeof text, "the time of its job was over %d times without a step forward: it needs a longer --time",
-           MOST_WITHOUT_STEP);
+  snprintf(text, sizeof text, "the time of its job was over %d times without progress: it needs a longer --time",
+           MOST_WITHOUT_PROGRESS);
   TARN_TRY(tarn__sweep_write_failure(run, at.trained, text));
   TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
   return tarn__sweep_look(sweep, run);

@@ -1,7 +1,9 @@
 #include "train/plan_run.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "eval/agreement.h"
 #include "task/task.h"
 #include "train/carried.h"
@@ -19,13 +21,21 @@ static size_t shard_bytes(const tarn__shard *shard, bool carries, bool shuffle) 
          tarn__batcher_bytes(shard, carries, shuffle);
 }
 
+// Opens a set that is validated on. One that is not there, as it need not be for a plan, has no rows and no file.
+static tarn_status open_set(tarn__shard *shard, const char *data) {
+  char path[PATH_MAX];
+  *shard = (tarn__shard){0};
+  TARN_TRY(tarn__shard_path(path, sizeof path, data));
+  return tarn__file_exists(path) || tarn__file_exists(data) ? tarn__shard_open(shard, data) : TARN_STATUS_OK;
+}
+
 // The same of a set that is validated on, which stays open.
 static tarn_status plan_set(tarn_plan *plan, const tarn_config *config, const char *data) {
-  tarn__shard shard = {0};
-  const tarn_status status = tarn__shard_open(&shard, data);
-  if (status == TARN_STATUS_OK) plan->validation_bytes += shard_bytes(&shard, config->train.carry_state, false);
+  tarn__shard shard;
+  TARN_TRY(open_set(&shard, data));
+  if (shard.file_bytes > 0) plan->program_bytes += shard_bytes(&shard, config->train.carry_state, false);
   tarn__shard_close(&shard);
-  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status plan_sets(tarn_plan *plan, const tarn_config *config) {
@@ -36,13 +46,12 @@ static tarn_status plan_sets(tarn_plan *plan, const tarn_config *config) {
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
 static tarn_status count_sentences(int64_t *sentences, const char *data, int64_t most) {
-  *sentences = INT32_MAX;
-  tarn__shard shard = {0};
-  tarn_status status = tarn__shard_open(&shard, data);
-  if (status == TARN_STATUS_OK) *sentences = shard.pairs;
+  tarn__shard shard;
+  TARN_TRY(open_set(&shard, data));
+  *sentences = shard.file_bytes > 0 ? shard.pairs : INT32_MAX;
   tarn__shard_close(&shard);
   if (most > 0 && most < *sentences) *sentences = most;
-  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+  return TARN_STATUS_OK;
 }
 
 // What the translation of some data takes beyond the workspace of the training step, in which it runs.
@@ -63,15 +72,15 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
 // A classifier's predictions for a set with labels, which are kept, and what computing their measures takes, for one
 // set after the other.
 static tarn_status plan_answers(tarn_plan *plan, size_t *measuring, const char *data) {
-  tarn__shard shard = {0};
-  const tarn_status status = tarn__shard_open(&shard, data);
-  if (status == TARN_STATUS_OK && (shard.labels || shard.numbers)) {
+  tarn__shard shard;
+  TARN_TRY(open_set(&shard, data));
+  if (shard.labels || shard.numbers) {
     const size_t need = tarn__agreement_bytes((size_t)shard.pairs, shard.classes);
     plan->validation_bytes += (size_t)shard.pairs * 2 * sizeof(int32_t);
     if (need > *measuring) *measuring = need;
   }
   tarn__shard_close(&shard);
-  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status plan_labels(tarn_plan *plan, const tarn_config *config) {
@@ -84,14 +93,14 @@ static tarn_status plan_labels(tarn_plan *plan, const tarn_config *config) {
 }
 
 static tarn_status widen_states(size_t *most, const tarn__model *model, const char *data) {
-  tarn__shard shard = {0};
-  const tarn_status status = tarn__shard_open(&shard, data);
-  if (status == TARN_STATUS_OK) {
+  tarn__shard shard;
+  TARN_TRY(open_set(&shard, data));
+  if (shard.file_bytes > 0) {
     const size_t need = tarn__carried_bytes(model, tarn__validator_tracks(model->config, &shard), 1, 1);
     if (need > *most) *most = need;
   }
   tarn__shard_close(&shard);
-  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+  return TARN_STATUS_OK;
 }
 
 // The states that windows carry: those of the training, on one rank, and of one set after the other.
