@@ -21,110 +21,108 @@ static size_t shard_bytes(const tarn__shard *shard, bool carries, bool shuffle) 
          tarn__batcher_bytes(shard, carries, shuffle);
 }
 
-// Opens a set that is validated on. One that is not there, as it need not be for a plan, has no rows and no file.
-static tarn_status open_set(tarn__shard *shard, const char *data) {
+// What is validated on, each opened and checked once: data.valid, then the sets. One that is not there, as it need not
+// be for a plan, has no rows and no file.
+typedef struct sets {
+  tarn__shard *shards;
+  int32_t count;
+  bool valid;  // the first is data.valid
+} sets;
+
+static void close_sets(sets *s) {
+  for (int32_t i = 0; i < s->count; i++) tarn__shard_close(&s->shards[i]);
+  tarn__free(s->shards);
+}
+
+static tarn_status open_set(sets *s, const char *data) {
   char path[PATH_MAX];
-  *shard = (tarn__shard){0};
+  tarn__shard *shard = &s->shards[s->count];
   TARN_TRY(tarn__shard_path(path, sizeof path, data));
-  return tarn__file_exists(path) || tarn__file_exists(data) ? tarn__shard_open(shard, data) : TARN_STATUS_OK;
-}
-
-// The same of a set that is validated on, which stays open.
-static tarn_status plan_set(tarn_plan *plan, const tarn_config *config, const char *data) {
-  tarn__shard shard;
-  TARN_TRY(open_set(&shard, data));
-  if (shard.file_bytes > 0) plan->program_bytes += shard_bytes(&shard, config->train.carry_state, false);
-  tarn__shard_close(&shard);
+  if (tarn__file_exists(path) || tarn__file_exists(data)) TARN_TRY(tarn__shard_open(shard, data));
+  s->count++;
   return TARN_STATUS_OK;
 }
 
-static tarn_status plan_sets(tarn_plan *plan, const tarn_config *config) {
-  if (config->data.valid) TARN_TRY(plan_set(plan, config, config->data.valid));
-  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(plan_set(plan, config, config->sets[i].data));
-  return TARN_STATUS_OK;
+static tarn_status open_sets(sets *s, const tarn_config *config) {
+  void *memory;
+  *s = (sets){.valid = config->data.valid != NULL};
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)config->set_count + 1, sizeof *s->shards));
+  s->shards = memory;
+  memset(s->shards, 0, ((size_t)config->set_count + 1) * sizeof *s->shards);
+  tarn_status status = s->valid ? open_set(s, config->data.valid) : TARN_STATUS_OK;
+  for (int32_t i = 0; i < config->set_count && status == TARN_STATUS_OK; i++)
+    status = open_set(s, config->sets[i].data);
+  if (status != TARN_STATUS_OK) close_sets(s);
+  return status;
+}
+
+// All of them stay open in a training.
+static void plan_sets(tarn_plan *plan, const sets *s, bool carries) {
+  for (int32_t i = 0; i < s->count; i++)
+    if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], carries, false);
 }
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
-static tarn_status count_sentences(int64_t *sentences, const char *data, int64_t most) {
-  tarn__shard shard;
-  TARN_TRY(open_set(&shard, data));
-  *sentences = shard.file_bytes > 0 ? shard.pairs : INT32_MAX;
-  tarn__shard_close(&shard);
-  if (most > 0 && most < *sentences) *sentences = most;
-  return TARN_STATUS_OK;
+static int64_t count_sentences(const tarn__shard *shard, int64_t most) {
+  const int64_t sentences = shard->file_bytes > 0 ? shard->pairs : INT32_MAX;
+  return most > 0 && most < sentences ? most : sentences;
 }
 
 // What the translation of some data takes beyond the workspace of the training step, in which it runs.
 static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
-                                    int threads, const char *data, int64_t most) {
+                                    int threads, int64_t sentences) {
   const tarn_config *config = model->config;
   tarn__translator_options options;
   tarn__validator_translation(&options, config, threads);
   size_t need;
-  int64_t sentences;
-  TARN_TRY(count_sentences(&sentences, data, most));
   TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
   size_t room = plan->activation_bytes + plan->workspace_bytes;
   if (need > room) plan->validation_bytes += need - room;
   return TARN_STATUS_OK;
 }
 
-// A classifier's predictions for a set with labels, which are kept, and what computing their measures takes, for one
-// set after the other.
-static tarn_status plan_answers(tarn_plan *plan, size_t *measuring, const char *data) {
-  tarn__shard shard;
-  TARN_TRY(open_set(&shard, data));
-  if (shard.labels || shard.numbers) {
-    const size_t need = tarn__agreement_bytes((size_t)shard.pairs, shard.classes);
-    plan->validation_bytes += (size_t)shard.pairs * 2 * sizeof(int32_t);
-    if (need > *measuring) *measuring = need;
-  }
-  tarn__shard_close(&shard);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status plan_labels(tarn_plan *plan, const tarn_config *config) {
+// A classifier's predictions for sets with labels, which are kept, and what computing their measures takes, for one set
+// after the other.
+static void plan_labels(tarn_plan *plan, const sets *s, const tarn_config *config) {
   size_t measuring = 0;
-  if (!(tarn__config_task(config)->uses >> TARN__USE_CLASSIFY & 1u)) return TARN_STATUS_OK;
-  if (config->data.valid) TARN_TRY(plan_answers(plan, &measuring, config->data.valid));
-  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(plan_answers(plan, &measuring, config->sets[i].data));
-  plan->validation_bytes += measuring;
-  return TARN_STATUS_OK;
-}
-
-static tarn_status widen_states(size_t *most, const tarn__model *model, const char *data) {
-  tarn__shard shard;
-  TARN_TRY(open_set(&shard, data));
-  if (shard.file_bytes > 0) {
-    const size_t need = tarn__carried_bytes(model, tarn__validator_tracks(model->config, &shard), 1, 1);
-    if (need > *most) *most = need;
+  if (!(tarn__config_task(config)->uses >> TARN__USE_CLASSIFY & 1u)) return;
+  for (int32_t i = 0; i < s->count; i++) {
+    const tarn__shard *shard = &s->shards[i];
+    if (!shard->labels && !shard->numbers) continue;
+    const size_t need = tarn__agreement_bytes((size_t)shard->pairs, shard->classes);
+    plan->validation_bytes += (size_t)shard->pairs * 2 * sizeof(int32_t);
+    if (need > measuring) measuring = need;
   }
-  tarn__shard_close(&shard);
-  return TARN_STATUS_OK;
+  plan->validation_bytes += measuring;
 }
 
 // The states that windows carry: those of the training, on one rank, and of one set after the other.
-static tarn_status plan_states(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch) {
+static void plan_states(tarn_plan *plan, const sets *s, const tarn__model *model, const tarn__plan_batch *batch) {
   const tarn_config *config = model->config;
-  if (!config->train.carry_state || batch->longest_target == 0) return TARN_STATUS_OK;
+  if (!config->train.carry_state || batch->longest_target == 0) return;
   size_t most = 0;
-  if (config->data.valid) TARN_TRY(widen_states(&most, model, config->data.valid));
-  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(widen_states(&most, model, config->sets[i].data));
+  for (int32_t i = 0; i < s->count; i++) {
+    if (s->shards[i].file_bytes == 0) continue;
+    const size_t need = tarn__carried_bytes(model, tarn__validator_tracks(config, &s->shards[i]), 1, 1);
+    if (need > most) most = need;
+  }
   plan->validation_bytes += most;
   const int64_t tracks = batch->target_rows / batch->longest_target;
   plan->program_bytes += tarn__carried_bytes(model, tracks, config->train.accumulate, 1);
-  return TARN_STATUS_OK;
 }
 
 // Each translator keeps what it has taken, so it is the sum over all that is translated.
-static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
-                                   int threads) {
+static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__model *model,
+                                   const tarn__plan_batch *batch, int threads) {
   const tarn_config *config = model->config;
-  if (config->data.valid && config->valid.bleu)
-    TARN_TRY(plan_translation(plan, model, batch, threads, config->data.valid, config->valid.max_sentences));
+  if (s->valid && config->valid.bleu)
+    TARN_TRY(
+        plan_translation(plan, model, batch, threads, count_sentences(&s->shards[0], config->valid.max_sentences)));
   for (int32_t i = 0; i < config->set_count; i++) {
     const tarn_config_set *set = &config->sets[i];
-    if (set->bleu) TARN_TRY(plan_translation(plan, model, batch, threads, set->data, set->max_sentences));
+    if (set->bleu)
+      TARN_TRY(
+          plan_translation(plan, model, batch, threads, count_sentences(&s->shards[s->valid + i], set->max_sentences)));
   }
   return TARN_STATUS_OK;
 }
@@ -167,12 +165,18 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   if (closed) TARN_TRY(tarn__readout_check(model));
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
   if (closed) add_readout(plan, tarn__readout_bytes(model));
-  tarn_status status = plan_validation(plan, model, batch, threads);
-  if (status == TARN_STATUS_OK) status = plan_labels(plan, model->config);
-  plan_average(plan, model);
-  if (status == TARN_STATUS_OK) status = plan_sets(plan, model->config);
-  plan->program_bytes += PROGRAM + shard_bytes(shard, model->config->train.carry_state, true);
-  if (status == TARN_STATUS_OK) status = plan_states(plan, model, batch);
+  const bool carries = model->config->train.carry_state;
+  sets s;
+  tarn_status status = open_sets(&s, model->config);
+  if (status == TARN_STATUS_OK) {
+    status = plan_validation(plan, &s, model, batch, threads);
+    plan_labels(plan, &s, model->config);
+    plan_average(plan, model);
+    plan_sets(plan, &s, carries);
+    plan_states(plan, &s, model, batch);
+    close_sets(&s);
+  }
+  plan->program_bytes += PROGRAM + shard_bytes(shard, carries, true);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);
