@@ -71,6 +71,9 @@ void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option);
 // Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
 int cli_report(const cli_command *command, tarn_status status);
 
+// From now on messages of the library are printed to standard error, as from the start of the program on. main.c.
+void cli_show_messages(void);
+
 // From now on mistakes in the use of this command are those of all processes that were started together with this one:
 // it joins them to say so (tarn_ranks_fail()), and one line is printed. `comm` is the option --comm, looked at then.
 void cli_together(const char *const *comm);

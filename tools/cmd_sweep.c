@@ -364,7 +364,7 @@ int cmd_sweep(int argc, char **argv) {
       {"cancel", CLI_FLAG, &wished.cancel, NULL, "end the sweep's jobs in Slurm; those that run save their state", 0,
        0},
       {"interval", CLI_REAL, &options.interval, "SECONDS",
-       "with --launcher slurm or --watch, time between two looks at jobs and runs", 0.1, 86400},
+       "with --launcher slurm or --watch, time between two looks at jobs and runs (default 10)", 0.1, 86400},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event or look, or one for the dry run", 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
       CLI_DEVICE_OPTION,

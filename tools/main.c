@@ -74,6 +74,8 @@ static void print_message(void *user, tarn_log_level level, const char *text) {
   progress_line_release();
 }
 
+void cli_show_messages(void) { tarn_log_set(print_message, NULL); }
+
 typedef struct visiting {
   cli_visitor visitor;
   void *user;
@@ -188,7 +190,7 @@ int main(int argc, char **argv) {
   // A reader that goes away (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
   signal(SIGPIPE, SIG_IGN);
   catch_fault_signal();
-  tarn_log_set(print_message, NULL);
+  cli_show_messages();
   json_output_start();
   progress_start();
   int code = run(argc, argv);

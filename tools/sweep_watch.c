@@ -23,11 +23,15 @@ typedef struct told {
   char job[64], job_state[100];
 } told;
 
-// What was warned of last, until something else is said: a line of the table, which would wipe it away.
+// What was warned of last: a line of the table, which would wipe it away. Until Slurm answers again, which is what
+// warnings of a look are about.
 static char warning[300];
 static void keep_warning(void *user, tarn_log_level level, const char *text) {
   (void)user;
-  snprintf(warning, sizeof warning, "%s", level == TARN_LOG_WARNING ? text : "");
+  if (level >= TARN_LOG_WARNING)
+    snprintf(warning, sizeof warning, "%s", text);
+  else if (strcmp(text, "Slurm answers again") == 0)
+    *warning = '\0';
 }
 
 static bool is_over(const tarn_sweep_run *run) {
@@ -130,6 +134,7 @@ int sweep_watch(const cli_command *command, tarn_sweep *sweep, double seconds, b
     for (size_t i = 0; i < sweep->run_count; i++) left = left || !is_over(&sweep->runs[i]);
     if (left) pause_for(seconds);
   }
+  if (terminal) cli_show_messages();
   free(before);
   return code;
 }

@@ -9,11 +9,10 @@
 // start time, the host. It is written under another name and then linked, which NFS does for one of several at once.
 // Its time is renewed every BEAT seconds, by the server's clock. It is dead
 //   - at once, if it is of this machine since it booted and this name space, and that process does not run any more.
-//   What
-//     cannot be read here or there (a boot id in a container, a process that hidepid hides) proves nothing;
+//     What cannot be read, here or there (a boot id in a container, a process that hidepid hides), proves nothing;
 //   - else when its time is STALE seconds behind that of a file that is made now, by the same clock.
 // Where a file system has no links the claim is made in its place by O_EXCL and then written: for a moment it is empty,
-// and so nobody's until its time is STALE seconds behind.
+// and counts as another machine's.
 //
 // A dead claim is renamed before the next one is linked; who finds that it has renamed another one than it looked at
 // puts that back. After that a claim is good only if it is still there a moment later. A process that stood still for

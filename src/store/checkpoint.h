@@ -52,6 +52,8 @@ void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().
 tarn_status tarn__checkpoint_find(char **file, const char *path) TARN_CHECKED;
+// The update of a checkpoint, from its header alone; -1 where that is damaged: whoever opens the file says how.
+tarn_status tarn__checkpoint_update(int64_t *update, const char *path) TARN_CHECKED;
 
 // Where a training stands. Everything that the next update depends on is here, in the parameters, in their moments, or
 // a function of the configuration.

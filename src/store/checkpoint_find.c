@@ -40,8 +40,7 @@ static tarn_status fail_none(const char *path) {
   return tarn__file_kind_explain(status, path, TARN__FILE_KIND_MODEL);
 }
 
-// The update of a checkpoint, from its header alone; -1 where that is damaged: whoever opens the file says how.
-static tarn_status read_update(int64_t *update, const char *path) {
+tarn_status tarn__checkpoint_update(int64_t *update, const char *path) {
   tarn__safetensors file;
   *update = -1;
   tarn_status status = tarn__safetensors_open(&file, path);
@@ -122,8 +121,8 @@ static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], con
   tarn_config *config;
   contest c = {0};
   *choice = TARN_CHECKPOINT_CHOICE_BEST;
-  TARN_TRY(read_update(&c.best_update, best));
-  TARN_TRY(read_update(&c.average_update, average));
+  TARN_TRY(tarn__checkpoint_update(&c.best_update, best));
+  TARN_TRY(tarn__checkpoint_update(&c.average_update, average));
   TARN_TRY(tarn__path_join(path, run, "config.yaml"));
   tarn_status status = tarn_config_read(&config, path, NULL, 0);
   if (status == TARN_STATUS_MEMORY || (status == TARN_STATUS_IO && tarn__file_exists(path))) return status;

@@ -1,6 +1,7 @@
 // Processes of the program.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,9 @@ enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
 
 // Between fork and exec only calls that are safe there. The child dies with its parent, however that ends, so that it
 // never writes into a folder in which a new sweep may be at work. It has a process group of its own: Ctrl-C is for the
-// sweep, which then asks each run to save its state.
-static void become(const char *program, char *const *arguments, int errors, pid_t parent) {
+// sweep, which then asks each run to save its state. Signals are blocked when it begins, so that none is taken by the
+// sweep's handlers, in a copy of the sweep that nobody looks at: it comes when the training's own count.
+static void become(const char *program, char *const *arguments, int errors, pid_t parent, const sigset_t *mask) {
   int nothing = open("/dev/null", O_RDWR);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
   setpgid(0, 0);
@@ -24,6 +26,7 @@ static void become(const char *program, char *const *arguments, int errors, pid_
   signal(SIGTERM, SIG_DFL);
   signal(SIGHUP, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);  // until the training catches it
+  sigprocmask(SIG_SETMASK, mask, NULL);
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
   execv(program, arguments);
   _exit(CANNOT_START);
@@ -37,9 +40,13 @@ tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const
   for (size_t i = 0; arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)
     status = tarn__strdup(&list[i], arguments[i]);
   pid_t parent = getpid();
+  sigset_t all, mask;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &mask);
   *pid = status == TARN_STATUS_OK ? fork() : -1;
-  if (*pid == 0) become(program, list, fd, parent);
+  if (*pid == 0) become(program, list, fd, parent, &mask);
   int error = errno;
+  pthread_sigmask(SIG_SETMASK, &mask, NULL);
   close(fd);
   for (size_t i = 0; i < MOST_ARGUMENTS; i++) tarn__free(list[i]);
   TARN_TRY(status);

@@ -14,20 +14,32 @@ enum { MOST_WITHOUT_PROGRESS = 3 };
 // Where a run stands: what the next job begins with. A run of which nothing is saved stands at update 0, as one that
 // was saved before its first.
 typedef struct position {
-  long long update;
+  int64_t update;
   int trained;
 } position;
 
-// By the checkpoint, because a log has a line only every train.log_every updates.
+// By the checkpoint, because a log has a line only every train.log_every updates. Of a large one only the header: the
+// job has little time left.
 static tarn_status find_position(position *at, const tarn_sweep_run *run) {
   char path[PATH_MAX];
-  tarn__checkpoint_file file;
   *at = (position){.update = 0, .trained = run->state == TARN_SWEEP_TRAINED};
   TARN_TRY(tarn__path_join(path, run->path, TARN__CHECKPOINT_LAST));
   if (at->trained || !tarn__file_exists(path)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__checkpoint_file_open(&file, path));
-  at->update = file.update;
-  tarn__checkpoint_file_close(&file);
+  return tarn__checkpoint_update(&at->update, path);
+}
+
+// The note of how often the run's jobs were over, beside its directory.
+static tarn_status note_of(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s/.seed-%lld.requeued", sweep->folder, sweep->variants[run->variant].name,
+                        (long long)run->seed) < PATH_MAX,
+               IO, "%s: the path is too long", sweep->folder);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_forget_jobs(const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  char path[PATH_MAX];
+  TARN_TRY(note_of(path, sweep, run));
+  TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
   return TARN_STATUS_OK;
 }
 
@@ -37,33 +49,37 @@ static tarn_status count_jobs(int *jobs, const char *path, const position *at) {
   char *text;
   size_t size;
   position before = {.update = 0};
+  long long update = 0;
   *jobs = 0;
   if (tarn__file_exists(path)) {
     TARN_TRY(tarn__file_read(path, &text, &size));
-    if (sscanf(text, "%d %lld %d", jobs, &before.update, &before.trained) != 3) *jobs = 0;
+    if (sscanf(text, "%d %lld %d", jobs, &update, &before.trained) != 3) *jobs = 0;
+    before.update = update;
     tarn__free(text);
   }
   *jobs = before.update == at->update && before.trained == at->trained ? *jobs + 1 : 0;
   return TARN_STATUS_OK;
 }
 
-static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, const char *path, bool *again) {
-  char text[200];
+static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, bool *again) {
+  char path[PATH_MAX], text[200];
   position at;
   int jobs;
   TARN_TRY(tarn__sweep_look(sweep, run));
   if (run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED) return TARN_STATUS_OK;
   TARN_TRY(find_position(&at, run));
+  TARN_TRY(note_of(path, sweep, run));
   TARN_TRY(count_jobs(&jobs, path, &at));
   *again = jobs < MOST_WITHOUT_PROGRESS;
   if (*again) {
-    const int length = snprintf(text, sizeof text, "%d %lld %d\n", jobs, at.update, at.trained);
+    const int length = snprintf(text, sizeof text, "%d %lld %d\n", jobs, (long long)at.update, at.trained);
     return tarn__file_write(path, text, (size_t)length);
   }
   snprintf(text, sizeof text, "the time of its job was over %d times without progress: it needs a longer --time",
            MOST_WITHOUT_PROGRESS);
+  TARN_TRY(tarn__sweep_prepare(sweep, run));
   TARN_TRY(tarn__sweep_write_failure(run, at.trained, text));
-  TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
+  TARN_TRY(tarn__sweep_forget_jobs(sweep, run));
   return tarn__sweep_look(sweep, run);
 }
 
@@ -77,11 +93,8 @@ tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options 
     TARN_REQUIRE(snprintf(path, sizeof path, "%s/seed-%lld", variant, (long long)run->seed) < (int)sizeof path, IO,
                  "%s: the path is too long", variant);
     if (strcmp(path, options->only) != 0) continue;
-    TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/.seed-%lld.requeued", sweep->folder, variant,
-                          (long long)run->seed) < (int)sizeof path,
-                 IO, "%s: the path is too long", sweep->folder);
     TARN_TRY(tarn__sweep_lock_run(sweep, run, &lock));
-    const tarn_status status = decide(sweep, run, path, again);
+    const tarn_status status = decide(sweep, run, again);
     tarn__unlock(&lock);
     tarn_sweep_event event = {.kind = TARN_SWEEP_EVENT_FAILED, .run = run, .seconds_left = -1};
     if (status == TARN_STATUS_OK && run->state == TARN_SWEEP_FAILED) tarn__sweep_tell(sweep, options, &event);

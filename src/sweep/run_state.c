@@ -228,6 +228,7 @@ tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) {
     if (!failed) continue;
     TARN_TRY(tarn__path_join(path, run->path, names[i]));
     TARN_REQUIRE(unlink(path) == 0, IO, "%s: cannot remove: %s", path, strerror(errno));
+    TARN_TRY(tarn__sweep_forget_jobs(sweep, run));
   }
   return tarn__sweep_look(sweep, run);
 }

@@ -98,6 +98,8 @@ tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *opti
 // Whether the job of the run options->only that was stopped because its time is over may wait again, rather than for
 // ever: after three in a row that have not brought the run forward it fails, which is recorded. requeue.c.
 tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options *options, bool *again) TARN_CHECKED;
+// Forgets how often that was. Under the run's lock.
+tarn_status tarn__sweep_forget_jobs(const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
 // Fails with BUSY where runs are jobs that wait or run in Slurm.
 tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) TARN_CHECKED;
 // Takes a run over from run->reuse, under its lock; where that does not work out, says so in the log. The run's state

@@ -302,60 +302,57 @@ static tarn_status check_option(const char *option) {
   return TARN_STATUS_OK;
 }
 
-// What a user gave for sbatch: partition, account, time and further options, as arguments of it. *given: there is some;
-// else what Slurm took the last time.
-static tarn_status find_options(tarn_sweep *sweep, const tarn_sweep_options *options, const char *const **arguments,
-                                size_t *count, int64_t *most_jobs, bool *given) {
+typedef struct wishes {
+  const char *const *arguments;
+  size_t count;
+  int64_t most_jobs;
+  bool given;  // by this command; else what Slurm took the last time
+} wishes;
+
+// What a user wants of sbatch: partition, account, time and further options, as arguments of it.
+static tarn_status find_options(wishes *w, tarn_sweep *sweep, const tarn_sweep_options *options) {
   const char *const words[] = {"--partition", "--account", "--time"};
   const char *const values[] = {options->partition, options->account, options->time};
   void *memory;
-  *count = 0;
-  *most_jobs = options->most_jobs;
+  *w = (wishes){.most_jobs = options->most_jobs};
   TARN_TRY(tarn__arena_alloc(&sweep->memory->arena, &memory, MOST_OPTIONS, sizeof(char *)));
   const char **list = memory;
-  *arguments = list;
+  w->arguments = list;
   for (size_t i = 0; i < 3; i++)
-    if (values[i]) TARN_TRY(tarn__sweep_text(sweep, &list[(*count)++], "%s=%s", words[i], values[i]));
-  TARN_REQUIRE(*count + options->sbatch_count <= MOST_OPTIONS, USAGE, "at most %d options for sbatch", MOST_OPTIONS);
+    if (values[i]) TARN_TRY(tarn__sweep_text(sweep, &list[w->count++], "%s=%s", words[i], values[i]));
+  TARN_REQUIRE(w->count + options->sbatch_count <= MOST_OPTIONS, USAGE, "at most %d options for sbatch", MOST_OPTIONS);
   for (size_t i = 0; i < options->sbatch_count; i++)
-    TARN_TRY(tarn__sweep_text(sweep, &list[(*count)++], "%s", options->sbatch[i]));
-  *given = *count > 0 || *most_jobs > 0;
-  if (!*given) TARN_TRY(read_options(sweep, list, count, MOST_OPTIONS, most_jobs));
-  for (size_t i = 0; i < *count; i++) TARN_TRY(check_option(list[i]));
+    TARN_TRY(tarn__sweep_text(sweep, &list[w->count++], "%s", options->sbatch[i]));
+  w->given = w->count > 0 || w->most_jobs > 0;
+  if (!w->given) TARN_TRY(read_options(sweep, list, &w->count, MOST_OPTIONS, &w->most_jobs));
+  for (size_t i = 0; i < w->count; i++) TARN_TRY(check_option(list[i]));
   return TARN_STATUS_OK;
 }
 
 enum { OWN_ARGUMENTS = 20 };
 
-static tarn_status submit(tarn_sweep *sweep, const tarn__submission *s, const tarn_sweep_options *options,
-                          const char *folder) {
+static tarn_status submit(const tarn_sweep *sweep, const tarn__submission *s, const wishes *w, const char *folder) {
   char texts[3][64], job[64], script[PATH_MAX], pattern[2 * PATH_MAX];
   void *memory;
   size_t n = 0;
-  const char *const *given;
-  size_t given_count;
-  int64_t most;
-  bool is_given = false;
-  TARN_TRY(find_options(sweep, options, &given, &given_count, &most, &is_given));
   const long long last = (long long)s->count - 1;
   snprintf(texts[0], sizeof texts[0], "--array=0-%lld", last);
-  if (most > 0) snprintf(texts[0], sizeof texts[0], "--array=0-%lld%%%lld", last, (long long)most);
+  if (w->most_jobs > 0) snprintf(texts[0], sizeof texts[0], "--array=0-%lld%%%lld", last, (long long)w->most_jobs);
   snprintf(texts[1], sizeof texts[1], "--cpus-per-task=%lld", (long long)sweep->threads);
   snprintf(texts[2], sizeof texts[2], "--mem=%lldM", mebibytes(sweep, s));
   log_pattern(pattern, folder, s->name);
   TARN_REQUIRE(snprintf(script, sizeof script, "%s/" TARN__SWEEP_JOBS "/%s.sh", folder, s->name) < (int)sizeof script,
                IO, "%.200s: the path is too long", folder);
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, OWN_ARGUMENTS + given_count, sizeof(char *)));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, OWN_ARGUMENTS + w->count, sizeof(char *)));
   const char **arguments = memory;
   // The tarn that the script becomes is asked to save 90 seconds before its time is over.
   const char *const own[] = {"sbatch",     "--parsable", "--job-name",        s->name, "--nodes=1",
                              "--ntasks=1", "--requeue",  "--output",          pattern, "--open-mode=append",
                              texts[0],     texts[1],     "--signal=B:HUP@90", texts[2]};
   for (; n < sizeof own / sizeof *own; n++) arguments[n] = own[n];
-  for (size_t i = 0; i < given_count; i++) arguments[n++] = given[i];
+  for (size_t i = 0; i < w->count; i++) arguments[n++] = w->arguments[i];
   arguments[n] = script;
   tarn_status status = tarn__slurm_submit(job, arguments);
-  if (status == TARN_STATUS_OK && is_given) status = write_options(sweep, given, given_count, most);
   tarn__free(arguments);
   return status;
 }
@@ -386,8 +383,10 @@ tarn_status tarn__submissions_add(tarn__submissions *list, tarn_sweep *sweep, co
                                   const size_t *runs, size_t count) {
   char folder[PATH_MAX];
   void *memory;
+  wishes w;
   tarn__submission s = {.count = count};
   TARN_REQUIRE(realpath(sweep->folder, folder), IO, "%s: cannot find the folder: %s", sweep->folder, strerror(errno));
+  TARN_TRY(find_options(&w, sweep, options));
   TARN_TRY(tarn__grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof *s.runs));
   s.runs = memory;
@@ -397,11 +396,13 @@ tarn_status tarn__submissions_add(tarn__submissions *list, tarn_sweep *sweep, co
   if (status == TARN_STATUS_OK) status = write_script(sweep, &s, options, folder);
   bool gone = true;
   if (status == TARN_STATUS_OK) {
-    status = submit(sweep, &s, options, folder);
+    status = submit(sweep, &s, &w, folder);
     if (status == TARN_STATUS_IO) status = check_refused(&s, status, &gone);
   }
   if (status == TARN_STATUS_OK) {
     list->items[list->count++] = s;
+    if (w.given && write_options(sweep, w.arguments, w.count, w.most_jobs) != TARN_STATUS_OK)  // the jobs are there
+      tarn__log(TARN_LOG_WARNING, "%s: later commands do not know the options of sbatch", tarn_error_message());
     return TARN_STATUS_OK;
   }
   if (gone) remove_files(sweep, &s);  // else the next command asks for it by its name

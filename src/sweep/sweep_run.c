@@ -574,7 +574,10 @@ static tarn_status run_one(tarn_sweep *sweep, const tarn_sweep_options *options,
   const char *own = is_job ? own_job(id) : NULL;
   if (own && status == TARN_STATUS_INTERRUPTED && options->stop && *options->stop == SIGHUP) {
     bool again;
-    TARN_TRY(tarn__sweep_may_requeue(sweep, options, &again));
+    if (tarn__sweep_may_requeue(sweep, options, &again) != TARN_STATUS_OK) {
+      tarn__log(TARN_LOG_WARNING, "%s: whether the job has made progress is not known", tarn_error_message());
+      again = true;  // what cannot be counted must not end the run
+    }
     if (!again) return TARN_STATUS_OK;  // it has failed
     TARN_TRY(tarn__slurm_requeue(own));
     return tarn__fail(TARN_STATUS_INTERRUPTED, "the time of the job is nearly over: all is saved, and it waits again");

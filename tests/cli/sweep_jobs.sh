@@ -149,9 +149,17 @@ kill -KILL $pid
 wait $pid 2>/dev/null || true
 [ ! -e fake/scancel.log ] || fail "a killed command cancels jobs"
 refuse 1 'Slurm has jobs of this sweep .*--launcher slurm attaches' "$TARN" sweep --output kept
-timeout 2 "$TARN" sweep --output kept --watch --interval 0.1 >watch.txt 2>&1 && fail "watching ends before the runs"
+# watched FOLDER COMMAND...: watches until the command succeeds; only a stop ends it before the runs are over.
+watched() {
+  "$TARN" sweep --output "$1" --watch --interval 0.1 >watch.txt 2>error.txt &
+  pid=$!
+  within_two_minutes "${@:2}" || fail "watch: not seen: $(cat watch.txt error.txt)"
+  kill -TERM $pid
+  code=0; wait $pid || code=$?
+  [ $code -eq 143 ] || fail "watching ends before the runs: exit code $code: $(cat error.txt)"
+}
+watched kept grep -q '^0 of 4 done, 4 waiting' watch.txt
 [ "$(grep -c '^waiting .*job 101_[0-3] PENDING (Resources)' watch.txt)" -eq 4 ] || fail "watch: $(cat watch.txt)"
-grep -q '^0 of 4 done, 4 waiting' watch.txt || fail "watch: $(cat watch.txt)"
 # Where the controller does not answer at all, nothing is submitted; where it goes away later, it is waited for.
 : >fake/mute
 refuse 1 'squeue: slurm_load_jobs error: Unable to contact' slurm --output kept
@@ -191,14 +199,16 @@ slurm --output cut --detach >out.txt || fail "attaching: $(cat out.txt)"
 fresh
 echo 'PENDING Resources' >fake/hold
 : >fake/unsure
-slurm sweep.yaml --output unsure --detach >out.txt 2>error.txt || fail "a job that is there: $(cat error.txt)"
+slurm sweep.yaml --output unsure --partition short --detach >out.txt 2>error.txt || fail "a job that is there: $(cat error.txt)"
+grep -qx -- '--partition=short' unsure/slurm/options || fail "its options are forgotten: $(ls unsure/slurm)"
 grep -q 'Socket timed out.*Slurm has the jobs all the same' error.txt || fail "a job that is there: $(cat error.txt)"
 slurm --output unsure --detach >out.txt || fail "attaching: $(cat out.txt)"
 [ "$(submitted)" -eq 1 ] || fail "submitted twice: $(cat fake/sbatch.log)"
 # While Slurm does not answer --watch says so once.
 : >fake/mute
-timeout 5 "$TARN" sweep --output unsure --watch --interval 0.1 >watch.txt 2>error.txt && fail "watching ends before the runs"
-[ "$(wc -l <fake/mute.log)" -ge 3 ] && [ "$(grep -c 'states of the jobs are not known' error.txt)" -eq 1 ] || fail "watch: $(cat error.txt)"
+looked() { [ "$(cat fake/mute.log 2>/dev/null | wc -l)" -ge 3 ]; }
+watched unsure looked
+[ "$(grep -c 'states of the jobs are not known' error.txt)" -eq 1 ] || fail "watch: $(cat error.txt)"
 rm fake/mute
 
 # --- jobs that end without their runs -------------------------------------------------------------------------------------
@@ -273,7 +283,8 @@ within_two_minutes grown $(($(wc -l <long/half/seed-1/log.jsonl) + 2)) || fail "
 kill -HUP $pid
 code=0; wait $pid || code=$?
 [ $code -eq 129 ] && grep -q 'waits again' error.txt && grep -qx 'requeue 77' fake/scontrol.log || fail "time over: $code $(cat error.txt)"
-# Of an array only its own task, also the one that has the number of the array.
+# Of an array only its own task, also the one that has the number of the array; and where the note of its jobs cannot be read.
+rm long/half/.seed-1.requeued && mkdir long/half/.seed-1.requeued
 (SLURM_JOB_ID=78 SLURM_ARRAY_JOB_ID=78 SLURM_ARRAY_TASK_ID=3 exec "$TARN" sweep --launcher slurm --output long --only half/seed-1) \
   >out.txt 2>error.txt &
 pid=$!
@@ -281,22 +292,28 @@ within_two_minutes grown $(($(wc -l <long/half/seed-1/log.jsonl) + 1)) || fail "
 kill -HUP $pid
 code=0; wait $pid || code=$?
 [ $code -eq 129 ] && grep -qx 'requeue 78_3' fake/scontrol.log || fail "the time of a task is over: $code $(cat error.txt fake/scontrol.log)"
+grep -q 'warning: .*seed-1.requeued.*is not known' error.txt && rmdir long/half/.seed-1.requeued || fail "no warning: $(cat error.txt)"
 # But not for ever: after three in a row that have brought the run no further it fails. Each is told while it validates the
 # model before the first update, which takes long; one that is told later makes progress all the same, and is not counted.
 sed 's/valid: {.*/valid: { every: 3, at_start: yes, max_sentences: 300, beam: 64 }/; s/^set:/&\n  data: { valid: train }/' long.yaml >stuck.yaml
-code=129
-for ((time = 0; code == 129 && time < 12; time++)); do
+has_begun() { grep -q '^started' out.txt; }
+time_over() {  # JOB OPTION...
   : >out.txt
-  (SLURM_JOB_ID=79 exec "$TARN" sweep stuck.yaml --launcher slurm --output stuck --only half/seed-1) >out.txt 2>error.txt &
+  (SLURM_JOB_ID=$1 exec "$TARN" sweep stuck.yaml --launcher slurm --output stuck --only half/seed-1 "${@:2}") >out.txt 2>error.txt &
   pid=$!
-  has_begun() { grep -q '^started' out.txt; }
   within_two_minutes has_begun || fail "the job does not begin: $(cat out.txt error.txt)"
   kill -HUP $pid
   code=0; wait $pid || code=$?
-done
+}
+code=129
+for ((time = 0; code == 129 && time < 12; time++)); do time_over 79; done
 [ $code -eq 1 ] && grep -q '^failed .*3 times without progress' out.txt || fail "requeued for ever: $code $(cat out.txt error.txt)"
 [ $time -ge 3 ] && [ "$(grep -cx 'requeue 79' fake/scontrol.log)" -eq $((time - 1)) ] || fail "requeued: $time, $(cat fake/scontrol.log)"
 grep -q 'longer --time' stuck/half/seed-1/result.json || fail "it did not fail: $(ls -a stuck/half)"
+# Who tries again begins to count anew, whatever the run failed of.
+echo '2 0 0' >stuck/half/.seed-1.requeued
+time_over 80 --retry-failed
+[ $code -eq 129 ] && grep -qx 'requeue 80' fake/scontrol.log || fail "tried again: $code $(cat out.txt error.txt)"
 # What kills its training is the system's: no failure of the run.
 (SLURM_JOB_ID=77 exec "$TARN" sweep --launcher slurm --output long --only half/seed-1) >out.txt 2>error.txt &
 pid=$!

@@ -29,6 +29,21 @@ int link(const char *from, const char *to) {
   return -1;
 }
 
+static int give_links(void **state) {
+  (void)state;
+  no_links = false;
+  return 0;
+}
+
+// In some containers there is none.
+static bool has_boot_id(void) {
+  char id[64] = "";
+  FILE *file = fopen(tarn__claim_boot, "r");
+  const bool read = file && fscanf(file, "%63s", id) == 1;
+  if (file) fclose(file);
+  return read;
+}
+
 static void write_claim(const char *text, double age) {
   FILE *file = fopen("lock.holder", "w");
   assert_non_null(file);
@@ -86,6 +101,7 @@ static void a_claim_keeps_others_out(void **state) {
 // A process of this machine that was killed holds nothing any more, and its number may be another's by now.
 static void a_dead_process_lets_go(void **state) {
   (void)state;
+  if (!has_boot_id()) skip();
   const pid_t child = fork();
   if (child == 0) {
     tarn__claim *claim;
@@ -123,6 +139,7 @@ static void what_is_not_known_is_no_death(void **state) {
   write_claim(text, 61);
   assert_true(takes(NULL));
   tarn__claim_boot = boot;
+  if (!has_boot_id()) skip();
   char id[64] = "";
   FILE *file = fopen(boot, "r");
   assert_non_null(file);
@@ -243,7 +260,6 @@ static void claims_need_no_links(void **state) {
   another_machine_is_believed_for_a_while(state);
   a_lost_claim_is_noticed(state);
   contend_for_a_dead_claim();
-  no_links = false;
 }
 
 // The lock of a folder takes the claim where it is needed, and lets go of it.
@@ -271,7 +287,7 @@ int main(void) {
       cmocka_unit_test(the_kind_of_file_system_decides), cmocka_unit_test(a_claim_keeps_others_out),
       cmocka_unit_test(a_dead_process_lets_go),          cmocka_unit_test(another_machine_is_believed_for_a_while),
       cmocka_unit_test(beats_renew_the_claim),           cmocka_unit_test(a_lost_claim_is_noticed),
-      cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test(claims_need_no_links),
+      cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test_teardown(claims_need_no_links, give_links),
       cmocka_unit_test(what_is_not_known_is_no_death),   cmocka_unit_test(locks_claim),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
