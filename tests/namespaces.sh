@@ -1,6 +1,6 @@
 # Hosts in name: network namespaces with a host name, processes and an address of their own, joined by a bridge in a namespace of its own, so
 # that nothing is seen from outside. The links can be slowed and cut. For test scripts and measurements, as root; source it
-# behind helpers.sh:
+# behind tests/helpers.sh:
 #   namespaces_possible || exit 77       says why not
 #   namespaces_open 3                    node1 to node3, 10.77.0.1 to 10.77.0.3; they go with namespaces_close, at the latest at exit
 #   link_rate 2 100mbit                  what node2 sends and gets is limited to 100 Mbit/s each way; link_rate 2 - lifts that

@@ -52,7 +52,7 @@ int scale_options(tarn_scale_options *options, int ranks[SCALE_MOST], const cli_
   }
   if (wanted->one_machine && !wanted->ranks) return cli_usage(command, "--one-machine needs --ranks");
   if (wanted->one_machine && !(isnan(wanted->bandwidth) && isnan(wanted->latency)))
-    return cli_usage(command, "--bandwidth and --latency are of a link, and --one-machine has none");
+    return cli_usage(command, "--bandwidth and --latency describe a link; with --one-machine there is none");
   options->one_machine = wanted->one_machine;
   if (!wanted->ranks) return CLI_OK;
   if (options->optimiser_seconds > 0 && options->step_seconds <= 0)

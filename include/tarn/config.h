@@ -107,7 +107,7 @@ extern "C" {
 // The number formats in which gradients are sent to other ranks: those of TARN_PRECISION_MAP.
 #define TARN_REDUCE_MAP(X)                           \
   X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
-  X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded to nearest; sums are made in fp32")
+  X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded to nearest")
 #define TARN_FP32_MAP(X)                                                                                              \
   X(TARN_FP32_EXACT, "exact", "products of fp32 numbers as they are")                                                 \
   X(TARN_FP32_SPLIT6, "split6",                                                                                       \

@@ -7,8 +7,9 @@
 // A rank that cannot go on says so with tarn_ranks_leave(), because the others would wait for it otherwise; their calls
 // then fail as its call did. Training handles its ranks itself (tarn/train.h).
 //
-// The first communicator that is opened on MPI begins with MPI, for the whole process: the module of that MPI registers
-// MPI_Finalize() with atexit() and stays loaded. A program that has called MPI_Init_thread() itself ends MPI itself.
+// The first communicator that is opened on MPI initialises MPI for the whole process: the module of that MPI registers
+// MPI_Finalize() with atexit() and stays loaded. A program that has called MPI_Init_thread() itself ends MPI itself,
+// but not after a rank was lost: MPI_Finalize() would wait for it forever, and the program must end without.
 #ifndef TARN_RANKS_H
 #define TARN_RANKS_H
 

@@ -8,10 +8,13 @@ has released the global interpreter lock, and receives an interrupt at once.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import logging
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -270,10 +273,21 @@ class Handle:
 
 
 def _hear(user: Any, level: int, text: bytes) -> None:
-    log.log(logging.WARNING if level == c.TARN_LOG_WARNING else logging.INFO, "%s", text.decode("utf-8", "replace"))
+    levels = {c.TARN_LOG_INFO: logging.INFO, c.TARN_LOG_WARNING: logging.WARNING}
+    log.log(levels.get(level, logging.ERROR), "%s", text.decode("utf-8", "replace"))
+
+
+def _end() -> None:
+    """The others are not to wait for a process that could not join them. The launcher may kill this one meanwhile."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    lib.tarn_ranks_abandon()
 
 
 lib = _open()
+atexit.register(_end)
 _heard = c.tarn_log_fn(_hear)
 lib.tarn_log_set(_heard, None)
 

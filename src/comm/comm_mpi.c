@@ -359,6 +359,7 @@ static tarn_status open_mpi(tarn__comm **comm) {
   c->comm = (tarn__comm){.kind = &tarn__comm_mpi, .size = 1};
   const tarn_status status = join(c);
   if (status == TARN_STATUS_OK) {
+    tarn__launcher_unjoined(false);
     *comm = &c->comm;
     return status;
   }
@@ -366,7 +367,7 @@ static tarn_status open_mpi(tarn__comm **comm) {
   static const atomic_int given_up = 1;
   if (c->module && c->comm.size > 1) c->module->heed(&given_up);
   close_mpi(&c->comm);
-  tarn__launcher_unjoined();
+  tarn__launcher_unjoined(true);
   const tarn__launcher launcher = tarn__launcher_find();
   tarn__member here;
   tarn__member_here(&here);

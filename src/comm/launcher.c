@@ -1,10 +1,11 @@
 #include "comm/launcher.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // What launchers say: mpirun of Open MPI, Hydra's mpiexec of MPICH (and srun --mpi=pmi2), and srun of Slurm, which runs
@@ -37,7 +38,14 @@ tarn__launcher tarn__launcher_find(void) {
 
 static atomic_bool unjoined;
 
-void tarn__launcher_unjoined(void) { atomic_store(&unjoined, true); }
+void tarn__launcher_unjoined(bool is) { atomic_store(&unjoined, is); }
+
+// A launcher that has ended is no reason for a signal. MPICH makes it a socket, others perhaps a pipe.
+static bool tell(int fd, const char *text, size_t length) {
+  ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
+  if (sent < 0 && errno == ENOTSOCK) sent = write(fd, text, length);
+  return sent == (ssize_t)length;
+}
 
 // The simple PMI of MPICH (src/pmi/simple of its sources): lines of text on a descriptor that Hydra gives to each
 // process. It takes an abort only from a process that has introduced itself.
@@ -46,10 +54,10 @@ void tarn__launcher_abandon(void) {
   const int fd = atomic_exchange(&unjoined, false) ? number("PMI_FD") : 0;
   struct pollfd answer = {.fd = fd, .events = POLLIN};
   char text[256];
-  if (fd == 0 || write(fd, hello, sizeof hello - 1) != (ssize_t)sizeof hello - 1) return;
+  if (fd == 0 || !tell(fd, hello, sizeof hello - 1)) return;
   if (poll(&answer, 1, 2000) != 1 || read(fd, text, sizeof text) <= 0) return;
   // The launcher now kills this process too.
-  if (write(fd, end, sizeof end - 1) == (ssize_t)sizeof end - 1) poll(&answer, 1, 2000);
+  if (tell(fd, end, sizeof end - 1)) poll(&answer, 1, 2000);
 }
 
 void tarn__launcher_leave(void) {

@@ -164,30 +164,6 @@ static bool beat(tarn__watch *w, int rank, const tarn__beat *own, bool *sent) {
   return came;
 }
 
-// Says good-bye to all, as soon as the beat before it has left: without one a rank would be missed. Takes what they
-// have sent until they do so too, for a moment: what is left untaken some MPIs warn of at their end.
-static void take_leave(tarn__watch *w) {
-  const tarn__beat own = {.begun = atomic_load(&w->begun), .leaving = 1};
-  const double begun = tarn__seconds(), moment = 3 * w->setup.turn;
-  const double patience = w->setup.patience > moment ? w->setup.patience : moment;
-  for (;;) {
-    int missing = 0, untold = 0;
-    for (int r = 0; r < w->setup.size; r++) {
-      peer *p = &w->peers[r];
-      if (!p->beats || p->broken || (p->left && p->told)) continue;
-      bool sent = false;
-      beat(w, r, p->told ? NULL : &own, &sent);
-      p->told = p->told || sent;
-      missing += !p->left && !p->broken;
-      untold += !p->told && !p->left && !p->broken;
-    }
-    const double seconds = tarn__seconds() - begun;
-    if ((missing == 0 || seconds >= moment) && (untold == 0 || seconds >= patience)) return;
-    if (atomic_load(w->setup.lost)) return;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  }
-}
-
 static void exchange(tarn__watch *w, double seconds) {
   const tarn__beat own = {
       .begun = atomic_load(&w->begun), .waits = atomic_load(&w->waits), .lost = atomic_load(w->setup.lost)};
@@ -200,17 +176,10 @@ static void exchange(tarn__watch *w, double seconds) {
 }
 
 // Where several are found dead, the launcher has killed one for the other's sake: others say which was the first. Who
-// has ended because another one is lost, or in order, has said so by its last beat, which may be taken only now.
-static void look_for_dead(tarn__watch *w) {
+// has ended because another one is lost, or in order, has said so by its last beat, which was taken after its end.
+static void lose_dead(tarn__watch *w) {
   char what[96];
-  bool any = false;
   int found = -1;
-  for (int r = 0; r < w->setup.size; r++) {
-    if (dead(w, r)) w->peers[r].dead = true;
-    any = any || (w->peers[r].dead && !w->peers[r].left);
-  }
-  if (!any) return;
-  exchange(w, 0);
   for (int r = 0; r < w->setup.size; r++) {
     const peer *p = &w->peers[r];
     if (p->dead && !p->left && (found < 0 || !says_so(w, r))) found = r;
@@ -218,6 +187,50 @@ static void look_for_dead(tarn__watch *w) {
   if (found < 0) return;
   snprintf(what, sizeof what, "has died (process %lld)", (long long)w->setup.members[found].pid);
   lose(w, found, says_so(w, found), what);
+}
+
+static void look_for_dead(tarn__watch *w) {
+  bool any = false;
+  for (int r = 0; r < w->setup.size; r++) {
+    if (dead(w, r)) w->peers[r].dead = true;
+    any = any || (w->peers[r].dead && !w->peers[r].left);
+  }
+  if (!any) return;
+  exchange(w, 0);
+  lose_dead(w);
+}
+
+// Says good-bye to a rank, as soon as the beat before it has left: without one this rank would be missed. Takes what it
+// has sent. Returns whether there is more to wait for, `since` seconds after the first try: until it says good-bye too,
+// for a moment, because what is left untaken some MPIs warn of at their end; and while it is silent, until it is given
+// up, because MPI itself would wait for it forever at its end.
+static bool part_from(tarn__watch *w, int rank, double since, double seconds) {
+  peer *p = &w->peers[rank];
+  const tarn__beat own = {.begun = atomic_load(&w->begun), .leaving = 1};
+  const double moment = 3 * w->setup.turn, patience = w->setup.patience > moment ? w->setup.patience : moment;
+  bool sent = false;
+  if (!p->beats || p->broken || (p->left && p->told)) return false;
+  if (dead(w, rank)) p->dead = true;
+  p->silent = beat(w, rank, p->told ? NULL : &own, &sent) ? 0 : p->silent + seconds;
+  p->told = p->told || sent;
+  if (p->left || p->broken) return false;
+  return since < moment || (!p->told && since < patience) || (p->silent >= moment && w->setup.patience > 0);
+}
+
+// Silence is counted in turns here too: this process may be held for a while.
+static void take_leave(tarn__watch *w) {
+  const double begun = tarn__seconds();
+  double last = begun;
+  for (bool waits = true; waits && !atomic_load(w->setup.lost);) {
+    const double now = tarn__seconds(), seconds = now - last < w->setup.turn ? now - last : w->setup.turn;
+    last = now;
+    waits = false;
+    poll(w->polled, (nfds_t)w->polled_count, 0);
+    for (int r = 0; r < w->setup.size; r++) waits = part_from(w, r, now - begun, seconds) || waits;
+    lose_dead(w);
+    if (waits) look_for_silent(w);
+    if (waits) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
 }
 
 // One turn, or less where somebody died meanwhile. Returns whether there is nothing left to watch.
@@ -248,10 +261,8 @@ static void *watch_ranks(void *argument) {
     poll(w->polled, (nfds_t)w->polled_count, left > 0 ? (int)(left * 1e3) + 1 : 0);
     ends = take_turn(w, &beaten);
   }
-  if (!atomic_load(w->setup.lost)) {
-    take_leave(w);
-    return NULL;
-  }
+  if (!atomic_load(w->setup.lost)) take_leave(w);
+  if (!atomic_load(w->setup.lost)) return NULL;
   // The others hear of it before this process ends, some perhaps only now; then there is nothing left to watch.
   exchange(w, 0);
   if (poll(w->polled, 1, (int)(w->setup.turn * 1e3)) == 0) exchange(w, 0);

@@ -225,7 +225,7 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
                DATA, "%s was trained with another vocabulary than %s", path, t->config->data.vocab);
   TARN_REQUIRE(!data || strcmp(data, tarn__batcher_other_hash(t->batcher)) != 0, DATA,
                "%s was trained on the rows of %s in another order: more than %d rows are ordered in blocks where they "
-               "stand in several files, and all together in one; prepare them with the --shard-size of then",
+               "stand in several files, and all together in one; prepare them with the --shard-size that they had then",
                path, t->config->data.train, TARN__BATCH_BLOCK);
   TARN_REQUIRE(data && tarn__hash_same(data, tarn__batcher_hash(t->batcher)), DATA,
                "%s was trained on other data than %s", path, t->config->data.train);

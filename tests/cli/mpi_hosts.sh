@@ -50,7 +50,7 @@ for kind in "${kinds[@]}"; do
   echo "$kind: a cut link ended all ranks within $((SECONDS - seconds)) s"
   ended "a link that is cut"
   one_line far.txt "rank 2 on node3 has given no sign of life for 3 s: it was halted, or its host or the link to it is down; this ends all ranks. Go on from what is saved with: tarn train --resume far"
-  link_mend 3
+  link_mend 3 || fail "$kind: the link is not mended"
 
   # Who dies alone on its host is seen by nobody but the launcher.
   if [ "$kind" = openmpi ]; then

@@ -60,7 +60,7 @@ for list in "" 0 x 1, ,1 4-2 1-2-4 2x -1 1048577 99999999999999999999 "1 2" \
 refuse '--bandwidth needs --ranks' --bandwidth 1e9
 refuse '--latency needs --ranks' --latency 0
 refuse '--one-machine needs --ranks' --one-machine
-refuse 'are of a link' --ranks 2 --one-machine --latency 1e-6
+refuse 'describe a link' --ranks 2 --one-machine --latency 1e-6
 refuse '--optimiser-seconds needs --step-seconds' --ranks 2 --optimiser-seconds 1
 refuse 'a part of --step-seconds' --ranks 2 --step-seconds 1 --optimiser-seconds 1
 refuse 'bandwidth' --ranks 2 --bandwidth 0

@@ -22,7 +22,7 @@ enum { TARN__MPI_INTERFACE = 5 };
 typedef struct tarn__mpi_module {
   int interface;        // TARN__MPI_INTERFACE
   const char *library;  // "Open MPI 4.1.4", for messages
-  // Begins with MPI, the first time, and joins all processes that were started together.
+  // Initialises MPI for the whole process, the first time, and joins all processes that were started together.
   const char *(*join)(int *rank, int *size);
   // Ends a communicator of join. MPI itself is ended as the process exits. Returns whether MPI is done with what
   // exchange, spread and beat were given; if not, because a call was given up, that memory must stay until the process

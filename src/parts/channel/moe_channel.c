@@ -26,11 +26,11 @@ static const tarn__option options[] = {
     {"load", TARN__KEY_REAL(tarn__experts_keys, load, 0, 1000), .value = "0.01", .later = true,
      .help = "weight of the second loss of gating: noisy, which is the squared coefficient of "
              "variation, over the experts, of their load: the sum over the tokens of the "
-             "probability to choose the expert if the noise were drawn again",
+             "probability of choosing the expert if the noise were drawn again",
      .also = "w_load load_loss"},
     TARN__EXPERTS_OPTIONS};
 
-// Whether somebody gave a weight of a loss or of noise: what it is otherwise.
+// Whether a weight differs from its default; a key given with its default is not noticed.
 static bool is_given(double value) { return value != 0.01; }
 
 // A key that the gating does not have is not given.
