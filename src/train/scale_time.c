@@ -49,9 +49,11 @@ static double travel(const tarn_scale *scale, int ranks, double bytes, int what)
   return rounds * each;
 }
 
-// What all ranks tell each other, so many bytes each.
+// What all ranks tell each other, so many bytes each: in as many pieces as those of all and one's own need to fit where
+// they are gathered (comm/mpi).
 static double tell(const tarn_scale *scale, int ranks, double bytes) {
-  return tarn__scale_word(scale, ranks) + tarn__scale_gather(scale, ranks, bytes * ranks);
+  const double pieces = ceil(bytes / floor((double)scale->round / (ranks + 1)));
+  return tarn__scale_word(scale, ranks) + pieces * tarn__scale_gather(scale, ranks, bytes * ranks / pieces);
 }
 
 static double small_sums(const tarn_scale *scale, int ranks) {

@@ -115,6 +115,23 @@ static void sums_follow_the_backward_pass(void **state) {
   near(f.point.sharded.waiting_seconds, sharded);
 }
 
+// 24 bytes of few numbers come in two pieces where 12 of each rank fit beside 12 of one's own, and the bits of 96
+// parameters in one. Each costs a message.
+static void what_all_tell_comes_in_pieces(void **state) {
+  (void)state;
+  fixture f;
+  open_fixture(&f, 2);
+  for (int i = 0; i < PARTS; i++) f.parts[i].values = 0;
+  f.own.table_count = 0;
+  f.scale.latency = 1e-3;
+  f.scale.round = 36;
+  tarn__scale_point(&f.point, &f.scale);
+  near(f.point.whole.network_seconds, 4 * (1e-3 + WORD) + 3 * 2 * (1e-3 + 12e-6) + 1e-3 + 12e-6);
+  f.scale.round = 72;
+  tarn__scale_point(&f.point, &f.scale);
+  near(f.point.whole.network_seconds, 4 * (1e-3 + WORD) + 3 * (1e-3 + 24e-6) + 1e-3 + 12e-6);
+}
+
 static void bf16_sends_half(void **state) {
   (void)state;
   fixture f;
@@ -330,6 +347,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(messages_cost_what_the_paper_says),
                                      cmocka_unit_test(rows_in_use_are_expected),
                                      cmocka_unit_test(sums_follow_the_backward_pass),
+                                     cmocka_unit_test(what_all_tell_comes_in_pieces),
                                      cmocka_unit_test(bf16_sends_half),
                                      cmocka_unit_test(sums_overlap_with_the_backward_pass),
                                      cmocka_unit_test(an_output_layer_waits_for_the_layers),
