@@ -323,14 +323,15 @@ static void refuses_other_tests(void **state) {
 #define TEST(source, reference, sentences, beam, tok)                                                      \
   "{\"bleu\": 3, \"source\": \"" source "\", \"reference\": \"" reference "\", \"sentences\": " #sentences \
   ", \"beam\": " #beam ", \"signature\": \"case:lc|tok:" tok "|smooth:exp\"}"
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/copy", 2, 5, "13a"), NULL},
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/two", 2, 5, "13a"), "references"},
-      {TEST("s", "gone", 2, 5, "13a"), TEST("s", "gone too", 2, 5, "13a"), "references"},
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 3, 5, "13a"), "references"},
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("t", "tests/one", 2, 5, "13a"), "other sources (s and t)"},
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 2, 1, "13a"), "beams (5 and 1)"},
-      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 2, 5, "none"), "signatures"},
-      {TEST("s", "tests/one", 2, 5, "13a"), "{\"status\": \"failed\", \"message\": \"no data\"}", NULL},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/s", "tests/copy", 2, 5, "13a"), NULL},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/s", "tests/two", 2, 5, "13a"), "references"},
+      {TEST("tests/s", "gone", 2, 5, "13a"), TEST("tests/s", "gone too", 2, 5, "13a"), "references"},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/s", "tests/one", 3, 5, "13a"), "references"},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/t", "tests/one", 2, 5, "13a"),
+       "other sources (tests/s and tests/t)"},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/s", "tests/one", 2, 1, "13a"), "beams (5 and 1)"},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), TEST("tests/s", "tests/one", 2, 5, "none"), "signatures"},
+      {TEST("tests/s", "tests/one", 2, 5, "13a"), "{\"status\": \"failed\", \"message\": \"no data\"}", NULL},
 #undef TEST
 #define PAIRS(folder, pairs) "{\"blimp\": 60, \"folder\": \"" folder "\", \"pairs\": " #pairs "}"
       {PAIRS("tests", 9), PAIRS("./tests", 9), NULL},
