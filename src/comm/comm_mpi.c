@@ -6,6 +6,7 @@
 // (comm_sums.c) take the place of MPI_Allreduce: as many bytes are sent as by the best algorithms, and the bits depend
 // only on the number of ranks, not on the MPI or the network.
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,18 +191,26 @@ static void *open_there(const char *folder, const char *kind) {
   return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
+// The file that holds this code, to be freed with free(); NULL where that is not known. Of the program itself the
+// system only knows the word it was started with, which says nothing where it was found on the path.
+static char *own_file(void) {
+  Dl_info own;
+  struct link_map *map = NULL;
+  if (dladdr1((const void *)&tarn__comm_mpi, &own, (void **)&map, RTLD_DL_LINKMAP) == 0 || !map) return NULL;
+  return realpath(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe", NULL);
+}
+
 // Beside the program or library that holds this code, where these are installed to, or where the environment says.
 static tarn_status load(const tarn__mpi_module **module, const char *kind) {
   static const char *const behind[] = {"", "/tarn", "/../lib/tarn", TARN_MPI_FOLDER};
   char folder[2048], there[4096];
-  Dl_info own;
   void *library = NULL;
   const char *named = getenv("TARN_MPI_MODULES");
   dlerror();  // of what came before
-  if (named)
+  if (named) {
     library = open_there(named, kind);
-  else if (dladdr((const void *)&tarn__comm_mpi, &own) != 0 && own.dli_fname) {
-    char *real = realpath(own.dli_fname, NULL);
+  } else {
+    char *real = own_file();
     const char *slash = real ? strrchr(real, '/') : NULL;
     if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - real), real);
     for (size_t i = 0; slash && !library && i < sizeof behind / sizeof *behind; i++) {

@@ -16,8 +16,8 @@ for kind in "${kinds[@]}"; do
   grep -q 'fp32, 2 ranks$' two.txt || fail "$kind: the head does not tell the ranks: $(cat two.txt)"
   [ "$(grep -c '^run ' two.txt)" -eq 1 ] || fail "$kind: more than one rank prints"
   near alone "$kind" || fail "$kind: two ranks do not learn what accumulation learns: $(losses alone) $(losses "$kind")"
-  # The same bits again, and whether the optimiser is shared or not.
-  launch 2 train model.yaml --run "$kind-again" --set train.shard_optimiser=yes >/dev/null 2>two.err || fail "$kind: $(cat two.err)"
+  # The same bits again, and whether the optimiser is shared or not; of a program that is found on the path.
+  PATH=$(dirname "$TARN"):$PATH launch_program 2 tarn train model.yaml --run "$kind-again" --set train.shard_optimiser=yes >/dev/null 2>two.err || fail "$kind: $(cat two.err)"
   same_runs "$kind" "$kind-again"
 
   # Three ranks go on with what two have begun, one with what these have.
