@@ -11,11 +11,13 @@
 //   exchange    e(m) = a (N - 1) + m (N - 1) / (N B)        pairwise: each rank gets all ranks' values of its share
 //   gather      g(m) = a (N - 1) + m (N - 1) / (N B)        in a ring; of less than 512 KiB in all
 //               a log2 N + m (N - 1) / (N B)                by doubling
+//   tell        t(m) = k g(N m / k)                         m bytes of each rank to all, in k pieces, as many as it
+//                                                           takes for those of all ranks and one more to fit 1 MiB
 //
 // In an update on N > 1 ranks each computes what one rank computes, on batches of its own. In addition it
-//   - asks whether to stop, adds losses and adds norms, w + g(24 N) for each of the three, and gathers from all ranks
+//   - asks whether to stop, adds losses and adds norms, w + t(24) for each of the three, and gathers from all ranks
 //     what was written, a bit for each parameter, and for each row of the tables of which only rows in use are sent:
-//     w + g(N bits / 8) for the parameters, and again for each of these tables
+//     w + t(bits / 8) for the parameters, and again for each of these tables
 //   - sums the gradients in buckets. A sum of m bytes goes in k = m / 1 MiB rounds, rounded up:
 //     k (w + e(m / k) + w + g(m / k)), a reduce-scatter and an all-gather; with train.shard_optimiser
 //     k (w + e(m / k)), and each rank then gathers the new weights, k (w + g(m / k)) (ZeRO stage 1: Rajbhandari et al.
