@@ -56,6 +56,16 @@ int cmd_serve(int argc, char **argv) {
       {"max-tokens", CLI_INT, &o.max_tokens, "N",
        "most tokens that a request may ask to be generated, for all its texts", 1, 1 << 30},
       {"max-body", CLI_INT, &o.max_body, "BYTES", "longest body of a request", 1, 1 << 30},
+      {"max-pending-bytes", CLI_INT, &o.max_pending, "BYTES",
+       "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; 0: an "
+       "eighth "
+       "of the memory that is available when the model is open",
+       0, 1e15},
+      {"allow-host", CLI_LIST, &o.allow_hosts, "NAME",
+       "a name by which the server may be asked (headers Host and Origin), besides those of loopback; may be given "
+       "several "
+       "times. On loopback all others are refused, elsewhere only where this is given",
+       0, 0},
       {"timeout", CLI_REAL, &o.timeout, "S",
        "seconds for a request to arrive (else 408), to wait for its turn (else 503), and for its answer to be read",
        0.1, 86400},
@@ -72,6 +82,8 @@ int cmd_serve(int argc, char **argv) {
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) catch_stop_signals("tarn serve: stopped\n");
   if (code < 0) code = model_options_set(&COMMAND, &model, &o.models.precision, &o.models.overlong, &o.models.threads);
+  if (code < 0 && o.max_pending > 0 && o.max_pending < o.max_body)
+    code = cli_usage(&COMMAND, "--max-pending-bytes is less than --max-body");
   if (code < 0 && !o.certificate != !o.key) code = cli_usage(&COMMAND, "--certificate and --key belong together");
 #ifndef TARN_HTTP
   if (code < 0) code = serve_command(&COMMAND, &o);
@@ -83,5 +95,6 @@ int cmd_serve(int argc, char **argv) {
   }
   model_options_done(&COMMAND, &model.found, code, true);
   cli_list_free(&paths);
+  cli_list_free(&o.allow_hosts);
   return code;
 }

@@ -125,7 +125,7 @@ stop || fail "stopping: $(cat server.txt)"
 start run --timeout 1
 host=${url#http://}
 exec 5<>"/dev/tcp/${host%:*}/${host#*:}" 6<>"/dev/tcp/${host%:*}/${host#*:}"
-printf 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"te' >&5
+printf 'POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"te' >&5
 printf 'POST /trans' >&6
 answers() { [ "$(post /translate '{"text":"Ein Satz."}')" = 200 ]; }  # on a busy machine 1 second may be too short
 within_two_minutes answers || fail "slow clients keep others waiting"
@@ -183,13 +183,13 @@ stop || fail "stopping"
 MALLOC_PERTURB_=165 start run
 host=${url#http://}
 exec 5<>"/dev/tcp/${host%:*}/${host#*:}" 6<>"/dev/tcp/${host%:*}/${host#*:}"
-printf 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"text":' >&5
-printf 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n' >&6
+printf 'POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"text":' >&5
+printf 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n' >&6
 timeout 120 head -n 1 <&6 >last.txt
 kill -TERM "$server"
 within_two_minutes eval '! curl -s -o answer.json "$url/health"' || fail "it still listens"
 printf '"Ein Satz."}' >&5
-printf 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' >&6
+printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n' >&6
 timeout 120 cat <&5 >late.txt
 timeout 120 cat <&6 >last.txt
 exec 5>&- 6>&-

@@ -74,7 +74,7 @@ static int read_code(int fd) {
 
 static size_t write_post(char *out, const char *path, const char *more, size_t length, const char *body, size_t size) {
   const int head =
-      sprintf(out, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
+      sprintf(out, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
               path, more, length);
   memcpy(out + head, body, size);
   return (size_t)head + size;
@@ -178,7 +178,7 @@ static void drip(char *room) {
 
 // Asks for far more than the buffers of a connection hold, and reads a little at a time.
 static int read_slowly(void) {
-  static const char request[] = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+  static const char request[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
   char bytes[256];
   const int fd = open_connection_of(2048);
   for (int i = 0; i < 400 && send_all(fd, request, sizeof request - 1); i++) continue;

@@ -6,6 +6,7 @@
 
 #include "serve/serve_http.h"
 #include "stop_signal.h"
+#include "tarn/plan.h"
 
 enum { LOOK_MICROSECONDS = 100000, LAST_ANSWERS_SECONDS = 5 };
 
@@ -34,21 +35,32 @@ static void say_started(const cli_command *command, const serve_options *options
             command->name, listener->name);
 }
 
+// A share of the memory that the model has left, which holds one request at least.
+static int64_t most_pending(const serve_options *options) {
+  enum { SHARE = 8 };
+  if (options->max_pending > 0) return options->max_pending;
+  const int64_t share = (int64_t)(tarn_memory_available() / SHARE);
+  return share > options->max_body ? share : options->max_body;
+}
+
 static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
                  const serve_secret *secret, serve_models *models, tarn_work_queue *queue) {
-  const serve_http_options http_options = {.max_body = options->max_body,
-                                           .connections = options->connections,
-                                           .timeout = options->timeout,
-                                           .capacity = options->queue,
-                                           .beam = models->beam,
-                                           .uses = models->uses,
-                                           .limits = {.texts = options->max_texts,
-                                                      .text_bytes = options->max_text,
-                                                      .tokens = options->max_tokens,
-                                                      .n_best = models->beam > 0 ? models->beam : 1},
-                                           .secret = secret,
-                                           .certificate = options->certificate,
-                                           .key = options->key};
+  const serve_http_options http_options = {
+      .max_body = options->max_body,
+      .max_pending = most_pending(options),
+      .connections = options->connections,
+      .timeout = options->timeout,
+      .capacity = options->queue,
+      .beam = models->beam,
+      .uses = models->uses,
+      .limits = {.texts = options->max_texts,
+                 .text_bytes = options->max_text,
+                 .tokens = options->max_tokens,
+                 .n_best = models->beam > 0 ? models->beam : 1},
+      .names = {.any = !listener->loopback && options->allow_hosts.count == 0, .own = &options->allow_hosts},
+      .secret = secret,
+      .certificate = options->certificate,
+      .key = options->key};
   serve_http *http;
   stop_in_order(true);
   int code = serve_http_open(command, &http, &http_options, listener, models->metrics, queue);
@@ -101,7 +113,8 @@ int serve_command(const cli_command *command, const serve_options *options) {
   static serve_secret secret;
   serve_socket listener;
   allow_files(options->connections);
-  int code = serve_secret_read(command, &secret, options->token_file);
+  int code = serve_names_read(command, &options->allow_hosts);
+  if (code < 0) code = serve_secret_read(command, &secret, options->token_file);
   if (code < 0) code = serve_socket_open(command, &listener, options->host, (int)options->port);
   if (code >= 0) return code;
   code = open_model(command, options, &listener, &secret);

@@ -8,8 +8,9 @@
 typedef struct serve_options {
   serve_models_options models;
   const char *host;
-  int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_body, connections;
+  int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_body, max_pending, connections;
   double wait, timeout;  // milliseconds, seconds
+  cli_list allow_hosts;
   const char *token_file, *certificate, *key;
 } serve_options;
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "serve/serve_clients.h"
+#include "serve/serve_framing.h"
 #include "serve/serve_models.h"
 #include "serve/serve_paths.h"
 
@@ -28,6 +29,7 @@ struct serve_http {
   serve_clients clients;
   atomic_bool stopping;
   atomic_int exchanges;  // requests whose answer has not gone out
+  size_t pending;        // bytes that exchanges hold; only the thread of libmicrohttpd knows it
   char *certificate, *key;
   char log[256];  // what libmicrohttpd said last, while it starts
   atomic_bool started;
@@ -44,9 +46,11 @@ typedef struct exchange {
   char *body;
   size_t size, room;
   size_t dropped;  // bytes of a body that nobody wants
+  size_t held;     // bytes of the body, from its coming to the answer, which count in http->pending
   double began;
   bool queued;  // it went into the queue
   bool answered;
+  bool ends;  // the connection does, with the answer: nobody knows where the next request would begin
 } exchange;
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -80,7 +84,8 @@ static struct MHD_Response *make_response(exchange *e) {
                                     e->path->use < SERVE_USES ? "POST" : "GET, HEAD") == MHD_YES;
   if (r->code == 429 || r->code == 503)
     good &= MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1") == MHD_YES;
-  if (e->http->stopping) good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+  if (e->http->stopping || e->ends)
+    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
   if (good) return response;
   MHD_destroy_response(response);
   return NULL;
@@ -90,6 +95,11 @@ static void drop_body(exchange *e) {
   free(e->body);
   e->body = NULL;
   e->size = e->room = 0;
+}
+
+static void release(exchange *e) {
+  e->http->pending -= e->held;
+  e->held = 0;
 }
 
 static enum MHD_Result reply(exchange *e) {
@@ -102,6 +112,7 @@ static enum MHD_Result reply(exchange *e) {
   // What was asked is not kept for a client that takes its time to read the answer.
   drop_body(e);
   serve_request_forget(&e->request);
+  release(e);
   return result;
 }
 
@@ -195,30 +206,67 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 415, "the body must be JSON, and the header Content-Type must say application/json");
 }
 
-// Refuses a body that its header says to be too large. True: the answer may go out before the body is read.
+static void refuse_pending(exchange *e) {
+  serve_request_refuse(&e->request, 503, "the bodies of other requests take all of --max-pending-bytes");
+}
+
+// Refuses a body that its header says to be too large, or for which there is no room now. True: the answer may go out
+// before the body is read.
 static bool check_length(exchange *e) {
+  const serve_http *h = e->http;
   const char *text = header(e->connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   const unsigned long long length = text ? strtoull(text, NULL, 10) : 0;
-  if (length <= (unsigned long long)e->http->options.max_body) return false;
-  if (!e->request.code)
-    serve_request_refuse(&e->request, 413, "a body may have at most %lld bytes", (long long)e->http->options.max_body);
+  const bool large = length > (unsigned long long)h->options.max_body;
+  if (!large && h->pending + length <= (size_t)h->options.max_pending) return false;
+  if (!e->request.code && large)
+    serve_request_refuse(&e->request, 413, "a body may have at most %lld bytes", (long long)h->options.max_body);
+  else if (!e->request.code)
+    refuse_pending(e);
   return length > DROPPED_BODY || header(e->connection, MHD_HTTP_HEADER_EXPECT);
 }
 
-static exchange *begin(serve_http *http, struct MHD_Connection *connection, const char *url, const char *method) {
+static exchange *begin(serve_http *http, struct MHD_Connection *connection, const char *url, const char *method,
+                       const char *version, bool bad_target) {
+  serve_framing framing = {.bad_target = bad_target};
   exchange *e = calloc(1, sizeof *e);
   if (!e) return NULL;
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   e->http = http;
   e->connection = connection;
   e->client = info ? info->socket_context : NULL;
-  e->path = serve_path_find(url);
+  e->path = serve_path_find(serve_framing_path(url));
   e->request.use = e->path->use;
   e->began = serve_seconds();
   atomic_fetch_add(&http->exchanges, 1);
   serve_client_sends(&http->clients, e->client);
-  check_header(e, method);
+  if (!serve_framing_check(&framing, connection, url, version, &e->request) ||
+      !serve_names_check(&http->options.names, framing.host, header(connection, "Origin"), &e->request))
+    e->ends = true;
+  else
+    check_header(e, method);
   return e;
+}
+
+// Room for that many bytes of the body. False: there is none, and the request has its answer.
+static bool make_room(exchange *e, size_t size) {
+  serve_http *h = e->http;
+  const size_t most = (size_t)h->options.max_body;
+  size_t room = 2 * size;
+  if (room > most) room = most;
+  if (h->pending - e->held + room > (size_t)h->options.max_pending) {
+    refuse_pending(e);
+    return false;
+  }
+  char *body = realloc(e->body, room);
+  if (!body) {
+    serve_request_answer(&e->request, NULL);
+    return false;
+  }
+  h->pending += room - e->held;
+  e->held = room;
+  e->body = body;
+  e->room = room;
+  return true;
 }
 
 // False: the body is so large that the connection ends here.
@@ -228,20 +276,11 @@ static bool take_body(exchange *e, const char *bytes, size_t size) {
     serve_request_refuse(&e->request, 413, "a body may have at most %zu bytes", most);
   if (e->request.code || e->path->use == SERVE_USES) {
     drop_body(e);
+    release(e);
     e->dropped += size;
     return e->dropped <= DROPPED_BODY;
   }
-  if (e->size + size > e->room) {
-    size_t room = 2 * (e->size + size);
-    if (room > most) room = most;
-    char *body = realloc(e->body, room);
-    if (!body) {
-      serve_request_answer(&e->request, NULL);
-      return true;
-    }
-    e->body = body;
-    e->room = room;
-  }
+  if (e->size + size > e->room && !make_room(e, e->size + size)) return true;
   memcpy(e->body + e->size, bytes, size);
   e->size += size;
   return true;
@@ -249,12 +288,12 @@ static bool take_body(exchange *e, const char *bytes, size_t size) {
 
 static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *upload, size_t *upload_size, void **state) {
-  exchange *e = *state;
-  (void)version;
+  const bool bad_target = serve_framing_saw_bad(*state);
+  exchange *e = bad_target ? NULL : *state;
   if (!e) {
-    e = *state = begin(user, connection, url, method);
+    e = *state = begin(user, connection, url, method, version, bad_target);
     if (!e) return MHD_NO;
-    return check_length(e) ? reply(e) : MHD_YES;
+    return e->ends || check_length(e) ? reply(e) : MHD_YES;
   }
   if (*upload_size > 0) {
     const bool taken = take_body(e, upload, *upload_size);
@@ -270,7 +309,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
 
 static void complete(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
   serve_http *h = user;
-  exchange *e = *state;
+  exchange *e = serve_framing_saw_bad(*state) ? NULL : *state;
   (void)connection;
   if (!e) return;
   if (e->answered && why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
@@ -280,6 +319,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **state
   serve_client_rests(&h->clients, e->client);
   serve_request_close(&e->request);
   drop_body(e);
+  release(e);
   free(e);
   *state = NULL;
   atomic_fetch_sub(&h->exchanges, 1);
@@ -342,8 +382,9 @@ static int start(const cli_command *command, serve_http *h, const serve_socket *
   h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, note_log, h,
                                MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
                                (unsigned)o->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(o->timeout + 5.0),
-                               MHD_OPTION_NOTIFY_COMPLETED, complete, h, MHD_OPTION_NOTIFY_CONNECTION, connect_or_leave,
-                               h, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
+                               MHD_OPTION_NOTIFY_COMPLETED, complete, h, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                               MHD_OPTION_URI_LOG_CALLBACK, serve_framing_see, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+                               connect_or_leave, h, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
   if (h->daemon) {
     h->started = true;
     return -1;

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "serve/serve_metrics.h"
+#include "serve/serve_names.h"
 #include "serve/serve_request.h"
 #include "serve/serve_secret.h"
 #include "serve/serve_socket.h"
@@ -13,12 +14,14 @@
 
 typedef struct serve_http_options {
   int64_t max_body;     // bytes of a request's body
+  int64_t max_pending;  // bytes of the bodies of all requests that have no answer yet
   int64_t connections;  // at the same time
   double timeout;       // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
   int64_t capacity;     // of the queue
   int64_t beam;         // of translation, for the page
   const bool *uses;     // [SERVE_USES] what the model is for
   serve_limits limits;
+  serve_names names;
   const serve_secret *secret;
   const char *certificate, *key;  // files; NULL: plain HTTP
 } serve_http_options;

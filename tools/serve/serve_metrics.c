@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const int CODES[SERVE_CODES] = {200, 400, 401, 404, 405, 408, 413, 415, 422, 429, 500, 503};
+static const int CODES[SERVE_CODES] = {200, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429, 500, 501, 503, 505};
 static const double SECONDS[SERVE_BUCKETS] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
 static const double TEXTS[SERVE_BUCKETS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256};
 

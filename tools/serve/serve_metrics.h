@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { SERVE_PATHS = 16, SERVE_CODES = 16, SERVE_BUCKETS = 14 };
+enum { SERVE_PATHS = 16, SERVE_CODES = 20, SERVE_BUCKETS = 14 };
 
 typedef struct serve_histogram {
   int64_t counts[SERVE_BUCKETS + 1];  // up to each bound, and above the last

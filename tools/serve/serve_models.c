@@ -230,8 +230,11 @@ static void run(serve_models *m, serve_request *const *requests, size_t count) {
     return;
   }
   const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
-  serve_request_refuse(requests[0], refused ? 422 : 500, "%s",
-                       *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+  serve_request_refuse(requests[0],
+                       refused                        ? 422
+                       : status == TARN_STATUS_MEMORY ? 503
+                                                      : 500,
+                       "%s", *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
   m->done(requests[0]);
 }
 

@@ -21,7 +21,7 @@ static void set_answer(serve_request *request, int code, json_t *object) {
   free(request->answer);
   request->answer = object ? json_dumps(object, JSON_COMPACT) : NULL;
   json_decref(object);
-  request->code = request->answer ? code : 500;
+  request->code = request->answer ? code : 503;
   if (!request->answer) request->answer = strdup(out_of_memory);
   request->answer_size = request->answer ? strlen(request->answer) : 0;
 }
@@ -123,6 +123,16 @@ static bool read_key(serve_request *request, const key *k, const json_t *value) 
   return false;
 }
 
+// Names the nearest key, and all that there are.
+static void refuse_key(serve_request *request, const char *name, const char *const names[], size_t count) {
+  const char *nearest = tarn_text_nearest(name, names, count);
+  char all[512] = "";
+  for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
+    used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
+  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s; its keys are %s", serve_use_word(request->use),
+                       name, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "", all);
+}
+
 static bool read_keys(serve_request *request, const key keys[KEYS]) {
   const char *name;
   json_t *value;
@@ -135,9 +145,7 @@ static bool read_keys(serve_request *request, const key keys[KEYS]) {
       if (strcmp(keys[i].name, name) == 0) at = i;
     }
     if (at == KEYS) {
-      const char *nearest = tarn_text_nearest(name, names, count);
-      serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s", serve_use_word(request->use), name,
-                           nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+      refuse_key(request, name, names, count);
       return false;
     }
     if (!read_key(request, &keys[at], value)) return false;
@@ -292,13 +300,30 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     serve_request_refuse(request, 400, "the body must be a JSON object");
     return false;
   }
+  if (!read_keys(request, keys)) return false;  // first: a misspelt key says more than one that is missing
   if (!json_object_get(request->body, "text")) {
     serve_request_refuse(request, 400, "\"text\" is missing");
     return false;
   }
-  if (!read_keys(request, keys)) return false;
   g->seed = (uint64_t)seed;
   return read_texts(request, limits) && (request->use != SERVE_GENERATE || check_generation(request, limits));
+}
+
+// Each value of JSON takes some 100 bytes in memory, however few it has in the body: those that no request needs are
+// refused before they are made. Commas and colons within strings do not count.
+static bool has_too_many_values(const char *bytes, size_t size, int64_t most) {
+  bool inside = false;
+  int64_t values = 1;
+  for (size_t i = 0; i < size; i++) {
+    const char c = bytes[i];
+    if (inside && c == '\\')
+      i++;
+    else if (c == '"')
+      inside = !inside;
+    else if (!inside && (c == ',' || c == ':' || c == '[' || c == '{'))
+      values++;
+  }
+  return values > most;
 }
 
 bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits) {
@@ -306,6 +331,12 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
   request->n_best = 1;
   tarn_generator_default(&request->generation);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
+  const int64_t most = 2 * limits->texts + 4 * KEYS;  // pairs are two texts
+  if (has_too_many_values(bytes, size, most)) {
+    serve_request_refuse(request, 413, "the body has more than %lld values; a request may have at most %lld texts",
+                         (long long)most, (long long)limits->texts);
+    return false;
+  }
   request->body = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
   if (!request->body && json_error_code(&error) == json_error_out_of_memory) {
     serve_request_answer(request, NULL);
