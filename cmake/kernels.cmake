@@ -2,8 +2,8 @@
 #   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
 #   *_amx.c   the same for Intel's matrix extension, where the others are those of avx512_bf16
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
-# TARN_ISA_VARIANTS lists the instruction sets that were compiled; all of them but "portable" are for x86-64, and each
-# defines TARN_X86 for every file of ours.
+# Of the instruction sets all but "portable" are for x86-64. TARN_X86 and, for each that is compiled, TARN_WITH_AVX2 and so
+# on are defined for every file of ours.
 function(tarn_add_variant suffix files definitions)
   add_library(tarn_kernels_${suffix} OBJECT ${files})
   target_include_directories(tarn_kernels_${suffix} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -13,17 +13,62 @@ function(tarn_add_variant suffix files definitions)
   set(TARN_KERNEL_TARGETS ${TARN_KERNEL_TARGETS} tarn_kernels_${suffix} PARENT_SCOPE)
 endfunction()
 
-set(TARN_ISA_VARIANTS portable)
-# Fuzzing looks at readers, and instrumented vector kernels take clang many minutes.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT TARN_FUZZ)
-  list(APPEND TARN_ISA_VARIANTS avx2 avx512 avx512_bf16)
+# TARN_KERNELS says for which instruction sets:
+#   all       every one, chosen at run time: what is given to others
+#   runnable  those that this machine can run, for tests under sanitizers: kernels that nothing runs take minutes to compile
+#   best      portable and the last of those, for a short build
+#   portable  plain C alone
+set(TARN_KERNELS all CACHE STRING "instruction sets of the kernels: all, runnable (on this machine), best (of those), portable")
+set_property(CACHE TARN_KERNELS PROPERTY STRINGS all runnable best portable)
+set(TARN_KERNELS_OPTIMISATION -O3 CACHE STRING "optimisation of the kernels, in all but debug builds")
+
+# Sets TARN_RUNNABLE: what of avx2, avx512, avx512_bf16, amx this machine can run, as src/device/cpu/isa.c finds it.
+function(tarn_find_runnable)
+  set(flags)
+  if(EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
+    string(REPLACE " " ";" flags "${flags}")
+  endif()
+  set(avx2_needs avx2 fma bmi2 f16c)
+  set(avx512_needs avx512f avx512bw avx512dq avx512vl)
+  set(avx512_bf16_needs avx512_bf16 avx512_vnni)
+  set(amx_needs amx_tile amx_bf16)
+  set(runnable)
+  foreach(isa avx2 avx512 avx512_bf16 amx)
+    foreach(need ${${isa}_needs})
+      if(NOT need IN_LIST flags)
+        set(TARN_RUNNABLE ${runnable} PARENT_SCOPE)
+        return()
+      endif()
+    endforeach()
+    list(APPEND runnable ${isa})
+  endforeach()
+  set(TARN_RUNNABLE ${runnable} PARENT_SCOPE)
+endfunction()
+
+set(TARN_ISA_NAMES)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
+  tarn_find_runnable()
+  if(TARN_KERNELS STREQUAL "all")
+    set(TARN_ISA_NAMES avx2 avx512 avx512_bf16 amx)
+  elseif(TARN_KERNELS STREQUAL "runnable")
+    set(TARN_ISA_NAMES ${TARN_RUNNABLE})
+  elseif(TARN_KERNELS STREQUAL "best" AND "amx" IN_LIST TARN_RUNNABLE)
+    set(TARN_ISA_NAMES avx512_bf16 amx)  # kernels without tiles are those of avx512_bf16
+  elseif(TARN_KERNELS STREQUAL "best" AND TARN_RUNNABLE)
+    list(GET TARN_RUNNABLE -1 TARN_ISA_NAMES)
+  elseif(NOT TARN_KERNELS MATCHES "^(best|portable)$")
+    message(FATAL_ERROR "TARN_KERNELS is \"${TARN_KERNELS}\"; one of all, runnable, best, portable is expected")
+  endif()
 endif()
-# For people: AMX has *_amx.c alone.
-set(TARN_ISA_NAMES ${TARN_ISA_VARIANTS})
-if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
-  list(APPEND TARN_ISA_NAMES amx)
-endif()
+foreach(isa ${TARN_ISA_NAMES})
+  string(TOUPPER ${isa} name)
+  target_compile_definitions(tarn_flags INTERFACE TARN_WITH_${name}=1)
+endforeach()
+list(PREPEND TARN_ISA_NAMES portable)
+set(TARN_ISA_VARIANTS ${TARN_ISA_NAMES})  # of *_cpu.c; AMX has *_amx.c alone
+list(REMOVE_ITEM TARN_ISA_VARIANTS amx)
 set(TARN_ISA_FLAGS_portable)
 set(TARN_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi2 -mf16c)
 set(TARN_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
@@ -41,16 +86,12 @@ function(tarn_add_kernels)
   endif()
   if(cpu_files)
     # No contraction: what is fused is written (src/device/cpu/fma_cpu.h), so that every compiler gives the same bits.
-    # With -O3 and sanitizers gcc takes minutes and gigabytes for what it unrolls.
-    set(optimisation $<$<NOT:$<CONFIG:Debug>>:-O3>)
-    if(TARN_SANITIZE)
-      set(optimisation -O1)
-    endif()
+    set(optimisation $<$<NOT:$<CONFIG:Debug>>:${TARN_KERNELS_OPTIMISATION}>)
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_${isa}})
     endforeach()
-    if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
+    if("amx" IN_LIST TARN_ISA_NAMES)
       file(GLOB_RECURSE amx_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_amx.c)
       tarn_add_variant(amx "${amx_files}" ""
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mamx-int8)

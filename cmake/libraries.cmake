@@ -47,7 +47,7 @@ if(NOT TARN_SANITIZE)
 endif()
 # What tests are linked with, which may use what is internal: tarn_static, except under sanitizers. There a program takes
 # some 40 MB with the library within it, and the tests of one preset took eight gigabytes; so they share one.
-if(TARN_SANITIZE AND NOT TARN_FUZZ)
+if(TARN_SANITIZE)
   add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects})
   set_target_properties(tarn_tested PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(tarn_tested INTERFACE ${PROJECT_SOURCE_DIR}/include)

@@ -2,8 +2,8 @@
 # program in $TARN, the driver in $FAULT_DRIVER and the library in $FAULT_LIBRARY:  . "$(dirname "$0")/../fault_commands.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 export OMP_NUM_THREADS=1
-# The library comes before that of the address sanitizer, and calls it.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+# The library comes before that of the address sanitizer, and calls it; and only a slow walk over the stack sees who called it.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:fast_unwind_on_malloc=0:malloc_context_size=12"
 
 # Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
@@ -12,9 +12,9 @@ fault_commands="corpus sentences vocab prepare train resume translate average ex
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
 
-# Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
+# Memory that these libraries ask for is not refused: without it GCC's and LLVM's OpenMP end the process, SentencePiece
 # does so from threads and destructors (terminate), and the run-time library of Fortran and the dynamic linker likewise.
-FAULT_EXCLUDED="libgomp libsentencepiece libstdc++ libgfortran ld-linux"
+FAULT_EXCLUDED="libgomp libomp libsentencepiece libstdc++ libgfortran ld-linux"
 
 quiet() { "$@" >said.txt 2>&1 || fail "$*: $(cat said.txt)"; }
 

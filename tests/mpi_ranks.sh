@@ -36,7 +36,7 @@ one_line() {
 rank_process() {
   local process
   for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/cwd" 2>/dev/null)" = "$PWD" ] && [ "$(readlink "$process/exe" 2>/dev/null)" = "$(readlink -f "$TARN")" ] || continue
+    [ "$process/cwd" -ef . ] && [ "$process/exe" -ef "$TARN" ] || continue  # starts no process: this is asked all the time
     { tr '\0' '\n' <"$process/environ" | grep -qE "^(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1\$"; } 2>/dev/null || continue
     echo "${process#/proc/}"
     return

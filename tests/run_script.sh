@@ -6,13 +6,14 @@ script=$(readlink -f "$1")
 folder=$(readlink -f "$(mktemp -d)") || exit 1
 clear_away() {
   cd /
-  local process place
-  for process in /proc/[0-9]*; do
-    place=$(readlink "$process/cwd" 2>/dev/null) || continue
-    case $place in "$folder" | "$folder"/*) [ "${process#/proc/}" = $$ ] || kill -KILL "${process#/proc/}" 2>/dev/null ;; esac
+  local place process
+  for place in $(find /proc/[0-9]* -maxdepth 1 -name cwd \( -lname "$folder" -o -lname "$folder/*" \) 2>/dev/null); do
+    process=${place#/proc/} process=${process%/cwd}
+    [ "$process" = $$ ] || kill -KILL "$process" 2>/dev/null
   done
   rm -rf "$folder"
 }
 trap clear_away EXIT
 cd "$folder" || exit 1
-bash "$script"
+# Signals that whoever started the tests has ignored, as nohup does, are what tests send.
+env --default-signal bash "$script"

@@ -16,22 +16,36 @@
 #define TARN__FAST(name) TARN__JOIN(name##_, TARN_ISA)
 #endif
 
-// Declares the tables of a type that has the same name, one for each instruction set, in the op's header.
-#ifdef TARN_X86
-#define TARN__TABLES(table) extern const table table##_portable, table##_avx2, table##_avx512, table##_avx512_bf16
+// Which instruction sets were compiled, besides portable, is said by TARN_WITH_AVX2 and so on. Here each stands for the
+// declaration of its table and for its choice, or for nothing.
+#ifdef TARN_WITH_AVX2
+#define TARN__AVX2_TABLE(table) , table##_avx2
+#define TARN__AVX2_NOW(table) tarn__isa_now() >= TARN__ISA_AVX2 ? &table##_avx2:
 #else
-#define TARN__TABLES(table) extern const table table##_portable
+#define TARN__AVX2_TABLE(table)
+#define TARN__AVX2_NOW(table)
+#endif
+#ifdef TARN_WITH_AVX512
+#define TARN__AVX512_TABLE(table) , table##_avx512
+#define TARN__AVX512_NOW(table) tarn__isa_now() >= TARN__ISA_AVX512 ? &table##_avx512:
+#else
+#define TARN__AVX512_TABLE(table)
+#define TARN__AVX512_NOW(table)
+#endif
+#ifdef TARN_WITH_AVX512_BF16
+#define TARN__AVX512_BF16_TABLE(table) , table##_avx512_bf16
+#define TARN__AVX512_BF16_NOW(table) tarn__isa_now() >= TARN__ISA_AVX512_BF16 ? &table##_avx512_bf16:
+#else
+#define TARN__AVX512_BF16_TABLE(table)
+#define TARN__AVX512_BF16_NOW(table)
 #endif
 
+// Declares the tables of a type that has the same name, one for each instruction set, in the op's header.
+#define TARN__TABLES(table) \
+  extern const table table##_portable TARN__AVX2_TABLE(table) TARN__AVX512_TABLE(table) TARN__AVX512_BF16_TABLE(table)
+
 // How an op's own file finds the table of the instruction set in use: all of its fast kernels are in one table a file.
-#ifdef TARN_X86
-#define TARN__TABLE_NOW(table)                                     \
-  (tarn__isa_now() >= TARN__ISA_AVX512_BF16 ? &table##_avx512_bf16 \
-   : tarn__isa_now() == TARN__ISA_AVX512    ? &table##_avx512      \
-   : tarn__isa_now() == TARN__ISA_AVX2      ? &table##_avx2        \
-                                            : &table##_portable)
-#else
-#define TARN__TABLE_NOW(table) (&table##_portable)
-#endif
+#define TARN__TABLE_NOW(table) \
+  (TARN__AVX512_BF16_NOW(table) TARN__AVX512_NOW(table) TARN__AVX2_NOW(table)(&table##_portable))
 
 #endif

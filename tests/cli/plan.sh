@@ -79,11 +79,12 @@ grep -q 'another vocabulary' error.txt || fail "unclear: $(cat error.txt)"
 # Planned against measured, within 10 %: the resident memory of a whole run with validation (loss and BLEU) and averaging.
 [ "${TARN_SANITIZED:-0}" = 1 ] && exit 0
 "$TARN" prepare --vocab vocab.model --source text/valid.de --target text/valid.en --output valid >/dev/null
-for case in "fp32 none" "bf16 none" "bf16 block"; do
-  read -r precision recompute <<<"$case"
+for case in "fp32 none 1500" "bf16 none 1500" "bf16 block 4096"; do
+  read -r precision recompute tokens <<<"$case"
   "$TARN" train model.yaml --run "run-$precision-$recompute" --set "train.precision=$precision" \
     --set "train.recompute=$recompute" --set data.valid=valid --set train.average=2 --set train.save_every=1 \
-    --set train.keep_last=2 --set valid.max_sentences=60 --set train.max_updates=2 --threads 2 --json >result.json
+    --set train.keep_last=2 --set valid.max_sentences=20 --set train.max_updates=2 --set train.max_tokens=$tokens \
+    --threads 2 --json >result.json
   planned=$(number planned_bytes result.json)
   measured=$(number peak_resident_bytes result.json)
   echo "$case: planned $planned, measured $measured"

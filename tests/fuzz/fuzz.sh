@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs fuzz targets of a build of the preset `fuzz`.
+# Runs fuzz targets, which the preset `sanitize` builds, and keeps in BUILD what they find.
 #   fuzz.sh short BUILD TARGET             ten seconds from the seeds, for the tests; what is found is thrown away
 #   fuzz.sh long BUILD SECONDS [TARGET...] each target in turn, on from what earlier runs found (BUILD/corpus); a line each
 #   fuzz.sh tally BUILD                    executions of each target in all long runs
@@ -9,8 +9,10 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+programs=$root/build/sanitize/tests/fuzz
 suppressions="$root/tests/sanitizers/lsan.supp"
-export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=0:malloc_context_size=6:quarantine_size_mb=8
+# libFuzzer brings the C++ library, which is then before the run-time of the sanitizer: that matters to no reader.
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=0:malloc_context_size=6:quarantine_size_mb=8:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$suppressions:print_suppressions=0
 
 fail() { echo "fuzz: $*" >&2; exit 2; }
@@ -43,7 +45,7 @@ fuzz() {
   local target=$1 seconds=$2 folder=$3 longest from code
   longest=$(row "$target" | awk '{print $2}')
   [ -n "$longest" ] || fail "there is no target $target, only $(targets | tr '\n' ' ')"
-  [ -x "$build/tests/fuzz/fuzz_$target" ] || fail "$build/tests/fuzz/fuzz_$target is not built"
+  [ -x "$programs/fuzz_$target" ] || fail "$programs/fuzz_$target is not built"
   mkdir -p "$folder" "$build/failures/$target" "$build/dictionaries"
   dictionary "$target" >"$build/dictionaries/$target.$$"
   mapfile -t from < <(seeds "$target")
@@ -51,7 +53,7 @@ fuzz() {
   TARN_FUZZ_FOLDER=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)" tarn-fuzzing-XXXXXX)
   export TARN_FUZZ_FOLDER
   # The time of libFuzzer is looked at between inputs only, and does not run while it reads the corpus.
-  timeout -k 10 $((seconds * 2 + 240)) "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len="$longest" -timeout="${TARN_FUZZ_TIMEOUT:-25}" \
+  timeout -k 10 $((seconds * 2 + 240)) "$programs/fuzz_$target" -max_total_time="$seconds" -max_len="$longest" -timeout="${TARN_FUZZ_TIMEOUT:-25}" \
     -rss_limit_mb=1500 -print_final_stats=1 -use_value_profile=0 -verbosity=1 -artifact_prefix="$build/failures/$target/" \
     -dict="$build/dictionaries/$target.$$" -detect_leaks=1 "$folder" "${from[@]}" >"$log" 2>&1
   code=$?
@@ -136,7 +138,7 @@ if [ "$word" = dictionary ]; then
   dictionary "$1"
   exit
 fi
-build=$(readlink -f "${1:?the folder of the build}")
+build=$(readlink -m "${1:?the folder of what is found}")
 shift
 case $word in
   short) short "$@" ;;

@@ -1,9 +1,7 @@
-// Gives files, or all files of folders, to a fuzz target, without libFuzzer: every input that ever failed, in every
+// Gives files to a fuzz target, without libFuzzer: every input that ever failed, in every
 // build.
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "fuzz/fuzz.h"
@@ -30,20 +28,6 @@ static void replay_file(const char *path) {
   count++;
 }
 
-static void replay(const char *path) {
-  DIR *folder = opendir(path);
-  if (!folder) {
-    replay_file(path);
-    return;
-  }
-  for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-    char name[4096];
-    if (entry->d_name[0] == '.') continue;
-    if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name) replay(name);
-  }
-  closedir(folder);
-}
-
 // The mutators are linked, but nothing mutates here.
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room) {
   (void)data;
@@ -54,7 +38,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room) {
 int main(int argc, char **argv) {
   (void)LLVMFuzzerInitialize(&argc, &argv);
   (void)LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
-  for (int i = 1; i < argc; i++) replay(argv[i]);
+  for (int i = 1; i < argc; i++) replay_file(argv[i]);
   printf("%d inputs\n", count);
   return count > 0 ? 0 : 1;
 }

@@ -49,7 +49,7 @@ tarn_status tarn__cpu_peaks(tarn__device_peaks *peaks, int threads) {
   const int64_t rounds = 100000;
   peaks->flops[TARN__F32] = products(kernels->f32, rounds, kernels->f32_flops, threads);
   peaks->flops[TARN__BF16] = products(kernels->bf16, rounds, kernels->bf16_flops, threads);
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (tarn__isa_now() == TARN__ISA_AMX)
     peaks->flops[TARN__BF16] = products(tarn__peak_amx, rounds / 8, TARN__PEAK_AMX_FLOPS, threads);
 #endif

@@ -79,7 +79,7 @@ static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
   return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
 }
 
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
 static tarn__gemm_kernels amx;
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 
@@ -90,7 +90,7 @@ static void make_amx(void) {
 #endif
 
 static const tarn__gemm_kernels *kernels_now(void) {
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (tarn__isa_now() == TARN__ISA_AMX) {
     pthread_once(&amx_once, make_amx);
     return &amx;
@@ -136,7 +136,7 @@ static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->
 // Another way to run the product than that of this file, or NULL.
 static const tarn__gemm_way *way_of(const tarn__gemm *g) {
   if (g->fp32 != TARN__FP32_EXACT && g->dtype == TARN__F32 && !g->int8) return &tarn__gemm_split;
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (g->dtype == TARN__BF16 && !g->int8 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles;
 #endif
   return NULL;

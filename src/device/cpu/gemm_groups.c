@@ -5,7 +5,7 @@
 
 // NULL: one product after the other.
 static const tarn__gemm_groups_way *way_of(const tarn__gemm *g) {
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (g->dtype == TARN__BF16 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles_groups;
 #endif
   (void)g;

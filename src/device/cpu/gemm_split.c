@@ -22,7 +22,7 @@ static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth wakin
 
 // NULL: there are none.
 static const tarn__split_kernels *kernels_now(void) {
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (tarn__isa_now() == TARN__ISA_AMX) return &tarn__split_kernels_amx;
 #endif
   return NULL;

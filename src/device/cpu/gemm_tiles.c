@@ -6,7 +6,7 @@
 #include "device/cpu/gemm_groups.h"
 #include "device/cpu/row_cpu.h"
 
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
 
 enum {
   LINES = TARN__TILES_LINES,

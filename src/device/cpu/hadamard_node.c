@@ -9,7 +9,7 @@ static tarn__hadamard_job job_of(const tarn__node *node) {
 }
 
 static bool by_tiles(const tarn__hadamard_job *job) {
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   return tarn__isa_now() == TARN__ISA_AMX && tarn__hadamard_amx_can(job);
 #else
   (void)job;
@@ -34,7 +34,7 @@ size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads) {
 }
 
 static void run_rows(const tarn__hadamard_job *job, int64_t first, int64_t last, float *memory) {
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
   if (by_tiles(job)) {
     tarn__hadamard_amx_run(job, first, last, memory);
     return;

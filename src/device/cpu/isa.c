@@ -15,6 +15,23 @@
 static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
 enum { ISA_COUNT = sizeof names / sizeof names[0] };
 
+// Whether kernels were compiled for an instruction set: builds that only test leave some out (TARN_KERNELS of CMake).
+static const bool compiled[ISA_COUNT] = {
+    [TARN__ISA_PORTABLE] = true,
+#ifdef TARN_WITH_AVX2
+    [TARN__ISA_AVX2] = true,
+#endif
+#ifdef TARN_WITH_AVX512
+    [TARN__ISA_AVX512] = true,
+#endif
+#ifdef TARN_WITH_AVX512_BF16
+    [TARN__ISA_AVX512_BF16] = true,
+#endif
+#ifdef TARN_WITH_AMX
+    [TARN__ISA_AMX] = true,
+#endif
+};
+
 #ifdef TARN_X86
 // Tile registers are many, so Linux saves them only for processes that ask for them (from 5.16 on); other systems fail.
 static bool may_use_tiles(void) {
@@ -51,14 +68,16 @@ static tarn__isa chosen;
 static void choose(void) {
   chosen = detect();
   const char *wanted = getenv("TARN_ISA");
-  if (wanted == NULL || *wanted == '\0') return;
-  for (int i = 0; i < ISA_COUNT; i++) {
-    if (strcmp(wanted, names[i]) != 0) continue;
-    if ((tarn__isa)i < chosen) chosen = (tarn__isa)i;
-    return;
+  int named = ISA_COUNT;
+  if (wanted != NULL && *wanted != '\0') {
+    named = 0;
+    while (named < ISA_COUNT && strcmp(wanted, names[named]) != 0) named++;
+    if (named < (int)chosen) chosen = (tarn__isa)named;
   }
-  tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of portable, avx2, avx512, avx512_bf16, amx; using %s", wanted,
-            names[chosen]);
+  while (!compiled[chosen]) chosen--;
+  if (wanted != NULL && *wanted != '\0' && named == ISA_COUNT)
+    tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of portable, avx2, avx512, avx512_bf16, amx; using %s", wanted,
+              names[chosen]);
 }
 
 tarn__isa tarn__isa_now(void) {

@@ -9,7 +9,7 @@
 #include "device/cpu/output_tiles.h"
 #include "ops/output.h"
 
-#ifdef TARN_X86
+#ifdef TARN_WITH_AMX
 
 enum {
   PAIR = TARN__OUTPUT_PAIR,
