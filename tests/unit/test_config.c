@@ -83,7 +83,7 @@ static void defaults_that_depend_on_other_keys(void **state) {
   assert_true(config->kinds[1].dropout == 0);
   assert_true(isnan(number(config, 2, "heads")));
   assert_string_equal(config->data.target_vocab, "a b");
-  assert_int_equal(config->valid.metric, TARN_METRIC_LOSS);
+  assert_int_equal(config->valid.metric, TARN_METRIC_NLL);
   tarn_config_close(&config);
   config = parsed("encoder: { layers: F }\ndecoder: { layers: F }\nkinds: { F: { mixer: none } }\n", NULL);
   assert_int_equal(config->kinds[0].norm, TARN_NORM_PRE);
