@@ -607,7 +607,7 @@ static void choices_of_many_words(void **state) {
   assert_int_equal(value, 59);
   assert_int_equal(tarn__option_set(&option, &value, "wodr59", NULL), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "word00, word01, "));
-  assert_non_null(strstr(tarn_error_message(), ", ...; did you mean \"word59\"?"));
+  assert_non_null(strstr(tarn_error_message(), ", ..."));
   assert_int_equal(value, 59);
 }
 
