@@ -98,9 +98,9 @@ int cmd_inspect(int argc, char **argv) {
   // What is named comes first; PREFIX.tarn is meant where there is no PREFIX.
   struct stat there;
   if (code < 0 && !which && tarn_data_is(files.items[0])) {
-    if (stat(files.items[0], &there) != 0)
-      fprintf(stderr, "tarn %s: there is no %s; this is %s.tarn\n", COMMAND.name, files.items[0], files.items[0]);
     code = inspect_data(&COMMAND, files.items[0], json);
+    if (code == CLI_OK && stat(files.items[0], &there) != 0)  // else the line of the failure names the file
+      fprintf(stderr, "tarn %s: there is no %s; this is %s.tarn\n", COMMAND.name, files.items[0], files.items[0]);
     cli_list_free(&files);
     return code;
   }
