@@ -4,10 +4,12 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "colour.h"
 #include "progress_line.h"
@@ -64,12 +66,18 @@ int cli_usage(const cli_command *command, const char *format, ...) {
   return CLI_USAGE;
 }
 
+bool cli_reader_gone(void) {
+  struct pollfd out = {.fd = STDOUT_FILENO};
+  return ferror(stdout) && poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 int cli_report(const cli_command *command, tarn_status status) {
   // Where the program itself found no memory, the library has no line for it.
   const char *message = *tarn_error_message() ? tarn_error_message() : tarn_status_text(status);
   const int code = status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
   fflush(stdout);
   if (report_to && report_to(status, message)) return code;
+  if (status == TARN_STATUS_IO && cli_reader_gone()) return code;
   progress_line_clear();
   print_name(command);
   fprintf(stderr, "%s\n", message);

@@ -68,6 +68,9 @@ char cli_letter(const char *name);
 enum { CLI_HELP_TEXT = 512 };
 void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option);
 
+// Whether standard output could not be written because whoever read it has gone away, as in `tarn score ... | head`:
+// the end of the work, of which nothing is said.
+bool cli_reader_gone(void);
 // Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
 int cli_report(const cli_command *command, tarn_status status);
 

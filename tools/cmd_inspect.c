@@ -95,11 +95,12 @@ int cmd_inspect(int argc, char **argv) {
   cli_list files = {0};
   const cli_option table[] = {{"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0}, CHECKPOINT_OPTION(which), {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, 1);
-  // PREFIX.tarn may lie beside a run directory PREFIX.
+  // What is named comes first; PREFIX.tarn is meant where there is no PREFIX.
   struct stat there;
-  const bool folder = code < 0 && stat(files.items[0], &there) == 0 && S_ISDIR(there.st_mode);
-  if (code < 0 && !which && !folder && tarn_data_is(files.items[0])) {
+  if (code < 0 && !which && tarn_data_is(files.items[0])) {
     code = inspect_data(&COMMAND, files.items[0], json);
+    if (code == CLI_OK && stat(files.items[0], &there) != 0)  // else the line of the failure names the file
+      fprintf(stderr, "tarn %s: there is no %s; this is %s.tarn\n", COMMAND.name, files.items[0], files.items[0]);
     cli_list_free(&files);
     return code;
   }

@@ -158,8 +158,8 @@ static bool is_one_of(const char *word, const char *name, const char *option, co
 }
 
 static int run(int argc, char **argv) {
-  if (argc < 2) {
-    fprintf(stderr, "tarn: a command is missing (see tarn --help)\n");
+  if (argc < 2) {  // the help, but no success: nothing was done, perhaps because a script's variable is empty
+    print_help();
     return CLI_USAGE;
   }
   if (is_one_of(argv[1], "help", "--help", "-h")) return run_help(argc - 1, argv + 1);
@@ -184,11 +184,27 @@ static void limit_spinning(char **argv) {
   execv(program, argv);  // where this fails, everything works as well, only slower
 }
 
+// What a training has written stays so whoever reads along; its end is not that of its reader.
+static bool works_for_files(const char *command) {
+  static const char *const names[] = {"train", "sweep", "serve"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (command && strcmp(command, names[i]) == 0) return true;
+  return false;
+}
+
+// The end of the work of whoever wrote for a reader that has gone away, as of every filter: without a word, by SIGPIPE.
+static int end_with_reader(int code, const char *command, void (*at_pipe)(int)) {
+  if (works_for_files(command) || code == CLI_USAGE) return code;
+  signal(SIGPIPE, at_pipe);
+  raise(SIGPIPE);
+  return CLI_FAILURE;  // where whoever started the program has it ignore the signal
+}
+
 int main(int argc, char **argv) {
   ignore_save_signal();  // before the program is loaded once more, which keeps it so
   limit_spinning(argv);
   // A reader that goes away (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
-  signal(SIGPIPE, SIG_IGN);
+  void (*at_pipe)(int) = signal(SIGPIPE, SIG_IGN);
   catch_fault_signal();
   cli_show_messages();
   json_output_start();
@@ -196,11 +212,13 @@ int main(int argc, char **argv) {
   int code = run(argc, argv);
   bool failed = ferror(stdout) != 0;
   errno = 0;
-  if (fflush(stdout) != 0 || failed) {
-    if (code == CLI_OK && errno != EPIPE)  // a command that failed has said why
+  failed = fflush(stdout) != 0 || failed;
+  const bool gone = cli_reader_gone();
+  if (failed && !gone) {
+    if (code == CLI_OK)  // a command that failed has said why
       fprintf(stderr, "tarn: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
     if (code == CLI_OK) code = CLI_FAILURE;
   }
   tarn_ranks_abandon();  // the others are not to wait for a process that could not join them
-  return code;
+  return gone ? end_with_reader(code, argc > 1 ? argv[1] : NULL, at_pipe) : code;
 }

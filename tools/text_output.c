@@ -52,6 +52,7 @@ static int close_stdout(const cli_command *command) {
     unwritten = true;
   }
   if (!unwritten) return CLI_OK;
+  if (cli_reader_gone()) return CLI_FAILURE;
   fprintf(stderr, "tarn %s: standard output: cannot write: %s\n", command->name, strerror(error));
   return CLI_FAILURE;
 }

@@ -377,7 +377,8 @@ typedef struct tarn_config_train {
   int64_t warmup;            // updates in which the rate rises linearly from 0 to lr [4000]
   double min_lr;             // the rate after warm-up never falls below it [0]
   double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
-  double label_smoothing;    // mass spread evenly over the vocabulary (PyTorch's definition) [0.1]
+  double
+      label_smoothing;  // mass spread evenly over the vocabulary (PyTorch's definition) [0.1 for translation, else 0]
   tarn_precision precision;  // [fp32]
   // Of the optimiser's moments, which bf16 rounds at random without bias: half of their memory, other results [fp32]
   tarn_precision moments;
@@ -424,7 +425,8 @@ typedef struct tarn_config_valid {
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
   bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
-  tarn_metric metric;            // what "best" and patience look at (tarn/measure.h) [bleu if valid.bleu, else loss]
+  tarn_metric metric;            // what "best" and patience look at (tarn/measure.h) [bleu if valid.bleu; else nll,
+                                 // or accuracy of classes, or pearson of numbers]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;

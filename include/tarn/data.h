@@ -145,7 +145,8 @@ typedef struct tarn_data_info {
   const tarn_data_part *parts;         // [part_count]
 } tarn_data_info;
 
-// Whether `prefix`, or else "<prefix>.tarn", is a shard or an index, judged by its first bytes.
+// Whether `prefix` is a shard or an index, judged by its first bytes; where there is nothing of that name, whether
+// "<prefix>.tarn" is one.
 TARN_API bool tarn_data_is(const char *prefix);
 // Opens a set as training does, which checks all of it, and tells what it holds. Fails with IO, DATA or MEMORY. The
 // information belongs to the caller, who closes it.

@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static double read_clock(clockid_t clock) {
@@ -8,6 +10,46 @@ static double read_clock(clockid_t clock) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-double tarn__seconds(void) { return read_clock(CLOCK_MONOTONIC); }
+// On broken machines, and under programs that shift time, clocks that must not go back do. What a clock has shown, and
+// what is added to it: where it goes back by a second or more it is taken to run on from there; by less than that, a
+// thread may just have been interrupted between reading the clock and this, and time stands still.
+typedef struct steady {
+  _Atomic double shown, ahead;
+} steady;
 
-double tarn__cpu_seconds(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+double tarn__clock_steady(double now, double *shown, double *ahead) {
+  if (*shown - (now + *ahead) >= 1.0) *ahead = *shown - now;
+  if (now + *ahead > *shown) *shown = now + *ahead;
+  return *shown;
+}
+
+static double steady_seconds(steady *s, clockid_t clock) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  const double now = read_clock(clock);
+  double last = s->shown;
+  // The usual way takes no lock.
+  if (s->ahead == 0.0 && now >= last) {
+    while (last < now && !atomic_compare_exchange_weak(&s->shown, &last, now))
+      ;
+    return now;
+  }
+  pthread_mutex_lock(&lock);
+  double shown = s->shown, ahead = s->ahead;
+  const double seconds = tarn__clock_steady(now, &shown, &ahead);
+  s->ahead = ahead;
+  last = s->shown;
+  while (last < shown && !atomic_compare_exchange_weak(&s->shown, &last, shown))
+    ;
+  pthread_mutex_unlock(&lock);
+  return seconds;
+}
+
+double tarn__seconds(void) {
+  static steady monotonic;
+  return steady_seconds(&monotonic, CLOCK_MONOTONIC);
+}
+
+double tarn__cpu_seconds(void) {
+  static steady processor;
+  return steady_seconds(&processor, CLOCK_PROCESS_CPUTIME_ID);
+}

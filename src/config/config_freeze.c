@@ -66,6 +66,26 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
                          tarn__yaml_show(shown, entry->layers), text);
 }
 
+// What other entry freezes the part, or NULL.
+static const tarn_freeze *other_entry(const tarn_config_train *train, const tarn_freeze *entry, const char *part) {
+  for (int64_t i = 0; i < train->freeze_count; i++)
+    if (&train->freeze[i] != entry && tarn__freeze_covers(train->freeze[i].layers, part)) return &train->freeze[i];
+  return NULL;
+}
+
+// Whether the entry could be of that name: something of it is trained, and no other entry freezes it.
+static bool could_freeze(const tarn_config *config, const tarn_freeze *entry, const char *name) {
+  tarn__freeze_part part;
+  int at = 0;
+  bool learns = false;
+  while (tarn__freeze_next(config, &at, &part)) {
+    if (!part.trained || !tarn__freeze_covers(name, part.name)) continue;
+    if (other_entry(&config->train, entry, part.name)) return false;
+    learns = true;
+  }
+  return learns;
+}
+
 static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
   // A stack has its sets, a norm and biases.
   enum { MOST = 1 + TARN__STACKS + TABLES + TARN__STACKS * (TARN_CONFIG_LAYERS + 2), TEXT = 40 };
@@ -92,20 +112,16 @@ static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *roo
     if (part.layer >= 0) set = copy;
   }
   char text[160];
+  const char *last = names[count - 1];
+  for (size_t i = 0; i < count; i++)
+    if (!could_freeze(config, entry, names[i])) names[i--] = names[--count];
   const char *near = tarn_text_nearest(entry->layers, names, count);
   if (near)
     snprintf(text, sizeof text, "is not a part of the model; did you mean \"%s\"?", near);
   else
     snprintf(text, sizeof text, "is not a part of the model; there are %sand %s such as \"%s\"", whole,
-             set ? "sets" : "parts", set ? set : names[count - 1]);
+             set ? "sets" : "parts", set ? set : last);
   return fail_entry(root, entry, text);
-}
-
-// What other entry freezes the part, or NULL.
-static const tarn_freeze *other_entry(const tarn_config_train *train, const tarn_freeze *entry, const char *part) {
-  for (int64_t i = 0; i < train->freeze_count; i++)
-    if (&train->freeze[i] != entry && tarn__freeze_covers(train->freeze[i].layers, part)) return &train->freeze[i];
-  return NULL;
 }
 
 static tarn_status check_entry(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {

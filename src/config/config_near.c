@@ -39,24 +39,27 @@ static bool find_in(char path[TARN__NEAR_PATH], const tarn__section *section, co
   return find_below(path, map, section->options, section->count, name, also);
 }
 
-static bool find(char path[TARN__NEAR_PATH], const char *name, const char *from, bool also) {
+static bool find(char path[TARN__NEAR_PATH], const char *name, const char *from, bool also,
+                 bool (*takes)(void *user, const char *path), void *user) {
   const size_t n = strcspn(from, ".");
   for (int elsewhere = 0; elsewhere < 2; elsewhere++)
     for (int id = 0; id < TARN__SECTION_COUNT; id++) {
       const tarn__section *section = tarn__config_section((tarn__section_id)id);
       const bool here =
           n > 0 && strncmp(section->path, from, n) == 0 && (section->path[n] == 0 || section->path[n] == '.');
-      if (here != elsewhere && find_in(path, section, name, also)) return true;
+      if (here != elsewhere && find_in(path, section, name, also) && takes(user, path)) return true;
     }
   return false;
 }
 
-bool tarn__key_elsewhere(char path[TARN__NEAR_PATH], const char *name, const char *from) {
-  return find(path, name, from, false);
+bool tarn__key_elsewhere(char path[TARN__NEAR_PATH], const char *name, const char *from,
+                         bool (*takes)(void *user, const char *path), void *user) {
+  return find(path, name, from, false, takes, user);
 }
 
-bool tarn__key_called(char path[TARN__NEAR_PATH], const char *name, const char *from) {
-  return find(path, name, from, true);
+bool tarn__key_called(char path[TARN__NEAR_PATH], const char *name, const char *from,
+                      bool (*takes)(void *user, const char *path), void *user) {
+  return find(path, name, from, true, takes, user);
 }
 
 const char *tarn__key_map(char path[TARN__NEAR_PATH]) {

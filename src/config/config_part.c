@@ -32,18 +32,17 @@ tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const t
 
 static tarn_status unknown_word(const tarn__option *option, const char *text) {
   tarn__known_words known = {0};
-  const char *meant = NULL;
   const tarn__part *part;
-  for (int i = 0; (part = tarn__part_at(option->table, i)) != NULL; i++) {
-    tarn__known_add(&known, part->word, text);
-    if (tarn__part_listed(part->also, text)) meant = part->word;
-  }
-  if (meant) known.near = meant;
+  for (int i = 0; (part = tarn__part_at(option->table, i)) != NULL; i++) tarn__known_add(&known, part->word);
   return tarn__known_fail(&known, option->number ? "neither a number nor" : "not", text);
 }
 
 static bool is_number_text(const tarn__option *option, const char *text) {
   return option->number && (text[0] == 0 || strchr("+-.0123456789", text[0]));
+}
+
+bool tarn__part_is_word(const tarn__option *option, const char *text) {
+  return !is_number_text(option, text) && !tarn__part_find(option->table, text);
 }
 
 tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,

@@ -15,6 +15,9 @@ const tarn__option *tarn__part_option(const tarn__part *part, const char *name);
 tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const tarn_config_model *model,
                              tarn__arena *arena) TARN_CHECKED;
 
+// Whether text for the option's key is a word, and none that the table has.
+bool tarn__part_is_word(const tarn__option *option, const char *text);
+
 // Sets a part from one word, or for options with `number` from a number. Fails with a line that names neither file nor
 // key.
 tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,

@@ -10,6 +10,7 @@
 #include "config/architecture.h"
 #include "config/config_near.h"
 #include "config/config_part.h"
+#include "config/config_suggest.h"
 #include "tarn/text.h"
 #include "task/task.h"
 
@@ -22,7 +23,14 @@ typedef struct reader {
   tarn__arena *arena;  // of the config
   tarn__yaml *tree;    // these two of the config, which keeps them for messages
   tarn__yaml_node *root;
+  tarn__trial *trial;  // of a reading that finds out whether a suggestion would be accepted, else NULL
 } reader;
+
+static void try_reading(tarn__trial *trial, void *user);
+
+static tarn__suggest suggest_for(reader *r, const char *map, const char *key) {
+  return (tarn__suggest){.read = try_reading, .reader = r, .tree = r->tree, .root = r->root, .map = map, .key = key};
+}
 
 // Puts "file:line: path: " before the recorded line.
 static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, const char *path, const char *name) {
@@ -32,37 +40,47 @@ static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, cons
   return tarn__fail_prefix(status, "%s: %s%s%s: ", node->origin, path, dot, name);
 }
 
-// The nearest of two keys to the one that was written; either may be NULL.
-static const char *nearer(const char *written, const char *near, const char *known) {
-  const char *candidates[2] = {near ? near : known, known};
-  return tarn_text_nearest(written, candidates, 2);
-}
+enum { CANDIDATES = 512 };
 
-// The key among options that another program calls so, or which is nearest and nearer than `near`.
-static const char *near_option(const char *written, const char *near, bool *meant, const tarn__option *options,
-                               int count) {
-  for (int i = 0; i < count && !*meant; i++) {
-    *meant = tarn__part_listed(options[i].also, written);
-    near = *meant ? options[i].name : nearer(written, near, options[i].name);
+typedef struct candidates {
+  const char *names[CANDIDATES];
+  size_t count;
+} candidates;
+
+// The key among options that another program calls so and that would be accepted; the others are candidates.
+static const char *add_options(candidates *all, tarn__suggest *s, const tarn__option *options, int count) {
+  for (int i = 0; i < count; i++) {
+    if (tarn__part_listed(options[i].also, s->key) && tarn__suggest_fits(s, options[i].name)) return options[i].name;
+    if (all->count < CANDIDATES) all->names[all->count++] = options[i].name;
   }
-  return near;
+  return NULL;
 }
 
-static tarn_status unknown_key(const tarn__yaml_node *node, const char *path, const tarn__section *section,
+static const char *near_key(tarn__suggest *s, const tarn__section *section, const char *extra,
+                            const tarn__part *beside) {
+  candidates all = {.count = 0};
+  const char *meant = add_options(&all, s, section->options, section->count);
+  if (!meant && beside) meant = add_options(&all, s, beside->options, beside->option_count);
+  if (meant) return meant;
+  if (extra && all.count < CANDIDATES) all.names[all.count++] = extra;
+  return tarn__suggest_key(s, all.names, all.count);
+}
+
+static tarn_status unknown_key(reader *r, const tarn__yaml_node *node, const char *path, const tarn__section *section,
                                const char *extra, const tarn__part *beside) {
-  bool meant = false;
-  char shown[TARN__YAML_SHOWN];
+  char shown[TARN__YAML_SHOWN], found[TARN__NEAR_PATH];
+  tarn__suggest s = suggest_for(r, path, node->key);
   tarn__yaml_show(shown, node->key);
-  const char *near = near_option(node->key, NULL, &meant, section->options, section->count);
-  if (beside && !meant) near = near_option(node->key, near, &meant, beside->options, beside->option_count);
-  const tarn__part *part;
-  for (int i = 0; beside && !near && (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++)
-    near = near_option(node->key, near, &meant, part->options, part->option_count);
-  if (extra && !meant) near = nearer(node->key, near, extra);
-  char found[TARN__NEAR_PATH];
-  if (!near && tarn__key_elsewhere(found, node->key, path))
+  if (r->trial) {
+    r->trial->unknown = true;
+    return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
+  }
+  const char *near = near_key(&s, section, extra, beside);
+  const bool elsewhere = !near && tarn__key_elsewhere(found, node->key, path, tarn__suggest_moves, &s);
+  if (!near && !elsewhere && tarn__key_called(found, node->key, path, tarn__suggest_moves, &s)) near = found;
+  TARN_TRY(s.status);
+  if (elsewhere)
     return tarn__yaml_fail(node, "unknown key \"%s\" in %s; there is one in %s", shown, path, tarn__key_map(found));
-  if (!near && tarn__key_called(found, node->key, path)) near = found;
   if (near) return tarn__yaml_fail(node, "unknown key \"%s\" in %s; did you mean \"%s\"?", shown, path, near);
   return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
 }
@@ -74,11 +92,12 @@ static bool is_foreign(const tarn__option *option, const char *key) {
 }
 
 // Fails for a key that other entries of the table have; the part at hand has not.
-static tarn_status refuse_foreign(const tarn__yaml_node *node, const char *path, const tarn__option *option,
-                                  const tarn__part *part) {
+static tarn_status refuse_foreign(const reader *r, const tarn__yaml_node *node, const char *path,
+                                  const tarn__option *option, const tarn__part *part) {
   char words[TARN__PART_LIST];
   const char *noun = tarn__part_noun(option->table);
   if (!is_foreign(option, node->key)) return TARN_STATUS_OK;
+  if (r->trial) r->trial->unknown = true;
   tarn__part_list(words, option->table, tarn__part_has_key, node->key);
   return tarn__yaml_fail(node, "%s.%s: %s%s %s has no %s; there is one with %s", path, node->key,
                          option->beside ? "a layer with " : "", noun, part->word, node->key, words);
@@ -140,6 +159,21 @@ static tarn_status read_value(reader *r, const tarn__option *option, void *secti
   return tarn__option_set(option, section, node->text, r->arena);
 }
 
+// Adds to the line of a word that a key does not take the one that was probably meant.
+static tarn_status add_word(reader *r, tarn_status status, const tarn__option *option, const char *map, const char *key,
+                            const tarn__yaml_node *node) {
+  char line[640];
+  const bool part = option->type == TARN__OPTION_PART;
+  const bool word = part ? tarn__part_is_word(option, node->text) : option->type == TARN__OPTION_WORD;
+  if (status != TARN_STATUS_USAGE || r->trial || !word) return status;
+  snprintf(line, sizeof line, "%s", tarn_error_message());
+  tarn__suggest s = suggest_for(r, map, key);
+  const char *near = tarn__suggest_word(&s, option, node->text);
+  TARN_TRY(s.status);
+  if (!near) return tarn__fail(status, "%s", line);
+  return tarn__fail(status, "%s; did you mean \"%s\"?", line, near);
+}
+
 static const tarn__option *find_option(const tarn__section *section, const char *name) {
   for (int i = 0; i < section->count; i++) {
     if (strcmp(section->options[i].name, name) == 0) return &section->options[i];
@@ -162,6 +196,7 @@ static tarn_status read_type(reader *r, const tarn__option *option, tarn_part_us
   tarn_status status = type->type == TARN__YAML_SCALAR
                            ? tarn__part_set(&words, use, type->text, &r->config->model, r->arena)
                            : tarn__fail(TARN_STATUS_USAGE, "expected a word");
+  if (type->type == TARN__YAML_SCALAR) status = add_word(r, status, &words, path, "type", type);
   return fail_in(status, type, path, "type");
 }
 
@@ -172,8 +207,10 @@ static tarn_status read_option(reader *r, const tarn__option *option, void *fiel
 static tarn_status read_part(reader *r, const tarn__option *option, tarn_part_use *use, const tarn__yaml_node *node,
                              const char *above) {
   char path[PATH_TEXT + TARN_CONFIG_KIND_NAME];
-  if (node->type == TARN__YAML_SCALAR)
-    return fail_in(tarn__part_set(option, use, node->text, &r->config->model, r->arena), node, above, option->name);
+  if (node->type == TARN__YAML_SCALAR) {
+    const tarn_status status = tarn__part_set(option, use, node->text, &r->config->model, r->arena);
+    return fail_in(add_word(r, status, option, above, option->name, node), node, above, option->name);
+  }
   if (node->type == TARN__YAML_LIST || option->beside)
     return fail_in(
         tarn__fail(TARN_STATUS_USAGE, "expected one value, not a %s", node->type == TARN__YAML_LIST ? "list" : "map"),
@@ -184,8 +221,8 @@ static tarn_status read_part(reader *r, const tarn__option *option, tarn_part_us
   for (const tarn__yaml_node *entry = node->first; entry; entry = entry->next) {
     const tarn__option *key = find_option(&keys, entry->key);
     if (strcmp(entry->key, "type") == 0 || (key && tarn__yaml_is_empty(entry))) continue;
-    if (!key) TARN_TRY(refuse_foreign(entry, path, option, use->part));
-    if (!key) return unknown_key(entry, path, &keys, "type", NULL);
+    if (!key) TARN_TRY(refuse_foreign(r, entry, path, option, use->part));
+    if (!key) return unknown_key(r, entry, path, &keys, "type", NULL);
     TARN_TRY(read_option(r, key, use->keys, entry, path));
   }
   return TARN_STATUS_OK;
@@ -195,7 +232,9 @@ static tarn_status read_option(reader *r, const tarn__option *option, void *fiel
                                const char *path) {
   if (option->type == TARN__OPTION_PART)
     return read_part(r, option, (tarn_part_use *)(void *)((char *)fields + option->offset), node, path);
-  return fail_in(read_value(r, option, fields, node), node, path, option->name);
+  const tarn_status status = read_value(r, option, fields, node);
+  return fail_in(node->type == TARN__YAML_SCALAR ? add_word(r, status, option, path, option->name, node) : status, node,
+                 path, option->name);
 }
 
 // The part whose keys stand beside a key of this section: its option and its use; read before the others.
@@ -238,10 +277,10 @@ static tarn_status read_section(reader *r, tarn__section_id id, const char *path
     if (!option && part.option) {
       option = tarn__part_option(part.use->part, entry->key);
       structure = part.use->keys;
-      if (!option && !tarn__yaml_is_empty(entry)) TARN_TRY(refuse_foreign(entry, path, part.option, part.use->part));
+      if (!option && !tarn__yaml_is_empty(entry)) TARN_TRY(refuse_foreign(r, entry, path, part.option, part.use->part));
       if (!option && is_foreign(part.option, entry->key)) continue;
     }
-    if (!option) return unknown_key(entry, path, section, extra, part.option ? part.use->part : NULL);
+    if (!option) return unknown_key(r, entry, path, section, extra, part.option ? part.use->part : NULL);
     if (option->type == TARN__OPTION_PATTERN || option->beside || tarn__yaml_is_empty(entry)) continue;
     TARN_TRY(read_option(r, option, structure, entry, path));
   }
@@ -336,11 +375,15 @@ static tarn_status keep_layers(reader *r, tarn_stack *stack) {
   return TARN_STATUS_OK;
 }
 
+// Kinds that a decoder may have see no later tokens.
+static bool is_causal(const tarn_kind *kind) { return tarn__mixer_of(kind)->causal; }
+
 static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern) {
+  bool (*fits)(const tarn_kind *kind) = stack == &r->config->decoder ? is_causal : NULL;
   void *memory;
   TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_LAYERS, sizeof *stack->pattern));
   stack->pattern = memory;
-  TARN_TRY(tarn__pattern_parse(stack->pattern, &stack->depth, pattern, r->config->kinds, r->config->kind_count));
+  TARN_TRY(tarn__pattern_parse(stack->pattern, &stack->depth, pattern, r->config->kinds, r->config->kind_count, fits));
   return keep_layers(r, stack);
 }
 
@@ -367,7 +410,25 @@ static tarn_status read_stack(reader *r, tarn__section_id id, tarn__section_id p
   return fail_in(read_layers(r, stack, layers->text), layers, path, "layers");
 }
 
-static tarn_status check_top(const reader *r) {
+static tarn_status unknown_section(reader *r, const tarn__yaml_node *entry, const char **names, size_t count) {
+  char shown[TARN__YAML_SHOWN], found[TARN__NEAR_PATH];
+  tarn__suggest s = suggest_for(r, "", entry->key);
+  tarn__yaml_show(shown, entry->key);
+  if (r->trial) {
+    r->trial->unknown = true;
+    return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
+  }
+  const bool elsewhere = tarn__key_elsewhere(found, entry->key, "", tarn__suggest_moves, &s);
+  const char *near = elsewhere ? NULL : tarn__suggest_key(&s, names, count);
+  if (!elsewhere && !near && tarn__key_called(found, entry->key, "", tarn__suggest_moves, &s)) near = found;
+  TARN_TRY(s.status);
+  if (elsewhere)
+    return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, tarn__key_map(found));
+  if (near) return tarn__yaml_fail(entry, "unknown section \"%s\"; did you mean \"%s\"?", shown, near);
+  return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
+}
+
+static tarn_status check_top(reader *r) {
   const char *names[TARN__SECTION_COUNT];
   size_t count = 0;
   if (!tarn__yaml_is_empty(r->root) && r->root->type != TARN__YAML_MAP) {
@@ -379,17 +440,8 @@ static tarn_status check_top(const reader *r) {
   }
   for (const tarn__yaml_node *entry = r->root->first; entry; entry = entry->next) {
     size_t i = 0;
-    char shown[TARN__YAML_SHOWN];
     while (i < count && strcmp(names[i], entry->key) != 0) i++;
-    if (i < count) continue;
-    tarn__yaml_show(shown, entry->key);
-    char found[TARN__NEAR_PATH];
-    if (tarn__key_elsewhere(found, entry->key, ""))
-      return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, tarn__key_map(found));
-    const char *near = tarn_text_nearest(entry->key, names, count);
-    if (!near && tarn__key_called(found, entry->key, "")) near = found;
-    if (near) return tarn__yaml_fail(entry, "unknown section \"%s\"; did you mean \"%s\"?", shown, near);
-    return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
+    if (i == count) return unknown_section(r, entry, names, count);
   }
   return TARN_STATUS_OK;
 }
@@ -504,6 +556,7 @@ static tarn_status read_tree(reader *r) {
   TARN_TRY(read_kinds(r));
   TARN_TRY(read_stack(r, TARN__SECTION_ENCODER, TARN__SECTION_ENCODER_PLACE, &config->encoder));
   TARN_TRY(read_stack(r, TARN__SECTION_DECODER, TARN__SECTION_DECODER_PLACE, &config->decoder));
+  if (r->trial) r->trial->resolving = true;
   TARN_TRY(tarn__config_resolve_architecture(config, r->root));
   TARN_TRY(tarn__config_resolve(config, r->root));
   return read_sets(r);
@@ -521,16 +574,34 @@ static tarn_status read_all(reader *r, const char *name, const char *text, size_
   return read_tree(r);
 }
 
+static tarn_status open_config(tarn_config **config) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **config));
+  *config = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *(*config)->memory));
+  (*config)->memory = memory;
+  return TARN_STATUS_OK;
+}
+
+static void try_reading(tarn__trial *trial, void *user) {
+  const reader *asks = user;
+  reader r = {.tree = asks->tree, .root = asks->root, .trial = trial};
+  trial->status = open_config(&r.config);
+  if (trial->status == TARN_STATUS_OK) {
+    r.arena = &r.config->memory->arena;
+    r.config->name = asks->config->name;
+    trial->status = read_tree(&r);
+  }
+  snprintf(trial->message, sizeof trial->message, "%s", trial->status == TARN_STATUS_OK ? "" : tarn_error_message());
+  tarn_config_close(&r.config);
+}
+
 tarn_status tarn__config_parse_edited(tarn_config **out, const char *name, const char *text, size_t size,
                                       const tarn__config_edit *edits, size_t count) {
-  void *memory;
   reader r = {0};
   *out = NULL;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *r.config));
-  r.config = memory;
-  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *r.config->memory);
+  tarn_status status = open_config(&r.config);
   if (status == TARN_STATUS_OK) {
-    r.config->memory = memory;
     r.arena = &r.config->memory->arena;
     r.tree = &r.config->memory->tree;
     status = read_all(&r, name, text, size, edits, count);

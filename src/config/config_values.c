@@ -99,7 +99,7 @@ static tarn_status set_word(const tarn__option *option, void *field, const char 
       memcpy(field, &option->words[i].value, sizeof(int));
       return TARN_STATUS_OK;
     }
-    tarn__known_add(&known, name, text);
+    tarn__known_add(&known, name);
   }
   return tarn__known_fail(&known, "not", text);
 }

@@ -5,7 +5,6 @@
 
 #include "config/yaml_tree.h"
 #include "tarn/config.h"
-#include "tarn/text.h"
 
 const char *tarn__config_word(const char *key, int value) {
   tarn_config_option option;
@@ -18,11 +17,9 @@ const char *tarn__config_word(const char *key, int value) {
   return "";
 }
 
-void tarn__known_add(tarn__known_words *known, const char *word, const char *given) {
-  const char *nearer[2] = {known->near ? known->near : word, word};
+void tarn__known_add(tarn__known_words *known, const char *word) {
   const size_t used = strlen(known->list), size = sizeof known->list;
   const char *comma = used > 0 ? ", " : "";
-  known->near = tarn_text_nearest(given, nearer, 2);
   if (used + strlen(word) + sizeof ", , ..." <= size)
     snprintf(known->list + used, size - used, "%s%s", comma, word);
   else if (strcmp(known->list + used - 3, "...") != 0)
@@ -32,7 +29,5 @@ void tarn__known_add(tarn__known_words *known, const char *word, const char *giv
 tarn_status tarn__known_fail(const tarn__known_words *known, const char *is, const char *given) {
   char shown[TARN__YAML_SHOWN];
   tarn__yaml_show(shown, given);
-  TARN_REQUIRE(!known->near, USAGE, "\"%s\" is %s one of %s; did you mean \"%s\"?", shown, is, known->list,
-               known->near);
   return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is %s one of %s", shown, is, known->list);
 }

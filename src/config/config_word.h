@@ -9,11 +9,10 @@ const char *tarn__config_word(const char *key, int value);
 
 // The words that a key takes, for a message, each added in turn. Zero-initialise.
 typedef struct tarn__known_words {
-  char list[400];    // "one, two", and "..." for what has no room
-  const char *near;  // the nearest to what was given; NULL: none is near
+  char list[400];  // "one, two", and "..." for what has no room
 } tarn__known_words;
 
-void tarn__known_add(tarn__known_words *known, const char *word, const char *given);
+void tarn__known_add(tarn__known_words *known, const char *word);
 // Fails: "given" is not one of ...; `is`: "not", "neither a number nor".
 tarn_status tarn__known_fail(const tarn__known_words *known, const char *is, const char *given);
 

@@ -16,6 +16,7 @@ typedef struct reader {
   int32_t count;
   const tarn_kind *kinds;
   int32_t kind_count;
+  bool (*fits)(const tarn_kind *kind);  // NULL: all may be suggested
 } reader;
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -38,11 +39,12 @@ static int32_t read_number(reader *r, int32_t most) {
 
 static tarn_status find_kind(const reader *r, int32_t *kind, const char *name) {
   const char *names[TARN_CONFIG_KINDS];
+  size_t count = 0;
   for (*kind = 0; *kind < r->kind_count; (*kind)++) {
-    names[*kind] = r->kinds[*kind].name;
-    if (strcmp(names[*kind], name) == 0) return TARN_STATUS_OK;
+    if (strcmp(r->kinds[*kind].name, name) == 0) return TARN_STATUS_OK;
+    if (!r->fits || r->fits(&r->kinds[*kind])) names[count++] = r->kinds[*kind].name;
   }
-  const char *near = tarn_text_nearest(name, names, (size_t)r->kind_count);
+  const char *near = tarn_text_nearest(name, names, count);
   TARN_REQUIRE(!near, USAGE, "kind \"%s\" is not defined under kinds; did you mean \"%s\"?", name, near);
   return tarn__fail(TARN_STATUS_USAGE, "kind \"%s\" is not defined under kinds", name);
 }
@@ -138,8 +140,8 @@ static void name_sets(tarn_layer *layers, int32_t count) {
 }
 
 tarn_status tarn__pattern_parse(tarn_layer *layers, int32_t *count, const char *pattern, const tarn_kind *kinds,
-                                int32_t kind_count) {
-  reader r = {.text = pattern, .layers = layers, .kinds = kinds, .kind_count = kind_count};
+                                int32_t kind_count, bool (*fits)(const tarn_kind *kind)) {
+  reader r = {.text = pattern, .layers = layers, .kinds = kinds, .kind_count = kind_count, .fits = fits};
   *count = 0;
   tarn_status status = read_items(&r, 0);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "at character %zu: ", r.item + 1);

@@ -14,9 +14,10 @@
 enum { TARN__PATTERN_TEXT = 32768 };  // room for the longest canonical pattern with its zero byte
 
 // Reads a pattern into layers[0 .. *count - 1], from the bottom to the top; `layers` has room for TARN_CONFIG_LAYERS.
-// Fails with TARN_STATUS_USAGE and a line that begins with the place in the pattern.
+// Fails with TARN_STATUS_USAGE and a line that begins with the place in the pattern. It suggests a kind that `fits`
+// where it is misspelt (NULL: any).
 tarn_status tarn__pattern_parse(tarn_layer *layers, int32_t *count, const char *pattern, const tarn_kind *kinds,
-                                int32_t kind_count) TARN_CHECKED;
+                                int32_t kind_count, bool (*fits)(const tarn_kind *kind)) TARN_CHECKED;
 
 // Whether a set is that of a bare use, "layer3": no kind is called "layer", and the names of kinds have no digits.
 bool tarn__pattern_is_bare(const char *set);

@@ -1,6 +1,7 @@
 // What a set holds, for whoever looks at it.
 #include <limits.h>
 
+#include "base/file.h"
 #include "base/file_kind.h"
 #include "base/memory.h"
 #include "data/shard.h"
@@ -14,7 +15,7 @@ typedef struct whole {
 
 bool tarn_data_is(const char *prefix) {
   char path[PATH_MAX];
-  if (tarn__file_kind_at(prefix) == TARN__FILE_KIND_SHARD) return true;
+  if (tarn__file_exists(prefix)) return tarn__file_kind_at(prefix) == TARN__FILE_KIND_SHARD;
   return tarn__shard_path(path, sizeof path, prefix) == TARN_STATUS_OK &&
          tarn__file_kind_at(path) == TARN__FILE_KIND_SHARD;
 }

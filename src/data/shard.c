@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/file_kind.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
 #include "data/shard_ids.h"
@@ -137,6 +140,20 @@ tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) {
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__shard_find(char *path, size_t size, const char *prefix) {
+  TARN_TRY(tarn__shard_path(path, size, prefix));
+  const tarn__file_kind kind = tarn__file_kind_at(prefix);
+  if (strcmp(path, prefix) == 0 || kind == TARN__FILE_KIND_UNKNOWN || kind >= TARN__FILE_KIND_FOLDER)
+    return TARN_STATUS_OK;
+  if (kind == TARN__FILE_KIND_SHARD) {
+    TARN_REQUIRE((size_t)snprintf(path, size, "%s", prefix) < size, IO, "%s: the path is too long", prefix);
+    return TARN_STATUS_OK;
+  }
+  if (tarn__file_exists(path))
+    tarn__log(TARN_LOG_INFO, "%s is %s; the shard %s is read", prefix, tarn__file_kind_name(kind), path);
+  return TARN_STATUS_OK;
+}
+
 // A shard that is not there may be its text, or another file of the name that was given.
 static tarn_status fail_missing(const char *path, const char *prefix) {
   const tarn__file_kind kind = tarn__file_kind_at(prefix);
@@ -182,7 +199,7 @@ static tarn_status open_either(tarn__shard *shard, const char *path) {
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
   char path[PATH_MAX];
   *shard = (tarn__shard){0};
-  TARN_TRY(tarn__shard_path(path, sizeof path, prefix));
+  TARN_TRY(tarn__shard_find(path, sizeof path, prefix));
   if (!tarn__file_exists(path)) return fail_missing(path, prefix);
   tarn_status status = open_either(shard, path);
   if (status == TARN_STATUS_OK) return status;

@@ -65,6 +65,9 @@ void tarn__shard_release(const tarn__shard *shard);
 
 // The path of a shard from its prefix: "<prefix>.tarn", or `prefix` itself if it ends in ".tarn".
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_CHECKED;
+// The same of a shard that is read: `prefix` itself comes first if there is a shard of that very name. Where another
+// file has it, a line says which of the two is read.
+tarn_status tarn__shard_find(char *path, size_t size, const char *prefix) TARN_CHECKED;
 
 // Tokens of a sentence, with its end of sentence; at least 2, or 0 for the source of a text; of a window of a stream at
 // least 1. pair: 0 .. pairs-1.

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json_io.h"
+#include "base/log.h"
 #include "base/record.h"
 #include "tarn/measure.h"
 
@@ -29,6 +30,7 @@ typedef struct reader {
   size_t freeze_count, freeze_capacity;
   tarn_results_point at;  // of the line
   const char *signature;
+  bool back;  // the clock went back, and it was told
   tarn__arena *arena;
 } reader;
 
@@ -74,18 +76,31 @@ static tarn_status read_freeze(reader *r, const json_t *record) {
   return TARN_STATUS_OK;
 }
 
+// Where the machine's clock went back, time stands still until the log is past it.
+static void take_time(reader *r, double seconds) {
+  if (seconds >= r->at.seconds) {
+    r->at.seconds = seconds;
+    return;
+  }
+  if (!r->back)
+    tarn__log(TARN_LOG_WARNING,
+              "%s:%ld: the clock of the machine went back (time %.9g after %.9g), so times are not known until it is "
+              "past that again",
+              r->path, r->line, seconds, r->at.seconds);
+  r->back = true;
+}
+
 static tarn_status read_record(reader *r, const json_t *record) {
   const json_t *step = json_object_get(record, "step");
   const json_t *time = json_object_get(record, "time");
   const json_t *epoch = json_object_get(record, "epoch");
   TARN_REQUIRE(json_is_integer(step) && json_integer_value(step) >= 0 && json_is_number(time) &&
-                   json_number_value(time) >= 0 && (!epoch || (json_is_number(epoch) && json_number_value(epoch) >= 0)),
-               DATA, "a record needs a \"step\" and a \"time\" from 0 on");
-  TARN_REQUIRE(json_integer_value(step) >= r->at.step && json_number_value(time) >= r->at.seconds, DATA,
-               "steps and times must not fall: step %lld after %lld, time %.9g after %.9g",
-               (long long)json_integer_value(step), (long long)r->at.step, json_number_value(time), r->at.seconds);
+                   (!epoch || (json_is_number(epoch) && json_number_value(epoch) >= 0)),
+               DATA, "a record needs a \"step\" from 0 on and a \"time\"");
+  TARN_REQUIRE(json_integer_value(step) >= r->at.step, DATA, "steps must not fall: step %lld after %lld",
+               (long long)json_integer_value(step), (long long)r->at.step);
   r->at.step = json_integer_value(step);
-  r->at.seconds = json_number_value(time);
+  take_time(r, json_number_value(time));
   r->at.epoch = epoch ? json_number_value(epoch) : NAN;
   const char *kind = json_string_value(json_object_get(record, "kind"));
   if (kind && strcmp(kind, "freeze") == 0) return read_freeze(r, record);
@@ -100,14 +115,21 @@ static tarn_status read_record(reader *r, const json_t *record) {
 
 static tarn_status read_lines(reader *r, tarn_results_run *run, const char *text, size_t size) {
   for (size_t begin = 0; begin < size;) {
-    const char *newline = memchr(text + begin, '\n', size - begin);
-    if (!newline) break;
+    const char *newline = memchr(text + begin, '\n', size - begin), *zero = memchr(text + begin, '\0', size - begin);
+    if (zero && (!newline || zero < newline)) {
+      r->line++;
+      return tarn__fail(TARN_STATUS_DATA, "%s:%ld: it is damaged at byte %zu: a zero byte", r->path, r->line,
+                        (size_t)(zero - text));
+    }
+    if (!newline) break;  // a line that is being written, or that a kill cut off
     size_t length = (size_t)(newline - (text + begin));
     json_error_t error;
     r->line++;
     json_t *record;
     tarn_status status = tarn__json_parse(&record, text + begin, length, JSON_REJECT_DUPLICATES, &error);
-    if (status == TARN_STATUS_OK && !record) status = tarn__fail(TARN_STATUS_DATA, "it is damaged: %s", error.text);
+    if (status == TARN_STATUS_OK && !record)
+      status =
+          tarn__fail(TARN_STATUS_DATA, "it is damaged at byte %zu: %s", begin + (size_t)error.position, error.text);
     if (status == TARN_STATUS_OK) status = read_record(r, record);
     json_decref(record);
     if (status == TARN_STATUS_DATA) return tarn__fail_prefix(status, "%s:%ld: ", r->path, r->line);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -91,6 +92,14 @@ static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, 
   return TARN_STATUS_OK;
 }
 
+// What a clock that went back has made negative is not known.
+static void take_known(double *value, double unknown, const tarn__run_file *file, const char *key) {
+  if (!(*value < 0)) return;
+  tarn__log(TARN_LOG_WARNING, "%s: \"%s\" is negative, so it is not known: the clock of the machine went back",
+            file->path, key);
+  *value = unknown;
+}
+
 // Energy is known where its source is.
 static tarn_status take_cost(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *energy = json_object_get(file->root, "energy"), *work = json_object_get(file->root, "operations");
@@ -106,7 +115,7 @@ static tarn_status take_cost(tarn_results_run *run, const tarn__run_file *file, 
                 {work, "best", &cost->best_operations},      {work, "moved_bytes", &cost->moved_bytes}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     TARN_TRY(tarn__run_file_real(file, fields[i].object, fields[i].key, fields[i].value));
-    TARN_REQUIRE(!(*fields[i].value < 0), DATA, "%s: \"%s\" must not be negative", file->path, fields[i].key);
+    take_known(fields[i].value, NAN, file, fields[i].key);
   }
   TARN_REQUIRE(cost->source || isnan(cost->joules), DATA, "%s: the \"source\" of \"energy\" is missing", file->path);
   return TARN_STATUS_OK;
@@ -141,8 +150,8 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_whole(file, o, "best_update", &run->best_update));
   TARN_TRY(take_cost(run, file, arena));
   TARN_TRY(take_sets(run, file, arena));
-  TARN_REQUIRE(run->seconds >= 0 && run->epoch >= 0, DATA, "%s: \"seconds\" and \"epoch\" must not be negative",
-               file->path);
+  take_known(&run->seconds, NAN, file, "seconds");
+  TARN_REQUIRE(run->epoch >= 0, DATA, "%s: \"epoch\" must not be negative", file->path);
   TARN_REQUIRE(run->state != TARN_RESULTS_FINISHED || run->end, DATA, "%s: \"end\" of a finished run is missing",
                file->path);
   return TARN_STATUS_OK;
@@ -266,6 +275,20 @@ static tarn_status check_log(tarn_results_run *run, tarn__arena *arena) {
   return TARN_STATUS_OK;
 }
 
+// Whether a run that validated, and whose files do not say how its log was, lost all its validations with the end of
+// the log.
+static tarn_status check_end(tarn_results_run *run, const tarn_results_run *progress, const char *log,
+                             tarn__arena *arena) {
+  struct stat info;
+  bool validated = false;
+  for (size_t i = 0; i < run->series_count; i++) validated |= strncmp(run->series[i].name, "valid/", 6) == 0;
+  if (run->state != TARN_RESULTS_FINISHED || !run->config->data.valid || validated || run->log_changed ||
+      progress->step >= run->step || stat(log, &info) != 0)
+    return TARN_STATUS_OK;
+  return tarn__arena_print(&run->log_changed, arena, "it ends at byte %lld, at update %lld of %lld",
+                           (long long)info.st_size, (long long)progress->step, (long long)run->step);
+}
+
 tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
   const char *log;
   tarn_results_run progress;
@@ -273,6 +296,8 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   run->state = TARN_RESULTS_UNFINISHED;
   // The version first: what a later program writes elsewhere need not be readable at all.
   TARN_TRY(read_file(run, "result.json", arena, take_result));
+  const bool timeless = isnan(run->seconds);
+  if (timeless) run->seconds = 0;
   if (!has_file(run->path, "config.yaml")) {
     TARN_REQUIRE(run->state == TARN_RESULTS_FAILED, DATA, "%s: config.yaml is missing", run->path);
     return TARN_STATUS_OK;
@@ -289,8 +314,9 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   run->freezes = progress.freezes;
   run->freeze_count = progress.freeze_count;
   run->signature = progress.signature;
+  if (timeless || run->state == TARN_RESULTS_UNFINISHED) run->seconds = progress.seconds;
+  TARN_TRY(check_end(run, &progress, log, arena));
   if (run->state == TARN_RESULTS_UNFINISHED) {
-    run->seconds = progress.seconds;
     run->step = progress.step;
     run->epoch = progress.epoch;
   }

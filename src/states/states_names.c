@@ -143,8 +143,23 @@ tarn_status tarn__states_offer(tarn_states *states) {
   return TARN_STATUS_OK;
 }
 
+// An attention to an encoder, of a layer or of a model that has none.
+static tarn_status refuse_cross(const tarn_states *states, const char *name) {
+  const tarn__states_list *offered = &states->offered;
+  const char *path = states->checkpoint->path;
+  for (size_t i = 0; i < offered->count; i++)
+    if (offered->origins[i].from == TARN__STATES_LAYER && offered->origins[i].show == TARN__SHOW_CROSS_ATTENTION)
+      return tarn__fail(TARN_STATUS_USAGE,
+                        "%s: it has no \"%.100s\"; the first layer that attends to the encoder is "
+                        "\"%s\"",
+                        path, name, offered->arrays[i].name);
+  return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\", because no layer of %s attends to an encoder", path,
+                    name, states->task->source ? "this model" : states->task->model);
+}
+
 static tarn_status refuse(const tarn_states *states, const char *name) {
   const tarn__states_list *offered = &states->offered;
+  if (strstr(name, SHOWS[TARN__SHOW_CROSS_ATTENTION].suffix)) return refuse_cross(states, name);
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offered->count, sizeof(char *)));
   const char **names = memory;

@@ -292,8 +292,8 @@ tarn_status tarn__states_check(const tarn_states *states) {
   TARN_REQUIRE(states->selected.count > 0, USAGE, "nothing is selected of %s", states->checkpoint->path);
   for (size_t a = 0; a < states->selected.count; a++) {
     const tarn_states_array *array = &states->selected.arrays[a];
-    TARN_REQUIRE(!is_missing(states, array), USAGE, "%s is of the decoder, which reads targets, and there are none",
-                 array->name);
+    TARN_REQUIRE(!is_missing(states, array), USAGE,
+                 "%s is of the decoder, which reads targets, and there are none; give them with --target", array->name);
     bytes += (double)tarn_states_place(states, a, states->summary.sentences) * (double)sizeof(float);
   }
   const double most = (double)states->options.max_result;

@@ -67,6 +67,7 @@ void tarn__hf_tell_unknown(const tarn__hf_config *config) {
   json_object_foreach(config->object, key, value) {
     if (is_known(config, key) || ++count > MOST_TOLD) continue;
     const char *near = tarn_text_nearest(key, config->known, config->known_count);
+    if (near && tarn__hf_value(config, near)) near = NULL;
     const int length = snprintf(list + used, sizeof list - used, "%s\"%.40s\"%s%s%s", used ? ", " : "", key,
                                 near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
     used += length > 0 && (size_t)length < sizeof list - used ? (size_t)length : 0;

@@ -49,7 +49,7 @@ static void compare(char why[TARN__LOG_WHY], const char *text, int64_t size, con
   tarn__log_sum found = {0};
   why[0] = '\0';
   if (size < sum->bytes || (whole && size > sum->bytes)) {
-    snprintf(why, TARN__LOG_WHY, "it has %lld bytes, and had %lld at update %lld", (long long)size,
+    snprintf(why, TARN__LOG_WHY, "it ends at byte %lld, and ended at byte %lld at update %lld", (long long)size,
              (long long)sum->bytes, (long long)update);
     return;
   }

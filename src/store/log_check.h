@@ -36,7 +36,7 @@ tarn_status tarn__log_sum_read(tarn__log_sum *sum, const struct json_t *object, 
 enum { TARN__LOG_WHY = 256 };
 
 // Whether the log `path` begins with the bytes of `sum`, or is of these bytes alone (`whole`). `why` is "" if it does,
-// else it says in words why not: "it has 812 bytes, and had 2304 at update 400". Fails with IO or MEMORY.
+// else it says in words why not: "it ends at byte 812, and ended at byte 2304 at update 400". Fails with IO or MEMORY.
 tarn_status tarn__log_compare(char why[TARN__LOG_WHY], const char *path, const tarn__log_sum *sum, bool whole,
                               int64_t update) TARN_CHECKED;
 

@@ -1,6 +1,7 @@
 #include "store/progress.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 // More than any training reaches, and so far below the largest integer that counting on from there does not overflow.
 static const int64_t MOST = (int64_t)1 << 53;
 
-typedef enum sort { COUNT, AMOUNT, REAL } sort;
+// A duration that a clock which went back has made negative is not known: 0.
+typedef enum sort { COUNT, AMOUNT, REAL, DURATION } sort;
 
 // One table for both directions.
 static const struct {
@@ -24,7 +26,7 @@ static const struct {
     FIELD(batches, COUNT),
     FIELD(epoch, COUNT),
     FIELD(index, COUNT),
-    FIELD(seconds, AMOUNT),
+    FIELD(seconds, DURATION),
     FIELD(best_update, COUNT),
     FIELD(best, REAL),
     FIELD(worse, COUNT),
@@ -35,7 +37,7 @@ static const struct {
     FIELD(loss_sum, REAL),
     FIELD(nll_sum, REAL),
     FIELD(norm_sum, REAL),
-    FIELD(window_seconds, AMOUNT),
+    FIELD(window_seconds, DURATION),
     FIELD(window_updates, COUNT),
     FIELD(window_source, COUNT),
     FIELD(window_target, COUNT),
@@ -107,7 +109,7 @@ static tarn_status read_field(tarn__progress *progress, size_t index, const json
   const bool count = fields[index].sort == COUNT;
   TARN_REQUIRE(count ? json_is_integer(value) : json_is_number(value), DATA,
                "%s: the number \"%s\" of the training's progress is missing", file, name);
-  TARN_REQUIRE(fields[index].sort == REAL || json_number_value(value) >= 0, DATA,
+  TARN_REQUIRE(fields[index].sort == REAL || fields[index].sort == DURATION || json_number_value(value) >= 0, DATA,
                "%s: the number \"%s\" of the training's progress is negative", file, name);
   if (count) {
     const int64_t whole = json_integer_value(value);
@@ -115,7 +117,8 @@ static tarn_status read_field(tarn__progress *progress, size_t index, const json
                  name);
     memcpy(at, &whole, sizeof whole);
   } else {
-    const double real = json_number_value(value);  // finite: JSON has no other numbers
+    double real = json_number_value(value);  // finite: JSON has no other numbers
+    if (fields[index].sort == DURATION) real = fmax(real, 0.0);
     memcpy(at, &real, sizeof real);
   }
   return TARN_STATUS_OK;

@@ -18,7 +18,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
     return keys->fail(keys->root, "data.target_vocab",
                       "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", no_encoder);
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_LOSS;
+  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_NLL;
   return TARN_STATUS_OK;
 }
 

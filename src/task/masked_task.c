@@ -33,7 +33,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
                       "a masked language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference)
     return keys->fail(keys->root, "data.valid_reference", "a masked language model is trained on texts");
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_LOSS;
+  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_NLL;
   return TARN_STATUS_OK;
 }
 

@@ -134,6 +134,7 @@ typedef struct tarn__task {
   bool segments;                          // its rows may have two sentences, which model.segments tells apart
   bool head;                              // its output has parameters beside the output table, whatever the keys say
   bool labelled;                          // a sentence has one prediction, its label: no words are predicted
+  double label_smoothing;                 // of its trainings where train.label_smoothing is not given
   bool readout;         // its output layer may be computed by regression from the states (train.optimiser: ridge)
   unsigned uses;        // set of tarn__use (1 << use)
   unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have

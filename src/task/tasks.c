@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,6 +174,7 @@ tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys)
     if (config->valid.bleu && keys->given(keys->root, "valid.bleu")) return keys->fail(keys->root, "valid.bleu", text);
     config->valid.bleu = false;
   }
+  if (isnan(config->train.label_smoothing)) config->train.label_smoothing = task->label_smoothing;
   TARN_TRY(task->resolve(config, keys));
   return check_metric(task, config->valid.metric, keys);
 }

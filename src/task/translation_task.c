@@ -3,7 +3,7 @@
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   if (config->valid.metric == TARN_METRIC_COUNT)
-    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
+    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_NLL;
   if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu)
     return keys->fail(keys->root, "valid.metric", "bleu needs valid.bleu: yes");
   return TARN_STATUS_OK;
@@ -43,6 +43,7 @@ const tarn__task tarn__task_translation = {
     .task = TARN_TASK_TRANSLATION,
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,
+    .label_smoothing = 0.1,
     .stack_count = 2,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_SOURCE, .bottom = true},
                {.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true, .attends = true}},

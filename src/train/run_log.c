@@ -110,7 +110,7 @@ static tarn_status repeat(tarn__run_log *log, const char *text, size_t size, int
     size_t length = newline ? (size_t)(newline - (text + begin)) : size - begin;
     json_t *record;
     TARN_TRY(tarn__json_parse(&record, text + begin, length, 0, NULL));
-    TARN_REQUIRE(record, DATA, "%s: a line is damaged", log->path);
+    TARN_REQUIRE(record, DATA, "%s: the line at byte %zu is damaged", log->path, begin);
     bool wanted = json_integer_value(json_object_get(record, "step")) >= from;
     tarn_status status = wanted ? tarn__event_file_add(&log->events, record) : TARN_STATUS_OK;
     json_decref(record);

@@ -113,11 +113,17 @@ parts=$(grep -oP "^shards +\K[0-9]+(?= and their index$)" out.txt) || fail "no w
 "$TARN" inspect set/train > out.txt
 grep -q "^file  *set/train.tarn (index of shards)$" out.txt && grep -q "^rows  *2000 pairs" out.txt &&
   [ "$(grep -c "  set/train\.0[0-9]*-[0-9a-f]*\.tarn$" out.txt)" = "$parts" ] || fail "inspect of an index: $(cat out.txt)"
+"$TARN" inspect set/train 2>&1 >/dev/null | grep -qx 'tarn inspect: there is no set/train; this is set/train.tarn' || fail "a name is completed without a word"
 "$TARN" inspect set/train.tarn --json | grep -q '"rows":2000,' || fail "inspect --json of an index"
 # A folder is a run, whatever lies beside it.
 mkdir set/train
 expect 1 "set/train" "$TARN" inspect set/train
 rmdir set/train
+# So is a file.
+echo text >set/train
+expect 1 'tarn inspect: set/train: this is text; a model is' "$TARN" inspect set/train
+"$TARN" plan model.yaml 2>&1 >/dev/null | grep -q '^tarn: set/train is text; the shard set/train.tarn is read$' || fail "a name is completed beside a file of that name"
+rm set/train
 "$TARN" train model.yaml --run several --quiet
 # The tensors; the header before them has times and hashes of the data.
 tensors() { tail -c 10000 "$1/checkpoint_last.safetensors"; }

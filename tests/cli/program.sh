@@ -15,7 +15,10 @@ for name in instruction.set threads SentencePiece libyaml Jansson PCRE2 ICU xxHa
   expect 0 "^$name: .*[A-Za-z0-9]" --version
 done
 expect 0 '^tarn: [0-9]*\.[0-9]*\.[0-9]*$' --version
-expect 2 'a command is missing'
+expect 2 '^usage: tarn COMMAND'
+"$TARN" >alone.txt 2>error.txt
+"$TARN" --help >help.txt
+[ ! -s error.txt ] && cmp -s alone.txt help.txt || fail "tarn without arguments: $(diff alone.txt help.txt) $(cat error.txt)"
 expect 2 'unknown command "trian"; did you mean train?' trian
 expect 2 'unknown command "--nothing"' --nothing
 expect 2 'unknown command ""' ''
@@ -76,6 +79,17 @@ if [ -w /dev/full ]; then
   [ $? -eq 1 ] || fail "a full disk is not noticed"
   grep -q 'No space left' error.txt || fail "a full disk is not named: $(cat error.txt)"
 fi
-"$TARN" --help | head -n 1 >/dev/null
-[ "${PIPESTATUS[0]}" -le 1 ] || fail "a reader that goes away kills the program"
+# A pipe without a reader: the end of the work, without a word.
+mkfifo pipe
+exec 3<>pipe 4>pipe 3<&-
+for words in --help --version 'help train' 'corpus --help'; do
+  # shellcheck disable=SC2086
+  "$TARN" $words >&4 2>error.txt
+  code=$?
+  [ $code -eq 141 ] && [ ! -s error.txt ] || fail "tarn $words to nobody: $code $(cat error.txt)"
+done
+(trap '' PIPE; "$TARN" --help >&4 2>error.txt)
+code=$?
+[ $code -eq 1 ] && [ ! -s error.txt ] || fail "tarn --help to nobody, SIGPIPE ignored: $code $(cat error.txt)"
+exec 4>&-
 exit 0

@@ -116,7 +116,8 @@ states masked output.top1 'encoder.*.attention' --input twice --output x.safeten
 # Messages.
 s() { refuse "$1" "$2" "$TARN" states "${@:3}"; }
 s 2 'it has no "encoder.1.atention"; did you mean "encoder.1.attention"' mt encoder.1.atention --input $de --output x
-s 2 'it has no "decoder.1.cross_attention"' lm decoder.1.cross_attention --input $de --output x
+s 2 'it has no "decoder.1.cross_attention", because no layer of a language model attends to an encoder$' lm decoder.1.cross_attention --input $de --output x
+s 2 'it has no "encoder.1.cross_attention"; the first layer that attends to the encoder is "decoder.1.cross_attention"$' mt encoder.1.cross_attention --input $de --output x
 s 2 'it has no "encoder.9' mt 'encoder.9*' --input $de --output x
 s 2 'output.top0: K is a number from 1 to 60' mt output.top0 --input $de --output x
 s 2 'it has no "nix"; it has "encoder.0", and more that --list names' mt nix --input $de --output x
@@ -126,7 +127,7 @@ s 2 'no NAME is given' mt --input $de --output x
 s 2 '--output is missing' mt encoder --input $de
 s 2 '--list takes no NAME' mt encoder --list
 s 2 '--format is safetensors or npy' mt encoder --input $de --output x --format hdf5
-s 2 'decoder.1 is of the decoder, which reads targets' mt encoder decoder.1 --input $de --output x
+s 2 'decoder.1 is of the decoder, which reads targets, and there are none; give them with --target$' mt encoder decoder.1 --input $de --output x
 s 2 'reads one text: there are no targets' lm decoder --input $en --target $en --output x
 head -n 5 $en >five
 s 1 'has more lines than five; line 5 is the last of both' mt decoder --input $de --target five --output x

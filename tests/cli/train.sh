@@ -67,6 +67,13 @@ for which in best last average; do
   says "$which.safetensors" "$TARN" test run --source corpus/valid.de --reference corpus/valid.en --checkpoint $which
   grep -q "\"checkpoint\": *\"checkpoint_$which.safetensors\"" run/test.json || fail "test: $(cat run/test.json)"
 done
+# A reader that goes away ends no training.
+mkfifo pipe
+exec 3<>pipe 4>pipe 3<&-
+"$TARN" train model.yaml --run unread --set train.max_updates=1 >&4 2>told.txt || fail "a training without a reader: $? $(cat told.txt)"
+exec 4>&-
+grep -q '"status": "finished"' unread/result.json || fail "a training without a reader is not finished"
+rm -r unread pipe
 "$TARN" train model.yaml --run tuned --set train.init_from=run --set train.max_updates=1 --quiet 2>told.txt
 grep -q "train.init_from: took run/checkpoint_average.safetensors (BLEU 99.50" told.txt || fail "init_from: $(cat told.txt)"
 refuse 2 '--checkpoint cannot be "bests"; did you mean best?' "$TARN" translate run --checkpoint bests

@@ -83,7 +83,7 @@ static void defaults_that_depend_on_other_keys(void **state) {
   assert_true(config->kinds[1].dropout == 0);
   assert_true(isnan(number(config, 2, "heads")));
   assert_string_equal(config->data.target_vocab, "a b");
-  assert_int_equal(config->valid.metric, TARN_METRIC_LOSS);
+  assert_int_equal(config->valid.metric, TARN_METRIC_NLL);
   tarn_config_close(&config);
   config = parsed("encoder: { layers: F }\ndecoder: { layers: F }\nkinds: { F: { mixer: none } }\n", NULL);
   assert_int_equal(config->kinds[0].norm, TARN_NORM_PRE);
@@ -607,7 +607,7 @@ static void choices_of_many_words(void **state) {
   assert_int_equal(value, 59);
   assert_int_equal(tarn__option_set(&option, &value, "wodr59", NULL), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "word00, word01, "));
-  assert_non_null(strstr(tarn_error_message(), ", ...; did you mean \"word59\"?"));
+  assert_non_null(strstr(tarn_error_message(), ", ..."));
   assert_int_equal(value, 59);
 }
 

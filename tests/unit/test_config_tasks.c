@@ -60,8 +60,9 @@ static void tasks_have_measures(void **state) {
        "m.yaml:3: masking.share: 0 is out of range (0 < x <= 1)"},
       {"encoder: { layers: L }\nkinds: { L: }\nvalid: { metric: bleu }\n", NULL,
        "m.yaml:3: valid.metric: a masked language model has no bleu; its measures are loss, nll, ppl, accuracy"},
-      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder_decoder }\n", NULL,
-       "m.yaml:3: model.architecture: \"encoder_decoder\" is not one of encoder-decoder, decoder, encoder; did you "
+      {"encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder_decoder }\n",
+       NULL,
+       "m.yaml:4: model.architecture: \"encoder_decoder\" is not one of encoder-decoder, decoder, encoder; did you "
        "mean "
        "\"encoder-decoder\"?"},
   };
@@ -123,6 +124,95 @@ static void classifiers_know_their_labels(void **state) {
                "--set head.labels=a|b|c|b: head.labels: classes 2 and 4 are both called \"b\"");
   expect_error(SMALL, "head.pool=mean",
                "--set head.pool=mean: head.pool: a translation model has no head; leave the section out");
+}
+
+// What is suggested is what the model would then take: one that says otherwise leads from one refusal to the next.
+static void suggestions_would_be_taken(void **state) {
+  (void)state;
+#define BARE "{ layers: L }\nkinds: { L: { ffn: 8 } }\n"
+#define L "{ layers: L }\nkinds: { L: { heads: 2, ffn: 8 } }\n"
+  static const struct {
+    const char *text, *override, *message;
+  } cases[] = {
+      {"model: { embeddings: encoder }\nencoder: " L, NULL,
+       "m.yaml:1: model.embeddings: \"encoder\" is not one of none, decoder, encoder_decoder, encoder_output, all; did "
+       "you mean \"encoder_output\"?"},
+      {"model: { embeddings: encoder }\ndecoder: " L, NULL,
+       "m.yaml:1: model.embeddings: \"encoder\" is not one of none, decoder, encoder_decoder, encoder_output, all; did "
+       "you mean \"decoder\"?"},
+      {"maskng: { share: 0.2 }\nencoder: " L, NULL, "m.yaml:1: unknown section \"maskng\"; did you mean \"masking\"?"},
+      {"maskng: { share: 0.2 }\ndecoder: " L, NULL, "m.yaml:1: unknown section \"maskng\""},
+      {"model: { segmnts: 2 }\nencoder: " L, NULL,
+       "m.yaml:1: unknown key \"segmnts\" in model; did you mean \"segments\"?"},
+      {"model: { segmnts: 2 }\ndecoder: " L, NULL, "m.yaml:1: unknown key \"segmnts\" in model"},
+      {"train: { share: 0.2 }\nencoder: " L, NULL, "m.yaml:1: unknown key \"share\" in train; there is one in masking"},
+      {"train: { share: 0.2 }\ndecoder: " L, NULL, "m.yaml:1: unknown key \"share\" in train"},
+      {"train: { lr: 1, lrr: 2 }\ndecoder: " L, NULL, "m.yaml:1: unknown key \"lrr\" in train"},
+      {"train: { lr: 1 }\ndecoder: " L, "train.lrr=2",
+       "--set train.lrr=2: unknown key \"lrr\" in train; did you mean \"lr\"?"},
+      {"train: { lrr: 2 }\ndecoder: " L, NULL, "m.yaml:1: unknown key \"lrr\" in train; did you mean \"lr\"?"},
+      {"model: { rope_theta: 8 }\ndecoder: " L, NULL, "m.yaml:1: unknown key \"rope_theta\" in model"},
+      {"decoder: " L, "kinds.L.leak_rat=0.5", "--set kinds.L.leak_rat=0.5: unknown key \"leak_rat\" in kinds.L"},
+      {"decoder: " BARE, "kinds.L.mixer=fne",
+       "--set kinds.L.mixer=fne: kinds.L.mixer: \"fne\" is not one of attention, none, "},
+      {"encoder: " BARE, "kinds.L.mixer=fne", "did you mean \"fnet\"?"},
+      {"decoder: { layers: R }\nkinds: { M: { mixer: fnet }, L: }\n", NULL,
+       "m.yaml:1: decoder.layers: at character 1: kind \"R\" is not defined under kinds; did you mean \"L\"?"},
+      {"encoder: " L, "train.freeze={encoder.layer1: 5, encoder.layer2: 6}",
+       "--set train.freeze={encoder.layer1: 5, encoder.layer2: 6}: train.freeze: encoder.layer2 is not a part of the "
+       "model; there are encoder, embeddings, and sets such as \"encoder.layer1\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config;
+    assert_int_equal(parse(&config, cases[i].text, cases[i].override), TARN_STATUS_USAGE);
+    const char *said = tarn_error_message();
+    const bool whole = i != 13 && i != 14;  // lists of all mixers
+    if (whole ? strcmp(said, cases[i].message) != 0 : !strstr(said, cases[i].message))
+      fail_msg("%zu: %s: expected %s", i, said, cases[i].message);
+    if (i == 13) assert_null(strstr(said, "did you mean"));
+  }
+#undef L
+#undef BARE
+}
+
+// Labels are smoothed by default where sentences are translated. What a description says stands, such as that of a run
+// from before other tasks had another default; and the smoothed loss chooses no checkpoint unless it is asked to.
+static void smoothing_is_for_translation(void **state) {
+  (void)state;
+#define DECODER "decoder: { layers: L }\nkinds: { L: }\n"
+#define ENCODER "encoder: { layers: L }\nkinds: { L: }\n"
+#define CLASSES "head: { labels: a|b }\n"
+  static const struct {
+    const char *text;
+    double smoothing;
+    tarn_metric metric;
+  } cases[] = {
+      {SMALL, 0.1, TARN_METRIC_BLEU},
+      {SMALL "valid: { bleu: no }\n", 0.1, TARN_METRIC_NLL},
+      {DECODER, 0.0, TARN_METRIC_NLL},
+      {ENCODER, 0.0, TARN_METRIC_NLL},
+      {"model: { task: classification }\n" CLASSES ENCODER, 0.0, TARN_METRIC_ACCURACY},
+      {"model: { task: classification }\n" CLASSES DECODER, 0.0, TARN_METRIC_ACCURACY},
+      {"model: { task: regression }\n" ENCODER, 0.0, TARN_METRIC_PEARSON},
+      {"train: { label_smoothing: 0.1 }\nvalid: { metric: loss }\n" DECODER, 0.1, TARN_METRIC_LOSS},
+      {"train: { label_smoothing: 0.1 }\nvalid: { metric: loss }\n" ENCODER, 0.1, TARN_METRIC_LOSS},
+      {"model: { task: classification }\ntrain: { label_smoothing: 0.1 }\n" CLASSES ENCODER, 0.1, TARN_METRIC_ACCURACY},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config = parsed(cases[i].text, NULL);
+    char *text;
+    for (int round = 0; round < 2; round++) {
+      if (config->train.label_smoothing != cases[i].smoothing || config->valid.metric != cases[i].metric)
+        fail_msg("%s: %g, %d", cases[i].text, config->train.label_smoothing, (int)config->valid.metric);
+      if (round) break;
+      assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+      assert_non_null(strstr(text, cases[i].smoothing > 0 ? "\n  label_smoothing: 0.1\n" : "\n  label_smoothing: 0\n"));
+      tarn_config_close(&config);
+      config = parsed(text, NULL);
+      tarn_config_text_close(&text);
+    }
+    tarn_config_close(&config);
+  }
 }
 
 // An encoder alone learns from masks; what is not said of it is not written, and what is said comes back.
@@ -194,8 +284,9 @@ static void sets_are_scored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures),
-                                     cmocka_unit_test(classifiers_know_their_labels),
-                                     cmocka_unit_test(encoders_learn_from_masks), cmocka_unit_test(sets_are_scored)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tasks_have_measures),        cmocka_unit_test(classifiers_know_their_labels),
+      cmocka_unit_test(suggestions_would_be_taken), cmocka_unit_test(smoothing_is_for_translation),
+      cmocka_unit_test(encoders_learn_from_masks),  cmocka_unit_test(sets_are_scored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

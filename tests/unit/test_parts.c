@@ -210,7 +210,7 @@ static void expect_refused(const char *text, const char *message) {
 
 static void keys_of_parts_are_checked(void **state) {
   (void)state;
-  expect_refused(LM "{ ffn: { width: 8, hidden_size: 3 } }\n",
+  expect_refused(LM "{ ffn: { hidden_size: 3 } }\n",
                  "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
   expect_refused(LM "{ ffn: { type: fnn } }\n",
                  "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn, glu, geglu, reglu, swiglu, liglu, moe, "
@@ -332,15 +332,15 @@ static void keys_elsewhere_are_found(void **state) {
   (void)state;
   expect_refused(LM "\nmodel: { heads: 8 }\n", "p.yaml:4: unknown key \"heads\" in model; there is one in kinds");
   expect_refused(LM "\nheads: 8\n", "p.yaml:4: unknown section \"heads\"; it is a key of kinds");
-  expect_refused(LM "\nmodel: { rope_theta: 8 }\n",
+  expect_refused(LM "\nmodel: { positions: rotary, rope_theta: 8 }\n",
                  "p.yaml:4: unknown key \"rope_theta\" in model; did you mean \"model.positions.base\"?");
   expect_refused(LM "\nmodel: { layer_norm_eps: 1 }\n",
                  "p.yaml:4: unknown key \"layer_norm_eps\" in model; did you mean \"model.norm_type.epsilon\"?");
   expect_refused(LM "{ epsilon: 1 }\n",
                  "p.yaml:3: unknown key \"epsilon\" in kinds.K; there is one in kinds.NAME.norm_type");
   expect_refused(LM "{ ffn: { heads: 4 } }\n", "p.yaml:3: unknown key \"heads\" in kinds.K.ffn; there is one in kinds");
-  expect_refused(LM "\nrope_theta: 8\n",
-                 "p.yaml:4: unknown section \"rope_theta\"; did you mean \"model.positions.base\"?");
+  expect_refused(LM "\nmodel: { positions: rotary }\nrope_theta: 8\n",
+                 "p.yaml:5: unknown section \"rope_theta\"; did you mean \"model.positions.base\"?");
 }
 
 // A key of a part is set whether the part is written as a word, a number or a map.

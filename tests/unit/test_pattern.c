@@ -14,7 +14,7 @@ static const tarn_kind kinds[] = {{.name = "L"}, {.name = "R"}, {.name = "big_ki
 static tarn_layer layers[TARN_CONFIG_LAYERS];
 static int32_t count;
 
-static tarn_status parse(const char *pattern) { return tarn__pattern_parse(layers, &count, pattern, kinds, 3); }
+static tarn_status parse(const char *pattern) { return tarn__pattern_parse(layers, &count, pattern, kinds, 3, NULL); }
 
 // The layers as "kind:set:first ...".
 static void expect_layers(const char *pattern, const char *expected) {

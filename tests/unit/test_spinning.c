@@ -233,6 +233,21 @@ static void settings_of_the_user_stand(void **state) {
   assert_int_equal(look_with("OMP_WAIT_POLICY", "active"), 0);
 }
 
+// A clock that goes back far runs on from where it was; one that is a little late stands still.
+static void clocks_never_go_back(void **state) {
+  (void)state;
+  double shown = 0.0, ahead = 0.0;
+  assert_true(tarn__clock_steady(100.0, &shown, &ahead) == 100.0);
+  assert_true(tarn__clock_steady(99.5, &shown, &ahead) == 100.0);
+  assert_true(tarn__clock_steady(101.0, &shown, &ahead) == 101.0);
+  assert_true(tarn__clock_steady(11.0, &shown, &ahead) == 101.0);
+  assert_true(tarn__clock_steady(13.0, &shown, &ahead) == 103.0);
+  assert_true(tarn__clock_steady(-7.0, &shown, &ahead) == 103.0);
+  assert_true(tarn__clock_steady(-6.0, &shown, &ahead) == 104.0);
+  const double before = tarn__seconds();
+  assert_true(tarn__seconds() >= before && tarn__cpu_seconds() <= tarn__cpu_seconds());
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "look") == 0) look_on_a_busy_processor();
   const struct CMUnitTest tests[] = {
@@ -242,6 +257,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(limit_puts_to_sleep),
       cmocka_unit_test(switching_is_safe),
       cmocka_unit_test(settings_of_the_user_stand),
+      cmocka_unit_test(clocks_never_go_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
