@@ -40,8 +40,25 @@ static const cli_command FORECAST = {
 // ---------------------------------------------------------------------------------------------
 
 typedef struct table_source {
-  const char *columns, *header;
+  const char *columns, *header, *delimiter, *decimal;
 } table_source;
+
+// One of the words, or a character by itself. -1, or the exit code of a usage mistake.
+static int read_sign(const cli_command *command, char *sign, const char *option, const char *text, const char *words,
+                     bool other) {
+  static const struct {
+    const char *word;
+    char sign;
+  } signs[] = {{"auto", 0}, {"comma", ','}, {"point", '.'}, {"semicolon", ';'}, {"tab", '\t'}};
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+    if (strcmp(text, signs[i].word) != 0 || !strstr(words, text)) continue;
+    *sign = signs[i].sign;
+    return -1;
+  }
+  *sign = *text;
+  if (*text && !text[1] && (other || strchr(",.", *text))) return -1;
+  return cli_usage(command, "--%s %s: %s is expected", option, text, words);
+}
 
 static int read_series(const cli_command *command, tarn_series **series, const char *path, const table_source *source) {
   tarn_series_format format = {.columns = source->columns};
@@ -51,13 +68,26 @@ static int read_series(const cli_command *command, tarn_series **series, const c
     format.header = TARN_SERIES_HEADER_NO;
   else if (strcmp(source->header, "auto") != 0)
     return cli_usage(command, "--header %s: auto, yes or no is expected", source->header);
+  int code = read_sign(command, &format.delimiter, "delimiter", source->delimiter,
+                       "auto, comma, semicolon, tab or a character", true);
+  if (code < 0) code = read_sign(command, &format.decimal, "decimal", source->decimal, "auto, point or comma", false);
+  if (code >= 0) return code;
   tarn_status status = tarn_series_read(series, path, &format);
   return status == TARN_STATUS_OK ? -1 : cli_report(command, status);
 }
 
-#define SOURCE_OPTIONS(source)                                                                                      \
-  {"columns", CLI_TEXT, &(source).columns, "LIST", "columns, by name or number, with commas between; all", 0, 0}, { \
-    "header", CLI_TEXT, &(source).header, "WHAT", "whether the first line is a header: auto, yes or no", 0, 0       \
+#define SOURCE_OPTIONS(source)                                                                                     \
+  {"columns", CLI_TEXT, &(source).columns, "LIST", "columns, by name or number, with commas between; all", 0, 0},  \
+      {"header", CLI_TEXT, &(source).header, "WHAT", "whether the first line is a header: auto, yes or no", 0, 0}, \
+      {"delimiter",                                                                                                \
+       CLI_TEXT,                                                                                                   \
+       &(source).delimiter,                                                                                        \
+       "SIGN",                                                                                                     \
+       "what stands between columns: auto, comma, semicolon, tab or a character",                                  \
+       0,                                                                                                          \
+       0},                                                                                                         \
+  {                                                                                                                \
+    "decimal", CLI_TEXT, &(source).decimal, "SIGN", "the decimal sign: auto, point or comma", 0, 0                 \
   }
 
 // --- generate
@@ -159,7 +189,7 @@ static int check_training(training *t, const char *activation, int64_t seed, boo
 }
 
 static int parse_training(int argc, char **argv) {
-  training t = {.source = {.header = "auto"}};
+  training t = {.source = {.header = "auto", .delimiter = "auto", .decimal = "auto"}};
   tarn_esn_default(&t.options);
   tarn_esn_options *o = &t.options;
   const char *activation = "tanh";
@@ -249,7 +279,7 @@ static int forecast(series_forecasts *f, const table_source *source, const char 
 
 static int parse_forecast(int argc, char **argv) {
   series_forecasts f = {.steps = 500, .starts = 1, .threshold = 0.4, .dt = 1, .lyapunov = NAN};
-  table_source source = {.header = "auto"};
+  table_source source = {.header = "auto", .delimiter = "auto", .decimal = "auto"};
   bool one_step = false;
   cli_list paths = {0};
   const cli_option table[] = {

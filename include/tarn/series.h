@@ -45,12 +45,17 @@ typedef enum tarn_series_header {
 typedef struct tarn_series_format {
   tarn_series_header header;  // AUTO: the first line is a header if no cell of it is empty or a number (nan, inf)
   const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
+  char delimiter;             // between cells: ',', ';', '\t' or another character that no number has; 0: recognised
+  char decimal;               // of numbers: '.' or ',', another one than the delimiter; 0: recognised
 } tarn_series_format;
 
-// Reads a file of comma-separated values ("-": standard input); `format` NULL: header AUTO, all columns. Without a
-// header columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that
-// is not there, a name of two columns), or DATA: a cell of these columns that is missing or no finite decimal number, a
-// line with another number of cells (line and column are named), no rows.
+// Reads a table of numbers, such as comma-separated values ("-": standard input); `format` NULL: header AUTO, all
+// columns, the rest recognised. The delimiter is recognised by the first line: a tab if there is one outside of quotes,
+// else a semicolon, else a comma. Where it is not the comma, the first number with a comma or a point in it says what
+// all numbers have: "1,5;2,5" are two numbers, "1,5" alone are two as well, unless `decimal` is ','. Without a header
+// columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that is not
+// there, a name of two columns, a delimiter that is none), or DATA: a cell of these columns that is missing or no
+// finite decimal number, a line with another number of cells (line and column are named), no rows.
 TARN_API tarn_status tarn_series_read(tarn_series **series, const char *path,
                                       const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers. Fails with IO or MEMORY.
@@ -81,7 +86,7 @@ typedef enum tarn_esn_activation { TARN_ESN_TANH, TARN_ESN_RELU } tarn_esn_activ
 
 typedef struct tarn_esn_options {
   int64_t units;                   // 1 .. 16384; default 500
-  double sr;                       // spectral radius of W, above 0; default 0.9
+  double sr;                       // spectral radius of W, 0 (no recurrent connections) or more; default 0.9
   double lr;                       // leak rate, above 0, at most 1; default 1
   double input_scaling;            // Win is uniform in +-input_scaling; above 0; default 1
   double bias_scaling;             // bias is uniform in +-bias_scaling, at least 0; default 0.5

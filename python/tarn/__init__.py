@@ -16,6 +16,7 @@ from .errors import (
     DataError,
     FileError,
     InternalError,
+    MissingError,
     NumericError,
     OutOfMemoryError,
     StoppedError,
@@ -24,7 +25,7 @@ from .errors import (
     UsageError,
 )
 from .results import Comparison, Records, Results, results
-from .run import Generated, Hypothesis, Label, Run, Score
+from .run import Generated, Hypothesis, Label, Parameters, Run, Score
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
 from .vocabulary import Vocabulary
@@ -41,9 +42,11 @@ __all__ = [
     "Hypothesis",
     "InternalError",
     "Label",
+    "MissingError",
     "NumericError",
     "Offer",
     "OutOfMemoryError",
+    "Parameters",
     "Records",
     "Results",
     "Run",

@@ -11,7 +11,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import errno
 import logging
+import math
+import operator
 import os
 import queue
 import sys
@@ -169,9 +172,52 @@ def _forget_worker() -> None:
 os.register_at_fork(after_in_child=_forget_worker)
 
 
+_BITS = {
+    kind: (8 * ctypes.sizeof(kind), kind(-1).value < 0)
+    for kind in (ctypes.c_int8, ctypes.c_uint8, ctypes.c_int16, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint32)
+    + (ctypes.c_int64, ctypes.c_uint64)
+}
+
+
+def fits(name: str, kind: Any, value: Any) -> Any:
+    """The value of an argument as the library takes it. ctypes alone would cut an integer to its last bits, and take what is
+    no number for one."""
+    if kind in _BITS:
+        bits, signed = _BITS[kind]
+        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name}: a whole number is expected, not {value!r}") from None
+        if not least <= number <= most:
+            raise errors.UsageError(f"{name}: {number} is out of range; {least} to {most} is expected")
+        return number
+    if kind in (ctypes.c_double, ctypes.c_float):
+        try:
+            real = float(value) if not isinstance(value, (str, bytes, bool)) else None
+        except TypeError:
+            real = None
+        if real is None:
+            raise TypeError(f"{name}: a number is expected, not {value!r}")
+        if math.isnan(real):
+            raise errors.UsageError(f"{name}: it is not a number (nan)")
+        return real
+    if kind is ctypes.c_bool:
+        if value not in (True, False) or isinstance(value, float):
+            raise TypeError(f"{name}: True or False is expected, not {value!r}")
+        return bool(value)
+    return value
+
+
 def call(name: str, *arguments: Any) -> Any:
     """Calls a function of the library on the worker. A handle is held until then, and looked at there: whoever closes
     it meanwhile does so before or behind the call."""
+    arguments = tuple(
+        fits(f"{name}()", kind, one) if isinstance(one, (int, float)) else one
+        for one, kind in zip(arguments, getattr(lib, name).argtypes or (), strict=True)
+    )
 
     def work() -> Any:
         return getattr(lib, name)(*(one.pointer if isinstance(one, Handle) else one for one in arguments))
@@ -190,6 +236,21 @@ def path_bytes(path: PathLike) -> bytes:
     return os.fsencode(os.fspath(path))
 
 
+def existing(path: PathLike | bytes, what: str) -> bytes:
+    """The path of what must be there already."""
+    name = path if isinstance(path, bytes) else path_bytes(path)
+    if not os.path.exists(name):
+        raise errors.MissingError(errno.ENOENT, f"there is no such {what}", os.fsdecode(name))
+    return name
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """'; did you mean "..."?', if one of the names is close."""
+    items, _, count = strings(name.encode() for name in names)
+    found = lib.tarn_text_nearest(word.encode("utf-8", "surrogateescape"), items, count)
+    return f'; did you mean "{found.decode()}"?' if found else ""
+
+
 def text_bytes(text: Text) -> bytes:
     return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
@@ -204,14 +265,19 @@ def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
     """The lines of a call as bytes. A single string is refused, since it would be taken as a list of its letters."""
     if isinstance(lines, (str, bytes)):
         raise TypeError(f"{what}: a list of texts is expected, not one text")
-    return [text_bytes(line) for line in lines]
+    found = list(lines)
+    for i, line in enumerate(found):
+        if not isinstance(line, (str, bytes)):
+            raise TypeError(f"{what}: a list of texts (str or bytes) is expected, and number {i} of it is {line!r}")
+    return [text_bytes(line) for line in found]
 
 
 def fill(options: Any, given: dict[str, Any]) -> None:
     """Sets the fields of a structure that were given, None being the default."""
+    kinds = dict(options._fields_)
     for name, value in given.items():
         if value is not None:
-            setattr(options, name, value)
+            setattr(options, name, fits(name, kinds[name], value))
 
 
 def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
@@ -225,7 +291,8 @@ def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
 def choice(what: str, word: str, words: Sequence[str]) -> int:
     """The value of a word in an enumeration, whose words are given in the order of their values."""
     if word not in words:
-        raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected')
+        near = nearest(word, words) if isinstance(word, str) else ""
+        raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected{near}')
     return list(words).index(word)
 
 

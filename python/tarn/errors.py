@@ -19,6 +19,10 @@ class FileError(TarnError, OSError):
     """The operating system refused to read or write."""
 
 
+class MissingError(FileError, FileNotFoundError):
+    """There is no such file or folder."""
+
+
 class OutOfMemoryError(TarnError, MemoryError):
     """There is not enough memory."""
 

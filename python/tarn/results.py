@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from . import _binding as c
-from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words
+from ._library import Handle, PathLike, call, existing, fill, lib, nearest, strings, words
+from .errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -17,9 +18,21 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
+def spelled(name: str, names: Iterable[str], what: str) -> str:
+    """That of the names which is meant: "valid/bleu", as logs have it, and "valid_bleu", as tables have it, are the same."""
+    known = list(names)
+    if name in known:
+        return name
+    same = [one for one in known if one.replace("/", "_") == name.replace("/", "_")]
+    if same:
+        return same[0]
+    listed = ", ".join(known[:40]) + (", ..." if len(known) > 40 else "")
+    raise UsageError(f'{what}: there is no "{name}"{nearest(name, known)}; there are {listed or "none"}')
+
+
 class Records(list[Row]):
     """Rows of a table, each a dictionary with the same keys. `records["loss"]` is a column as an array, and `frame()`
-    the whole table as a pandas data frame, if pandas is installed."""
+    the whole table as a pandas data frame, if pandas is installed. Names of measures may be written with "/" or "_"."""
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> Row: ...
@@ -30,12 +43,14 @@ class Records(list[Row]):
 
     def __getitem__(self, key: SupportsIndex | slice | str) -> Any:
         if isinstance(key, str):
-            return np.array([row[key] for row in self])
+            column = spelled(key, self[0], "column") if self else key
+            return np.array([row[column] for row in self])
         return Records(super().__getitem__(key)) if isinstance(key, slice) else super().__getitem__(key)
 
     def where(self, **values: Any) -> Records:
         """The rows that have these values: records.where(run="runs/a")."""
-        return Records(row for row in self if all(row[key] == value for key, value in values.items()))
+        keys = {spelled(key, self[0], "where") if self else key: value for key, value in values.items()}
+        return Records(row for row in self if all(row[key] == value for key, value in keys.items()))
 
     def frame(self) -> pandas.DataFrame:
         """As a data frame; needs pandas."""
@@ -72,7 +87,7 @@ class Results:
 
     def __init__(self, paths: Iterable[PathLike]) -> None:
         self._handle = Handle(c.tarn_results, "tarn_results_close", "the results are closed")
-        items, _, count = strings(path_bytes(path) for path in paths)
+        items, _, count = strings(existing(path, "run or sweep") for path in paths)
         call("tarn_results_open", self._handle.out(), items, count)
         self._states = words("TARN_RESULTS_", ("FINISHED", "FAILED", "UNFINISHED", "PENDING"))
 
@@ -98,10 +113,18 @@ class Results:
             found.append(row)
         return found
 
+    def _curve(self, name: str) -> str:
+        """The name of a curve that some log has; short ones are the library's to know."""
+        runs = list(self._runs())
+        if not runs or any(lib.tarn_results_find(ctypes.byref(run), name.encode()) for run in runs):
+            return name
+        return spelled(name, {str(_word(run.series[i].name)): 0 for run in runs for i in range(run.series_count)}, "curves")
+
     def curves(self, *names: str) -> Records:
         """A row a point of a curve: `run`, `group`, `seed`, `name`, `seconds`, `step`, `epoch` and `value`. Names are
         "valid/loss", "train/loss", "valid/bleu", ... ("bleu": "valid/bleu"); none: all that the logs have."""
         found = Records()
+        names = tuple(self._curve(name) for name in names)
         for run in self._runs():
             if names:
                 pointers = [lib.tarn_results_find(ctypes.byref(run), name.encode()) for name in names]
@@ -127,6 +150,7 @@ class Results:
         """Compares the configurations of the finished runs, as `tarn compare` does."""
         options = c.tarn_results_options()
         lib.tarn_results_default(ctypes.byref(options))
+        metric = self._curve(metric) if metric else None
         fill(options, {"metric": metric.encode() if metric else None, "budget": budget, "resamples": resamples})
         fill(options, {"baseline": baseline.encode() if baseline else None, "seed": seed})
         return Comparison(self, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -20,6 +20,7 @@ from ._library import (
     Text,
     call,
     choice,
+    existing,
     fill,
     lib,
     path_bytes,
@@ -30,6 +31,7 @@ from ._library import (
     worker,
 )
 from .errors import UsageError
+from .results import Records, Row, spelled
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
@@ -107,11 +109,27 @@ def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
     """The checkpoint that is read in a run directory, and why; a file stands for itself."""
     found = c.tarn_checkpoint_found()
     number = choice("which", which, CHOICES)
-    call("tarn_checkpoint_find", ctypes.byref(found), path if isinstance(path, bytes) else path_bytes(path), number)
+    call("tarn_checkpoint_find", ctypes.byref(found), existing(path, "run or checkpoint"), number)
     try:
         return os.fsdecode(found.path), _text(found.reason)
     finally:
         call("tarn_checkpoint_found_close", ctypes.byref(found))
+
+
+class Parameters(Records):
+    """A model's parameters: a row for each, and the values of each by its name, as an array that may be read only. What the
+    file holds in fp32 is not copied; frozen weights are computed at the first use."""
+
+    def __init__(self, run: Run, rows: Iterable[Row] = ()) -> None:
+        super().__init__(rows)
+        self._run = run
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str) or (self and key in self[0]):
+            return super().__getitem__(key)
+        names = [str(row["name"]) for row in self]
+        at = names.index(spelled(key, names, "parameters"))
+        return self._run._values(at)
 
 
 class Run:
@@ -128,6 +146,7 @@ class Run:
         self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
         self._users: dict[str, tuple[object, Handle]] = {}
         self._observed: tuple[dict[str, Any], Observer] | None = None
+        self._weights: Handle | None = None
         self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
         self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and why it is this one
         self._file = path_bytes(self.checkpoint)
@@ -165,10 +184,11 @@ class Run:
         """Number of random parameters that never changed."""
         return int(self.info.frozen)
 
-    def parameters(self) -> list[dict[str, Any]]:
-        """Every parameter: its name, shape, whether it is trained, its uses, and the recipe of a frozen one."""
+    def parameters(self) -> Parameters:
+        """Every parameter: its name, shape, whether it is trained, its uses, and the recipe of a frozen one. Values by name:
+        run.parameters()["encoder.layer1.self_attn.qkv.weight"]."""
         info = self.info
-        found = []
+        found = Parameters(self)
         for i in range(info.param_count):
             param = info.params[i]
             found.append(
@@ -184,6 +204,19 @@ class Run:
                 }
             )
         return found
+
+    def _values(self, at: int) -> NDArray[np.float32]:
+        self.info  # noqa: B018 - says that the run is closed
+        if self._weights is None:
+            handle = Handle(c.tarn_weights, "tarn_weights_close", "the run is closed")
+            call("tarn_weights_open", handle.out(), self._file)
+            self._weights = handle
+        weight = self._weights.pointer.contents.items[at]
+        room: Any = ctypes.cast(weight.values, ctypes.POINTER(ctypes.c_float * (weight.rows * weight.cols))).contents
+        room.tarn_handle = self._weights  # the array holds `room`, and so the memory, also when the run is closed
+        values = np.frombuffer(room, np.float32).reshape(weight.rows, weight.cols)
+        values.flags.writeable = False
+        return values
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         if self._vocabularies is None:

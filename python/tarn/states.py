@@ -49,9 +49,16 @@ class States(Mapping[str, list[Numbers]]):
     def __len__(self) -> int:
         return len(self._arrays)
 
+    def __repr__(self) -> str:
+        lines = []
+        for name, arrays in self._arrays.items():
+            shapes = [str(list(array.shape)) for array in arrays[:3]] + (["..."] if len(arrays) > 3 else [])
+            lines.append(f"  {name}: {len(arrays)} sentence{'' if len(arrays) == 1 else 's'}, {' '.join(shapes)}")
+        return "\n".join([f"States of {len(lines)} array{'' if len(lines) == 1 else 's'}", *lines])
+
     def all(self, name: str) -> Numbers:
         """The rows of all sentences, one after another: [tokens, width] or [sentences, width]."""
-        if name not in self._whole:
+        if name not in self._whole and name in self._arrays:
             raise UsageError(f"{name} has matrices of different sizes; states[{name!r}] is a list of them")
         return self._whole[name]
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import queue
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _binding as c
-from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words, worker
-from .errors import BusyError, StoppedError, UsageError
+from ._library import Handle, PathLike, call, existing, fill, lib, path_bytes, strings, words, worker
+from .errors import BusyError, StoppedError, TarnError, UsageError
 from .run import Run, find_checkpoint
 
 EVENTS = words("TARN_TRAIN_EVENT_")
@@ -144,9 +145,12 @@ def _description_file(description: PathLike | Mapping[str, Any] | None) -> Itera
             path = os.path.join(folder, "description.yaml")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(to_yaml(description))
-            yield path_bytes(path)
+            try:
+                yield path_bytes(path)
+            except TarnError as error:  # its keys say where; that file and its lines are nobody's
+                raise type(error)(re.sub(rf"{re.escape(path)}(:\d+)*", "description", str(error))) from None
     else:
-        yield path_bytes(description) if description is not None else None
+        yield existing(description, "description") if description is not None else None
 
 
 class _Session:

@@ -49,12 +49,12 @@ static void ask_without(tarn__suggest *s, tarn__trial *trial, const place *at) {
 }
 
 // What ends the reading of either is another mistake. A key whose value cannot be read is the right one all the same,
-// and so is what a later complaint does not name.
+// if none is nearer, and so is what a later complaint does not name.
 static bool accepts(tarn__suggest *s, const tarn__trial *with, const tarn__trial *without, const char *path,
                     const char *word) {
   if (s->status != TARN_STATUS_OK) return false;
   if (with->status == TARN_STATUS_OK || strcmp(with->message, without->message) == 0) return true;
-  if (!with->resolving) return !with->unknown;
+  if (!with->resolving) return !with->unknown && !s->farther;
   return !strstr(with->message, path) && !strstr(with->message, word);
 }
 
@@ -105,8 +105,11 @@ const char *tarn__suggest_word(tarn__suggest *s, const tarn__option *option, con
   return nearest_word(s, &at, given, words, count);
 }
 
-// An override from the command line has no line.
-static bool replaces(const place *at) { return at->node->line == 0; }
+// An override from the command line has no line, and a sweep's variant comes from another file: either takes the place
+// of what a description says.
+static bool replaces(const place *at, const tarn__yaml_node *other) {
+  return at->node->line == 0 || strcmp(at->node->origin, other->origin) != 0;
+}
 
 // How it ends with the value of the key in place of that of another one.
 static void ask_replaced(tarn__suggest *s, tarn__trial *trial, const place *at, tarn__yaml_node *other) {
@@ -132,7 +135,7 @@ bool tarn__suggest_fits(tarn__suggest *s, const char *name) {
   char path[TARN__NEAR_PATH];
   if (!find_place(&at, s)) return true;
   tarn__yaml_node *other = tarn__yaml_get(at.map, name);
-  if (other && !replaces(&at)) return false;
+  if (other && !replaces(&at, other)) return false;
   path_of(path, s->map, name);
   if (other) {
     ask_replaced(s, &with, &at, other);
@@ -149,6 +152,7 @@ const char *tarn__suggest_key(tarn__suggest *s, const char **candidates, size_t 
   const char *near;
   while ((near = tarn_text_nearest(s->key, candidates, count)) != NULL && s->status == TARN_STATUS_OK) {
     if (tarn__suggest_fits(s, near)) return near;
+    s->farther = true;
     for (size_t i = 0; i < count; i++)
       if (candidates[i] == near) candidates[i--] = candidates[--count];
   }
@@ -174,7 +178,8 @@ bool tarn__suggest_moves(void *user, const char *named) {
   tarn__trial with, without;
   char map[TARN__NEAR_PATH];
   if (!path || !find_place(&at, s)) return true;
-  if (!replaces(&at) && !tarn__yaml_is_empty(tarn__yaml_find(s->root, path))) return false;
+  const tarn__yaml_node *there = tarn__yaml_find(s->root, path);
+  if (!tarn__yaml_is_empty(there) && !replaces(&at, there)) return false;
   tarn__yaml_node *next = at.node->next;
   ask_without(s, &without, &at);
   tarn__yaml_remove(at.map, s->key);

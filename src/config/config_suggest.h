@@ -24,6 +24,7 @@ typedef struct tarn__suggest {
   tarn__yaml_node *root;  // as it was before, after each question
   const char *map;        // the path of the map at hand: "kinds.L"; "": the file
   const char *key;        // the key at hand of that map
+  bool farther;           // a nearer key was tried and would not be accepted
   tarn_status status;     // of what ended a reading that is not the description's affair, such as a lack of memory
 } tarn__suggest;
 

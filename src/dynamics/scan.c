@@ -33,11 +33,12 @@ typedef struct scanning {
   tarn_dynamics_scan *scan;
 } scanning;
 
-static tarn_status check_values(const char *what, const double *values, size_t count, double most) {
+// zero: whether 0 is allowed.
+static tarn_status check_values(const char *what, const double *values, size_t count, bool zero, double most) {
   TARN_REQUIRE(!values || count > 0, USAGE, "%s are to be tried, and there are none", what);
   for (size_t i = 0; values && i < count; i++)
-    TARN_REQUIRE(values[i] > 0.0 && values[i] <= most, USAGE, "%s: %.10g is not above 0 and at most %.10g", what,
-                 values[i], most);
+    TARN_REQUIRE((zero ? values[i] >= 0.0 : values[i] > 0.0) && values[i] <= most, USAGE, "%s: %.10g is not %s %.10g",
+                 what, values[i], zero ? "from 0 to" : "above 0 and at most", most);
   return TARN_STATUS_OK;
 }
 
@@ -45,8 +46,8 @@ static tarn_status check(const tarn_dynamics *d, const tarn_dynamics_scan_option
   TARN_REQUIRE(d->info.map == TARN_DYNAMICS_MAP_RECURRENCE && d->cell.spec.cell == TARN__CELL_ECHO, USAGE,
                "%s%sonly an echo state network has a spectral radius and a leak rate to go over", d->info.path,
                *d->info.path ? ": " : "");
-  TARN_TRY(check_values("spectral radii", o->spectral_radii, o->radius_count, 1000.0));
-  TARN_TRY(check_values("leak rates", o->leak_rates, o->leak_count, 1.0));
+  TARN_TRY(check_values("spectral radii", o->spectral_radii, o->radius_count, true, 1000.0));
+  TARN_TRY(check_values("leak rates", o->leak_rates, o->leak_count, false, 1.0));
   const double points =
       (o->spectral_radii ? (double)o->radius_count : 1.0) * (o->leak_rates ? (double)o->leak_count : 1.0);
   TARN_REQUIRE(points <= MOST_POINTS, USAGE, "%.0f points are more than %d", points, MOST_POINTS);

@@ -34,7 +34,7 @@ static tarn_status check_share(const char *name, double value) {
 static tarn_status check(const tarn_esn_options *o) {
   TARN_REQUIRE(o->units >= 1 && o->units <= TARN__ESN_UNITS, USAGE, "units %" PRId64 ": 1 .. %d is expected", o->units,
                TARN__ESN_UNITS);
-  TARN_REQUIRE(isfinite(o->sr) && o->sr > 0, USAGE, "sr %g: a spectral radius above 0 is expected", o->sr);
+  TARN_REQUIRE(isfinite(o->sr) && o->sr >= 0, USAGE, "sr %g: a spectral radius of 0 or more is expected", o->sr);
   TARN_REQUIRE(isfinite(o->input_scaling) && o->input_scaling > 0, USAGE,
                "input_scaling %g: a number above 0 is expected", o->input_scaling);
   TARN_REQUIRE(isfinite(o->bias_scaling) && o->bias_scaling >= 0, USAGE,

@@ -1,4 +1,5 @@
 // Reading of comma-separated values.
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ typedef struct reader {
   int64_t count;    // cells of the last line
   int64_t *chosen;  // [chosen_count] columns from 0
   int64_t chosen_count;
+  char delimiter;
+  char decimal;  // 0: no number has said it yet
   char **names;  // [count of the first line]; those of the header, which lie in the text, or NULL
   double *values;
   size_t used, capacity;
@@ -30,9 +33,9 @@ static void trim(char **cell) {
   *cell = begin;
 }
 
-// Takes a cell in quotes, in which "" is a quote and a comma is no border (RFC 4180), and moves behind the comma that
-// ends it. False: it does not end, or something stands behind it.
-static bool take_quoted(char **cell, char **at) {
+// Takes a cell in quotes, in which "" is a quote and a delimiter is no border (RFC 4180), and moves behind the
+// delimiter that ends it. False: it does not end, or something stands behind it.
+static bool take_quoted(char **cell, char **at, char delimiter) {
   char *from = *at + 1, *to = from;
   *cell = to;
   for (; *from && (*from != '"' || from[1] == '"'); from++) {
@@ -41,11 +44,23 @@ static bool take_quoted(char **cell, char **at) {
   }
   if (*from != '"') return false;
   from++;
-  from += strspn(from, " \t\r");
-  *at = *from == ',' ? from + 1 : NULL;
-  const bool ends = *from == ',' || *from == 0;
+  while (*from && *from != delimiter && strchr(" \t\r", *from)) from++;
+  *at = *from == delimiter && *from ? from + 1 : NULL;
+  const bool ends = *from == delimiter || *from == 0;
   *to = 0;
   return ends;
+}
+
+// What stands between the cells of a line: a tab or a semicolon where one is outside of quotes, else a comma, unless
+// that is the decimal sign: then the line has one cell.
+static char delimiter_of(const char *line, char decimal) {
+  bool quoted = false, semicolon = false;
+  for (const char *c = line; *c; c++) {
+    if (*c == '"') quoted = !quoted;
+    if (*c == '\t' && !quoted) return '\t';
+    semicolon |= *c == ';' && !quoted;
+  }
+  return semicolon || decimal == ',' ? ';' : ',';
 }
 
 // Splits the next line into r->cells. False at the end of the text; empty lines at the end are no lines.
@@ -58,18 +73,20 @@ static tarn_status next_line(reader *r, bool *more) {
                "%s:%" PRId64 ": a zero byte in a text file", r->path, r->line);
   *stop = 0;
   r->count = 0;
+  if (!r->delimiter) r->delimiter = delimiter_of(r->text, r->decimal);
+  const char between[] = {r->delimiter, 0};
   for (char *at = r->text; at;) {
     TARN_REQUIRE(r->count < TARN__SERIES_COLUMNS, DATA, "%s:%" PRId64 ": more than %d columns", r->path, r->line,
                  TARN__SERIES_COLUMNS);
-    at += strspn(at, " \t");
+    while (*at && *at != r->delimiter && strchr(" \t", *at)) at++;
     if (*at == '"') {
-      TARN_REQUIRE(take_quoted(&r->cells[r->count], &at), DATA,
+      TARN_REQUIRE(take_quoted(&r->cells[r->count], &at, r->delimiter), DATA,
                    "%s:%" PRId64 ": column %" PRId64 ": a cell that begins with a quote must end with one", r->path,
                    r->line, r->count + 1);
       r->count++;
       continue;
     }
-    r->cells[r->count] = strsep(&at, ",");
+    r->cells[r->count] = strsep(&at, between);
     trim(&r->cells[r->count++]);
   }
   r->text = stop < r->end ? stop + 1 : r->end;
@@ -77,11 +94,18 @@ static tarn_status next_line(reader *r, bool *more) {
   return TARN_STATUS_OK;
 }
 
-// Whether the cell is a number, finite or not.
-static bool number(double *value, const char *cell) {
-  char *end;
+// Whether the cell is a number, finite or not, as the numbers before it were written. `decimal` is what it has between
+// its whole part and the rest, 0 if it has no such rest.
+static bool number(const reader *r, double *value, char *decimal, char *cell) {
+  char *end, *comma = r->delimiter == ',' && r->decimal != ',' ? NULL : strchr(cell, ',');
+  *decimal = comma ? ',' : strchr(cell, '.') ? '.' : 0;
+  if (*decimal && r->decimal && *decimal != r->decimal) return false;
+  if (comma && strchr(cell, '.')) return false;
+  if (comma) *comma = '.';
   *value = strtod(cell, &end);
-  return *cell && !*end;
+  const bool whole = *cell && !*end;
+  if (comma) *comma = ',';
+  return whole;
 }
 
 // strtod() takes these as numbers as well.
@@ -94,7 +118,8 @@ static bool is_hexadecimal(const char *cell) {
 static tarn_status read_header(reader *r, tarn_series_header header, bool *is_header) {
   bool any = false;
   double value;
-  for (int64_t c = 0; c < r->count; c++) any |= number(&value, r->cells[c]) || !*r->cells[c];
+  char decimal;
+  for (int64_t c = 0; c < r->count; c++) any |= number(r, &value, &decimal, r->cells[c]) || !*r->cells[c];
   *is_header = header == TARN_SERIES_HEADER_YES || (header == TARN_SERIES_HEADER_AUTO && !any);
   if (!*is_header) return TARN_STATUS_OK;
   void *names;
@@ -144,6 +169,19 @@ static tarn_status choose(reader *r, const char *columns) {
   return status;
 }
 
+static const char *delimiter_name(char delimiter) {
+  switch (delimiter) {
+    case ',':
+      return "a comma";
+    case ';':
+      return "a semicolon";
+    case '\t':
+      return "a tab";
+    default:
+      return "the delimiter that was given";
+  }
+}
+
 static tarn_status read_row(reader *r, int64_t width) {
   int64_t line = r->line - 1;
   TARN_REQUIRE(r->count == width, DATA, "%s:%" PRId64 ": %" PRId64 " columns, expected %" PRId64, r->path, line,
@@ -151,16 +189,22 @@ static tarn_status read_row(reader *r, int64_t width) {
   TARN_TRY(tarn__grow(&r->values, &r->capacity, r->used + (size_t)r->chosen_count, sizeof *r->values));
   for (int64_t i = 0; i < r->chosen_count; i++) {
     int64_t c = r->chosen[i];
-    const char *cell = r->cells[c], *name = r->names ? r->names[c] : "";
+    char *cell = r->cells[c], decimal;
+    const char *name = r->names ? r->names[c] : "";
     TARN_REQUIRE(*cell, DATA, "%s:%" PRId64 ": column %" PRId64 "%s%s: the number is missing", r->path, line, c + 1,
                  *name ? " " : "", name);
     TARN_REQUIRE(!is_hexadecimal(cell), DATA,
                  "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is hexadecimal, expected a decimal number", r->path,
                  line, c + 1, *name ? " " : "", name, cell);
     double *value = &r->values[r->used++];
-    TARN_REQUIRE(number(value, cell) && isfinite(*value), DATA,
-                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number", r->path, line, c + 1,
-                 *name ? " " : "", name, cell);
+    TARN_REQUIRE(number(r, value, &decimal, cell) && isfinite(*value), DATA,
+                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number, where cells end with %s%s%s",
+                 r->path, line, c + 1, *name ? " " : "", name, cell, delimiter_name(r->delimiter),
+                 r->decimal ? " and the decimal sign is a " : "",
+                 !r->decimal         ? ""
+                 : r->decimal == ',' ? "comma"
+                                     : "point");
+    if (decimal && r->delimiter != ',') r->decimal = decimal;
   }
   return TARN_STATUS_OK;
 }
@@ -212,14 +256,26 @@ static tarn_status read_text(char **text, size_t *size, tarn__input *input) {
   }
 }
 
+static tarn_status check_format(const tarn_series_format *format) {
+  const char d = format->delimiter, point = format->decimal;
+  TARN_REQUIRE(!d || !(strchr("+-.\"\r\n", d) || isalnum((unsigned char)d)), USAGE,
+               "a delimiter of \"%c\" may stand within a number or a line's end", d);
+  TARN_REQUIRE(!point || point == '.' || point == ',', USAGE, "a decimal sign is a point or a comma, not \"%c\"",
+               point);
+  TARN_REQUIRE(!d || d != point, USAGE, "the delimiter and the decimal sign are both \"%c\"", d);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) {
   const tarn_series_format all = {0};
   tarn__input input;
   char *text;
   size_t size;
   *series = NULL;
+  TARN_TRY(check_format(format ? format : &all));
   TARN_TRY(tarn__input_open(&input, path));
-  reader r = {.path = input.path, .line = 1};
+  const tarn_series_format *f = format ? format : &all;
+  reader r = {.path = input.path, .line = 1, .delimiter = f->delimiter, .decimal = f->decimal};
   tarn_status status = read_text(&text, &size, &input);
   tarn__input_close(&input);
   if (status != TARN_STATUS_OK) {
@@ -231,7 +287,7 @@ tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_
   void *cells = NULL;
   status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);
   r.cells = cells;
-  if (status == TARN_STATUS_OK) status = read_lines(&r, format ? format : &all);
+  if (status == TARN_STATUS_OK) status = read_lines(&r, f);
   if (status == TARN_STATUS_OK) status = hand_over(&r, series);
   tarn__free(r.values);
   tarn__free(r.names);

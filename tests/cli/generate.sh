@@ -75,7 +75,7 @@ generate attention --max-tokens 3 --min-tokens 3 --json >json.txt
 grep -q '"end":"max_tokens".*"tokens":3,' json.txt || fail "max_tokens: $(cat json.txt)"
 generate attention --min-tokens 90 --json --prompt "The old" >json.txt
 grep -q '"end":"max_length"' json.txt || fail "max_length: $(cat json.txt)"
-generate recurrent --min-tokens 90 --json >json.txt
+generate recurrent --min-tokens 100 --json >json.txt
 grep -q '"end":"max_tokens".*"tokens":100,' json.txt || fail "a recurrent model has an end: $(cat json.txt)"
 grep -Eq '^\{"index":0,"prompt_tokens":0,"unknown":0,"texts":\[\{"text":".*","continuation":".*","end":".*","log_probability":-[0-9.]+,"score":-[0-9.]+,"tokens":100,"pieces":\[\[".*",[0-9]+,-[0-9.e-]+\].*\]\}\],"checkpoint":"recurrent/checkpoint_last.safetensors"\}$' \
   json.txt || fail "JSON: $(cat json.txt)"

@@ -6,6 +6,9 @@ set -u
 # Of a build folder, everything; its own tests have been built with it.
 cmake --install "$TARN_BUILD_DIR" --prefix "$PWD/first" >installed.txt 2>&1 || fail "install: $(tail -n 3 installed.txt)"
 mv first there  # an installed tree may be moved
+# What is not built yet is built before anything is written.
+awk '/--target tarn_installed/ { built = NR } /file\(INSTALL/ && !first { first = NR } END { exit !(built && first && built < first) }' \
+  "$TARN_BUILD_DIR/cmake_install.cmake" || fail "cmake --install writes before it builds"
 lib=$(dirname "$(echo there/lib*/libtarn.a there/lib/*/libtarn.a | tr ' ' '\n' | grep -v '\*' | head -n 1)")
 export PKG_CONFIG_PATH="$PWD/$lib/pkgconfig" CMAKE_PREFIX_PATH="$PWD/there" CC=${CC:-cc}
 TARN=$PWD/there/bin/tarn

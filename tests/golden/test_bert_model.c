@@ -348,6 +348,16 @@ static void wrong_configs(void **state) {
   assert_non_null(strstr(tarn_error_message(), "it has no vocabulary (vocab.txt)"));
 }
 
+// What stands in the way of masked models does not of classifiers: these have no output of words.
+static void relu_classifiers(void **state) {
+  (void)state;
+  mkdir("relu", 0700);
+  copy_file(golden("classes", "model.safetensors"), "relu/model.safetensors");
+  write_changed("relu/config.json", golden("classes", "config.json"), "\"gelu\"", "\"relu\"");
+  must(tarn_checkpoint_import_bert("relu_model", "relu", "bytes"));
+  must(tarn_checkpoint_export_bert("relu_back", "relu_model", TARN_BERT_FORMAT_BERT));
+}
+
 // Every allocation may fail: a status, and no file.
 static void failing_memory(void **state) {
   (void)state;
@@ -380,6 +390,7 @@ int main(void) {
                                      cmocka_unit_test(other_models_are_refused),
                                      cmocka_unit_test(wrong_tensors),
                                      cmocka_unit_test(wrong_configs),
+                                     cmocka_unit_test(relu_classifiers),
                                      cmocka_unit_test(failing_memory)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -73,9 +73,9 @@ static int read_code(int fd) {
 }
 
 static size_t write_post(char *out, const char *path, const char *more, size_t length, const char *body, size_t size) {
-  const int head =
-      sprintf(out, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
-              path, more, length);
+  const int head = sprintf(
+      out, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
+      path, more, length);
   memcpy(out + head, body, size);
   return (size_t)head + size;
 }

@@ -79,7 +79,7 @@ static void what_cannot_be(void **state) {
        "m.yaml:1: model.adaptive_softmax_factor: with 4 the last of 3 bands"},
       {"adaptive_input_factor: 2", DECODER, "m.yaml:1: model.adaptive_input_factor: changes nothing without cut-offs"},
       {"adaptive_softmax_dropout: 0.1", DECODER, "m.yaml:1: model.adaptive_softmax_dropout: changes nothing"},
-      {"adaptive_softmax_cutof: [4]", DECODER, "did you mean \"adaptive_softmax_cutoff\"?"},
+      {"embeddings: none, adaptive_softmax_cutof: [4]", DECODER, "did you mean \"adaptive_softmax_cutoff\"?"},
       {OUTPUT, DECODER, "m.yaml:1: model.adaptive_softmax_cutoff: with this model.embeddings the output shares"},
       {INPUT, DECODER, "m.yaml:1: model.adaptive_input_cutoff: with this model.embeddings the output shares"},
       {OUTPUT ", adaptive_input_cutoff: [6, 15], adaptive_input_factor: 2", DECODER, "the same cut-offs and factor"},

@@ -724,9 +724,9 @@ static void refuses_impossible_progress(void **state) {
   assert_int_equal(read_progress("update", "9007199254740992"), TARN_STATUS_OK);
   assert_int_equal(read_progress("update", "9007199254740993"), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "2^53"));
-  assert_int_equal(read_progress("seconds", "-1e9"), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "negative"));
-  assert_int_equal(read_progress("window_seconds", "-0.5"), TARN_STATUS_DATA);
+  // A clock that went back wrote these, and nothing depends on them: they are read as 0.
+  assert_int_equal(read_progress("seconds", "-1e9"), TARN_STATUS_OK);
+  assert_int_equal(read_progress("window_seconds", "-0.5"), TARN_STATUS_OK);
   assert_int_equal(read_progress("seconds", "1e999"), TARN_STATUS_DATA);
   assert_int_equal(read_progress("best", "-1.5"), TARN_STATUS_OK);
   assert_int_equal(read_progress("bytes", "6"), TARN_STATUS_OK);

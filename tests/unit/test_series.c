@@ -35,7 +35,7 @@ static void refused(tarn_status status, tarn_status expected, const char *text) 
 
 static tarn_status read_text(tarn_series **series, const char *text, tarn_series_header header, const char *columns) {
   sandbox_write("t.csv", text, strlen(text));
-  tarn_series_format format = {header, columns};
+  const tarn_series_format format = {.header = header, .columns = columns};
   return tarn_series_read(series, "t.csv", &format);
 }
 
@@ -70,6 +70,45 @@ static void reads_tables(void **state) {
       "\xEF\xBB\xBF"
       "a,b\n3,4\n",
       "a", 1, 1, "a", 3);
+}
+
+static tarn_status read_signs(tarn_series **series, const char *text, char delimiter, char decimal) {
+  sandbox_write("t.csv", text, strlen(text));
+  const tarn_series_format format = {.delimiter = delimiter, .decimal = decimal};
+  return tarn_series_read(series, "t.csv", &format);
+}
+
+static void expect_signs(const char *text, char delimiter, char decimal, int64_t width, double last) {
+  tarn_series *s;
+  must(read_signs(&s, text, delimiter, decimal));
+  assert_int_equal(s->columns, width);
+  assert_true(s->values[s->rows * width - 1] == last);
+  tarn_series_close(&s);
+}
+
+// Tables as programs of other countries write them.
+static void recognises_signs(void **state) {
+  (void)state;
+  tarn_series *s;
+  expect_signs("a;b\n1;2\n3;4\n", 0, 0, 2, 4);
+  expect_signs("a\tb\n1\t2\n3\t4.5\n", 0, 0, 2, 4.5);
+  expect_signs("a;b\n1,5;2\n3;4,25\n", 0, 0, 2, 4.25);
+  expect_signs("1,5\t2,5\r\n-1,5e-1\t2\r\n", 0, 0, 2, 2);
+  expect_signs("\"a;b\",c\n1,2\n", 0, 0, 2, 2);
+  expect_signs("\"a,b\";c\n\"1,5\";2,75\n", 0, 0, 2, 2.75);
+  expect_signs("1,5\n2,5\n", 0, 0, 2, 5);  // as ever: comma-separated values
+  expect_signs("1,5\n2,5\n", 0, ',', 1, 2.5);
+  expect_signs("1|2\n3|4,5\n", '|', 0, 2, 4.5);
+  expect_signs("1 2\n3 4.5\n", ' ', 0, 2, 4.5);
+  expect_signs("1,2;3\n", ';', ',', 2, 3);
+  refused(read_signs(&s, "1,5;2\n1.5;2\n", 0, 0), TARN_STATUS_DATA,
+          "t.csv:2: column 1: \"1.5\" is no finite number, where cells end with a semicolon and the decimal sign is a "
+          "comma");
+  refused(read_signs(&s, "1;2.5\n1;2,5\n", 0, 0), TARN_STATUS_DATA, "the decimal sign is a point");
+  refused(read_signs(&s, "1.234,5;1\n", 0, 0), TARN_STATUS_DATA, "\"1.234,5\" is no finite number");
+  refused(read_signs(&s, "1;2\n", 0, ';'), TARN_STATUS_USAGE, "a decimal sign is a point or a comma, not \";\"");
+  refused(read_signs(&s, "1;2\n", ',', ','), TARN_STATUS_USAGE, "the delimiter and the decimal sign are both \",\"");
+  refused(read_signs(&s, "1;2\n", '5', 0), TARN_STATUS_USAGE, "a delimiter of \"5\"");
 }
 
 static void refuses_tables(void **state) {
@@ -387,7 +426,6 @@ static void refuses_networks(void **state) {
   o = small();                             \
   o.field = value;                         \
   refuse_options(s, &o, TARN_STATUS_##status, text)
-  REFUSE(sr, 0, USAGE, "sr 0");
   REFUSE(sr, -1, USAGE, "sr -1");
   REFUSE(sr, NAN, USAGE, "sr nan");
   REFUSE(rc_connectivity, 0, USAGE, "rc_connectivity 0");
@@ -561,6 +599,7 @@ static void memory_fails_cleanly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_tables),
+      cmocka_unit_test(recognises_signs),
       cmocka_unit_test(refuses_tables),
       cmocka_unit_test(writes_what_it_reads),
       cmocka_unit_test(integrates_to_fourth_order),
