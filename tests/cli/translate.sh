@@ -73,7 +73,8 @@ wait $program || fail "it fails at the end of its input"
 
 # What is typed is answered line by line, and whoever types is told how it ends.
 if command -v script >/dev/null; then
-  { head -n 1 lines.de; within_two_minutes grep -qFf <(head -n 1 plain.en) typed.txt; sed -n 2p lines.de; printf '\004'; } |
+  head -n 1 plain.en >first-line.txt  # a file, which can be read again and again
+  { head -n 1 lines.de; within_two_minutes grep -qFf first-line.txt typed.txt; sed -n 2p lines.de; printf '\004'; } |
     script -qec "'$TARN' translate run --threads 2" /dev/null >typed.txt || fail "typed: $(cat typed.txt)"
   grep -q 'a line is answered when it is typed; Ctrl-D ends' typed.txt || fail "no word to whoever types: $(cat typed.txt)"
   [ "$(grep -cFf <(sed -n 1,2p plain.en) typed.txt)" -ge 2 ] || fail "typed: $(cat typed.txt)"
