@@ -1,6 +1,7 @@
 #include "ops/feature_map.h"
 
 #include "graph/tangents.h"
+#include "ops/linear_attention.h"
 
 // The product with W, where there is one.
 static double flops(const tarn__node *node) {
@@ -55,7 +56,8 @@ tarn__tensor *tarn__feature_map(tarn__graph *graph, tarn__tensor *x, tarn__param
   *(tarn__feature_map_spec *)node->attr = spec;
   node->in[TARN__FEATURE_MAP_X] = x;
   node->in[TARN__FEATURE_MAP_PROJECTION] = projection ? tarn__graph_param(graph, projection) : NULL;
-  node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, 2 * spec.heads * spec.features, "features");
+  const tarn__dtype dtype = projection ? tarn__linear_attention_state_dtype(x->dtype) : x->dtype;
+  node->out[0] = tarn__graph_tensor(graph, dtype, x->rows, 2 * spec.heads * spec.features, "features");
   tarn__graph_emit(graph, node);
   return node->out[0];
 }

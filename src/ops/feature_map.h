@@ -2,21 +2,19 @@
 //
 //   ELU      phi(x) = elu(x) + 1 = x + 1 where x > 0, else exp(x); as many features as a head has columns
 //                                                         (Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236)
-//   SOFTMAX  phi(x) = exp(W u - |u|^2 / 2 - s) / sqrt(m), u = x / width^(1/4), for m random features W [m, width]:
-//            the mean of phi(q) . phi(k) over W is exp(q . k / sqrt(width)) exp(-s_q - s_k)
+//   SOFTMAX  e(k) = W u - |u|^2 / 2, u = k / width^(1/4), for m random features W [m, width]: the logarithms of the
+//            features, because the features themselves leave the range of floats where |k|^2 / (2 sqrt(width)) exceeds
+//            a hundred. The mean of exp(e(q)) . exp(e(k)) over W is exp(q . k / sqrt(width))
 //                                                         (Choromanski et al. 2021, arXiv 2009.14794: FAVOR+)
-// s only keeps numbers in the range of floats: what is a factor of all features of a query, or of all keys, is in
-// numerator and denominator of linear attention alike. That of a query is the largest exponent of its own features.
-// That of keys is 0, so that a key's features depend neither on other keys nor on the batch: no exponent exceeds
-// |w|^2 / 2 of its row w of W (where u = w). Exponents of keys above TARN__FEATURES_MOST count as that, which takes a w
-// with |w|^2 > 120 (about twice what rows of 64 columns have) and a key that points along it.
+// What is a factor of all features of a query, or of all features of all keys, is in numerator and denominator of
+// linear attention alike. So there is no 1 / sqrt(m), and e(q) = W u: its square would only cost digits.
+// linear_attention takes the exponentials, less their maxima.
 //
 // x [R, *] has `heads` heads of `width` columns from query_column on, and as many from key_column on. The result [R,
-// 2 heads features] has the features of the queries, head by head, and then those of the keys. projection: W [features,
-// width], frozen; NULL: ELU.
-// Gradient: ELU by the features; SOFTMAX dx = width^(-1/4) (g W - u sum g), g = dphi phi; none through s, which
-// cancels. Tangent: ELU by the features; SOFTMAX dphi = phi (W du - u . du), du = dx / width^(1/4), none through s
-// either.
+// 2 heads features] has the features of the queries, head by head, and then those of the keys: ELU in the type of x,
+// SOFTMAX, whose exponents need all digits, in F32 (F64 in double). projection: W [features, width], frozen; NULL: ELU.
+// Gradient: ELU by the features; SOFTMAX dx = width^(-1/4) (de W - u sum de), of queries without u. Tangent: ELU by the
+// features; SOFTMAX de = W du - u . du, du = dx / width^(1/4), of queries without u.
 //
 // Nodes:
 //   feature_map           in: x, projection                                out: phi
@@ -43,9 +41,6 @@ enum {
   TARN__FEATURE_MAP_PREVIOUS
 };
 enum { TARN__FEATURE_MAP_DX = TARN__FEATURE_MAP_DPHI };
-
-// exp of it, times thousands of keys and values, is far from the largest float (exp(88)).
-enum { TARN__FEATURES_MOST = 60 };
 
 // First column of head h, 0 to 2 heads - 1, in x; heads from spec->heads on are those of keys.
 static inline int64_t tarn__features_column(const tarn__feature_map_spec *spec, int64_t h) {

@@ -80,8 +80,9 @@ static const tarn__op op_linear_attention = {.id = TARN__OP_LINEAR_ATTENTION,
 
 static bool holds(const tarn__tensor *phi, const tarn__tensor *values, const tarn__linear_attention_spec *spec) {
   return spec->heads > 0 && spec->width > 0 && spec->features > 0 && phi->cols == 2 * spec->heads * spec->features &&
-         phi->rows == values->rows && phi->dtype == values->dtype && spec->value_column >= 0 &&
-         spec->value_column <= values->cols - spec->heads * spec->width;
+         phi->rows == values->rows && spec->value_column >= 0 &&
+         spec->value_column <= values->cols - spec->heads * spec->width &&
+         phi->dtype == (spec->exponents ? tarn__linear_attention_state_dtype(values->dtype) : values->dtype);
 }
 
 static bool is_states(const tarn__tensor *states, tarn__dtype dtype, const tarn__linear_attention_spec *spec) {
@@ -104,7 +105,7 @@ tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn
   node->in[TARN__LINEAR_ATTENTION_OFFSETS] = offsets;
   node->in[TARN__LINEAR_ATTENTION_START] = start;
   node->in[TARN__LINEAR_ATTENTION_END] = end;
-  tarn__tensor *y = tarn__graph_tensor(graph, phi->dtype, phi->rows, spec.heads * spec.width, "linear attention");
+  tarn__tensor *y = tarn__graph_tensor(graph, values->dtype, phi->rows, spec.heads * spec.width, "linear attention");
   node->out[TARN__LINEAR_ATTENTION_Y] = y;
   node->out[TARN__LINEAR_ATTENTION_DENOMINATORS] =
       tarn__graph_tensor(graph, tarn__linear_attention_state_dtype(phi->dtype), phi->rows, spec.heads, "denominators");
@@ -156,7 +157,7 @@ tarn__tensor *tarn__linear_attention_rows(tarn__graph *graph, tarn__tensor *phi,
   node->in[TARN__LINEAR_ATTENTION_CACHE] = cache;
   node->in[TARN__LINEAR_ATTENTION_ROWS] = rows;
   node->in[TARN__LINEAR_ATTENTION_RANGES] = ranges;
-  node->out[0] = tarn__graph_tensor(graph, phi->dtype, phi->rows, spec.heads * spec.width, "linear attention");
+  node->out[0] = tarn__graph_tensor(graph, values->dtype, phi->rows, spec.heads * spec.width, "linear attention");
   tarn__graph_emit(graph, node);
   return node->out[0];
 }

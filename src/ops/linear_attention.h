@@ -5,11 +5,19 @@
 // over all rows j of the sentence, or, `causal`, over j <= i. The denominator counts as TARN__LINEAR_ATTENTION_LEAST at
 // least: where the features of all keys have underflowed, y is 0.
 //
+// `exponents`: phi holds e, the logarithms of the features, in F32 (F64 in double). Then a state has for each feature f
+// also M_f, the largest exponent of the keys that it holds, and
+//   phi(k_j)_f = exp(e(k_j)_f - M_f),  phi(q_i)_f = exp(e(q_i)_f + M_f - c_i),  c_i the largest e(q_i)_f + M_f
+// so that neither underflows however far from 0 all exponents lie: the shifts cancel, and the denominator is at least
+// about 1. M is that of the whole sentence, or, causal, runs along it; the sums are scaled where it rises. Kernels may
+// let keys rise up to TARN__LINEAR_ATTENTION_RISE above M before they do. Gradients and tangents are those of e.
+//
 // phi [R, 2 heads features] is what tarn__feature_map() returns; values [R, *] holds v from value_column on; offsets:
 // I32 [1, n + 1]. Returns [R, heads * width]. start, end: both or neither; of causal attention. EXTERNAL [at least as
 // many rows as sentences, tarn__linear_attention_state()], F32 (F64 in double): sentence s goes on from the state
 // start[s] in place of zeros, and its last state is written to end[s]. They must not be the same memory. A state is,
-// head by head, S and then z. Gradient: to phi and values; none flows to the start.
+// head by head, S and then z, and with exponents M (of no meaning where z is 0: there it holds no key yet). Gradient:
+// to phi and values; none flows to the start.
 //
 // Nodes, gN_i = dy_i / D_i, gD_i = -(dy_i . y_i) / D_i, D the denominators:
 //   linear_attention           in: phi, values, offsets, start, end                          out: y, D [R, heads]
@@ -28,15 +36,20 @@
 typedef struct tarn__linear_attention_spec {
   int64_t heads, width, features;
   int64_t value_column;
-  int64_t causal;  // 0 or 1; no bool, behind which bytes would be unset
+  int64_t causal;     // 0 or 1; no bool, behind which bytes would be unset
+  int64_t exponents;  // 0 or 1
 } tarn__linear_attention_spec;
 
 tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn__tensor *values, tarn__tensor *offsets,
                                      tarn__linear_attention_spec spec, tarn__tensor *start, tarn__tensor *end);
 
-// Numbers of a state.
+// Numbers of a head's state, and of a state.
+static inline int64_t tarn__linear_attention_head_state(const tarn__linear_attention_spec *spec) {
+  return spec->features * (spec->width + (spec->exponents ? 2 : 1));
+}
+
 static inline int64_t tarn__linear_attention_state(const tarn__linear_attention_spec *spec) {
-  return spec->heads * spec->features * (spec->width + 1);
+  return spec->heads * tarn__linear_attention_head_state(spec);
 }
 
 // One step of the causal form for incremental decoding (no gradient). Row i of phi and values follows the token whose
@@ -52,6 +65,10 @@ static inline tarn__dtype tarn__linear_attention_state_dtype(tarn__dtype dtype) 
 }
 
 static const float TARN__LINEAR_ATTENTION_LEAST = 1e-35f;
+
+// exp of it, times thousands of keys, features and values, is far from the largest float (exp(88)), and what is smaller
+// by as much as floats reach below 1 is nothing beside it.
+static const float TARN__LINEAR_ATTENTION_RISE = 30.0f;
 
 enum {
   TARN__LINEAR_ATTENTION_PHI,

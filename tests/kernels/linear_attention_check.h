@@ -21,17 +21,19 @@ static inline tarn__linear_attention_spec linear_spec(const linear_case *at) {
                                        .width = at->width,
                                        .features = at->features,
                                        .value_column = 2 * at->heads * at->width + at->rest,
-                                       .causal = at->causal};
+                                       .causal = at->causal,
+                                       .exponents = at->softmax};
 }
 
 // States, random or to be written, in the type that they have beside x of the graph's. z is kept away from 0.
 static inline tarn__tensor *linear_states(check *c, tarn__graph *graph, const linear_case *at) {
   const tarn__linear_attention_spec spec = linear_spec(at);
   const tarn__dtype dtype = tarn__linear_attention_state_dtype(graph->dtype);
-  const int64_t cols = tarn__linear_attention_state(&spec), size = at->features * (at->width + 1);
+  const int64_t cols = tarn__linear_attention_state(&spec), size = tarn__linear_attention_head_state(&spec);
   check_item *item = check_next(c, CHECK_INPUT, at->sentences + 1, cols, 0.3, false);
   for (int64_t i = 0; i < item->rows * cols; i++) {
-    const bool sum = i % cols % size >= at->features * at->width;
+    const int64_t sums = i % cols % size - at->features * at->width;
+    const bool sum = sums >= 0 && sums < at->features;
     check_store(item->data, dtype, (size_t)i, sum ? 0.5 + fabs(item->value[i]) : item->value[i]);
   }
   return item->tensor = tarn__graph_external(graph, dtype, item->rows, cols, item->data, "states");

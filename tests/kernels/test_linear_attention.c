@@ -63,7 +63,7 @@ static void edges(void **state) {
 }
 
 enum { HEADS = 2, WIDTH = 8, D = HEADS * WIDTH, LENGTH = 150, EARLIER = 9, ROWS = EARLIER + LENGTH };
-static const tarn__linear_attention_spec causal_spec = {HEADS, WIDTH, WIDTH, 2 * D, true};
+static const tarn__linear_attention_spec causal_spec = {HEADS, WIDTH, WIDTH, 2 * D, true, false};
 static const tarn__feature_map_spec map_spec = {HEADS, WIDTH, WIDTH, 0, D};
 
 static tarn__tensor *ints(tarn__graph *graph, const int32_t *data, int64_t n) {
@@ -195,7 +195,7 @@ static void underflow(void **state) {
   tarn__tensor *y =
       tarn__linear_attention(&graph, tarn__graph_external(&graph, TARN__F32, 2, 8, phi, "phi"),
                              tarn__graph_external(&graph, TARN__F32, 2, 4, values, "values"), ints(&graph, offsets, 2),
-                             (tarn__linear_attention_spec){1, 4, 4, 0, true}, NULL, NULL);
+                             (tarn__linear_attention_spec){1, 4, 4, 0, true, false}, NULL, NULL);
   y->keep = true;
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_alloc(graph.workspace_bytes, 1);

@@ -64,6 +64,12 @@ static const char *const DESCRIPTIONS[] = {
     "  S: { mixer: linear_attention, heads: 2, ffn: 48 }\n"
     "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n"
     "  F: { mixer: none, ffn: 48, frozen: yes }\n",
+    // Keys whose features themselves would be 0.
+    "model: { d_model: 36, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"P\" }\n"
+    "decoder: { layers: \"P P\" }\n"
+    "kinds:\n"
+    "  P: { mixer: performer, heads: 3, features: 17, ffn: 48, init_gain: 12 }\n",
 };
 enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS };
 
@@ -193,7 +199,8 @@ static void test_incremental(void **state) {
     incremental_is_full(kind, TARN__F32, &tarn__device_cpu, 1e-4);
     incremental_is_full(kind, TARN__F32, &tarn__device_reference, 1e-4);
     incremental_is_full(kind, TARN__F64, &tarn__device_reference, 1e-5);
-    incremental_is_full(kind, TARN__BF16, &tarn__device_cpu, 0.05);
+    // The exponents of the last kind are the larger by the square of its gain, and with them what bf16 rounds away.
+    incremental_is_full(kind, TARN__BF16, &tarn__device_cpu, kind == KINDS - 1 ? 0.15 : 0.05);
   }
 }
 

@@ -48,6 +48,7 @@ size_t tarn__cpu_feature_map_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_attention_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_attention_rows_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dx_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads);

@@ -35,7 +35,7 @@ static tarn__gemm product_of(const tarn__node *node, int64_t rows, bool back) {
 
 static bool is_backward(const tarn__node *node) { return node->op->id == TARN__OP_FEATURE_MAP_BACKWARD; }
 
-// The scratch: W packed, and for each thread products, g, the sums of its rows, and what a product needs.
+// The scratch: W packed, and for each thread products, de as a factor, the sums of its rows, and what a product needs.
 typedef struct layout {
   size_t packed, products, weighed, sums, scratch;
 } layout;
@@ -90,11 +90,6 @@ static work work_of(const tarn__node *node, const layout *l, int thread) {
                 .scratch_bytes = l->scratch};
 }
 
-static tarn__band band_of(const tarn__tensor *tensor, int64_t row, int64_t count, int64_t column, int64_t n) {
-  char *at = (char *)tensor->data + (size_t)(row * tensor->cols + column) * tarn__dtype_size(tensor->dtype);
-  return (tarn__band){at, tensor->dtype, tensor->cols, count, n};
-}
-
 static float scale_of(const tarn__feature_map_spec *spec) { return 1.0f / sqrtf(sqrtf((float)spec->width)); }
 
 static void multiply(work *w, const void *rows, int64_t count) {
@@ -110,15 +105,15 @@ static void multiply(work *w, const void *rows, int64_t count) {
 static void forward_block(work *w, int64_t row, int64_t count, int64_t h) {
   const tarn__feature_map_spec *spec = w->node->attr;
   const tarn__band x =
-      band_of(w->node->in[TARN__FEATURE_MAP_X], row, count, tarn__features_column(spec, h), spec->width);
-  const tarn__band to = band_of(w->node->out[0], row, count, h * spec->features, spec->features);
+      tarn__band_of(w->node->in[TARN__FEATURE_MAP_X], row, count, tarn__features_column(spec, h), spec->width);
+  const tarn__band to = tarn__band_of(w->node->out[0], row, count, h * spec->features, spec->features);
   if (!w->node->in[TARN__FEATURE_MAP_PROJECTION]) {
     w->kernels->elu(to, x);
     return;
   }
   multiply(w, x.data, count);
   const tarn__band products = {w->products, TARN__F32, spec->features, count, spec->features};
-  w->kernels->exponents(to, products, x, scale_of(spec), h < spec->heads, 1.0f / sqrtf((float)spec->features));
+  w->kernels->exponents(to, products, x, scale_of(spec), h < spec->heads);
 }
 
 // What no head writes of the gradient of x becomes zero before they do, unless they add.
@@ -127,20 +122,22 @@ static void backward_block(work *w, int64_t row, int64_t count, int64_t h) {
   const tarn__tensor *x = w->node->in[TARN__FEATURE_MAP_X], *dx = w->node->out[0];
   const bool add = w->node->in[TARN__FEATURE_MAP_PREVIOUS] != NULL;
   const int64_t column = tarn__features_column(spec, h), at = h * spec->features;
-  const tarn__band to = band_of(dx, row, count, column, spec->width);
-  const tarn__band phi = band_of(w->node->in[TARN__FEATURE_MAP_PHI], row, count, at, spec->features);
-  const tarn__band dphi = band_of(w->node->in[TARN__FEATURE_MAP_DPHI], row, count, at, spec->features);
+  const tarn__band to = tarn__band_of(dx, row, count, column, spec->width);
+  const tarn__band phi = tarn__band_of(w->node->in[TARN__FEATURE_MAP_PHI], row, count, at, spec->features);
+  const tarn__band dphi = tarn__band_of(w->node->in[TARN__FEATURE_MAP_DPHI], row, count, at, spec->features);
   if (h == 0 && !add)
-    memset(band_of(dx, row, count, 0, dx->cols).data, 0, (size_t)(count * dx->cols) * tarn__dtype_size(dx->dtype));
+    memset(tarn__band_of(dx, row, count, 0, dx->cols).data, 0,
+           (size_t)(count * dx->cols) * tarn__dtype_size(dx->dtype));
   if (!w->node->in[TARN__FEATURE_MAP_PROJECTION]) {
     w->kernels->elu_back(to, phi, dphi, add);
     return;
   }
-  const tarn__band g = {w->weighed, phi.dtype, spec->features, count, spec->features};
-  w->kernels->weigh(g, w->sums, phi, dphi);
+  const tarn__band g = {w->weighed, x->dtype, spec->features, count, spec->features};
+  w->kernels->mask(g, dphi, NULL, false, w->sums);
   multiply(w, g.data, count);
-  w->kernels->pull(to, (tarn__band){w->products, TARN__F32, spec->width, count, spec->width}, w->sums,
-                   band_of(x, row, count, column, spec->width), scale_of(spec), add);
+  w->kernels->pull(to, (tarn__band){w->products, TARN__F32, spec->width, count, spec->width},
+                   h < spec->heads ? NULL : w->sums, tarn__band_of(x, row, count, column, spec->width), scale_of(spec),
+                   add);
 }
 
 // All directions of a block of rows of the forward pass.
@@ -148,18 +145,18 @@ static void tangent_block(work *w, int64_t row, int64_t count, int64_t h) {
   const tarn__feature_map_spec *spec = w->node->attr;
   const tarn__tensor *x = w->node->in[TARN__FEATURE_MAP_X], *dx = w->node->in[TARN__FEATURE_MAP_DX];
   const int64_t column = tarn__features_column(spec, h), at = h * spec->features;
-  const tarn__band own = band_of(x, row, count, column, spec->width);
-  const tarn__band phi = band_of(w->node->in[TARN__FEATURE_MAP_PHI], row, count, at, spec->features);
+  const tarn__band own = tarn__band_of(x, row, count, column, spec->width);
+  const tarn__band phi = tarn__band_of(w->node->in[TARN__FEATURE_MAP_PHI], row, count, at, spec->features);
   for (int64_t moved_row = row; moved_row < dx->rows; moved_row += x->rows) {
-    const tarn__band moved = band_of(dx, moved_row, count, column, spec->width);
-    const tarn__band to = band_of(w->node->out[0], moved_row, count, at, spec->features);
+    const tarn__band moved = tarn__band_of(dx, moved_row, count, column, spec->width);
+    const tarn__band to = tarn__band_of(w->node->out[0], moved_row, count, at, spec->features);
     if (!w->node->in[TARN__FEATURE_MAP_PROJECTION]) {
       w->kernels->elu_back(to, phi, moved, false);
       continue;
     }
     multiply(w, moved.data, count);
     const tarn__band products = {w->products, TARN__F32, spec->features, count, spec->features};
-    w->kernels->push(to, products, phi, own, moved, scale_of(spec));
+    w->kernels->push(to, products, own, moved, scale_of(spec), h < spec->heads);
   }
 }
 

@@ -147,12 +147,13 @@ TARN__VEC_INLINE float number(const void *data, tarn__dtype dtype, int64_t at) {
 
 // A register of columns of the state, over all features.
 TARN__VEC_INLINE tarn__vec step_columns(const void *q, const void *k, tarn__vec v, tarn__dtype dtype,
-                                        const float *before, float *after, int64_t features, int64_t width, int64_t at,
-                                        int64_t n) {
+                                        const float *before, const float *factors, float *after, int64_t features,
+                                        int64_t width, int64_t at, int64_t n) {
   tarn__vec y = {0};
   for (int64_t f = 0; f < features; f++) {
     tarn__vec state = {0};
     if (before) state = read_floats(before, f * width + at, n);
+    if (factors) state *= factors[f];
     state = tarn__vec_axpy(number(k, dtype, f), v, state);
     tarn__vec_write_first(after, TARN__F32, f * width + at, state, n);
     y = tarn__vec_axpy(number(q, dtype, f), state, y);
@@ -161,46 +162,47 @@ TARN__VEC_INLINE tarn__vec step_columns(const void *q, const void *k, tarn__vec 
 }
 
 TARN__VEC_INLINE void step_as(void *y, const void *q, const void *k, const void *v, tarn__dtype dtype,
-                              const float *before, float *after, int64_t features, int64_t width) {
+                              const float *before, const float *factors, float *after, int64_t features,
+                              int64_t width) {
   const int64_t z = features * width;
   tarn__vec all = {0};
-#define STEP(j, n)                                                         \
-  do {                                                                     \
-    tarn__vec state = tarn__vec_read_first(k, dtype, j, n);                \
-    if (before) state += read_floats(before, z + (j), n);                  \
-    tarn__vec_write_first(after, TARN__F32, z + (j), state, n);            \
-    all = tarn__vec_fma(tarn__vec_read_first(q, dtype, j, n), state, all); \
+#define STEP(j, n)                                                                                                    \
+  do {                                                                                                                \
+    tarn__vec state = tarn__vec_read_first(k, dtype, j, n);                                                           \
+    if (before && factors) state = tarn__vec_fma(read_floats(before, z + (j), n), read_floats(factors, j, n), state); \
+    if (before && !factors) state += read_floats(before, z + (j), n);                                                 \
+    tarn__vec_write_first(after, TARN__F32, z + (j), state, n);                                                       \
+    all = tarn__vec_fma(tarn__vec_read_first(q, dtype, j, n), state, all);                                            \
   } while (0)
   TARN__VEC_EACH(0, features, STEP);
 #undef STEP
   const float sums = total(all);
   const float factor = 1.0f / (sums > TARN__LINEAR_ATTENTION_LEAST ? sums : TARN__LINEAR_ATTENTION_LEAST);
-#define STEP(j, n)                                                                                                    \
-  tarn__vec_write_first(                                                                                              \
-      y, dtype, j,                                                                                                    \
-      step_columns(q, k, tarn__vec_read_first(v, dtype, j, n), dtype, before, after, features, width, j, n) * factor, \
+#define STEP(j, n)                                                                                                     \
+  tarn__vec_write_first(                                                                                               \
+      y, dtype, j,                                                                                                     \
+      step_columns(q, k, tarn__vec_read_first(v, dtype, j, n), dtype, before, factors, after, features, width, j, n) * \
+          factor,                                                                                                      \
       n)
   TARN__VEC_EACH(0, width, STEP);
 #undef STEP
 }
 
 static void step(void *y, const void *q, const void *k, const void *v, tarn__dtype dtype, const float *before,
-                 float *after, int64_t features, int64_t width) {
-  BY_DTYPE(dtype, step_as(y, q, k, v, TARN__F32, before, after, features, width),
-           step_as(y, q, k, v, TARN__BF16, before, after, features, width));
+                 const float *factors, float *after, int64_t features, int64_t width) {
+  BY_DTYPE(dtype, step_as(y, q, k, v, TARN__F32, before, factors, after, features, width),
+           step_as(y, q, k, v, TARN__BF16, before, factors, after, features, width));
 }
 
-TARN__VEC_INLINE tarn__vec exp_of(tarn__vec x) {
-  const float most = TARN__FEATURES_MOST;
-  return tarn__vec_exp2(tarn__vec_select(x > most, tarn__vec_all(most), x) * 1.44269504088896341f);
-}
+TARN__VEC_INLINE tarn__vec exp_of(tarn__vec x) { return tarn__vec_exp2(x * 1.44269504088896341f); }
 
 TARN__VEC_INLINE void elu_as(const tarn__band *to, const tarn__band *from, tarn__dtype dtype) {
   for (int64_t i = 0; i < to->count; i++) {
-#define STEP(j, n)                                                              \
-  do {                                                                          \
-    const tarn__vec x = read(from, dtype, i, j, n);                             \
-    write(to, dtype, i, j, tarn__vec_select(x > 0.0f, x + 1.0f, exp_of(x)), n); \
+#define STEP(j, n)                                                                                         \
+  do {                                                                                                     \
+    const tarn__vec x = read(from, dtype, i, j, n);                                                        \
+    write(to, dtype, i, j,                                                                                 \
+          tarn__vec_select(x > 0.0f, x + 1.0f, exp_of(tarn__vec_select(x > 0.0f, (tarn__vec){0}, x))), n); \
   } while (0)
     TARN__VEC_EACH(0, to->n, STEP);
 #undef STEP
@@ -231,59 +233,109 @@ static void elu_back(tarn__band to, tarn__band phi, tarn__band dphi, bool add) {
 }
 
 TARN__VEC_INLINE void exponents_as(const tarn__band *to, const tarn__band *products, const tarn__band *x, float scale,
-                                   bool query, float factor, tarn__dtype dtype) {
+                                   bool query, tarn__dtype dtype) {
   for (int64_t i = 0; i < to->count; i++) {
-    tarn__vec square = {0}, most = tarn__vec_all(-INFINITY);
+    tarn__vec square = {0};
 #define STEP(j, n)                                       \
   do {                                                   \
     const tarn__vec u = read(x, dtype, i, j, n) * scale; \
     square = tarn__vec_fma(u, u, square);                \
   } while (0)
-    TARN__VEC_EACH(0, x->n, STEP);
+    if (!query) TARN__VEC_EACH(0, x->n, STEP);
 #undef STEP
-    // Where the largest exponent is taken away, the square goes with it.
-    float less = 0.5f * total(square);
-#define STEP(j, n) most = tarn__vec_max(most, tarn__vec_first(read(products, TARN__F32, i, j, n), n, -INFINITY))
-    if (query) {
-      TARN__VEC_EACH(0, to->n, STEP);
-      less = tarn__vec_max_lane(most)[0] * scale;
-    }
-#undef STEP
-#define STEP(j, n) write(to, dtype, i, j, exp_of(read(products, TARN__F32, i, j, n) * scale - less) * factor, n)
+    const tarn__vec less = tarn__vec_all(-0.5f * total(square));
+#define STEP(j, n) write(to, TARN__F32, i, j, tarn__vec_axpy(scale, read(products, TARN__F32, i, j, n), less), n)
     TARN__VEC_EACH(0, to->n, STEP);
 #undef STEP
   }
 }
 
-static void exponents(tarn__band to, tarn__band products, tarn__band x, float scale, bool query, float factor) {
-  BY_DTYPE(to.dtype, exponents_as(&to, &products, &x, scale, query, factor, TARN__F32),
-           exponents_as(&to, &products, &x, scale, query, factor, TARN__BF16));
+static void exponents(tarn__band to, tarn__band products, tarn__band x, float scale, bool query) {
+  BY_DTYPE(x.dtype, exponents_as(&to, &products, &x, scale, query, TARN__F32),
+           exponents_as(&to, &products, &x, scale, query, TARN__BF16));
 }
 
-TARN__VEC_INLINE void weigh_as(const tarn__band *g, float *sums, const tarn__band *phi, const tarn__band *dphi,
-                               tarn__dtype dtype) {
-  for (int64_t i = 0; i < g->count; i++) {
-    tarn__vec all = {0};
-#define STEP(j, n)                                                                    \
-  do {                                                                                \
-    const tarn__vec product = read(phi, dtype, i, j, n) * read(dphi, dtype, i, j, n); \
-    write(g, dtype, i, j, product, n);                                                \
-    all += product;                                                                   \
+static void highest(float *levels, tarn__band rows, bool add) {
+#define STEP(j, lanes)                                                                                        \
+  do {                                                                                                        \
+    tarn__vec most = add ? read_floats(levels, j, lanes) : tarn__vec_all(-INFINITY);                          \
+    for (int64_t i = 0; i < rows.count; i++) most = tarn__vec_max(most, read(&rows, TARN__F32, i, j, lanes)); \
+    tarn__vec_write_first(levels, TARN__F32, j, most, lanes);                                                 \
   } while (0)
-    TARN__VEC_EACH(0, g->n, STEP);
+  TARN__VEC_EACH(0, rows.n, STEP);
 #undef STEP
-    sums[i] = total(all);
+}
+
+static int64_t below(tarn__band rows, const float *levels, float most) {
+  for (int64_t i = 0; i < rows.count; i++) {
+    tarn__vec far = tarn__vec_all(-INFINITY);
+#define STEP(j, lanes) \
+  far = tarn__vec_max( \
+      far, tarn__vec_first(read(&rows, TARN__F32, i, j, lanes) - read_floats(levels, j, lanes), lanes, -INFINITY))
+    TARN__VEC_EACH(0, rows.n, STEP);
+#undef STEP
+    if (tarn__vec_max_lane(far)[0] > most) return i;
+  }
+  return rows.count;
+}
+
+TARN__VEC_INLINE void raise_as(const tarn__band *to, const tarn__band *e, const float *levels, bool query,
+                               tarn__dtype dtype) {
+  for (int64_t i = 0; i < e->count; i++) {
+    tarn__vec most = tarn__vec_all(-INFINITY);
+#define STEP(j, n) \
+  most = tarn__vec_max(most, tarn__vec_first(read(e, TARN__F32, i, j, n) + read_floats(levels, j, n), n, -INFINITY))
+    if (query) TARN__VEC_EACH(0, e->n, STEP);
+#undef STEP
+    const float less = query ? tarn__vec_max_lane(most)[0] : 0.0f;
+#define STEP(j, n)                                                                      \
+  do {                                                                                  \
+    const tarn__vec x = read(e, TARN__F32, i, j, n), level = read_floats(levels, j, n); \
+    write(to, dtype, i, j, exp_of(query ? x + level - less : x - level), n);            \
+  } while (0)
+    TARN__VEC_EACH(0, e->n, STEP);
+#undef STEP
   }
 }
 
-static void weigh(tarn__band g, float *sums, tarn__band phi, tarn__band dphi) {
-  BY_DTYPE(g.dtype, weigh_as(&g, sums, &phi, &dphi, TARN__F32), weigh_as(&g, sums, &phi, &dphi, TARN__BF16));
+static void raise_features(tarn__band to, tarn__band e, const float *levels, bool query) {
+  BY_DTYPE(to.dtype, raise_as(&to, &e, levels, query, TARN__F32), raise_as(&to, &e, levels, query, TARN__BF16));
+}
+
+TARN__VEC_INLINE void weigh_as(const tarn__band *to, const tarn__band *from, const float *factors, const float *row,
+                               const tarn__band *by, tarn__dtype dtype) {
+  for (int64_t i = 0; i < to->count; i++) {
+    const float factor = factors ? factors[i] : 1.0f;
+#define STEP(j, n)                                                  \
+  do {                                                              \
+    tarn__vec x = read(from, TARN__F32, i, j, n);                   \
+    if (row) x = tarn__vec_axpy(factor, read_floats(row, j, n), x); \
+    write(to, TARN__F32, i, j, x *read(by, dtype, i, j, n), n);     \
+  } while (0)
+    TARN__VEC_EACH(0, to->n, STEP);
+#undef STEP
+  }
+}
+
+static void weigh(tarn__band to, tarn__band from, const float *factors, const float *row, tarn__band by) {
+  BY_DTYPE(by.dtype, weigh_as(&to, &from, factors, row, &by, TARN__F32),
+           weigh_as(&to, &from, factors, row, &by, TARN__BF16));
+}
+
+static void lift(float *factors, const float *to, const float *from, int64_t n) {
+#define STEP(j, lanes)                                                                                    \
+  do {                                                                                                    \
+    const tarn__vec far = read_floats(from, j, lanes) - read_floats(to, j, lanes);                        \
+    tarn__vec_write_first(factors, TARN__F32, j, exp_of(tarn__vec_select(far > 0.0f, -far, far)), lanes); \
+  } while (0)
+  TARN__VEC_EACH(0, n, STEP);
+#undef STEP
 }
 
 TARN__VEC_INLINE void pull_as(const tarn__band *to, const tarn__band *products, const float *sums, const tarn__band *x,
                               float scale, bool add, tarn__dtype dtype) {
   for (int64_t i = 0; i < to->count; i++) {
-    const float factor = -sums[i] * scale;
+    const float factor = sums ? -sums[i] * scale : 0.0f;
 #define STEP(j, n)                                                                                             \
   do {                                                                                                         \
     tarn__vec d = tarn__vec_axpy(factor, read(x, dtype, i, j, n), read(products, TARN__F32, i, j, n)) * scale; \
@@ -300,16 +352,14 @@ static void pull(tarn__band to, tarn__band products, const float *sums, tarn__ba
            pull_as(&to, &products, sums, &x, scale, add, TARN__BF16));
 }
 
-static void push(tarn__band to, tarn__band products, tarn__band phi, tarn__band x, tarn__band dx, float scale) {
+static void push(tarn__band to, tarn__band products, tarn__band x, tarn__band dx, float scale, bool query) {
   for (int64_t i = 0; i < to.count; i++) {
     tarn__vec all = {0};
 #define STEP(j, n) all = tarn__vec_fma(read(&x, TARN__F32, i, j, n), read(&dx, TARN__F32, i, j, n), all)
-    TARN__VEC_EACH(0, x.n, STEP);
+    if (!query) TARN__VEC_EACH(0, x.n, STEP);
 #undef STEP
     const tarn__vec less = tarn__vec_all(scale * total(all));
-#define STEP(j, n)                                                                                                     \
-  write(&to, TARN__F32, i, j, read(&phi, TARN__F32, i, j, n) * ((read(&products, TARN__F32, i, j, n) - less) * scale), \
-        n)
+#define STEP(j, n) write(&to, TARN__F32, i, j, (read(&products, TARN__F32, i, j, n) - less) * scale, n)
     TARN__VEC_EACH(0, to.n, STEP);
 #undef STEP
   }
@@ -328,4 +378,5 @@ static void divide_moved(tarn__band to, tarn__band from, tarn__band y, const flo
 }
 
 const tarn__linear_attention_kernels TARN__FAST(tarn__linear_attention_kernels) = {
-    dot, sum, mask, divide, shift, finish, step, elu, elu_back, exponents, weigh, pull, push, divide_moved};
+    dot,       sum,     mask,  divide,         shift, finish, step, elu,  elu_back,
+    exponents, highest, below, raise_features, weigh, lift,   pull, push, divide_moved};

@@ -6,6 +6,10 @@
 // Attention that is not causal first sums up S and z over all rows and has nothing within chunks; but a sentence of one
 // chunk that is short beside its features takes its pairs of rows, without a mask, whichever it is. What a sentence
 // does depends on its own length alone. Sums are fp32; factors of products are in the activations' type.
+//
+// Where phi holds exponents, features are made of them chunk by chunk, less the level of each: the largest exponent of
+// all keys, or, causal, of the keys up to the first of the chunk. A key that rises far above it ends the chunk, so that
+// what a row does depends on no later one; S is scaled where levels rise, and U, which runs backward, where they fall.
 #include <omp.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -30,10 +34,16 @@ typedef struct work {
   tarn__dtype dtype;
   int64_t row, rows, head;  // first row and number of rows of the sentence
   bool pairs;               // it is computed by the pairs of its rows alone
+  tarn__band q, k;          // features of the rows of a chunk
+  bool exponents, rising;   // phi holds them; and levels run along the sentence
   // Scratch. In fp32 the narrow copies are what they copy.
   float *scores, *out, *state, *turned, *shifts, *sums;
   float *fixed;  // of tangents: weights of a chunk of the forward pass
   void *weights, *gradients, *narrow;
+  // Of exponents, beside those of the state and of U, which are behind these: levels of the chunk; those before each
+  // CHUNK of rows; factors of a state; features, and how they move.
+  float *levels, *marks, *factors, *moved_q, *moved_k;
+  void *own_q, *own_k;
   char *product;
   size_t product_bytes;
   size_t bytes;  // of all
@@ -83,8 +93,8 @@ static void multiply(work *w, factors f) {
 // The scratch of all products with chunks of `rows` rows.
 static size_t product_bytes(const tarn__node *node, const tarn__linear_attention_spec *spec, int64_t rows) {
   const int64_t m = spec->features, width = spec->width;
-  const tarn__dtype dtype = node->in[TARN__LINEAR_ATTENTION_PHI]->dtype;
-  const tarn__band phi = {NULL, dtype, 2 * spec->heads * m, rows, m},
+  const tarn__dtype dtype = node->in[TARN__LINEAR_ATTENTION_VALUES]->dtype;
+  const tarn__band phi = {NULL, dtype, spec->exponents ? m : 2 * spec->heads * m, rows, m},
                    values = {NULL, dtype, node->in[TARN__LINEAR_ATTENTION_VALUES]->cols, rows, width},
                    weights = {NULL, dtype, CHUNK, rows, rows}, gradients = {NULL, dtype, width, rows, width},
                    state = {NULL, dtype, width, m, width};
@@ -119,20 +129,35 @@ static void *take(work *w, char *base, int64_t count, size_t size) {
 // The scratch of one thread, at `base`, or NULL to know its size.
 static work lay_out(const tarn__node *node, char *base, size_t of_products) {
   const tarn__linear_attention_spec *spec = node->attr;
-  work w = {.node = node, .spec = spec, .dtype = node->in[TARN__LINEAR_ATTENTION_PHI]->dtype};
+  work w = {.node = node, .spec = spec, .dtype = node->in[TARN__LINEAR_ATTENTION_VALUES]->dtype};
   const size_t size = tarn__dtype_size(w.dtype);
-  const int64_t m = spec->features, width = spec->width;
+  const bool push = node->op->id == TARN__OP_LINEAR_ATTENTION_TANGENT;
+  const int64_t m = spec->features, width = spec->width, size_of_state = tarn__linear_attention_head_state(spec);
   w.kernels = TARN__TABLE_NOW(tarn__linear_attention_kernels);
   w.scores = take(&w, base, CHUNK * CHUNK, sizeof(float));
   w.out = take(&w, base, CHUNK * larger(m, width), sizeof(float));
-  w.state = take(&w, base, m * (width + 1), sizeof(float));
-  w.turned = take(&w, base, m * (width + 1), sizeof(float));
+  w.state = take(&w, base, size_of_state, sizeof(float));
+  w.turned = take(&w, base, size_of_state, sizeof(float));
   w.shifts = take(&w, base, CHUNK, sizeof(float));
   w.sums = take(&w, base, CHUNK, sizeof(float));
   w.gradients = take(&w, base, CHUNK * width, size);
   w.weights = w.dtype == TARN__F32 ? w.scores : take(&w, base, CHUNK * CHUNK, size);
   w.narrow = w.dtype == TARN__F32 ? NULL : take(&w, base, m * width, size);
-  if (node->op->id == TARN__OP_LINEAR_ATTENTION_TANGENT) w.fixed = take(&w, base, CHUNK * CHUNK, sizeof(float));
+  if (push) w.fixed = take(&w, base, CHUNK * CHUNK, sizeof(float));
+  w.exponents = spec->exponents;
+  w.rising = spec->exponents && spec->causal;
+  if (w.exponents) {
+    w.levels = take(&w, base, m, sizeof(float));
+    w.factors = take(&w, base, m, sizeof(float));
+    w.own_q = take(&w, base, CHUNK * m, size);
+    w.own_k = take(&w, base, CHUNK * m, size);
+  }
+  if (w.rising && node->op->id == TARN__OP_LINEAR_ATTENTION_BACKWARD)
+    w.marks = take(&w, base, (node->in[TARN__LINEAR_ATTENTION_PHI]->rows / CHUNK + 1) * m, sizeof(float));
+  if (w.exponents && push) {
+    w.moved_q = take(&w, base, CHUNK * m, sizeof(float));
+    w.moved_k = take(&w, base, CHUNK * m, sizeof(float));
+  }
   w.product_bytes = of_products;
   w.product = take(&w, base, (int64_t)of_products, 1);
   return w;
@@ -154,26 +179,21 @@ size_t tarn__cpu_linear_attention_scratch(const tarn__node *node, int threads) {
 
 // --- what a head reads and writes
 
-static tarn__band band_of(const tarn__tensor *tensor, int64_t row, int64_t count, int64_t column, int64_t n) {
-  char *at = (char *)tensor->data + (size_t)(row * tensor->cols + column) * tarn__dtype_size(tensor->dtype);
-  return (tarn__band){at, tensor->dtype, tensor->cols, count, n};
-}
-
 static tarn__band queries(const work *w, const tarn__tensor *phi, int64_t first, int64_t rows) {
-  return band_of(phi, w->row + first, rows, w->head * w->spec->features, w->spec->features);
+  return tarn__band_of(phi, w->row + first, rows, w->head * w->spec->features, w->spec->features);
 }
 
 static tarn__band keys(const work *w, const tarn__tensor *phi, int64_t first, int64_t rows) {
-  return band_of(phi, w->row + first, rows, (w->spec->heads + w->head) * w->spec->features, w->spec->features);
+  return tarn__band_of(phi, w->row + first, rows, (w->spec->heads + w->head) * w->spec->features, w->spec->features);
 }
 
 static tarn__band values(const work *w, const tarn__tensor *tensor, int64_t first, int64_t rows) {
-  return band_of(tensor, w->row + first, rows, w->spec->value_column + w->head * w->spec->width, w->spec->width);
+  return tarn__band_of(tensor, w->row + first, rows, w->spec->value_column + w->head * w->spec->width, w->spec->width);
 }
 
 // Of y, or its gradient.
 static tarn__band results(const work *w, const tarn__tensor *y, int64_t first, int64_t rows) {
-  return band_of(y, w->row + first, rows, w->head * w->spec->width, w->spec->width);
+  return tarn__band_of(y, w->row + first, rows, w->head * w->spec->width, w->spec->width);
 }
 
 static float *denominators(const work *w, const tarn__tensor *tensor, int64_t first) {
@@ -237,59 +257,137 @@ static void apply_state(work *w, tarn__band a, tarn__band state, bool transposed
                         .add = add});
 }
 
-// The state that the sentence begins with; false: zeros, which are not written.
+// --- levels
+
+// Levels of a state, or of U.
+static float *levels_of(const work *w, float *state) { return state + w->spec->features * (w->spec->width + 1); }
+
+// The state that the sentence begins with; false: zeros, which are not written. Levels become those that it has, or,
+// where they do not run along the sentence, those of all its keys.
 static bool begin_state(const work *w, int64_t sentence) {
-  const tarn__tensor *start = w->node->in[TARN__LINEAR_ATTENTION_START];
-  const int64_t size = w->spec->features * (w->spec->width + 1);
-  if (!start) return false;
-  memcpy(w->state, (const float *)start->data + sentence * start->cols + w->head * size, (size_t)size * sizeof(float));
-  return true;
+  const tarn__tensor *start = w->node->in[TARN__LINEAR_ATTENTION_START], *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
+  const int64_t m = w->spec->features, size = tarn__linear_attention_head_state(w->spec);
+  if (start)
+    memcpy(w->state, (const float *)start->data + sentence * start->cols + w->head * size,
+           (size_t)size * sizeof(float));
+  float *own = levels_of(w, w->state);
+  const float *z = own - m;
+  for (int64_t f = 0; w->exponents && f < m; f++) {
+    if (start && z[f] == 0.0f) own[f] = TARN__LEVEL_LOWEST;
+    w->levels[f] = start ? own[f] : TARN__LEVEL_LOWEST;
+  }
+  if (w->exponents && !w->rising) w->kernels->highest(w->levels, keys(w, phi, 0, w->rows), false);
+  return start != NULL;
 }
 
-static void end_state(const work *w, int64_t sentence, bool held) {
+// Brings a state, or U, to the levels of now.
+static void bring(const work *w, float *state) {
+  const int64_t m = w->spec->features, width = w->spec->width;
+  float *own = levels_of(w, state);
+  if (memcmp(own, w->levels, (size_t)m * sizeof(float)) == 0) return;
+  w->kernels->lift(w->factors, w->levels, own, m);
+  for (int64_t f = 0; f < m; f++) {
+    for (int64_t c = 0; c < width; c++) state[f * width + c] *= w->factors[f];
+    state[m * width + f] *= w->factors[f];
+  }
+  memcpy(own, w->levels, (size_t)m * sizeof(float));
+}
+
+static void end_state(work *w, int64_t sentence, bool held) {
   const tarn__tensor *end = w->node->in[TARN__LINEAR_ATTENTION_END];
-  const int64_t size = w->spec->features * (w->spec->width + 1);
+  const int64_t size = tarn__linear_attention_head_state(w->spec);
   float *to = (float *)end->data + sentence * end->cols + w->head * size;
+  if (held && w->rising) bring(w, w->state);
   if (held)
     memcpy(to, w->state, (size_t)size * sizeof(float));
   else
     memset(to, 0, (size_t)size * sizeof(float));
 }
 
-// --- forward
+// Opens the chunk that begins at row `first`, behind levels that hold all rows before; returns how many rows it has.
+static int64_t open_chunk(const work *w, int64_t first) {
+  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
+  const int64_t n = smaller(CHUNK - first % CHUNK, w->rows - first);
+  if (!w->rising) return n;
+  w->kernels->highest(w->levels, keys(w, phi, first, 1), true);
+  return 1 + w->kernels->below(keys(w, phi, first + 1, n - 1), w->levels, TARN__LINEAR_ATTENTION_RISE);
+}
 
-static void forward_head(work *w, int64_t sentence) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
-  const tarn__tensor *y = w->node->out[TARN__LINEAR_ATTENTION_Y], *end = w->node->in[TARN__LINEAR_ATTENTION_END];
-  const tarn__tensor *d = w->node->out[TARN__LINEAR_ATTENTION_DENOMINATORS];
-  const int64_t heads = w->spec->heads, width = w->spec->width;
-  const bool within = w->spec->causal || w->pairs;
-  bool held = begin_state(w, sentence);
-  for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
-    take_in(w, w->state, keys(w, phi, first, n), values(w, v, first, n), NULL, held);
-    held = true;
-  }
-  tarn__band state = {0};
-  if (held && !within) state = narrow(w, w->state);
+// Features of the queries and of the keys of a chunk.
+static void load_queries(work *w, int64_t first, int64_t n) {
+  const int64_t m = w->spec->features;
+  w->q = queries(w, w->node->in[TARN__LINEAR_ATTENTION_PHI], first, n);
+  if (!w->exponents) return;
+  const tarn__band to = {w->own_q, w->dtype, m, n, m};
+  w->kernels->raise(to, w->q, w->levels, true);
+  w->q = to;
+}
+
+static void load_keys(work *w, int64_t first, int64_t n) {
+  const int64_t m = w->spec->features;
+  w->k = keys(w, w->node->in[TARN__LINEAR_ATTENTION_PHI], first, n);
+  if (!w->exponents) return;
+  const tarn__band to = {w->own_k, w->dtype, m, n, m};
+  w->kernels->raise(to, w->k, w->levels, false);
+  w->k = to;
+}
+
+// S and z, with the keys of a chunk.
+static void take_in_keys(work *w, int64_t first, int64_t n, bool held) {
+  const tarn__tensor *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
+  take_in(w, w->state, w->k, values(w, v, first, n), NULL, held);
+  if (w->exponents && !held) memcpy(levels_of(w, w->state), w->levels, (size_t)w->spec->features * sizeof(float));
+}
+
+// Behind a chunk, levels hold its keys too.
+static void close_chunk(const work *w, int64_t first, int64_t n) {
+  if (w->rising) w->kernels->highest(w->levels, keys(w, w->node->in[TARN__LINEAR_ATTENTION_PHI], first, n), true);
+}
+
+// S and z of all rows; false: there are none.
+static bool take_in_all(work *w, bool held) {
   for (int64_t first = 0; first < w->rows; first += CHUNK) {
     const int64_t n = smaller(CHUNK, w->rows - first);
-    const tarn__band q = queries(w, phi, first, n), k = keys(w, phi, first, n), values_here = values(w, v, first, n);
-    if (within) {
-      score(w, q, k);
-      apply(w, weigh(w, n, NULL, w->sums), values_here, false);
-    }
-    if (held) {
-      if (within) state = narrow(w, w->state);
-      apply_state(w, q, state, false, within);
-      w->kernels->dot(w->sums, q, w->state + w->spec->features * width, within);
-    }
+    load_keys(w, first, n);
+    take_in_keys(w, first, n, held);
+    held = true;
+  }
+  return held;
+}
+
+// --- forward
+
+// Numerators and denominators of a chunk.
+static void weigh_values(work *w, int64_t first, int64_t n, bool within, bool held) {
+  if (within) {
+    load_keys(w, first, n);
+    score(w, w->q, w->k);
+    apply(w, weigh(w, n, NULL, w->sums), values(w, w->node->in[TARN__LINEAR_ATTENTION_VALUES], first, n), false);
+  }
+  if (!held) return;
+  if (w->rising) bring(w, w->state);
+  apply_state(w, w->q, narrow(w, w->state), false, within);
+  w->kernels->dot(w->sums, w->q, w->state + w->spec->features * w->spec->width, within);
+}
+
+static void forward_head(work *w, int64_t sentence) {
+  const tarn__tensor *y = w->node->out[TARN__LINEAR_ATTENTION_Y], *end = w->node->in[TARN__LINEAR_ATTENTION_END];
+  const tarn__tensor *d = w->node->out[TARN__LINEAR_ATTENTION_DENOMINATORS];
+  const int64_t heads = w->spec->heads;
+  const bool within = w->spec->causal || w->pairs;
+  bool held = begin_state(w, sentence);
+  if (!within) held = take_in_all(w, held);
+  for (int64_t first = 0, n; first < w->rows; first += n) {
+    n = open_chunk(w, first);
+    load_queries(w, first, n);
+    weigh_values(w, first, n, within, held);
     float *to = denominators(w, d, first);
     for (int64_t i = 0; i < n; i++)
       to[i * heads] = w->sums[i] > TARN__LINEAR_ATTENTION_LEAST ? w->sums[i] : TARN__LINEAR_ATTENTION_LEAST;
-    w->kernels->divide(results(w, y, first, n), floats(w->out, n, width), to, heads);
+    w->kernels->divide(results(w, y, first, n), floats(w->out, n, w->spec->width), to, heads);
     if (!within || (first + n == w->rows && !end)) continue;
-    take_in(w, w->state, k, values_here, NULL, held);
+    take_in_keys(w, first, n, held);
+    close_chunk(w, first, n);
     held = true;
   }
   if (end) end_state(w, sentence, held);
@@ -308,38 +406,41 @@ static tarn__band load_gradients(const work *w, int64_t first, int64_t n) {
   return to;
 }
 
-// Gradients of the queries of a chunk. weights: P, or without data.
-static void query_gradients(work *w, int64_t first, int64_t n, tarn__band g, tarn__band weights, bool held) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *dphi = w->node->out[TARN__LINEAR_ATTENTION_DPHI];
-  const int64_t m = w->spec->features;
-  if (weights.data) apply(w, weights, keys(w, phi, first, n), false);
-  if (held) apply_state(w, g, narrow(w, w->state), true, weights.data != NULL);
-  w->kernels->finish(queries(w, dphi, first, n), floats(w->out, n, m), w->shifts,
-                     held ? w->state + m * w->spec->width : NULL, false);
+// A gradient of features, which is out + by row (NULL: 0), or of their exponents.
+static void finish_features(work *w, tarn__band to, const float *by, const float *row, tarn__band features) {
+  const tarn__band from = floats(w->out, to.count, to.n);
+  if (w->exponents)
+    w->kernels->weigh(to, from, by, row, features);
+  else
+    w->kernels->finish(to, from, by, row, false);
 }
 
-// Gradients of the features of the keys of a chunk.
+// Gradients of the queries of a chunk. weights: P, or without data.
+static void query_gradients(work *w, int64_t first, int64_t n, tarn__band g, tarn__band weights, bool held) {
+  if (weights.data) apply(w, weights, w->k, false);
+  if (held) apply_state(w, g, narrow(w, w->state), true, weights.data != NULL);
+  finish_features(w, queries(w, w->node->out[TARN__LINEAR_ATTENTION_DPHI], first, n), w->shifts,
+                  held ? w->state + w->spec->features * w->spec->width : NULL, w->q);
+}
+
+// Gradients of the keys of a chunk.
 static void key_gradients(work *w, int64_t first, int64_t n, tarn__band weights, bool held) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *dphi = w->node->out[TARN__LINEAR_ATTENTION_DPHI];
-  const int64_t m = w->spec->features;
-  if (weights.data) apply(w, weights, queries(w, phi, first, n), true);
+  if (weights.data) apply(w, weights, w->q, true);
   if (held)
     apply_state(w, values(w, w->node->in[TARN__LINEAR_ATTENTION_VALUES], first, n), narrow(w, w->turned), true,
                 weights.data != NULL);
-  w->kernels->finish(keys(w, dphi, first, n), floats(w->out, n, m), NULL, held ? w->turned + m * w->spec->width : NULL,
-                     false);
+  finish_features(w, keys(w, w->node->out[TARN__LINEAR_ATTENTION_DPHI], first, n), NULL,
+                  held ? w->turned + w->spec->features * w->spec->width : NULL, w->k);
 }
 
 // Gradients of the values of a chunk; A takes the place of P.
 static void value_gradients(work *w, int64_t first, int64_t n, tarn__band g, bool within, bool held) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
   const tarn__tensor *dv = w->node->out[TARN__LINEAR_ATTENTION_DVALUES];
-  const tarn__band k = keys(w, phi, first, n);
   if (within) {
-    score(w, queries(w, phi, first, n), k);
+    score(w, w->q, w->k);
     apply(w, weigh(w, n, NULL, NULL), g, true);
   }
-  if (held) apply_state(w, k, narrow(w, w->turned), false, within);
+  if (held) apply_state(w, w->k, narrow(w, w->turned), false, within);
   w->kernels->finish(values(w, dv, first, n), floats(w->out, n, w->spec->width), NULL, NULL,
                      w->node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS] != NULL);
 }
@@ -352,16 +453,14 @@ static tarn__band chunk_weights(work *w, int64_t first, int64_t n, tarn__band g)
 
 // From the first chunk on: the gradients of the queries, and of a single chunk all.
 static void run_queries(work *w, int64_t sentence, bool within, bool single) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   const bool wanted = w->node->out[TARN__LINEAR_ATTENTION_DPHI] != NULL;
   bool held = begin_state(w, sentence);
-  for (int64_t first = 0; !within && wanted && first < w->rows; first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
-    take_in(w, w->state, keys(w, phi, first, n), values(w, v, first, n), NULL, held);
-    held = true;
-  }
-  for (int64_t first = 0; first < w->rows && (wanted || single); first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
+  if (!within && wanted) held = take_in_all(w, held);
+  for (int64_t first = 0, n; first < w->rows && (wanted || single); first += n) {
+    n = open_chunk(w, first);
+    load_queries(w, first, n);
+    if (within) load_keys(w, first, n);
+    if (held && w->rising) bring(w, w->state);
     const tarn__band g = load_gradients(w, first, n);
     tarn__band weights = {0};
     if (within && wanted) weights = chunk_weights(w, first, n, g);
@@ -369,34 +468,77 @@ static void run_queries(work *w, int64_t sentence, bool within, bool single) {
     if (single && wanted) key_gradients(w, first, n, weights, false);
     if (single && w->node->out[TARN__LINEAR_ATTENTION_DVALUES]) value_gradients(w, first, n, g, true, false);
     if (!within || first + n == w->rows) continue;
-    take_in(w, w->state, keys(w, phi, first, n), values(w, v, first, n), NULL, held);
+    take_in_keys(w, first, n, held);
+    close_chunk(w, first, n);
     held = true;
   }
 }
 
+// U and u, with the queries of a chunk.
+static void take_in_queries(work *w, tarn__band g, bool held) {
+  take_in(w, w->turned, w->q, g, w->shifts, held);
+  if (w->exponents && !held) memcpy(levels_of(w, w->turned), w->levels, (size_t)w->spec->features * sizeof(float));
+}
+
+// The gradients of keys and values of a chunk, U and u behind it; held: U is of the chunks behind.
+static void run_key_chunk(work *w, int64_t first, int64_t n, bool within, bool held) {
+  tarn__band g = {0}, weights = {0};
+  load_keys(w, first, n);
+  if (within) {
+    load_queries(w, first, n);
+    g = load_gradients(w, first, n);
+  }
+  if (held && w->rising) bring(w, w->turned);
+  if (w->node->out[TARN__LINEAR_ATTENTION_DPHI]) {
+    if (within) weights = chunk_weights(w, first, n, g);
+    key_gradients(w, first, n, weights, held);
+  }
+  if (w->node->out[TARN__LINEAR_ATTENTION_DVALUES]) value_gradients(w, first, n, g, within, held);
+  if (within && first > 0) take_in_queries(w, g, held);
+}
+
+// The levels before each CHUNK of rows.
+static void mark_levels(work *w, int64_t sentence) {
+  const int64_t m = w->spec->features;
+  begin_state(w, sentence);
+  for (int64_t first = 0; w->rising && first < w->rows; first += CHUNK) {
+    memcpy(w->marks + first / CHUNK * m, w->levels, (size_t)m * sizeof(float));
+    close_chunk(w, first, smaller(CHUNK, w->rows - first));
+  }
+}
+
+// Goes back to the levels that the chunk of row `first` has, which is one of those of the CHUNK from row `begin` on.
+static void go_back(work *w, int64_t begin, int64_t first) {
+  const int64_t m = w->spec->features;
+  if (!w->rising) return;
+  memcpy(w->levels, w->marks + begin / CHUNK * m, (size_t)m * sizeof(float));
+  close_chunk(w, begin, first + 1 - begin);
+}
+
 // From the last chunk on: the gradients of keys and values.
-static void run_keys(work *w, bool within) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
+static void run_keys(work *w, int64_t sentence, bool within) {
   bool held = false;
+  mark_levels(w, sentence);
   for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
     const int64_t n = smaller(CHUNK, w->rows - first);
-    const tarn__band g = load_gradients(w, first, n);
-    take_in(w, w->turned, queries(w, phi, first, n), g, w->shifts, held);
+    load_queries(w, first, n);
+    take_in_queries(w, load_gradients(w, first, n), held);
     held = true;
   }
   for (int64_t last = w->rows; last > 0;) {
-    const int64_t first = (last - 1) / CHUNK * CHUNK, n = last - first;
-    tarn__band g = {0}, weights = {0};
-    if (within) g = load_gradients(w, first, n);
-    if (w->node->out[TARN__LINEAR_ATTENTION_DPHI]) {
-      if (within) weights = chunk_weights(w, first, n, g);
-      key_gradients(w, first, n, weights, held);
+    const int64_t begin = (last - 1) / CHUNK * CHUNK;
+    int64_t starts[CHUNK], count = 0;
+    for (int64_t first = begin; first < last; count++) {
+      go_back(w, begin, first);
+      starts[count] = first;
+      first += open_chunk(w, first);
     }
-    if (w->node->out[TARN__LINEAR_ATTENTION_DVALUES]) value_gradients(w, first, n, g, within, held);
-    last = first;
-    if (!within || last == 0) continue;
-    take_in(w, w->turned, queries(w, phi, first, n), g, w->shifts, held);
-    held = true;
+    for (int64_t end = last; count-- > 0; end = starts[count]) {
+      go_back(w, begin, starts[count]);
+      run_key_chunk(w, starts[count], end - starts[count], within, held);
+      if (within) held = true;
+    }
+    last = begin;
   }
 }
 
@@ -413,12 +555,19 @@ static void clear_others(const work *w) {
   }
 }
 
+// One chunk has all rows.
+static bool is_single(const work *w, int64_t sentence) {
+  if (w->rows == 0 || w->rows > CHUNK || !w->rising) return w->rows <= CHUNK;
+  begin_state(w, sentence);
+  return open_chunk(w, 0) == w->rows;
+}
+
 static void backward_head(work *w, int64_t sentence) {
   const bool within = w->spec->causal || w->pairs;
-  const bool single = within && w->rows <= CHUNK;
+  const bool single = within && is_single(w, sentence);
   clear_others(w);
   run_queries(w, sentence, within, single);
-  if (!single) run_keys(w, within);
+  if (!single) run_keys(w, sentence, within);
 }
 
 // --- tangents, in F32, one direction after the other
@@ -432,29 +581,40 @@ typedef struct moving {
   tarn__band q, k, v;
 } moving;
 
-static moving moving_of(const work *w, int64_t direction, int64_t first, int64_t n) {
+// Where exponents move, features move by as much times themselves.
+static tarn__band moved_features(const work *w, tarn__band moved, tarn__band features, float *own) {
+  if (!w->exponents) return moved;
+  const tarn__band to = floats(own, moved.count, moved.n);
+  w->kernels->weigh(to, moved, NULL, NULL, features);
+  return to;
+}
+
+// Behind load_queries() and load_keys(), whichever it asks for.
+static moving moving_of(const work *w, int64_t direction, int64_t first, int64_t n, bool of_queries, bool of_keys) {
   const tarn__tensor *dphi = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_PHI];
   const tarn__tensor *dv = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_VALUES];
   const int64_t at = direction * w->node->in[TARN__LINEAR_ATTENTION_PHI]->rows + first;
   moving m = {0};
-  if (dphi) m.q = queries(w, dphi, at, n), m.k = keys(w, dphi, at, n);
+  if (dphi && of_queries) m.q = moved_features(w, queries(w, dphi, at, n), w->q, w->moved_q);
+  if (dphi && of_keys) m.k = moved_features(w, keys(w, dphi, at, n), w->k, w->moved_k);
   if (dv) m.v = values(w, dv, at, n);
   return m;
 }
 
 // dS and dz, with the rows of a chunk.
 static void take_in_tangent(work *w, const moving *m, int64_t first, int64_t n, bool add) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
+  const tarn__tensor *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   const int64_t features = w->spec->features, width = w->spec->width;
   if (m->k.data)
     take_in(w, w->turned, m->k, values(w, v, first, n), NULL, add);
   else if (!add)
     memset(w->turned + features * width, 0, (size_t)features * sizeof(float));
+  if (w->exponents && !add) memcpy(levels_of(w, w->turned), w->levels, (size_t)features * sizeof(float));
   if (!m->v.data) return;
   multiply(w, (factors){.m = features,
                         .n = width,
                         .k = n,
-                        .a = keys(w, phi, first, n),
+                        .a = w->k,
                         .b = m->v,
                         .c = w->turned,
                         .transpose_a = true,
@@ -462,19 +622,20 @@ static void take_in_tangent(work *w, const moving *m, int64_t first, int64_t n, 
 }
 
 // A of a chunk, in scratch of its own.
-static void fix_weights(work *w, tarn__band q, tarn__band k) {
-  const int64_t n = q.count;
-  score(w, q, k);
+static void fix_weights(work *w) {
+  const int64_t n = w->q.count;
+  score(w, w->q, w->k);
   w->kernels->mask(floats(w->fixed, n, n), floats(w->scores, n, n), NULL, w->spec->causal, NULL);
 }
 
 // out = dN and sums = dD, from within a chunk.
-static void push_within(work *w, const moving *m, tarn__band q, tarn__band k, tarn__band v) {
-  const int64_t n = q.count;
+static void push_within(work *w, const moving *m, tarn__band v) {
+  const int64_t n = w->q.count;
   if (m->q.data) {
-    score(w, m->q, k);
-    multiply(w,
-             (factors){.m = n, .n = n, .k = q.n, .a = q, .b = m->k, .c = w->scores, .transpose_b = true, .add = true});
+    score(w, m->q, w->k);
+    multiply(
+        w,
+        (factors){.m = n, .n = n, .k = w->q.n, .a = w->q, .b = m->k, .c = w->scores, .transpose_b = true, .add = true});
     apply(w, weigh(w, n, NULL, w->sums), v, false);
   } else {
     memset(w->sums, 0, (size_t)n * sizeof(float));
@@ -490,17 +651,32 @@ static void push_within(work *w, const moving *m, tarn__band q, tarn__band k, ta
 }
 
 // The same from chunks before, or of all; `add`: to what is there. moved: dS holds anything.
-static void push_state(work *w, const moving *m, tarn__band q, bool moved, bool add) {
+static void push_state(work *w, const moving *m, bool moved, bool add) {
   const int64_t features = w->spec->features, width = w->spec->width;
   const float *z = w->state + features * width, *dz = w->turned + features * width;
+  if (w->rising) bring(w, w->state);
   if (m->q.data) {
     apply_state(w, m->q, narrow(w, w->state), false, add);
     w->kernels->dot(w->sums, m->q, z, add);
     add = true;
   }
   if (!moved) return;
-  apply_state(w, q, narrow(w, w->turned), false, add);
-  w->kernels->dot(w->sums, q, dz, add);
+  if (w->rising) bring(w, w->turned);
+  apply_state(w, w->q, narrow(w, w->turned), false, add);
+  w->kernels->dot(w->sums, w->q, dz, add);
+}
+
+// dS and dz of all rows; false: there are none.
+static bool take_in_all_tangents(work *w, int64_t direction) {
+  bool moved = false;
+  for (int64_t first = 0; first < w->rows; first += CHUNK) {
+    const int64_t n = smaller(CHUNK, w->rows - first);
+    load_keys(w, first, n);
+    const moving m = moving_of(w, direction, first, n, false, true);
+    take_in_tangent(w, &m, first, n, moved);
+    moved = true;
+  }
+  return moved;
 }
 
 // held: of a sentence that is not taken chunk by chunk, S is there.
@@ -508,43 +684,42 @@ static void push_direction(work *w, int64_t sentence, int64_t direction, bool wi
   const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   const tarn__tensor *d = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS];
   const int64_t rows = phi->rows, width = w->spec->width;
-  bool held = !within || begin_state(w, sentence), moved = false;
-  for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
-    const moving m = moving_of(w, direction, first, n);
-    take_in_tangent(w, &m, first, n, moved);
-    moved = true;
-  }
-  for (int64_t first = 0; first < w->rows; first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
-    const tarn__band q = queries(w, phi, first, n), k = keys(w, phi, first, n), values_here = values(w, v, first, n);
-    const moving m = moving_of(w, direction, first, n);
+  bool held = !within || begin_state(w, sentence), moved = !within && take_in_all_tangents(w, direction);
+  for (int64_t first = 0, n; first < w->rows; first += n) {
+    n = open_chunk(w, first);
+    if (!single) load_queries(w, first, n);
+    if (!single && within) load_keys(w, first, n);
+    const moving m = moving_of(w, direction, first, n, true, within);
     if (within) {
-      if (!single) fix_weights(w, q, k);
-      push_within(w, &m, q, k, values_here);
+      if (!single) fix_weights(w);
+      push_within(w, &m, values(w, v, first, n));
     }
-    if (held) push_state(w, &m, q, moved, within);
+    if (held) push_state(w, &m, moved, within);
     w->kernels->divide_moved(results(w, w->node->out[0], direction * rows + first, n), floats(w->out, n, width),
                              results(w, w->node->in[TARN__LINEAR_ATTENTION_TANGENT_Y], first, n), w->sums,
                              denominators(w, d, first), w->spec->heads);
     if (!within || first + n == w->rows) continue;
-    take_in(w, w->state, k, values_here, NULL, held);
+    take_in_keys(w, first, n, held);
     take_in_tangent(w, &m, first, n, moved);
+    close_chunk(w, first, n);
     held = moved = true;
   }
 }
 
-// What all directions share is computed once: S where it is that of all rows, A of a single chunk.
+// What all directions share is computed once: S where it is that of all rows, the features and A of a single chunk.
 static void tangent_head(work *w, int64_t sentence) {
-  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
-  const bool within = w->spec->causal || w->pairs, single = within && w->rows <= CHUNK;
-  bool held = begin_state(w, sentence);
-  for (int64_t first = 0; !within && first < w->rows; first += CHUNK) {
-    const int64_t n = smaller(CHUNK, w->rows - first);
-    take_in(w, w->state, keys(w, phi, first, n), values(w, v, first, n), NULL, held);
-    held = true;
+  const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
+  const bool within = w->spec->causal || w->pairs, single = within && w->rows > 0 && is_single(w, sentence);
+  if (!single) {
+    const bool held = begin_state(w, sentence);
+    if (!within) take_in_all(w, held);
+  } else {
+    begin_state(w, sentence);
+    open_chunk(w, 0);
+    load_queries(w, 0, w->rows);
+    load_keys(w, 0, w->rows);
+    fix_weights(w);
   }
-  if (single && w->rows > 0) fix_weights(w, queries(w, phi, 0, w->rows), keys(w, phi, 0, w->rows));
   for (int64_t k = 0; k < tarn__tangent_directions(w->node->out[0], phi->rows); k++)
     push_direction(w, sentence, k, within, single);
 }
@@ -592,25 +767,4 @@ tarn_status tarn__cpu_linear_attention_backward(const tarn__exec *exec, const ta
 
 tarn_status tarn__cpu_linear_attention_tangent(const tarn__exec *exec, const tarn__node *node) {
   return run_all(exec, node, tangent_head);
-}
-
-// A head of a row reads and writes all of its state, so that memory is what a step takes.
-tarn_status tarn__cpu_linear_attention_rows(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__linear_attention_rows_attr *attr = node->attr;
-  const tarn__linear_attention_spec *spec = &attr->spec;
-  const tarn__tensor *phi = node->in[TARN__LINEAR_ATTENTION_PHI], *v = node->in[TARN__LINEAR_ATTENTION_VALUES];
-  const tarn__tensor *cache = node->in[TARN__LINEAR_ATTENTION_CACHE], *y = node->out[0];
-  const int64_t m = spec->features, width = spec->width, size = m * (width + 1);
-  float *states = cache->data;
-#pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t item = 0; item < y->rows * spec->heads; item++) {
-    const int64_t i = item / spec->heads, h = item % spec->heads, before = tarn__linear_attention_before(node, i);
-    TARN__TABLE_NOW(tarn__linear_attention_kernels)
-        ->step(band_of(y, i, 1, h * width, width).data, band_of(phi, i, 1, h * m, m).data,
-               band_of(phi, i, 1, (spec->heads + h) * m, m).data,
-               band_of(v, i, 1, spec->value_column + h * width, width).data, phi->dtype,
-               before < 0 ? NULL : states + before * cache->cols + h * size,
-               states + (attr->first_row + i) * cache->cols + h * size, m, width);
-  }
-  return TARN_STATUS_OK;
 }

@@ -11,19 +11,14 @@ static const real *projection_of(const tarn__node *node) {
   return w ? w->data : NULL;
 }
 
-static void softmax_features(real *phi, const real *x, const real *w, const tarn__feature_map_spec *spec, bool query) {
+// The exponents of softmax features.
+static void exponents(real *phi, const real *x, const real *w, const tarn__feature_map_spec *spec, bool query) {
   const real scale = (real)(1.0 / sqrt(sqrt((double)spec->width)));
-  real square = 0, most = -INFINITY;
-  for (int64_t c = 0; c < spec->width; c++) square += scale * scale * x[c] * x[c];
+  real square = 0;
+  for (int64_t c = 0; !query && c < spec->width; c++) square += scale * scale * x[c] * x[c];
   for (int64_t j = 0; j < spec->features; j++) {
-    phi[j] = 0;
+    phi[j] = -square / 2;
     for (int64_t c = 0; c < spec->width; c++) phi[j] += w[j * spec->width + c] * scale * x[c];
-    phi[j] -= square / 2;
-    if (phi[j] > most) most = phi[j];
-  }
-  for (int64_t j = 0; j < spec->features; j++) {
-    const real held = phi[j] < TARN__FEATURES_MOST ? phi[j] : TARN__FEATURES_MOST;
-    phi[j] = (real)(exp((double)(query ? phi[j] - most : held)) / sqrt((double)spec->features));
   }
 }
 
@@ -36,7 +31,7 @@ tarn_status TARN__REF(tarn__feature_map_ref)(const tarn__exec *exec, const tarn_
     for (int64_t h = 0; h < 2 * spec->heads; h++) {
       const real *from = (const real *)x->data + r * x->cols + tarn__features_column(spec, h);
       real *to = (real *)phi->data + r * phi->cols + h * spec->features;
-      if (w) softmax_features(to, from, w, spec, h < spec->heads);
+      if (w) exponents(to, from, w, spec, h < spec->heads);
       for (int64_t c = 0; !w && c < spec->width; c++) to[c] = from[c] > 0 ? from[c] + 1 : (real)exp((double)from[c]);
     }
   return TARN_STATUS_OK;
@@ -58,7 +53,7 @@ tarn_status TARN__REF(tarn__feature_map_tangent_ref)(const tarn__exec *exec, con
     for (int64_t j = 0; j < spec->features; j++) {
       to[j] = w ? 0 : moved[j] * (p[j] > 1 ? 1 : p[j]);
       for (int64_t c = 0; w && c < spec->width; c++)
-        to[j] += p[j] * scale * moved[c] * (w[j * spec->width + c] - scale * own[c]);
+        to[j] += scale * moved[c] * (w[j * spec->width + c] - (h < spec->heads ? 0 : scale * own[c]));
     }
   }
   return TARN_STATUS_OK;
@@ -82,9 +77,9 @@ tarn_status TARN__REF(tarn__feature_map_backward_ref)(const tarn__exec *exec, co
           dx[at + c] += dp[c] * (p[c] > 1 ? 1 : p[c]);
           continue;
         }
-        const real u = scale * ((const real *)x->data)[at + c];
+        const real u = h < spec->heads ? 0 : scale * ((const real *)x->data)[at + c];
         real sum = 0;
-        for (int64_t j = 0; j < spec->features; j++) sum += dp[j] * p[j] * (w[j * spec->width + c] - u);
+        for (int64_t j = 0; j < spec->features; j++) sum += dp[j] * (w[j * spec->width + c] - u);
         dx[at + c] += scale * sum;
       }
     }

@@ -3,11 +3,12 @@
 #include "graph/tangents.h"
 #include "ops/linear_attention.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef TARN_REAL real;
 
-// One head: rows of features, values and results are apart by these steps.
+// One head: rows of features or their exponents, values and results are apart by these steps.
 typedef struct head {
   const tarn__linear_attention_spec *spec;
   const real *q, *k, *v;
@@ -22,13 +23,61 @@ static head head_of(const tarn__node *node, const tarn__linear_attention_spec *s
   return (head){spec, q, q + spec->heads * spec->features, v, phi->cols, values->cols};
 }
 
-static int64_t state_size(const tarn__linear_attention_spec *spec) { return spec->features * (spec->width + 1); }
+static int64_t state_size(const tarn__linear_attention_spec *spec) { return tarn__linear_attention_head_state(spec); }
 
-// The state S [features, width] and z [features] behind it, with row j.
-static void take_in(real *state, const head *h, int64_t j) {
+static real exp_of(real x) { return (real)exp((double)x); }
+
+// The largest exponents of the keys that a state holds.
+static const real *levels_of(const real *state, const tarn__linear_attention_spec *spec) {
+  return state + spec->features * (spec->width + 1);
+}
+
+// Feature f of row j, beside a state that has taken it in.
+static real key_of(const head *h, const real *state, int64_t j, int64_t f) {
+  const real k = h->k[j * h->phi_step + f];
+  return h->spec->exponents ? exp_of(k - levels_of(state, h->spec)[f]) : k;
+}
+
+// What is taken away from the exponents of the query of row i.
+static real query_top(const head *h, const real *state, int64_t i) {
+  real top = -INFINITY;
+  for (int64_t f = 0; h->spec->exponents && f < h->spec->features; f++)
+    top = (real)fmax((double)top, (double)(h->q[i * h->phi_step + f] + levels_of(state, h->spec)[f]));
+  return top;
+}
+
+static real query_of(const head *h, const real *state, int64_t i, int64_t f, real top) {
+  const real q = h->q[i * h->phi_step + f];
+  return h->spec->exponents ? exp_of(q + levels_of(state, h->spec)[f] - top) : q;
+}
+
+// Feature f of a state times a factor.
+static void scale_feature(real *state, const tarn__linear_attention_spec *spec, int64_t f, real factor) {
+  for (int64_t c = 0; c < spec->width; c++) state[f * spec->width + c] *= factor;
+  state[spec->features * spec->width + f] *= factor;
+}
+
+// The levels of a state, which hold row j from now on; what moves beside it (or NULL) is scaled as it is.
+static void rise(real *state, real *moved, const head *h, int64_t j) {
   const int64_t m = h->spec->features, width = h->spec->width;
+  real *levels = state + m * (width + 1);
   for (int64_t f = 0; f < m; f++) {
     const real k = h->k[j * h->phi_step + f];
+    const bool empty = state[m * width + f] == 0;
+    const real level = empty || k > levels[f] ? k : levels[f];
+    const real factor = empty ? 0 : exp_of(levels[f] - level);
+    scale_feature(state, h->spec, f, factor);
+    if (moved) scale_feature(moved, h->spec, f, factor);
+    levels[f] = level;
+  }
+}
+
+// The state S [features, width] and z [features] behind it, with row j.
+static void take_in(real *state, real *moved, const head *h, int64_t j) {
+  const int64_t m = h->spec->features, width = h->spec->width;
+  if (h->spec->exponents) rise(state, moved, h, j);
+  for (int64_t f = 0; f < m; f++) {
+    const real k = key_of(h, state, j, f);
     for (int64_t c = 0; c < width; c++) state[f * width + c] += k * h->v[j * h->v_step + c];
     state[m * width + f] += k;
   }
@@ -37,15 +86,16 @@ static void take_in(real *state, const head *h, int64_t j) {
 // The result of row i; returns its denominator.
 static real put_out(real *y, const real *state, const head *h, int64_t i) {
   const int64_t m = h->spec->features, width = h->spec->width;
-  const real *q = h->q + i * h->phi_step;
+  const real top = query_top(h, state, i);
   real sum = 0;
-  for (int64_t f = 0; f < m; f++) sum += q[f] * state[m * width + f];
-  if (sum < (real)TARN__LINEAR_ATTENTION_LEAST) sum = (real)TARN__LINEAR_ATTENTION_LEAST;
-  for (int64_t c = 0; c < width; c++) {
-    real number = 0;
-    for (int64_t f = 0; f < m; f++) number += q[f] * state[f * width + c];
-    y[c] = number / sum;
+  for (int64_t c = 0; c < width; c++) y[c] = 0;
+  for (int64_t f = 0; f < m; f++) {
+    const real q = query_of(h, state, i, f, top);
+    sum += q * state[m * width + f];
+    for (int64_t c = 0; c < width; c++) y[c] += q * state[f * width + c];
   }
+  if (sum < (real)TARN__LINEAR_ATTENTION_LEAST) sum = (real)TARN__LINEAR_ATTENTION_LEAST;
+  for (int64_t c = 0; c < width; c++) y[c] /= sum;
   return sum;
 }
 
@@ -62,7 +112,7 @@ static void begin_state(real *state, const tarn__node *node, const tarn__linear_
 
 size_t TARN__REF(tarn__linear_attention_ref_scratch)(const tarn__node *node, int threads) {
   (void)threads;
-  return 2 * (size_t)state_size(node->attr) * sizeof(real);
+  return (size_t)(2 * state_size(node->attr) + node->in[TARN__LINEAR_ATTENTION_PHI]->rows) * sizeof(real);
 }
 
 tarn_status TARN__REF(tarn__linear_attention_ref)(const tarn__exec *exec, const tarn__node *node) {
@@ -78,10 +128,10 @@ tarn_status TARN__REF(tarn__linear_attention_ref)(const tarn__exec *exec, const 
       const head at = head_of(node, spec, offset[s], h);
       const int64_t rows = offset[s + 1] - offset[s];
       begin_state(state, node, spec, s, h);
-      for (int64_t j = 0; !spec->causal && j < rows; j++) take_in(state, &at, j);
+      for (int64_t j = 0; !spec->causal && j < rows; j++) take_in(state, NULL, &at, j);
       for (int64_t i = 0; i < rows; i++) {
         const int64_t row = offset[s] + i;
-        if (spec->causal) take_in(state, &at, i);
+        if (spec->causal) take_in(state, NULL, &at, i);
         sums[row * spec->heads + h] = put_out(y + row * d + h * spec->width, state, &at, i);
       }
       if (end) memcpy((real *)end->data + s * end->cols + h * size, state, (size_t)size * sizeof *state);
@@ -94,6 +144,7 @@ typedef struct back {
   head at;
   const real *dy, *y, *sums;
   real *dq, *dk, *dv;  // NULL: not wanted
+  real *tops;          // of the exponents of the queries
   int64_t rows, d;
 } back;
 
@@ -111,44 +162,55 @@ static void query_gradient(const back *b, const real *state, int64_t i) {
   for (int64_t f = 0; f < m; f++) {
     real d = g * state[m * width + f];
     for (int64_t c = 0; c < width; c++) d += state[f * width + c] * b->dy[i * b->d + c] / sum;
-    b->dq[i * b->at.phi_step + f] = d;
+    b->dq[i * b->at.phi_step + f] = b->at.spec->exponents ? d * query_of(&b->at, state, i, f, b->tops[i]) : d;
   }
 }
 
-// U and u, with row i.
-static void take_in_gradient(real *state, const back *b, int64_t i) {
+// U and u, with row i. Of exponents they have levels too: the largest exponents of the queries so far.
+static void take_in_gradient(real *turned, const back *b, int64_t i) {
   const int64_t m = b->at.spec->features, width = b->at.spec->width;
   const real sum = b->sums[i * b->at.spec->heads], g = sum_gradient(b, i);
+  real *levels = turned + m * (width + 1);
   for (int64_t f = 0; f < m; f++) {
-    const real q = b->at.q[i * b->at.phi_step + f];
-    for (int64_t c = 0; c < width; c++) state[f * width + c] += q * b->dy[i * b->d + c] / sum;
-    state[m * width + f] += g * q;
+    real q = b->at.q[i * b->at.phi_step + f];
+    if (b->at.spec->exponents) {
+      const real e = q - b->tops[i], level = e > levels[f] ? e : levels[f];
+      scale_feature(turned, b->at.spec, f, exp_of(levels[f] - level));
+      levels[f] = level;
+      q = exp_of(e - level);
+    }
+    for (int64_t c = 0; c < width; c++) turned[f * width + c] += q * b->dy[i * b->d + c] / sum;
+    turned[m * width + f] += g * q;
   }
 }
 
-static void key_gradients(const back *b, const real *state, int64_t j) {
-  const int64_t m = b->at.spec->features, width = b->at.spec->width;
-  const real *k = b->at.k + j * b->at.phi_step, *v = b->at.v + j * b->at.v_step;
-  for (int64_t f = 0; b->dk && f < m; f++) {
-    real d = state[m * width + f];
-    for (int64_t c = 0; c < width; c++) d += state[f * width + c] * v[c];
-    b->dk[j * b->at.phi_step + f] = d;
+static void key_gradients(const back *b, const real *turned, int64_t j) {
+  const tarn__linear_attention_spec *spec = b->at.spec;
+  const int64_t m = spec->features, width = spec->width;
+  const real *v = b->at.v + j * b->at.v_step;
+  for (int64_t f = 0; f < m; f++) {
+    real k = b->at.k[j * b->at.phi_step + f], d = turned[m * width + f];
+    if (spec->exponents) k = exp_of(k + levels_of(turned, spec)[f]);
+    for (int64_t c = 0; c < width; c++) d += turned[f * width + c] * v[c];
+    if (b->dk) b->dk[j * b->at.phi_step + f] = spec->exponents ? d * k : d;
+    for (int64_t c = 0; b->dv && c < width; c++) b->dv[j * b->at.v_step + c] += turned[f * width + c] * k;
   }
-  for (int64_t c = 0; b->dv && c < width; c++)
-    for (int64_t f = 0; f < m; f++) b->dv[j * b->at.v_step + c] += state[f * width + c] * k[f];
 }
 
 // state and turned: of the queries, S and z; of the keys, U and u.
 static void run_back(const back *b, real *state, real *turned) {
-  const bool causal = b->at.spec->causal;
-  memset(turned, 0, (size_t)state_size(b->at.spec) * sizeof *turned);
-  for (int64_t i = 0; !causal && i < b->rows; i++) take_in(state, &b->at, i), take_in_gradient(turned, b, i);
+  const tarn__linear_attention_spec *spec = b->at.spec;
+  const int64_t plain = spec->features * (spec->width + 1);
+  for (int64_t i = 0; i < state_size(spec); i++) turned[i] = i < plain ? 0 : -INFINITY;
+  for (int64_t j = 0; !spec->causal && j < b->rows; j++) take_in(state, NULL, &b->at, j);
   for (int64_t i = 0; i < b->rows; i++) {
-    if (causal) take_in(state, &b->at, i);
+    if (spec->causal) take_in(state, NULL, &b->at, i);
+    b->tops[i] = query_top(&b->at, state, i);
     if (b->dq) query_gradient(b, state, i);
   }
+  for (int64_t i = 0; !spec->causal && i < b->rows; i++) take_in_gradient(turned, b, i);
   for (int64_t j = b->rows - 1; j >= 0; j--) {
-    if (causal) take_in_gradient(turned, b, j);
+    if (spec->causal) take_in_gradient(turned, b, j);
     key_gradients(b, turned, j);
   }
 }
@@ -176,6 +238,7 @@ tarn_status TARN__REF(tarn__linear_attention_backward_ref)(const tarn__exec *exe
         b.dk = b.dq + spec->heads * spec->features;
       }
       if (dvalues) b.dv = (real *)dvalues->data + row * dvalues->cols + spec->value_column + h * spec->width;
+      b.tops = state + 2 * state_size(spec);
       begin_state(state, node, spec, s, h);
       run_back(&b, state, state + state_size(spec));
     }
@@ -192,38 +255,42 @@ typedef struct push {
 } push;
 
 // The tangents of S and z, with row j.
-static void take_in_tangent(real *moved, const push *p, int64_t j) {
+static void take_in_tangent(real *moved, const real *state, const push *p, int64_t j) {
   const int64_t m = p->at.spec->features, width = p->at.spec->width;
-  const real *k = p->at.k + j * p->at.phi_step, *v = p->at.v + j * p->at.v_step;
+  const real *v = p->at.v + j * p->at.v_step;
   for (int64_t f = 0; f < m; f++) {
-    const real dk = p->dk ? p->dk[j * p->at.phi_step + f] : 0;
+    const real k = key_of(&p->at, state, j, f);
+    real dk = p->dk ? p->dk[j * p->at.phi_step + f] : 0;
+    if (p->at.spec->exponents) dk *= k;
     for (int64_t c = 0; c < width; c++)
-      moved[f * width + c] += dk * v[c] + (p->dv ? k[f] * p->dv[j * p->at.v_step + c] : 0);
+      moved[f * width + c] += dk * v[c] + (p->dv ? k * p->dv[j * p->at.v_step + c] : 0);
     moved[m * width + f] += dk;
   }
 }
 
 static void put_out_tangent(const push *p, const real *state, const real *moved, int64_t i) {
   const int64_t m = p->at.spec->features, width = p->at.spec->width;
-  const real *q = p->at.q + i * p->at.phi_step, *y = p->y + i * p->d;
-  const real sum = p->sums[i * p->at.spec->heads];
-  real of_sum = 0;
-  for (int64_t f = 0; f < m; f++)
-    of_sum += (p->dq ? p->dq[i * p->at.phi_step + f] * state[m * width + f] : 0) + q[f] * moved[m * width + f];
-  for (int64_t c = 0; c < width; c++) {
-    real number = 0;
-    for (int64_t f = 0; f < m; f++)
-      number += (p->dq ? p->dq[i * p->at.phi_step + f] * state[f * width + c] : 0) + q[f] * moved[f * width + c];
-    p->dy[i * p->d + c] = (number - y[c] * of_sum) / sum;
+  const real *y = p->y + i * p->d;
+  const real sum = p->sums[i * p->at.spec->heads], top = query_top(&p->at, state, i);
+  real of_sum = 0, *dy = p->dy + i * p->d;
+  for (int64_t c = 0; c < width; c++) dy[c] = 0;
+  for (int64_t f = 0; f < m; f++) {
+    const real q = query_of(&p->at, state, i, f, top);
+    real dq = p->dq ? p->dq[i * p->at.phi_step + f] : 0;
+    if (p->at.spec->exponents) dq *= q;
+    of_sum += dq * state[m * width + f] + q * moved[m * width + f];
+    for (int64_t c = 0; c < width; c++) dy[c] += dq * state[f * width + c] + q * moved[f * width + c];
   }
+  for (int64_t c = 0; c < width; c++) dy[c] = (dy[c] - y[c] * of_sum) / sum;
 }
 
 static void run_push(const push *p, real *state, real *moved) {
   const bool causal = p->at.spec->causal;
   memset(moved, 0, (size_t)state_size(p->at.spec) * sizeof *moved);
-  for (int64_t j = 0; !causal && j < p->rows; j++) take_in(state, &p->at, j), take_in_tangent(moved, p, j);
+  for (int64_t j = 0; !causal && j < p->rows; j++)
+    take_in(state, moved, &p->at, j), take_in_tangent(moved, state, p, j);
   for (int64_t i = 0; i < p->rows; i++) {
-    if (causal) take_in(state, &p->at, i), take_in_tangent(moved, p, i);
+    if (causal) take_in(state, moved, &p->at, i), take_in_tangent(moved, state, p, i);
     put_out_tangent(p, state, moved, i);
   }
 }
@@ -272,7 +339,7 @@ tarn_status TARN__REF(tarn__linear_attention_rows_ref)(const tarn__exec *exec, c
       memset(state, 0, (size_t)cache->cols * sizeof *state);
     for (int64_t h = 0; h < spec->heads; h++) {
       const head at = head_of(node, spec, i, h);
-      take_in(state + h * size, &at, 0);
+      take_in(state + h * size, NULL, &at, 0);
       put_out((real *)y->data + i * y->cols + h * spec->width, state + h * size, &at, 0);
     }
   }

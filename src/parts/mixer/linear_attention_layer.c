@@ -26,7 +26,8 @@ static tarn__tensor *attend(const tarn__block_run *run, const tarn__linear_atten
                                             .width = width,
                                             .features = weights->features,
                                             .value_column = 2 * d,
-                                            .causal = run->causal};
+                                            .causal = run->causal,
+                                            .exponents = weights->projection != NULL};
   if (run->incremental)
     return tarn__linear_attention_rows(run->graph, phi, qkv, run->self_cache, run->first_row, run->history,
                                        run->history_ranges, spec);
@@ -41,8 +42,10 @@ void tarn__linear_attention_build(const tarn__block_run *run, const void *memory
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
-int64_t tarn__linear_attention_width(int64_t heads, int64_t features, int64_t d_model) {
-  return heads * features * (d_model / heads + 1);
+int64_t tarn__linear_attention_width(int64_t heads, int64_t features, int64_t d_model, bool softmax) {
+  const tarn__linear_attention_spec spec = {
+      .heads = heads, .width = d_model / heads, .features = features, .exponents = softmax};
+  return tarn__linear_attention_state(&spec);
 }
 
 int64_t tarn__linear_attention_history(const void *keys) {

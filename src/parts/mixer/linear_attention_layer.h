@@ -27,8 +27,8 @@ tarn__linear_attention_weights *tarn__linear_attention_declare(tarn__declare *de
                                                                const tarn__linear_attention_keys *keys);
 void tarn__linear_attention_build(const tarn__block_run *run, const void *weights, const tarn_kind *kind,
                                   tarn__stream *stream);
-// Numbers of the state after a token.
-int64_t tarn__linear_attention_width(int64_t heads, int64_t features, int64_t d_model);
+// Numbers of the state after a token; `softmax`: with the features of the softmax kernel.
+int64_t tarn__linear_attention_width(int64_t heads, int64_t features, int64_t d_model, bool softmax);
 // A state holds all earlier tokens: a token sees the one before it, and its own.
 int64_t tarn__linear_attention_history(const void *keys);
 

@@ -21,7 +21,7 @@ static void *declare_linear_attention(tarn__declare *declare, const void *keys) 
 
 static int64_t cache_width(const void *keys, int64_t d_model) {
   const int64_t heads = ((const tarn__linear_attention_keys *)keys)->heads;
-  return tarn__linear_attention_width(heads, d_model / heads, d_model);
+  return tarn__linear_attention_width(heads, d_model / heads, d_model, false);
 }
 
 const tarn__mixer_entry tarn__mixer_linear_attention = {

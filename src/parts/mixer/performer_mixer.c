@@ -52,7 +52,7 @@ static void *declare_performer(tarn__declare *declare, const void *memory) {
 
 static int64_t cache_width(const void *memory, int64_t d_model) {
   const performer_keys *keys = memory;
-  return tarn__linear_attention_width(keys->attention.heads, keys->features, d_model);
+  return tarn__linear_attention_width(keys->attention.heads, keys->features, d_model, true);
 }
 
 // The random features, always.
