@@ -173,7 +173,7 @@ static int parse_training(int argc, char **argv) {
       {"warmup", CLI_INT, &o->warmup, "N", "first states that are not fitted", 0, 0},
       {"raw", CLI_FLAG, &raw, NULL, "do not standardize columns to mean 0 and variance 1", 0, 0},
       {"units", CLI_INT, &o->units, "N", "units of the reservoir", 0, 0},
-      {"sr", CLI_REAL, &o->sr, "X", "spectral radius of W", 0, 0},
+      {"sr", CLI_REAL, &o->sr, "X", "spectral radius of W; 0: units hear their inputs alone", 0, 0},
       {"lr", CLI_REAL, &o->lr, "X", "leak rate", 0, 0},
       {"input-scaling", CLI_REAL, &o->input_scaling, "X", "Win is uniform between -X and X", 0, 0},
       {"bias-scaling", CLI_REAL, &o->bias_scaling, "X", "the bias is uniform between -X and X", 0, 0},

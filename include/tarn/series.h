@@ -81,7 +81,7 @@ typedef enum tarn_esn_activation { TARN_ESN_TANH, TARN_ESN_RELU } tarn_esn_activ
 
 typedef struct tarn_esn_options {
   int64_t units;                   // 1 .. 16384; default 500
-  double sr;                       // spectral radius of W, above 0; default 0.9
+  double sr;                       // spectral radius of W, at least 0; default 0.9; 0: W is 0, units hear inputs alone
   double lr;                       // leak rate, above 0, at most 1; default 1
   double input_scaling;            // Win is uniform in +-input_scaling; above 0; default 1
   double bias_scaling;             // bias is uniform in +-bias_scaling, at least 0; default 0.5
@@ -110,8 +110,8 @@ typedef struct tarn_esn_info {
 } tarn_esn_info;
 
 // Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
-// short or a column of it constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or
-// MEMORY.
+// short or a column of it constant, a reservoir that was drawn without edges or nilpotent for an sr above 0, matrices
+// that do not fit), NUMERIC, IO or MEMORY.
 TARN_API tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
                                     const tarn_esn_options *options) TARN_CHECKED;
 // Saves to and opens one safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the

@@ -33,11 +33,11 @@ typedef struct scanning {
   tarn_dynamics_scan *scan;
 } scanning;
 
-static tarn_status check_values(const char *what, const double *values, size_t count, double most) {
+static tarn_status check_values(const char *what, const double *values, size_t count, bool zero, double most) {
   TARN_REQUIRE(!values || count > 0, USAGE, "%s are to be tried, and there are none", what);
   for (size_t i = 0; values && i < count; i++)
-    TARN_REQUIRE(values[i] > 0.0 && values[i] <= most, USAGE, "%s: %.10g is not above 0 and at most %.10g", what,
-                 values[i], most);
+    TARN_REQUIRE((zero ? values[i] >= 0.0 : values[i] > 0.0) && values[i] <= most, USAGE,
+                 "%s: %.10g is not %s 0 and at most %.10g", what, values[i], zero ? "at least" : "above", most);
   return TARN_STATUS_OK;
 }
 
@@ -45,8 +45,8 @@ static tarn_status check(const tarn_dynamics *d, const tarn_dynamics_scan_option
   TARN_REQUIRE(d->info.map == TARN_DYNAMICS_MAP_RECURRENCE && d->cell.spec.cell == TARN__CELL_ECHO, USAGE,
                "%s%sonly an echo state network has a spectral radius and a leak rate to go over", d->info.path,
                *d->info.path ? ": " : "");
-  TARN_TRY(check_values("spectral radii", o->spectral_radii, o->radius_count, 1000.0));
-  TARN_TRY(check_values("leak rates", o->leak_rates, o->leak_count, 1.0));
+  TARN_TRY(check_values("spectral radii", o->spectral_radii, o->radius_count, true, 1000.0));
+  TARN_TRY(check_values("leak rates", o->leak_rates, o->leak_count, false, 1.0));
   const double points =
       (o->spectral_radii ? (double)o->radius_count : 1.0) * (o->leak_rates ? (double)o->leak_count : 1.0);
   TARN_REQUIRE(points <= MOST_POINTS, USAGE, "%.0f points are more than %d", points, MOST_POINTS);
@@ -140,7 +140,7 @@ static tarn_status run_points(scanning *s, tarn__work *work) {
     point->spectral_radius = o->spectral_radii ? o->spectral_radii[i % radii] : s->dynamics->info.spectral_radius;
     point->leak_rate = o->leak_rates ? o->leak_rates[i / radii] : s->dynamics->info.leak_rate;
     s->cell.spec.leak = point->leak_rate;
-    s->cell.factor = point->spectral_radius / s->radius;
+    s->cell.factor = point->spectral_radius > 0.0 ? point->spectral_radius / s->radius : 0.0;
     TARN_TRY(run_drive(s, &s->free, &point->free, NULL));
     TARN_TRY(run_drive(s, &s->driven, &point->driven, point));
     TARN_TRY(run_memory(s, i, point));
@@ -152,7 +152,10 @@ static tarn_status run_points(scanning *s, tarn__work *work) {
 
 static tarn_status run_scan(scanning *s, tarn_dynamics_scan **scan) {
   tarn__work work;
-  TARN_REQUIRE(s->radius > 0.0, NUMERIC, "a matrix of spectral radius 0 cannot be scaled to another one");
+  const tarn_dynamics_scan_options *o = s->options;
+  for (size_t i = 0; o->spectral_radii && i < o->radius_count; i++)
+    TARN_REQUIRE(s->radius > 0.0 || o->spectral_radii[i] == 0.0, NUMERIC,
+                 "a matrix of spectral radius 0 cannot be scaled to another one, %.10g", o->spectral_radii[i]);
   TARN_TRY(tarn__dynamics_iterations(s->dynamics, &s->run.iterations));
   TARN_TRY(open_scan(s, scan));
   TARN_TRY(open_drives(s));

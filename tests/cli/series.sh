@@ -79,7 +79,7 @@ refuse 2 'columns 1 and 2 are both named "x"' "$TARN" series train twice.csv --c
 printf 'a,b\n1,2\n3,x\n' >word.csv
 refuse 1 'word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
 refuse 2 'there is no column "c"' "$TARN" series train word.csv --columns a,c --output m
-refuse 2 "sr 0: a spectral radius above 0" "$TARN" series train mg.csv --sr 0 --output m
+refuse 2 "sr -0.1: a spectral radius that is not negative" "$TARN" series train mg.csv --sr -0.1 --output m
 refuse 2 "rc_connectivity 0" "$TARN" series train mg.csv --rc-connectivity 0 --output m
 refuse 1 "nilpotent" "$TARN" series train mg.csv --rc-connectivity 0.001 --units 40 --output m
 refuse 2 "leave out the options" "$TARN" series train mg.csv --matrices model --units 7 --output m

@@ -372,6 +372,40 @@ static void a_reservoir_alone_is_the_one_of_a_training(void **state) {
   tarn_series_close(&s);
 }
 
+// With a spectral radius of 0 the state forgets all but its leak, whatever the graph would have been: with a leak rate
+// of 1 it is a function of the row alone.
+static void no_recurrence_is_a_function_of_the_row(void **state) {
+  (void)state;
+  enum { UNITS = 9 };
+  double w[UNITS * UNITS], win[UNITS], bias[UNITS], states[3 * UNITS];
+  const double rows[] = {0.5, -1, 0.5};
+  tarn_esn_options o = small();
+  tarn_reservoir *reservoir;
+  o.units = UNITS, o.lr = 1, o.sr = 0, o.rc_connectivity = 1e-9;
+  must(tarn_reservoir_open(&reservoir, 1, &o));
+  tarn_reservoir_matrices(reservoir, w, win, bias);
+  must(tarn_reservoir_states(reservoir, states, NULL, rows, 3));
+  tarn_reservoir_close(&reservoir);
+  for (int i = 0; i < UNITS * UNITS; i++) assert_true(w[i] == 0 && !signbit(w[i]));
+  for (int i = 0; i < 3 * UNITS; i++)
+    assert_true(states[i] == tanh(bias[i % UNITS] + win[i % UNITS] * rows[i / UNITS]));
+  tarn_series *s = mackey_glass(400), *forecasts[2];
+  tarn_esn *esn, *again;
+  tarn_esn_info info;
+  must(tarn_esn_train(&esn, s, 300, &o));
+  tarn_esn_describe(esn, &info);
+  assert_true(info.edges == 0 && isfinite(info.nrmse));
+  must(tarn_esn_save(esn, "still.safetensors"));
+  must(tarn_esn_open(&again, "still.safetensors"));
+  must(tarn_esn_forecast(esn, &forecasts[0], s, 300, 20, TARN_FORECAST_CLOSED));
+  must(tarn_esn_forecast(again, &forecasts[1], s, 300, 20, TARN_FORECAST_CLOSED));
+  assert_memory_equal(forecasts[0]->values, forecasts[1]->values, 20 * sizeof(double));
+  for (int i = 0; i < 2; i++) tarn_series_close(&forecasts[i]);
+  tarn_esn_close(&esn);
+  tarn_esn_close(&again);
+  tarn_series_close(&s);
+}
+
 static void refuse_options(const tarn_series *s, const tarn_esn_options *options, tarn_status status,
                            const char *text) {
   tarn_esn *esn;
@@ -387,7 +421,6 @@ static void refuses_networks(void **state) {
   o = small();                             \
   o.field = value;                         \
   refuse_options(s, &o, TARN_STATUS_##status, text)
-  REFUSE(sr, 0, USAGE, "sr 0");
   REFUSE(sr, -1, USAGE, "sr -1");
   REFUSE(sr, NAN, USAGE, "sr nan");
   REFUSE(rc_connectivity, 0, USAGE, "rc_connectivity 0");
@@ -521,8 +554,10 @@ static void refuses_matrices_and_files(void **state) {
   refused(tarn_esn_open(&esn, "m.safetensors"), TARN_STATUS_DATA, "no file of an echo state network");
   write_matrices(0.5, 0.5, 1, 2);
   refuse_options(s, &o, TARN_STATUS_DATA, "Win must have the shape [2, 1]");
-  write_matrices(0, 0, 1, 1);
-  refuse_options(s, &o, TARN_STATUS_DATA, "has no edges");
+  write_matrices(0, 0, 1, 1);  // no recurrent connections
+  must(tarn_esn_train(&esn, s, 300, &o));
+  assert_true(esn->info.units == 2 && esn->info.edges == 0);
+  tarn_esn_close(&esn);
   write_matrices(0.5, 0.5, NAN, 1);
   refuse_options(s, &o, TARN_STATUS_DATA, "not finite");
   o.activation = TARN_ESN_RELU;
@@ -571,6 +606,7 @@ int main(void) {
       cmocka_unit_test(learns_mackey_glass),
       cmocka_unit_test(is_deterministic_and_saved_whole),
       cmocka_unit_test(a_reservoir_alone_is_the_one_of_a_training),
+      cmocka_unit_test(no_recurrence_is_a_function_of_the_row),
       cmocka_unit_test(refuses_networks),
       cmocka_unit_test(errors_are_divided_by_the_variance_of_the_rows_compared),
       cmocka_unit_test(refuses_other_columns),

@@ -150,7 +150,6 @@ static void refuse(const double *matrix, int64_t n, double radius, tarn_status e
 static void refusals(void **state) {
   (void)state;
   const double one[] = {0.5, 1, 1, 0.5};
-  refuse(one, 2, 0, TARN_STATUS_USAGE, "spectral radius of 0");
   refuse(one, 2, -1, TARN_STATUS_USAGE, "spectral radius of -1");
   refuse(one, 2, NAN, TARN_STATUS_USAGE, "nan");
   refuse((double[]){0, 0, 0, 0}, 2, 1, TARN_STATUS_DATA, "without edges");
@@ -168,6 +167,20 @@ static void refusals(void **state) {
   tarn__free(full);
 }
 
+// No recurrence: every matrix has the factor 0, also one that no other factor scales.
+static void none(void **state) {
+  (void)state;
+  const double matrices[][4] = {{0.5, 1, 1, 0.5}, {0, 0, 0, 0}, {1, -1, 1, -1}};
+  for (size_t i = 0; i < 3; i++) {
+    tarn__sparse sparse;
+    double factor = NAN;
+    must(tarn__sparse_from_dense(&sparse, matrices[i], 2));
+    must(tarn__spectral_factor(&factor, &sparse, 0));
+    assert_true(factor == 0);
+    tarn__sparse_close(&sparse);
+  }
+}
+
 static void memory_fails_cleanly(void **state) {
   (void)state;
   double *a = random_matrix(200, 0.1, 5), radius;
@@ -183,8 +196,13 @@ static void memory_fails_cleanly(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_ones),           cmocka_unit_test(rings),   cmocka_unit_test(large_with_a_complex_pair),
-      cmocka_unit_test(arpack_is_lapack),     cmocka_unit_test(scaling), cmocka_unit_test(refusals),
+      cmocka_unit_test(small_ones),
+      cmocka_unit_test(rings),
+      cmocka_unit_test(large_with_a_complex_pair),
+      cmocka_unit_test(arpack_is_lapack),
+      cmocka_unit_test(scaling),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(none),
       cmocka_unit_test(memory_fails_cleanly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
