@@ -10,6 +10,7 @@
 #include "json_output.h"
 #include "progress_show.h"
 #include "series_output.h"
+#include "table_options.h"
 #include "tarn/series.h"
 
 static const cli_command COMMAND = {
@@ -17,9 +18,8 @@ static const cli_command COMMAND = {
     "tarn series generate mackey-glass|lorenz   write an example series\n"
     "tarn series train FILE                     train the readout by ridge regression\n"
     "tarn series forecast MODEL FILE            forecast in closed loop or one step ahead, and measure\n\n"
-    "Each has options of its own: tarn series train --help. Series are files of comma-separated values; FILE -: "
-    "standard\n"
-    "input."};
+    "Each has options of its own: tarn series train --help. Series are tables of numbers, by commas,\n"
+    "semicolons or tabs; FILE -: standard input."};
 static const cli_command GENERATE = {"series generate", "mackey-glass|lorenz", "Write an example series.",
                                      "Integrates the system by Runge and Kutta's fourth-order method. Equal options "
                                      "give equal files."};
@@ -40,7 +40,7 @@ static const cli_command FORECAST = {
 // ---------------------------------------------------------------------------------------------
 
 typedef struct table_source {
-  const char *columns, *header;
+  const char *columns, *header, *delimiter, *decimal;
 } table_source;
 
 static int read_series(const cli_command *command, tarn_series **series, const char *path, const table_source *source) {
@@ -51,14 +51,17 @@ static int read_series(const cli_command *command, tarn_series **series, const c
     format.header = TARN_SERIES_HEADER_NO;
   else if (strcmp(source->header, "auto") != 0)
     return cli_usage(command, "--header %s: auto, yes or no is expected", source->header);
+  int code = table_options_delimiter(command, &format.delimiter, source->delimiter);
+  if (code < 0) code = table_options_decimal(command, &format.decimal, source->decimal);
+  if (code >= 0) return code;
   tarn_status status = tarn_series_read(series, path, &format);
   return status == TARN_STATUS_OK ? -1 : cli_report(command, status);
 }
 
-#define SOURCE_OPTIONS(source)                                                                                      \
-  {"columns", CLI_TEXT, &(source).columns, "LIST", "columns, by name or number, with commas between; all", 0, 0}, { \
-    "header", CLI_TEXT, &(source).header, "WHAT", "whether the first line is a header: auto, yes or no", 0, 0       \
-  }
+#define SOURCE_OPTIONS(source)                                                                                     \
+  {"columns", CLI_TEXT, &(source).columns, "LIST", "columns, by name or number, with commas between; all", 0, 0},  \
+      {"header", CLI_TEXT, &(source).header, "WHAT", "whether the first line is a header: auto, yes or no", 0, 0}, \
+      TABLE_OPTIONS(source)
 
 // --- generate
 // ---------------------------------------------------------------------------------------------------------

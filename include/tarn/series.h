@@ -45,12 +45,18 @@ typedef enum tarn_series_header {
 typedef struct tarn_series_format {
   tarn_series_header header;  // AUTO: the first line is a header if no cell of it is empty or a number (nan, inf)
   const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
+  char delimiter;             // between cells: ',', ';', '\t', '|', or ' ' (any number of blanks); 0: found out
+  char decimal;               // decimal mark: '.' or ','; 0: found out
 } tarn_series_format;
 
-// Reads a file of comma-separated values ("-": standard input); `format` NULL: header AUTO, all columns. Without a
-// header columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that
-// is not there, a name of two columns), or DATA: a cell of these columns that is missing or no finite decimal number, a
-// line with another number of cells (line and column are named), no rows.
+// Reads a table of numbers, a line a row ("-": standard input); `format` NULL: all of it is 0. Cells may be quoted (""
+// is a quote there). Without a header columns are named by their numbers; a byte order mark and CR before LF are left
+// out. Delimiter and decimal mark are found out by the first lines, up to 1000: whichever of commas, semicolons and
+// tabs with points, or semicolons and tabs with commas, or commas around quoted numbers with commas, gives finite
+// numbers in all of these columns. Where two do and the numbers differ, a header with commas decides for commas between
+// columns; without one, DATA says what to give. Fails with IO, MEMORY, USAGE (a column that is not there, a name of two
+// columns, another delimiter or decimal mark), or DATA: a cell of these columns that is missing or no finite decimal
+// number, a line with another number of cells (line and column are named), no rows.
 TARN_API tarn_status tarn_series_read(tarn_series **series, const char *path,
                                       const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers. Fails with IO or MEMORY.
