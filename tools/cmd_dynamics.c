@@ -191,13 +191,14 @@ static void close_work(work *w, int code) {
 }
 
 // "0.5,0.9,1.1" into values, above 0. -1, or the exit code of a usage mistake.
-static int read_values(double values[VALUES], size_t *count, const char *name, const char *text) {
+static int read_values(double values[VALUES], size_t *count, const char *name, const char *text, bool zero) {
   *count = 0;
   for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
     char *end;
     const double value = strtod(at, &end);
-    if (end == at || (*end && *end != ',') || !(value > 0) || !isfinite(value))
-      return cli_usage(&COMMAND, "--%s must be numbers above 0 with commas between them, not \"%s\"", name, text);
+    if (end == at || (*end && *end != ',') || !(zero ? value >= 0 : value > 0) || !isfinite(value))
+      return cli_usage(&COMMAND, "--%s must be numbers %s 0 with commas between them, not \"%s\"", name,
+                       zero ? "from" : "above", text);
     if (*count == VALUES) return cli_usage(&COMMAND, "--%s takes at most %d numbers", name, (int)VALUES);
     values[(*count)++] = value;
     at = end;
@@ -345,8 +346,8 @@ int cmd_dynamics(int argc, char **argv) {
   if (code < 0) code = check_output(r.output);
   if (code < 0) {
     work w = {.request = &r, .options = &options};
-    if (r.radii) code = read_values(w.radii, &w.radius_count, "spectral-radii", r.radii);
-    if (code < 0 && r.leaks) code = read_values(w.leaks, &w.leak_count, "leak-rates", r.leaks);
+    if (r.radii) code = read_values(w.radii, &w.radius_count, "spectral-radii", r.radii, true);
+    if (code < 0 && r.leaks) code = read_values(w.leaks, &w.leak_count, "leak-rates", r.leaks, false);
     if (code < 0) code = run(&w, &paths, &model);
     close_work(&w, code);
   }

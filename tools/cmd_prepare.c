@@ -8,6 +8,7 @@
 #include "labelled_output.h"
 #include "limit_options.h"
 #include "progress_show.h"
+#include "table_options.h"
 #include "tarn/data.h"
 
 static const cli_command COMMAND = {
@@ -16,13 +17,15 @@ static const cli_command COMMAND = {
     "a text has one sentence a line. Pairs with an empty side are left out and counted.\n"
     "--stream N makes windows of N tokens of a text, over its line ends, which are tokens too; nothing is left out.\n"
     "--pack N puts whole sentences of a document into rows of up to N tokens; an empty line ends a document.\n"
-    "A table has one labelled sentence a line, its fields are separated by tabs, and quotes are text; --text,\n"
-    "--pair and --labels name columns: by a word of its first line, or by a number from 1."};
+    "A table has one labelled sentence a line, its fields separated by tabs, and quotes are text; or by commas or\n"
+    "semicolons, and a field with such a mark stands in quotes. --text, --pair and --labels name columns: by a word\n"
+    "of its first line, or by a number from 1."};
 
 // What not every kind of shard has.
 typedef struct given {
   int64_t min_tokens, max_tokens, threads;     // CLI_NO_INT: not given
   const char *overlong, *memory, *shard_size;  // NULL: not given
+  const char *delimiter, *decimal;             // of a table
 } given;
 
 static int take_given(tarn_prepare_options *o, const given *g) {
@@ -50,7 +53,10 @@ static int take_given(tarn_prepare_options *o, const given *g) {
 
 // What is given for a table, and all that is known before it is read.
 static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l, const given *g) {
-  if (!l->table) return cli_usage(&COMMAND, "--labels, --pair, --labels-from, --numbers and --header need --table");
+  if (!l->table)
+    return cli_usage(&COMMAND,
+                     "--labels, --pair, --labels-from, --numbers, --header, --delimiter and "
+                     "--decimal need --table");
   const char *other = o->source                     ? "source"
                       : o->target                   ? "target"
                       : o->target_vocab             ? "target-vocab"
@@ -66,11 +72,14 @@ static int check_table(const tarn_prepare_options *o, const tarn_labelled_option
   return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
 }
 
-static bool is_labelled(const tarn_labelled_options *l) {
-  return l->table || l->label || l->pair || l->labels_from || l->numbers || l->header;
+static bool is_labelled(const tarn_labelled_options *l, const given *g) {
+  return l->table || l->label || l->pair || l->labels_from || l->numbers || l->header || g->delimiter || g->decimal;
 }
 
-static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, bool json) {
+static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, const given *g, bool json) {
+  int code = table_options_delimiter(&COMMAND, &l->delimiter, g->delimiter);
+  if (code < 0) code = table_options_decimal(&COMMAND, &l->decimal, g->decimal);
+  if (code >= 0) return code;
   l->vocab = o->vocab;
   l->text = o->text;
   l->output = o->output;
@@ -190,13 +199,14 @@ int cmd_prepare(int argc, char **argv) {
       {"target", CLI_TEXT, &options.target, "FILE", "target text; needed without --text", 0, 0},
       {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two; column of a table", 0,
        0},
-      {"table", CLI_TEXT, &labelled.table, "FILE", "tab-separated sentences with labels, in place of texts", 0, 0},
+      {"table", CLI_TEXT, &labelled.table, "FILE", "a table of sentences with labels, in place of texts", 0, 0},
       {"labels", CLI_TEXT, &labelled.label, "COLUMN", "column of the table with the labels", 0, 0},
       {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "column of the table with the second sentences", 0, 0},
       {"labels-from", CLI_TEXT, &labelled.labels_from, "PREFIX", "shard of the training set, for its classes", 0, 0},
       {"numbers", CLI_FLAG, &labelled.numbers, NULL, "the labels are numbers, for regression", 0, 0},
       {"header", CLI_FLAG, &labelled.header, NULL, "skip the first line although all columns are given as numbers", 0,
        0},
+      TABLE_OPTIONS(g),
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"min-tokens", CLI_INT, &g.min_tokens, "N", "leave out shorter sentences; with the end of sentence (default 2)",
@@ -218,10 +228,10 @@ int cmd_prepare(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);
-  if (code < 0) code = is_labelled(&labelled) ? check_table(&options, &labelled, &g) : check(&options, &g);
+  if (code < 0) code = is_labelled(&labelled, &g) ? check_table(&options, &labelled, &g) : check(&options, &g);
   if (code < 0) code = take_given(&options, &g);
   if (code >= 0) return code;
-  if (labelled.table) return run_table(&options, &labelled, json);
+  if (labelled.table) return run_table(&options, &labelled, &g, json);
   tarn_prepare_result result;
   tarn_status status = tarn_prepare_run(&result, &options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);

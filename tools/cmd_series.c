@@ -10,6 +10,7 @@
 #include "json_output.h"
 #include "progress_show.h"
 #include "series_output.h"
+#include "table_options.h"
 #include "tarn/series.h"
 
 static const cli_command COMMAND = {
@@ -17,9 +18,8 @@ static const cli_command COMMAND = {
     "tarn series generate mackey-glass|lorenz   write an example series\n"
     "tarn series train FILE                     train the readout by ridge regression\n"
     "tarn series forecast MODEL FILE            forecast in closed loop or one step ahead, and measure\n\n"
-    "Each has options of its own: tarn series train --help. Series are files of comma-separated values; FILE -: "
-    "standard\n"
-    "input."};
+    "Each has options of its own: tarn series train --help. Series are tables of numbers, by commas,\n"
+    "semicolons or tabs; FILE -: standard input."};
 static const cli_command GENERATE = {"series generate", "mackey-glass|lorenz", "Write an example series.",
                                      "Integrates the system by Runge and Kutta's fourth-order method. Equal options "
                                      "give equal files."};
@@ -43,23 +43,6 @@ typedef struct table_source {
   const char *columns, *header, *delimiter, *decimal;
 } table_source;
 
-// One of the words, or a character by itself. -1, or the exit code of a usage mistake.
-static int read_sign(const cli_command *command, char *sign, const char *option, const char *text, const char *words,
-                     bool other) {
-  static const struct {
-    const char *word;
-    char sign;
-  } signs[] = {{"auto", 0}, {"comma", ','}, {"point", '.'}, {"semicolon", ';'}, {"tab", '\t'}};
-  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-    if (strcmp(text, signs[i].word) != 0 || !strstr(words, text)) continue;
-    *sign = signs[i].sign;
-    return -1;
-  }
-  *sign = *text;
-  if (*text && !text[1] && (other || strchr(",.", *text))) return -1;
-  return cli_usage(command, "--%s %s: %s is expected", option, text, words);
-}
-
 static int read_series(const cli_command *command, tarn_series **series, const char *path, const table_source *source) {
   tarn_series_format format = {.columns = source->columns};
   if (strcmp(source->header, "yes") == 0)
@@ -68,9 +51,8 @@ static int read_series(const cli_command *command, tarn_series **series, const c
     format.header = TARN_SERIES_HEADER_NO;
   else if (strcmp(source->header, "auto") != 0)
     return cli_usage(command, "--header %s: auto, yes or no is expected", source->header);
-  int code = read_sign(command, &format.delimiter, "delimiter", source->delimiter,
-                       "auto, comma, semicolon, tab or a character", true);
-  if (code < 0) code = read_sign(command, &format.decimal, "decimal", source->decimal, "auto, point or comma", false);
+  int code = table_options_delimiter(command, &format.delimiter, source->delimiter);
+  if (code < 0) code = table_options_decimal(command, &format.decimal, source->decimal);
   if (code >= 0) return code;
   tarn_status status = tarn_series_read(series, path, &format);
   return status == TARN_STATUS_OK ? -1 : cli_report(command, status);
@@ -79,16 +61,7 @@ static int read_series(const cli_command *command, tarn_series **series, const c
 #define SOURCE_OPTIONS(source)                                                                                     \
   {"columns", CLI_TEXT, &(source).columns, "LIST", "columns, by name or number, with commas between; all", 0, 0},  \
       {"header", CLI_TEXT, &(source).header, "WHAT", "whether the first line is a header: auto, yes or no", 0, 0}, \
-      {"delimiter",                                                                                                \
-       CLI_TEXT,                                                                                                   \
-       &(source).delimiter,                                                                                        \
-       "SIGN",                                                                                                     \
-       "what stands between columns: auto, comma, semicolon, tab or a character",                                  \
-       0,                                                                                                          \
-       0},                                                                                                         \
-  {                                                                                                                \
-    "decimal", CLI_TEXT, &(source).decimal, "SIGN", "the decimal sign: auto, point or comma", 0, 0                 \
-  }
+      TABLE_OPTIONS(source)
 
 // --- generate
 // ---------------------------------------------------------------------------------------------------------
@@ -189,7 +162,7 @@ static int check_training(training *t, const char *activation, int64_t seed, boo
 }
 
 static int parse_training(int argc, char **argv) {
-  training t = {.source = {.header = "auto", .delimiter = "auto", .decimal = "auto"}};
+  training t = {.source = {.header = "auto"}};
   tarn_esn_default(&t.options);
   tarn_esn_options *o = &t.options;
   const char *activation = "tanh";
@@ -203,7 +176,7 @@ static int parse_training(int argc, char **argv) {
       {"warmup", CLI_INT, &o->warmup, "N", "first states that are not fitted", 0, 0},
       {"raw", CLI_FLAG, &raw, NULL, "do not standardize columns to mean 0 and variance 1", 0, 0},
       {"units", CLI_INT, &o->units, "N", "units of the reservoir", 0, 0},
-      {"sr", CLI_REAL, &o->sr, "X", "spectral radius of W", 0, 0},
+      {"sr", CLI_REAL, &o->sr, "X", "spectral radius of W; 0: units hear their inputs alone", 0, 0},
       {"lr", CLI_REAL, &o->lr, "X", "leak rate", 0, 0},
       {"input-scaling", CLI_REAL, &o->input_scaling, "X", "Win is uniform between -X and X", 0, 0},
       {"bias-scaling", CLI_REAL, &o->bias_scaling, "X", "the bias is uniform between -X and X", 0, 0},
@@ -279,7 +252,7 @@ static int forecast(series_forecasts *f, const table_source *source, const char 
 
 static int parse_forecast(int argc, char **argv) {
   series_forecasts f = {.steps = 500, .starts = 1, .threshold = 0.4, .dt = 1, .lyapunov = NAN};
-  table_source source = {.header = "auto", .delimiter = "auto", .decimal = "auto"};
+  table_source source = {.header = "auto"};
   bool one_step = false;
   cli_list paths = {0};
   const cli_option table[] = {

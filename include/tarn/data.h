@@ -85,18 +85,22 @@ typedef struct tarn_prepare_result {
 // or were cut off by truncation.
 TARN_API tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
-// Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, which is
-// then a header, or by its number, counted from 1.
+// Sentences with labels, from a table. A column is given by its name in the file's first line, which is then a header,
+// or by its number, counted from 1.
 typedef struct tarn_labelled_options {
-  const char *vocab;               // file of the vocabulary, needed
-  const char *table;               // the file, one row a line, without quoting: quotes are text; needed
-  const char *label, *text;        // columns, needed
-  const char *pair;                // column of a second sentence; default NULL: none
-  const char *output;              // the shard is written to "<output>.tarn", needed
-  const char *labels_from;         // shard of the training set, whose classes are taken; default NULL: those found here
-  bool numbers;                    // labels are numbers, for regression; default false: names of classes
-  bool header;                     // the first line is a header although all columns are given by number
-  bool strict;                     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  const char *vocab;         // file of the vocabulary, needed
+  const char *table;         // the file, one row a line; needed
+  const char *label, *text;  // columns, needed
+  const char *pair;          // column of a second sentence; default NULL: none
+  const char *output;        // the shard is written to "<output>.tarn", needed
+  const char *labels_from;   // shard of the training set, whose classes are taken; default NULL: those found here
+  bool numbers;              // labels are numbers, for regression; default false: names of classes
+  bool header;               // the first line is a header although all columns are given by number
+  bool strict;               // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  char delimiter;  // between fields: '\t', without quoting (quotes are text, as in GLUE's files), or ',', ';' or '|',
+                   // with which a field may stand in quotes ("" is one) that end on its line; default 0: a tab where
+                   // the first line has one, else the comma or semicolon with which it has these columns
+  char decimal;    // of labels that are numbers: '.' or ','; default 0: that of the first one that has one
   int64_t max_tokens;              // longest row with its ends of sentence, 4 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate; of two sentences the longer one is cut first
 } tarn_labelled_options;
@@ -120,10 +124,10 @@ typedef struct tarn_labelled_result {
 
 // Writes the shard, atomically: on any failure an older file stays as it was. Classes are ordered by the bytes of their
 // names, at most 10000 of 255 bytes each. Fails with USAGE (options), IO, or DATA in a line that names file and line:
-// a column that is missing or given twice, a line with more or fewer fields than the first, an empty label or text, a
-// label that is no number or not in `labels_from`, the name of a class that begins with a bar or has a control
-// character, one class only, a sentence that gives no token, and what `strict` and `overlong` refuse. Warns as
-// tarn_prepare_run() does.
+// a column that is missing or given twice, a delimiter that cannot be found out, quotes that do not end, a line with
+// more or fewer fields than the first, an empty label or text, a label that is no number or not in `labels_from`, the
+// name of a class that begins with a bar or has a control character, one class only, a sentence that gives no token,
+// and what `strict` and `overlong` refuse. Warns as tarn_prepare_run() does.
 TARN_API tarn_status tarn_labelled_prepare(tarn_labelled_result *result,
                                            const tarn_labelled_options *options) TARN_CHECKED;
 

@@ -293,7 +293,8 @@ TARN_API void tarn_dynamics_checkpoints_close(tarn_dynamics_checkpoints *checkpo
 // The echo state property: exponents and memory of an echo state network over its spectral radius and leak rate.
 typedef struct tarn_dynamics_scan_options {
   const double *spectral_radii,
-      *leak_rates;                  // values to try, above 0, leak rates at most 1; NULL: its own. Default NULL
+      *leak_rates;                  // values to try: radii 0 .. 1000, leak rates above 0, at most 1; NULL: its own.
+                                    // Default NULL
   size_t radius_count, leak_count;  // of them, 1 or more where they are given; default 0
   int64_t delays;   // memory capacity: the largest delay, 1 .. 10^4; 0: twice the units, at most 1000; -1: none is
                     // computed. Default 0
@@ -326,7 +327,8 @@ typedef struct tarn_dynamics_scan {
 // Scales the recurrent matrix to each spectral radius and puts in each leak rate; everything else stays. Free systems
 // and those of noise start from states uniform in -1 .. 1, those of a text from zeros. Iterations, starts, tolerance,
 // seed and threads are those of the options with which it was opened; `progress` is told of points. Fails with USAGE
-// (options; the model is no echo state network), NUMERIC, MEMORY, or what `progress` returns.
+// (options; the model is no echo state network), NUMERIC (its own matrix has the radius 0, and another one is to be
+// tried), MEMORY, or what `progress` returns.
 TARN_API tarn_status tarn_dynamics_scan_run(tarn_dynamics *dynamics, tarn_dynamics_scan **scan,
                                             const tarn_dynamics_scan_options *options) TARN_CHECKED;
 TARN_API void tarn_dynamics_scan_close(tarn_dynamics_scan **scan);

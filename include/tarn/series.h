@@ -45,17 +45,18 @@ typedef enum tarn_series_header {
 typedef struct tarn_series_format {
   tarn_series_header header;  // AUTO: the first line is a header if no cell of it is empty or a number (nan, inf)
   const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
-  char delimiter;             // between cells: ',', ';', '\t' or another character that no number has; 0: recognised
-  char decimal;               // of numbers: '.' or ',', another one than the delimiter; 0: recognised
+  char delimiter;             // between cells: ',', ';', '\t', '|', or ' ' (any number of blanks); 0: found out
+  char decimal;               // decimal mark: '.' or ','; 0: found out
 } tarn_series_format;
 
-// Reads a table of numbers, such as comma-separated values ("-": standard input); `format` NULL: header AUTO, all
-// columns, the rest recognised. The delimiter is recognised by the first line: a tab if there is one outside of quotes,
-// else a semicolon, else a comma. Where it is not the comma, the first number with a comma or a point in it says what
-// all numbers have: "1,5;2,5" are two numbers, "1,5" alone are two as well, unless `decimal` is ','. Without a header
-// columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that is not
-// there, a name of two columns, a delimiter that is none), or DATA: a cell of these columns that is missing or no
-// finite decimal number, a line with another number of cells (line and column are named), no rows.
+// Reads a table of numbers, a line a row ("-": standard input); `format` NULL: all of it is 0. Cells may be quoted (""
+// is a quote there). Without a header columns are named by their numbers; a byte order mark and CR before LF are left
+// out. Delimiter and decimal mark are found out by the first lines, up to 1000: whichever of commas, semicolons and
+// tabs with points, or semicolons and tabs with commas, or commas around quoted numbers with commas, gives finite
+// numbers in all of these columns. Where two do and the numbers differ, a header with commas decides for commas between
+// columns; without one, DATA says what to give. Fails with IO, MEMORY, USAGE (a column that is not there, a name of two
+// columns, another delimiter or decimal mark), or DATA: a cell of these columns that is missing or no finite decimal
+// number, a line with another number of cells (line and column are named), no rows.
 TARN_API tarn_status tarn_series_read(tarn_series **series, const char *path,
                                       const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers. Fails with IO or MEMORY.
@@ -86,7 +87,7 @@ typedef enum tarn_esn_activation { TARN_ESN_TANH, TARN_ESN_RELU } tarn_esn_activ
 
 typedef struct tarn_esn_options {
   int64_t units;                   // 1 .. 16384; default 500
-  double sr;                       // spectral radius of W, 0 (no recurrent connections) or more; default 0.9
+  double sr;                       // spectral radius of W, at least 0; default 0.9; 0: W is 0, units hear inputs alone
   double lr;                       // leak rate, above 0, at most 1; default 1
   double input_scaling;            // Win is uniform in +-input_scaling; above 0; default 1
   double bias_scaling;             // bias is uniform in +-bias_scaling, at least 0; default 0.5
@@ -115,8 +116,8 @@ typedef struct tarn_esn_info {
 } tarn_esn_info;
 
 // Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
-// short or a column of it constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or
-// MEMORY.
+// short or a column of it constant, a reservoir that was drawn without edges or nilpotent for an sr above 0, matrices
+// that do not fit), NUMERIC, IO or MEMORY.
 TARN_API tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
                                     const tarn_esn_options *options) TARN_CHECKED;
 // Saves to and opens one safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the

@@ -6,19 +6,55 @@
 #include "base/memory.h"
 #include "tarn/text.h"
 
-// The next field of a line: up to a tab or the line's end. False behind the last one.
-static bool next_field(tarn__piece *field, const char **at, const char *end) {
+// The end of the field in quotes that begins at `at`: behind its closing quote. NULL: there is none.
+static const char *end_of_quotes(const char *at, const char *end) {
+  for (at++; at < end; at++) {
+    if (*at != '"') continue;
+    if (at + 1 == end || at[1] != '"') return at + 1;
+    at++;
+  }
+  return NULL;
+}
+
+// The next field of a line: up to a delimiter or the line's end. False behind the last one. A field in quotes is given
+// with them; one that is not well-formed reaches to the next delimiter.
+static bool next_field(tarn__piece *field, const char **at, const char *end, char delimiter) {
   if (!*at) return false;
-  const char *tab = memchr(*at, '\t', (size_t)(end - *at));
-  *field = (tarn__piece){*at, (size_t)((tab ? tab : end) - *at)};
-  *at = tab ? tab + 1 : NULL;
+  const char *from = delimiter != '\t' && *at < end && **at == '"' ? end_of_quotes(*at, end) : NULL;
+  if (from && from < end && *from != delimiter) from = NULL;
+  if (!from) from = *at;
+  const char *border = memchr(from, delimiter, (size_t)(end - from));
+  *field = (tarn__piece){*at, (size_t)((border ? border : end) - *at)};
+  *at = border ? border + 1 : NULL;
   return true;
 }
 
-static int64_t count_fields(const char *text, size_t length) {
-  int64_t count = 1;
-  for (size_t i = 0; i < length; i++) count += text[i] == '\t';
+static int64_t count_fields(const char *text, size_t length, char delimiter) {
+  int64_t count = 0;
+  const char *at = text;
+  tarn__piece field;
+  while (next_field(&field, &at, text + length, delimiter)) count++;
   return count;
+}
+
+// Takes the quotes off a field; `room` holds what has quotes inside. False: the quotes are not well-formed.
+static tarn_status take_quotes(tarn__piece *field, char **room, size_t *room_size, bool *whole) {
+  const char *end = field->text + field->length;
+  *whole = true;
+  if (field->length == 0 || field->text[0] != '"') return TARN_STATUS_OK;
+  *whole = end_of_quotes(field->text, end) == end;
+  if (!*whole) return TARN_STATUS_OK;
+  field->text++;
+  field->length -= 2;
+  if (!memchr(field->text, '"', field->length)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(room, room_size, field->length, 1));
+  size_t used = 0;
+  for (size_t i = 0; i < field->length; i++) {
+    (*room)[used++] = field->text[i];
+    i += field->text[i] == '"';
+  }
+  *field = (tarn__piece){*room, used};
+  return TARN_STATUS_OK;
 }
 
 static bool is_digits(const char *column) { return *column && strspn(column, "0123456789") == strlen(column); }
@@ -31,12 +67,12 @@ static int64_t number_of(const char *column) {
 }
 
 // "a, b and 3 more": the names of a header, as far as they fit.
-static void list_names(char *out, size_t size, const char *text, size_t length) {
+static void list_names(char *out, size_t size, const tarn__labelled_table *t, const char *text, size_t length) {
   const char *at = text, *end = text + length;
   size_t used = 0;
   tarn__piece field;
   out[0] = 0;
-  while (next_field(&field, &at, end)) {
+  while (next_field(&field, &at, end, t->delimiter)) {
     const int wanted = snprintf(out + used, size - used, "%s%.*s", used ? ", " : "", (int)field.length, field.text);
     if (wanted < 0 || (size_t)wanted >= size - used) {
       memcpy(out + (used < size - 4 ? used : size - 4), "...", 4);
@@ -46,6 +82,14 @@ static void list_names(char *out, size_t size, const char *text, size_t length) 
   }
 }
 
+// Whether a field of the header, with or without quotes, is a name.
+static bool is_name(const tarn__piece *field, const char *name, char delimiter) {
+  const size_t length = strlen(name);
+  if (field->length == length && memcmp(field->text, name, length) == 0) return true;
+  return delimiter != '\t' && field->length == length + 2 && field->text[0] == '"' && field->text[length + 1] == '"' &&
+         memcmp(field->text + 1, name, length) == 0;
+}
+
 // Finds a column that is given by name in the header.
 static tarn_status find_name(int64_t *place, const tarn__labelled_table *t, const char *name, const char *text,
                              size_t length) {
@@ -53,13 +97,14 @@ static tarn_status find_name(int64_t *place, const tarn__labelled_table *t, cons
   const char *at = text, *end = text + length;
   tarn__piece field;
   int64_t found = 0;
-  for (int64_t i = 0; next_field(&field, &at, end); i++) {
-    if (field.length != strlen(name) || memcmp(field.text, name, field.length) != 0) continue;
+  for (int64_t i = 0; next_field(&field, &at, end, t->delimiter); i++) {
+    if (!is_name(&field, name, t->delimiter)) continue;
     *place = i;
     found++;
   }
-  list_names(names, sizeof names, text, length);
-  TARN_REQUIRE(found > 0, DATA, "%s:1: there is no column \"%s\"; the columns are %s", t->lines.path, name, names);
+  list_names(names, sizeof names, t, text, length);
+  TARN_REQUIRE(found > 0, DATA, "%s:1: there is no column \"%s\"; the columns are %s%s", t->lines.path, name, names,
+               t->fields == 1 ? "; --delimiter says what divides them" : "");
   TARN_REQUIRE(found == 1, DATA, "%s:1: %lld columns are called \"%s\"; give its number", t->lines.path,
                (long long)found, name);
   return TARN_STATUS_OK;
@@ -72,16 +117,15 @@ static tarn_status find_column(int64_t *place, const tarn__labelled_table *t, co
     TARN_REQUIRE(column[0] != '0' || !is_digits(column), USAGE, "columns are counted from 1, not %s", column);
     return find_name(place, t, column, text, length);
   }
-  TARN_REQUIRE(number <= t->fields, DATA, "%s:1: there is no column %lld; it has %lld", t->lines.path,
-               (long long)number, (long long)t->fields);
+  TARN_REQUIRE(number <= t->fields, DATA, "%s:1: there is no column %lld; it has %lld%s", t->lines.path,
+               (long long)number, (long long)t->fields, t->fields == 1 ? "; --delimiter says what divides them" : "");
   *place = number - 1;
   return TARN_STATUS_OK;
 }
 
-// Looks at the first line, which says how many fields there are and may be a header.
-static tarn_status begin(tarn__labelled_table *t, const char *text, size_t length) {
+static tarn_status find_columns(tarn__labelled_table *t, const char *text, size_t length) {
   const tarn__labelled_columns *c = &t->columns;
-  t->fields = count_fields(text, length);
+  t->fields = count_fields(text, length, t->delimiter);
   TARN_TRY(find_column(&t->label_at, t, c->label, text, length));
   TARN_TRY(find_column(&t->text_at, t, c->text, text, length));
   t->pair_at = -1;
@@ -91,23 +135,53 @@ static tarn_status begin(tarn__labelled_table *t, const char *text, size_t lengt
   return TARN_STATUS_OK;
 }
 
+// Looks at the first line, which says how many fields there are and may be a header, and by its columns what divides
+// them.
+static tarn_status begin(tarn__labelled_table *t, const char *text, size_t length) {
+  t->delimiter = t->columns.delimiter ? t->columns.delimiter : '\t';
+  if (t->columns.delimiter || memchr(text, '\t', length)) return find_columns(t, text, length);
+  bool fits[2];
+  for (int i = 0; i < 2; i++) {
+    t->delimiter = i ? ';' : ',';
+    fits[i] = find_columns(t, text, length) == TARN_STATUS_OK;
+  }
+  TARN_REQUIRE(!fits[0] || !fits[1], DATA,
+               "%s:1: the first line has these columns with commas and with semicolons between them; say which with "
+               "--delimiter",
+               t->lines.path);
+  // Where neither fits, the failure is that of the mark that there is.
+  const bool semicolons = fits[1] || (!fits[0] && memchr(text, ';', length) && !memchr(text, ',', length));
+  const bool commas = !semicolons && memchr(text, ',', length);
+  t->delimiter = semicolons ? ';' : commas ? ',' : '\t';
+  return find_columns(t, text, length);
+}
+
 static bool has_header(const tarn__labelled_columns *c) {
   return c->header || !number_of(c->label) || !number_of(c->text) || (c->pair && !number_of(c->pair));
 }
 
-static tarn_status take_field(tarn__piece *field, const tarn__labelled_table *t, int64_t column, const char *what,
+// `which` of the rooms is the field's.
+static tarn_status take_field(tarn__piece *field, tarn__labelled_table *t, int which, int64_t column, const char *what,
                               const tarn__piece *all) {
-  if (column < 0) {
-    *field = (tarn__piece){0};
-    return TARN_STATUS_OK;
-  }
+  *field = (tarn__piece){0};
+  if (column < 0) return TARN_STATUS_OK;
   const char *at = all->text, *end = all->text + all->length;
-  for (int64_t i = 0; i <= column && next_field(field, &at, end); i++) continue;
+  bool whole = true;
+  for (int64_t i = 0; i <= column && next_field(field, &at, end, t->delimiter); i++) continue;
+  if (t->delimiter != '\t') TARN_TRY(take_quotes(field, &t->rooms[which], &t->room_sizes[which], &whole));
+  TARN_REQUIRE(whole, DATA,
+               "%s:%lld: the %s (column %lld) begins with a quote and must end with one, on the same line; quotes "
+               "inside are doubled",
+               t->lines.path, (long long)t->lines.number, what, (long long)column + 1);
   size_t blank = 0;
   while (blank < field->length && field->text[blank] == ' ') blank++;
   TARN_REQUIRE(blank < field->length, DATA, "%s:%lld: the %s (column %lld) is empty", t->lines.path,
                (long long)t->lines.number, what, (long long)column + 1);
   return TARN_STATUS_OK;
+}
+
+static const char *name_of(char delimiter) {
+  return delimiter == ',' ? "comma" : delimiter == ';' ? "semicolon" : delimiter == '|' ? "bar" : "tab";
 }
 
 tarn_status tarn__labelled_table_next(tarn__labelled_table *t) {
@@ -119,13 +193,18 @@ tarn_status tarn__labelled_table_next(tarn__labelled_table *t) {
   }
   t->ended = !all.text;
   if (t->ended) return TARN_STATUS_OK;
-  const int64_t fields = count_fields(all.text, all.length);
-  TARN_REQUIRE(fields == t->fields, DATA, "%s:%lld: %lld field%s, but the first line has %lld: %s", t->lines.path,
-               (long long)t->lines.number, (long long)fields, fields == 1 ? "" : "s", (long long)t->fields,
-               fields > t->fields ? "is there a tab within a field?" : "fields are missing");
-  TARN_TRY(take_field(&t->label, t, t->label_at, "label", &all));
-  TARN_TRY(take_field(&t->text, t, t->text_at, "text", &all));
-  return take_field(&t->pair, t, t->pair_at, "second text", &all);
+  const int64_t fields = count_fields(all.text, all.length, t->delimiter);
+  TARN_REQUIRE(fields >= t->fields, DATA, "%s:%lld: %lld field%s, but the first line has %lld: fields are missing",
+               t->lines.path, (long long)t->lines.number, (long long)fields, fields == 1 ? "" : "s",
+               (long long)t->fields);
+  TARN_REQUIRE(fields == t->fields, DATA,
+               "%s:%lld: %lld fields, but the first line has %lld: is there a %s within a "
+               "field%s?",
+               t->lines.path, (long long)t->lines.number, (long long)fields, (long long)t->fields,
+               name_of(t->delimiter), t->delimiter == '\t' ? "" : " without quotes");
+  TARN_TRY(take_field(&t->label, t, 0, t->label_at, "label", &all));
+  TARN_TRY(take_field(&t->text, t, 1, t->text_at, "text", &all));
+  return take_field(&t->pair, t, 2, t->pair_at, "second text", &all);
 }
 
 tarn_status tarn__labelled_table_open(tarn__labelled_table *table, const char *path,
@@ -136,5 +215,6 @@ tarn_status tarn__labelled_table_open(tarn__labelled_table *table, const char *p
 
 void tarn__labelled_table_close(tarn__labelled_table *table) {
   tarn__lines_close(&table->lines);
+  for (int i = 0; i < 3; i++) tarn__free(table->rooms[i]);
   *table = (tarn__labelled_table){0};
 }

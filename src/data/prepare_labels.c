@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/work.h"
@@ -30,6 +31,7 @@ typedef struct task {
   int32_t *labels, *segments;
   float *numbers;
   size_t labels_room, segments_room, numbers_room;
+  char decimal;  // mark of the labels that are numbers; 0: none had one yet
   tarn__work work;
 } task;
 
@@ -37,6 +39,12 @@ static tarn_status check_options(const tarn_labelled_options *o) {
   TARN_REQUIRE(o->vocab, USAGE, "a vocabulary is needed");
   TARN_REQUIRE(o->table && o->label && o->text, USAGE, "a table with a column of labels and one of texts is needed");
   TARN_REQUIRE(o->output, USAGE, "an output prefix is needed");
+  TARN_REQUIRE(!o->delimiter || strchr(",;\t|", o->delimiter), USAGE,
+               "the fields of a table with texts are divided by a comma, a semicolon, a tab or a bar, not by \"%c\"",
+               o->delimiter);
+  TARN_REQUIRE(!o->decimal || strchr(".,", o->decimal), USAGE, "the decimal mark is a point or a comma, not \"%c\"",
+               o->decimal);
+  TARN_REQUIRE(!o->decimal || o->numbers, USAGE, "a decimal mark is of labels that are numbers");
   TARN_REQUIRE(!o->numbers || !o->labels_from, USAGE, "numbers have no classes that could come from another set");
   TARN_REQUIRE(o->max_tokens >= 4 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest row has 4 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
@@ -57,7 +65,7 @@ static tarn_status take_classes(task *t, const tarn__shard *shard) {
 
 static tarn_status open_all(task *t) {
   const tarn_labelled_options *o = t->options;
-  const tarn__labelled_columns columns = {o->label, o->text, o->pair, o->header};
+  const tarn__labelled_columns columns = {o->label, o->text, o->pair, o->header, o->delimiter};
   TARN_TRY(tarn_vocab_open(&t->vocab, o->vocab));
   TARN_TRY(tarn__labelled_table_open(&t->table, o->table, &columns, o->strict));
   if (o->labels_from) {
@@ -97,15 +105,35 @@ static tarn_status find_class(task *t, int32_t *number) {
   return tarn__fail_prefix(status, "%s:%lld: ", t->table.lines.path, (long long)t->table.lines.number);
 }
 
+// The decimal mark of the labels: what was given, or that of the first one that has one. A comma that may be a mark of
+// thousands is none.
+static tarn_status find_mark(task *t, const char *word) {
+  const bool comma = strchr(word, ',');
+  if (t->decimal || (!comma && !strchr(word, '.'))) return TARN_STATUS_OK;
+  TARN_REQUIRE(
+      !comma || !tarn__decimal_may_be_thousands(word), DATA,
+      "%s:%lld: the comma of \"%s\" may be a mark of thousands or a decimal comma; say the latter with --decimal "
+      "comma",
+      t->table.lines.path, (long long)t->table.lines.number, word);
+  t->decimal = comma ? ',' : '.';
+  return TARN_STATUS_OK;
+}
+
 // strtod() also reads hexadecimal numbers, infinities and NaN, so the characters are checked first.
-static tarn_status read_number(const task *t, float *number) {
+static tarn_status read_number(task *t, float *number) {
   const tarn__piece *label = &t->table.label;
-  char word[64], *end = word;
+  char word[64];
+  double value = 0;
   snprintf(word, sizeof word, "%.*s", (int)label->length, label->text);
-  const bool plain = strlen(word) == label->length && strspn(word, "0123456789+-.eE") == label->length;
-  *number = plain ? (float)strtod(word, &end) : 0.0f;
-  TARN_REQUIRE(plain && *end == 0 && isfinite(*number), DATA, "%s:%lld: \"%s\" is not a number", t->table.lines.path,
-               (long long)t->table.lines.number, word);
+  const bool plain = strlen(word) == label->length && strspn(word, "0123456789+-.,eE") == label->length;
+  if (plain) TARN_TRY(find_mark(t, word));
+  const bool whole = plain && tarn__decimal_read(&value, word, t->decimal ? t->decimal : '.');
+  *number = (float)value;
+  TARN_REQUIRE(whole && isfinite(*number), DATA, "%s:%lld: \"%s\" is not a number%s%s", t->table.lines.path,
+               (long long)t->table.lines.number, word, plain && strpbrk(word, ".,") ? " with a decimal " : "",
+               !plain || !strpbrk(word, ".,") ? ""
+               : t->decimal == ','            ? "comma (--decimal)"
+                                              : "point (--decimal)");
   return TARN_STATUS_OK;
 }
 
@@ -214,7 +242,7 @@ static tarn_status run(task *t) {
 tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_labelled_options *options) {
   *result = (tarn_labelled_result){0};
   TARN_TRY(check_options(options));
-  task t = {.options = options, .result = result};
+  task t = {.options = options, .result = result, .decimal = options->decimal};
   tarn__work_begin(&t.work, "preparing", "rows");
   tarn_status status = run(&t);
   tarn__work_end(&t.work);

@@ -33,12 +33,11 @@ typedef struct scanning {
   tarn_dynamics_scan *scan;
 } scanning;
 
-// zero: whether 0 is allowed.
 static tarn_status check_values(const char *what, const double *values, size_t count, bool zero, double most) {
   TARN_REQUIRE(!values || count > 0, USAGE, "%s are to be tried, and there are none", what);
   for (size_t i = 0; values && i < count; i++)
-    TARN_REQUIRE((zero ? values[i] >= 0.0 : values[i] > 0.0) && values[i] <= most, USAGE, "%s: %.10g is not %s %.10g",
-                 what, values[i], zero ? "from 0 to" : "above 0 and at most", most);
+    TARN_REQUIRE((zero ? values[i] >= 0.0 : values[i] > 0.0) && values[i] <= most, USAGE,
+                 "%s: %.10g is not %s 0 and at most %.10g", what, values[i], zero ? "at least" : "above", most);
   return TARN_STATUS_OK;
 }
 
@@ -141,7 +140,7 @@ static tarn_status run_points(scanning *s, tarn__work *work) {
     point->spectral_radius = o->spectral_radii ? o->spectral_radii[i % radii] : s->dynamics->info.spectral_radius;
     point->leak_rate = o->leak_rates ? o->leak_rates[i / radii] : s->dynamics->info.leak_rate;
     s->cell.spec.leak = point->leak_rate;
-    s->cell.factor = point->spectral_radius / s->radius;
+    s->cell.factor = point->spectral_radius > 0.0 ? point->spectral_radius / s->radius : 0.0;
     TARN_TRY(run_drive(s, &s->free, &point->free, NULL));
     TARN_TRY(run_drive(s, &s->driven, &point->driven, point));
     TARN_TRY(run_memory(s, i, point));
@@ -153,7 +152,10 @@ static tarn_status run_points(scanning *s, tarn__work *work) {
 
 static tarn_status run_scan(scanning *s, tarn_dynamics_scan **scan) {
   tarn__work work;
-  TARN_REQUIRE(s->radius > 0.0, NUMERIC, "a matrix of spectral radius 0 cannot be scaled to another one");
+  const tarn_dynamics_scan_options *o = s->options;
+  for (size_t i = 0; o->spectral_radii && i < o->radius_count; i++)
+    TARN_REQUIRE(s->radius > 0.0 || o->spectral_radii[i] == 0.0, NUMERIC,
+                 "a matrix of spectral radius 0 cannot be scaled to another one, %.10g", o->spectral_radii[i]);
   TARN_TRY(tarn__dynamics_iterations(s->dynamics, &s->run.iterations));
   TARN_TRY(open_scan(s, scan));
   TARN_TRY(open_drives(s));

@@ -205,6 +205,10 @@ tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__r
 
 tarn_status tarn__reservoir_matrix(tarn__sparse *matrix, double *factor, int64_t n, double radius,
                                    const tarn__reservoir *reservoir, tarn__random *random) {
+  if (radius == 0) {
+    *factor = 0;
+    return tarn__sparse_alloc(matrix, n, 0);
+  }
   TARN_TRY(tarn__reservoir_graph(matrix, n, reservoir, random));
   const tarn_status status = *factor == 0 ? tarn__spectral_factor(factor, matrix, radius) : TARN_STATUS_OK;
   if (status != TARN_STATUS_OK) {

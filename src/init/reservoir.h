@@ -25,8 +25,9 @@ tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__r
                                   tarn__random *random) TARN_CHECKED;
 
 // The graph with its weights times *factor, which if it is 0 is made such that the spectral radius becomes `radius`;
-// see tarn__spectral_factor(), also for how it fails. Equal generators and factors give equal bits on every machine. On
-// a failure there is no matrix to close.
+// see tarn__spectral_factor(), also for how it fails. A radius of 0 gives a matrix without edges, and leaves *factor 0:
+// no unit hears another. Equal generators and factors give equal bits on every machine. On a failure there is no matrix
+// to close.
 tarn_status tarn__reservoir_matrix(tarn__sparse *matrix, double *factor, int64_t n, double radius,
                                    const tarn__reservoir *reservoir, tarn__random *random) TARN_CHECKED;
 // The same as values [n, n], rounded to float.

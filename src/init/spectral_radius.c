@@ -214,11 +214,11 @@ tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, in
 }
 
 tarn_status tarn__spectral_factor(double *factor, const tarn__sparse *matrix, double radius) {
-  TARN_REQUIRE(isfinite(radius) && radius >= 0, USAGE, "a spectral radius of %g cannot be had; it must be 0 or more",
+  TARN_REQUIRE(isfinite(radius) && radius >= 0, USAGE, "a spectral radius of %g cannot be had; it must be at least 0",
                radius);
+  double now, norm = 0;
   *factor = 0;
   if (radius == 0) return TARN_STATUS_OK;
-  double now, norm = 0;
   int64_t entries = matrix->starts[matrix->n];
   TARN_REQUIRE(entries > 0, DATA, "a matrix of %" PRId64 " units without edges cannot be scaled to a spectral radius",
                matrix->n);

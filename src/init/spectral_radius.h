@@ -20,11 +20,11 @@ tarn_status tarn__spectral_radius(double *radius, const tarn__sparse *matrix) TA
 // The same of a dense matrix [n, n], row-major.
 tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, int64_t n) TARN_CHECKED;
 
-// The factor that gives the matrix the spectral radius `radius` (to 1e-6); 0 for 0, which leaves no recurrent
-// connections. It is rounded to 20 bits, so that machines whose LAPACKs differ in the last bits, which depend on their
-// threads too, agree on it. Fails as above, with USAGE when `radius` is not a positive finite number, and with DATA
-// when the matrix has no edges or is nilpotent, so that no factor does it. Numerically nilpotent is what has a radius
-// below 1e-7 of the Frobenius norm.
+// The factor that gives the matrix the spectral radius `radius` (to 1e-6). It is rounded to 20 bits, so that machines
+// whose LAPACKs differ in the last bits, which depend on their threads too, agree on it. For a radius of 0 it is 0,
+// whatever the matrix is. Fails as above, with USAGE when `radius` is negative or not finite, and with DATA when the
+// matrix has no edges or is nilpotent, so that no factor does it. Numerically nilpotent is what has a radius below 1e-7
+// of the Frobenius norm.
 tarn_status tarn__spectral_factor(double *factor, const tarn__sparse *matrix, double radius) TARN_CHECKED;
 
 #endif

@@ -34,7 +34,8 @@ static tarn_status check_share(const char *name, double value) {
 static tarn_status check(const tarn_esn_options *o) {
   TARN_REQUIRE(o->units >= 1 && o->units <= TARN__ESN_UNITS, USAGE, "units %" PRId64 ": 1 .. %d is expected", o->units,
                TARN__ESN_UNITS);
-  TARN_REQUIRE(isfinite(o->sr) && o->sr >= 0, USAGE, "sr %g: a spectral radius of 0 or more is expected", o->sr);
+  TARN_REQUIRE(isfinite(o->sr) && o->sr >= 0, USAGE, "sr %g: a spectral radius that is not negative is expected",
+               o->sr);
   TARN_REQUIRE(isfinite(o->input_scaling) && o->input_scaling > 0, USAGE,
                "input_scaling %g: a number above 0 is expected", o->input_scaling);
   TARN_REQUIRE(isfinite(o->bias_scaling) && o->bias_scaling >= 0, USAGE,
@@ -70,9 +71,7 @@ static tarn_status from_file(tarn_esn **esn, const tarn__safetensors *file, cons
   TARN_REQUIRE(w && w->dims == 2 && w->shape[0] == w->shape[1] && w->shape[0] >= 1 && w->shape[0] <= TARN__ESN_UNITS,
                DATA, "%s: a tensor W [units, units] with 1 .. %d units is expected", path, TARN__ESN_UNITS);
   TARN_TRY(tarn__esn_new(esn, w->shape[0], columns));
-  TARN_TRY(tarn__esn_load_reservoir(*esn, file, path));
-  TARN_REQUIRE((*esn)->w.starts[w->shape[0]] > 0, DATA, "%s: the reservoir W has no edges", path);
-  return TARN_STATUS_OK;
+  return tarn__esn_load_reservoir(*esn, file, path);
 }
 
 tarn_status tarn__esn_make(tarn_esn **esn, const tarn_esn_options *options, int64_t columns) {

@@ -1,26 +1,35 @@
-// Reading of comma-separated values.
-#include <ctype.h>
+// Reading of tables of numbers, and finding out what divides their columns and what their decimal mark is.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
+#include "base/hash.h"
 #include "base/input.h"
 #include "base/memory.h"
 #include "series/table.h"
 
+// How a table is written.
+typedef struct marks {
+  char delimiter, decimal;
+} marks;
+
 // A cell of the text, cut out of its line with a zero byte behind it.
 typedef struct reader {
   const char *path;
+  marks form;
+  bool found;                 // the form was found out, and not said by the caller
+  bool header;                // the first line is one
+  int64_t width;              // cells of a line
+  int64_t commas, thousands;  // numbers with a decimal comma, and those that may be thousands
   char *text, *end;
   int64_t line;     // of the next line, from 1
   char **cells;     // [TARN__SERIES_COLUMNS] of the last line
   int64_t count;    // cells of the last line
   int64_t *chosen;  // [chosen_count] columns from 0
   int64_t chosen_count;
-  char delimiter;
-  char decimal;  // 0: no number has said it yet
   char **names;  // [count of the first line]; those of the header, which lie in the text, or NULL
   double *values;
   size_t used, capacity;
@@ -31,6 +40,17 @@ static void trim(char **cell) {
   while (last > begin && strchr(" \t\r", last[-1])) last--;
   *last = 0;
   *cell = begin;
+}
+
+// What stands around cells and is no part of them.
+static const char *blanks(char delimiter) { return delimiter == '\t' ? " \r" : " \t\r"; }
+
+// The next cell's beginning, or NULL behind the last one. Any number of blanks is one delimiter, and none at the end of
+// a line.
+static char *behind_border(char *border, char delimiter) {
+  if (delimiter != ' ') return *border == delimiter ? border + 1 : NULL;
+  border += strspn(border, blanks(delimiter));
+  return *border ? border : NULL;
 }
 
 // Takes a cell in quotes, in which "" is a quote and a delimiter is no border (RFC 4180), and moves behind the
@@ -44,23 +64,19 @@ static bool take_quoted(char **cell, char **at, char delimiter) {
   }
   if (*from != '"') return false;
   from++;
-  while (*from && *from != delimiter && strchr(" \t\r", *from)) from++;
-  *at = *from == delimiter && *from ? from + 1 : NULL;
-  const bool ends = *from == delimiter || *from == 0;
+  const size_t around = strspn(from, blanks(delimiter));
+  const bool ends = !from[around] || from[around] == delimiter || (delimiter == ' ' && around > 0);
+  *at = behind_border(delimiter == ' ' ? from : from + around, delimiter);
   *to = 0;
   return ends;
 }
 
-// What stands between the cells of a line: a tab or a semicolon where one is outside of quotes, else a comma, unless
-// that is the decimal sign: then the line has one cell.
-static char delimiter_of(const char *line, char decimal) {
-  bool quoted = false, semicolon = false;
-  for (const char *c = line; *c; c++) {
-    if (*c == '"') quoted = !quoted;
-    if (*c == '\t' && !quoted) return '\t';
-    semicolon |= *c == ';' && !quoted;
-  }
-  return semicolon || decimal == ',' ? ';' : ',';
+static void take_plain(char **cell, char **at, char delimiter) {
+  char *border = *at + strcspn(*at, (char[]){delimiter, delimiter == ' ' ? '\t' : 0, 0});
+  *cell = *at;
+  *at = behind_border(border, delimiter);
+  *border = 0;
+  trim(cell);
 }
 
 // Splits the next line into r->cells. False at the end of the text; empty lines at the end are no lines.
@@ -73,39 +89,23 @@ static tarn_status next_line(reader *r, bool *more) {
                "%s:%" PRId64 ": a zero byte in a text file", r->path, r->line);
   *stop = 0;
   r->count = 0;
-  if (!r->delimiter) r->delimiter = delimiter_of(r->text, r->decimal);
-  const char between[] = {r->delimiter, 0};
+  const char delimiter = r->form.delimiter;
   for (char *at = r->text; at;) {
     TARN_REQUIRE(r->count < TARN__SERIES_COLUMNS, DATA, "%s:%" PRId64 ": more than %d columns", r->path, r->line,
                  TARN__SERIES_COLUMNS);
-    while (*at && *at != r->delimiter && strchr(" \t", *at)) at++;
+    at += strspn(at, blanks(delimiter));
     if (*at == '"') {
-      TARN_REQUIRE(take_quoted(&r->cells[r->count], &at, r->delimiter), DATA,
+      TARN_REQUIRE(take_quoted(&r->cells[r->count], &at, delimiter), DATA,
                    "%s:%" PRId64 ": column %" PRId64 ": a cell that begins with a quote must end with one", r->path,
                    r->line, r->count + 1);
       r->count++;
       continue;
     }
-    r->cells[r->count] = strsep(&at, between);
-    trim(&r->cells[r->count++]);
+    take_plain(&r->cells[r->count++], &at, delimiter);
   }
   r->text = stop < r->end ? stop + 1 : r->end;
   r->line++;
   return TARN_STATUS_OK;
-}
-
-// Whether the cell is a number, finite or not, as the numbers before it were written. `decimal` is what it has between
-// its whole part and the rest, 0 if it has no such rest.
-static bool number(const reader *r, double *value, char *decimal, char *cell) {
-  char *end, *comma = r->delimiter == ',' && r->decimal != ',' ? NULL : strchr(cell, ',');
-  *decimal = comma ? ',' : strchr(cell, '.') ? '.' : 0;
-  if (*decimal && r->decimal && *decimal != r->decimal) return false;
-  if (comma && strchr(cell, '.')) return false;
-  if (comma) *comma = '.';
-  *value = strtod(cell, &end);
-  const bool whole = *cell && !*end;
-  if (comma) *comma = ',';
-  return whole;
 }
 
 // strtod() takes these as numbers as well.
@@ -115,13 +115,13 @@ static bool is_hexadecimal(const char *cell) {
 }
 
 // Keeps the first line as a header, or leaves it to be read as numbers.
-static tarn_status read_header(reader *r, tarn_series_header header, bool *is_header) {
+static tarn_status read_header(reader *r, tarn_series_header header) {
   bool any = false;
   double value;
-  char decimal;
-  for (int64_t c = 0; c < r->count; c++) any |= number(r, &value, &decimal, r->cells[c]) || !*r->cells[c];
-  *is_header = header == TARN_SERIES_HEADER_YES || (header == TARN_SERIES_HEADER_AUTO && !any);
-  if (!*is_header) return TARN_STATUS_OK;
+  for (int64_t c = 0; c < r->count; c++)
+    any |= tarn__decimal_read(&value, r->cells[c], r->form.decimal) || !*r->cells[c];
+  r->header = header == TARN_SERIES_HEADER_YES || (header == TARN_SERIES_HEADER_AUTO && !any);
+  if (!r->header) return TARN_STATUS_OK;
   void *names;
   TARN_TRY(tarn__alloc(&names, TARN__MEMORY_OTHER, (size_t)r->count, sizeof *r->names));
   memcpy(names, r->cells, (size_t)r->count * sizeof *r->names);
@@ -169,58 +169,45 @@ static tarn_status choose(reader *r, const char *columns) {
   return status;
 }
 
-static const char *delimiter_name(char delimiter) {
-  switch (delimiter) {
-    case ',':
-      return "a comma";
-    case ';':
-      return "a semicolon";
-    case '\t':
-      return "a tab";
-    default:
-      return "the delimiter that was given";
-  }
-}
-
-static tarn_status read_row(reader *r, int64_t width) {
+static tarn_status read_row(reader *r) {
   int64_t line = r->line - 1;
-  TARN_REQUIRE(r->count == width, DATA, "%s:%" PRId64 ": %" PRId64 " columns, expected %" PRId64, r->path, line,
-               r->count, width);
+  TARN_REQUIRE(r->count == r->width, DATA, "%s:%" PRId64 ": %" PRId64 " columns, expected %" PRId64, r->path, line,
+               r->count, r->width);
   TARN_TRY(tarn__grow(&r->values, &r->capacity, r->used + (size_t)r->chosen_count, sizeof *r->values));
   for (int64_t i = 0; i < r->chosen_count; i++) {
     int64_t c = r->chosen[i];
-    char *cell = r->cells[c], decimal;
-    const char *name = r->names ? r->names[c] : "";
+    const char *cell = r->cells[c], *name = r->names ? r->names[c] : "";
     TARN_REQUIRE(*cell, DATA, "%s:%" PRId64 ": column %" PRId64 "%s%s: the number is missing", r->path, line, c + 1,
                  *name ? " " : "", name);
     TARN_REQUIRE(!is_hexadecimal(cell), DATA,
                  "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is hexadecimal, expected a decimal number", r->path,
                  line, c + 1, *name ? " " : "", name, cell);
-    double *value = &r->values[r->used++];
-    TARN_REQUIRE(number(r, value, &decimal, cell) && isfinite(*value), DATA,
-                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number, where cells end with %s%s%s",
-                 r->path, line, c + 1, *name ? " " : "", name, cell, delimiter_name(r->delimiter),
-                 r->decimal ? " and the decimal sign is a " : "",
-                 !r->decimal         ? ""
-                 : r->decimal == ',' ? "comma"
-                                     : "point");
-    if (decimal && r->delimiter != ',') r->decimal = decimal;
+    double *value = &r->values[r->used];
+    TARN_REQUIRE(tarn__decimal_read(value, cell, r->form.decimal) && isfinite(*value), DATA,
+                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number%s", r->path, line, c + 1,
+                 *name ? " " : "", name, cell,
+                 r->found && strpbrk(cell, ",;\t| ") ? "; --delimiter and --decimal say how the table is written" : "");
+    r->used++;
+    if (r->form.decimal == ',' && strchr(cell, ',')) {
+      r->commas++;
+      r->thousands += tarn__decimal_may_be_thousands(cell);
+    }
   }
   return TARN_STATUS_OK;
 }
 
 static tarn_status read_lines(reader *r, const tarn_series_format *format) {
-  bool more, is_header;
+  bool more;
   TARN_TRY(next_line(r, &more));
   TARN_REQUIRE(more, DATA, "%s: there are no rows", r->path);
-  int64_t width = r->count;
-  TARN_TRY(read_header(r, format->header, &is_header));
+  r->width = r->count;
+  TARN_TRY(read_header(r, format->header));
   TARN_TRY(choose(r, format->columns));
-  if (!is_header) TARN_TRY(read_row(r, width));
+  if (!r->header) TARN_TRY(read_row(r));
   for (;;) {
     TARN_TRY(next_line(r, &more));
     if (!more) break;
-    TARN_TRY(read_row(r, width));
+    TARN_TRY(read_row(r));
   }
   TARN_REQUIRE(r->used, DATA, "%s: there are no rows behind the header", r->path);
   return TARN_STATUS_OK;
@@ -241,6 +228,138 @@ static tarn_status hand_over(reader *r, tarn_series **series) {
   return status;
 }
 
+// What a form makes of the first lines of a text.
+typedef struct trial {
+  bool works, header;
+  bool thousands;  // all decimal commas may be marks of thousands
+  int64_t width;
+  size_t numbers;  // that were read, as far as it went
+  uint64_t hash;   // of them
+} trial;
+
+static void forget(reader *r) {
+  tarn__free(r->values);
+  tarn__free(r->names);
+  tarn__free(r->chosen);
+  r->values = NULL;
+  r->names = NULL;
+  r->chosen = NULL;
+  r->used = r->capacity = 0;
+  r->chosen_count = 0;
+}
+
+// Whether a comma stands outside quotes in the first line.
+static bool has_commas(const reader *r) {
+  bool quoted = false;
+  for (const char *c = r->text; c < r->end && *c != '\n'; c++) {
+    if (*c == '"') quoted = !quoted;
+    if (*c == ',' && !quoted) return true;
+  }
+  return false;
+}
+
+// Reads a copy of the first lines as if the table were written so. One column whose header has commas is none.
+static tarn_status try_form(trial *t, const reader *whole, size_t size, marks form, const tarn_series_format *format) {
+  reader r = *whole;
+  void *copy;
+  TARN_TRY(tarn__alloc(&copy, TARN__MEMORY_OTHER, size + 1, 1));
+  memcpy(copy, whole->text, size);
+  r.text = copy;
+  r.end = r.text + size;
+  r.form = form;
+  const tarn_status status = read_lines(&r, format);
+  const uint64_t hash = r.used ? tarn__hash64(r.values, r.used * sizeof *r.values, 0) : 0;
+  *t = (trial){.works = status == TARN_STATUS_OK,
+               .header = r.header,
+               .thousands = r.commas > 0 && r.thousands == r.commas,
+               .width = r.width,
+               .numbers = r.used,
+               .hash = hash};
+  if (form.decimal == ',' && r.width == 1 && r.header && has_commas(whole)) *t = (trial){0};
+  forget(&r);
+  tarn__free(copy);
+  return status == TARN_STATUS_MEMORY ? status : TARN_STATUS_OK;
+}
+
+// The bytes of the lines that a form is found by: at least two, and no more than are needed to see what is usual.
+static size_t first_lines(const reader *r) {
+  enum { ENOUGH = 1 << 18, LINES = 1000 };
+  const char *at = r->text;
+  for (int line = 0; at < r->end && line < LINES && (line < 2 || at - r->text < ENOUGH); line++) {
+    const char *stop = memchr(at, '\n', (size_t)(r->end - at));
+    at = stop ? stop + 1 : r->end;
+  }
+  return (size_t)(at - r->text);
+}
+
+// "2 columns with commas between them": how a form reads a line.
+static void describe(char out[80], const marks *form, const trial *t) {
+  const char *mark = form->delimiter == ',' ? "commas" : form->delimiter == ';' ? "semicolons" : "tabs";
+  const char *decimal = form->decimal == ',' ? " and decimal commas" : "";
+  if (t->width == 1)
+    snprintf(out, 80, "one column%s", *decimal ? " with decimal commas" : "");
+  else
+    snprintf(out, 80, "%" PRId64 " columns with %s between them%s", t->width, mark, decimal);
+}
+
+static tarn_status fail_ambiguous(const reader *r, const marks *a, const trial *of_a, const marks *b,
+                                  const trial *of_b) {
+  char first[80], second[80];
+  const size_t length = strcspn(r->text, "\r\n");
+  describe(first, a, of_a);
+  describe(second, b, of_b);
+  return tarn__fail(TARN_STATUS_DATA, "%s:1: \"%.*s\" may be %s, or %s; say which with --delimiter or --decimal",
+                    r->path, (int)(length < 60 ? length : 60), r->text, first, second);
+}
+
+static bool goes_further(const trial *a, const trial *b) {
+  if (a->works || a->numbers != b->numbers) return a->works || a->numbers > b->numbers;
+  return a->width > b->width;
+}
+
+// Sets the form that reads the first lines. Where several do, with the same numbers, it is any of them; with others,
+// commas in a header are what divides it. Where none does, it is the one that goes furthest, whose failure says what is
+// wrong. Commas both between columns and in quoted numbers are the last thought.
+static tarn_status find_form(reader *r, const tarn_series_format *format) {
+  static const marks FORMS[] = {{',', '.'}, {';', '.'}, {';', ','}, {'\t', '.'}, {'\t', ','}, {',', ','}};
+  const bool other = format->delimiter && !strchr(",;\t", format->delimiter);
+  const size_t size = first_lines(r);
+  marks best = {0};
+  trial of_best = {0};
+  r->found = !format->delimiter || !format->decimal;
+  for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+    marks form = FORMS[i];
+    trial t;
+    if (other && form.delimiter == ',') form.delimiter = format->delimiter;
+    if ((format->delimiter && form.delimiter != format->delimiter) ||
+        (format->decimal && form.decimal != format->decimal) ||
+        (of_best.works && i + 1 == sizeof FORMS / sizeof *FORMS))
+      continue;
+    TARN_TRY(try_form(&t, r, size, form, format));
+    const bool differs = of_best.works && t.works && (t.width != of_best.width || t.hash != of_best.hash);
+    if (differs && !(best.delimiter == ',' && (of_best.header || t.header) && has_commas(r)))
+      return fail_ambiguous(r, &best, &of_best, &form, &t);
+    if (best.delimiter && (of_best.works || !goes_further(&t, &of_best))) continue;
+    best = form;
+    of_best = t;
+  }
+  TARN_REQUIRE(
+      !of_best.works || !of_best.thousands || format->decimal, DATA,
+      "%s: all commas in its numbers have three digits behind them: they may be marks of thousands, or decimal "
+      "commas; say the latter with --decimal comma",
+      r->path);
+  r->form = best;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_format(const tarn_series_format *format) {
+  TARN_REQUIRE(!format->delimiter || strchr(",;\t| ", format->delimiter), USAGE,
+               "columns are divided by a comma, a semicolon, a tab, a bar or blanks, not by \"%c\"", format->delimiter);
+  TARN_REQUIRE(!format->decimal || strchr(".,", format->decimal), USAGE,
+               "the decimal mark is a point or a comma, not \"%c\"", format->decimal);
+  return TARN_STATUS_OK;
+}
+
 // All of the text, with a zero byte behind it.
 static tarn_status read_text(char **text, size_t *size, tarn__input *input) {
   enum { CHUNK = 1 << 16 };
@@ -256,26 +375,16 @@ static tarn_status read_text(char **text, size_t *size, tarn__input *input) {
   }
 }
 
-static tarn_status check_format(const tarn_series_format *format) {
-  const char d = format->delimiter, point = format->decimal;
-  TARN_REQUIRE(!d || !(strchr("+-.\"\r\n", d) || isalnum((unsigned char)d)), USAGE,
-               "a delimiter of \"%c\" may stand within a number or a line's end", d);
-  TARN_REQUIRE(!point || point == '.' || point == ',', USAGE, "a decimal sign is a point or a comma, not \"%c\"",
-               point);
-  TARN_REQUIRE(!d || d != point, USAGE, "the delimiter and the decimal sign are both \"%c\"", d);
-  return TARN_STATUS_OK;
-}
-
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) {
   const tarn_series_format all = {0};
   tarn__input input;
   char *text;
   size_t size;
   *series = NULL;
-  TARN_TRY(check_format(format ? format : &all));
+  if (!format) format = &all;
+  TARN_TRY(check_format(format));
   TARN_TRY(tarn__input_open(&input, path));
-  const tarn_series_format *f = format ? format : &all;
-  reader r = {.path = input.path, .line = 1, .delimiter = f->delimiter, .decimal = f->decimal};
+  reader r = {.path = input.path, .line = 1};
   tarn_status status = read_text(&text, &size, &input);
   tarn__input_close(&input);
   if (status != TARN_STATUS_OK) {
@@ -287,11 +396,10 @@ tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_
   void *cells = NULL;
   status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);
   r.cells = cells;
-  if (status == TARN_STATUS_OK) status = read_lines(&r, f);
+  if (status == TARN_STATUS_OK) status = find_form(&r, format);
+  if (status == TARN_STATUS_OK) status = read_lines(&r, format);
   if (status == TARN_STATUS_OK) status = hand_over(&r, series);
-  tarn__free(r.values);
-  tarn__free(r.names);
-  tarn__free(r.chosen);
+  forget(&r);
   tarn__free(cells);
   tarn__free(text);
   return status;

@@ -68,10 +68,9 @@ tarn_status tarn__recipe_take_factor(const char *text, const char *file, tarn__p
   if (!param->reservoir) return TARN_STATUS_OK;
   const char *at = strstr(text, FACTOR_WORD);
   char *end = NULL;
-  const double factor = at ? strtod(at + strlen(FACTOR_WORD), &end) : 0.0;
-  // It is 0 for a spectral radius of 0 alone: otherwise that would have it computed anew, in bits of this machine's
-  // LAPACK.
-  TARN_REQUIRE(at && isfinite(factor) && (param->init.gain == 0 ? factor == 0 : factor > 0) && *end == ' ', DATA,
+  const double factor = at ? strtod(at + strlen(FACTOR_WORD), &end) : -1.0;
+  const bool fits = param->init.gain == 0 ? factor == 0 : isfinite(factor) && factor > 0;
+  TARN_REQUIRE(fits && *end == ' ', DATA,
                "%s: the frozen parameter %s is described as \"%.200s\", which has no factor of a reservoir", file,
                param->name, text);
   param->factor = factor;

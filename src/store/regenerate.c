@@ -72,7 +72,7 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
       cost.operations += NORMAL * count;
       break;
     case TARN__INIT_RESERVOIR:
-      cost = cost_of_reservoir(rows, param->reservoir);
+      if (param->init.gain > 0) cost = cost_of_reservoir(rows, param->reservoir);
       break;
   }
   if (param->sparsity > 0.0) cost.operations += UNIFORM * count;

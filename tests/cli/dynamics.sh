@@ -96,7 +96,7 @@ refuse 2 "shares no period" "$TARN" dynamics layers.yaml --input three --iterati
 refuse 2 "exponents" "$TARN" dynamics esn.yaml --input three --exponents 21
 refuse 2 "input FILE is missing" "$TARN" dynamics shared.yaml
 refuse 2 "only an echo state network" "$TARN" dynamics shared.yaml --input three --spectral-radii 0.9
-refuse 2 "spectral-radii must be numbers above 0" "$TARN" dynamics esn.yaml --input three --spectral-radii 0.5,x
+refuse 2 "spectral-radii must be numbers from 0" "$TARN" dynamics esn.yaml --input three --spectral-radii 0.5,x
 refuse 2 "given twice" "$TARN" dynamics shared.yaml shared.yaml --input three
 refuse 2 "standard input can be read once" "$TARN" dynamics shared.yaml layers.yaml --input -
 refuse 2 "precision is double or fp32" "$TARN" dynamics shared.yaml --input three --precision bf16

@@ -76,16 +76,22 @@ refuse 1 'standard input:3: column 1 x: "0x2" is hexadecimal' "$TARN" series tra
 [ ! -e - ] || fail "a file named -"
 printf 'x,x\n1,2\n' >twice.csv
 refuse 2 'columns 1 and 2 are both named "x"' "$TARN" series train twice.csv --columns x --output m
+# Semicolons, tabs and decimal commas are found out, or said.
+for form in 's/\./,/' 's/\./,/; s/$/;1/; 1s/;1/;y/' 's/$/\t1/; 1s/1$/y/'; do
+  sed "$form" mg.csv >form.csv
+  "$TARN" series train form.csv --columns x --rows 1000 --units 50 --output formed >formed.txt || fail "a table by $form"
+  cmp named.txt formed.txt || fail "a table by $form is another one: $(cat formed.txt)"
+done
+sed 's/\./,/; s/$/ 1/; 1s/1$/y/' mg.csv >form.csv
+"$TARN" series train form.csv --delimiter space --decimal comma --columns x --rows 1000 --units 50 --output formed >formed.txt
+cmp named.txt formed.txt || fail "a table by blanks: $(cat formed.txt)"
+printf '20,5\n21,3\n' >two.csv
+refuse 1 'two.csv:1: "20,5" may be 2 columns with commas between them, or one column with decimal commas; say which with --delimiter or --decimal' "$TARN" series train two.csv --output m
+refuse 2 '--decimal is point or comma, not "dot"' "$TARN" series train two.csv --decimal dot --output m
 printf 'a,b\n1,2\n3,x\n' >word.csv
 refuse 1 'word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
 refuse 2 'there is no column "c"' "$TARN" series train word.csv --columns a,c --output m
-refuse 2 "sr -1: a spectral radius of 0 or more" "$TARN" series train mg.csv --sr -1 --output m
-"$TARN" series train mg.csv --sr 0 --output none >out.txt && grep -q '^test' out.txt || fail "no recurrent connections: $(cat out.txt)"
-tr , ';' <mg.csv | tr . , >europe.csv
-"$TARN" series train mg.csv --output point >point.txt && "$TARN" series train europe.csv --decimal comma --output comma >comma.txt || fail "a table with decimal commas"
-cmp point.txt comma.txt || fail "a table with decimal commas is another one"
-refuse 2 '--decimal x: auto, point or comma is expected' "$TARN" series train mg.csv --decimal x --output m
-refuse 2 '--delimiter semi: auto, comma, semicolon, tab or a character is expected' "$TARN" series train mg.csv --delimiter semi --output m
+refuse 2 "sr -0.1: a spectral radius that is not negative" "$TARN" series train mg.csv --sr -0.1 --output m
 refuse 2 "rc_connectivity 0" "$TARN" series train mg.csv --rc-connectivity 0 --output m
 refuse 1 "nilpotent" "$TARN" series train mg.csv --rc-connectivity 0.001 --units 40 --output m
 refuse 2 "leave out the options" "$TARN" series train mg.csv --matrices model --units 7 --output m

@@ -238,6 +238,46 @@ static void test_scan(void **state) {
   tarn_dynamics_close(&dynamics);
 }
 
+// Without recurrent connections a state forgets by its leak alone, and with a leak rate of 1 at once.
+static void test_no_recurrence(void **state) {
+  (void)state;
+  const double radii[] = {0.0, 0.9}, leaks[] = {0.5, 1.0};
+  tarn_dynamics_options o = free_options(200);
+  tarn_dynamics_scan_options over;
+  tarn_dynamics *dynamics;
+  tarn_dynamics_scan *scan;
+  tarn_dynamics_scan_default(&over);
+  over.leak_rates = leaks, over.leak_count = 2;
+  over.samples = 300, over.delays = 10;
+  o.starts = 2;
+  for (int base = 0; base < 2; base++) {  // scaled down to 0, and 0 from the beginning
+    const tarn_esn_options options = reservoir_of(base ? 0.0 : 0.9, 1.0);
+    must(tarn_dynamics_open_reservoir(&dynamics, &options, &o));
+    near("radius", tarn_dynamics_describe(dynamics)->spectral_radius, options.sr, 2e-6);
+    over.spectral_radii = radii, over.radius_count = 1;
+    for (int own = 0; own <= base; own++) {
+      must(tarn_dynamics_scan_run(dynamics, &scan, &over));
+      assert_int_equal(scan->count, 2);
+      for (int i = 0; i < 2; i++) near("no radius", scan->points[i].spectral_radius, 0.0, 0.0);
+      near("forgets by its leak", scan->points[0].free, log(0.5), 1e-9);
+      assert_true(scan->points[1].free == -INFINITY && scan->points[1].driven == -INFINITY);
+      near("synchronised", scan->points[1].share_synchronised, 1.0, 0.0);
+      assert_true(isfinite(scan->points[1].memory_capacity));
+      tarn_dynamics_scan_close(&scan);
+      over.spectral_radii = NULL;  // its own
+    }
+    over.spectral_radii = radii, over.radius_count = 2;
+    assert_int_equal(tarn_dynamics_scan_run(dynamics, &scan, &over), base ? TARN_STATUS_NUMERIC : TARN_STATUS_OK);
+    if (base) assert_non_null(strstr(tarn_error_message(), "cannot be scaled to another one, 0.9"));
+    tarn_dynamics_scan_close(&scan);
+    over.spectral_radii = (const double[]){-0.5}, over.radius_count = 1;
+    assert_int_equal(tarn_dynamics_scan_run(dynamics, &scan, &over), TARN_STATUS_USAGE);
+    over.spectral_radii = (const double[]){NAN};
+    assert_int_equal(tarn_dynamics_scan_run(dynamics, &scan, &over), TARN_STATUS_USAGE);
+    tarn_dynamics_close(&dynamics);
+  }
+}
+
 // The layer of a trained language model along two lines: its states are those that tarn_states shows.
 static void check_layer(const char *mixer) {
   char description[1024];
@@ -307,9 +347,9 @@ static void test_layers(void **state) {
 static int open_text(void **state) { return tiny_open_text(state, ""); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_leaky_echo),   cmocka_unit_test(test_beyond_the_edge),
-                                     cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_cells),
-                                     cmocka_unit_test(test_delay_line),   cmocka_unit_test(test_scan),
-                                     cmocka_unit_test(test_layers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_leaky_echo),    cmocka_unit_test(test_beyond_the_edge),
+                                     cmocka_unit_test(test_memory_limit),  cmocka_unit_test(test_cells),
+                                     cmocka_unit_test(test_delay_line),    cmocka_unit_test(test_scan),
+                                     cmocka_unit_test(test_no_recurrence), cmocka_unit_test(test_layers)};
   return cmocka_run_group_tests(tests, open_text, sandbox_close);
 }

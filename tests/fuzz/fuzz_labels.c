@@ -43,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.max_tokens = 4 + (int64_t)(how % 29);
   options.overlong = (tarn_prepare_overlong)(how % 3);
   options.output = "data";
+  options.delimiter = ",;|\t\0"[size % 5];
+  options.decimal = options.numbers ? ".,\0"[size % 3] : 0;
   if (!fuzz_good(tarn_labelled_prepare(&result, &options))) return 0;
   fuzz_must(tarn__shard_open(&shard, "data"));
   FUZZ_REQUIRE(shard.pairs == result.rows && shard.target_tokens == result.tokens && shard.classes == result.classes);

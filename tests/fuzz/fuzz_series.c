@@ -21,7 +21,9 @@ static void read_again(const tarn_series *series) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char WORD[] = "#columns ";
   char columns[100] = "";
-  tarn_series_format format = {.header = (tarn_series_header)(size % 3)};
+  tarn_series_format format = {.header = (tarn_series_header)(size % 3),
+                               .delimiter = ",;\t| \0\0\0"[size / 3 % 8],
+                               .decimal = ".,\0\0"[size / 24 % 4]};
   const uint8_t *end = size > sizeof WORD && memcmp(data, WORD, sizeof WORD - 1) == 0 ? memchr(data, '\n', size) : NULL;
   if (end && end - data < (long)sizeof columns) {
     memcpy(columns, data + sizeof WORD - 1, (size_t)(end - data) - (sizeof WORD - 1));

@@ -56,6 +56,18 @@ def test_states_follow_the_equation() -> None:
     assert list(model.get_feature_names_out()[:2]) == ["unit0", "unit1"]
 
 
+def test_without_recurrence() -> None:
+    """A search over the spectral radius begins at 0: the states are functions of the rows."""
+    x = mackey_glass(60)
+    model = ESNRegressor(units=30, sr=0, standardize=False, warmup=5).fit(x, x[:, 0])
+    w, win, bias = model.matrices()
+    assert not w.any() and np.allclose(model.transform(x), np.tanh(x @ win.T + bias), rtol=0, atol=1e-12)
+    assert len(ESNForecaster(units=30, sr=0, warmup=5).fit(x).forecast(3)) == 3
+    for wrong in (-0.1, float("nan")):
+        with pytest.raises(tarn.UsageError, match="a spectral radius that is not negative"):
+            ESNRegressor(units=30, sr=wrong).fit(x, x[:, 0])
+
+
 def test_forecaster_forecasts(tmp_path: Path) -> None:
     x = mackey_glass(2300)
     model = ESNForecaster(units=200, warmup=100).fit(x[:2000])

@@ -16,6 +16,7 @@
 #include "device/devices.h"
 #include "same_run.h"
 #include "store/checkpoint_keys.h"
+#include "store/recipe.h"
 
 static const char config_text[] =
     "model: { d_model: 16, dropout: 0, embedding_dropout: 0.1, positions: none, embeddings: none,\n"
@@ -195,6 +196,42 @@ static void a_load_uses_the_recorded_factor(void **state) {
   }
 }
 
+// A spectral radius of 0 trains, is saved as a line and made again, stored densely or as entries; a factor there is
+// refused as one that is missing is elsewhere.
+static void no_recurrence_is_trained_and_loaded(void **state) {
+  (void)state;
+  static const char *const storages[] = {"kinds.E.storage=dense", "kinds.E.storage=entries"};
+  for (int i = 0; i < 2; i++) {
+    const char *const keys[] = {"kinds.E.spectral_radius=0", storages[i], "train.max_updates=2",
+                                "kinds.E.sparsity=0.995"};
+    const char *run = i ? "still_entries" : "still";
+    float values[16 * 16];
+    char path[64];
+    run_through(run, keys, 4);
+    snprintf(path, sizeof path, "%s/" TARN__CHECKPOINT_LAST, run);
+    tarn__checkpoint *c;
+    if (tarn__checkpoint_open(&c, path, TARN__F32) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    const tarn__param *param = find(c->model, RECURRENT);
+    assert_true((param->entries > 0) == i);
+    assert_int_equal(tarn__param_get(param, values), TARN_STATUS_OK);
+    for (int k = 0; k < 16 * 16; k++) assert_true(values[k] == 0);
+    tarn__checkpoint_close(&c);
+  }
+  tarn__safetensors file;
+  char key[128], text[400];
+  assert_int_equal(tarn__safetensors_open(&file, "still/" TARN__CHECKPOINT_LAST), TARN_STATUS_OK);
+  snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, RECURRENT);
+  snprintf(text, sizeof text, "%s", tarn__safetensors_text(&file, key));
+  tarn__safetensors_close(&file);
+  char *at = strstr(text, " gain=0 ");
+  assert_non_null(at);
+  at = strstr(at, "factor=0 ");
+  assert_non_null(at);
+  at[strlen("factor=")] = '2';
+  tarn__param wrong = {.name = "p", .init = {TARN__INIT_RESERVOIR, 0, 1}, .reservoir = &(tarn__reservoir){0}};
+  assert_int_equal(tarn__recipe_take_factor(text, "file", &wrong), TARN_STATUS_DATA);
+}
+
 // What was logged and saved before stays, and nothing that is not a number is written.
 static void an_explosion_ends_the_run(void **state) {
   (void)state;
@@ -222,8 +259,8 @@ static void an_explosion_ends_the_run(void **state) {
 static void bad_keys_are_refused(void **state) {
   (void)state;
   static const refused_key cases[] = {
-      {"kinds.E.spectral_radius=0", "kinds.E.spectral_radius: 0 is out of range (0 < x <= 1000)"},
-      {"kinds.E.spectral_radius=-0.9", "kinds.E.spectral_radius: -0.9 is out of range"},
+      {"kinds.E.spectral_radius=-0.9", "kinds.E.spectral_radius: -0.9 is out of range (0 <= x <= 1000)"},
+      {"kinds.E.spectral_radius=nan", "kinds.E.spectral_radius: "},
       {"kinds.E.sparsity=1", "kinds.E.sparsity: 1 is out of range (0 <= x < 1)"},
       {"kinds.E.sparsity=0.999", "kinds.E.sparsity: 0.999 of 16 x 16 entries leaves no edges"},
       {"kinds.E={mixer: esn, topology: ring, sparsity: 0.97}",
@@ -270,6 +307,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(frozen_input_needs_no_way_back, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(parts_are_trained_and_frozen, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(a_load_uses_the_recorded_factor, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(no_recurrence_is_trained_and_loaded, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(an_explosion_ends_the_run, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(bad_keys_are_refused, open_all, sandbox_close),
   };

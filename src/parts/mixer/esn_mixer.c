@@ -66,7 +66,7 @@ static const tarn__option options[] = {
              "leak_rate",
      .also = "leak_min leaking_rate_min lr_min leak_range"},
     {"spectral_radius", TARN__KEY_REAL(esn_keys, spectral_radius, 0, 1000), .value = "0.993",
-     .help = "largest modulus of the eigenvalues of W_rec; 0: no recurrent connections", .also = "sr rho"},
+     .help = "largest modulus of the eigenvalues of W_rec; 0: no recurrent connections, W_rec is 0", .also = "sr rho"},
     {"sparsity", TARN__KEY_REAL(esn_keys, sparsity, 0, 1), TARN__KEY_BELOW_MOST,
      .derived = "0.5; 1 - 1 / hidden for topology ring", .help = "share of the entries of W_rec that are 0",
      .also = "lambda connectivity rc_connectivity density"},

@@ -1,0 +1,14 @@
+// Numbers as tables have them, with a decimal point or a decimal comma.
+#ifndef TARN_BASE_DECIMAL_H
+#define TARN_BASE_DECIMAL_H
+
+#include <stdbool.h>
+
+// Whether all of the text is a number as strtod() takes one, finite or not, with `decimal` ('.' or ',') as its mark. A
+// decimal comma has a digit behind it, and no point stands beside it: that would be a mark of thousands.
+bool tarn__decimal_read(double *value, const char *text, char decimal);
+
+// Whether a number with a comma may be one of thousands as well: "1,234" and "-12,345", but neither "0,234" nor "1,5".
+bool tarn__decimal_may_be_thousands(const char *text);
+
+#endif
