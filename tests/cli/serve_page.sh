@@ -36,3 +36,5 @@ grep -q '&lt;b&gt;zwei' <<<"$shown" || fail "text became markup, or went away: $
 [ "$(grep -o '<div class="attention"><table><tr>' <<<"$shown" | wc -l)" -eq 2 ] || fail "not two pictures of attention: $shown"
 ! grep -q 'class="error"' <<<"$shown" || fail "an error: $shown"
 [ "$(grep -o '</small></div>' <<<"$shown" | wc -l)" -eq 4 ] || fail "not two translations each: $shown"
+grep -q '<small id="model">run/checkpoint_[a-z]*.safetensors, fp32, beam [0-9]*</small>' page.html || fail "the page does not name its model: $(grep '<h1>' page.html)"
+grep -q '<label id="token" hidden' page.html || fail "a field for a token that is not needed"

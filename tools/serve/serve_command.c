@@ -53,6 +53,8 @@ static int serve(const cli_command *command, const serve_options *options, const
       .capacity = options->queue,
       .beam = models->beam,
       .uses = models->uses,
+      .model = models->name,
+      .precision = tarn_translate_precision_name(models->precision),
       .limits = {.texts = options->max_texts,
                  .text_bytes = options->max_text,
                  .tokens = options->max_tokens,

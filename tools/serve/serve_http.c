@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "json_output.h"
 #include "serve/serve_clients.h"
 #include "serve/serve_framing.h"
 #include "serve/serve_models.h"
@@ -123,8 +124,9 @@ static void answer_health(exchange *e) {
   json_t *uses = json_array();
   for (int i = 0; i < SERVE_USES; i++)
     if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i)));
-  json_t *object = json_pack("{s:s, s:s, s:o}", "status", e->http->stopping ? "stopping" : "ok", "version",
-                             TARN_VERSION, "uses", uses);
+  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
+                             "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "precision",
+                             o->precision, "token", o->secret->length > 0);
   if (object && o->uses[SERVE_TRANSLATE]) json_object_set_new(object, "beam", json_integer((json_int_t)o->beam));
   serve_request_answer(&e->request, object);
   if (e->request.code == 200 && e->http->stopping) e->request.code = 503;

@@ -20,6 +20,8 @@ typedef struct serve_http_options {
   int64_t capacity;     // of the queue
   int64_t beam;         // of translation, for the page
   const bool *uses;     // [SERVE_USES] what the model is for
+  const char *model;    // its name, for people
+  const char *precision;
   serve_limits limits;
   serve_names names;
   const serve_secret *secret;

@@ -1,5 +1,6 @@
 #include "serve/serve_models.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,14 @@ double serve_seconds(void) {
 
 // --- opening ---------------------------------------------------------------------------------------------------------
 
+// "model2/checkpoint_best.safetensors"
+static void take_name(serve_models *m) {
+  const char *path = m->options.path, *at = path + strlen(path);
+  for (int parts = 0; at > path && parts < 2; at--) parts += at[-1] == '/' && at[0] != '\0';
+  if (at > path || *at == '/') at++;
+  snprintf(m->name, sizeof m->name, "%s", *at == '/' ? at + 1 : at);
+}
+
 static tarn_status find_uses(serve_models *m) {
   tarn_checkpoint_info *info;
   tarn_config *config = NULL;
@@ -25,6 +34,11 @@ static tarn_status find_uses(serve_models *m) {
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
   if (status == TARN_STATUS_OK) {
     const tarn_task task = config->model.task;
+    take_name(m);
+    m->precision = m->options.precision;
+    if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
+      m->precision =
+          strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
     m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
     m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
     m->uses[SERVE_ATTEND] = task == TARN_TASK_TRANSLATION;

@@ -29,8 +29,10 @@ typedef struct serve_models {
   tarn_lm *lm;
   tarn_generator *generator;
   tarn_classifier *classifier;
-  tarn_states *states;  // looks into the translator's model; opened when there is use for it
-  int64_t beam;         // of translation
+  tarn_states *states;                 // looks into the translator's model; opened when there is use for it
+  int64_t beam;                        // of translation
+  char name[256];                      // of the model, for people: the last two parts of its path
+  tarn_translate_precision precision;  // that it computes in, never AUTO
   // The texts of a batch, and their results.
   const char **texts;
   size_t *lengths, texts_room;
