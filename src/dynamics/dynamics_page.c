@@ -55,6 +55,22 @@ static bool has_part(const tarn__dynamics_page *page, tarn__figure_part part) {
   return false;
 }
 
+static void table(tarn__buffer *out, const tarn__dynamics_page *page, int number) {
+  if (page->tables[number].count == 0) return;
+  tarn__page_element(out, "<h3>", page->tables[number].title, "</h3>\n");
+  tarn__table_html(out, &page->tables[number]);
+}
+
+// A row for each sentence, of which there may be hundreds: folded.
+static void sentences(tarn__buffer *out, const tarn__dynamics_page *page) {
+  const tarn__table *rows = &page->tables[TARN__DYNAMICS_SENTENCES];
+  if (rows->count == 0) return;
+  tarn__buffer_format(out, "<details id=\"sentences\"><summary>%s: %d rows</summary>\n", rows->title, (int)rows->count);
+  tarn__table_html(out, rows);
+  tarn__buffer_add(out, "</details>\n");
+}
+
+// Medians and figures first: what a reader comes for.
 static void html(tarn__buffer *out, const tarn__dynamics_page *page) {
   static const struct {
     tarn__figure_part part;
@@ -64,22 +80,24 @@ static void html(tarn__buffer *out, const tarn__dynamics_page *page) {
                {TARN__FIGURE_PLANES, {"trajectories", "Trajectories"}},
                {TARN__FIGURE_SERIES, {"series", "Over trainings and spectral radii"}}};
   enum { PARTS = sizeof parts / sizeof *parts };
-  tarn__page_link links[PARTS + 1] = {{"tables", "Tables"}};
+  tarn__page_link links[PARTS + 2] = {{"medians", "Medians"}};
   size_t count = 1;
   for (size_t i = 0; i < PARTS; i++)
     if (has_part(page, parts[i].part)) links[count++] = parts[i].link;
+  links[count++] = (tarn__page_link){"tables", "Tables"};
   tarn__page_open(out, page->view.title, page->view.origin, links, count);
-  tarn__buffer_add(out, "<h2 id=\"tables\">Tables</h2>\n");
-  for (int t = 0; t < TARN__DYNAMICS_TABLES; t++) {
-    if (page->tables[t].count == 0) continue;
-    tarn__page_element(out, "<h3>", page->tables[t].title, "</h3>\n");
-    tarn__table_html(out, &page->tables[t]);
-  }
+  tarn__buffer_add(out, "<h2 id=\"medians\">Medians</h2>\n");
+  table(out, page, TARN__DYNAMICS_MEDIANS);
   for (size_t i = 0; i < PARTS; i++) {
     if (!has_part(page, parts[i].part)) continue;
     tarn__buffer_format(out, "<h2 id=\"%s\">%s</h2>\n", parts[i].link.id, parts[i].link.text);
     tarn__page_figures(out, &page->figures, page->view.origin, parts[i].part);
   }
+  tarn__buffer_add(out, "<h2 id=\"tables\">Tables</h2>\n");
+  table(out, page, TARN__DYNAMICS_MODELS);
+  table(out, page, TARN__DYNAMICS_TRAINING);
+  table(out, page, TARN__DYNAMICS_RADII);
+  sentences(out, page);
   tarn__page_close(out);
 }
 

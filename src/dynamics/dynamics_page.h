@@ -7,8 +7,14 @@
 #include "report/report_table.h"
 #include "tarn/dynamics_report.h"
 
-// models, medians over sentences, sentences, a training, spectral radii
-enum { TARN__DYNAMICS_TABLES = 5 };
+enum {
+  TARN__DYNAMICS_MODELS,
+  TARN__DYNAMICS_MEDIANS,    // over sentences
+  TARN__DYNAMICS_SENTENCES,  // a row each
+  TARN__DYNAMICS_TRAINING,
+  TARN__DYNAMICS_RADII,
+  TARN__DYNAMICS_TABLES
+};
 
 typedef struct tarn__dynamics_page {
   tarn__report view;  // texts, title and origin; there are no results of trainings

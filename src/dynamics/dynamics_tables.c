@@ -242,9 +242,9 @@ static tarn_status radii(tarn__dynamics_page *page, tarn__table *table) {
 }
 
 tarn_status tarn__dynamics_tables(tarn__dynamics_page *page) {
-  TARN_TRY(models(page, &page->tables[0]));
-  TARN_TRY(medians(page, &page->tables[1]));
-  TARN_TRY(sentences(page, &page->tables[2]));
-  TARN_TRY(training(page, &page->tables[3]));
-  return radii(page, &page->tables[4]);
+  TARN_TRY(models(page, &page->tables[TARN__DYNAMICS_MODELS]));
+  TARN_TRY(medians(page, &page->tables[TARN__DYNAMICS_MEDIANS]));
+  TARN_TRY(sentences(page, &page->tables[TARN__DYNAMICS_SENTENCES]));
+  TARN_TRY(training(page, &page->tables[TARN__DYNAMICS_TRAINING]));
+  return radii(page, &page->tables[TARN__DYNAMICS_RADII]);
 }

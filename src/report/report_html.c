@@ -95,7 +95,27 @@ static void configurations(tarn__buffer *out, const tarn__report_parts *parts) {
   }
 }
 
+// The tables that there are, from number `first` of these on, at most `most`; all but that of runs, which comes last.
+static void tables(tarn__buffer *out, const tarn__report_parts *parts, int first, int most) {
+  int number = 0;
+  for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) {
+    if (parts->tables[t].count == 0) continue;
+    if (number >= first && number < first + most) {
+      tarn__page_element(out, "<h3>", parts->tables[t].title, "</h3>\n");
+      tarn__table_html(out, &parts->tables[t]);
+    }
+    number++;
+  }
+}
+
+static int table_count(const tarn__report_parts *parts) {
+  int count = 0;
+  for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) count += parts->tables[t].count > 0;
+  return count;
+}
+
 void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts) {
+  enum { BEFORE_CURVES = 3 };
   head(out, parts);
   summary(out, parts);
   tarn__buffer_add(
@@ -103,11 +123,7 @@ void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts) {
       "<h2 id=\"tables\">Tables</h2>\n<p class=\"soft\">Bold is what is decided: the value is better than "
       "each other one of its column, with p, counted for all these comparisons, of 0.05 or less (of counts "
       "of parameters: it is the least). The baseline's row is shaded.</p>\n");
-  for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) {
-    if (parts->tables[t].count == 0) continue;
-    tarn__page_element(out, "<h3>", parts->tables[t].title, "</h3>\n");
-    tarn__table_html(out, &parts->tables[t]);
-  }
+  tables(out, parts, 0, BEFORE_CURVES);
   models(out, parts);
   tarn__buffer_add(out, "<h2 id=\"curves\">Curves</h2>\n");
   tarn__page_figures(out, &parts->figures, parts->view->origin, TARN__FIGURE_CURVES);
@@ -116,6 +132,10 @@ void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts) {
   if (has_part(&parts->figures, TARN__FIGURE_BACKSKIP)) {
     tarn__buffer_add(out, "<h2 id=\"backskip\">Backskipping</h2>\n");
     tarn__page_figures(out, &parts->figures, parts->view->origin, TARN__FIGURE_BACKSKIP);
+  }
+  if (table_count(parts) > BEFORE_CURVES) {
+    tarn__buffer_add(out, "<h2 id=\"more-tables\">Further tables</h2>\n");
+    tables(out, parts, BEFORE_CURVES, TARN__REPORT_TABLES);
   }
   examples(out, parts);
   tarn__buffer_add(out, "<h2 id=\"every-run\">Runs</h2>\n");

@@ -73,6 +73,9 @@ for file in dynamics.html dynamics.md sentences.csv iterations.csv training.csv;
 [ "$(wc -l <page/iterations.csv)" -eq 79 ] || fail "iterations.csv has $(wc -l <page/iterations.csv) lines"
 [ "$(cut -d, -f1 page/training.csv | tail -n +2 | tr '\n' ' ')" = "2 4 " ] || fail "training.csv: $(cat page/training.csv)"
 grep -q "Two &lt;models&gt;" page/dynamics.html || fail "the title is not escaped"
+# What a reader comes for stands first; the rows of sentences are folded behind the figures.
+order=$(grep -o '<h2 id="[a-z]*"\|<figure id\|<details id="sentences"' page/dynamics.html | uniq | tr '\n' ' ')
+[[ $order == '<h2 id="medians" <h2 id="exponents" <figure id'*'<h2 id="tables" <details id="sentences" ' ]] || fail "the page's order: $order"
 for figure in local-exponent finite-time-exponent spectrum token-distance token-cosine participation rank-collapse start-distance \
   plane-run plane-shared.yaml training-exponent training-dimension; do
   [ -s page/figures/$figure.svg ] || fail "no figure $figure: $(ls page/figures)"

@@ -18,6 +18,9 @@ if command -v xmllint >/dev/null; then
 fi
 ! grep -qiE '<script|<iframe|<link rel="stylesheet|@import|(src|href)="(https?:)?//' out/report.html || fail "the page needs something from elsewhere"
 ! grep -qE '(nan|inf)[,"]' out/figures/*.svg || fail "a figure has a place that is no number"
+# The curves stand before the fourth table.
+[ "$(sed '/<h2 id="curves"/q' out/report.html | grep -c '<table')" -le 3 ] && grep -q '<h2 id="more-tables"' out/report.html ||
+  fail "$(sed '/<h2 id="curves"/q' out/report.html | grep -c '<table') tables before the curves"
 ! grep -q '<x>' out/report.html || fail "a name is not escaped"
 grep -q 'half &amp; &lt;x&gt;' out/report.html || fail "a name is missing"
 grep -q 'half &amp; &lt;x&gt;' out/figures/aucc.svg || fail "a name is missing in a figure"
