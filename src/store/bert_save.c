@@ -27,6 +27,11 @@ static double number_of(const tarn_kind *kind, const char *key) {
 }
 
 // The format says these things once, for all layers.
+static bool is_labelled(const tarn__checkpoint *c) {
+  const tarn__task *task = tarn__config_task(c->config);
+  return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
+}
+
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_family *family, int32_t layer) {
   static const char *const numbers[] = {"heads", "ffn.width", "attention_dropout", "dropout"};
   const tarn_stack *stack = &c->config->encoder;
@@ -50,7 +55,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
                "%s: kinds %s and %s have different activations, and %s's format has one for all layers", c->path,
                first->name, kind->name, family->name);
   TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)) &&
-                   (family->shifted || activation_of(kind) == &tarn__activation_gelu.part),
+                   (family->shifted || is_labelled(c) || activation_of(kind) == &tarn__activation_gelu.part),
                USAGE, "%s: the activation of kind %s is %s, which %s's format does not have", c->path, kind->name,
                activation_of(kind)->word, family->name);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -58,11 +63,6 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
                  "%s: kinds %s and %s have different %s, and %s's format has one number for all layers", c->path,
                  first->name, kind->name, numbers[i], family->name);
   return TARN_STATUS_OK;
-}
-
-static bool is_labelled(const tarn__checkpoint *c) {
-  const tarn__task *task = tarn__config_task(c->config);
-  return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
 }
 
 static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_family *family) {

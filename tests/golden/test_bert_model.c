@@ -11,6 +11,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "config/config_part.h"
 #include "golden/import_check.h"
 #include "parts/table/part_table.h"
 #include "shadow_device.h"
@@ -348,6 +349,26 @@ static void wrong_configs(void **state) {
   assert_non_null(strstr(tarn_error_message(), "it has no vocabulary (vocab.txt)"));
 }
 
+// BERT's classifiers and bodies without an output have no activation but that of their layers, which may be any.
+static void classifiers_with_relu(void **state) {
+  (void)state;
+  static const char *const from[] = {"classes", "body"};
+  mkdir("bad", 0700);
+  for (int i = 0; i < 2; i++) {
+    tarn__checkpoint *c;
+    copy_file(golden(from[i], "model.safetensors"), "bad/model.safetensors");
+    write_changed("bad/config.json", golden(from[i], "config.json"), "\"gelu\"", "\"relu\"");
+    must(tarn_checkpoint_import_bert("with_relu", "bad", "bytes"));
+    must(tarn__checkpoint_open(&c, "with_relu", TARN__F32));
+    const tarn_kind *kind = &c->config->kinds[c->config->encoder.layers[0].kind];
+    assert_string_equal(tarn__kind_part(kind, "ffn.activation")->part->word, "relu");
+    tarn__checkpoint_close(&c);
+    if (i > 0) continue;
+    must(tarn_checkpoint_export_bert("with_relu_back", "with_relu", TARN_BERT_FORMAT_BERT));
+    must(tarn_checkpoint_import_bert("with_relu_again", "with_relu_back", "bytes"));
+  }
+}
+
 // Every allocation may fail: a status, and no file.
 static void failing_memory(void **state) {
   (void)state;
@@ -376,6 +397,7 @@ int main(void) {
                                      cmocka_unit_test(there_and_back),
                                      cmocka_unit_test(encoder_alone),
                                      cmocka_unit_test(classes_have_names),
+                                     cmocka_unit_test(classifiers_with_relu),
                                      cmocka_unit_test(own_models),
                                      cmocka_unit_test(other_models_are_refused),
                                      cmocka_unit_test(wrong_tensors),
