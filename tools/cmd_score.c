@@ -15,10 +15,14 @@
 
 static const cli_command COMMAND = {
     "score", "RUN [FILE]", "Print log-probabilities, perplexity and bits per character of sentences.",
-    "RUN is a run directory or a checkpoint of a language model; FILE has one sentence a line (default: standard\n"
-    "input). The first column is the log-probability of the line (natural logarithm, its end of sentence counted),\n"
+    "RUN is a run directory or a checkpoint of a language model or a masked one; FILE has one sentence a line "
+    "(default:\n"
+    "standard input). The first column is the log-probability of the line (natural logarithm, its end of sentence "
+    "counted),\n"
     "then come tokens and characters. With --tokens each line is followed by its tokens and their log-probabilities.\n"
     "The summary goes to standard error.\n"
+    "Of a masked model each token is hidden in turn and predicted from all others: the sum is the pseudo-log-\n"
+    "likelihood (Salazar et al. 2020), without the end of sentence, and the perplexity the pseudo-perplexity.\n"
     "With --stride FILE is one text over its line ends, as tarn prepare --stream makes it, and a window of --window\n"
     "tokens slides over it: every token is counted once, with window - stride tokens before it at least (but for the\n"
     "first window). A line is then what a window adds: its log-probability, its tokens, and the tokens read before."};

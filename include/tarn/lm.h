@@ -1,7 +1,11 @@
-// Language models: log-probabilities of sentences, perplexity, and minimal pairs.
+// Language models: log-probabilities of sentences, perplexity, and minimal pairs; of masked language models the same by
+// pseudo-log-likelihoods.
 //
 // A sentence w1 .. wn is read as <eos> w1 .. wn, and w1 .. wn <eos> are predicted; its log-probability is the sum over
 // these n + 1 tokens, in natural logarithms.
+// A masked language model reads <cls> w1 .. wn <eos>, if its vocabulary has <cls>, once for each of w1 .. wn, which the
+// mask hides; the sum over these n tokens is the pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659), and
+// exp(-sum / tokens) the pseudo-perplexity. A sentence of n tokens so costs what n sentences cost.
 //
 //   tarn_lm_options options;
 //   tarn_lm_default(&options);
@@ -54,18 +58,19 @@ TARN_API const char *tarn_lm_path(const tarn_lm *lm);
 // The text of a token ("" for an id that is none), valid until close.
 TARN_API const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
 
-// The score of a line. An empty line has one token, the end of sentence.
+// The score of a line. An empty line has one token, the end of sentence; under a masked language model none.
 typedef struct tarn_lm_line {
   double log_probability;           // sum over the tokens
-  int64_t tokens;                   // with the end of sentence
+  int64_t tokens;                   // with the end of sentence, unless the model is a masked one
   const int32_t *ids;               // [tokens]
   const double *log_probabilities;  // [tokens]
-  int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8;
-                                    // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
-  int64_t unknown;                  // tokens not in the vocabulary; predicting them does not predict the text
-  bool truncated;                   // to what the model takes
-  bool replaced;                    // invalid UTF-8 by U+FFFD
-  bool cut;                         // it was so long that it was encoded in parts (tarn_vocab_encode())
+  int64_t characters,
+      bytes;  // of the line, its end counted as one where it is a token; code points, after replacing invalid UTF-8;
+              // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
+  int64_t unknown;  // tokens not in the vocabulary; predicting them does not predict the text
+  bool truncated;   // to what the model takes
+  bool replaced;    // invalid UTF-8 by U+FFFD
+  bool cut;         // it was so long that it was encoded in parts (tarn_vocab_encode())
 } tarn_lm_line;
 
 // Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
@@ -108,8 +113,9 @@ typedef struct tarn_lm_stretch {
 } tarn_lm_stretch;
 // Receives the tokens, in order; anything but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_stream_sink)(void *user, const tarn_lm_stretch *stretch);
-// `total` is of the whole text; a text without a token has tokens 0. The sink may be NULL. Fails with USAGE (a window
-// that the model does not take, a stride that is not 1 .. window), IO, DATA, NUMERIC or MEMORY.
+// `total` is of the whole text; a text without a token has tokens 0. The sink may be NULL. Fails with USAGE (a masked
+// language model, a window that the model does not take, a stride that is not 1 .. window), IO, DATA, NUMERIC or
+// MEMORY.
 TARN_API tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window,
                                           int64_t stride, tarn_lm_stream_sink sink, void *user) TARN_CHECKED;
 

@@ -19,6 +19,8 @@ struct tarn_lm {
   tarn_lm_options options;
   tarn__checkpoint *checkpoint;
   tarn__scorer *scorer;
+  bool masked;     // a masked language model: its ends of sentence are not predicted
+  int64_t begins;  // 1: it reads a token before w1 .. wn
   // The lines of one call; so many lines of the file came before them.
   int64_t before;
   tarn_vocab_ids ids;
@@ -54,6 +56,14 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   core.threads = tarn__threads();
   core.comm = tarn__ranks_comm(o->ranks);
   core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
+  const tarn_config *config = lm->checkpoint->config;
+  lm->masked = tarn__config_task(config) == &tarn__task_masked_model;
+  if (lm->masked) {
+    core.mask = tarn_vocab_special(lm->checkpoint->target, TARN_SPECIAL_MASK);
+    TARN_TRY(tarn__task_first(&core.first, config, lm->checkpoint->target));
+    TARN_REQUIRE(core.mask >= 0, DATA, "%s: its vocabulary has no mask token", path);
+    lm->begins = core.first >= 0;
+  }
   return tarn__scorer_open(&lm->scorer, lm->checkpoint->model, tarn_vocab_eos(lm->checkpoint->target), &core);
 }
 
@@ -93,6 +103,7 @@ bool tarn__lm_strict(const tarn_lm *lm) { return lm->options.strict; }
 int64_t tarn__lm_max_tokens(const tarn_lm *lm) { return lm->options.max_tokens; }
 tarn__scorer *tarn__lm_scorer(tarn_lm *lm) { return lm->scorer; }
 const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm) { return lm->checkpoint->target; }
+bool tarn__lm_masked(const tarn_lm *lm) { return lm->masked; }
 int64_t tarn__lm_longest(const tarn_lm *lm) { return tarn__model_longest(lm->checkpoint->model); }
 bool tarn__lm_helps(const tarn_lm *lm) { return tarn_ranks_rank(lm->options.ranks) > 0; }
 int tarn__lm_ranks(const tarn_lm *lm) { return tarn_ranks_count(lm->options.ranks); }
@@ -101,20 +112,21 @@ const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_pie
 
 // Lengths of the text that the tokens stand for: of the whole line, or of what is kept of it.
 static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, size_t length, int64_t tokens) {
+  const int64_t ends = !lm->masked;
   if (out->truncated) {
     TARN_TRY(tarn_vocab_decode(lm->checkpoint->target, &lm->kept, lm->ids.data, (size_t)tokens));
     line = lm->kept.data;
     length = lm->kept.length;
   }
-  out->characters = (int64_t)tarn_vocab_characters(line, length) + 1;
-  out->bytes = (int64_t)length + 1;
+  out->characters = (int64_t)tarn_vocab_characters(line, length) + ends;
+  out->bytes = (int64_t)length + ends;
   return TARN_STATUS_OK;
 }
 
 // The tokens of a line, and the sentence that is to be scored.
 static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence *sentence, const char *line,
                           size_t length) {
-  const int64_t most = tarn__model_longest(lm->checkpoint->model);
+  const int64_t most = tarn__model_longest(lm->checkpoint->model) - lm->begins;
   *out = (tarn_lm_line){0};
   TARN_TRY(tarn__repair(&lm->repaired, &line, &length, lm->options.strict, &out->replaced));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
@@ -137,7 +149,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   for (int64_t t = 0; t < tokens; t++) out->unknown += ids[t] == unknown;
   ids[tokens] = tarn_vocab_eos(lm->checkpoint->target);
   TARN_TRY(tarn__arena_alloc(&lm->results, &memory, (size_t)tokens + 1, sizeof(double)));
-  out->tokens = tokens + 1;
+  out->tokens = tokens + !lm->masked;
   out->ids = ids;
   out->log_probabilities = memory;
   *sentence = (tarn__scorer_sentence){.ids = ids, .length = tokens + 1, .log_probabilities = memory};
@@ -161,7 +173,7 @@ tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *
                                i % 2 ? "bad" : "good");
     if (status != TARN_STATUS_OK)
       return tarn__fail_prefix(status, "line %lld: ", (long long)(lm->before + (int64_t)i + 1));
-    if (numbers && i % 2 == 1) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
+    if (numbers && i % 2 == 1 && !lm->masked) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
   }
   TARN_TRY(tarn__scorer_run(lm->scorer, lm->sentences, (int64_t)count));
   for (size_t i = 0; i < count; i++) {

@@ -21,6 +21,8 @@ int64_t tarn__lm_max_tokens(const tarn_lm *lm);
 // (tarn__scorer_help()).
 int tarn__lm_ranks(const tarn_lm *lm);
 bool tarn__lm_helps(const tarn_lm *lm);
+// Whether it is a masked language model, which sees a line as a whole.
+bool tarn__lm_masked(const tarn_lm *lm);
 // Most tokens that the model takes, and those that it was trained with at most (model.max_length).
 int64_t tarn__lm_longest(const tarn_lm *lm);
 int64_t tarn__lm_window(const tarn_lm *lm);

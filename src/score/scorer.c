@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
@@ -22,11 +23,14 @@ struct tarn__scorer {
   size_t order_capacity;
   // The batch at hand.
   int32_t *ids, *positions, *offsets, *rows, *targets;
-  size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity;
+  int32_t *segments;  // of a model that has them: zeros
+  size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity, segments_capacity;
   tarn__scorer_share shared;
 };
 
-void tarn__scorer_default(tarn__scorer_options *options) { *options = (tarn__scorer_options){.max_tokens = 4096}; }
+void tarn__scorer_default(tarn__scorer_options *options) {
+  *options = (tarn__scorer_options){.max_tokens = 4096, .mask = -1, .first = -1};
+}
 
 static tarn_status pack(tarn__scorer *s) {
   TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
@@ -41,6 +45,8 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
   TARN_TRY(tarn__task_require(model->config, TARN__USE_SCORE_TEXT, NULL));
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)options->max_tokens);
+  const bool masked = tarn__config_task(model->config) == &tarn__task_masked_model;
+  TARN_REQUIRE(masked == (options->mask >= 0), INTERNAL, "a mask is of a masked language model, which needs one");
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__scorer)));
   tarn__scorer *s = memory;
@@ -73,6 +79,7 @@ void tarn__scorer_close(tarn__scorer **scorer) {
   tarn__free(s->offsets);
   tarn__free(s->rows);
   tarn__free(s->targets);
+  tarn__free(s->segments);
   tarn__free(s);
   *scorer = NULL;
 }
@@ -159,13 +166,10 @@ static tarn_status make_room(tarn__scorer *s) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t first, int64_t last) {
-  tarn__packed packed;
-  int64_t predicted = 0;
-  TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
-  if (predicted == 0) return TARN_STATUS_OK;
+// Losses of what was packed, two numbers alike for each prediction.
+static tarn_status compute(tarn__scorer *s, const double **values, const tarn__packed *packed, int64_t predicted) {
   tarn__model_begin(s->model, &s->graph, false, s->options.threads);
-  tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, &packed, s->rows, s->targets, predicted);
+  tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, packed, s->rows, s->targets, predicted);
   TARN_TRY(tarn__graph_plan(&s->graph));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
@@ -173,19 +177,117 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   TARN_TRY(tarn__graph_run(&s->graph, &exec));
   void *read;
   TARN_TRY(tarn__graph_read(&s->graph, &read, losses, &s->losses));
-  const double *values = read;
+  *values = read;
+  for (int64_t i = 0; i < predicted; i++)
+    TARN_REQUIRE(isfinite((*values)[2 * i + 1]), NUMERIC,
+                 "the model gives a log-probability that is not a finite number");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t first, int64_t last) {
+  tarn__packed packed;
+  int64_t predicted = 0;
+  const double *values;
+  TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
+  if (predicted == 0) return TARN_STATUS_OK;
+  TARN_TRY(compute(s, &values, &packed, predicted));
   for (int64_t i = first; i < last; i++) {
     const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
-    for (int64_t t = sentence->known; t < sentence->length; t++, values += 2) {
-      TARN_REQUIRE(isfinite(values[1]), NUMERIC, "the model gives a log-probability that is not a finite number");
+    for (int64_t t = sentence->known; t < sentence->length; t++, values += 2)
       sentence->log_probabilities[t] = -values[1];
-    }
+  }
+  return TARN_STATUS_OK;
+}
+
+// --- masked language models
+
+// A token of the sentence at place `sentence` of the order, and the copy of the sentence in which it is hidden.
+typedef struct copy {
+  int64_t sentence, token;
+} copy;
+
+// The copy behind this one; of sentences without a token there is none.
+static void next_copy(const tarn__scorer *s, copy *at, const tarn__scorer_sentence *sentences, int64_t count) {
+  at->token++;
+  while (at->sentence < count && at->token >= sentences[s->order[at->sentence]].length - 1)
+    *at = (copy){at->sentence + 1, 0};
+}
+
+static tarn_status grow_copies(tarn__scorer *s, size_t rows, size_t copies) {
+  TARN_REQUIRE(rows <= INT32_MAX, DATA, "a sentence of %zu tokens is too long", rows);
+  TARN_TRY(tarn__grow(&s->ids, &s->ids_capacity, rows, sizeof *s->ids));
+  TARN_TRY(tarn__grow(&s->positions, &s->positions_capacity, rows, sizeof *s->positions));
+  TARN_TRY(tarn__grow(&s->rows, &s->rows_capacity, copies, sizeof *s->rows));
+  TARN_TRY(tarn__grow(&s->targets, &s->targets_capacity, copies, sizeof *s->targets));
+  TARN_TRY(tarn__grow(&s->offsets, &s->offsets_capacity, copies + 1, sizeof *s->offsets));
+  if (s->model->config->model.segments == 0) return TARN_STATUS_OK;
+  return tarn__grow(&s->segments, &s->segments_capacity, rows, sizeof *s->segments);
+}
+
+// Appends a copy of a sentence to a batch.
+static void put_copy(tarn__scorer *s, tarn__packed *packed, const tarn__scorer_sentence *sentence, int64_t token) {
+  const int64_t before = s->options.first >= 0;
+  int32_t *ids = s->ids + packed->rows;
+  if (before) ids[0] = s->options.first;
+  memcpy(ids + before, sentence->ids, (size_t)sentence->length * sizeof *ids);
+  ids[before + token] = s->options.mask;
+  s->rows[packed->sentences] = (int32_t)(packed->rows + before + token);
+  s->targets[packed->sentences] = sentence->ids[token];
+  packed->rows += before + sentence->length;
+  s->offsets[++packed->sentences] = (int32_t)packed->rows;
+  packed->longest = before + sentence->length;  // they come by rising length
+}
+
+// Computes a batch of copies, from *at on, which becomes the first of the next.
+static tarn_status run_copies(tarn__scorer *s, copy *at, const tarn__scorer_sentence *sentences, int64_t count) {
+  const int64_t before = s->options.first >= 0;
+  tarn__packed packed = {0};
+  const copy first = *at;
+  s->offsets[0] = 0;
+  while (at->sentence < count) {
+    const tarn__scorer_sentence *sentence = &sentences[s->order[at->sentence]];
+    const int64_t rows = packed.rows + before + sentence->length;
+    if (packed.rows > 0 && rows > s->options.max_tokens) break;
+    TARN_TRY(grow_copies(s, (size_t)rows, (size_t)packed.sentences + 1));
+    put_copy(s, &packed, sentence, at->token);
+    next_copy(s, at, sentences, count);
+  }
+  packed.ids = s->ids, packed.positions = s->positions, packed.offsets = s->offsets;
+  if (s->model->config->model.segments > 0) {
+    memset(s->segments, 0, (size_t)packed.rows * sizeof *s->segments);
+    packed.segments = s->segments;
+  }
+  tarn__packed_positions(s->positions, s->offsets, packed.sentences);
+  const double *values;
+  TARN_TRY(compute(s, &values, &packed, packed.sentences));
+  for (copy c = first; c.sentence != at->sentence || c.token != at->token; next_copy(s, &c, sentences, count))
+    sentences[s->order[c.sentence]].log_probabilities[c.token] = -values[1], values += 2;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_masked(tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t count) {
+  TARN_TRY(sort_sentences(s, sentences, count));
+  TARN_TRY(grow_copies(s, 1, 1));
+  double done = 0, all = 0;  // tokens of all copies
+  for (int64_t i = 0; i < count; i++) {
+    all += (double)sentences[i].length * (double)sentences[i].length;
+    sentences[i].log_probabilities[sentences[i].length - 1] = 0.0;
+  }
+  copy at = {0, -1};
+  next_copy(s, &at, sentences, count);
+  while (at.sentence < count) {
+    const int64_t before = at.sentence;
+    TARN_TRY(run_copies(s, &at, sentences, count));
+    for (int64_t i = before; i < at.sentence; i++)
+      done += (double)sentences[s->order[i]].length * (double)sentences[s->order[i]].length;
+    tarn__work_within(tarn__work_at_hand(), done / all);
   }
   return TARN_STATUS_OK;
 }
 
 // Without other ranks.
 static tarn_status run_alone(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
+  if (scorer->options.mask >= 0) return run_masked(scorer, sentences, count);
   TARN_TRY(sort_sentences(scorer, sentences, count));
   double done = 0, all = 0;  // tokens
   for (int64_t i = 0; i < count; i++) all += (double)sentences[i].length;

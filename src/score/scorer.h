@@ -1,4 +1,5 @@
-// Log-probabilities of sentences under a language model in memory.
+// Log-probabilities of sentences under a language model in memory, or pseudo-log-likelihoods under a masked one
+// (Salazar, Liang, Nguyen and Kirchhoff 2020, arXiv 1910.14659).
 #ifndef TARN_SCORE_SCORER_H
 #define TARN_SCORE_SCORER_H
 
@@ -13,12 +14,16 @@ typedef struct tarn__scorer_options {
   int threads;         // 0: those of the pool; default 0
   bool int8;           // weights of products as INT8; default false
   tarn__comm *comm;    // its ranks share each run; default NULL: this process is alone
+  int32_t mask;        // of a masked language model: what stands for a hidden token; default -1
+  int32_t first;       // and what begins each row; -1, the default: nothing
 } tarn__scorer_options;
 
 void tarn__scorer_default(tarn__scorer_options *options);
 
 // One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn. Or a window of a
-// longer text.
+// longer text. Of a masked language model: the model reads `first`, w1 .. wn and the end of sentence, for each of w1 ..
+// wn once, which is hidden by the mask and predicted; `known` and `before` are not used, and the log-probability of the
+// end of sentence is 0.
 typedef struct tarn__scorer_sentence {
   const int32_t *ids;  // [length]
   int64_t length;
@@ -30,8 +35,8 @@ typedef struct tarn__scorer_sentence {
 
 typedef struct tarn__scorer tarn__scorer;
 
-// The model must be a language model, and stay open and unchanged: its weights are packed once. `eos` is the end of
-// sentence. Fails with USAGE or MEMORY.
+// The model must be a language model or a masked one, and stay open and unchanged: its weights are packed once. `eos`
+// is the end of sentence. Fails with USAGE or MEMORY.
 tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,
                               const tarn__scorer_options *options) TARN_CHECKED;
 void tarn__scorer_close(tarn__scorer **scorer);

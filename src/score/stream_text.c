@@ -127,6 +127,10 @@ tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *
   const int64_t most = tarn__lm_longest(lm);
   slide s = {.window = window > 0 ? window : tarn__lm_window(lm), .stride = stride};
   *total = (tarn_lm_total){0};
+  TARN_REQUIRE(!tarn__lm_masked(lm), USAGE,
+               "%s: a masked language model sees both sides of a token, so that no window slides over a text; score it "
+               "line by line",
+               tarn_lm_path(lm));
   TARN_REQUIRE(s.window >= 1 && s.window <= most, USAGE, "a window of %lld tokens, and the model takes 1 to %lld",
                (long long)s.window, (long long)most);
   TARN_REQUIRE(stride >= 1 && stride <= s.window, USAGE, "the stride is 1 to the window of %lld tokens, not %lld",

@@ -12,7 +12,7 @@ const tarn_vocab *tarn__states_vocab(const tarn_states *states, tarn_states_side
 }
 
 static int64_t longest_of(const tarn_states *states) {
-  const bool text = states->task->uses & 1u << TARN__USE_SCORE_TEXT;
+  const bool text = states->task->uses & 1u << TARN__USE_CONTINUE_TEXT;
   return text ? tarn__model_longest(states->checkpoint->model) : states->checkpoint->config->model.max_length;
 }
 

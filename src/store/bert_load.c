@@ -33,6 +33,10 @@ static tarn_status open_files(source *s) {
   s->head = tarn__hf_tensors_find(&s->import.tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
   s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->import.tensors, names[0].theirs[0]) &&
                 tarn__hf_tensors_find(&s->import.tensors, names[TARN__BERT_CLASSES].theirs[0]);
+  // The output of BERT's masked models has the activation of its layers, and tarn's has gelu, as RoBERTa's. Files
+  // without that output, classifiers among them, have no activation but that of their layers.
+  TARN_REQUIRE(!s->head || s->config.family->shifted || s->config.activation == &tarn__activation_gelu.part, DATA,
+               "%s: \"hidden_act\" is not gelu, which tarn's output of masked models has", path);
   return TARN_STATUS_OK;
 }
 

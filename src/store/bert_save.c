@@ -26,12 +26,12 @@ static double number_of(const tarn_kind *kind, const char *key) {
   return value;
 }
 
+// The format says these things once, for all layers.
 static bool is_labelled(const tarn__checkpoint *c) {
   const tarn__task *task = tarn__config_task(c->config);
   return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
 }
 
-// The format says these things once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_family *family, int32_t layer) {
   static const char *const numbers[] = {"heads", "ffn.width", "attention_dropout", "dropout"};
   const tarn_stack *stack = &c->config->encoder;

@@ -123,6 +123,7 @@ const tarn__task tarn__task_masked_model = {
     .other_stacks = "an encoder has no decoder; leave out the section decoder, or choose encoder-decoder",
     .segments = true,
     .head = true,
+    .uses = 1u << TARN__USE_SCORE_TEXT,
     .sections = 1u << TARN__TASK_MASKING,
     .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_ENCODER_OUTPUT,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_ACCURACY,

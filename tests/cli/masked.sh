@@ -77,7 +77,17 @@ grep -q accuracy out.txt && grep -q reservoir out.txt || fail "compare: $(cat ou
 grep -qi accuracy report/report.md || fail "the report has no accuracy"
 
 refuse 2 'a masked language model does not translate; only translation models' "$TARN" translate run
-refuse 2 'a masked language model does not score single sentences' "$TARN" score run corpus/valid.en
+# Pseudo-log-likelihoods: tokens sum up to lines and lines to the summary, whatever is computed together.
+head -n 5 corpus/valid.en >five
+"$TARN" score run five --json --tokens >lines.json 2>error.txt || fail "score: $(cat error.txt)"
+"$TARN" score run five --json --summary-only --max-tokens 40 >sum.json 2>error.txt || fail "summary: $(cat error.txt)"
+jq -se --slurpfile sum sum.json 'def near(a; b): (a - b) | fabs < 1e-4;
+  all(.[]; .tokens == (.pieces | length) and near(.log_probability; [.pieces[][2]] | add)) and
+  near(map(.log_probability) | add; $sum[0].log_probability) and (map(.tokens) | add) == $sum[0].tokens' lines.json >/dev/null ||
+  fail "pseudo-log-likelihoods do not add up: $(cat lines.json sum.json)"
+[ "$("$TARN" score run five 2>/dev/null | cut -f1,2 | tr '\t' ' ')" = "$(jq -r '"\(.log_probability) \(.tokens)"' lines.json |
+  awk '{ printf "%.6f %d\n", $1, $2 }')" ] || fail "text and JSON differ"
+refuse 2 'sees both sides of a token' "$TARN" score run five --stride 4
 refuse 2 'a masked language model does not continue text' "$TARN" generate run --prompt a
 refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" train m.yaml --run no \
   --set data.vocab=plain.model --set data.train=plain.train --set data.valid=plain.valid

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/memory.h"
 #include "same_run.h"
+#include "score/scorer.h"
 #include "shadow_device.h"
 #include "store/checkpoint.h"
 #include "tarn/translate.h"
@@ -206,8 +208,86 @@ static void wrong_use_is_refused(void **state) {
   assert_non_null(strstr(tarn_error_message(), "a masked language model does not translate"));
 }
 
+// -log p of one token that is hidden, by the graph of training.
+static double hidden_loss(tarn__model *model, const int32_t *ids, int64_t length, int64_t token, int32_t mask) {
+  int32_t row[32], positions[32], segments[32] = {0}, selected = (int32_t)token;
+  const int32_t offsets[] = {0, (int32_t)length}, target = ids[token];
+  memcpy(row, ids, (size_t)length * sizeof *ids);
+  row[token] = mask;
+  tarn__packed_positions(positions, offsets, 1);
+  const tarn__packed packed = {1, length, length, row, positions, offsets, segments};
+  const tarn__batch batch = {.target = packed, .predictions = 1, .selected = &selected, .targets = &target};
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, model->device, model->dtype, false, 1);
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, 0.0, 1.0, NULL);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  void *workspace;
+  assert_int_equal(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1), TARN_STATUS_OK);
+  tarn__graph_bind(&graph, workspace);
+  assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}), TARN_STATUS_OK);
+  const double nll = ((const double *)loss->data)[1];
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+  return nll;
+}
+
+enum { SCORED = 5, LONGEST = 12, CLS = 3, MASK = 4, END = 2 };
+
+// Sentences of rising length, the first without a token, scored in batches of so many tokens.
+static void score_masked(double found[SCORED][LONGEST], tarn__scorer_sentence sentences[SCORED], tarn__model *model,
+                         int64_t max_tokens) {
+  static int32_t ids[SCORED][LONGEST];
+  tarn__scorer_options options;
+  tarn__scorer_default(&options);
+  options.mask = MASK;
+  options.first = CLS;
+  options.max_tokens = max_tokens;
+  for (int s = 0; s < SCORED; s++) {
+    const int64_t length = s == 0 ? 1 : LONGEST - 2 * s;
+    for (int64_t i = 0; i < length; i++)
+      ids[s][i] = i == length - 1 ? END : (int32_t)(6 + (s * 5 + i * i) % (TINY_VOCAB - 6));
+    sentences[s] = (tarn__scorer_sentence){.ids = ids[s], .length = length, .log_probabilities = found[s]};
+  }
+  tarn__scorer *scorer;
+  assert_int_equal(tarn__scorer_open(&scorer, model, END, &options), TARN_STATUS_OK);
+  assert_int_equal(tarn__scorer_run(scorer, sentences, SCORED), TARN_STATUS_OK);
+  tarn__scorer_close(&scorer);
+}
+
+// Pseudo-log-likelihoods are those of sentences with one token hidden at a time, however they are computed together.
+static void pseudo_log_likelihoods(void **state) {
+  (void)state;
+  static double found[2][SCORED][LONGEST];
+  tarn__scorer_sentence sentences[SCORED];
+  tarn_config *config;
+  tarn__model *model;
+  assert_int_equal(tarn_config_parse(&config, "test", description, strlen(description), NULL, 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, config, TINY_VOCAB, TINY_VOCAB, TARN__F32, false), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_allocate(model), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_initialise(model, 3), TARN_STATUS_OK);
+  score_masked(found[0], sentences, model, 4096);
+  score_masked(found[1], sentences, model, 20);
+  assert_memory_equal(found[0], found[1], sizeof found[0]);
+  for (int s = 0; s < SCORED; s++) {
+    int32_t row[LONGEST + 1] = {CLS};
+    const int64_t length = sentences[s].length;
+    memcpy(row + 1, sentences[s].ids, (size_t)length * sizeof *row);
+    for (int64_t t = 0; t < length - 1; t++)
+      assert_true(fabs(found[0][s][t] + hidden_loss(model, row, length + 1, t + 1, MASK)) < 1e-5);
+    assert_true(found[0][s][length - 1] == 0.0);
+  }
+  // A masked model cannot do without its mask.
+  tarn__scorer_options options;
+  tarn__scorer *scorer;
+  tarn__scorer_default(&options);
+  assert_int_equal(tarn__scorer_open(&scorer, model, END, &options), TARN_STATUS_INTERNAL);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pseudo_log_likelihoods),
       cmocka_unit_test(a_model_has_embeddings_layers_and_a_head),
       cmocka_unit_test(it_resumes_to_the_bit),
       cmocka_unit_test(it_is_the_same_on_a_device),
