@@ -8,7 +8,6 @@
 #include "report/table_build.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
-#include "tarn/text.h"
 #include "tarn/version.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
@@ -26,22 +25,6 @@ static bool has_validation(const tarn_results_run *run) {
   for (size_t i = 0; i < run->series_count; i++)
     if (strncmp(run->series[i].name, "valid/", 6) == 0) return true;
   return false;
-}
-
-static tarn_status unknown_metric(const tarn_results *r, const char *metric) {
-  const char *names[256];
-  size_t count = 0;
-  for (size_t i = 0; i < r->run_count; i++)
-    for (size_t s = 0; s < r->runs[i].series_count; s++) {
-      const char *name = r->runs[i].series[s].name;
-      if (count + 2 > sizeof names / sizeof *names) break;
-      names[count++] = name;
-      if (strncmp(name, "valid/", 6) == 0) names[count++] = name + 6;
-    }
-  const char *nearest = tarn_text_nearest(metric, names, count);
-  if (nearest) return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; did you mean \"%s\"?", metric, nearest);
-  return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; scores are such as bleu, loss, ppl, train/loss",
-                    metric);
 }
 
 // What all finished runs chose their best checkpoint by, if it is the same.
@@ -77,7 +60,7 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
     t->public.metric = series->name;
     t->public.less = series->less;
   }
-  if (!t->public.metric) return unknown_metric(r, metric);
+  if (!t->public.metric) return tarn_results_check_name(r, metric);
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
