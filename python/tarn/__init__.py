@@ -16,14 +16,17 @@ from .errors import (
     DataError,
     FileError,
     InternalError,
+    NotFoundError,
     NumericError,
     OutOfMemoryError,
     StoppedError,
     TarnError,
+    UnknownNameError,
     UnsupportedError,
     UsageError,
 )
-from .results import Comparison, Records, Results, results
+from .parameters import Parameter, Parameters
+from .results import Comparison, Records, Results, Scores, results
 from .run import Generated, Hypothesis, Label, Run, Score
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
@@ -41,17 +44,22 @@ __all__ = [
     "Hypothesis",
     "InternalError",
     "Label",
+    "NotFoundError",
     "NumericError",
     "Offer",
     "OutOfMemoryError",
+    "Parameter",
+    "Parameters",
     "Records",
     "Results",
     "Run",
     "Score",
+    "Scores",
     "States",
     "StoppedError",
     "TarnError",
     "Trained",
+    "UnknownNameError",
     "UnsupportedError",
     "UsageError",
     "Vocabulary",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import errno
 import logging
 import os
 import queue
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import errors
+from . import _check, errors
 
 try:
     from . import _binding as c
@@ -70,10 +71,24 @@ def _open() -> Any:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
             if name in c.CHECKED:
-                function.errcheck = _check
+                function.errcheck = _raise
+            checks = [(i, c.NAMES[name][i], _check.of_number(kind)) for i, kind in enumerate(arguments)]
+            setattr(library, name, _checked(function, [(i, word, check) for i, word, check in checks if check]))
     except AttributeError as error:
         raise ImportError(f"tarn: {path} is another build of version {version}: {error}", name="tarn") from None
     return library
+
+
+def _checked(function: Any, checks: list[tuple[int, str, _check.Check]]) -> Any:
+    """The function, whose numbers are looked at before it is called."""
+
+    def checked(*arguments: Any) -> Any:
+        given = list(arguments)
+        for i, word, check in checks:
+            given[i] = check(word, given[i])
+        return function(*given)
+
+    return checked if checks else function
 
 
 def _failures() -> dict[int, type[errors.TarnError]]:
@@ -89,12 +104,23 @@ def _failures() -> dict[int, type[errors.TarnError]]:
     }
 
 
-def _check(status: int, function: Any, arguments: Any) -> int:
+def _raise(status: int, function: Any, arguments: Any) -> int:
     """Raises the library's last error on this thread."""
     if status != c.TARN_STATUS_OK:
         line = lib.tarn_error_message().decode("utf-8", "replace")
+        if status == c.TARN_STATUS_IO:
+            raise _refused(line)
         raise _failures().get(status, errors.InternalError)(line)
     return status
+
+
+def _refused(line: str) -> errors.FileError:
+    """What the operating system refused. Its reason ends the line, in the words of this process."""
+    reasons = {os.strerror(number): number for number in errno.errorcode}
+    number = reasons.get(line.rpartition(": ")[2])
+    failure = errors.NotFoundError(line) if number == errno.ENOENT else errors.FileError(line)
+    failure.errno = number
+    return failure
 
 
 class _Job:
@@ -186,12 +212,53 @@ def pool(threads: int) -> int:
     raise errors.UsageError(f"threads {threads}: a training is under way, and computes with {worker.threads or 'all'}")
 
 
-def path_bytes(path: PathLike) -> bytes:
-    return os.fsencode(os.fspath(path))
+def path_bytes(path: PathLike, what: str = "a path") -> bytes:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{what} is expected, not {path!r}")
+    found = os.fsencode(os.fspath(path))
+    if b"\0" in found:
+        raise errors.UsageError(f"{path!r}: a zero byte in a path")
+    return found
 
 
-def text_bytes(text: Text) -> bytes:
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+def paths(files: Iterable[PathLike] | PathLike, what: str) -> list[bytes]:
+    """The files of a call. A single one is refused, since its letters would be taken for files."""
+    if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable):
+        raise TypeError(f"{what}: a list of paths is expected, not {files!r}")
+    return [path_bytes(path) for path in files]
+
+
+def word_bytes(what: str, word: str) -> bytes:
+    """A name or another short text that a caller gives."""
+    if not isinstance(word, str):
+        raise TypeError(f"{what}: a text is expected, not {word!r}")
+    found = word.encode("utf-8", "surrogateescape")
+    if b"\0" in found:
+        raise errors.UsageError(f"{what}: a zero byte in {word!r}")
+    return found
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a misspelt one is nearest to, where one is near."""
+    items, _, count = strings(one.encode("utf-8", "replace") for one in known)
+    found = lib.tarn_text_nearest(word.encode("utf-8", "replace"), items, count)
+    return str(found.decode()) if found else None
+
+
+def unknown(what: str, word: object, known: Iterable[str]) -> errors.UnknownNameError:
+    """The error of a name that is not among those that there are."""
+    names = [*known]
+    near = nearest(word, names) if isinstance(word, str) else None
+    some = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return errors.UnknownNameError(f"{what} {word!r}: " + (f'did you mean "{near}"?' if near else f"there are {some or 'none'}"))
+
+
+def text_bytes(text: Text, what: str, number: int) -> bytes:
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogateescape")
+    if isinstance(text, bytes):
+        return text
+    raise TypeError(f"{what}: a list of texts (str or bytes) is expected; number {number} of it is {text!r}")
 
 
 def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
@@ -203,8 +270,10 @@ def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
 def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
     """The lines of a call as bytes. A single string is refused, since it would be taken as a list of its letters."""
     if isinstance(lines, (str, bytes)):
-        raise TypeError(f"{what}: a list of texts is expected, not one text")
-    return [text_bytes(line) for line in lines]
+        raise TypeError(f"{what}: a list of texts is expected, not one text: [{lines!r}]")
+    if not isinstance(lines, Iterable):
+        raise TypeError(f"{what}: a list of texts (str or bytes) is expected, not {lines!r}")
+    return [text_bytes(line, what, i + 1) for i, line in enumerate(lines)]
 
 
 def fill(options: Any, given: dict[str, Any]) -> None:

@@ -9,12 +9,43 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from . import _binding as c
-from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words
+from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, unknown, word_bytes, words
 
 if TYPE_CHECKING:
     import pandas
 
 Row = dict[str, Any]
+
+
+def same_score(name: str, written: str) -> bool:
+    """Whether a name is that of a score, in either spelling: "valid/bleu", or "valid_bleu" as the log has it."""
+    return bool(lib.tarn_measure_same_name(name.encode(), word_bytes("name", written)))
+
+
+class Scores(dict[str, float]):
+    """Scores by measure: `scores["bleu"]`, or `scores["valid/bleu"]` and `scores["valid_bleu"]`, as curves and logs have
+    the name."""
+
+    def _key(self, name: object) -> str | None:
+        """The measure that is meant, if it is here."""
+        if isinstance(name, str) and not super().__contains__(name):
+            measure = lib.tarn_measure_find(word_bytes("scores", name))
+            name = measure.contents.word.decode() if measure else name
+        return name if isinstance(name, str) and super().__contains__(name) else None
+
+    def __missing__(self, name: object) -> float:
+        key = self._key(name)
+        if key is None:
+            raise unknown("scores", name, self)
+        return super().__getitem__(key)
+
+    def __contains__(self, name: object) -> bool:
+        return self._key(name) is not None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The score, or the default where there is none."""
+        key = self._key(name)
+        return default if key is None else super().__getitem__(key)
 
 
 class Records(list[Row]):
@@ -30,12 +61,26 @@ class Records(list[Row]):
 
     def __getitem__(self, key: SupportsIndex | slice | str) -> Any:
         if isinstance(key, str):
+            self._check(key)
             return np.array([row[key] for row in self])
         return Records(super().__getitem__(key)) if isinstance(key, slice) else super().__getitem__(key)
 
+    def _check(self, column: str) -> None:
+        if self and column not in self[0]:
+            raise unknown("column", column, self[0])
+
     def where(self, **values: Any) -> Records:
-        """The rows that have these values: records.where(run="runs/a")."""
-        return Records(row for row in self if all(row[key] == value for key, value in values.items()))
+        """The rows that have these values: records.where(run="runs/a"). The `name` of a score may be in either
+        spelling, and one that no row has is refused."""
+        for column in values:
+            self._check(column)
+        if self and "name" in values and not any(same_score(row["name"], values["name"]) for row in self):
+            raise unknown("name", values["name"], sorted({row["name"] for row in self}))
+        return Records(row for row in self if all(self._has(row, *value) for value in values.items()))
+
+    @staticmethod
+    def _has(row: Row, column: str, value: Any) -> bool:
+        return same_score(row[column], value) if column == "name" else bool(row[column] == value)
 
     def frame(self) -> pandas.DataFrame:
         """As a data frame; needs pandas."""
@@ -100,20 +145,29 @@ class Results:
 
     def curves(self, *names: str) -> Records:
         """A row a point of a curve: `run`, `group`, `seed`, `name`, `seconds`, `step`, `epoch` and `value`. Names are
-        "valid/loss", "train/loss", "valid/bleu", ... ("bleu": "valid/bleu"); none: all that the logs have."""
+        "valid/loss", "train/loss", "valid/bleu", ... ("bleu" and "valid_bleu": "valid/bleu"); none: all that the logs
+        have. A name that no run has is refused, unless it is a measure that a run which still trains may come to."""
         found = Records()
+        wanted = [word_bytes("names", name) for name in names]
+        for one in wanted:
+            self._check(one)
         for run in self._runs():
-            if names:
-                pointers = [lib.tarn_results_find(ctypes.byref(run), name.encode()) for name in names]
+            if wanted:
+                pointers = [lib.tarn_results_find(ctypes.byref(run), one) for one in wanted]
                 series = [pointer.contents for pointer in pointers if pointer]
             else:
                 series = [run.series[i] for i in range(run.series_count)]
             head = {"run": _word(run.path), "group": self._group(run.group), "seed": run.seed}
-            for one in series:
-                name = _word(one.name)
-                for i in range(one.count):
-                    found.append({**head, "name": name, **_plain(one.points[i])})
+            for curve in series:
+                name = _word(curve.name)
+                for i in range(curve.count):
+                    found.append({**head, "name": name, **_plain(curve.points[i])})
         return found
+
+    def _check(self, name: bytes) -> None:
+        going = (c.TARN_RESULTS_UNFINISHED, c.TARN_RESULTS_PENDING)
+        if not lib.tarn_measure_find(name) or not any(run.state in going for run in self._runs()):
+            call("tarn_results_check_name", self._handle, name)
 
     def compare(
         self,
@@ -127,13 +181,20 @@ class Results:
         """Compares the configurations of the finished runs, as `tarn compare` does."""
         options = c.tarn_results_options()
         lib.tarn_results_default(ctypes.byref(options))
-        fill(options, {"metric": metric.encode() if metric else None, "budget": budget, "resamples": resamples})
-        fill(options, {"baseline": baseline.encode() if baseline else None, "seed": seed})
+        texts = {"metric": metric, "baseline": baseline}
+        fill(options, {what: word_bytes(what, text) for what, text in texts.items() if text is not None})
+        fill(options, {"budget": budget, "resamples": resamples, "seed": seed})
         return Comparison(self, options)
 
     def close(self) -> None:
         """Frees the memory."""
         self._handle.close()
+
+    def __repr__(self) -> str:
+        if not self._handle:
+            return "<tarn.Results, closed>"
+        runs, groups = self._all.run_count, self._all.group_count
+        return f"<tarn.Results of {runs} run{'' if runs == 1 else 's'} in {groups} group{'' if groups == 1 else 's'}>"
 
 
 class Comparison:
