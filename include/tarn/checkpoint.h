@@ -43,8 +43,8 @@ typedef struct tarn_checkpoint_found {
 } tarn_checkpoint_found;
 
 // The file that is read when `path`, a file or a run directory, is given. Fails with USAGE where a choice other
-// than AUTO is made for a file, DATA (a folder without checkpoints, or without the one that is wanted: the line
-// names those that are there), IO or MEMORY.
+// than AUTO is made for a file, IO where it is made of nothing (AUTO leaves that to whoever reads the file), DATA (a
+// folder without checkpoints, or without the one that is wanted: the line names those that are there), IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
                                           tarn_checkpoint_choice choice) TARN_CHECKED;
 TARN_API void tarn_checkpoint_found_close(tarn_checkpoint_found *found);
@@ -85,6 +85,20 @@ typedef struct tarn_checkpoint_info {
 // Reads and checks a file or a run directory's; frozen values are not computed. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
 TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
+
+// Values of a parameter: `param` is its index in info->params, and the numbers are [rows, cols], row-major, in fp32.
+//
+// mapped: where they lie in the file, which stays mapped until close, so that nothing is read or copied before somebody
+// looks at them; they must not be written to, and tarn/mapped.h says what happens if the file is cut off meanwhile.
+// NULL for a parameter that is not stored in fp32, for one that is computed from its recipe, for one whose place in a
+// file of another tool is not a multiple of four bytes, and for an index that is none.
+TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
+// values: the same for every parameter, in the caller's memory of rows * cols numbers. Frozen ones are drawn from their
+// recipe and checked against its hash, as opening the model does; bf16 is widened, and INT8 multiplied by its scales.
+// Fails with USAGE (an index that is none), DATA (values that do not have the recipe's hash; more operations than
+// tarn/limits.h allows), IO (the file changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
+TARN_API tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *info, size_t param,
+                                                 float *values) TARN_CHECKED;
 
 // The vocabularies that a checkpoint, or that of a run directory, contains, for the caller to close; *target is NULL if
 // one serves both sides. Fails with DATA, IO or MEMORY.

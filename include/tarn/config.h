@@ -494,12 +494,17 @@ TARN_API tarn_status tarn_config_check_training(const tarn_config *config) TARN_
 
 // The resolved description as YAML, every key written out, in an order and form that depend on the values only. Read
 // back, it gives an identical description. Give *text to tarn_config_text_close(). Fails with MEMORY, as do
-// the next three.
+// the next four.
 TARN_API tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
 
 // The same of model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the
 // parameters. It is the model description of a checkpoint, and tarn_config_parse() reads it.
 TARN_API tarn_status tarn_config_write_model(const tarn_config *config, char **text) TARN_CHECKED;
+
+// The same description as one object of JSON, for programs that want its values: maps are objects, yes and no are true
+// and false, numbers are numbers as they are written, and every other value is a string. Read as YAML, of which JSON is
+// a part, it gives an identical description. *text as above.
+TARN_API tarn_status tarn_config_write_json(const tarn_config *config, char **text) TARN_CHECKED;
 
 // Frees a text and sets the pointer to NULL; accepts NULL.
 TARN_API void tarn_config_text_close(char **text);

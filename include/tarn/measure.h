@@ -27,8 +27,12 @@ typedef struct tarn_measure {
 // The measure of a metric, which must be below TARN_METRIC_COUNT; it and what it points to are static.
 TARN_API const tarn_measure *tarn_measure_of(tarn_metric metric);
 
-// The measure of a score's name, such as "valid/bleu" or "bleu"; NULL: the score is none ("train/lr").
+// The measure of a score's name, such as "valid/bleu", "valid_bleu" or "bleu"; NULL: the score is none ("train/lr").
 TARN_API const tarn_measure *tarn_measure_find(const char *name);
+
+// Whether a name that a person wrote is that of a score. What is the score "valid/bleu" stands in the lines of a log as
+// "valid_bleu", so that either spelling is right everywhere: / and _ are taken for one sign.
+TARN_API bool tarn_measure_same_name(const char *name, const char *written);
 
 #ifdef __cplusplus
 }

@@ -10,8 +10,9 @@
 // Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
 // "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
 // "train/ppl", "train/lr", "train/grad_norm", "test/bleu" of the scored set "test", "train/tokens_per_second",
-// "backskip/cosine/encoder 3 R", ... Where a name is expected, "bleu" means "valid/bleu". tarn/measure.h says whether
-// less is better; of anything that is not a measure, more is.
+// "backskip/cosine/encoder 3 R", ... Where a name is expected, "bleu" means "valid/bleu", and so does "valid_bleu", as
+// the lines of the log have it: / and _ are taken for one sign. tarn/measure.h says whether less is better; of anything
+// that is not a measure, more is.
 //
 // Times are seconds of the training clock (train.clock), which does not run during validation and saving. A double that
 // is not known is NAN, an integer that is not known is -1, a text that is not known is NULL.
@@ -204,8 +205,12 @@ typedef struct tarn_results {
 TARN_API tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
 TARN_API void tarn_results_close(tarn_results **results);
 
-// The series of that name, or, where there is none, of "valid/" and that name. NULL if there is neither.
+// The series of that name, or, where there is none, of "valid/" and that name, or of that name in the other spelling.
+// NULL if there is none.
 TARN_API const tarn_results_series *tarn_results_find(const tarn_results_run *run, const char *name);
+// Fails with USAGE where no run has a series that tarn_results_find() finds by that name; the line suggests the nearest
+// name that one has.
+TARN_API tarn_status tarn_results_check_name(const tarn_results *results, const char *name) TARN_CHECKED;
 
 // --- comparison
 

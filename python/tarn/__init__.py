@@ -16,16 +16,18 @@ from .errors import (
     DataError,
     FileError,
     InternalError,
-    MissingError,
+    NotFoundError,
     NumericError,
     OutOfMemoryError,
     StoppedError,
     TarnError,
+    UnknownNameError,
     UnsupportedError,
     UsageError,
 )
-from .results import Comparison, Records, Results, results
-from .run import Generated, Hypothesis, Label, Parameters, Run, Score
+from .parameters import Parameter, Parameters
+from .results import Comparison, Records, Results, Scores, results
+from .run import Generated, Hypothesis, Label, Run, Score
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
 from .vocabulary import Vocabulary
@@ -42,19 +44,22 @@ __all__ = [
     "Hypothesis",
     "InternalError",
     "Label",
-    "MissingError",
+    "NotFoundError",
     "NumericError",
     "Offer",
     "OutOfMemoryError",
+    "Parameter",
     "Parameters",
     "Records",
     "Results",
     "Run",
     "Score",
+    "Scores",
     "States",
     "StoppedError",
     "TarnError",
     "Trained",
+    "UnknownNameError",
     "UnsupportedError",
     "UsageError",
     "Vocabulary",

@@ -13,8 +13,6 @@ import contextlib
 import ctypes
 import errno
 import logging
-import math
-import operator
 import os
 import queue
 import sys
@@ -23,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import errors
+from . import _check, errors
 
 try:
     from . import _binding as c
@@ -73,10 +71,24 @@ def _open() -> Any:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
             if name in c.CHECKED:
-                function.errcheck = _check
+                function.errcheck = _raise
+            checks = [(i, c.NAMES[name][i], _check.of_number(kind)) for i, kind in enumerate(arguments)]
+            setattr(library, name, _checked(function, [(i, word, check) for i, word, check in checks if check]))
     except AttributeError as error:
         raise ImportError(f"tarn: {path} is another build of version {version}: {error}", name="tarn") from None
     return library
+
+
+def _checked(function: Any, checks: list[tuple[int, str, _check.Check]]) -> Any:
+    """The function, whose numbers are looked at before it is called."""
+
+    def checked(*arguments: Any) -> Any:
+        given = list(arguments)
+        for i, word, check in checks:
+            given[i] = check(word, given[i])
+        return function(*given)
+
+    return checked if checks else function
 
 
 def _failures() -> dict[int, type[errors.TarnError]]:
@@ -92,12 +104,23 @@ def _failures() -> dict[int, type[errors.TarnError]]:
     }
 
 
-def _check(status: int, function: Any, arguments: Any) -> int:
+def _raise(status: int, function: Any, arguments: Any) -> int:
     """Raises the library's last error on this thread."""
     if status != c.TARN_STATUS_OK:
         line = lib.tarn_error_message().decode("utf-8", "replace")
+        if status == c.TARN_STATUS_IO:
+            raise _refused(line)
         raise _failures().get(status, errors.InternalError)(line)
     return status
+
+
+def _refused(line: str) -> errors.FileError:
+    """What the operating system refused. Its reason ends the line, in the words of this process."""
+    reasons = {os.strerror(number): number for number in errno.errorcode}
+    number = reasons.get(line.rpartition(": ")[2])
+    failure = errors.NotFoundError(line) if number == errno.ENOENT else errors.FileError(line)
+    failure.errno = number
+    return failure
 
 
 class _Job:
@@ -172,52 +195,9 @@ def _forget_worker() -> None:
 os.register_at_fork(after_in_child=_forget_worker)
 
 
-_BITS = {
-    kind: (8 * ctypes.sizeof(kind), kind(-1).value < 0)
-    for kind in (ctypes.c_int8, ctypes.c_uint8, ctypes.c_int16, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint32)
-    + (ctypes.c_int64, ctypes.c_uint64)
-}
-
-
-def fits(name: str, kind: Any, value: Any) -> Any:
-    """The value of an argument as the library takes it. ctypes alone would cut an integer to its last bits, and take what is
-    no number for one."""
-    if kind in _BITS:
-        bits, signed = _BITS[kind]
-        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-        try:
-            if isinstance(value, bool):
-                raise TypeError
-            number = operator.index(value)
-        except TypeError:
-            raise TypeError(f"{name}: a whole number is expected, not {value!r}") from None
-        if not least <= number <= most:
-            raise errors.UsageError(f"{name}: {number} is out of range; {least} to {most} is expected")
-        return number
-    if kind in (ctypes.c_double, ctypes.c_float):
-        try:
-            real = float(value) if not isinstance(value, (str, bytes, bool)) else None
-        except TypeError:
-            real = None
-        if real is None:
-            raise TypeError(f"{name}: a number is expected, not {value!r}")
-        if math.isnan(real):
-            raise errors.UsageError(f"{name}: it is not a number (nan)")
-        return real
-    if kind is ctypes.c_bool:
-        if value not in (True, False) or isinstance(value, float):
-            raise TypeError(f"{name}: True or False is expected, not {value!r}")
-        return bool(value)
-    return value
-
-
 def call(name: str, *arguments: Any) -> Any:
     """Calls a function of the library on the worker. A handle is held until then, and looked at there: whoever closes
     it meanwhile does so before or behind the call."""
-    arguments = tuple(
-        fits(f"{name}()", kind, one) if isinstance(one, (int, float)) else one
-        for one, kind in zip(arguments, getattr(lib, name).argtypes or (), strict=True)
-    )
 
     def work() -> Any:
         return getattr(lib, name)(*(one.pointer if isinstance(one, Handle) else one for one in arguments))
@@ -232,27 +212,53 @@ def pool(threads: int) -> int:
     raise errors.UsageError(f"threads {threads}: a training is under way, and computes with {worker.threads or 'all'}")
 
 
-def path_bytes(path: PathLike) -> bytes:
-    return os.fsencode(os.fspath(path))
+def path_bytes(path: PathLike, what: str = "a path") -> bytes:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{what} is expected, not {path!r}")
+    found = os.fsencode(os.fspath(path))
+    if b"\0" in found:
+        raise errors.UsageError(f"{path!r}: a zero byte in a path")
+    return found
 
 
-def existing(path: PathLike | bytes, what: str) -> bytes:
-    """The path of what must be there already."""
-    name = path if isinstance(path, bytes) else path_bytes(path)
-    if not os.path.exists(name):
-        raise errors.MissingError(errno.ENOENT, f"there is no such {what}", os.fsdecode(name))
-    return name
+def paths(files: Iterable[PathLike] | PathLike, what: str) -> list[bytes]:
+    """The files of a call. A single one is refused, since its letters would be taken for files."""
+    if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable):
+        raise TypeError(f"{what}: a list of paths is expected, not {files!r}")
+    return [path_bytes(path) for path in files]
 
 
-def nearest(word: str, names: Iterable[str]) -> str:
-    """'; did you mean "..."?', if one of the names is close."""
-    items, _, count = strings(name.encode() for name in names)
-    found = lib.tarn_text_nearest(word.encode("utf-8", "surrogateescape"), items, count)
-    return f'; did you mean "{found.decode()}"?' if found else ""
+def word_bytes(what: str, word: str) -> bytes:
+    """A name or another short text that a caller gives."""
+    if not isinstance(word, str):
+        raise TypeError(f"{what}: a text is expected, not {word!r}")
+    found = word.encode("utf-8", "surrogateescape")
+    if b"\0" in found:
+        raise errors.UsageError(f"{what}: a zero byte in {word!r}")
+    return found
 
 
-def text_bytes(text: Text) -> bytes:
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a misspelt one is nearest to, where one is near."""
+    items, _, count = strings(one.encode("utf-8", "replace") for one in known)
+    found = lib.tarn_text_nearest(word.encode("utf-8", "replace"), items, count)
+    return str(found.decode()) if found else None
+
+
+def unknown(what: str, word: object, known: Iterable[str]) -> errors.UnknownNameError:
+    """The error of a name that is not among those that there are."""
+    names = [*known]
+    near = nearest(word, names) if isinstance(word, str) else None
+    some = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return errors.UnknownNameError(f"{what} {word!r}: " + (f'did you mean "{near}"?' if near else f"there are {some or 'none'}"))
+
+
+def text_bytes(text: Text, what: str, number: int) -> bytes:
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogateescape")
+    if isinstance(text, bytes):
+        return text
+    raise TypeError(f"{what}: a list of texts (str or bytes) is expected; number {number} of it is {text!r}")
 
 
 def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
@@ -264,20 +270,17 @@ def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
 def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
     """The lines of a call as bytes. A single string is refused, since it would be taken as a list of its letters."""
     if isinstance(lines, (str, bytes)):
-        raise TypeError(f"{what}: a list of texts is expected, not one text")
-    found = list(lines)
-    for i, line in enumerate(found):
-        if not isinstance(line, (str, bytes)):
-            raise TypeError(f"{what}: a list of texts (str or bytes) is expected, and number {i} of it is {line!r}")
-    return [text_bytes(line) for line in found]
+        raise TypeError(f"{what}: a list of texts is expected, not one text: [{lines!r}]")
+    if not isinstance(lines, Iterable):
+        raise TypeError(f"{what}: a list of texts (str or bytes) is expected, not {lines!r}")
+    return [text_bytes(line, what, i + 1) for i, line in enumerate(lines)]
 
 
 def fill(options: Any, given: dict[str, Any]) -> None:
     """Sets the fields of a structure that were given, None being the default."""
-    kinds = dict(options._fields_)
     for name, value in given.items():
         if value is not None:
-            setattr(options, name, fits(name, kinds[name], value))
+            setattr(options, name, value)
 
 
 def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
@@ -291,8 +294,7 @@ def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
 def choice(what: str, word: str, words: Sequence[str]) -> int:
     """The value of a word in an enumeration, whose words are given in the order of their values."""
     if word not in words:
-        near = nearest(word, words) if isinstance(word, str) else ""
-        raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected{near}')
+        raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected')
     return list(words).index(word)
 
 

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from . import _binding as c
-from ._library import PathLike, call, choice, fill, lib, path_bytes, pool, words
+from ._library import PathLike, call, choice, fill, lib, path_bytes, pool, word_bytes, words
 from .errors import UsageError
 
 OVERLONG = words("TARN_PREPARE_OVERLONG_")
@@ -83,8 +83,8 @@ def prepare_labelled(
     lib.tarn_labelled_default(ctypes.byref(options))
     fill(options, {"output": path_bytes(output), "vocab": path_bytes(vocab), "table": path_bytes(table)})
     options.labels_from = path_bytes(labels_from) if labels_from is not None else None
-    options.text, options.label = text.encode(), label.encode()
-    options.pair = pair.encode() if pair is not None else None
+    options.text, options.label = word_bytes("text", text), word_bytes("label", label)
+    options.pair = word_bytes("pair", pair) if pair is not None else None
     options.overlong = choice("overlong", overlong, OVERLONG)
     fill(options, {"numbers": numbers, "header": header, "max_tokens": max_tokens, "strict": strict})
     result = c.tarn_labelled_result()

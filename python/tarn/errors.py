@@ -11,6 +11,12 @@ class UsageError(TarnError, ValueError):
     """An option or a description is not valid."""
 
 
+class UnknownNameError(UsageError, KeyError):
+    """There is nothing of that name; the line has the nearest one."""
+
+    __str__ = Exception.__str__  # KeyError would put it into quotes
+
+
 class DataError(TarnError, ValueError):
     """An input file is malformed or damaged, or does not fit the model."""
 
@@ -19,8 +25,8 @@ class FileError(TarnError, OSError):
     """The operating system refused to read or write."""
 
 
-class MissingError(FileError, FileNotFoundError):
-    """There is no such file or folder."""
+class NotFoundError(FileError, FileNotFoundError):
+    """There is no file or run of that name."""
 
 
 class OutOfMemoryError(TarnError, MemoryError):

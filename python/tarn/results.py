@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from . import _binding as c
-from ._library import Handle, PathLike, call, existing, fill, lib, nearest, strings, words
-from .errors import UsageError
+from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, unknown, word_bytes, words
 
 if TYPE_CHECKING:
     import pandas
@@ -18,21 +17,40 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def spelled(name: str, names: Iterable[str], what: str) -> str:
-    """That of the names which is meant: "valid/bleu", as logs have it, and "valid_bleu", as tables have it, are the same."""
-    known = list(names)
-    if name in known:
-        return name
-    same = [one for one in known if one.replace("/", "_") == name.replace("/", "_")]
-    if same:
-        return same[0]
-    listed = ", ".join(known[:40]) + (", ..." if len(known) > 40 else "")
-    raise UsageError(f'{what}: there is no "{name}"{nearest(name, known)}; there are {listed or "none"}')
+def same_score(name: str, written: str) -> bool:
+    """Whether a name is that of a score, in either spelling: "valid/bleu", or "valid_bleu" as the log has it."""
+    return bool(lib.tarn_measure_same_name(name.encode(), word_bytes("name", written)))
+
+
+class Scores(dict[str, float]):
+    """Scores by measure: `scores["bleu"]`, or `scores["valid/bleu"]` and `scores["valid_bleu"]`, as curves and logs have
+    the name."""
+
+    def _key(self, name: object) -> str | None:
+        """The measure that is meant, if it is here."""
+        if isinstance(name, str) and not super().__contains__(name):
+            measure = lib.tarn_measure_find(word_bytes("scores", name))
+            name = measure.contents.word.decode() if measure else name
+        return name if isinstance(name, str) and super().__contains__(name) else None
+
+    def __missing__(self, name: object) -> float:
+        key = self._key(name)
+        if key is None:
+            raise unknown("scores", name, self)
+        return super().__getitem__(key)
+
+    def __contains__(self, name: object) -> bool:
+        return self._key(name) is not None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The score, or the default where there is none."""
+        key = self._key(name)
+        return default if key is None else super().__getitem__(key)
 
 
 class Records(list[Row]):
     """Rows of a table, each a dictionary with the same keys. `records["loss"]` is a column as an array, and `frame()`
-    the whole table as a pandas data frame, if pandas is installed. Names of measures may be written with "/" or "_"."""
+    the whole table as a pandas data frame, if pandas is installed."""
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> Row: ...
@@ -43,14 +61,26 @@ class Records(list[Row]):
 
     def __getitem__(self, key: SupportsIndex | slice | str) -> Any:
         if isinstance(key, str):
-            column = spelled(key, self[0], "column") if self else key
-            return np.array([row[column] for row in self])
+            self._check(key)
+            return np.array([row[key] for row in self])
         return Records(super().__getitem__(key)) if isinstance(key, slice) else super().__getitem__(key)
 
+    def _check(self, column: str) -> None:
+        if self and column not in self[0]:
+            raise unknown("column", column, self[0])
+
     def where(self, **values: Any) -> Records:
-        """The rows that have these values: records.where(run="runs/a")."""
-        keys = {spelled(key, self[0], "where") if self else key: value for key, value in values.items()}
-        return Records(row for row in self if all(row[key] == value for key, value in keys.items()))
+        """The rows that have these values: records.where(run="runs/a"). The `name` of a score may be in either
+        spelling, and one that no row has is refused."""
+        for column in values:
+            self._check(column)
+        if self and "name" in values and not any(same_score(row["name"], values["name"]) for row in self):
+            raise unknown("name", values["name"], sorted({row["name"] for row in self}))
+        return Records(row for row in self if all(self._has(row, *value) for value in values.items()))
+
+    @staticmethod
+    def _has(row: Row, column: str, value: Any) -> bool:
+        return same_score(row[column], value) if column == "name" else bool(row[column] == value)
 
     def frame(self) -> pandas.DataFrame:
         """As a data frame; needs pandas."""
@@ -87,7 +117,7 @@ class Results:
 
     def __init__(self, paths: Iterable[PathLike]) -> None:
         self._handle = Handle(c.tarn_results, "tarn_results_close", "the results are closed")
-        items, _, count = strings(existing(path, "run or sweep") for path in paths)
+        items, _, count = strings(path_bytes(path) for path in paths)
         call("tarn_results_open", self._handle.out(), items, count)
         self._states = words("TARN_RESULTS_", ("FINISHED", "FAILED", "UNFINISHED", "PENDING"))
 
@@ -113,30 +143,31 @@ class Results:
             found.append(row)
         return found
 
-    def _curve(self, name: str) -> str:
-        """The name of a curve that some log has; short ones are the library's to know."""
-        runs = list(self._runs())
-        if not runs or any(lib.tarn_results_find(ctypes.byref(run), name.encode()) for run in runs):
-            return name
-        return spelled(name, {str(_word(run.series[i].name)): 0 for run in runs for i in range(run.series_count)}, "curves")
-
     def curves(self, *names: str) -> Records:
         """A row a point of a curve: `run`, `group`, `seed`, `name`, `seconds`, `step`, `epoch` and `value`. Names are
-        "valid/loss", "train/loss", "valid/bleu", ... ("bleu": "valid/bleu"); none: all that the logs have."""
+        "valid/loss", "train/loss", "valid/bleu", ... ("bleu" and "valid_bleu": "valid/bleu"); none: all that the logs
+        have. A name that no run has is refused, unless it is a measure that a run which still trains may come to."""
         found = Records()
-        names = tuple(self._curve(name) for name in names)
+        wanted = [word_bytes("names", name) for name in names]
+        for one in wanted:
+            self._check(one)
         for run in self._runs():
-            if names:
-                pointers = [lib.tarn_results_find(ctypes.byref(run), name.encode()) for name in names]
+            if wanted:
+                pointers = [lib.tarn_results_find(ctypes.byref(run), one) for one in wanted]
                 series = [pointer.contents for pointer in pointers if pointer]
             else:
                 series = [run.series[i] for i in range(run.series_count)]
             head = {"run": _word(run.path), "group": self._group(run.group), "seed": run.seed}
-            for one in series:
-                name = _word(one.name)
-                for i in range(one.count):
-                    found.append({**head, "name": name, **_plain(one.points[i])})
+            for curve in series:
+                name = _word(curve.name)
+                for i in range(curve.count):
+                    found.append({**head, "name": name, **_plain(curve.points[i])})
         return found
+
+    def _check(self, name: bytes) -> None:
+        going = (c.TARN_RESULTS_UNFINISHED, c.TARN_RESULTS_PENDING)
+        if not lib.tarn_measure_find(name) or not any(run.state in going for run in self._runs()):
+            call("tarn_results_check_name", self._handle, name)
 
     def compare(
         self,
@@ -150,14 +181,20 @@ class Results:
         """Compares the configurations of the finished runs, as `tarn compare` does."""
         options = c.tarn_results_options()
         lib.tarn_results_default(ctypes.byref(options))
-        metric = self._curve(metric) if metric else None
-        fill(options, {"metric": metric.encode() if metric else None, "budget": budget, "resamples": resamples})
-        fill(options, {"baseline": baseline.encode() if baseline else None, "seed": seed})
+        texts = {"metric": metric, "baseline": baseline}
+        fill(options, {what: word_bytes(what, text) for what, text in texts.items() if text is not None})
+        fill(options, {"budget": budget, "resamples": resamples, "seed": seed})
         return Comparison(self, options)
 
     def close(self) -> None:
         """Frees the memory."""
         self._handle.close()
+
+    def __repr__(self) -> str:
+        if not self._handle:
+            return "<tarn.Results, closed>"
+        runs, groups = self._all.run_count, self._all.group_count
+        return f"<tarn.Results of {runs} run{'' if runs == 1 else 's'} in {groups} group{'' if groups == 1 else 's'}>"
 
 
 class Comparison:

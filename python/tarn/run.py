@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
+from ._check import bounds, whole
 from ._library import (
     Handle,
     PathLike,
@@ -20,9 +22,9 @@ from ._library import (
     Text,
     call,
     choice,
-    existing,
     fill,
     lib,
+    nearest,
     path_bytes,
     pool,
     strings,
@@ -31,7 +33,7 @@ from ._library import (
     worker,
 )
 from .errors import UsageError
-from .results import Records, Row, spelled
+from .parameters import Parameters, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
@@ -105,31 +107,25 @@ def _text(pointer: bytes | None) -> str:
     return (pointer or b"").decode("utf-8", "replace")
 
 
+def _json(config: Handle) -> str:
+    """A description as JSON."""
+    text = ctypes.c_char_p()
+    call("tarn_config_write_json", config, ctypes.byref(text))
+    try:
+        return _text(text.value)
+    finally:
+        call("tarn_config_text_close", ctypes.byref(text))
+
+
 def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
     """The checkpoint that is read in a run directory, and why; a file stands for itself."""
     found = c.tarn_checkpoint_found()
     number = choice("which", which, CHOICES)
-    call("tarn_checkpoint_find", ctypes.byref(found), existing(path, "run or checkpoint"), number)
+    call("tarn_checkpoint_find", ctypes.byref(found), path if isinstance(path, bytes) else path_bytes(path), number)
     try:
         return os.fsdecode(found.path), _text(found.reason)
     finally:
         call("tarn_checkpoint_found_close", ctypes.byref(found))
-
-
-class Parameters(Records):
-    """A model's parameters: a row for each, and the values of each by its name, as an array that may be read only. What the
-    file holds in fp32 is not copied; frozen weights are computed at the first use."""
-
-    def __init__(self, run: Run, rows: Iterable[Row] = ()) -> None:
-        super().__init__(rows)
-        self._run = run
-
-    def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, str) or (self and key in self[0]):
-            return super().__getitem__(key)
-        names = [str(row["name"]) for row in self]
-        at = names.index(spelled(key, names, "parameters"))
-        return self._run._values(at)
 
 
 class Run:
@@ -142,19 +138,19 @@ class Run:
     """
 
     def __init__(self, path: PathLike, *, which: str = "auto", threads: int = 0) -> None:
-        self.threads = threads
-        self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
+        self.threads = whole("threads", threads, 0, bounds(ctypes.c_int)[1])
+        self._parameters: Parameters | None = None
         self._users: dict[str, tuple[object, Handle]] = {}
         self._observed: tuple[dict[str, Any], Observer] | None = None
-        self._weights: Handle | None = None
         self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
         self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and why it is this one
         self._file = path_bytes(self.checkpoint)
-        call("tarn_checkpoint_info_open", self._info.out(), self._file)
+        self._info = open_info(self._file)
         config = Handle(c.tarn_config, "tarn_config_close")
         text = self.info.config
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
         self.task = TASKS[config.pointer.contents.model.task]
+        self._json = _json(config)
         config.close()
 
     # --- what it is
@@ -165,8 +161,16 @@ class Run:
         return self._info.pointer.contents
 
     @property
-    def description(self) -> str:
-        """The complete description that it was trained with, as YAML."""
+    def description(self) -> dict[str, Any]:
+        """The complete description that it was trained with, every key of it, as `tarn.train` takes it:
+        `run.description["model"]["d_model"]`."""
+        self.info  # noqa: B018 - says that the run is closed
+        found: dict[str, Any] = json.loads(self._json)
+        return found
+
+    @property
+    def yaml(self) -> str:
+        """The same as the text that the checkpoint holds."""
         return _text(self.info.config)
 
     @property
@@ -185,38 +189,11 @@ class Run:
         return int(self.info.frozen)
 
     def parameters(self) -> Parameters:
-        """Every parameter: its name, shape, whether it is trained, its uses, and the recipe of a frozen one. Values by name:
-        run.parameters()["encoder.layer1.self_attn.qkv.weight"]."""
-        info = self.info
-        found = Parameters(self)
-        for i in range(info.param_count):
-            param = info.params[i]
-            found.append(
-                {
-                    "name": _text(param.name),
-                    "rows": param.rows,
-                    "cols": param.cols,
-                    "trained": param.trained,
-                    "uses": param.uses,
-                    "places": _text(param.places),
-                    "stored_bytes": param.stored_bytes,
-                    "recipe": _text(param.recipe) if param.recipe else None,
-                }
-            )
-        return found
-
-    def _values(self, at: int) -> NDArray[np.float32]:
+        """The weights by name, as read-only arrays: `run.parameters()["encoder.R1.ffn.in.weight"]`."""
         self.info  # noqa: B018 - says that the run is closed
-        if self._weights is None:
-            handle = Handle(c.tarn_weights, "tarn_weights_close", "the run is closed")
-            call("tarn_weights_open", handle.out(), self._file)
-            self._weights = handle
-        weight = self._weights.pointer.contents.items[at]
-        room: Any = ctypes.cast(weight.values, ctypes.POINTER(ctypes.c_float * (weight.rows * weight.cols))).contents
-        room.tarn_handle = self._weights  # the array holds `room`, and so the memory, also when the run is closed
-        values = np.frombuffer(room, np.float32).reshape(weight.rows, weight.cols)
-        values.flags.writeable = False
-        return values
+        if self._parameters is None:
+            self._parameters = Parameters(self._info)
+        return self._parameters
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         if self._vocabularies is None:
@@ -414,8 +391,8 @@ class Run:
         translations, which all but the encoder needs.
 
         Options: precision, overlong (refuse or truncate), max_tokens, max_memory, max_result, strict."""
-        if isinstance(names, str):
-            raise TypeError("states: a list of names is expected, not one name")
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise TypeError(f"states: a list of names is expected, not {names!r}")
         return self._observer(options).compute(names, lines, targets)
 
     def _observer(self, options: dict[str, Any]) -> Observer:
@@ -427,14 +404,18 @@ class Run:
         return kept[1]
 
     def close(self) -> None:
-        """Frees all memory; the run cannot be used any more."""
+        """Frees all memory; the run cannot be used any more. Arrays that it gave stay valid."""
         for _, handle in self._users.values():
             handle.close()
         self._users.clear()
         if self._observed is not None:
             self._observed[1].handle.close()
             self._observed = None
-        self._info.close()
+        if self._parameters is None:
+            self._info.close()
+        else:  # arrays of weights may lie in the file: it is closed with the last of them
+            self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
+            self._parameters = None
 
     def __enter__(self) -> Run:
         return self
@@ -454,7 +435,9 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:
-            raise TypeError(f'there is no option "{name}"; there are {", ".join(names)}')
+            near = nearest(name, names)
+            meant = f'did you mean "{near}"? There' if near else "there"
+            raise TypeError(f'there is no option "{name}"; {meant} are {", ".join(names)}')
         if value is None:
             continue
         given[name] = choice(name, value, WORDS[name]) if name in WORDS else value

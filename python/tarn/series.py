@@ -23,6 +23,7 @@ except ImportError as missing:
     raise ImportError("tarn.series needs scikit-learn 1.6 or later") from missing
 
 from . import _binding as c
+from ._check import bounds, whole
 from ._library import Handle, PathLike, call, choice, fill, lib, path_bytes, words
 from .errors import UsageError
 
@@ -124,9 +125,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         options.activation = choice("activation", self.activation, ACTIVATIONS)
         options.standardize = self.standardize
         options.warmup = self._warmup(rows)
-        if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
-            raise UsageError(f"random_state {self.random_state!r}: a number from 0 on is expected")
-        options.seed = int(self.random_state)
+        options.seed = whole("random_state", self.random_state, *bounds(ctypes.c_uint64))
         return options
 
     def _warmup(self, rows: int) -> int:

@@ -11,7 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
-from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words, worker
+from ._library import (
+    Handle,
+    PathLike,
+    Text,
+    call,
+    fill,
+    lib,
+    path_bytes,
+    pool,
+    strings,
+    texts,
+    unknown,
+    word_bytes,
+    words,
+    worker,
+)
 from .errors import UsageError
 from .vocabulary import Tokens
 
@@ -41,7 +56,12 @@ class States(Mapping[str, list[Numbers]]):
         self.pieces = pieces  # by side, of each sentence the texts of the tokens that the model read
 
     def __getitem__(self, name: str) -> list[Numbers]:
+        if name not in self._arrays:
+            raise unknown("states", name, self._arrays)
         return self._arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
@@ -49,18 +69,24 @@ class States(Mapping[str, list[Numbers]]):
     def __len__(self) -> int:
         return len(self._arrays)
 
-    def __repr__(self) -> str:
-        lines = []
-        for name, arrays in self._arrays.items():
-            shapes = [str(list(array.shape)) for array in arrays[:3]] + (["..."] if len(arrays) > 3 else [])
-            lines.append(f"  {name}: {len(arrays)} sentence{'' if len(arrays) == 1 else 's'}, {' '.join(shapes)}")
-        return "\n".join([f"States of {len(lines)} array{'' if len(lines) == 1 else 's'}", *lines])
-
     def all(self, name: str) -> Numbers:
         """The rows of all sentences, one after another: [tokens, width] or [sentences, width]."""
-        if name not in self._whole and name in self._arrays:
-            raise UsageError(f"{name} has matrices of different sizes; states[{name!r}] is a list of them")
+        if name not in self._whole:
+            arrays = self[name]
+            raise UsageError(f"{name} has {len(arrays)} matrices of different sizes; states[{name!r}] is a list of them")
         return self._whole[name]
+
+    def _shape(self, name: str) -> str:
+        """The shape of one name's numbers: of all sentences, or of the matrices of each."""
+        if name in self._whole:
+            return " x ".join(str(size) for size in self._whole[name].shape)
+        heads = {rows.shape[0] for rows in self._arrays[name]}
+        return " x ".join([*(str(count) for count in heads), *("tokens" for _ in range(2))]) + " for each sentence"
+
+    def __repr__(self) -> str:
+        sentences = max((len(arrays) for arrays in self._arrays.values()), default=0)
+        count = f"{sentences} sentence{'' if sentences == 1 else 's'}"
+        return f"<tarn.States of {count}: {', '.join(f'{name} {self._shape(name)}' for name in self) or 'nothing'}>"
 
 
 class Observer:
@@ -86,7 +112,7 @@ class Observer:
         ]
 
     def compute(self, names: Sequence[str], lines: Sequence[Text], targets: Sequence[Text] | None) -> States:
-        chosen, given = [name.encode() for name in names], texts(lines, "states")
+        chosen, given = [word_bytes("names", name) for name in names], texts(lines, "states")
         others = texts(targets, "states") if targets is not None else None
         if others is not None and len(others) != len(given):
             raise UsageError(f"states: {len(given)} lines and {len(others)} targets")

@@ -11,13 +11,15 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _binding as c
-from ._library import Handle, PathLike, call, existing, fill, lib, path_bytes, strings, words, worker
+from ._check import truth
+from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words, worker
 from .errors import BusyError, StoppedError, TarnError, UsageError
+from .results import Scores
 from .run import Run, find_checkpoint
 
 EVENTS = words("TARN_TRAIN_EVENT_")
@@ -38,7 +40,7 @@ class Event:
     lr: float
     grad_norm: float  # before clipping
     tokens_per_second: float
-    scores: dict[str, float] = field(default_factory=dict)  # of a validation, by measure
+    scores: Scores = field(default_factory=Scores)  # of a validation, by measure
     set: str | None = None  # the scored set; None: the validation data
     best: bool = False  # the best validation so far
     path: str | None = None  # of the checkpoint that was saved or validated
@@ -57,7 +59,7 @@ class Trained:
     epoch: float
     seconds: float
     tokens_per_second: float
-    scores: dict[str, float]  # of the last validation, by measure
+    scores: Scores  # of the last validation, by measure
     best_update: int  # of the best validation; 0: there was none
     best: float  # its value of valid.metric
     peak_bytes: int  # the most memory that the process held; 0 where it was stopped
@@ -75,8 +77,8 @@ def _measures() -> list[str]:
     return [lib.tarn_measure_of(i).contents.word.decode() for i in range(c.TARN_METRIC_COUNT)]
 
 
-def _known_scores(scores: Any) -> dict[str, float]:
-    return {word: scores[i] for i, word in enumerate(_measures()) if not math.isnan(scores[i])}
+def _known_scores(scores: Any) -> Scores:
+    return Scores({word: scores[i] for i, word in enumerate(_measures()) if not math.isnan(scores[i])})
 
 
 def _word(text: bytes | None) -> str | None:
@@ -95,7 +97,7 @@ def _event(event: Any) -> Event:
         lr=event.lr,
         grad_norm=event.grad_norm,
         tokens_per_second=event.tokens_per_second,
-        scores=_known_scores(event.scores) if event.scores else {},
+        scores=_known_scores(event.scores) if event.scores else Scores(),
         set=_word(event.set),
         best=event.best,
         path=_word(event.path),
@@ -107,15 +109,17 @@ def _event(event: Any) -> Event:
 def _yaml(value: Any, key: str) -> str:
     """A value in the form of a description. JSON is YAML, except for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(k))}: {_yaml(v, f'{key}.{k}')}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)}: {_yaml(v, f'{key}.{k}')}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_yaml(item, key) for item in value) + "]"
+    if hasattr(value, "item"):  # a number or truth value of NumPy
+        value = value.item()
+    if value is None:  # as if the key were not there
+        return "null"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (str, os.PathLike)):
         return json.dumps(os.fspath(value), ensure_ascii=False)
-    if hasattr(value, "item"):  # a number of NumPy
-        value = value.item()
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -137,20 +141,67 @@ def _flat(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}={_yaml(value, prefix + key)}"
 
 
-@contextmanager
-def _description_file(description: PathLike | Mapping[str, Any] | None) -> Iterator[bytes | None]:
-    """The file of a description."""
-    if isinstance(description, Mapping):
-        with tempfile.TemporaryDirectory(prefix="tarn-") as folder:
-            path = os.path.join(folder, "description.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(to_yaml(description))
+class _Source:
+    """A description as the file that the library reads. Of one that was a dictionary, and of overrides, messages name
+    the key, which is what the caller knows, in place of a file and a line that he has never seen."""
+
+    def __init__(self, overrides: Mapping[str, Any]) -> None:
+        self.overrides = [*_flat(overrides)]
+        self.path: bytes | None = None
+        self._file = ""  # of a dictionary
+        self._keys: list[str] = []  # of each line of that
+
+    def _lines(self, value: Mapping[str, Any], prefix: str) -> Iterator[str]:
+        """Flow style, because the map around all keys then has a line of its own, and a key a line."""
+        for key, item in value.items():
+            path = f"{prefix}{key}"
+            self._keys.append(path)
+            name = json.dumps(str(key), ensure_ascii=False)
+            if isinstance(item, Mapping) and item:
+                yield f"{name}: {{"
+                yield from self._lines(item, f"{path}.")
+                self._keys.append(path)
+                yield "},"
+            else:
+                yield f"{name}: {_yaml(item, path)},"
+
+    @contextmanager
+    def open(self, description: PathLike | Mapping[str, Any] | None) -> Iterator[None]:
+        """Within, `path` is that of the file, and errors are told so."""
+        with ExitStack() as stack:
+            if isinstance(description, Mapping):
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tarn-"))
+                self._file = os.path.join(folder, "description.yaml")
+                self._keys = [""]
+                text = "".join(f"{line}\n" for line in ["{", *self._lines(description, ""), "}"])
+                with open(self._file, "w", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(text)
+            if description is not None:
+                self.path = path_bytes(self._file or description, "description: a path or a dictionary")  # type: ignore[arg-type]
             try:
-                yield path_bytes(path)
-            except TarnError as error:  # its keys say where; that file and its lines are nobody's
-                raise type(error)(re.sub(rf"{re.escape(path)}(:\d+)*", "description", str(error))) from None
-    else:
-        yield existing(description, "description") if description is not None else None
+                yield
+            except TarnError as failure:
+                failure.args = (self._told(str(failure)),)
+                raise
+
+    def _told(self, line: str) -> str:
+        for override in self.overrides:
+            shown = override.encode()[:96].decode("utf-8", "ignore") + ("..." if len(override.encode()) > 96 else "")
+            if line.startswith(f"--set {shown}: "):
+                return _by_key(override.partition("=")[0], line[len(f"--set {shown}: ") :])
+        if not self._file:
+            return line
+        found = re.match(re.escape(self._file) + r"(?::(\d+))?: ", line)
+        if found is None:
+            return line.replace(self._file, "the description")
+        number = int(found[1] or 0)
+        return _by_key(self._keys[number - 1] if 0 < number <= len(self._keys) else "", line[found.end() :])
+
+
+def _by_key(key: str, rest: str) -> str:
+    """A message that begins with a key; most name the exact one themselves."""
+    named = re.match(r"[\w.]+: ", rest)
+    return rest if named else f"{key or 'the description'}: {rest}"
 
 
 class _Session:
@@ -248,7 +299,7 @@ class _Session:
             epoch=last.epoch,
             seconds=last.seconds,
             tokens_per_second=self.rate,
-            scores={},
+            scores=Scores(),
             best_update=0,
             best=math.nan,
             peak_bytes=0,
@@ -283,13 +334,18 @@ def train_seeds(
 ) -> list[Trained]:
     """As `train`, of a description with train.seeds: one training after the other, in RUN/seed-N. One that the callback
     stops ends the list."""
-    if (description is None) != resume:
+    if (description is None) != truth("resume", resume):
         raise UsageError("train: a description is expected, or resume=True without one")
-    with _description_file(description) as path:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: a function is expected, not {callback!r}")
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise TypeError(f"overrides: a dictionary is expected, not {overrides!r}")
+    source = _Source(overrides or {})
+    with source.open(description):
         options = c.tarn_train_options()
         lib.tarn_train_default(ctypes.byref(options))
-        changes, _, count = strings(change.encode() for change in _flat(overrides or {}))
-        fill(options, {"config": path, "run": path_bytes(run), "resume": resume, "accept_log": accept_log})
+        changes, _, count = strings(change.encode() for change in source.overrides)
+        fill(options, {"config": source.path, "run": path_bytes(run), "resume": resume, "accept_log": accept_log})
         options.overrides, options.override_count, options.threads = changes, count, threads
         runs = Handle(c.tarn_train_list, "tarn_train_list_close")
         call("tarn_train_list_open", runs.out(), ctypes.byref(options))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
-from ._library import Handle, PathLike, Text, call, choice, fill, lib, path_bytes, strings, texts, words, worker
+from ._check import bounds, integers, whole
+from ._library import Handle, PathLike, Text, call, choice, fill, lib, path_bytes, paths, strings, texts, words, worker
 
 TYPES = words("TARN_VOCAB_TYPE_")
 Tokens = NDArray[np.int32]
@@ -63,7 +64,7 @@ class Vocabulary:
             "threads": threads,
         }
         fill(options, given)
-        names, _, count = strings(path_bytes(path) for path in files)
+        names, _, count = strings(paths(files, "files"))
         call("tarn_vocab_train", path_bytes(output), names, count, ctypes.byref(options))
         return cls(output)
 
@@ -88,11 +89,12 @@ class Vocabulary:
 
     def piece(self, token: int) -> str:
         """The text of one token, as "▁Haus"; "" for an id that is none."""
-        return str(lib.tarn_vocab_piece(self._handle.pointer, token).decode("utf-8", "replace"))
+        number = whole("token", token, *bounds(ctypes.c_int32))
+        return str(lib.tarn_vocab_piece(self._handle.pointer, number).decode("utf-8", "replace"))
 
     def pieces(self, tokens: Iterable[int]) -> list[str]:
         """The texts of tokens."""
-        return [self.piece(int(token)) for token in tokens]
+        return [self.piece(token) for token in tokens]
 
     def encode(self, lines: Sequence[Text]) -> list[Tokens]:
         """The tokens of each line, without an end of sentence."""
@@ -114,7 +116,9 @@ class Vocabulary:
 
     def decode(self, tokens: Sequence[Iterable[int]]) -> list[str]:
         """The text of each list of tokens; bytes that are not UTF-8 are replaced by U+FFFD."""
-        lists = [np.ascontiguousarray(list(ids) if not isinstance(ids, np.ndarray) else ids, np.int32) for ids in tokens]
+        if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+            raise TypeError(f"decode: a list of lists of tokens is expected, not {tokens!r}")
+        lists = [integers("decode: token", ids) for ids in tokens]
 
         def work() -> list[str]:
             text, found = c.tarn_vocab_text(), []

@@ -10,6 +10,8 @@
 #include "report/run_files.h"
 #include "report/run_find.h"
 #include "report/run_read.h"
+#include "tarn/measure.h"
+#include "tarn/text.h"
 
 static const char *const state_names[TARN_RESULTS_STATES] = {"finished", "failed", "unfinished", "pending"};
 
@@ -258,8 +260,32 @@ const tarn_results_series *tarn_results_find(const tarn_results_run *run, const 
   char full[256];
   for (size_t i = 0; i < run->series_count; i++)
     if (strcmp(run->series[i].name, name) == 0) return &run->series[i];
-  if (snprintf(full, sizeof full, "valid/%s", name) >= (int)sizeof full) return NULL;
-  for (size_t i = 0; i < run->series_count; i++)
+  const bool fits = snprintf(full, sizeof full, "valid/%s", name) < (int)sizeof full;
+  for (size_t i = 0; fits && i < run->series_count; i++)
     if (strcmp(run->series[i].name, full) == 0) return &run->series[i];
+  for (size_t i = 0; i < run->series_count; i++)
+    if (tarn_measure_same_name(run->series[i].name, name)) return &run->series[i];
   return NULL;
+}
+
+static tarn_status fail_unknown(const tarn_results *results, const char *name) {
+  const char *names[256];
+  size_t count = 0;
+  for (size_t i = 0; i < results->run_count; i++)
+    for (size_t s = 0; s < results->runs[i].series_count; s++) {
+      const char *known = results->runs[i].series[s].name;
+      if (count + 2 > sizeof names / sizeof *names) break;
+      names[count++] = known;
+      if (strncmp(known, "valid/", 6) == 0) names[count++] = known + 6;
+    }
+  const char *nearest = tarn_text_nearest(name, names, count);
+  if (nearest) return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; did you mean \"%s\"?", name, nearest);
+  return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; scores are such as bleu, loss, ppl, train/loss",
+                    name);
+}
+
+tarn_status tarn_results_check_name(const tarn_results *results, const char *name) {
+  for (size_t i = 0; i < results->run_count; i++)
+    if (tarn_results_find(&results->runs[i], name)) return TARN_STATUS_OK;
+  return fail_unknown(results, name);
 }

@@ -8,7 +8,6 @@
 #include "report/table_build.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
-#include "tarn/text.h"
 #include "tarn/version.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
@@ -26,35 +25,6 @@ static bool has_validation(const tarn_results_run *run) {
   for (size_t i = 0; i < run->series_count; i++)
     if (strncmp(run->series[i].name, "valid/", 6) == 0) return true;
   return false;
-}
-
-// Whether it has none because its log is damaged.
-static bool lost_validations(const tarn_results_run *run) {
-  return run->log_changed && run->config->data.valid && !has_validation(run);
-}
-
-// What only some of the runs have is refused in its turn.
-static bool is_common(const tarn_results *r, const char *name) {
-  for (size_t i = 0; i < r->run_count; i++)
-    if (is_finished(&r->runs[i]) && !tarn_results_find(&r->runs[i], name)) return false;
-  return true;
-}
-
-static tarn_status unknown_metric(const tarn_results *r, const char *metric) {
-  const char *names[256];
-  size_t count = 0;
-  for (size_t i = 0; i < r->run_count; i++)
-    for (size_t s = 0; s < r->runs[i].series_count; s++) {
-      const char *name = r->runs[i].series[s].name;
-      if (count + 2 > sizeof names / sizeof *names) break;
-      if (!is_common(r, name)) continue;
-      names[count++] = name;
-      if (strncmp(name, "valid/", 6) == 0) names[count++] = name + 6;
-    }
-  const char *nearest = tarn_text_nearest(metric, names, count);
-  if (nearest) return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; did you mean \"%s\"?", metric, nearest);
-  return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; scores are such as bleu, loss, ppl, train/loss",
-                    metric);
 }
 
 // What all finished runs chose their best checkpoint by, if it is the same.
@@ -77,8 +47,6 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
-    TARN_REQUIRE(metric || has_validation(run) || !lost_validations(run), DATA,
-                 "%s/log.jsonl is damaged, and no validation is left in it: %s", run->path, run->log_changed);
     TARN_REQUIRE(metric || has_validation(run), DATA,
                  "%s has no validation, so there is nothing to compare; give "
                  "data.valid when training",
@@ -92,12 +60,10 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
     t->public.metric = series->name;
     t->public.less = series->less;
   }
-  if (!t->public.metric) return unknown_metric(r, metric);
+  if (!t->public.metric) return tarn_results_check_name(r, metric);
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
-    TARN_REQUIRE(tarn_results_find(run, t->public.metric) || !lost_validations(run), DATA,
-                 "%s/log.jsonl is damaged, and no %s is left in it: %s", run->path, t->public.metric, run->log_changed);
     TARN_REQUIRE(tarn_results_find(run, t->public.metric), DATA, "%s has no %s%s, and other runs have", run->path,
                  t->public.metric, has_validation(run) ? "" : " (it has no validation at all)");
   }

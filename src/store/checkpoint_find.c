@@ -1,4 +1,5 @@
 // Which checkpoint of a run directory is meant.
+#include <errno.h>
 #include <glob.h>
 #include <jansson.h>
 #include <limits.h>
@@ -197,7 +198,10 @@ tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
   struct stat info;
   *found = (tarn_checkpoint_found){0};
   TARN_REQUIRE(tarn_checkpoint_choice_name(choice), USAGE, "a choice of checkpoint that does not exist");
-  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return find_in_run(found, path, choice);
+  const bool exists = stat(path, &info) == 0;
+  // Of the choice AUTO whoever reads the file says so.
+  TARN_REQUIRE(exists || choice == TARN_CHECKPOINT_CHOICE_AUTO, IO, "%s: cannot read: %s", path, strerror(errno));
+  if (exists && S_ISDIR(info.st_mode)) return find_in_run(found, path, choice);
   TARN_REQUIRE(choice == TARN_CHECKPOINT_CHOICE_AUTO, USAGE,
                "%s is no run directory, so there is no %s checkpoint to choose", path,
                tarn_checkpoint_choice_name(choice));

@@ -2,21 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "config/config_share.h"
 #include "store/checkpoint_check.h"
+#include "store/checkpoint_info.h"
 #include "store/checkpoint_keys.h"
-#include "tarn/checkpoint.h"
 #include "task/bands.h"
-
-struct tarn__checkpoint_info_memory {
-  tarn__arena arena;
-  tarn__checkpoint_file file;
-  tarn_config *config;
-  tarn_vocab *source, *target;
-  tarn__model *model;
-  char *path;
-};
 
 // A number and a space for every layer of both stacks, and words.
 enum { PLACES_TEXT = 2 * TARN_CONFIG_LAYERS * 5 + 64 };

@@ -88,11 +88,22 @@ static const tarn_measure table[TARN_METRIC_COUNT] = {
 const tarn_measure *tarn_measure_of(tarn_metric metric) { return &table[metric]; }
 
 const tarn_measure *tarn_measure_find(const char *name) {
-  const char *slash = strrchr(name, '/');
-  const char *word = slash ? slash + 1 : name;
+  // No word of a measure has one of the signs, and in a name with a slash _ belongs to the words around it.
+  const char *slash = strrchr(name, '/'), *sign = slash ? slash : strrchr(name, '_');
+  const char *word = sign ? sign + 1 : name;
   for (int m = 0; m < TARN_METRIC_COUNT; m++)
     if (strcmp(table[m].word, word) == 0) return &table[m];
   return NULL;
+}
+
+static char one_sign(char letter) { return letter == '/' ? '_' : letter; }
+
+bool tarn_measure_same_name(const char *name, const char *written) {
+  while (*name && one_sign(*name) == one_sign(*written)) {
+    name++;
+    written++;
+  }
+  return *name == *written;
 }
 
 bool tarn__metric_better(double value, double than, tarn_metric metric) {

@@ -32,9 +32,9 @@ def test_what_a_run_is(trained: tarn.Trained) -> None:
     with trained.open() as run:
         assert run.task == "translation" and run.update == 40 and run.checkpoint == trained.checkpoint
         assert run.trained_parameters > run.frozen_parameters > 0
-        assert "d_model: 32" in run.description
-        shares = {row["name"]: row for row in run.parameters()}
-        assert any(not row["trained"] and row["recipe"] and row["uses"] == 2 for row in shares.values())
+        assert "d_model: 32" in run.yaml
+        shares = run.parameters().table()
+        assert any(not row["trained"] and row["recipe"] and row["uses"] == 2 for row in shares)
     with pytest.raises(tarn.UsageError, match="closed"):
         run.translate(["Ein Hund ."])
     run.close()

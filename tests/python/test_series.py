@@ -113,8 +113,10 @@ def test_what_is_refused() -> None:
         ESNForecaster(units=0).fit(x)
     with pytest.raises(tarn.UsageError, match='activation "sigmoid": one of tanh, relu'):
         ESNForecaster(activation="sigmoid").fit(x)
-    with pytest.raises(tarn.UsageError, match="random_state None"):
+    with pytest.raises(TypeError, match="random_state: a whole number is expected, not None"):
         ESNRegressor(random_state=None).fit(x, x[:, 0])
+    with pytest.raises(tarn.UsageError, match="random_state -1: a whole number from 0 on is expected"):
+        ESNRegressor(random_state=-1).fit(x, x[:, 0])
     with pytest.raises(tarn.DataError, match="constant"):
         ESNForecaster(units=10).fit(np.ones((50, 1)))
     with pytest.raises(tarn.UsageError, match="warmup of 50"):

@@ -132,6 +132,7 @@ static void what_is_asked_for_is_taken_or_refused(void **state) {
   refuse("empty", TARN_CHECKPOINT_CHOICE_BEST, TARN_STATUS_DATA, "this is a folder without a run");
   refuse("empty", TARN_CHECKPOINT_CHOICE_AUTO, TARN_STATUS_DATA, "this is a folder without a run");
   refuse("bleu/" TARN__CHECKPOINT_LAST, TARN_CHECKPOINT_CHOICE_BEST, TARN_STATUS_USAGE, "is no run directory");
+  refuse("nowhere", TARN_CHECKPOINT_CHOICE_BEST, TARN_STATUS_IO, "nowhere: cannot read: No such file or directory");
   assert_int_equal(tarn_checkpoint_find(&found, "bleu/" TARN__CHECKPOINT_LAST, TARN_CHECKPOINT_CHOICE_AUTO),
                    TARN_STATUS_OK);
   assert_false(found.in_run);

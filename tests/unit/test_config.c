@@ -1,5 +1,6 @@
 // Descriptions: defaults, overrides, messages, writing, the documentation and the examples.
 #include <glob.h>
+#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -376,6 +377,24 @@ static void large_inputs_are_refused(void **state) {
   assert_int_equal(tarn_config_read(&config, "/nonexistent/m.yaml", NULL, 0), TARN_STATUS_IO);
 }
 
+// JSON is read as YAML, and says the same.
+static void expect_same_as_json(const tarn_config *config, const char *text) {
+  char *json;
+  char *again;
+  tarn_config *back;
+  assert_int_equal(tarn_config_write_json(config, &json), TARN_STATUS_OK);
+  json_error_t error;
+  json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+  if (!object) fail_msg("%s\n%s", error.text, json);
+  json_decref(object);
+  if (parse(&back, json, NULL) != TARN_STATUS_OK) fail_msg("%s\n%s", tarn_error_message(), json);
+  assert_int_equal(tarn_config_write(back, &again), TARN_STATUS_OK);
+  assert_string_equal(text, again);
+  tarn_config_close(&back);
+  tarn_config_text_close(&again);
+  tarn_config_text_close(&json);
+}
+
 // Writes, reads back and writes again.
 static void expect_round_trip(const tarn_config *config) {
   char *text;
@@ -388,6 +407,7 @@ static void expect_round_trip(const tarn_config *config) {
   assert_int_equal(tarn_config_write(back, &again), TARN_STATUS_OK);
   assert_string_equal(text, again);
   tarn_config_close(&back);
+  expect_same_as_json(config, text);
   assert_int_equal(tarn_config_write_model(config, &model), TARN_STATUS_OK);
   if (parse(&back, model, NULL) != TARN_STATUS_OK) fail_msg("%s\n%s", tarn_error_message(), model);
   assert_int_equal(tarn_config_model_hash(config, hash[0]), TARN_STATUS_OK);
@@ -418,6 +438,26 @@ static void writing_reads_back(void **state) {
     expect_round_trip(config);
     tarn_config_close(&config);
   }
+}
+
+static void json_has_values_of_their_types(void **state) {
+  (void)state;
+  tarn_config *config = parsed(SMALL, "data.train=\"a \\\"b\\\" \\\\ no\"");
+  char *text;
+  assert_int_equal(tarn_config_write_json(config, &text), TARN_STATUS_OK);
+  json_t *object = json_loads(text, 0, NULL);
+  assert_non_null(object);
+  const json_t *train = json_object_get(object, "train"), *frozen = json_object_get(object, "kinds");
+  frozen = json_object_get(json_object_get(frozen, "R"), "frozen");
+  assert_true(json_real_value(json_object_get(train, "lr")) == 0.002);
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(object, "model"), "d_model")), 8);
+  assert_true(json_is_false(json_object_get(json_object_get(object, "valid"), "lowercase")));
+  assert_true(json_is_true(frozen) || strcmp(json_string_value(frozen), "yes") == 0);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(object, "encoder"), "layers")), "(R L)*2");
+  assert_string_equal(json_string_value(json_object_get(json_object_get(object, "data"), "train")), "a \"b\" \\ no");
+  json_decref(object);
+  tarn_config_text_close(&text);
+  tarn_config_close(&config);
 }
 
 static void the_model_hash_is_of_the_model_only(void **state) {
@@ -672,7 +712,7 @@ static void every_failed_allocation_is_reported(void **state) {
     assert_true(n < 1000);
     tarn__memory_fail_after(n);
     tarn_status status = parse(&config, SMALL "data: { vocab: v }", "train.seeds=[1,2]");
-    if (status == TARN_STATUS_OK) status = tarn_config_write(config, &text);
+    if (status == TARN_STATUS_OK) status = tarn_config_write_json(config, &text);
     tarn__memory_fail_after(0);
     tarn_config_close(&config);
     tarn_config_text_close(&text);
@@ -731,6 +771,7 @@ int main(void) {
       cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),
       cmocka_unit_test(large_inputs_are_refused),
       cmocka_unit_test(writing_reads_back),
+      cmocka_unit_test(json_has_values_of_their_types),
       cmocka_unit_test(the_model_hash_is_of_the_model_only),
       cmocka_unit_test(training_needs_more),
       cmocka_unit_test(listed_defaults_are_the_defaults),

@@ -258,6 +258,37 @@ static void says(tarn_status got, tarn_status expected, const char *part) {
   fail();
 }
 
+// A score goes by its name of the log as well, and a wrong name by none.
+static void scores_have_two_spellings(void **state) {
+  (void)state;
+  tarn_results *results;
+  tarn_results_measures m = {0};
+  static const char *const names[] = {"valid/bleu", "valid_bleu", "bleu"};
+  one_run("spelt", plain_log, "updates", 120);
+  assert_int_equal(open_one(&results, "spelt"), TARN_STATUS_OK);
+  for (size_t i = 0; i < 3; i++) {
+    const tarn_results_series *series = tarn_results_find(&results->runs[0], names[i]);
+    assert_non_null(series);
+    assert_string_equal(series->name, "valid/bleu");
+    assert_int_equal(tarn_results_check_name(results, names[i]), TARN_STATUS_OK);
+    assert_int_equal(compare_one(&m, "spelt", names[i], 0), TARN_STATUS_OK);
+    near(m.best, 20);
+    assert_int_equal(tarn_measure_find(names[i])->metric, TARN_METRIC_BLEU);
+  }
+  assert_null(tarn_results_find(&results->runs[0], "valid_ble"));
+  assert_null(tarn_measure_find("train/aux_loss"));
+  assert_null(tarn_measure_find("valid_ble"));
+  assert_true(tarn_measure_same_name("train/grad_norm", "train_grad_norm"));
+  assert_false(tarn_measure_same_name("train/grad_norm", "train/grad_norms"));
+  assert_false(tarn_measure_same_name("train/grad_norm", "train/grad-norm"));
+  says(tarn_results_check_name(results, "valid_blue"), TARN_STATUS_USAGE,
+       "no run has a score \"valid_blue\"; did you mean \"valid/bleu\"?");
+  says(compare_one(&m, "spelt", "blue", 0), TARN_STATUS_USAGE, "no run has a score \"blue\"; did you mean \"bleu\"?");
+  says(tarn_results_check_name(results, "perplexity"), TARN_STATUS_USAGE,
+       "no run has a score \"perplexity\"; scores are such as bleu, loss, ppl, train/loss");
+  tarn_results_close(&results);
+}
+
 static void refuses_what_cannot_be_compared(void **state) {
   (void)state;
   tarn_results_measures m = {0};
@@ -694,6 +725,7 @@ int main(void) {
       cmocka_unit_test(a_run_without_budget_is_seen_to_its_end),
       cmocka_unit_test(names_the_key_that_ended_a_run),
       cmocka_unit_test(early_ends_are_one_note),
+      cmocka_unit_test(scores_have_two_spellings),
       cmocka_unit_test(refuses_what_cannot_be_compared),
       cmocka_unit_test(refuses_other_sets),
       cmocka_unit_test(refuses_other_tests),

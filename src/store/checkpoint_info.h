@@ -1,0 +1,17 @@
+// What an open tarn_checkpoint_info holds: shared by what describes its parameters and what reads their values.
+#ifndef TARN_STORE_CHECKPOINT_INFO_H
+#define TARN_STORE_CHECKPOINT_INFO_H
+
+#include "base/memory.h"
+#include "store/checkpoint.h"
+
+struct tarn__checkpoint_info_memory {
+  tarn__arena arena;
+  tarn__checkpoint_file file;
+  tarn_config *config;
+  tarn_vocab *source, *target;
+  tarn__model *model;  // in F32, without memory for values
+  char *path;
+};
+
+#endif

@@ -1,0 +1,70 @@
+// Values of a checkpoint's parameters, one at a time: where they are mapped, or read, widened or drawn for the caller.
+#include <string.h>
+
+#include "base/fixed.h"
+#include "device/dtype.h"
+#include "store/checkpoint_check.h"
+#include "store/checkpoint_info.h"
+#include "store/recipe.h"
+#include "store/regenerate.h"
+
+const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param) {
+  if (param >= info->param_count) return NULL;
+  const struct tarn__checkpoint_info_memory *m = info->memory;
+  const tarn__stored *tensor = tarn__checkpoint_values(&m->file.tensors, "", m->model->params[param]);
+  if (!tarn__stored_is(tensor, "F32") || (uintptr_t)tensor->data % sizeof(float) != 0) return NULL;
+  return tensor->data;
+}
+
+// Opening the description has checked types and shapes. The place of a tensor in files of other tools need not be
+// aligned.
+static void read_values(const tarn__safetensors *tensors, const tarn__stored *tensor, const tarn__param *param,
+                        float *values) {
+  const size_t count = (size_t)(param->rows * param->cols);
+  if (tarn__stored_is(tensor, "BF16")) {
+    for (size_t i = 0; i < count; i++) {
+      uint16_t half;
+      memcpy(&half, (const char *)tensor->data + i * sizeof half, sizeof half);
+      values[i] = tarn__bf16_to_f32(half);
+    }
+    return;
+  }
+  if (!tarn__stored_is(tensor, "I8")) {
+    memcpy(values, tensor->data, count * sizeof *values);
+    return;
+  }
+  const tarn__stored *scales = tarn__checkpoint_scales(tensors, param);
+  for (size_t i = 0; i < count; i++) {
+    float scale;
+    memcpy(&scale, (const char *)scales->data + i / (size_t)param->cols * sizeof scale, sizeof scale);
+    values[i] = scale * (float)((const signed char *)tensor->data)[i];
+  }
+}
+
+// As opening the model does it: within the limits, from the draw that the file's update has, and with the hash that the
+// line names.
+static tarn_status draw_values(const struct tarn__checkpoint_info_memory *m, const char *recipe,
+                               const tarn__param *param, float *values) {
+  TARN_TRY(tarn__regenerate_check(m->model, m->path, true));
+  tarn__model_set_draws(m->model, m->file.update);
+  TARN_TRY(tarn__param_initialise(param, m->file.seed, values));
+  tarn__param drawn = *param;
+  tarn__hash(drawn.hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
+  return tarn__recipe_verify(recipe, m->path, &drawn);
+}
+
+static tarn_status take_values(const struct tarn__checkpoint_info_memory *m, tarn__param *param, float *values) {
+  const char *recipe;
+  TARN_TRY(tarn__checkpoint_recipe(&recipe, &m->file, param));
+  if (recipe) return draw_values(m, recipe, param, values);
+  const tarn__safetensors *tensors = &m->file.tensors;
+  read_values(tensors, tarn__checkpoint_values(tensors, "", param), param, values);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *info, size_t param, float *values) {
+  const struct tarn__checkpoint_info_memory *m = info->memory;
+  TARN_REQUIRE(param < info->param_count, USAGE, "%s: there is no parameter number %zu; there are %zu", info->path,
+               param, info->param_count);
+  return tarn__map_judge(&m->file.tensors.map, take_values(m, m->model->params[param], values));
+}
