@@ -104,26 +104,6 @@ TARN_API tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *inf
 // one serves both sides. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_vocabs(tarn_vocab **source, tarn_vocab **target, const char *path) TARN_CHECKED;
 
-// The values of all parameters, in the order of the model.
-typedef struct tarn_weight {
-  const char *name;     // "encoder.layer1.self_attn.qkv.weight"
-  int64_t rows, cols;   // a weight of a linear layer is [out, in]; a vector is [1, n]
-  bool trained;         // else random and frozen: computed from its recipe when the weights were opened
-  const float *values;  // [rows, cols], row by row; where the file holds them as they are, they lie in the mapped file
-} tarn_weight;
-
-typedef struct tarn_weights {
-  const tarn_weight *items;
-  size_t count;
-  struct tarn__weights_memory *memory;
-} tarn_weights;
-
-// Reads a file or a run directory's; the values may be read until the weights are closed. Shared parameters stand there
-// once. Fails with DATA, IO, MEMORY, or UNSUPPORTED (a file whose matrices are in bf16 or int8:
-// tarn_checkpoint_export() keeps fp32).
-TARN_API tarn_status tarn_weights_open(tarn_weights **weights, const char *path) TARN_CHECKED;
-TARN_API void tarn_weights_close(tarn_weights **weights);
-
 // Writes the mean of the trained parameters of `count` checkpoints of one training, as a checkpoint without the
 // optimiser's state. Fails with USAGE (no path), DATA unless their descriptions, vocabularies and frozen weights are
 // the same, IO or MEMORY.

@@ -268,6 +268,13 @@ const tarn_results_series *tarn_results_find(const tarn_results_run *run, const 
   return NULL;
 }
 
+// What only some of the finished runs have would be refused in its turn.
+static bool is_common(const tarn_results *results, const char *name) {
+  for (size_t i = 0; i < results->run_count; i++)
+    if (results->runs[i].state == TARN_RESULTS_FINISHED && !tarn_results_find(&results->runs[i], name)) return false;
+  return true;
+}
+
 static tarn_status fail_unknown(const tarn_results *results, const char *name) {
   const char *names[256];
   size_t count = 0;
@@ -275,6 +282,7 @@ static tarn_status fail_unknown(const tarn_results *results, const char *name) {
     for (size_t s = 0; s < results->runs[i].series_count; s++) {
       const char *known = results->runs[i].series[s].name;
       if (count + 2 > sizeof names / sizeof *names) break;
+      if (!is_common(results, known)) continue;
       names[count++] = known;
       if (strncmp(known, "valid/", 6) == 0) names[count++] = known + 6;
     }

@@ -27,6 +27,11 @@ static bool has_validation(const tarn_results_run *run) {
   return false;
 }
 
+// Whether it has none because its log is damaged.
+static bool lost_validations(const tarn_results_run *run) {
+  return run->log_changed && run->config->data.valid && !has_validation(run);
+}
+
 // What all finished runs chose their best checkpoint by, if it is the same.
 static const char *common_metric(const tarn_results *r) {
   const char *metric = NULL;
@@ -47,6 +52,8 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
+    TARN_REQUIRE(metric || has_validation(run) || !lost_validations(run), DATA,
+                 "%s/log.jsonl is damaged, and no validation is left in it: %s", run->path, run->log_changed);
     TARN_REQUIRE(metric || has_validation(run), DATA,
                  "%s has no validation, so there is nothing to compare; give "
                  "data.valid when training",
@@ -64,6 +71,8 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
+    TARN_REQUIRE(tarn_results_find(run, t->public.metric) || !lost_validations(run), DATA,
+                 "%s/log.jsonl is damaged, and no %s is left in it: %s", run->path, t->public.metric, run->log_changed);
     TARN_REQUIRE(tarn_results_find(run, t->public.metric), DATA, "%s has no %s%s, and other runs have", run->path,
                  t->public.metric, has_validation(run) ? "" : " (it has no validation at all)");
   }
