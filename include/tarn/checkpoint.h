@@ -55,7 +55,7 @@ typedef struct tarn_checkpoint_param {
   int64_t rows, cols;    // a weight of a linear layer is (outputs, inputs); a vector has one row
   bool trained;          // false: frozen
   int uses;              // places of the model that use it; more than 1: shared
-  const char *places;    // which: "encoder layers 1 3 5 7", "source target output"
+  const char *places;    // which: "encoder layer 1 3 5 7", "source target output"
   int64_t stored_bytes;  // of its values in the file; 0 for a frozen parameter that is computed again
   const char *recipe;    // what a frozen parameter is computed from; NULL: its values are stored
 } tarn_checkpoint_param;
@@ -88,10 +88,10 @@ TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 
 // Values of a parameter: `param` is its index in info->params, and the numbers are [rows, cols], row-major, in fp32.
 //
-// mapped: where they lie in the file, which stays mapped until close, so that nothing is read or copied before somebody
-// looks at them; they must not be written to, and tarn/mapped.h says what happens if the file is cut off meanwhile.
-// NULL for a parameter that is not stored in fp32, for one that is computed from its recipe, for one whose place in a
-// file of another tool is not a multiple of four bytes, and for an index that is none.
+// mapped: where they lie in the file, which stays mapped until close, so that nothing is copied; they must not be
+// written to, and tarn/mapped.h says what happens if the file is cut off meanwhile. NULL for a parameter that is not
+// stored in fp32, for one that is computed from its recipe, for one whose place in a file of another tool is not a
+// multiple of four bytes, and for an index that is none.
 TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
 // values: the same for every parameter, in the caller's memory of rows * cols numbers. Frozen ones are drawn from their
 // recipe and checked against its hash, as opening the model does; bf16 is widened, and INT8 multiplied by its scales.

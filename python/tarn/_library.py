@@ -115,10 +115,13 @@ def _raise(status: int, function: Any, arguments: Any) -> int:
 
 
 def _refused(line: str) -> errors.FileError:
-    """What the operating system refused. Its reason ends the line, in the words of this process."""
+    """What the operating system refused. Its reason ends the line, in the words of this process, unless the library
+    says in its own what makes such a file."""
     reasons = {os.strerror(number): number for number in errno.errorcode}
-    number = reasons.get(line.rpartition(": ")[2])
-    failure = errors.NotFoundError(line) if number == errno.ENOENT else errors.FileError(line)
+    number = errno.ENOENT if ": there is no such file" in line else reasons.get(line.rpartition(": ")[2])
+    if number == errno.ENOENT:
+        return errors.NotFoundError(line)
+    failure = errors.FileError(line)
     failure.errno = number
     return failure
 
@@ -250,7 +253,8 @@ def unknown(what: str, word: object, known: Iterable[str]) -> errors.UnknownName
     names = [*known]
     near = nearest(word, names) if isinstance(word, str) else None
     some = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    return errors.UnknownNameError(f"{what} {word!r}: " + (f'did you mean "{near}"?' if near else f"there are {some or 'none'}"))
+    meant = f'did you mean "{near}"?' if near else f"there are {some or 'none'}"
+    return errors.UnknownNameError(f"{what} {word!r}: {meant}")
 
 
 def text_bytes(text: Text, what: str, number: int) -> bytes:

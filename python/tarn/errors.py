@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class TarnError(Exception):
     """A failure of the library; the text is the one line that the program would print."""
@@ -27,6 +29,10 @@ class FileError(TarnError, OSError):
 
 class NotFoundError(FileError, FileNotFoundError):
     """There is no file or run of that name."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(line)
+        self.errno = errno.ENOENT
 
 
 class OutOfMemoryError(TarnError, MemoryError):

@@ -27,7 +27,7 @@ class Parameter:
     cols: int
     trained: bool  # False: random and frozen
     uses: int  # places of the model that use it; more than 1: shared
-    places: str  # which: "encoder layers 1 3 5 7"
+    places: str  # which: "encoder layer 1 3 5 7"
     stored_bytes: int  # of its values in the file; 0: they are computed again
     recipe: str | None  # what a frozen parameter is computed from; None: its values are stored
 

@@ -18,7 +18,7 @@ from typing import Any
 from . import _binding as c
 from ._check import truth
 from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words, worker
-from .errors import BusyError, StoppedError, TarnError, UsageError
+from .errors import BusyError, NotFoundError, StoppedError, TarnError, UsageError
 from .results import Scores
 from .run import Run, find_checkpoint
 
@@ -109,7 +109,8 @@ def _event(event: Any) -> Event:
 def _yaml(value: Any, key: str) -> str:
     """A value in the form of a description. JSON is YAML, except for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)}: {_yaml(v, f'{key}.{k}')}" for k, v in value.items()) + "}"
+        entries = ((json.dumps(str(name), ensure_ascii=False), _yaml(item, f"{key}.{name}")) for name, item in value.items())
+        return "{" + ", ".join(f"{name}: {item}" for name, item in entries) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_yaml(item, key) for item in value) + "]"
     if hasattr(value, "item"):  # a number or truth value of NumPy
@@ -177,7 +178,8 @@ class _Source:
                 with open(self._file, "w", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(text)
             if description is not None:
-                self.path = path_bytes(self._file or description, "description: a path or a dictionary")  # type: ignore[arg-type]
+                named: Any = self._file or description
+                self.path = path_bytes(named, "description: a path or a dictionary")
             try:
                 yield
             except TarnError as failure:
@@ -199,8 +201,8 @@ class _Source:
 
 
 def _by_key(key: str, rest: str) -> str:
-    """A message that begins with a key; most name the exact one themselves."""
-    named = re.match(r"[\w.]+: ", rest)
+    """A message that begins with a key; most name the exact one themselves: "train.lr: ...", "data.train is ..."."""
+    named = re.match(r"\w+: |\w+\.[\w.]+(: | is )", rest)
     return rest if named else f"{key or 'the description'}: {rest}"
 
 
@@ -340,6 +342,8 @@ def train_seeds(
         raise TypeError(f"callback: a function is expected, not {callback!r}")
     if overrides is not None and not isinstance(overrides, Mapping):
         raise TypeError(f"overrides: a dictionary is expected, not {overrides!r}")
+    if resume and not os.path.exists(path_bytes(run)):
+        raise NotFoundError(f"{os.fsdecode(run)}: no run to resume: there is no such folder")
     source = _Source(overrides or {})
     with source.open(description):
         options = c.tarn_train_options()

@@ -381,7 +381,7 @@ static const tarn__option valid_options[] = {
      .help = "sentences translated, from the first; 0: all"},
     {"at_start", BOOL(tarn_config_valid, at_start), .value = "no",
      .help = "validate the untrained model too, at update 0 and time 0; it is never the best one"},
-    {"metric", CHOICE(tarn_config_valid, metric, metric_words),
+    {"metric", CHOICE(tarn_config_valid, metric, metric_words), .before = "valid/",
      .derived = "bleu if valid.bleu; else nll, accuracy or pearson by task",
      .help = "what the best checkpoint and patience look at", .also = "best_checkpoint_metric valid-metrics"},
     {"lowercase", BOOL(tarn_config_valid, lowercase), .value = "no", .help = "BLEU of lower-cased text",

@@ -38,6 +38,7 @@ typedef struct tarn__option {
   bool open_least, open_most;     // whether the limit itself is outside the range
   const tarn_config_word *words;  // of type WORD
   int word_count;
+  const char *before;   // may stand before a word: "valid/" of measures, whose scores are called so. NULL: nothing
   const char *value;    // the default as written in a file; NULL: none, or see `derived`
   const char *derived;  // the default in words where it depends on other keys
   const char *unit;     // NULL: none

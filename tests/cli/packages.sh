@@ -25,7 +25,7 @@ field libtarn-dev Depends | grep -qF "libtarn1 (= $version), g++, libjansson-dev
 dpkg-deb --ctrl-tarfile packages/libtarn1_*.deb | tar -t | grep -q shlibs || fail "libtarn1 has no shlibs"
 [ "$(root/usr/bin/tarn --version | sed -n 's/^tarn: //p')-1" = "$version" ] || fail "another version than $version"
 [ -f root/usr/share/man/man1/tarn-translate.1 ] || fail "no manual"
-library=$(find root -name 'libtarn.so.0')
+library=$(find root -name 'libtarn.so.1')
 ${CC:-cc} root/usr/share/doc/tarn/examples/forecast_series.c -Iroot/usr/include "$library" "-Wl,-rpath,$PWD/${library%/*}" -o example ||
   fail "an example cannot be built"
 ./example | grep -q NRMSE || fail "an example does not run"

@@ -25,6 +25,11 @@ def test_layers_and_attention(trained: tarn.Trained, corpus: Path) -> None:
             assert weights.shape == (2, len(target), len(source))
             assert np.allclose(weights.sum(-1), 1, atol=1e-5)
         assert found.all("encoder.4").shape == (sum(lengths), 32)
+        shown = f"encoder.4 {sum(lengths)} x 32"
+        assert repr(found).startswith("<tarn.States of 20 sentences: encoder.0 ") and shown in repr(found)
+        assert "decoder.1.cross_attention 2 x tokens x tokens for each sentence" in repr(found)
+        with pytest.raises(KeyError, match="^states 'encoder.44': did you mean \"encoder.4\"\\?$"):
+            found["encoder.44"]
         with pytest.raises(tarn.UsageError, match="different sizes"):
             found.all("encoder.1.attention")
         with pytest.raises(tarn.UsageError, match="targets"):

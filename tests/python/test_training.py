@@ -128,8 +128,6 @@ def test_an_interrupt_saves_and_is_raised(
 
 
 def test_what_is_refused(description: Description, tmp_path: Path) -> None:
-    with pytest.raises(tarn.UsageError, match='unknown key "freeze".*did you mean "frozen"'):
-        tarn.train({**description, "kinds": {"L": {"freeze": True}}}, tmp_path / "run")
     with pytest.raises(tarn.UsageError, match="model.d_model: .* has no place in a description"):
         tarn.train({**description, "model": {"d_model": object()}}, tmp_path / "run")
     with pytest.raises(tarn.UsageError, match="a description is expected"):
@@ -150,6 +148,20 @@ def test_seeds_and_comparison(description: Description, tmp_path: Path) -> None:
     curves = results.curves("valid/loss")
     assert len(curves.where(group="half", seed=2)) == 2 and (curves["value"] > 0).all()
     assert {"train/loss", "valid/bleu"} <= set(results.curves()["name"])
+    for name in ("valid_loss", "loss"):
+        assert results.curves(name) == curves
+    assert results.curves().where(name="valid_loss") == curves
+    assert results.compare(metric="valid_loss", baseline="full").metric == "valid/loss"
+    misspelt = 'no run has a score "valid_los"; did you mean "valid/loss"?'
+    for use in (lambda: results.curves("valid_los"), lambda: results.compare(metric="valid_los")):
+        with pytest.raises(tarn.UsageError) as told:
+            use()
+        assert str(told.value) == misspelt
+    with pytest.raises(tarn.UnknownNameError, match="^name 'valid_los': did you mean \"valid/loss\"\\?$"):
+        results.curves().where(name="valid_los")
+    with pytest.raises(KeyError, match="^column 'vale': did you mean \"value\"\\?$"):
+        curves["vale"]
+    assert repr(results) == "<tarn.Results of 6 runs in 2 groups>"
     comparison = results.compare(metric="loss", baseline="full")
     assert comparison.metric == "valid/loss" and comparison.baseline == "full"
     assert [row["group"] for row in comparison.rows] == ["half", "full"] and comparison.rows[0]["best_runs"] == 3
@@ -158,6 +170,31 @@ def test_seeds_and_comparison(description: Description, tmp_path: Path) -> None:
     with pytest.raises(tarn.UsageError, match="nothing"):
         results.compare(baseline="nothing")
     results.close()
+
+
+def test_scores_have_two_spellings(trained: tarn.Trained) -> None:
+    scores = trained.scores
+    assert scores["bleu"] == scores["valid/bleu"] == scores["valid_bleu"] == scores.get("valid_bleu")
+    assert "valid_bleu" in scores and "valid_blue" not in scores and scores.get("blue") is None
+    with pytest.raises(KeyError, match="^scores 'blue': did you mean \"bleu\"\\?$"):
+        scores["blue"]
+
+
+def test_a_run_that_trains_has_no_scores_yet(description: Description, tmp_path: Path) -> None:
+    """A measure that may come is no mistake; a name that is none is."""
+    quiet = {**description, "valid": {"every": 30}}
+    found: list[int] = []
+
+    def look(event: tarn.Event) -> bool:
+        if event.update == 10 and event.kind == "update":
+            results = tarn.results(tmp_path / "run")
+            found.append(len(results.curves("valid/bleu")))
+            with pytest.raises(tarn.UsageError, match="valid_blue"):
+                results.curves("valid_blue")
+        return event.update > 10
+
+    tarn.train(quiet, tmp_path / "run", callback=look)
+    assert found == [0]
 
 
 def test_frames(trained: tarn.Trained) -> None:

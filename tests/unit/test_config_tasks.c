@@ -83,6 +83,22 @@ static void tasks_have_measures(void **state) {
 }
 
 // The head of a classifier, and its labels, come back as they were written; names hold what they like.
+static void measures_have_two_spellings(void **state) {
+  (void)state;
+  static const char *const names[] = {"valid.metric=loss", "valid.metric=valid/loss", "valid.metric=valid_loss"};
+  for (size_t i = 0; i < 3; i++) {
+    tarn_config *config = parsed(SMALL, names[i]);
+    assert_int_equal(config->valid.metric, TARN_METRIC_LOSS);
+    tarn_config_close(&config);
+  }
+  tarn_config *config = parsed(SMALL, NULL);
+  assert_int_equal(config->valid.metric, TARN_METRIC_BLEU);
+  tarn_config_close(&config);
+  expect_error(SMALL, "valid.metric=valid_blue",
+               "--set valid.metric=valid_blue: valid.metric: \"blue\" is not one of loss, nll, ppl, bleu, bpc, bpb, "
+               "accuracy, f1, mcc, mse, pearson, spearman; did you mean \"bleu\"?");
+}
+
 static void classifiers_know_their_labels(void **state) {
   (void)state;
   static const char small[] =
@@ -284,9 +300,12 @@ static void sets_are_scored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tasks_have_measures),        cmocka_unit_test(classifiers_know_their_labels),
-      cmocka_unit_test(suggestions_would_be_taken), cmocka_unit_test(smoothing_is_for_translation),
-      cmocka_unit_test(encoders_learn_from_masks),  cmocka_unit_test(sets_are_scored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures),
+                                     cmocka_unit_test(measures_have_two_spellings),
+                                     cmocka_unit_test(classifiers_know_their_labels),
+                                     cmocka_unit_test(suggestions_would_be_taken),
+                                     cmocka_unit_test(smoothing_is_for_translation),
+                                     cmocka_unit_test(encoders_learn_from_masks),
+                                     cmocka_unit_test(sets_are_scored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
