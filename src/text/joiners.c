@@ -1,8 +1,10 @@
 #include "text/joiners.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unicode/uchar.h>
 
+#include "base/log.h"
 #include "text/utf8.h"
 
 static const char BEGINNING[] = "\xE2\x80";  // of U+200C and U+200D, and of much else
@@ -44,4 +46,22 @@ bool tarn__joiners_spell(const char *text, size_t length) {
     if (joins_behind(behind, (size_t)(end - behind)) && joins_before(text, (size_t)(at - text))) return true;
   }
   return false;
+}
+
+bool tarn__joiners_matter(int64_t lines, int64_t all) {
+  enum { STRAY = 10000 };
+  return lines > 0 && lines >= all / STRAY;
+}
+
+int64_t tarn__joiners_lost(const tarn_vocab *vocab, const char *text, size_t length) {
+  return !tarn_vocab_keeps_joiners(vocab) && tarn__joiners_spell(text, length);
+}
+
+void tarn__joiners_warn(const char *path, const tarn_vocab *vocab, const char *name, int64_t lost, int64_t all) {
+  if (!tarn__joiners_matter(lost, all)) return;
+  tarn__log(TARN_LOG_WARNING,
+            "%s: %" PRId64 " of %" PRId64
+            " lines spell words with U+200C or U+200D, which %s loses (normalization %s); tarn vocab can "
+            "make one that keeps them",
+            path, lost, all, name, tarn_vocab_normalization_of(vocab));
 }

@@ -91,11 +91,7 @@ static tarn_status next_line(feed *f) {
   }
 }
 
-enum { LINES_A_JOINER = 10000 };
-
-static bool wants_joiners(const feed *f) {
-  return f->report.joined > 0 && f->report.joined >= f->texts / LINES_A_JOINER;
-}
+static bool wants_joiners(const feed *f) { return tarn__joiners_matter(f->report.joined, f->texts); }
 
 // Puts a blank in the place of every character that SentencePiece keeps for itself.
 static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length) {

@@ -91,6 +91,15 @@ kept joined nmt_nfkc_joiners kept
 "$TARN" vocab --size 30 --sentences 101 persian --output drawn --json | grep -q '"joined":120,"normalization":"nmt_nfkc_joiners"}$' || fail "drawn sentences"
 "$TARN" vocab --size 30 --normalization nmt_nfkc persian --output lost --json | grep -q '"normalization":"nmt_nfkc"}$' || fail "nmt_nfkc"
 kept lost nmt_nfkc lost
+"$TARN" prepare --vocab lost --text persian --output p 2>warned >told
+grep -qxF 'tarn: warning: persian: 120 of 120 lines spell words with U+200C or U+200D, which lost loses (normalization nmt_nfkc); tarn vocab can make one that keeps them' warned || fail "warned: $(cat warned)"
+"$TARN" prepare --vocab lost --text persian --stream 16 --output p 2>warned >told
+grep -qF '120 of 120 lines spell words' warned || fail "a stream: $(cat warned)"
+paste persian <(seq 120) >persian.tsv
+"$TARN" prepare --vocab lost --table persian.tsv --text 1 --labels 2 --output p 2>warned >told
+grep -qF '120 of 120 lines spell words' warned || fail "a table: $(cat warned)"
+"$TARN" prepare --vocab joined --text persian --output p 2>warned >told
+[ ! -s warned ] || fail "warned without cause: $(cat warned)"
 "$TARN" vocab --size 30 --normalization identity persian --output same >told
 kept same identity kept
 refuse 1 '/dev/stdin: 120 lines spell words with U+200C or U+200D, which the default normalization loses' \
