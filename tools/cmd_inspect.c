@@ -6,17 +6,20 @@
 #include "cli.h"
 #include "commands.h"
 #include "inspect_data.h"
+#include "inspect_vocab.h"
 #include "json_output.h"
 #include "model_options.h"
 #include "sharing_text.h"
 #include "tarn/checkpoint.h"
 #include "tarn/data.h"
+#include "tarn/vocab.h"
 
 static const cli_command COMMAND = {
-    "inspect", "RUN|FILE", "Print the parameters of a checkpoint and what it stores, or what a shard holds.",
+    "inspect", "RUN|FILE", "Print what a checkpoint, a shard or a vocabulary holds.",
     "For each parameter: name, shape, trained or frozen, bytes stored, and where the model uses it. A frozen random\n"
     "parameter is computed again from its generator, seed and initialiser, so the file stores no byte of it.\n"
-    "Of a shard, or an index of several: rows, tokens, bytes, and the parts. All of it is read and checked."};
+    "Of a shard, or an index of several: rows, tokens, bytes, and the parts. All of it is read and checked.\n"
+    "Of a vocabulary: its kind, special tokens, and how it normalises a text."};
 
 static void format_shape(char text[64], const tarn_checkpoint_param *p) {
   if (p->rows == 1)
@@ -101,6 +104,11 @@ int cmd_inspect(int argc, char **argv) {
     code = inspect_data(&COMMAND, files.items[0], json);
     if (code == CLI_OK && stat(files.items[0], &there) != 0)  // else the line of the failure names the file
       fprintf(stderr, "tarn %s: there is no %s; this is %s.tarn\n", COMMAND.name, files.items[0], files.items[0]);
+    cli_list_free(&files);
+    return code;
+  }
+  if (code < 0 && !which && !folder && tarn_vocab_is(files.items[0])) {
+    code = inspect_vocab(&COMMAND, files.items[0], json);
     cli_list_free(&files);
     return code;
   }

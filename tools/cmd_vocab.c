@@ -37,10 +37,24 @@ static int parse_type(tarn_vocab_type *type, const char *word) {
 typedef struct given {
   int64_t size, minimum_count, sentences, threads;
   double character_coverage;
-  const char *memory;  // NULL: not given
+  const char *memory, *normalization;  // NULL: not given
 } given;
 
+static int take_normalization(tarn_vocab_options *options, const char *word) {
+  const char *names[TARN_VOCAB_NORMALIZATION_COUNT];
+  int place;
+  for (int i = 0; i < TARN_VOCAB_NORMALIZATION_COUNT; i++)
+    names[i] = tarn_vocab_normalization_name((tarn_vocab_normalization)i);
+  const int code = cli_word(&COMMAND, &place, "--normalization", word, names, TARN_VOCAB_NORMALIZATION_COUNT);
+  options->normalization = (tarn_vocab_normalization)place;
+  return code;
+}
+
 static int take_over(tarn_vocab_options *options, const given *g) {
+  if (g->normalization) {
+    const int code = take_normalization(options, g->normalization);
+    if (code >= 0) return code;
+  }
   if (g->size != CLI_NO_INT) options->size = g->size;
   if (!isnan(g->character_coverage)) options->character_coverage = g->character_coverage;
   if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
@@ -65,6 +79,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"sentences", g->sentences != CLI_NO_INT, PIECES},
                {"threads", g->threads != CLI_NO_INT, PIECES},
                {"memory", g->memory != NULL, PIECES},
+               {"normalization", g->normalization != NULL, PIECES},
                {"mask-symbols", options->mask_symbols, PIECES | COUNTED | 1 << TARN_VOCAB_TYPE_BYTE},
                {"allow-loss", options->allow_loss, PIECES | COUNTED}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -72,6 +87,8 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
     if (!type) return cli_usage(&COMMAND, "%s takes a vocabulary as it is, without --%s", import, table[i].name);
     return cli_usage(&COMMAND, "--type %s takes no --%s", type, table[i].name);
   }
+  if (options->lowercase && g->normalization)
+    return cli_usage(&COMMAND, "--lowercase is --normalization nmt_nfkc_cf: give one of the two");
   if (g->memory && g->sentences != CLI_NO_INT) return cli_usage(&COMMAND, "give either --memory or --sentences");
   return take_over(options, g);
 }
@@ -118,14 +135,20 @@ static double share_used(const tarn_vocab_report *r) {
   return r->bytes ? (double)r->used_bytes / (double)r->bytes : 1.0;
 }
 
+// NULL: the type has none.
+static const char *normalization_of(const tarn_vocab_report *r) {
+  return r->normalization == TARN_VOCAB_NORMALIZATION_AUTO ? NULL : tarn_vocab_normalization_name(r->normalization);
+}
+
 static int print_json(const char *output, const tarn_vocab_report *r) {
   json_t *object =
-      json_pack("{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "output", json_output_text(output),
-                "lines", (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes", (json_int_t)r->used_bytes,
-                "used", share_used(r), "given", (json_int_t)r->given, "drawn", (json_int_t)r->drawn, "long_lines",
-                (json_int_t)r->long_lines, "split_words", (json_int_t)r->split_words, "replaced",
-                (json_int_t)r->replaced, "replaced_bytes", (json_int_t)r->replaced_bytes, "invisible_bytes",
-                (json_int_t)r->invisible_bytes, "reserved", (json_int_t)r->reserved);
+      json_pack("{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "output",
+                json_output_text(output), "lines", (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes",
+                (json_int_t)r->used_bytes, "used", share_used(r), "given", (json_int_t)r->given, "drawn",
+                (json_int_t)r->drawn, "long_lines", (json_int_t)r->long_lines, "split_words",
+                (json_int_t)r->split_words, "replaced", (json_int_t)r->replaced, "replaced_bytes",
+                (json_int_t)r->replaced_bytes, "invisible_bytes", (json_int_t)r->invisible_bytes, "reserved",
+                (json_int_t)r->reserved, "joined", (json_int_t)r->joined, "normalization", normalization_of(r));
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
@@ -141,6 +164,9 @@ static void print_text(const tarn_vocab_report *r, int64_t sentences) {
   if (r->replaced)
     printf("invalid UTF-8 replaced in: %s, %s\n", CLI_COUNT(r->replaced, "line"), CLI_COUNT(r->replaced_bytes, "byte"));
   if (r->invisible_bytes) printf("left out without a visible character: %s\n", CLI_COUNT(r->invisible_bytes, "byte"));
+  if (r->joined)
+    printf("letters joined by U+200C or U+200D in: %s, normalization %s\n", CLI_COUNT(r->joined, "line"),
+           normalization_of(r));
   if (r->reserved)
     printf("blanks in place of U+2585, which SentencePiece keeps for itself: %" PRId64 "\n", r->reserved);
 }
@@ -169,7 +195,7 @@ int cmd_vocab(int argc, char **argv) {
   imported from = {0};
   bool json = false;
   cli_list files = {0};
-  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN, NULL};
+  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN, NULL, NULL};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the vocabulary; needed", 0, 0},
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
@@ -187,6 +213,10 @@ int cmd_vocab(int argc, char **argv) {
        "share of the characters that get tokens (bpe, unigram; default 1)", 0.9, 1.0},
       {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte, not --import-gpt2)", 0,
        0},
+      {"normalization", CLI_TEXT, &g.normalization, "NAME",
+       "nmt_nfkc, nfkc, either with _cf to fold the case, or identity; nmt_nfkc_joiners and nmt_nfkc_cf_joiners keep "
+       "U+200C and U+200D; auto (the default): nmt_nfkc, with _joiners where letters join by them (bpe, unigram)",
+       0, 0},
       {"minimum-count", CLI_INT, &g.minimum_count, "N",
        "leave out rarer words or characters (whitespace, char; default 1)", 1, 1e15},
       {"sentences", CLI_INT, &g.sentences, "N",

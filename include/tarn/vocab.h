@@ -36,6 +36,27 @@ typedef enum tarn_vocab_type {
   TARN_VOCAB_TYPE_CHAR   // the Unicode code points of the text
 } tarn_vocab_type;
 
+// How SentencePiece's vocabularies change a text before they cut it into pieces, in training and in every use. All but
+// `identity` apply Unicode's compatibility composition (NFKC); those with `cf` fold the case too. Those with `nmt` also
+// remove control characters and turn white space of all kinds, U+200B, U+200C, U+200E, U+200F, U+FEFF and U+FFFD into
+// blanks (some versions of SentencePiece U+200D as well); with `joiners` they leave U+200C and U+200D, which spell
+// words in Persian, Sinhala, Hindi and others, as they are. Of all of them runs of blanks become one, blanks at both
+// ends go, and U+2581, which SentencePiece writes for a blank, becomes one; without `nmt` a tab is unknown.
+typedef enum tarn_vocab_normalization {
+  TARN_VOCAB_NORMALIZATION_AUTO,  // nmt_nfkc, or nmt_nfkc_joiners where the text spells words with joiners: in one of
+                                  // 10,000 lines or more, between letters that join
+  TARN_VOCAB_NORMALIZATION_NMT_NFKC,
+  TARN_VOCAB_NORMALIZATION_NMT_NFKC_JOINERS,
+  TARN_VOCAB_NORMALIZATION_NMT_NFKC_CF,
+  TARN_VOCAB_NORMALIZATION_NMT_NFKC_CF_JOINERS,
+  TARN_VOCAB_NORMALIZATION_NFKC,
+  TARN_VOCAB_NORMALIZATION_NFKC_CF,
+  TARN_VOCAB_NORMALIZATION_IDENTITY
+} tarn_vocab_normalization;
+enum { TARN_VOCAB_NORMALIZATION_COUNT = TARN_VOCAB_NORMALIZATION_IDENTITY + 1 };
+// "auto", "nmt_nfkc", "nmt_nfkc_joiners", ...; "" for no value of the above.
+TARN_API const char *tarn_vocab_normalization_name(tarn_vocab_normalization normalization);
+
 // What became of the text that a vocabulary was trained on.
 typedef struct tarn_vocab_report {
   int64_t lines;        // of all files
@@ -49,6 +70,8 @@ typedef struct tarn_vocab_report {
   int64_t invisible_bytes;  // in lines without a visible character, which were left out
   int64_t replaced;         // lines in which invalid UTF-8 was replaced by U+FFFD; every type
   int64_t replaced_bytes;   // that were invalid in them
+  int64_t joined;           // lines in which a joiner stands between letters that join; SentencePiece only
+  tarn_vocab_normalization normalization;  // that was taken; AUTO: the type has none
 } tarn_vocab_report;
 
 #define TARN_VOCAB_MOST_LOST 0.01         // of the bytes of a text may be lost without `allow_loss`
@@ -66,7 +89,7 @@ typedef struct tarn_vocab_options {
   // Share of the text's characters that get tokens of their own, 0.9 .. 1; default 1. SentencePiece only.
   double character_coverage;
   // Fold the case of all text, in training and in encoding; default false. SentencePiece normalises by nmt_nfkc_cf
-  // instead of nmt_nfkc. A byte vocabulary refuses it.
+  // instead of nmt_nfkc, so it goes with `normalization` AUTO only. A byte vocabulary refuses it.
   bool lowercase;
   // Words or characters that are rarer are left out, at least 1; default 1. Whitespace and characters only.
   int64_t minimum_count;
@@ -87,6 +110,9 @@ typedef struct tarn_vocab_options {
   // and classification with head.pool: cls needs <cls>. Default false. They count in `size`.
   bool mask_symbols;
   bool allow_loss;  // default false: the training fails where more than 1 % of the text cannot be used
+  // Default AUTO, for which the whole text is looked at first; with `sentences`, which leaves no text in memory, files
+  // are read twice, and a pipe in which it would be a `joiners` is refused. SentencePiece only.
+  tarn_vocab_normalization normalization;
   // Filled in, also where the training fails; default NULL: no report, but a warning where words were split.
   tarn_vocab_report *report;
 } tarn_vocab_options;
@@ -191,6 +217,16 @@ TARN_API const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
 
 // Whether its tokens are bytes or characters, so that what a model makes of them is a figure on each character.
 TARN_API bool tarn_vocab_is_spelling(const tarn_vocab *vocab);
+
+// Its kind in words ("SentencePiece bpe", "GPT-2", "RoBERTa", "WordPiece", "Marian", "words", "bytes", "characters"),
+// and how it changes a text before it cuts it: the name of SentencePiece's rule; "identity": not at all; "lower case";
+// "BERT", "BERT, lower case" and "BERT, lower case, no accents" of WordPiece. Valid until close.
+TARN_API const char *tarn_vocab_kind(const tarn_vocab *vocab);
+TARN_API const char *tarn_vocab_normalization_of(const tarn_vocab *vocab);
+// Whether U+200C and U+200D stay in a text: false where the normalization replaces or removes one of them.
+TARN_API bool tarn_vocab_keeps_joiners(const tarn_vocab *vocab);
+// Whether a file is a vocabulary that tarn_vocab_open() takes, by its first bytes.
+TARN_API bool tarn_vocab_is(const char *path);
 
 // The XXH3-128 hash of the file's bytes as 32 hexadecimal digits, and the bytes themselves; valid until close.
 TARN_API const char *tarn_vocab_hash(const tarn_vocab *vocab);

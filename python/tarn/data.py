@@ -62,6 +62,12 @@ def prepare(
     return _fields(result)
 
 
+def _mark(name: str, mark: str | None) -> bytes | None:
+    if mark is not None and (len(mark) != 1 or not mark.isascii()):
+        raise UsageError(f"{name} {mark!r}: one character is expected")
+    return mark.encode() if mark is not None else None
+
+
 def prepare_labelled(
     output: PathLike,
     vocab: PathLike,
@@ -76,9 +82,12 @@ def prepare_labelled(
     max_tokens: int | None = None,
     overlong: str = "truncate",
     strict: bool | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> dict[str, Any]:
-    """Writes the shard `output`.tarn of sentences with labels, from a tab-separated file whose columns are given by
-    name or number. Returns what became of it, as `tarn prepare --table` counts it."""
+    """Writes the shard `output`.tarn of sentences with labels, from a table whose columns are given by name or number.
+    `delimiter` is the character between them, `decimal` the decimal mark of numbers; None: found out. Returns what
+    became of it, as `tarn prepare --table` counts it."""
     options = c.tarn_labelled_options()
     lib.tarn_labelled_default(ctypes.byref(options))
     fill(options, {"output": path_bytes(output), "vocab": path_bytes(vocab), "table": path_bytes(table)})
@@ -87,6 +96,7 @@ def prepare_labelled(
     options.pair = word_bytes("pair", pair) if pair is not None else None
     options.overlong = choice("overlong", overlong, OVERLONG)
     fill(options, {"numbers": numbers, "header": header, "max_tokens": max_tokens, "strict": strict})
+    fill(options, {"delimiter": _mark("delimiter", delimiter), "decimal": _mark("decimal", decimal)})
     result = c.tarn_labelled_result()
     call("tarn_labelled_prepare", ctypes.byref(result), ctypes.byref(options))
     return _fields(result)

@@ -13,6 +13,7 @@ from ._check import bounds, integers, whole
 from ._library import Handle, PathLike, Text, call, choice, fill, lib, path_bytes, paths, strings, texts, words, worker
 
 TYPES = words("TARN_VOCAB_TYPE_")
+NORMALIZATIONS = [lib.tarn_vocab_normalization_name(i).decode() for i in range(c.TARN_VOCAB_NORMALIZATION_COUNT)]
 Tokens = NDArray[np.int32]
 
 
@@ -46,12 +47,15 @@ class Vocabulary:
         mask_symbols: bool | None = None,
         allow_loss: bool | None = None,
         threads: int | None = None,
+        normalization: str = "auto",
     ) -> Vocabulary:
         """Trains a vocabulary on the lines of the files, writes it to `output` and opens it. `type` is one of bpe,
-        unigram, whitespace, byte (which takes no files) and char; None is the default of `tarn vocab`."""
+        unigram, whitespace, byte (which takes no files) and char, `normalization` one of `tarn vocab`'s
+        (docs/vocabularies.md); None is the default of `tarn vocab`."""
         options = c.tarn_vocab_options()
         lib.tarn_vocab_default(ctypes.byref(options))
         options.type = choice("type", type, TYPES)
+        options.normalization = choice("normalization", normalization, NORMALIZATIONS)
         given = {
             "size": size,
             "lowercase": lowercase,
@@ -81,6 +85,21 @@ class Vocabulary:
     def unk(self) -> int:
         """Id of the unknown token, or -1."""
         return int(lib.tarn_vocab_unk(self._handle.pointer))
+
+    @property
+    def kind(self) -> str:
+        """Its kind in words, as "SentencePiece bpe"."""
+        return str(lib.tarn_vocab_kind(self._handle.pointer).decode())
+
+    @property
+    def normalization(self) -> str:
+        """How it changes a text before it cuts it into tokens, as "nmt_nfkc"; "identity": not at all."""
+        return str(lib.tarn_vocab_normalization_of(self._handle.pointer).decode())
+
+    @property
+    def keeps_joiners(self) -> bool:
+        """Whether U+200C and U+200D, which spell words in Persian, Sinhala and others, stay in a text."""
+        return bool(lib.tarn_vocab_keeps_joiners(self._handle.pointer))
 
     @property
     def hash(self) -> str:

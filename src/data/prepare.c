@@ -13,6 +13,7 @@
 #include "tarn/data.h"
 #include "tarn/plan.h"
 #include "tarn/vocab.h"
+#include "text/joiners.h"
 
 // Bytes: a text without line ends is not read into memory to become one sentence.
 enum { LONGEST_LINE = TARN__SHARD_LONGEST };
@@ -32,6 +33,7 @@ typedef struct side {
   int64_t length;
   int64_t given;                     // lines
   int64_t tokens, unknown, longest;  // of what was kept
+  int64_t kept, joined;              // sentences, and those that lose joiners
   int64_t cut_off, left_out;         // tokens of truncated sentences, and of pairs that were left out
 } side;
 
@@ -165,6 +167,8 @@ static void count_side(side *s) {
   const int64_t length = s->length + 1;
   const int32_t unknown = tarn_vocab_unk(s->vocab);
   s->tokens += length;
+  s->kept++;
+  s->joined += tarn__joiners_lost(s->vocab, s->line->text, s->line->length);
   if (length > s->longest) s->longest = length;
   for (int64_t i = 0; i < s->length; i++) s->unknown += s->ids[i] == unknown;
 }
@@ -252,6 +256,7 @@ static void warn(const task *t, const side *s, const char *vocab) {
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens are unknown to %s; is that vocabulary of its language, and large enough?",
               path, 100.0 * (double)s->unknown / (double)s->tokens, vocab);
+  tarn__joiners_warn(path, s->vocab, vocab, s->joined, s->kept);
   if ((double)s->cut_off > CUT_OFF_WARNED * (double)(s->tokens + s->cut_off))
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens were cut off, because sentences are longer than %lld tokens; tarn sentences "

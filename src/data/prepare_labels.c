@@ -14,6 +14,7 @@
 #include "data/shard_format.h"
 #include "tarn/data.h"
 #include "tarn/text.h"
+#include "text/joiners.h"
 
 static const double CUT_OFF_WARNED = 0.01;  // share of the tokens
 
@@ -31,7 +32,8 @@ typedef struct task {
   int32_t *labels, *segments;
   float *numbers;
   size_t labels_room, segments_room, numbers_room;
-  char decimal;  // mark of the labels that are numbers; 0: none had one yet
+  int64_t joined;  // rows that lose joiners
+  char decimal;    // mark of the labels that are numbers; 0: none had one yet
   tarn__work work;
 } task;
 
@@ -154,7 +156,10 @@ static tarn_status put_row(task *t) {
   const tarn__sentence_pair *row = &t->row;
   tarn_labelled_result *r = t->result;
   const int32_t unknown = tarn_vocab_unk(t->vocab);
+  const tarn__piece *text = &t->table.text, *pair = &t->table.pair;
   TARN_TRY(put_label(t));
+  t->joined += tarn__joiners_lost(t->vocab, text->text, text->length) ||
+               (pair->text && tarn__joiners_lost(t->vocab, pair->text, pair->length));
   TARN_TRY(tarn__grow(&t->segments, &t->segments_room, (size_t)r->rows + 1, sizeof *t->segments));
   t->segments[r->rows++] = (int32_t)row->second;
   r->tokens += row->length;
@@ -210,6 +215,7 @@ static void warn(const task *t) {
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens are unknown to %s; is that vocabulary of its language, and large enough?",
               path, 100.0 * (double)r->unknown / (double)r->tokens, t->options->vocab);
+  tarn__joiners_warn(path, t->vocab, t->options->vocab, t->joined, r->rows);
   if ((double)r->left_out > CUT_OFF_WARNED * (double)(r->tokens + r->left_out))
     tarn__log(TARN_LOG_WARNING, "%s: %.1f %% of its tokens were cut off, because rows are longer than %lld tokens",
               path, 100.0 * (double)r->left_out / (double)(r->tokens + r->left_out), (long long)t->options->max_tokens);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/work.h"
 #include "data/token_stream.h"
+#include "text/joiners.h"
 
 typedef struct task {
   const tarn_prepare_options *options;
@@ -84,6 +85,7 @@ static tarn_status run(task *t) {
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens are unknown to %s; is that vocabulary of its language, and large enough?",
               path, 100.0 * (double)s->unknown / (double)s->tokens, t->options->vocab);
+  tarn__joiners_warn(path, s->encoded.vocab, t->options->vocab, s->joined, s->lines);
   return TARN_STATUS_OK;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "text/joiners.h"
+
 enum { LONGEST_PART = 1 << 20 };  // bytes of a line that are encoded together
 
 // The token that gives a newline back, if there is one.
@@ -45,6 +47,7 @@ static void count_line(tarn__token_stream *s, const tarn__encoded_line *line) {
   s->lines = line->number;
   s->bytes += (int64_t)line->length;
   s->characters += (int64_t)tarn_vocab_characters(line->text, line->length);
+  s->joined += tarn__joiners_lost(s->encoded.vocab, line->text, line->length);
   s->cut += line->parts > 1 || line->more;
   s->split += (int64_t)line->broken;
   for (int64_t i = 0; i < line->count; i++) s->unknown += line->ids[i] == unknown;

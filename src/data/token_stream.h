@@ -17,7 +17,7 @@
 typedef struct tarn__token_stream {
   int64_t tokens, unknown;
   int64_t bytes, characters;  // of the text, line ends counted as one each
-  int64_t lines;
+  int64_t lines, joined;      // and those that lose joiners (text/joiners.h)
   int64_t cut, split;  // lines that were encoded in parts, and parts that end within a word (tarn_vocab_encode())
   int32_t line_end;    // the token of a line end
   tarn__encoded_lines encoded;

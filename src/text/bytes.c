@@ -82,4 +82,5 @@ tarn_status tarn__bytes_train(char **data, size_t *size, bool mask_symbols) {
   return status;
 }
 
-const tarn__vocab_kind tarn__bytes_kind = {detect, open_bytes, close_bytes, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__bytes_kind = {detect, open_bytes, close_bytes, piece,
+                                           encode, decode,     begins_word, "bytes"};

@@ -102,6 +102,7 @@ static tarn_status open_chars(void **self, tarn__vocab_facts *facts, const void 
   chars *c = *self;
   tarn_status status = parse(c, bytes, size);
   *facts = tarn__vocab_own_facts(c->count, c->specials);
+  if (c->lowercase) snprintf(facts->normalization, sizeof facts->normalization, "lower case");
   if (status != TARN_STATUS_OK) close_chars(c);
   return status;
 }
@@ -207,4 +208,5 @@ tarn_status tarn__chars_train(char **bytes, size_t *size, tarn__text_next next, 
   return status;
 }
 
-const tarn__vocab_kind tarn__chars_kind = {detect, open_chars, close_chars, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__chars_kind = {detect, open_chars, close_chars, piece,
+                                           encode, decode,     begins_word, "characters"};

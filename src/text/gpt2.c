@@ -270,6 +270,7 @@ static tarn_status open_gpt2(void **self, tarn__vocab_facts *facts, const void *
                                .pad = g->special[PAD],
                                .special = TARN__VOCAB_NO_SPECIAL};
   if (g->sort == TARN__GPT2_ROBERTA) {
+    facts->type = "RoBERTa";
     facts->special[TARN_SPECIAL_CLS] = g->special[BEGIN];
     facts->special[TARN_SPECIAL_SEP] = g->special[END];
     facts->special[TARN_SPECIAL_MASK] = g->special[MASK];
@@ -315,4 +316,4 @@ static bool begins_word(const void *self, int32_t id) {
   return first == ' ' || (first >= '\t' && first <= '\r');
 }
 
-const tarn__vocab_kind tarn__gpt2_kind = {detect, open_gpt2, close_gpt2, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__gpt2_kind = {detect, open_gpt2, close_gpt2, piece, encode, decode, begins_word, "GPT-2"};

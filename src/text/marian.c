@@ -88,6 +88,8 @@ static tarn_status parse(marian *m, const void *bytes, size_t size) {
                "damaged vocabulary: its SentencePiece model has %lld bytes, not %lld",
                (long long)(reader.end - reader.at), (long long)model);
   TARN_TRY(tarn__spm_check(reader.at, (size_t)model));
+  tarn__vocab_describe_spm(&m->facts, reader.at, (size_t)model);
+  m->facts.type = NULL;
   return tarn__spm_open(&m->spm, reader.at, (size_t)model);
 }
 
@@ -179,4 +181,5 @@ static bool begins_word(const void *self, int32_t id) {
   return strncmp(((const marian *)self)->tokens[id], BLANK, BLANK_LENGTH) == 0;
 }
 
-const tarn__vocab_kind tarn__marian_kind = {detect, open_marian, close_marian, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__marian_kind = {detect, open_marian, close_marian, piece,
+                                            encode, decode,      begins_word,  "Marian"};

@@ -184,6 +184,48 @@ class Messages : public std::streambuf {
 };
 std::mutex Messages::one_;
 
+// One line, for a model of nothing that a normalisation is taken from.
+class OneLine : public sentencepiece::SentenceIterator {
+ public:
+  bool done() const override { return done_; }
+  void Next() override { done_ = true; }
+  const std::string &value() const override { return value_; }
+  Status status() const override { return Status(); }
+
+ private:
+  bool done_ = false;
+  const std::string value_ = "a";
+};
+
+using Arguments = std::unordered_map<std::string, std::string>;
+
+// Names the rule of a normalisation. One that keeps the joiners is SentencePiece's own without them: its table comes
+// from a small model, which is the one way to it that SentencePiece gives.
+tarn_status set_normalization(Arguments *arguments, tarn_vocab_normalization normalization) {
+  const std::string name = tarn_vocab_normalization_name(normalization);
+  (*arguments)["normalization_rule_name"] = name;
+  const tarn_vocab_normalization base = tarn__spm_base(normalization);
+  if (base == normalization) return TARN_STATUS_OK;
+  OneLine line;
+  std::string model;
+  const Arguments small = {{"model_type", "char"},
+                           {"vocab_size", "8"},
+                           {"hard_vocab_limit", "false"},
+                           {"num_threads", "1"},
+                           {"normalization_rule_name", tarn_vocab_normalization_name(base)}};
+  TARN_TRY(forward(sentencepiece::SentencePieceTrainer::Train(small, &line, &model)));
+  const void *at;
+  size_t size;
+  TARN_TRY(tarn__spm_check(model.data(), model.size()));
+  if (!tarn__spm_table(&at, &size, model.data(), model.size()))
+    return tarn__fail(TARN_STATUS_UNSUPPORTED, "this SentencePiece has no table of the normalization %s",
+                      tarn_vocab_normalization_name(base));
+  std::string table(static_cast<const char *>(at), size);
+  tarn__spm_keep_joiners(&table[0], table.size());
+  (*arguments)["precompiled_charsmap"] = table;
+  return TARN_STATUS_OK;
+}
+
 }  // namespace
 
 tarn_status tarn__spm_open(tarn__spm **spm, const void *bytes, size_t size) {
@@ -271,11 +313,10 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
   *bytes = nullptr;
   *size = 0;
   return guard([&] {
-    std::unordered_map<std::string, std::string> arguments = {
+    Arguments arguments = {
         {"model_type", options->type == TARN_VOCAB_TYPE_UNIGRAM ? "unigram" : "bpe"},
         {"vocab_size", std::to_string(options->size)},
         {"character_coverage", std::to_string(options->character_coverage)},
-        {"normalization_rule_name", options->lowercase ? "nmt_nfkc_cf" : "nmt_nfkc"},
         {"input_sentence_size", std::to_string(options->sentences)},
         {"max_sentence_length", std::to_string(static_cast<int>(TARN__CUT_LONGEST))},
         {"num_threads", std::to_string(options->threads)},
@@ -285,6 +326,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
         {"pad_id", "-1"},
     };
     if (options->mask_symbols) arguments["control_symbols"] = "<cls>,<sep>,<mask>";
+    TARN_TRY(set_normalization(&arguments, options->normalization));
     Lines lines(next, user);
     std::string model;
     Status status;

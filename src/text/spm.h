@@ -50,9 +50,25 @@ typedef void (*tarn__spm_tell)(void *user, double pieces, double share);
 // Trains a model and gives its bytes, which the caller frees with tarn__free(). Every line that `next` gives must have
 // at most TARN__CUT_LONGEST bytes and something that is left behind SentencePiece's normalisation: its trainers skip
 // longer lines, and end the process where no line has anything.
+// options->normalization is not AUTO.
 // `tell` NULL, or another training is told: nobody is; else std::cerr of the process is SentencePiece's meanwhile.
 tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, tarn__spm_tell tell, void *user,
                             const tarn_vocab_options *options) TARN_CHECKED;
+
+// What the bytes of a model whose structure is sound say of it.
+enum { TARN__SPM_NAME = 48 };
+typedef struct tarn__spm_facts {
+  const char *type;                    // "SentencePiece bpe", ...
+  char normalization[TARN__SPM_NAME];  // the name of its rule
+  bool loses_joiners;                  // the rule replaces U+200C or U+200D
+} tarn__spm_facts;
+void tarn__spm_describe(tarn__spm_facts *facts, const void *bytes, size_t size);
+// The compiled table of its normaliser, in these bytes. False: there is none, text is left as it is.
+bool tarn__spm_table(const void **table, size_t *table_size, const void *bytes, size_t size);
+// The rule of SentencePiece that a normalization is but for the joiners, or itself.
+tarn_vocab_normalization tarn__spm_base(tarn_vocab_normalization normalization);
+// Changes a sound table such that U+200C and U+200D stay as they are. False: it is no table.
+bool tarn__spm_keep_joiners(void *table, size_t size);
 
 // Checks what SentencePiece itself trusts: that the bytes are well-formed protocol buffers, and that the normaliser's
 // compiled table of characters, a double-array trie, points nowhere outside itself.

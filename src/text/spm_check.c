@@ -6,52 +6,9 @@
 
 #include "base/memory.h"
 #include "text/spm.h"
+#include "text/spm_wire.h"
 
 enum { MATCHES = 32, DEPTH = 128 };  // DEPTH: bytes of the longest key; real ones have about 20
-
-typedef struct wire {
-  const uint8_t *at, *end;
-} wire;
-
-static bool take_varint(wire *w, uint64_t *value) {
-  *value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (w->at == w->end) return false;
-    uint8_t byte = *w->at++;
-    *value |= (uint64_t)(byte & 0x7F) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
-
-// Takes one field; *body is its contents if it is of the kind that has a length, else empty.
-static bool take_field(wire *w, uint64_t *number, bool *has_body, wire *body) {
-  uint64_t key;
-  uint64_t size = 0;
-  if (!take_varint(w, &key)) return false;
-  *number = key >> 3;
-  *has_body = (key & 7) == 2;
-  if (*number == 0) return false;
-  switch (key & 7) {
-    case 0:
-      return take_varint(w, &size);
-    case 1:
-      size = 8;
-      break;
-    case 2:
-      if (!take_varint(w, &size)) return false;
-      break;
-    case 5:
-      size = 4;
-      break;
-    default:
-      return false;
-  }
-  if (size > (uint64_t)(w->end - w->at)) return false;
-  *body = (wire){w->at, w->at + size};
-  w->at += size;
-  return true;
-}
 
 typedef struct trie {
   const uint8_t *units;
@@ -60,11 +17,7 @@ typedef struct trie {
   uint8_t *matches;     // for each unit: 1 + most matches on any walk that goes on from it; 0: not yet known
 } trie;
 
-static uint32_t get_u32(const uint8_t *bytes) {
-  return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-static uint32_t unit_at(const trie *t, size_t i) { return get_u32(t->units + 4 * i); }
+static uint32_t unit_at(const trie *t, size_t i) { return tarn__wire_u32(t->units + 4 * i); }
 
 // Checks everything that a walk reaches from unit `at`. A cycle ends at the limit of the depth.
 static bool check_unit(trie *t, size_t at, int depth) {
@@ -90,11 +43,11 @@ static bool check_unit(trie *t, size_t at, int depth) {
   return true;
 }
 
-static tarn_status check_table(const wire *table) {
+static tarn_status check_table(const tarn__wire *table) {
   size_t size = (size_t)(table->end - table->at);
   if (size == 0) return TARN_STATUS_OK;
   TARN_REQUIRE(size > 4, DATA, "the normaliser's table is damaged");
-  size_t trie_size = get_u32(table->at);
+  size_t trie_size = tarn__wire_u32(table->at);
   TARN_REQUIRE(trie_size > 0 && trie_size % 4 == 0 && trie_size < size - 4 && table->end[-1] == '\0', DATA,
                "the normaliser's table is damaged");
   trie t = {.units = table->at + 4, .count = trie_size / 4, .strings_size = size - 4 - trie_size};
@@ -108,19 +61,19 @@ static tarn_status check_table(const wire *table) {
 }
 
 tarn_status tarn__spm_check(const void *bytes, size_t size) {
-  enum { NORMALISER = 3, DENORMALISER = 5, LAST = 5, TABLE = 2 };  // field numbers of sentencepiece_model.proto
-  wire model = {bytes, (const uint8_t *)bytes + size};
+  enum { LAST = TARN__WIRE_DENORMALISER };
+  tarn__wire model = {bytes, (const uint8_t *)bytes + size};
   uint64_t number;
   bool has_body;
   while (model.at < model.end) {
-    wire part;
-    TARN_REQUIRE(take_field(&model, &number, &has_body, &part), DATA, "not a vocabulary, or a damaged one");
+    tarn__wire part;
+    TARN_REQUIRE(tarn__wire_field(&model, &number, &has_body, &part), DATA, "not a vocabulary, or a damaged one");
     if (!has_body || number > LAST) continue;
-    bool normaliser = number == NORMALISER || number == DENORMALISER;
+    bool normaliser = number == TARN__WIRE_NORMALISER || number == TARN__WIRE_DENORMALISER;
     while (part.at < part.end) {
-      wire field;
-      TARN_REQUIRE(take_field(&part, &number, &has_body, &field), DATA, "not a vocabulary, or a damaged one");
-      if (normaliser && has_body && number == TABLE) TARN_TRY(check_table(&field));
+      tarn__wire field;
+      TARN_REQUIRE(tarn__wire_field(&part, &number, &has_body, &field), DATA, "not a vocabulary, or a damaged one");
+      if (normaliser && has_body && number == TARN__WIRE_TABLE) TARN_TRY(check_table(&field));
     }
   }
   return TARN_STATUS_OK;

@@ -1,4 +1,6 @@
 // SentencePiece models as a kind of vocabulary.
+#include <stdio.h>
+
 #include "base/status.h"
 #include "text/cut.h"
 #include "text/spm.h"
@@ -23,6 +25,14 @@ static tarn_status check(const tarn__vocab_facts *f) {
   return TARN_STATUS_OK;
 }
 
+void tarn__vocab_describe_spm(tarn__vocab_facts *facts, const void *bytes, size_t size) {
+  tarn__spm_facts found;
+  tarn__spm_describe(&found, bytes, size);
+  facts->type = found.type;
+  snprintf(facts->normalization, sizeof facts->normalization, "%s", found.normalization);
+  facts->loses_joiners = found.loses_joiners;
+}
+
 // How ALBERT's models name <cls>, <sep> and <mask>.
 static const char *const OF_ALBERT[TARN_SPECIAL_COUNT] = {"[CLS]", "[SEP]", "[MASK]"};
 
@@ -35,6 +45,7 @@ static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *b
                                .bos = tarn__spm_bos(spm),
                                .eos = tarn__spm_eos(spm),
                                .pad = tarn__spm_pad(spm)};
+  tarn__vocab_describe_spm(facts, bytes, size);
   for (int i = 0; i < TARN_SPECIAL_COUNT; i++) {
     facts->special[i] = tarn__spm_control(spm, tarn__vocab_specials[TARN__VOCAB_CLS + i]);
     if (facts->special[i] < 0) facts->special[i] = tarn__spm_control(spm, OF_ALBERT[i]);
@@ -66,4 +77,5 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
 
 static bool begins_word(const void *self, int32_t id) { return tarn__spm_begins_word(self, id); }
 
-const tarn__vocab_kind tarn__spm_kind = {detect, open_spm, close_spm, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__spm_kind = {detect, open_spm, close_spm,   piece,
+                                         encode, decode,   begins_word, "SentencePiece"};

@@ -177,6 +177,14 @@ bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id) {
 bool tarn_vocab_is_spelling(const tarn_vocab *vocab) {
   return vocab->kind == &tarn__bytes_kind || vocab->kind == &tarn__chars_kind;
 }
+const char *tarn_vocab_kind(const tarn_vocab *vocab) {
+  return vocab->facts.type ? vocab->facts.type : vocab->kind->name;
+}
+const char *tarn_vocab_normalization_of(const tarn_vocab *vocab) {
+  return *vocab->facts.normalization ? vocab->facts.normalization : "identity";
+}
+bool tarn_vocab_keeps_joiners(const tarn_vocab *vocab) { return !vocab->facts.loses_joiners; }
+bool tarn_vocab_is(const char *path) { return tarn__file_kind_at(path) == TARN__FILE_KIND_VOCAB; }
 const char *tarn_vocab_hash(const tarn_vocab *vocab) { return vocab->hash; }
 
 const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size) {

@@ -11,6 +11,9 @@
 typedef struct tarn__vocab_facts {
   int32_t size, unk, bos, eos, pad;     // unk, bos and pad: -1 if there is none
   int32_t special[TARN_SPECIAL_COUNT];  // -1 for what there is not; TARN__VOCAB_NO_SPECIAL for all of them
+  const char *type;                     // NULL: the name of the kind
+  char normalization[48];               // "": identity
+  bool loses_joiners;
 } tarn__vocab_facts;
 
 #define TARN__VOCAB_NO_SPECIAL \
@@ -27,6 +30,7 @@ typedef struct tarn__vocab_kind {
   tarn_status (*encode)(const void *self, tarn_vocab_ids *ids, const char *text, size_t length);
   tarn_status (*decode)(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count);
   bool (*begins_word)(const void *self, int32_t id);  // special tokens are not asked for
+  const char *name;
 } tarn__vocab_kind;
 
 // The first tokens of our own kinds of file, and those of masked models, which a file of version 2 has too.
@@ -49,6 +53,9 @@ extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind,
 int tarn__vocab_count_specials(const tarn_vocab_options *options);
 // The facts of a file of ours whose first `specials` tokens are the special ones.
 tarn__vocab_facts tarn__vocab_own_facts(int32_t size, int specials);
+
+// Sets what the bytes of a SentencePiece model say of its type and normalization.
+void tarn__vocab_describe_spm(tarn__vocab_facts *facts, const void *bytes, size_t size);
 
 // Reads the lines of a vocabulary that is text. `at` moves from the first byte to `end`.
 typedef struct tarn__vocab_reader {

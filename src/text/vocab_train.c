@@ -1,5 +1,7 @@
 // Training of vocabularies: the lines of text files, counted, for the kinds that learn from them.
+#include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unicode/uchar.h>
 
 #include "base/file.h"
@@ -10,6 +12,7 @@
 #include "text/bytes.h"
 #include "text/chars.h"
 #include "text/cut.h"
+#include "text/joiners.h"
 #include "text/line_sample.h"
 #include "text/lines.h"
 #include "text/spm.h"
@@ -31,7 +34,9 @@ void tarn_vocab_default(tarn_vocab_options *options) {
 typedef struct feed {
   const char *const *files;
   size_t count, next;
-  bool pieces;  // for SentencePiece
+  int64_t texts;  // lines so far that are not empty
+  bool late;      // the normalization has to be known before the text can be
+  bool pieces;    // for SentencePiece
   bool allow_loss;
   tarn__lines lines;
   const char *rest;  // of the line at hand; NULL: there is none
@@ -41,7 +46,7 @@ typedef struct feed {
   tarn_vocab_report report;
   tarn__work work;
   tarn__line_sample sample;  // of the text, if it is `sampled`
-  bool sampled, drawn;       // the sample is there
+  bool sampled;
 } feed;
 
 // Whether a text has anything but white space, and anything that is left behind SentencePiece's normalisation.
@@ -72,6 +77,8 @@ static tarn_status next_line(feed *f) {
     if (f->rest) {
       look(&any, &visible, f->rest, f->rest_length);
       if (any) r->bytes += (int64_t)f->lines.length;
+      f->texts += any;
+      r->joined += f->pieces && tarn__joiners_spell(f->rest, f->rest_length);
       r->long_lines += f->pieces && f->rest_length > TARN__CUT_LONGEST;
       return TARN_STATUS_OK;
     }
@@ -83,6 +90,8 @@ static tarn_status next_line(feed *f) {
     TARN_TRY(tarn__lines_open(&f->lines, f->files[f->next++], false));
   }
 }
+
+static bool wants_joiners(const feed *f) { return tarn__joiners_matter(f->report.joined, f->texts); }
 
 // Puts a blank in the place of every character that SentencePiece keeps for itself.
 static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length) {
@@ -122,6 +131,12 @@ static tarn_status finish(feed *f) {
                100.0 * (double)lost / (double)r->bytes, (long long)lost, (long long)r->bytes,
                (long long)r->replaced_bytes, (long long)r->invisible_bytes, (long long)reserved,
                100.0 * TARN_VOCAB_MOST_LOST);
+  TARN_REQUIRE(!f->late || !wants_joiners(f), DATA,
+               "%" PRId64
+               " lines spell words with U+200C or U+200D, which the default normalization loses, and a pipe cannot be "
+               "looked at before a number of sentences is drawn from it; give --normalization nmt_nfkc_joiners, or "
+               "nmt_nfkc to lose them",
+               r->joined);
   return TARN_STATUS_OK;
 }
 
@@ -164,19 +179,71 @@ static size_t sample_room(const tarn_vocab_options *o) {
   return (size_t)((memory - NO_TEXT) / (o->type == TARN_VOCAB_TYPE_BPE ? BPE_COST : UNIGRAM_COST));
 }
 
-// Goes through the whole text first, and gives the lines of the sample then.
+// Goes through the whole text.
+static tarn_status draw(feed *f) {
+  tarn__line_sample *s = &f->sample;
+  for (;;) {
+    const char *text;
+    size_t length;
+    TARN_TRY(feed_next(f, &text, &length));
+    if (!text) break;
+    TARN_TRY(tarn__line_sample_put(s, text, length));
+  }
+  if (s->kept < s->given) f->report.drawn = s->kept;
+  return TARN_STATUS_OK;
+}
+
+// Gives the lines of the sample that was drawn.
 static tarn_status sampled_next(void *user, const char **text, size_t *length) {
   feed *f = user;
   tarn__line_sample *s = &f->sample;
-  while (!f->drawn) {
-    TARN_TRY(feed_next(f, text, length));
-    f->drawn = *text == NULL;
-    if (*text) TARN_TRY(tarn__line_sample_put(s, *text, *length));
-    if (f->drawn && s->kept < s->given) f->report.drawn = s->kept;
-  }
   tarn__line_sample_take(s, text, length);
   if (!*text) tarn__line_sample_close(s);  // the trainer has a copy
   return TARN_STATUS_OK;
+}
+
+static void note_pieces(void *user, double pieces, double share) {
+  tarn__work_at(&((feed *)user)->work, pieces, share);
+}
+
+// Whether all files can be read twice.
+static bool are_files(const feed *f) {
+  for (size_t i = 0; i < f->count; i++) {
+    struct stat info;
+    if (stat(f->files[i], &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  }
+  return true;
+}
+
+// Looks at all lines of files that will be read again.
+static tarn_status look_ahead(bool *joiners, const feed *whole) {
+  feed f = {.files = whole->files, .count = whole->count, .pieces = true};
+  tarn_status status;
+  do status = next_line(&f);
+  while (status == TARN_STATUS_OK && f.rest);
+  *joiners = wants_joiners(&f);
+  tarn__lines_close(&f.lines);
+  return status;
+}
+
+// Takes the rule that was asked for, or finds it, and trains.
+static tarn_status train_pieces(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
+  tarn_vocab_options own = *options;
+  const bool found = options->normalization == TARN_VOCAB_NORMALIZATION_AUTO;
+  bool joiners = false;
+  if (f->sampled)
+    TARN_TRY(draw(f));
+  else if (found && are_files(f))
+    TARN_TRY(look_ahead(&joiners, f));
+  else
+    f->late = found;
+  if (f->sampled) joiners = wants_joiners(f);
+  if (found && options->lowercase)
+    own.normalization = joiners ? TARN_VOCAB_NORMALIZATION_NMT_NFKC_CF_JOINERS : TARN_VOCAB_NORMALIZATION_NMT_NFKC_CF;
+  else if (found)
+    own.normalization = joiners ? TARN_VOCAB_NORMALIZATION_NMT_NFKC_JOINERS : TARN_VOCAB_NORMALIZATION_NMT_NFKC;
+  f->report.normalization = own.normalization;
+  return tarn__spm_train(bytes, size, f->sampled ? sampled_next : feed_next, f->work.fn ? note_pieces : NULL, f, &own);
 }
 
 // What a type has no use for stands at its default.
@@ -195,6 +262,13 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
                "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
   TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
+  TARN_REQUIRE(
+      pieces || o->normalization == fresh.normalization, USAGE,
+      "only SentencePiece's vocabularies (bpe, unigram) take a normalization; the others leave a text as it is");
+  TARN_REQUIRE((int)o->normalization >= 0 && (int)o->normalization < TARN_VOCAB_NORMALIZATION_COUNT, USAGE,
+               "there is no normalization %d", (int)o->normalization);
+  TARN_REQUIRE(!o->lowercase || o->normalization == fresh.normalization, USAGE,
+               "lower case is a normalization itself, nmt_nfkc_cf; give one of the two");
   TARN_REQUIRE(o->sentences == 0 || o->sentences > 100, USAGE,
                "SentencePiece draws at least 101 sentences (0: all of them), not %lld", (long long)o->sentences);
   TARN_REQUIRE(pieces || o->threads == fresh.threads, USAGE,
@@ -221,10 +295,6 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   return check_type(count, o);
 }
 
-static void note_pieces(void *user, double pieces, double share) {
-  tarn__work_at(&((feed *)user)->work, pieces, share);
-}
-
 // Makes the bytes of a vocabulary from the text of the feed.
 static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   switch (options->type) {
@@ -236,8 +306,7 @@ static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_o
       return tarn__words_train(bytes, size, feed_next, f, options);
     case TARN_VOCAB_TYPE_BPE:
     case TARN_VOCAB_TYPE_UNIGRAM:
-      return tarn__spm_train(bytes, size, f->sampled ? sampled_next : feed_next, f->work.fn ? note_pieces : NULL, f,
-                             options);
+      return train_pieces(bytes, size, f, options);
   }
   return tarn__fail(TARN_STATUS_USAGE, "there is no type %d of a vocabulary", (int)options->type);
 }

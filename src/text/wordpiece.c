@@ -110,6 +110,10 @@ static tarn_status parse(wordpiece *w, const char *bytes, size_t size) {
   for (int i = 0; i < TARN_SPECIAL_COUNT; i++) w->facts.special[i] = find(w, SPECIALS[i]);
   w->facts.bos = w->facts.special[TARN_SPECIAL_CLS];
   w->facts.eos = w->facts.special[TARN_SPECIAL_SEP];
+  // Characters of format are removed, the joiners among them.
+  w->facts.loses_joiners = true;
+  snprintf(w->facts.normalization, sizeof w->facts.normalization, "BERT%s%s", w->rules.lowercase ? ", lower case" : "",
+           w->rules.strip_accents ? ", no accents" : "");
   TARN_REQUIRE(w->facts.unk >= 0 && w->facts.bos >= 0 && w->facts.eos >= 0, DATA,
                "damaged vocabulary: it needs the tokens [UNK], [CLS] and [SEP]");
   return TARN_STATUS_OK;
@@ -201,4 +205,4 @@ tarn_status tarn__wordpiece_head(tarn_vocab_text *out, const tarn__bert_rules *r
 }
 
 const tarn__vocab_kind tarn__wordpiece_kind = {detect, open_wordpiece, close_wordpiece, piece,
-                                               encode, decode,         begins_word};
+                                               encode, decode,         begins_word,     "WordPiece"};

@@ -144,6 +144,7 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
   *facts = tarn__vocab_own_facts((int32_t)w->words.index.count, w->specials);
+  if (w->lowercase) snprintf(facts->normalization, sizeof facts->normalization, "lower case");
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
@@ -269,4 +270,5 @@ tarn_status tarn__words_train(char **bytes, size_t *size, tarn__text_next next, 
   return status;
 }
 
-const tarn__vocab_kind tarn__words_kind = {detect, open_words, close_words, piece, encode, decode, begins_word};
+const tarn__vocab_kind tarn__words_kind = {detect, open_words, close_words, piece,
+                                           encode, decode,     begins_word, "words"};

@@ -74,4 +74,41 @@ refuse 1 "./vocab.json: \"a\" has the id 640, but the ids of 640 tokens are 0 to
 cp encoder.json vocab.json && rm merges.txt
 refuse 1 "merges.txt: cannot read" "$TARN" encode --vocab .
 [ ! -e x ] || fail "a refused vocabulary is written"
+
+# The normalization: joiners that spell words are kept without being asked for, and it is told and shown.
+zwnj=$(printf '\xE2\x80\x8C')
+for _ in $(seq 120); do printf 'می%sخواهم کتاب%sها را\n' "$zwnj" "$zwnj"; done >persian
+head -1 persian >one
+kept() { # VOCABULARY NAME kept|lost
+  "$TARN" inspect "$1" | grep -qxF "normalization $2; U+200C and U+200D are $3" || fail "inspect: $("$TARN" inspect "$1")"
+  "$TARN" encode --vocab "$1" <one | "$TARN" decode --vocab "$1" >back
+  if [ "$3" = kept ]; then cmp -s one back || fail "$2: $(cat back)"; else tr -d '\n' <back | grep -qF "$zwnj" && fail "$2: $(cat back)"; fi
+  return 0
+}
+"$TARN" vocab --size 30 persian --output joined >told
+grep -qx 'letters joined by U+200C or U+200D in: 120 lines, normalization nmt_nfkc_joiners' told || fail "told: $(cat told)"
+kept joined nmt_nfkc_joiners kept
+"$TARN" vocab --size 30 --sentences 101 persian --output drawn --json | grep -q '"joined":120,"normalization":"nmt_nfkc_joiners"}$' || fail "drawn sentences"
+"$TARN" vocab --size 30 --normalization nmt_nfkc persian --output lost --json | grep -q '"normalization":"nmt_nfkc"}$' || fail "nmt_nfkc"
+kept lost nmt_nfkc lost
+"$TARN" prepare --vocab lost --text persian --output p 2>warned >told
+grep -qxF 'tarn: warning: persian: 120 of 120 lines spell words with U+200C or U+200D, which lost loses (normalization nmt_nfkc); tarn vocab can make one that keeps them' warned || fail "warned: $(cat warned)"
+"$TARN" prepare --vocab lost --text persian --stream 16 --output p 2>warned >told
+grep -qF '120 of 120 lines spell words' warned || fail "a stream: $(cat warned)"
+paste persian <(seq 120) >persian.tsv
+"$TARN" prepare --vocab lost --table persian.tsv --text 1 --labels 2 --output p 2>warned >told
+grep -qF '120 of 120 lines spell words' warned || fail "a table: $(cat warned)"
+"$TARN" prepare --vocab joined --text persian --output p 2>warned >told
+[ ! -s warned ] || fail "warned without cause: $(cat warned)"
+"$TARN" vocab --size 30 --normalization identity persian --output same >told
+kept same identity kept
+refuse 1 '/dev/stdin: 120 lines spell words with U+200C or U+200D, which the default normalization loses' \
+  "$TARN" vocab --size 30 --sentences 101 /dev/stdin --output x < <(cat persian)
+"$TARN" vocab --size 30 --sentences 101 --normalization nmt_nfkc_joiners /dev/stdin --output piped < <(cat persian) >told
+cmp drawn piped || fail "a pipe gives another vocabulary"
+refuse 2 '--normalization cannot be "nfck"; did you mean nfkc?' "$TARN" vocab --normalization nfck persian --output x
+refuse 2 'type char takes no --normalization' "$TARN" vocab --type char --normalization nfkc persian --output x
+refuse 2 'give one of the two' "$TARN" vocab --lowercase --normalization nfkc persian --output x
+"$TARN" inspect --json lost | grep -qF '"kind":"SentencePiece bpe","tokens":30,"special":{"unknown":0,"begin":1,"end":2,"padding":null,"cls":null,"sep":2,"mask":null},"normalization":"nmt_nfkc","keeps_joiners":false' || fail "inspect --json: $("$TARN" inspect --json lost)"
+[ ! -e x ] || fail "a refused vocabulary is written"
 exit 0

@@ -427,6 +427,7 @@ static void *train_one(void *user) {
   options.type = TARN_VOCAB_TYPE_BPE;
   options.size = 60;
   options.threads = 1;
+  options.normalization = TARN_VOCAB_NORMALIZATION_NMT_NFKC;
   if (tarn__spm_train(&bytes, &size, next_of, count_tell, user, &options) == TARN_STATUS_OK) tarn__free(bytes);
   return NULL;
 }

@@ -1,0 +1,10 @@
+// What tarn inspect says of a vocabulary.
+#ifndef TARN_TOOLS_INSPECT_VOCAB_H
+#define TARN_TOOLS_INSPECT_VOCAB_H
+
+#include "cli.h"
+
+// Returns the exit code.
+int inspect_vocab(const cli_command *command, const char *path, bool json);
+
+#endif
