@@ -107,7 +107,7 @@ int cmd_inspect(int argc, char **argv) {
     cli_list_free(&files);
     return code;
   }
-  if (code < 0 && !which && !folder && tarn_vocab_is(files.items[0])) {
+  if (code < 0 && !which && tarn_vocab_is(files.items[0])) {
     code = inspect_vocab(&COMMAND, files.items[0], json);
     cli_list_free(&files);
     return code;
