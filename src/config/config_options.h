@@ -52,4 +52,7 @@ tarn_status tarn__option_integer(const tarn__option *option, int64_t *out, const
 enum { TARN__REAL_TEXT = 32 };
 void tarn__real_text(char text[TARN__REAL_TEXT], double value);
 
+// The word of a value alone, without what may stand before it in either spelling: "bleu" of "valid/bleu".
+const char *tarn__config_bare_word(const tarn__option *option, const char *text);
+
 #endif

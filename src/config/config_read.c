@@ -168,7 +168,7 @@ static tarn_status add_word(reader *r, tarn_status status, const tarn__option *o
   if (status != TARN_STATUS_USAGE || r->trial || !word) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
   tarn__suggest s = suggest_for(r, map, key);
-  const char *near = tarn__suggest_word(&s, option, node->text);
+  const char *near = tarn__suggest_word(&s, option, tarn__config_bare_word(option, node->text));
   TARN_TRY(s.status);
   if (!near) return tarn__fail(status, "%s", line);
   return tarn__fail(status, "%s; did you mean \"%s\"?", line, near);

@@ -91,8 +91,7 @@ static tarn_status set_bool(bool *out, const char *text) {
   return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is neither yes nor no", tarn__yaml_show(shown, text));
 }
 
-// The word alone, without what may stand before it in either spelling.
-static const char *bare(const tarn__option *option, const char *text) {
+const char *tarn__config_bare_word(const tarn__option *option, const char *text) {
   char head[16];
   const size_t length = option->before ? strlen(option->before) : 0;
   if (length == 0 || length >= sizeof head || strlen(text) <= length) return text;
@@ -103,7 +102,7 @@ static const char *bare(const tarn__option *option, const char *text) {
 
 static tarn_status set_word(const tarn__option *option, void *field, const char *text) {
   const char *word = truth(text);
-  text = bare(option, text);
+  text = tarn__config_bare_word(option, text);
   tarn__known_words known = {0};
   for (int i = 0; i < option->word_count; i++) {
     const char *name = option->words[i].word;
