@@ -44,8 +44,8 @@ int cmd_serve(int argc, char **argv) {
   const cli_option table[] = {
       {"host", CLI_TEXT, &o.host, "ADDRESS", "address or name to listen on", 0, 0},
       {"port", CLI_INT, &o.port, "N", "port to listen on; 0: any free one", 0, 65535},
-      {"beam", CLI_INT, &o.models.beam, "N", "hypotheses of a translation, 1 for greedy; 0: the model's translate.beam",
-       0, 1024},
+      {"beam", CLI_INT, &o.models.beam, "N",
+       "hypotheses of a translation, and the most that a request may ask for; 0: the model's translate.beam", 0, 1024},
       {"queue", CLI_INT, &o.queue, "N", "requests that may wait; others are answered with 429", 1, 100000},
       {"batch", CLI_INT, &o.batch_requests, "N", "most requests that are computed together", 1, 1024},
       {"batch-bytes", CLI_INT, &o.batch_bytes, "N", "most bytes of text that are computed together", 1, 1 << 30},

@@ -106,6 +106,12 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
+// Sets beam, length_penalty, max_len_a, max_len_b, max_tokens and n_best for the same model, which is not read again;
+// defaults are again those of the description, and the other options stay as they were. Results of earlier calls are
+// gone. If it fails (USAGE for the options, or MEMORY), the translator is as before.
+TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
+                                         const tarn_translator_options *options) TARN_CHECKED;
+
 // The file that was opened, and the options with every default filled in (precision is never auto); valid until close.
 TARN_API const char *tarn_translator_path(const tarn_translator *translator);
 TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);

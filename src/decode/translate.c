@@ -60,16 +60,8 @@ static tarn_status check_options(const tarn__translator_options *options, const 
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
-                                  const tarn__translator_options *options) {
-  *translator = NULL;
-  TARN_TRY(check_options(options, model, eos));
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__translator)));
-  tarn__translator *t = memory;
-  t->options = *options;
-  t->model = model;
-  t->threads = options->threads > 0 ? options->threads : tarn__threads();
+static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_t eos) {
+  const tarn__translator_options *options = &t->options;
   tarn__decoder_options own = {.search = {.beam = options->beam,
                                           .length_penalty = options->length_penalty,
                                           .eos = eos,
@@ -81,8 +73,21 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
                                .n_best = options->n_best,
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
+  return tarn__crew_open(crew, t->model, &own, t->threads);
+}
+
+tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
+                                  const tarn__translator_options *options) {
+  *translator = NULL;
+  TARN_TRY(check_options(options, model, eos));
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__translator)));
+  tarn__translator *t = memory;
+  t->options = *options;
+  t->model = model;
+  t->threads = options->threads > 0 ? options->threads : tarn__threads();
   tarn_status status = tarn__translate_share_open(&t->shared, options->comm);
-  if (status == TARN_STATUS_OK) status = tarn__crew_open(&t->crew, model, &own, t->threads);
+  if (status == TARN_STATUS_OK) status = open_crew(&t->crew, t, eos);
   if (status == TARN_STATUS_OK && !options->weights_change)
     status = model->device->allocate(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->int8, t->threads);
@@ -91,6 +96,34 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
     return status;
   }
   *translator = t;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) {
+  const tarn__translator_options before = translator->options;
+  const int32_t eos = translator->crew.options.search.eos;
+  tarn__translator_options wanted = before;
+  wanted.beam = options->beam;
+  wanted.n_best = options->n_best;
+  wanted.length_penalty = options->length_penalty;
+  wanted.max_len_a = options->max_len_a;
+  wanted.max_len_b = options->max_len_b;
+  wanted.max_tokens = options->max_tokens;
+  TARN_TRY(check_options(&wanted, translator->model, eos));
+  if (wanted.beam == before.beam && wanted.n_best == before.n_best && wanted.length_penalty == before.length_penalty &&
+      wanted.max_len_a == before.max_len_a && wanted.max_len_b == before.max_len_b &&
+      wanted.max_tokens == before.max_tokens)
+    return TARN_STATUS_OK;
+  tarn__crew crew;
+  translator->options = wanted;
+  const tarn_status status = open_crew(&crew, translator, eos);
+  if (status != TARN_STATUS_OK) {
+    tarn__crew_close(&crew);
+    translator->options = before;
+    return status;
+  }
+  tarn__crew_close(&translator->crew);
+  translator->crew = crew;
   return TARN_STATUS_OK;
 }
 

@@ -61,6 +61,17 @@ static void fill_options(tarn_translator_options *options, const tarn_config_tra
   if (options->max_tokens == 0) options->max_tokens = description->max_tokens;
 }
 
+// Those of the search itself, for tarn__translator_open() and tarn__translator_set().
+static void search_options(tarn__translator_options *core, const tarn_translator_options *options) {
+  tarn__translator_default(core);
+  core->beam = options->beam;
+  core->length_penalty = options->length_penalty;
+  core->max_len_a = options->max_len_a;
+  core->max_len_b = options->max_len_b;
+  core->max_tokens = options->max_tokens;
+  core->n_best = options->n_best;
+}
+
 static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn_translator_options *options = &t->options;
   TARN_REQUIRE(options->window >= 1 && options->window <= 10000000, USAGE,
@@ -72,13 +83,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   fill_options(options, &t->checkpoint->config->translate);
   tarn__translator_options core;
-  tarn__translator_default(&core);
-  core.beam = options->beam;
-  core.length_penalty = options->length_penalty;
-  core.max_len_a = options->max_len_a;
-  core.max_len_b = options->max_len_b;
-  core.max_tokens = options->max_tokens;
-  core.n_best = options->n_best;
+  search_options(&core, options);
   core.min_length = t->checkpoint->config->translate.min_length;
   core.early_stopping = t->checkpoint->config->translate.early_stopping;
   core.threads = tarn__threads();
@@ -121,6 +126,23 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__free(t->window);
   tarn__free(t);
   *translator = NULL;
+}
+
+tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translator_options *options) {
+  tarn_translator_options wanted = translator->options;
+  wanted.beam = options->beam;
+  wanted.length_penalty = options->length_penalty;
+  wanted.max_len_a = options->max_len_a;
+  wanted.max_len_b = options->max_len_b;
+  wanted.max_tokens = options->max_tokens;
+  wanted.n_best = options->n_best;
+  fill_options(&wanted, &translator->checkpoint->config->translate);
+  tarn__translator_options core;
+  search_options(&core, &wanted);
+  TARN_TRY(tarn__translator_set(translator->translator, &core));
+  translator->options = wanted;
+  translator->lines = 0;
+  return TARN_STATUS_OK;
 }
 
 const char *tarn_translator_path(const tarn_translator *translator) { return translator->checkpoint->path; }

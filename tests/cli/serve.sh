@@ -73,6 +73,19 @@ jq -e '[.translations[].hypotheses[] | (.pieces | length) == .tokens and .pieces
   ((([.pieces[].probability | log] | add) - .log_probability) | fabs) < 1e-4] | all' answer.json >/dev/null || fail "other tokens: $(cat answer.json)"
 expect 200 '"hypotheses":\[{"text":""' /translate '{"text":""}'
 
+# A beam and a length penalty of the request's own; the next request has the server's again.
+for own in '1 1' '2 0' '2 -1.5' '3 4'; do
+  read -r beam penalty <<<"$own"
+  "$TARN" translate run --beam $beam --n-best $beam --length-penalty $penalty --json --threads 1 <lines.de 2>/dev/null |
+    jq -c '[.source_tokens, .truncated, .hypotheses]' >expected-own.txt
+  expect 200 translations /translate "$(jq -R . lines.de | jq -s -c "{text: ., n_best: $beam, beam: $beam, length_penalty: $penalty}")"
+  jq -c '.translations[] | [.source_tokens, .truncated, .hypotheses]' answer.json | diff expected-own.txt - ||
+    fail "other translations with beam $beam, length penalty $penalty"
+done
+expect 200 translations /translate "$body"
+jq -c '.translations[] | [.source_tokens, .truncated, [.hypotheses[] | del(.pieces)]]' answer.json | diff got.txt - ||
+  fail "the beam of one request stayed for the next"
+
 # Attention of each token of a translation to those of its source: rows of weights that sum to 1.
 # The translator's model is looked into, not its file.
 mv run moved
@@ -92,6 +105,11 @@ expect 400 'not JSON' /translate "$(printf '{"text":"\377"}')"
 expect 400 'must be a JSON object' /translate '["text"]'
 expect 400 'did you mean.*n_best' /translate '{"text":"a","nbest":2}'
 expect 400 'from 1 to 3' /translate '{"text":"a","n_best":4}'
+expect 400 'beam.. must be a whole number from 1 to 3' /translate '{"text":"a","beam":4}'
+expect 400 'beam.. must be a whole number from 1 to 3' /translate '{"text":"a","beam":0}'
+expect 400 'n_best.. may be at most the ..beam.. of 1' /translate '{"text":"a","beam":1,"n_best":2}'
+expect 400 'length_penalty.. must be a number from -10 to 10' /translate '{"text":"a","length_penalty":11}'
+expect 400 'length_penalty.. must be a number' /translate '{"text":"a","length_penalty":"1"}'
 expect 400 'true or false' /translate '{"text":"a","tokens":1}'
 expect 400 'text.*missing' /translate '{}'
 expect 400 'string' /translate '{"text":["a",7]}'
@@ -110,13 +128,13 @@ type=application/jsonp expect 415 'application/json' /translate '{"text":"a"}'
 type='Application/JSON; charset=utf-8' expect 200 translations /translate '{"text":"a"}'
 expect 405 'takes POST' /translate '' -X GET
 expect 405 'takes GET' /health '{}'
-[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam]')" = '["ok",["translate","attend"],3]' ] || fail "health: $(curl -s "$url/health")"
+[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam, .length_penalty == 1]')" = '["ok",["translate","attend"],3,true]' ] || fail "health: $(curl -s "$url/health")"
 curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
 for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
   [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify ] ||
     fail "the description has $path, and the server has not"
 done
-[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 10 ] || fail "metrics: $(curl -s "$url/metrics")"
+[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 15 ] || fail "metrics: $(curl -s "$url/metrics")"
 [ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
 refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
 

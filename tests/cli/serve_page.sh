@@ -24,7 +24,7 @@ server=$!
 trap 'kill -KILL $server 2>/dev/null' EXIT
 within_two_minutes eval '[ -s address.txt ] || gone $server'
 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=20000 --dump-dom \
-  "$(cat address.txt)#text=Ein%20Satz.%0A%3Cb%3Ezwei&n_best=2&tokens=true&attention=true" >page.html 2>browser.txt ||
+  "$(cat address.txt)#text=Ein%20Satz.%0A%3Cb%3Ezwei&n_best=2&beam=2&length_penalty=0.5&tokens=true&attention=true" >page.html 2>browser.txt ||
   fail "the browser: $(tail -n 3 browser.txt)"
 kill -TERM $server
 wait $server || fail "the server ended with $?: $(cat server.txt)"
@@ -36,5 +36,6 @@ grep -q '&lt;b&gt;zwei' <<<"$shown" || fail "text became markup, or went away: $
 [ "$(grep -o '<div class="attention"><table><tr>' <<<"$shown" | wc -l)" -eq 2 ] || fail "not two pictures of attention: $shown"
 ! grep -q 'class="error"' <<<"$shown" || fail "an error: $shown"
 [ "$(grep -o '</small></div>' <<<"$shown" | wc -l)" -eq 4 ] || fail "not two translations each: $shown"
-grep -q '<small id="model">run/checkpoint_[a-z]*.safetensors, fp32, beam [0-9]*</small>' page.html || fail "the page does not name its model: $(grep '<h1>' page.html)"
+grep -q '<small id="model">run/checkpoint_[a-z]*.safetensors, fp32</small>' page.html || fail "the page does not name its model: $(grep '<h1>' page.html)"
 grep -q '<label id="token" hidden' page.html || fail "a field for a token that is not needed"
+grep -q '<input id="beam" type="number" min="1" value="1" max="3">' page.html || fail "the beam has another bound: $(grep 'id="beam"' page.html)"

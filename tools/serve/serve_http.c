@@ -127,7 +127,10 @@ static void answer_health(exchange *e) {
   json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
                              "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "precision",
                              o->precision, "token", o->secret->length > 0);
-  if (object && o->uses[SERVE_TRANSLATE]) json_object_set_new(object, "beam", json_integer((json_int_t)o->beam));
+  if (object && o->uses[SERVE_TRANSLATE]) {
+    json_object_set_new(object, "beam", json_integer((json_int_t)o->limits.beam));
+    json_object_set_new(object, "length_penalty", json_real(o->limits.length_penalty));
+  }
   serve_request_answer(&e->request, object);
   if (e->request.code == 200 && e->http->stopping) e->request.code = 503;
 }

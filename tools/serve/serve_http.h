@@ -18,7 +18,6 @@ typedef struct serve_http_options {
   int64_t connections;  // at the same time
   double timeout;       // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
   int64_t capacity;     // of the queue
-  int64_t beam;         // of translation, for the page
   const bool *uses;     // [SERVE_USES] what the model is for
   const char *model;    // its name, for people
   const char *precision;

@@ -40,6 +40,7 @@ static tarn_status find_uses(serve_models *m) {
       m->precision =
           strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
     m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
+    m->length_penalty = config->translate.length_penalty;
     m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
     m->uses[SERVE_ATTEND] = task == TARN_TASK_TRANSLATION;
     m->uses[SERVE_SCORE] = task == TARN_TASK_LANGUAGE_MODEL || task == TARN_TASK_MASKED_LANGUAGE_MODEL;
@@ -143,12 +144,21 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
   return TARN_STATUS_OK;
 }
 
+static tarn_status set_translator(serve_models *m, const serve_request *request) {
+  tarn_translator_options options = *tarn_translator_settings(m->translator);
+  options.beam = options.n_best = request->beam;
+  options.length_penalty = request->length_penalty;
+  return tarn_translator_set(m->translator, &options);
+}
+
 // Computes the texts: m->results has what came out of each.
 static tarn_status compute(serve_models *m, const serve_request *first, size_t texts) {
   classifying labels = {m, m->results};
   tarn_status status;
   switch (first->use) {
     case SERVE_TRANSLATE:
+      status = set_translator(m, first);
+      if (status != TARN_STATUS_OK) return status;
       return tarn_translator_lines(m->translator, m->results, m->texts, m->lengths, texts);
     case SERVE_SCORE:
       return tarn_lm_score(m->lm, m->results, m->texts, m->lengths, texts);

@@ -30,7 +30,8 @@ typedef struct serve_models {
   tarn_generator *generator;
   tarn_classifier *classifier;
   tarn_states *states;                 // looks into the translator's model; opened when there is use for it
-  int64_t beam;                        // of translation
+  int64_t beam;                        // of translation: the default of a request, and the most that it may ask for
+  double length_penalty;               // of translation: the default of a request
   char name[256];                      // of the model, for people: the last two parts of its path
   tarn_translate_precision precision;  // that it computes in, never AUTO
   // The texts of a batch, and their results.

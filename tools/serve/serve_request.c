@@ -65,6 +65,7 @@ bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
   if (a->use != b->use || a->use == SERVE_ATTEND) return false;
+  if (a->use == SERVE_TRANSLATE) return a->beam == b->beam && a->length_penalty == b->length_penalty;
   if (a->use != SERVE_GENERATE) return true;
   const tarn_generator_options *x = &a->generation, *y = &b->generation;
   return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
@@ -84,7 +85,7 @@ typedef struct key {
   double low, high;
 } key;
 
-enum { ANY = (1 << SERVE_USES) - 1, KEYS = 15 };
+enum { ANY = (1 << SERVE_USES) - 1, KEYS = 17 };
 #define USE(use) (1u << SERVE_##use)
 
 // Checks a value and takes it.
@@ -284,7 +285,9 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
       {"pair", PAIRS, USE(CLASSIFY), NULL, 0, 0},
       {"target", TARGET, USE(ATTEND), NULL, 0, 0},
       {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
-      {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->n_best},
+      {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},
+      {"beam", WHOLE, USE(TRANSLATE), &request->beam, 1, (double)limits->beam},
+      {"length_penalty", REAL, USE(TRANSLATE), &request->length_penalty, -10, 10},
       {"method", METHOD, USE(GENERATE), NULL, 0, 0},
       {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},
       {"min_tokens", WHOLE, USE(GENERATE), &g->min_tokens, 0, (double)limits->tokens},
@@ -303,6 +306,10 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   if (!read_keys(request, keys)) return false;  // first: a misspelt key says more than one that is missing
   if (!json_object_get(request->body, "text")) {
     serve_request_refuse(request, 400, "\"text\" is missing");
+    return false;
+  }
+  if (request->n_best > request->beam && request->use == SERVE_TRANSLATE) {
+    serve_request_refuse(request, 400, "\"n_best\" may be at most the \"beam\" of %lld", (long long)request->beam);
     return false;
   }
   g->seed = (uint64_t)seed;
@@ -329,6 +336,8 @@ static bool has_too_many_values(const char *bytes, size_t size, int64_t most) {
 bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits) {
   json_error_t error;
   request->n_best = 1;
+  request->beam = limits->beam;
+  request->length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
   const int64_t most = 2 * limits->texts + 4 * KEYS;  // pairs are two texts

@@ -23,10 +23,11 @@ const char *serve_use_word(serve_use use);
 
 // What a request may ask for.
 typedef struct serve_limits {
-  int64_t texts;       // texts of a request
-  int64_t text_bytes;  // of one text
-  int64_t tokens;      // tokens that a request for generation may ask for, of all continuations together
-  int64_t n_best;      // translations of a text
+  int64_t texts;          // texts of a request
+  int64_t text_bytes;     // of one text
+  int64_t tokens;         // tokens that a request for generation may ask for, of all continuations together
+  int64_t beam;           // of translation, which is its default too
+  double length_penalty;  // of translation, where a request has none
 } serve_limits;
 
 typedef struct serve_request {
@@ -37,9 +38,11 @@ typedef struct serve_request {
   size_t count, bytes;
   const char *target;  // of SERVE_ATTEND: a translation of the text
   size_t target_length;
-  char *pairs;     // sentences with a tab between them
-  bool tokens;     // the answer is to have the tokens
-  int64_t n_best;  // translations of a text
+  char *pairs;  // sentences with a tab between them
+  bool tokens;  // the answer is to have the tokens
+  // Of translation: beam, translations of a text, and what divides their scores.
+  int64_t beam, n_best;
+  double length_penalty;
   tarn_generator_options generation;
   double deadline;  // seconds of the monotonic clock; behind it nobody works on the request any more
   // The answer.
