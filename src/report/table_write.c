@@ -18,6 +18,21 @@ static const char *class_of(const tarn__table *table, int column) {
   return table->columns[column].text ? " class=\"text\"" : "";
 }
 
+// An interval or quartiles behind a number stand below it, so that tables of many of them fit into a page.
+static void add_cell(tarn__buffer *out, const tarn__table *table, int column, const char *text) {
+  char number[64];
+  const char *interval = table->columns[column].text ? NULL : strstr(text, " [");
+  const size_t length = interval ? (size_t)(interval - text) : 0;
+  if (interval && length < sizeof number) {
+    memcpy(number, text, length);
+    number[length] = '\0';
+    tarn__markup_xml(out, number);
+    tarn__buffer_add(out, "<br/>");
+    text = interval + 1;
+  }
+  tarn__markup_xml(out, text);
+}
+
 void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
   tarn__buffer_format(out,
                       "<div class=\"table\"><div class=\"wide\" tabindex=\"0\"><table id=\"%s\" "
@@ -39,7 +54,7 @@ void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
       const char *tag = c == 0 ? "th scope=\"row\"" : "td";
       tarn__buffer_format(out, "<%s%s>", tag, class_of(table, c));
       if (is_bold(table, i, c)) tarn__buffer_add(out, "<strong>");
-      tarn__markup_xml(out, row->cells[c]);
+      add_cell(out, table, c, row->cells[c]);
       if (is_bold(table, i, c)) tarn__buffer_add(out, "</strong>");
       tarn__buffer_add(out, c == 0 ? "</th>" : "</td>");
     }

@@ -42,6 +42,7 @@ window.addEventListener('load', () => {
   }
   for (const e of document.querySelectorAll('.picture, .wide')) {
     if (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'auto') lines.push('cut: ' + e.innerHTML.slice(0, 80));
+    if (innerWidth >= 1200 && e.matches('.wide') && e.scrollWidth > e.clientWidth + 1) lines.push('a table does not fit: ' + e.textContent.slice(0, 80));
     const first = e.querySelector('tbody th');
     if (first && first.getBoundingClientRect().width > 0.5 * e.clientWidth) lines.push('names leave no room: ' + first.textContent);
   }
@@ -75,7 +76,7 @@ show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
   grep -qx 'problems 0' "$name.txt" || fail "$name: $(cat "$name.txt")"
   grep -qx "tables $tables" "$name.txt" || fail "$name: not $tables tables: $(cat "$name.txt")"
 }
-show wide 1280
+show wide 1200
 show narrow 600
 show huge 1920
 show dark 1280 --blink-settings=preferredColorScheme=0
@@ -103,5 +104,5 @@ head -3 corpus/valid.de >three
   --exponents 3 --over-training --output dynamics >/dev/null 2>error.txt || fail "dynamics: $(cat error.txt)"
 page=dynamics.page.html tables=4
 measured dynamics/dynamics.html >$page
-show dynamics 1280
+show dynamics 1200
 [ "$(sed -nE 's/^figures ([0-9]+)/\1/p' dynamics.txt)" -ge 20 ] || fail "figures are missing: $(cat dynamics.txt)"
