@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -62,7 +63,30 @@ static void end(bool failed) {
   work.count = work.capacity = 0;
 }
 
+// Before a value stands one of these, but for the first. Those within strings do not count.
+static bool has_too_many_values(const char *text, size_t size) {
+  if (size <= TARN__JSON_VALUES) return false;
+  bool inside = false;
+  size_t values = 1;
+  for (size_t i = 0; i < size && values <= TARN__JSON_VALUES; i++) {
+    const char c = text[i];
+    if (inside && c == '\\')
+      i++;
+    else if (c == '"')
+      inside = !inside;
+    else if (!inside && (c == ',' || c == ':' || c == '[' || c == '{'))
+      values++;
+  }
+  return values > TARN__JSON_VALUES;
+}
+
 tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags, json_error_t *error) {
+  if (has_too_many_values(text, size)) {
+    *out = NULL;
+    if (error) *error = (json_error_t){.line = 1, .column = 1};
+    if (error) snprintf(error->text, sizeof error->text, "more than %d values", TARN__JSON_VALUES);
+    return TARN_STATUS_OK;
+  }
   begin();
   if (setjmp(work.out) != 0) {
     end(true);

@@ -7,9 +7,14 @@
 
 #include "base/status.h"
 
-// Parses `size` bytes. Where they are no JSON, the status is OK, *out is NULL and `error` (which may be NULL) says why:
-// it is for the caller to judge. Fails with MEMORY. *out is the caller's to give back with json_decref(), which accepts
-// NULL.
+// Most values of a text, keys of objects counted too. A value takes some 100 bytes in memory, and two or three in a
+// text, so what no file of ours needs is refused before any of it is parsed. The largest legal one is the header of a
+// checkpoint of two stacks of TARN_CONFIG_LAYERS layers with Adam's moments: 3.1 million.
+enum { TARN__JSON_VALUES = 1 << 22 };
+
+// Parses `size` bytes. Where they are no JSON, or have more than TARN__JSON_VALUES values, the status is OK, *out is
+// NULL and `error` (which may be NULL) says why: it is for the caller to judge. Fails with MEMORY. *out is the caller's
+// to give back with json_decref(), which accepts NULL.
 tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags,
                              json_error_t *error) TARN_CHECKED;
 
