@@ -1,37 +1,6 @@
 # tarn serve: requests whose framing RFC 9112 forbids, by raw sockets; names by which it may be asked; bodies in flight.
 set -u
-. "$(dirname "$0")/../helpers.sh"
-! "$TARN" serve nowhere 2>&1 | grep -q "no libmicrohttpd" || { echo "serve_framing.sh: skipped, this build has no libmicrohttpd"; exit 77; }
-"$TARN" corpus --output corpus --sentences 100 --held-out 10 || fail "corpus"
-"$TARN" vocab --type whitespace --size 300 --output vocab corpus/train.de corpus/train.en >vocab.txt || fail "vocab"
-"$TARN" prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output train >/dev/null 2>&1 || fail "prepare"
-cat >model.yaml <<'END_MODEL'
-model: { d_model: 16, embeddings: all, max_length: 20 }
-encoder: { layers: L }
-decoder: { layers: L }
-kinds: { L: { mixer: attention, heads: 2, ffn: 32 } }
-data: { vocab: vocab, train: train }
-train: { max_updates: 2, max_tokens: 200, threads: 1 }
-translate: { beam: 2, max_len_a: 0, max_len_b: 5 }
-END_MODEL
-"$TARN" train model.yaml --run run >train.txt 2>&1 || fail "train: $(tail -n 3 train.txt)"
-
-server=""
-trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null' EXIT
-start() {  # ARGUMENT...
-  rm -f address.txt
-  "$TARN" serve run --port 0 --threads 1 --wait 0 "$@" >address.txt 2>server.txt &
-  server=$!
-  within_two_minutes eval '[ -s address.txt ] || gone $server'
-  port=$(sed -n 's|.*:\([0-9]*\)/$|\1|p' address.txt)
-  [ -n "$port" ] || fail "serve $*: $(cat server.txt)"
-}
-stop() {
-  kill -TERM $server
-  wait $server || fail "the server ended with $?: $(cat server.txt)"
-  server=""
-}
-
+. "$(dirname "$0")/../tiny_server.sh"
 start --allow-host tarn.example
 "$FRAMING_CLIENT" "$port" >out.txt 2>error.txt || fail "$(cat error.txt out.txt)"
 [ "$(sed 's/ .*//' out.txt)" -ge 40 ] || fail "few forms: $(cat out.txt)"
