@@ -205,17 +205,20 @@ typedef struct family {
 
 static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
 #if defined(__AVX512BF16__)
-  if (dtype == TARN__BF16 && spec->d / spec->heads % 32 == 0)
-    return tarn__isa_now() == TARN__ISA_AMX
-               ? (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward,
-                          tarn__attention_tiles_floats,  tarn__attention_tiles_backward_floats,
-                          tarn__attention_tiles_begin,   tarn__attention_tiles_end}
-               : (family){tarn__attention_pairs_forward,
-                          tarn__attention_pairs_backward,
-                          tarn__attention_pairs_floats,
-                          tarn__attention_pairs_backward_floats,
-                          NULL,
-                          NULL};
+  if (dtype == TARN__BF16 && spec->d / spec->heads % 32 == 0) {
+#ifdef TARN_WITH_AMX
+    if (tarn__isa_now() == TARN__ISA_AMX)
+      return (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward,
+                      tarn__attention_tiles_floats,  tarn__attention_tiles_backward_floats,
+                      tarn__attention_tiles_begin,   tarn__attention_tiles_end};
+#endif
+    return (family){tarn__attention_pairs_forward,
+                    tarn__attention_pairs_backward,
+                    tarn__attention_pairs_floats,
+                    tarn__attention_pairs_backward_floats,
+                    NULL,
+                    NULL};
+  }
 #endif
   (void)spec, (void)dtype;
   return (family){forward_head, backward_head, forward_floats, backward_floats, NULL, NULL};
