@@ -108,7 +108,8 @@ TARN_API void tarn_translator_close(tarn_translator **translator);
 
 // Sets beam, length_penalty, max_len_a, max_len_b, max_tokens and n_best for the same model, which is not read again;
 // defaults are again those of the description, and the other options stay as they were. Results of earlier calls are
-// gone. If it fails (USAGE for the options, or MEMORY), the translator is as before.
+// gone. Ranks that share the work must all set the same. If it fails (USAGE for the options, or MEMORY), the translator
+// is as before.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 

@@ -2,6 +2,7 @@
 // So an allocation that fails leaves it at once, and what it had taken until then is given back.
 #include "base/json_io.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -64,11 +65,12 @@ static void end(bool failed) {
 }
 
 // Before a value stands one of these, but for the first. Those within strings do not count.
-static bool has_too_many_values(const char *text, size_t size) {
-  if (size <= TARN__JSON_VALUES) return false;
+// Returns the byte before the first value that is too many; `size`: there is none.
+static size_t values_end(const char *text, size_t size) {
+  if (size <= TARN__JSON_VALUES) return size;
   bool inside = false;
   size_t values = 1;
-  for (size_t i = 0; i < size && values <= TARN__JSON_VALUES; i++) {
+  for (size_t i = 0; i < size; i++) {
     const char c = text[i];
     if (inside && c == '\\')
       i++;
@@ -76,15 +78,23 @@ static bool has_too_many_values(const char *text, size_t size) {
       inside = !inside;
     else if (!inside && (c == ',' || c == ':' || c == '[' || c == '{'))
       values++;
+    if (values > TARN__JSON_VALUES) return i;
   }
-  return values > TARN__JSON_VALUES;
+  return size;
+}
+
+// As jansson says where a text is damaged.
+static void say_too_many(json_error_t *error, const char *text, size_t position) {
+  *error = (json_error_t){.line = 1, .position = position < INT_MAX ? (int)position : INT_MAX};
+  for (size_t i = 0; i < position; i++) error->line += text[i] == '\n';
+  snprintf(error->text, sizeof error->text, "more than %d values", TARN__JSON_VALUES);
 }
 
 tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags, json_error_t *error) {
-  if (has_too_many_values(text, size)) {
+  const size_t past = values_end(text, size);
+  if (past < size) {
     *out = NULL;
-    if (error) *error = (json_error_t){.line = 1, .column = 1};
-    if (error) snprintf(error->text, sizeof error->text, "more than %d values", TARN__JSON_VALUES);
+    if (error) say_too_many(error, text, past);
     return TARN_STATUS_OK;
   }
   begin();

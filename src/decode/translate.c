@@ -102,20 +102,13 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) {
   const tarn__translator_options before = translator->options;
   const int32_t eos = translator->crew.options.search.eos;
-  tarn__translator_options wanted = before;
-  wanted.beam = options->beam;
-  wanted.n_best = options->n_best;
-  wanted.length_penalty = options->length_penalty;
-  wanted.max_len_a = options->max_len_a;
-  wanted.max_len_b = options->max_len_b;
-  wanted.max_tokens = options->max_tokens;
-  TARN_TRY(check_options(&wanted, translator->model, eos));
-  if (wanted.beam == before.beam && wanted.n_best == before.n_best && wanted.length_penalty == before.length_penalty &&
-      wanted.max_len_a == before.max_len_a && wanted.max_len_b == before.max_len_b &&
-      wanted.max_tokens == before.max_tokens)
+  TARN_TRY(check_options(options, translator->model, eos));
+  if (options->beam == before.beam && options->n_best == before.n_best &&
+      options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
+      options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens)
     return TARN_STATUS_OK;
   tarn__crew crew;
-  translator->options = wanted;
+  translator->options = *options;
   const tarn_status status = open_crew(&crew, translator, eos);
   if (status != TARN_STATUS_OK) {
     tarn__crew_close(&crew);

@@ -48,9 +48,10 @@ typedef struct tarn__translator tarn__translator;
 // USAGE (options) or MEMORY.
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b and max_tokens; the rest stays as it was. What earlier runs
-// returned is gone. Not for a translator that was lent memory. If it fails (USAGE, MEMORY), the translator is as
-// before.
+
+// Sets another beam, n_best, length_penalty, max_len_a, max_len_b or max_tokens; the other options are those that it
+// was opened with. What earlier runs returned is gone. Not for a translator that was lent memory. If it fails (USAGE,
+// MEMORY), the translator is as before.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);

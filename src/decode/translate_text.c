@@ -61,8 +61,10 @@ static void fill_options(tarn_translator_options *options, const tarn_config_tra
   if (options->max_tokens == 0) options->max_tokens = description->max_tokens;
 }
 
-// Those of the search itself, for tarn__translator_open() and tarn__translator_set().
-static void search_options(tarn__translator_options *core, const tarn_translator_options *options) {
+// For tarn__translator_open() and tarn__translator_set(); `options` have their defaults filled in.
+static void core_options(tarn__translator_options *core, const tarn_translator *t,
+                         const tarn_translator_options *options) {
+  const tarn_config_translate *description = &t->checkpoint->config->translate;
   tarn__translator_default(core);
   core->beam = options->beam;
   core->length_penalty = options->length_penalty;
@@ -70,6 +72,13 @@ static void search_options(tarn__translator_options *core, const tarn_translator
   core->max_len_b = options->max_len_b;
   core->max_tokens = options->max_tokens;
   core->n_best = options->n_best;
+  core->min_length = description->min_length;
+  core->early_stopping = description->early_stopping;
+  core->threads = tarn__threads();
+  core->profile = options->profile;
+  core->pad = tarn_vocab_pad(t->checkpoint->target);
+  core->int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
+  core->comm = tarn__ranks_comm(options->ranks);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -83,14 +92,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   fill_options(options, &t->checkpoint->config->translate);
   tarn__translator_options core;
-  search_options(&core, options);
-  core.min_length = t->checkpoint->config->translate.min_length;
-  core.early_stopping = t->checkpoint->config->translate.early_stopping;
-  core.threads = tarn__threads();
-  core.profile = options->profile;
-  core.pad = tarn_vocab_pad(t->checkpoint->target);
-  core.int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
-  core.comm = tarn__ranks_comm(options->ranks);
+  core_options(&core, t, options);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
 
@@ -138,7 +140,7 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.n_best = options->n_best;
   fill_options(&wanted, &translator->checkpoint->config->translate);
   tarn__translator_options core;
-  search_options(&core, &wanted);
+  core_options(&core, translator, &wanted);
   TARN_TRY(tarn__translator_set(translator->translator, &core));
   translator->options = wanted;
   translator->lines = 0;

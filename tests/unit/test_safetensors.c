@@ -7,7 +7,9 @@
 #include <string.h>
 // cmocka needs the headers above.
 #include <cmocka.h>
+#include <unistd.h>
 
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "sandbox.h"
 #include "store/safetensors.h"
@@ -117,6 +119,28 @@ static void refuses_wrong_headers(void **state) {
   refuse("{\"__metadata__\":[]}", 0, "no object");
 }
 
+// Neither is read whole first: the header's values are counted, and so are the tensors to be written.
+static void refuses_more_than_can_be_read(void **state) {
+  (void)state;
+  const size_t length = TARN__JSON_VALUES + 8, count = TARN__JSON_VALUES / 16 + 1;
+  tarn__safetensors file;
+  char *bytes = malloc(8 + length);
+  memset(bytes, ',', 8 + length);
+  for (int i = 0; i < 8; i++) bytes[i] = (char)(length >> 8 * i & 0xFF);
+  bytes[8] = '{';
+  sandbox_write("many", bytes, 8 + length);
+  free(bytes);
+  assert_int_equal(tarn__safetensors_open(&file, "many"), TARN_STATUS_DATA);
+  assert_string_equal(tarn_error_message(), "many: the header is damaged: more than 8388608 values at byte 8388607");
+  tarn__stored *many = malloc(count * sizeof *many);
+  for (size_t i = 0; i < count; i++) many[i] = tensors[2];
+  assert_int_equal(tarn__safetensors_write("written", many, count, NULL, 0), TARN_STATUS_DATA);
+  assert_string_equal(tarn_error_message(),
+                      "written: 524289 tensors, but a safetensors file of ours has at most 524288");
+  assert_int_not_equal(access("written", F_OK), 0);
+  free(many);
+}
+
 static void refuses_wrong_tensors(void **state) {
   (void)state;
   refuse(ENTRY("F31", "[1]", "[0,4]"), 4, "unknown type");
@@ -177,6 +201,7 @@ int main(void) {
                                      cmocka_unit_test(hash_says_what_is_said),
                                      cmocka_unit_test(refuses_wrong_headers),
                                      cmocka_unit_test(refuses_wrong_tensors),
+                                     cmocka_unit_test(refuses_more_than_can_be_read),
                                      cmocka_unit_test(refuses_overlaps_and_holes),
                                      cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);

@@ -130,8 +130,8 @@ static void refuse_key(serve_request *request, const char *name, const char *con
   char all[512] = "";
   for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
-  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s; its keys are %s", serve_use_word(request->use),
-                       name, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "", all);
+  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s keys are %s", serve_use_word(request->use), name,
+                       nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? Its" : "; its", all);
 }
 
 static bool read_keys(serve_request *request, const key keys[KEYS]) {
