@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,10 @@ def test_an_interrupt_saves_and_is_raised(
         if callback == "yes":
             assert child.stdout.readline() == "begun\n"
         else:
-            while not (run / "log.jsonl").exists() or not (run / "log.jsonl").read_text():
+            # The log begins before the first update: its first line is no sign that one was made.
+            while not (run / "log.jsonl").exists() or '"kind":"train"' not in (run / "log.jsonl").read_text():
                 assert child.poll() is None
+                time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
         assert child.wait() == 0
