@@ -87,6 +87,12 @@ function(tarn_add_kernels)
   if(cpu_files)
     # No contraction: what is fused is written (src/device/cpu/fma_cpu.h), so that every compiler gives the same bits.
     set(optimisation $<$<NOT:$<CONFIG:Debug>>:${TARN_KERNELS_OPTIMISATION}>)
+    if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
+      # Kernels are large functions of many accesses, each of which the address sanitizer checks. That it does so by calls,
+      # and that the other sanitizer does not look at their pointers once more, compiles them in a fifth of the time.
+      list(APPEND optimisation "SHELL:-mllvm -asan-instrumentation-with-call-threshold=300"
+        -fno-sanitize=null,object-size,pointer-overflow)
+    endif()
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_${isa}})

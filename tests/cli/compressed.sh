@@ -57,8 +57,10 @@ for pack in "${packs[@]}"; do
   refuse 1 "more: \\(bytes that are not $pack data follow\\|\\(damaged\\|truncated\\) $pack data\\)" \
     "$TARN" prepare --vocab vocab --text more --output out2
   [ ! -e out2.tarn ] || fail "$pack: a shard of a damaged file"
-  # A bomb is refused before it fills the memory, and as a file of lines as well.
-  for text in a 'a\n'; do
+  # A bomb is refused before it fills the memory, and as a file of lines as well (a sample: of the first format alone).
+  bombs=(a 'a\n')
+  [ -z "${TARN_SAMPLE:-}" ] || [ "$pack" = "${packs[0]}" ] || bombs=()
+  for text in "${bombs[@]}"; do
     if [ $text = a ]; then head -c 70000000 /dev/zero | tr '\0' a; else (yes a || true) | head -c 70000000; fi | $pack -c >bomb
     refuse 1 'bomb: it unpacks to more than 250 times its size' "$TARN" sentences bomb --output out2.txt
   done

@@ -53,12 +53,26 @@ static void round_row(const operand *o, int64_t row, int64_t k) {
   for (int64_t l = 0; l < k; l++) x[l] = nearbyintf(x[l] * inverse) * scale;
 }
 
-static double expected_element(const operand *a, const operand *b, const operand *c, const float *bias,
-                               const variant *v, int64_t k, int64_t i, int64_t j) {
-  double sum = v->accumulate ? check_load(c->data, c->dtype, (size_t)(i * c->ld + j)) : 0.0;
-  for (int64_t l = 0; l < k; l++) sum += at(a, v->transpose_a, i, l) * at(b, v->transpose_b, l, j);
-  if (v->bias) sum += bias[j];
-  return v->relu && sum < 0.0 ? 0.0 : sum;
+// A factor as doubles, each of its `rows` (transposed: columns) after the other.
+static double *doubles_of(const operand *o, bool transposed, int64_t rows, int64_t length) {
+  double *values = check_alloc((size_t)(rows * length) + 1, sizeof *values);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t l = 0; l < length; l++) values[i * length + l] = at(o, transposed, i, l);
+  return values;
+}
+
+static void compute_expected(double *expected, const operand *a, const operand *b, const operand *c, const float *bias,
+                             const variant *v, const shape *s) {
+  double *x = doubles_of(a, v->transpose_a, s->m, s->k), *y = doubles_of(b, !v->transpose_b, s->n, s->k);
+  for (int64_t i = 0; i < s->m; i++)
+    for (int64_t j = 0; j < s->n; j++) {
+      double sum = v->accumulate ? check_load(c->data, c->dtype, (size_t)(i * c->ld + j)) : 0.0;
+      for (int64_t l = 0; l < s->k; l++) sum += x[i * s->k + l] * y[j * s->k + l];
+      if (v->bias) sum += bias[j];
+      expected[i * s->n + j] = v->relu && sum < 0.0 ? 0.0 : sum;
+    }
+  tarn__free(x);
+  tarn__free(y);
 }
 
 static void check_product(const shape *s, const variant *v, int threads) {
@@ -78,9 +92,8 @@ static void check_product(const shape *s, const variant *v, int threads) {
     for (int64_t i = 0; i < s->m; i++) round_row(&a, i, s->k);
     for (int64_t j = 0; j < s->n; j++) round_row(&b, j, s->k);
   }
+  if (!bits_prove()) compute_expected(expected, &a, &b, &c, bias.data, v, s);
   for (int64_t i = 0; i < s->m; i++) {
-    for (int64_t j = 0; j < s->n && !bits_prove(); j++)
-      expected[i * s->n + j] = expected_element(&a, &b, &c, bias.data, v, s->k, i, j);
     for (int64_t j = 0; j < s->gap; j++)
       edge[i * s->gap + j] = check_load(c.data, c.dtype, (size_t)(i * c.ld + s->n + j));
   }
