@@ -66,14 +66,14 @@ typedef struct tarn_plan {
 } tarn_plan;
 
 typedef struct tarn_plan_options {
-  int64_t source_vocab, target_vocab;  // tokens; 0: read from the configuration's vocabularies or shard
-  int threads;                         // 0: train.threads of the configuration
+  int64_t source_vocab, target_vocab;  // tokens, below 2^31; 0: read from the configuration's vocabularies or shard
+  int threads;                         // at most 4096; 0: train.threads of the configuration
 } tarn_plan_options;
 
 // Fills *plan for a training of `config` (steps, validation, averaging) with a batch of train.max_tokens tokens on
 // the longer side, or of train.max_sentences sentences if that is less. Sentence lengths are those of the training
-// shard where it can be read, else 25 tokens. Fails with USAGE or DATA where the vocabularies are neither given nor
-// readable.
+// shard where it can be read, else 25 tokens. Fails with USAGE for options out of range, and with USAGE or DATA where
+// the vocabularies are neither given nor readable.
 TARN_API tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config,
                                     const tarn_plan_options *options) TARN_CHECKED;
 TARN_API void tarn_plan_close(tarn_plan *plan);

@@ -104,7 +104,7 @@ typedef struct tarn_train tarn_train;
 TARN_API tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) TARN_CHECKED;
 TARN_API void tarn_train_close(tarn_train **train);
 
-// The resolved description, the plan (without its parts), and the updates done so far; valid until close.
+// The resolved description, the plan, and the updates done so far; valid until close.
 TARN_API const tarn_config *tarn_train_config(const tarn_train *train);
 TARN_API const tarn_plan *tarn_train_plan(const tarn_train *train);
 TARN_API int64_t tarn_train_update(const tarn_train *train);

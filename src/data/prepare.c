@@ -70,6 +70,8 @@ static tarn_status check_options(const tarn_prepare_options *o) {
   TARN_REQUIRE((o->stream == 0 && o->pack == 0) || o->text, USAGE, "only one text is %s",
                o->stream ? "cut into windows" : "packed into rows");
   TARN_REQUIRE(o->stream == 0 || o->pack == 0, USAGE, "a text is either cut into windows or packed into rows");
+  TARN_REQUIRE((int)o->overlong >= 0 && o->overlong <= TARN_PREPARE_OVERLONG_REFUSE, USAGE,
+               "there is no rule %d for sentences that are too long", (int)o->overlong);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "the threads are 0 to 1024, not %d", o->threads);
   TARN_REQUIRE(o->shard_bytes >= TARN_PREPARE_LEAST_SHARD, USAGE, "a shard has %d bytes at least, not %lld",
                TARN_PREPARE_LEAST_SHARD, (long long)o->shard_bytes);

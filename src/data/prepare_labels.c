@@ -50,6 +50,8 @@ static tarn_status check_options(const tarn_labelled_options *o) {
   TARN_REQUIRE(!o->numbers || !o->labels_from, USAGE, "numbers have no classes that could come from another set");
   TARN_REQUIRE(o->max_tokens >= 4 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest row has 4 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
+  TARN_REQUIRE((int)o->overlong >= 0 && o->overlong <= TARN_PREPARE_OVERLONG_REFUSE, USAGE,
+               "there is no rule %d for rows that are too long", (int)o->overlong);
   return TARN_STATUS_OK;
 }
 

@@ -203,6 +203,8 @@ static tarn_status write_files(target *t, const char *folder) {
 
 tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path, tarn_bert_format format) {
   tarn__checkpoint *c;
+  TARN_REQUIRE(format == TARN_BERT_FORMAT_BERT || format == TARN_BERT_FORMAT_ROBERTA, USAGE,
+               "there is no format %d of BERT's models", (int)format);
   const tarn__bert_family *family = &tarn__bert_families[format];
   TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
   target t = {.from = c, .writer = {.model = c->model}};

@@ -120,12 +120,17 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
                                       [TARN__USE_SCORE_TEXT] = "score single sentences",
                                       [TARN__USE_CONTINUE_TEXT] = "continue text",
                                       [TARN__USE_CLASSIFY] = "tell labels"};
-  const tarn__task *task = tarn__config_task(config), *other = task;
+  const tarn__task *task = tarn__config_task(config);
+  char others[256] = "";
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);
-  for (int i = 0; i < tarn__task_count; i++)
-    if (tarn__task_table[i]->uses >> use & 1u) other = tarn__task_table[i];
-  return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], other->models);
+  for (int i = 0; i < tarn__task_count; i++) {
+    const tarn__task *other = tarn__task_table[i];
+    const size_t used = strlen(others);
+    if (!(other->uses >> use & 1u) || strstr(others, other->models)) continue;  // several tasks may be one in words
+    snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? " and " : "", other->models);
+  }
+  return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], others);
 }
 
 static tarn_status check_metric(const tarn__task *task, tarn_metric metric, const tarn__task_keys *keys) {

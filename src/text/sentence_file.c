@@ -78,6 +78,7 @@ static tarn_status read_file(task *t, const char *path) {
 }
 
 static tarn_status run(task *t, const char *output, const char *const *files, size_t count) {
+  TARN_REQUIRE(t->options->language, USAGE, "sentences need a language");
   TARN_TRY(tarn__sentence_language_find(&t->sentences.language, t->options->language));
   TARN_REQUIRE(!t->options->documents || !t->options->wrapped, USAGE,
                "an empty line ends a paragraph, so it cannot be the end of a document");

@@ -115,6 +115,8 @@ tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, ta
   tarn_vocab *vocab;
   TARN_REQUIRE(is_wordpiece(path), USAGE,
                "%s: BERT's vocabulary is a file vocab.txt, or a folder with it and without vocab.json", path);
+  TARN_REQUIRE((int)casing >= 0 && casing <= TARN_WORDPIECE_UNCASED, USAGE, "there is no rule %d for the case of text",
+               (int)casing);
   TARN_TRY(open_file(&vocab, path, casing));
   return write_file(output, &vocab);
 }

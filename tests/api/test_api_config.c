@@ -1,0 +1,320 @@
+// The functions of descriptions: config.h and measure.h.
+#include "api.h"
+#include "base/memory.h"
+#include "config_text.h"
+#include "sandbox.h"
+#include "tarn/config.h"
+#include "tarn/measure.h"
+
+static tarn_config *small;
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  sandbox_write("small.yaml", SMALL, strlen(SMALL));
+  sandbox_write("sweep.yaml", "base: small.yaml\nvariants: { a: {} }\n", 37);
+  works(tarn_config_read(&small, "small.yaml", NULL, 0));
+  return 0;
+}
+
+static int close_all(void **state) {
+  tarn_config_close(&small);
+  return sandbox_close(state);
+}
+
+static void use_tarn_fp32_name(void) {
+  assert_string_equal(tarn_fp32_name(TARN_FP32_EXACT), "exact");
+  assert_string_equal(tarn_fp32_name(TARN_FP32_SPLIT3), "split3");
+  assert_null(tarn_fp32_name(TARN_FP32_COUNT));
+  assert_null(tarn_fp32_name((tarn_fp32)-1));
+}
+
+static void refuses_read(const char *path, const char *override, tarn_status status, const char *line) {
+  tarn_config *config = small;
+  refuses(tarn_config_read(&config, path, &override, override ? 1 : 0), status, line);
+  assert_null(config);
+}
+
+static void use_tarn_config_read(void) {
+  static const char *const overrides[] = {"train.lr=0.5", "train.seeds=[1,2]", "train.lr=0.25"};
+  tarn_config *config;
+  works(tarn_config_read(&config, "small.yaml", overrides, 3));
+  assert_true(config->train.lr == 0.25);
+  assert_int_equal(config->train.seed_count, 2);
+  assert_int_equal(config->encoder.count, 4);
+  tarn_config_close(&config);
+  refuses_read("missing.yaml", NULL, TARN_STATUS_IO, "missing.yaml: cannot read");
+  refuses_read("sweep.yaml", NULL, TARN_STATUS_USAGE, "sweep.yaml: this is");
+  refuses_read(".", NULL, TARN_STATUS_IO, ".: this is a folder without a run");
+  refuses_read("/dev/zero", NULL, TARN_STATUS_USAGE, "/dev/zero: a device, not a file");
+  refuses_read("small.yaml", "train.lr", TARN_STATUS_USAGE, "expected key=value, such as train.lr=0.001");
+  refuses_read("small.yaml", "train.lrr=1", TARN_STATUS_USAGE, "did you mean \"lr\"");
+  refuses_read("small.yaml", "train.lr=fast", TARN_STATUS_USAGE, "fast");
+  refuses_read("small.yaml", "model.dropout=1", TARN_STATUS_USAGE, "model.dropout");
+  refuses_read("small.yaml", "", TARN_STATUS_USAGE, "expected key=value");
+}
+
+static void refuses_text(const char *text, const char *line) {
+  tarn_config *config = small;
+  refuses(tarn_config_parse(&config, "m.yaml", text, strlen(text), NULL, 0), TARN_STATUS_USAGE, line);
+  assert_null(config);
+}
+
+static void use_tarn_config_parse(void) {
+  tarn_config *config;
+  works(tarn_config_parse(&config, "m.yaml", SMALL, strlen(SMALL), NULL, 0));
+  assert_string_equal(config->name, "m.yaml");
+  assert_int_equal(config->kind_count, 2);
+  tarn_config_close(&config);
+  refuses_text("", "m.yaml");
+  refuses_text("decoder: { layers: L", "m.yaml:2: not valid YAML");
+  refuses_text("decoder: { layers: L }\n", "L");
+  refuses_text("decoder: { layers: L }\nkinds:\n  L: { freeze: yes }\n", "m.yaml:3: unknown key \"freeze\" in kinds.L");
+  refuses_text("decoder: { layers: L }\nkinds:\n  L: {}\nmodel: { d_model: 7 }\n", "d_model");
+  refuses_text("\xFF\xFE", "m.yaml");
+  refuses(tarn_config_parse(&config, "m.yaml", SMALL, 10, NULL, 0), TARN_STATUS_USAGE, "m.yaml");
+  refuses(tarn_config_parse(&config, "m.yaml", "a\0b", 3, NULL, 0), TARN_STATUS_USAGE, "m.yaml");
+  char *large = calloc(1, (1 << 20) + 2);
+  assert_non_null(large);
+  memset(large, '#', (1 << 20) + 1);
+  refuses_text(large, "m.yaml");
+  free(large);
+}
+
+static void use_tarn_config_close(void) {
+  tarn_config *config = NULL;
+  tarn_config_close(&config);
+  assert_null(config);
+  config = parsed(SMALL, NULL);
+  tarn_config_close(&config);
+  assert_null(config);
+  tarn_config_close(&config);
+  assert_null(config);
+}
+
+static void use_tarn_config_check_training(void) {
+  static const struct {
+    const char *override, *line;
+  } bad[] = {{"data.train=", "m.yaml: data.train is missing"},
+             {"data.vocab=", "m.yaml: data.vocab is missing"},
+             {"train.max_updates=0", "m.yaml: nothing ends the training"},
+             {"train.patience=3", "m.yaml: train.patience needs data.valid"}};
+  static const char text[] = SMALL "data: { vocab: vocab, train: train }\n";
+  tarn_config *config = parsed(text, NULL);
+  works(tarn_config_check_training(config));
+  tarn_config_close(&config);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    config = parsed(text, bad[i].override);
+    refuses(tarn_config_check_training(config), TARN_STATUS_USAGE, bad[i].line);
+    tarn_config_close(&config);
+  }
+}
+
+// No description is bad any more when it has been read, so only memory can be missing; the first and a later piece.
+static void refuses_without_memory(tarn_status (*write)(const tarn_config *config, char **text)) {
+  for (uint64_t n = 1; n <= 2; n++) {
+    char *text = (char *)small;
+    tarn__memory_fail_after(n);
+    refuses(write(small, &text), TARN_STATUS_MEMORY, "memory");
+    tarn__memory_fail_after(0);
+    assert_null(text);
+  }
+}
+
+// Read again, a text gives the same text.
+static void comes_back(tarn_status (*write)(const tarn_config *config, char **text)) {
+  char *text, *again;
+  tarn_config *config;
+  works(write(small, &text));
+  works(tarn_config_parse(&config, "again", text, strlen(text), NULL, 0));
+  works(write(config, &again));
+  assert_string_equal(text, again);
+  tarn_config_text_close(&text);
+  tarn_config_text_close(&again);
+  tarn_config_close(&config);
+}
+
+static void use_tarn_config_write(void) {
+  comes_back(tarn_config_write);
+  refuses_without_memory(tarn_config_write);
+}
+
+static void use_tarn_config_write_model(void) {
+  char *text;
+  comes_back(tarn_config_write_model);
+  works(tarn_config_write_model(small, &text));
+  assert_null(strstr(text, "max_updates"));
+  tarn_config_text_close(&text);
+  refuses_without_memory(tarn_config_write_model);
+}
+
+static void use_tarn_config_write_json(void) {
+  char *text;
+  comes_back(tarn_config_write_json);
+  works(tarn_config_write_json(small, &text));
+  assert_int_equal(text[0], '{');
+  tarn_config_text_close(&text);
+  refuses_without_memory(tarn_config_write_json);
+}
+
+static void use_tarn_config_text_close(void) {
+  char *text = NULL;
+  tarn_config_text_close(&text);
+  assert_null(text);
+  works(tarn_config_write(small, &text));
+  tarn_config_text_close(&text);
+  assert_null(text);
+  tarn_config_text_close(&text);
+  assert_null(text);
+}
+
+static void use_tarn_config_model_hash(void) {
+  char hash[TARN_CONFIG_HASH], other[TARN_CONFIG_HASH];
+  works(tarn_config_model_hash(small, hash));
+  assert_int_equal(strspn(hash, "0123456789abcdef"), TARN_CONFIG_HASH - 1);
+  tarn_config *config = parsed(SMALL, "train.lr=0.5");  // no part of the model
+  works(tarn_config_model_hash(config, other));
+  assert_string_equal(hash, other);
+  tarn_config_close(&config);
+  config = parsed(SMALL, "model.d_model=16");
+  works(tarn_config_model_hash(config, other));
+  assert_string_not_equal(hash, other);
+  tarn_config_close(&config);
+  tarn__memory_fail_after(1);
+  refuses(tarn_config_model_hash(small, hash), TARN_STATUS_MEMORY, "memory");
+  tarn__memory_fail_after(0);
+}
+
+static void use_tarn_config_pattern(void) {
+  char *text;
+  works(tarn_config_pattern(small, &small->encoder, &text));
+  assert_string_equal(text, "(R L)*2");
+  tarn_config_text_close(&text);
+  works(tarn_config_pattern(small, &small->decoder, &text));
+  assert_string_equal(text, "L");
+  tarn_config_text_close(&text);
+  tarn__memory_fail_after(1);
+  refuses(tarn_config_pattern(small, &small->encoder, &text), TARN_STATUS_MEMORY, "memory");
+  tarn__memory_fail_after(0);
+  assert_null(text);
+}
+
+static void use_tarn_part_word(void) {
+  assert_string_equal(tarn_part_word(&small->kinds[0].mixer), "attention");
+  assert_string_equal(tarn_part_word(&small->model.positions), "sinusoidal");
+  assert_string_equal(tarn_part_word(&(tarn_part_use){NULL, NULL}), "");
+}
+
+static void use_tarn_kind_number(void) {
+  double value = 7;
+  assert_true(tarn_kind_number(&small->kinds[0], "heads", &value) && value == 2);
+  assert_true(tarn_kind_number(&small->kinds[0], "ffn.width", &value) && value == 16);
+  static const char *const none[] = {"", "head", "ffn", "ffn.", "width", "kinds.L.heads", "heads "};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    value = 7;
+    if (tarn_kind_number(&small->kinds[0], none[i], &value) || value != 0)
+      fail_msg("\"%s\" is a number, %g", none[i], value);
+  }
+}
+
+static void use_tarn_config_check_decoding(void) {
+  works(tarn_config_check_decoding(small));
+  // Every mixer that may stand in a decoder decodes, so a caller puts another one there.
+  tarn_config *config = parsed(
+      "model: { d_model: 8 }\nencoder: { layers: B }\ndecoder: { layers: L }\n"
+      "kinds:\n  L: { heads: 2 }\n  B: { mixer: bigru }\n",
+      NULL);
+  config->kinds[0].mixer = config->kinds[1].mixer;
+  refuses(tarn_config_check_decoding(config), TARN_STATUS_USAGE,
+          "m.yaml: kinds.L.mixer: bigru has no form for decoding token by token");
+  tarn_config_close(&config);
+}
+
+// The number of the options, the last of which is left in *option if there are more than `index`.
+static size_t count_options(void) {
+  tarn_config_option option;
+  size_t count = 0;
+  while (tarn_config_option_at(count, &option)) count++;
+  return count;
+}
+
+static tarn_config_option find_option(const char *key) {
+  tarn_config_option option;
+  for (size_t i = 0; tarn_config_option_at(i, &option); i++)
+    if (strcmp(option.key, key) == 0) return option;
+  fail_msg("there is no option %s", key);
+  return option;
+}
+
+static void use_tarn_config_option_at(void) {
+  tarn_config_option option = find_option("train.max_updates");
+  assert_string_equal(option.type, "integer");
+  assert_string_equal(option.value, "50000");
+  assert_string_equal(option.unit, "updates");
+  const size_t count = count_options();
+  assert_true(count > 100);
+  assert_false(tarn_config_option_at(count, &option));
+  assert_false(tarn_config_option_at(SIZE_MAX, &option));
+}
+
+static void use_tarn_config_option_word(void) {
+  tarn_config_word word;
+  const tarn_config_option schedule = find_option("train.schedule"), updates = find_option("train.max_updates");
+  assert_int_equal(schedule.word_count, TARN_SCHEDULE_COUNT);
+  assert_true(tarn_config_option_word(&schedule, 1, &word));
+  assert_string_equal(word.word, "cosine");
+  assert_int_equal(word.value, TARN_SCHEDULE_COSINE);
+  assert_false(tarn_config_option_word(&schedule, schedule.word_count, &word));
+  assert_false(tarn_config_option_word(&schedule, SIZE_MAX, &word));
+  assert_false(tarn_config_option_word(&updates, 0, &word));
+}
+
+static void use_tarn_measure_of(void) {
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) assert_int_equal(tarn_measure_of((tarn_metric)m)->metric, m);
+  assert_string_equal(tarn_measure_of(TARN_METRIC_BLEU)->word, "bleu");
+  assert_true(tarn_measure_of(TARN_METRIC_NLL)->less);
+}
+
+static void use_tarn_measure_find(void) {
+  static const char *const good[] = {"bleu", "valid/bleu", "valid_bleu", "sets/my_set/bleu"};
+  static const char *const bad[] = {"", "/", "_", "train/lr", "bleu/", "valid/", "valid/BLEU", "bleu "};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    assert_ptr_equal(tarn_measure_find(good[i]), tarn_measure_of(TARN_METRIC_BLEU));
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (tarn_measure_find(bad[i])) fail_msg("\"%s\" is a measure", bad[i]);
+}
+
+static void use_tarn_measure_same_name(void) {
+  assert_true(tarn_measure_same_name("valid/bleu", "valid_bleu"));
+  assert_true(tarn_measure_same_name("valid_bleu", "valid/bleu"));
+  assert_true(tarn_measure_same_name("", ""));
+  assert_false(tarn_measure_same_name("valid/bleu", "valid/ble"));
+  assert_false(tarn_measure_same_name("valid/ble", "valid/bleu"));
+  assert_false(tarn_measure_same_name("valid/bleu", ""));
+  assert_false(tarn_measure_same_name("", "valid/bleu"));
+}
+
+int main(void) {
+  static const char *const headers[] = {"config.h", "measure.h", NULL};
+  static const api_use uses[] = {
+      USE(tarn_fp32_name),
+      USE(tarn_config_read),
+      USE(tarn_config_parse),
+      USE(tarn_config_close),
+      USE(tarn_config_check_training),
+      USE(tarn_config_write),
+      USE(tarn_config_write_model),
+      USE(tarn_config_write_json),
+      USE(tarn_config_text_close),
+      USE(tarn_config_model_hash),
+      USE(tarn_config_pattern),
+      USE(tarn_part_word),
+      USE(tarn_kind_number),
+      USE(tarn_config_check_decoding),
+      USE(tarn_config_option_at),
+      USE(tarn_config_option_word),
+      USE(tarn_measure_of),
+      USE(tarn_measure_find),
+      USE(tarn_measure_same_name),
+  };
+  return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, close_all);
+}
