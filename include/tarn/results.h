@@ -51,7 +51,7 @@ typedef enum tarn_results_state {
   TARN_RESULTS_PENDING,     // the sweep names it, but it has no directory yet: no config, no series
   TARN_RESULTS_STATES
 } tarn_results_state;
-// "finished", "failed", "unfinished", "pending".
+// "finished", "failed", "unfinished", "pending"; "?" for another value.
 TARN_API const char *tarn_results_state_name(tarn_results_state state);
 
 // One point of a curve.
