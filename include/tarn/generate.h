@@ -66,7 +66,7 @@ typedef enum tarn_generator_end {
   TARN_GENERATOR_END_COUNT
 } tarn_generator_end;
 
-// The word of an end: "eos", "max_tokens", "max_length".
+// The word of an end: "eos", "max_tokens", "max_length"; NULL for another value.
 TARN_API const char *tarn_generator_end_word(tarn_generator_end end);
 
 // One continuation. Texts are UTF-8 with a zero byte at the end: where bytes make no character, such as one that

@@ -51,7 +51,7 @@ typedef enum tarn_results_state {
   TARN_RESULTS_PENDING,     // the sweep names it, but it has no directory yet: no config, no series
   TARN_RESULTS_STATES
 } tarn_results_state;
-// "finished", "failed", "unfinished", "pending".
+// "finished", "failed", "unfinished", "pending"; "?" for another value.
 TARN_API const char *tarn_results_state_name(tarn_results_state state);
 
 // One point of a curve.
@@ -198,10 +198,11 @@ typedef struct tarn_results {
 
 // Reads run directories, sweeps' folders, and folders that hold some of both, at most four levels deep, in the order of
 // the arguments and of their names. Fails, in one line that names the file or run, with
-// - USAGE: no path, a path that holds no run, a run that is given twice, two runs of one configuration and seed;
+// - USAGE: no path, a folder that holds no run, a run that is given twice, two runs of one configuration and seed, a
+//   config.yaml that is not valid;
 // - DATA: a file is malformed (a last line of the log without its end, as a kill leaves it, is left out), a number is
 //   out of range, times or steps fall, a run directory was written by a later version of the program;
-// - IO, MEMORY.
+// - IO: a path cannot be read, or is no folder; MEMORY.
 TARN_API tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
 TARN_API void tarn_results_close(tarn_results **results);
 

@@ -48,7 +48,7 @@ typedef enum tarn_bleu_smoothing {
 } tarn_bleu_smoothing;
 
 // The words above, and back. A word that is none of them is TARN_STATUS_USAGE with the nearest one named; the name of
-// a value is a static string.
+// a value is a static string, "?" for another value.
 TARN_API tarn_status tarn_bleu_tokenizer_parse(tarn_bleu_tokenizer *out, const char *word) TARN_CHECKED;
 TARN_API tarn_status tarn_bleu_smoothing_parse(tarn_bleu_smoothing *out, const char *word) TARN_CHECKED;
 TARN_API const char *tarn_bleu_tokenizer_name(tarn_bleu_tokenizer tokenizer);

@@ -38,6 +38,7 @@ typedef enum tarn_sweep_equalize {
   TARN_SWEEP_EQUALIZE_FLOPS,       // "flops": floating-point operations a token, forward and backward
   TARN_SWEEP_EQUALIZE_COUNT
 } tarn_sweep_equalize;
+// "no" and the words above; NULL for another value.
 TARN_API const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize);
 
 typedef struct tarn_sweep_variant {
@@ -65,7 +66,7 @@ typedef enum tarn_sweep_state {
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
 } tarn_sweep_state;
-// "waiting", "begun", "trained", "finished" or "failed"; a static string.
+// "waiting", "begun", "trained", "finished" or "failed"; NULL for another value.
 TARN_API const char *tarn_sweep_state_name(tarn_sweep_state state);
 
 typedef struct tarn_sweep_run {
@@ -127,6 +128,7 @@ typedef enum tarn_sweep_launcher {
                               // run that is free
   TARN_SWEEP_LAUNCHER_COUNT
 } tarn_sweep_launcher;
+// The words above; NULL for another value.
 TARN_API const char *tarn_sweep_launcher_name(tarn_sweep_launcher launcher);
 
 typedef enum tarn_sweep_event_kind {

@@ -49,7 +49,7 @@ void tarn_generator_default(tarn_generator_options *options) {
 
 const char *tarn_generator_end_word(tarn_generator_end end) {
   static const char *const words[TARN_GENERATOR_END_COUNT] = {"eos", "max_tokens", "max_length"};
-  return words[end];
+  return (unsigned)end < TARN_GENERATOR_END_COUNT ? words[end] : NULL;
 }
 
 static tarn_status check_options(const tarn_generator_options *o) {

@@ -173,7 +173,8 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   if (tokens == 0) return TARN_STATUS_OK;
   if (tokens > most - 1) {
     TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-                 "%lld tokens, and the model takes %lld with the end of sentence", (long long)tokens, (long long)most);
+                 "%lld tokens, and the model takes %lld with the end of sentence", (long long)tokens + 1,
+                 (long long)most);
     tokens = most - 1;
     result->truncated = true;
   }

@@ -1,5 +1,7 @@
 // Where a model comes from: a checkpoint, or a description whose weights are drawn.
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "config/config_fail.h"
@@ -74,7 +76,10 @@ static tarn_status take_list(tarn_dynamics_checkpoints *checkpoints, const tarn_
 tarn_status tarn_dynamics_checkpoints_find(tarn_dynamics_checkpoints *checkpoints, const char *run) {
   tarn__run_dir dir;
   tarn__run_dir_list list = {0};
+  struct stat info;
   *checkpoints = (tarn_dynamics_checkpoints){0};
+  TARN_REQUIRE(stat(run, &info) == 0, IO, "%s: cannot read: %s", run, strerror(errno));
+  TARN_REQUIRE(S_ISDIR(info.st_mode), USAGE, "%s: no directory, so no run whose checkpoints could be listed", run);
   TARN_TRY(tarn__run_dir_look(&dir, run));
   tarn_status status = tarn__run_dir_numbered(&dir, &list);
   if (status == TARN_STATUS_OK && list.count == 0)

@@ -64,6 +64,7 @@ tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, si
   *count = 0;
   TARN_REQUIRE(group < results->group_count && size >= 2 && limit >= 0 && isfinite(limit), USAGE,
                "a band needs one of the groups, 2 points or more, and a limit from 0 on");
+  TARN_REQUIRE(axis == TARN_RESULTS_SECONDS || axis == TARN_RESULTS_STEPS, USAGE, "an unknown axis of a band");
   const tarn_results_group *g = &results->groups[group];
   bool farthest = limit == 0;
   for (size_t i = 0; i < g->run_count && farthest; i++) {

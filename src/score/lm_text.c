@@ -137,7 +137,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
                  "%lld tokens, and the model takes %lld with the end of sentence; what is overlong is refused here, "
                  "not truncated",
-                 (long long)tokens, (long long)most);
+                 (long long)tokens + 1, (long long)most);
     tokens = most - 1;
     out->truncated = true;
   }

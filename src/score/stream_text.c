@@ -125,7 +125,7 @@ static tarn_status run(slide *s, tarn_lm *lm, tarn__work *work, tarn_lm_total *t
 tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window, int64_t stride,
                                  tarn_lm_stream_sink sink, void *user) {
   const int64_t most = tarn__lm_longest(lm);
-  slide s = {.window = window > 0 ? window : tarn__lm_window(lm), .stride = stride};
+  slide s = {.window = window ? window : tarn__lm_window(lm), .stride = stride};
   *total = (tarn_lm_total){0};
   TARN_REQUIRE(!tarn__lm_masked(lm), USAGE,
                "%s: a masked language model sees both sides of a token, so that no window slides over a text; score it "

@@ -14,6 +14,7 @@ static tarn_status check(const tarn_esn *esn, const tarn_series *series, int64_t
   TARN_REQUIRE(from >= 1 && from <= series->rows, USAGE,
                "a forecast can begin at row 1 to %" PRId64 ", not at %" PRId64, series->rows, from);
   TARN_REQUIRE(steps >= 1 && steps <= INT64_MAX / 65536, USAGE, "%" PRId64 " steps: at least one is expected", steps);
+  TARN_REQUIRE(mode == TARN_FORECAST_CLOSED || mode == TARN_FORECAST_ONE_STEP, USAGE, "an unknown mode of forecasts");
   TARN_REQUIRE(mode == TARN_FORECAST_CLOSED || steps <= series->rows - from + 1, DATA,
                "%" PRId64 " forecasts one step ahead from row %" PRId64 " need %" PRId64
                " rows, the series has %" PRId64,

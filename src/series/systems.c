@@ -73,6 +73,7 @@ static void mackey_glass(tarn_series *series, const tarn_series_recipe *r, doubl
 }
 
 static tarn_status check(const tarn_series_recipe *r, double *delay) {
+  TARN_REQUIRE(r->system == TARN_SERIES_MACKEY_GLASS || r->system == TARN_SERIES_LORENZ, USAGE, "an unknown system");
   TARN_REQUIRE(r->rows >= 1 && r->rows <= 100000000 && r->discard >= 0 && r->discard <= 100000000, USAGE,
                "rows must be 1 .. 10^8 and discarded rows 0 .. 10^8");
   TARN_REQUIRE(isfinite(r->dt) && r->dt > 0 && r->substeps >= 1 && r->substeps <= 1000000, USAGE,

@@ -38,6 +38,7 @@ static tarn_status open_all(tarn_states *states, const char *path, tarn__checkpo
     TARN_TRY(tarn__checkpoint_open_use(&states->checkpoint, path, &o->precision, NULL));
   }
   states->task = tarn__config_task(states->checkpoint->config);
+  states->sides[TARN_STATES_SIDE_SOURCE].given = true;  // no sentences yet; only targets can be missing
   TARN_TRY(tarn__task_first(&states->first, states->checkpoint->config, states->checkpoint->target));
   TARN_TRY(tarn__states_offer(states));
   return states->shared ? TARN_STATUS_OK : pack(states);

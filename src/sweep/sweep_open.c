@@ -20,12 +20,12 @@ void tarn_sweep_default(tarn_sweep_options *options) { *options = (tarn_sweep_op
 
 const char *tarn_sweep_state_name(tarn_sweep_state state) {
   static const char *const names[] = {"waiting", "begun", "trained", "finished", "failed"};
-  return names[state];
+  return (unsigned)state < sizeof names / sizeof *names ? names[state] : NULL;
 }
 
 const char *tarn_sweep_launcher_name(tarn_sweep_launcher launcher) {
   static const char *const names[] = {"local", "slurm", "mpi"};
-  return names[launcher];
+  return (unsigned)launcher < TARN_SWEEP_LAUNCHER_COUNT ? names[launcher] : NULL;
 }
 
 static tarn_status add_edits(tarn__sweep_edits *all, const tarn__sweep_edits *edits) {

@@ -15,7 +15,9 @@ enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
 
 static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
 
-const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize) { return equalize_names[equalize]; }
+const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize) {
+  return (unsigned)equalize < TARN_SWEEP_EQUALIZE_COUNT ? equalize_names[equalize] : NULL;
+}
 
 tarn_status tarn__sweep_add_text(tarn__sweep_edits *edits, const char *text) {
   TARN_TRY(tarn__grow(&edits->items, &edits->capacity, edits->count + 1, sizeof *edits->items));

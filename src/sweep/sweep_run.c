@@ -589,6 +589,7 @@ tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *opti
   char path[PATH_MAX];
   int lock = -1;
   TARN_REQUIRE(sweep->folder, USAGE, "a sweep needs a folder for its runs");
+  TARN_REQUIRE(tarn_sweep_launcher_name(options->launcher), USAGE, "an unknown launcher");
   TARN_TRY(tarn__mkdir(sweep->folder));
   TARN_TRY(tarn__path_join(path, sweep->folder, "lock"));
   if (options->only) return run_one(sweep, options, path);

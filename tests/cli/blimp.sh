@@ -31,7 +31,7 @@ grep -q '\],"unknown":0,"truncated":0,"replaced":0,"equal":1}$' flat.json || fai
 # Sentences that the model does not take whole are named by their lines, also behind empty ones.
 mkdir hard
 { pair a ab; printf '\n'; pair a 0123456789abcdefghij; pair a "$(printf 'ab\xff')"; } >hard/x.jsonl
-refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16 .*overlong is refused here' "$TARN" blimp model hard --quiet
+refuse 1 'hard/x.jsonl: line 3, its bad sentence: 21 tokens, and the model takes 16 .*overlong is refused here' "$TARN" blimp model hard --quiet
 refuse 1 'hard/x.jsonl:4: invalid UTF-8' "$TARN" blimp model hard --quiet --overlong truncate --strict
 blimp hard --quiet --overlong truncate --json >hard.json
 grep -q "^truncated to the model's longest sentence: 1 sentence$" progress.txt || fail "truncated: $(cat progress.txt)"
@@ -41,7 +41,7 @@ tr -d ' \n' <hard.json | grep -q '"unknown":0,"truncated":1,"replaced":1,"equal"
 mkdir run
 cp model run/checkpoint_last.safetensors
 : >run/config.yaml
-refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16' "$TARN" test run --blimp hard
+refuse 1 'hard/x.jsonl: line 3, its bad sentence: 21 tokens, and the model takes 16' "$TARN" test run --blimp hard
 [ ! -e run/test.json ] || fail "a refused test leaves $(cat run/test.json)"
 "$TARN" test run --blimp hard --overlong truncate >out.txt 2>told.txt || fail "tarn test: $(cat told.txt)"
 { grep '^truncated\|^invalid' progress.txt; echo "tarn test: took run/checkpoint_last.safetensors (the last; the run has no best checkpoint)"; } |

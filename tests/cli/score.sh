@@ -51,7 +51,7 @@ sed 's/.*"nll":\([0-9.]*\),.*"bits_per_byte":\([0-9.]*\)}/\1 \2/' sums.json |
 
 # 15 bytes and the end of sentence are all that the model takes.
 printf 'ab\n0123456789abcdefghij\n\xff\n' >hard
-refuse 1 '^tarn score: hard: line 2: 20 tokens, and the model takes 16 with the end of sentence' "$TARN" score model hard
+refuse 1 '^tarn score: hard: line 2: 21 tokens, and the model takes 16 with the end of sentence' "$TARN" score model hard
 refuse 1 '^tarn score: hard: line 3: invalid UTF-8 at byte 1' "$TARN" score model hard --strict --overlong truncate
 score model hard --overlong truncate >cut.txt
 cut -f 2,3 cut.txt | diff - <(printf '3\t3\n16\t16\n4\t2\n') || fail "what is kept of a line: $(cat cut.txt)"

@@ -1,0 +1,223 @@
+// Generation of text by language models: tarn/generate.h.
+#include <math.h>
+
+#include "api_models.h"
+#include "tarn/generate.h"
+
+static const char *const prompts[] = {"w3 w4 w5", ""};
+static const size_t lengths[] = {8, 0};
+static const char *const long_prompt = "w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3";
+
+static int open_all(void **state) {
+  if (tiny_open(state) != 0) return -1;
+  api_language("run");
+  api_translation("pairs_run");
+  api_no_models("run");
+  api_texts();
+  return 0;
+}
+
+static tarn_generator_options short_texts(void) {
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  options.threads = 1;
+  options.max_tokens = 4;
+  return options;
+}
+
+static tarn_generator *opened_with(tarn_generator_options options) {
+  tarn_generator *generator;
+  works(tarn_generator_open(&generator, "run", &options));
+  return generator;
+}
+
+static tarn_generator *opened(void) { return opened_with(short_texts()); }
+
+static void use_tarn_generator_default(void) {
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  assert_int_equal(options.method, TARN_GENERATOR_METHOD_GREEDY);
+  assert_int_equal(options.max_tokens, 100);
+  assert_int_equal(options.number, 1);
+  assert_int_equal(options.beam, 5);
+  assert_int_equal(options.window, 1000);
+  assert_true(options.temperature == 1 && options.top_p == 1 && options.top_k == 0 && options.seed == 1);
+}
+
+static void use_tarn_generator_end_word(void) {
+  assert_string_equal(tarn_generator_end_word(TARN_GENERATOR_END_EOS), "eos");
+  assert_string_equal(tarn_generator_end_word(TARN_GENERATOR_END_MAX_LENGTH), "max_length");
+  assert_null(tarn_generator_end_word(TARN_GENERATOR_END_COUNT));
+  assert_null(tarn_generator_end_word((tarn_generator_end)-1));
+}
+
+// Changes one option for the worse; returns the words of its refusal, NULL when there are no more.
+static const char *worsen(tarn_generator_options *o, int which) {
+  static const char *const words[] = {"unknown method",
+                                      "max-tokens must be from 1",
+                                      "min-tokens must be from 0 to the max-tokens of 4, not 5",
+                                      "greedy search gives one continuation",
+                                      "number must be from 1",
+                                      "beam must be from 1 to 1024, not 1025",
+                                      "a beam of 2 gives at most",
+                                      "length penalty must be",
+                                      "temperature must be above 0",
+                                      "temperature must be above 0",
+                                      "top-k must be",
+                                      "top-p must be",
+                                      "top-p must be"};
+  if (which >= (int)(sizeof words / sizeof *words)) return NULL;
+  o->method = which >= 8 || which == 4 ? TARN_GENERATOR_METHOD_SAMPLE
+              : which >= 5             ? TARN_GENERATOR_METHOD_BEAM
+                                       : TARN_GENERATOR_METHOD_GREEDY;
+  if (which == 0) o->method = TARN_GENERATOR_METHOD_COUNT;
+  if (which == 1) o->max_tokens = 0;
+  if (which == 2) o->min_tokens = 5;
+  if (which == 3) o->number = 2;
+  if (which == 4) o->number = 0;
+  if (which == 5) o->beam = 1025;
+  if (which == 6) o->beam = 2, o->number = 3;
+  if (which == 7) o->length_penalty = NAN;
+  if (which == 8) o->temperature = 0;
+  if (which == 9) o->temperature = INFINITY;
+  if (which == 10) o->top_k = -1;
+  if (which == 11) o->top_p = 0;
+  if (which == 12) o->top_p = NAN;
+  return words[which];
+}
+
+static void refuses_options(tarn_generator_options options, const char *words) {
+  tarn_generator *generator;
+  refuses(tarn_generator_open(&generator, "run", &options), TARN_STATUS_USAGE, words);
+  assert_null(generator);
+}
+
+static void use_tarn_generator_open(void) {
+  tarn_generator *generator = opened();
+  tarn_generator_options options = short_texts();
+  tarn_generator_close(&generator);
+  refuses(tarn_generator_open(&generator, "missing", &options), TARN_STATUS_IO, "missing: ");
+  assert_null(generator);
+  refuses(tarn_generator_open(&generator, "garbage", &options), TARN_STATUS_DATA, "garbage: ");
+  refuses(tarn_generator_open(&generator, "torn", &options), TARN_STATUS_DATA, "torn: ");
+  refuses(tarn_generator_open(&generator, "folder", &options), TARN_STATUS_DATA, "folder: ");
+  refuses(tarn_generator_open(&generator, "pairs_run", &options), TARN_STATUS_USAGE, "does not continue text");
+  assert_null(generator);
+  const char *words;
+  for (int i = 0; options = short_texts(), (words = worsen(&options, i)); i++) refuses_options(options, words);
+  options = short_texts();
+  options.window = 0;
+  refuses_options(options, "window must be from 1 to 10000000, not 0");
+  options = short_texts();
+  options.threads = 1025;
+  refuses_options(options, "threads must be from 0 to 1024, not 1025");
+  options = short_texts();
+  options.precision = (tarn_translate_precision)-1;
+  refuses_options(options, "unknown precision");
+}
+
+static void use_tarn_generator_close(void) {
+  tarn_generator *generator = opened();
+  tarn_generator_close(&generator);
+  assert_null(generator);
+  tarn_generator_close(&generator);
+}
+
+static void use_tarn_generator_set(void) {
+  tarn_generator *generator = opened();
+  tarn_generator_result result;
+  tarn_generator_options options = short_texts();
+  options.method = TARN_GENERATOR_METHOD_SAMPLE, options.number = 3;
+  works(tarn_generator_set(generator, &options));
+  works(tarn_generator_lines(generator, &result, prompts, lengths, 1));
+  assert_int_equal(result.count, 3);
+  const char *words;
+  for (int i = 0; options = short_texts(), (words = worsen(&options, i)); i++)
+    refuses(tarn_generator_set(generator, &options), TARN_STATUS_USAGE, words);
+  works(tarn_generator_lines(generator, &result, prompts, lengths, 1));
+  assert_int_equal(result.count, 3);
+  tarn_generator_close(&generator);
+}
+
+static void use_tarn_generator_path(void) {
+  tarn_generator *generator = opened();
+  assert_non_null(strstr(tarn_generator_path(generator), "run/checkpoint"));
+  tarn_generator_close(&generator);
+}
+
+static void use_tarn_generator_piece(void) {
+  tarn_generator *generator = opened();
+  assert_string_equal(tarn_generator_piece(generator, 7), "w7");
+  assert_string_equal(tarn_generator_piece(generator, -1), "");
+  assert_string_equal(tarn_generator_piece(generator, TINY_VOCAB), "");
+  tarn_generator_close(&generator);
+}
+
+static void use_tarn_generator_lines(void) {
+  tarn_generator_options options = short_texts();
+  options.strict = true;
+  tarn_generator *generator = opened_with(options);
+  tarn_generator_result results[2];
+  works(tarn_generator_lines(generator, results, prompts, lengths, 2));
+  const tarn_generator_text *text = &results[0].texts[0];
+  assert_int_equal(results[0].prompt_tokens, 3);
+  assert_int_equal(strncmp(text->text, "w3 w4 w5", 8), 0);
+  assert_in_range(text->tokens, 1, 4);
+  assert_int_equal(results[1].prompt_tokens, 0);
+  works(tarn_generator_lines(generator, results, NULL, NULL, 0));
+  refuses(tarn_generator_lines(generator, results, &long_prompt, (const size_t[]){strlen(long_prompt)}, 1),
+          TARN_STATUS_DATA, "prompt 1: 24 tokens");
+  const char *const bad[] = {"w3 \xFF", "w3 unheard"};
+  refuses(tarn_generator_lines(generator, results, bad, (const size_t[]){4}, 1), TARN_STATUS_DATA,
+          "prompt 1: invalid UTF-8 at byte 4");
+  refuses(tarn_generator_lines(generator, results, bad + 1, (const size_t[]){10}, 1), TARN_STATUS_DATA,
+          "1 of its 2 tokens are not in the vocabulary");
+  tarn_generator_close(&generator);
+}
+
+static tarn_status count_to(void *user, const tarn_generator_result *result) {
+  int64_t *left = user;
+  assert_true(result->number >= 1 && result->count == 1);
+  return --*left == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+static void use_tarn_generator_file(void) {
+  tarn_generator_options options = short_texts();
+  options.strict = true;
+  tarn_generator *generator = opened_with(options);
+  int64_t left = 10;
+  works(tarn_generator_file(generator, "lines", count_to, &left));
+  assert_int_equal(left, 7);
+  left = 2;
+  assert_int_equal(tarn_generator_file(generator, "lines", count_to, &left), TARN_STATUS_INTERRUPTED);
+  left = 10;
+  refuses(tarn_generator_file(generator, "missing", count_to, &left), TARN_STATUS_IO, "missing: ");
+  refuses(tarn_generator_file(generator, "folder", count_to, &left), TARN_STATUS_IO, "folder: ");
+  refuses(tarn_generator_file(generator, "zero", count_to, &left), TARN_STATUS_DATA, "zero:2: ");
+  refuses(tarn_generator_file(generator, "invalid", count_to, &left), TARN_STATUS_DATA, "invalid: prompt 2: ");
+  refuses(tarn_generator_file(generator, "long", count_to, &left), TARN_STATUS_DATA, "long: prompt 1: 24 tokens");
+  tarn_generator_close(&generator);
+}
+
+static void use_tarn_generator_get_summary(void) {
+  tarn_generator *generator = opened();
+  tarn_generator_result results[2];
+  tarn_generator_summary summary;
+  tarn_generator_get_summary(generator, &summary);
+  assert_int_equal(summary.prompts, 0);
+  works(tarn_generator_lines(generator, results, prompts, lengths, 2));
+  tarn_generator_get_summary(generator, &summary);
+  assert_int_equal(summary.prompts, 2);
+  assert_int_equal(summary.prompt_tokens, 3);
+  assert_true(summary.tokens >= 2);
+  tarn_generator_close(&generator);
+}
+
+int main(void) {
+  static const char *const headers[] = {"generate.h", NULL};
+  static const api_use uses[] = {USE(tarn_generator_default),    USE(tarn_generator_end_word), USE(tarn_generator_open),
+                                 USE(tarn_generator_close),      USE(tarn_generator_set),      USE(tarn_generator_path),
+                                 USE(tarn_generator_piece),      USE(tarn_generator_lines),    USE(tarn_generator_file),
+                                 USE(tarn_generator_get_summary)};
+  return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
+}

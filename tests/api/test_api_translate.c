@@ -1,0 +1,239 @@
+// Translation of text: tarn/translate.h.
+#include <math.h>
+
+#include "api_models.h"
+#include "tarn/translate.h"
+
+static const char *const lines[] = {"w3 w4 w5", "", "w10 w11 unheard"};
+static const size_t lengths[] = {8, 0, 15};
+static const char *const long_line = "w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3";
+
+static int open_all(void **state) {
+  if (tiny_open(state) != 0) return -1;
+  api_translation("run");
+  api_language("text_run");
+  api_no_models("run");
+  api_texts();
+  return 0;
+}
+
+static tarn_translator_options one_thread(void) {
+  tarn_translator_options options;
+  tarn_translator_default(&options);
+  options.threads = 1;
+  return options;
+}
+
+static tarn_translator *opened_with(tarn_translator_options options) {
+  tarn_translator *translator;
+  works(tarn_translator_open(&translator, "run", &options));
+  return translator;
+}
+
+static tarn_translator *opened(void) { return opened_with(one_thread()); }
+
+static void use_tarn_translate_precision_name(void) {
+  assert_string_equal(tarn_translate_precision_name(TARN_TRANSLATE_PRECISION_FP32), "fp32");
+  assert_string_equal(tarn_translate_precision_name(TARN_TRANSLATE_PRECISION_AUTO), "auto");
+  assert_null(tarn_translate_precision_name(TARN_TRANSLATE_PRECISION_COUNT));
+  assert_null(tarn_translate_precision_name((tarn_translate_precision)-1));
+}
+
+static void use_tarn_translator_default(void) {
+  tarn_translator_options options;
+  tarn_translator_default(&options);
+  assert_int_equal(options.beam, 0);
+  assert_int_equal(options.n_best, 1);
+  assert_int_equal(options.window, 2000);
+  assert_int_equal(options.max_len_b, -1);
+  assert_true(isnan(options.length_penalty) && isnan(options.max_len_a));
+  assert_int_equal(options.precision, TARN_TRANSLATE_PRECISION_AUTO);
+}
+
+// Changes one option for the worse; returns the words of its refusal, NULL when there are no more.
+static const char *worsen(tarn_translator_options *o, int which) {
+  static const char *const words[] = {
+      "beam", "beam", "n-best", "n-best", "length penalty", "greatest length", "greatest length", "max-tokens"};
+  if (which >= (int)(sizeof words / sizeof *words)) return NULL;
+  if (which == 0) o->beam = 1025;
+  if (which == 1) o->beam = -1;
+  if (which == 2) o->n_best = 0;
+  if (which == 3) o->n_best = 9, o->beam = 2;
+  if (which == 4) o->length_penalty = INFINITY;
+  if (which == 5) o->max_len_a = -2;
+  if (which == 6) o->max_len_b = INT64_MAX;
+  if (which == 7) o->max_tokens = -1;
+  return words[which];
+}
+
+static void refuses_options(tarn_translator_options options, const char *words) {
+  tarn_translator *translator;
+  refuses(tarn_translator_open(&translator, "run", &options), TARN_STATUS_USAGE, words);
+  assert_null(translator);
+}
+
+static void use_tarn_translator_open(void) {
+  tarn_translator *translator = opened();
+  tarn_translator_options options = one_thread();
+  tarn_translator_close(&translator);
+  refuses(tarn_translator_open(&translator, "missing", &options), TARN_STATUS_IO, "missing: ");
+  assert_null(translator);
+  refuses(tarn_translator_open(&translator, "garbage", &options), TARN_STATUS_DATA, "garbage: ");
+  refuses(tarn_translator_open(&translator, "torn", &options), TARN_STATUS_DATA, "torn: ");
+  refuses(tarn_translator_open(&translator, "folder", &options), TARN_STATUS_DATA, "folder: ");
+  refuses(tarn_translator_open(&translator, "text_run", &options), TARN_STATUS_USAGE,
+          "text_run: a language model does not translate");
+  assert_null(translator);
+  const char *words;
+  for (int i = 0; options = one_thread(), (words = worsen(&options, i)); i++) refuses_options(options, words);
+  options = one_thread();
+  options.window = 0;
+  refuses_options(options, "window must be from 1 to 10000000, not 0");
+  options = one_thread();
+  options.threads = -1;
+  refuses_options(options, "threads must be from 0 to 1024, not -1");
+  options = one_thread();
+  options.precision = TARN_TRANSLATE_PRECISION_COUNT;
+  refuses_options(options, "unknown precision");
+}
+
+static void use_tarn_translator_close(void) {
+  tarn_translator *translator = opened();
+  tarn_translator_close(&translator);
+  assert_null(translator);
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_set(void) {
+  tarn_translator *translator = opened();
+  tarn_translator_options options = one_thread();
+  options.beam = 3;
+  works(tarn_translator_set(translator, &options));
+  assert_int_equal(tarn_translator_settings(translator)->beam, 3);
+  const char *words;
+  for (int i = 0; options = one_thread(), (words = worsen(&options, i)); i++) {
+    refuses(tarn_translator_set(translator, &options), TARN_STATUS_USAGE, words);
+    assert_int_equal(tarn_translator_settings(translator)->beam, 3);
+  }
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_path(void) {
+  tarn_translator *translator = opened();
+  assert_non_null(strstr(tarn_translator_path(translator), "run/checkpoint"));
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_settings(void) {
+  tarn_translator *translator = opened();
+  const tarn_translator_options *settings = tarn_translator_settings(translator);
+  assert_true(settings->beam >= 1 && isfinite(settings->length_penalty) && settings->max_len_b >= 0);
+  assert_int_equal(settings->precision, TARN_TRANSLATE_PRECISION_FP32);
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_lines(void) {
+  tarn_translator_options options = one_thread();
+  options.beam = options.n_best = 2;
+  tarn_translator *translator = opened_with(options);
+  tarn_translate_result results[3];
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  assert_int_equal(results[0].count, 2);
+  assert_int_equal(results[0].source_tokens, 4);
+  assert_int_equal(results[1].count, 1);
+  assert_string_equal(results[1].hypotheses[0].text, "");
+  works(tarn_translator_lines(translator, results, NULL, NULL, 0));
+  works(tarn_translator_lines(translator, results, &long_line, (const size_t[]){strlen(long_line)}, 1));
+  assert_true(results[0].truncated);
+  tarn_translator_close(&translator);
+  options.overlong = TARN_TRANSLATE_OVERLONG_REFUSE, options.strict = true;
+  translator = opened_with(options);
+  refuses(tarn_translator_lines(translator, results, &long_line, (const size_t[]){strlen(long_line)}, 1),
+          TARN_STATUS_DATA, "line 1: 25 tokens, and the model takes 20");
+  const char *const invalid[] = {"w3", "w4 \xFF"};
+  refuses(tarn_translator_lines(translator, results, invalid, (const size_t[]){2, 4}, 2), TARN_STATUS_DATA,
+          "line 2: invalid UTF-8");
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_tokens(void) {
+  tarn_translator *translator = opened();
+  tarn_translate_result results[3];
+  const int32_t *ids;
+  const float *log_probabilities;
+  assert_int_equal(tarn_translator_tokens(translator, &ids, &log_probabilities, 0, 0), 0);
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  const int64_t tokens = tarn_translator_tokens(translator, &ids, &log_probabilities, 0, 0);
+  assert_int_equal(tokens, results[0].hypotheses[0].tokens);
+  assert_true(log_probabilities[0] < 0 && ids[tokens - 1] == 2);
+  static const struct {
+    size_t line;
+    int64_t place;
+  } none[] = {{1, 0}, {0, 1}, {0, -1}, {0, INT64_MAX}, {3, 0}, {SIZE_MAX, 0}};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    assert_int_equal(tarn_translator_tokens(translator, &ids, &log_probabilities, none[i].line, none[i].place), 0);
+    assert_true(!ids && !log_probabilities);
+  }
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_piece(void) {
+  tarn_translator *translator = opened();
+  assert_string_equal(tarn_translator_piece(translator, 5), "w5");
+  assert_string_equal(tarn_translator_piece(translator, -1), "");
+  assert_string_equal(tarn_translator_piece(translator, TINY_VOCAB), "");
+  assert_string_equal(tarn_translator_piece(translator, INT32_MAX), "");
+  tarn_translator_close(&translator);
+}
+
+static tarn_status count_to(void *user, const tarn_translate_result *result) {
+  int64_t *left = user;
+  assert_true(result->number >= 1 && result->count >= 1);
+  return --*left == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+static void use_tarn_translator_file(void) {
+  tarn_translator_options options = one_thread();
+  options.strict = true;
+  options.overlong = TARN_TRANSLATE_OVERLONG_REFUSE;
+  tarn_translator *translator = opened_with(options);
+  int64_t left = 10;
+  works(tarn_translator_file(translator, "lines", count_to, &left));
+  assert_int_equal(left, 7);
+  left = 1;
+  assert_int_equal(tarn_translator_file(translator, "lines", count_to, &left), TARN_STATUS_INTERRUPTED);
+  left = 10;
+  refuses(tarn_translator_file(translator, "missing", count_to, &left), TARN_STATUS_IO, "missing: ");
+  refuses(tarn_translator_file(translator, "folder", count_to, &left), TARN_STATUS_IO, "folder: ");
+  refuses(tarn_translator_file(translator, "zero", count_to, &left), TARN_STATUS_DATA, "zero:2: ");
+  refuses(tarn_translator_file(translator, "invalid", count_to, &left), TARN_STATUS_DATA, "invalid");
+  refuses(tarn_translator_file(translator, "long", count_to, &left), TARN_STATUS_DATA, "long: line 1: 25 tokens");
+  refuses(tarn_translator_file(translator, "torn", count_to, &left), TARN_STATUS_DATA, "torn: ");
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_summary(void) {
+  tarn_translator *translator = opened();
+  tarn_translate_result results[3];
+  tarn_translate_summary summary;
+  tarn_translator_summary(translator, &summary);
+  assert_int_equal(summary.lines, 0);
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  tarn_translator_summary(translator, &summary);
+  assert_int_equal(summary.lines, 3);
+  assert_int_equal(summary.empty, 1);
+  assert_int_equal(summary.unknown, 1);
+  assert_int_equal(summary.source_tokens, 8);
+  tarn_translator_close(&translator);
+}
+
+int main(void) {
+  static const char *const headers[] = {"translate.h", NULL};
+  static const api_use uses[] = {
+      USE(tarn_translate_precision_name), USE(tarn_translator_default), USE(tarn_translator_open),
+      USE(tarn_translator_close),         USE(tarn_translator_set),     USE(tarn_translator_path),
+      USE(tarn_translator_settings),      USE(tarn_translator_lines),   USE(tarn_translator_tokens),
+      USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary)};
+  return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
+}
