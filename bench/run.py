@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures tarn, in turns (A B A B ...) with the peers that are installed: training, translation, kernels, and how cost
-grows. docs/performance.md tells what is measured and how; --list names the measurements. Environment: TARN (the
+grows. bench/performance.md tells what is measured and how; --list names the measurements. Environment: TARN (the
 program), TARN_BUILD (folder of the measuring programs), TARN_DATA (folder that holds multi30k/), TARN_PEERS (folder of
 torch_mt.py), PYTHON (Pythons with the peers' packages, colons between them), TCMALLOC and OPENBLAS (a library and the
 folder of one that PyTorch runs faster with), THREADS (default 2)."""

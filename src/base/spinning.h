@@ -1,6 +1,6 @@
 // How long threads of the pool that wait for others spin before they sleep. Alone on its processors a program is
 // fastest when they spin; where other programs want the same processors, spinning takes the time that the slower thread
-// needs (docs/performance.md). So they spin unless this program is kept waiting for a processor.
+// needs (bench/performance.md). So they spin unless this program is kept waiting for a processor.
 #ifndef TARN_BASE_SPINNING_H
 #define TARN_BASE_SPINNING_H
 

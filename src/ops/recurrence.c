@@ -7,7 +7,7 @@
 
 // Share of zeros from which on the recurrent matrix of an echo state network is multiplied as a sparse one. The
 // break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with AVX-512
-// (docs/performance.md).
+// (bench/performance.md).
 static const double SPARSE = 0.85;
 
 bool tarn__recurrence_sparse(const tarn__tensor *weight) {

@@ -7,7 +7,7 @@
 #include "tarn/config.h"
 #include "tarn/plan.h"
 
-// Of a product's speed that whole updates reach (docs/performance.md).
+// Of a product's speed that whole updates reach (bench/performance.md).
 #define TARN__SHARE_OF_PRODUCTS 0.8
 
 // Operations a second of the first product of a usual FFN, from `d` columns (2048 at most) to 4 d: the best within a

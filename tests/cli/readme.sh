@@ -1,56 +1,62 @@
 #!/usr/bin/env bash
-# README.md says what is so: its plan is the one that tarn prints, its files are there, its commands have their options, and
-# the descriptions that it trains read the files that it makes.
+# README.md says what is so: its files are there, its commands have their options, and the descriptions that it trains read the
+# files that it makes. So do the pages of docs/ to which parts of it have moved: docs/README.md lists all pages, docs/training.md
+# pastes the plan that tarn prints, docs/data.md trains on bytes, docs/design.md names the folders of the source.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 readme=$root/README.md
+planned=$root/docs/training.md
 
 # The plan that is pasted: the lines under "$ tarn plan ..." stand in that order in what is printed. "..." stands for some.
 # It is that of kernels without AVX-512, which every machine can plan for.
-command=$(sed -n 's/^    \$ tarn \(plan .*\)/\1/p' "$readme")
-[ "$(wc -l <<<"$command")" -eq 1 ] && [ -n "$command" ] || fail "README.md has not one plan: $command"
+command=$(sed -n 's/^    \$ tarn \(plan .*\)/\1/p' "$planned")
+[ "$(wc -l <<<"$command")" -eq 1 ] && [ -n "$command" ] || fail "docs/training.md has not one plan: $command"
 # shellcheck disable=SC2086
 (cd "$root" && TARN_ISA=portable "$TARN" $command) >printed.txt || fail "tarn $command"
-awk '/^    \$ tarn plan /{ on = 1; next } on && !/^    / && !/^$/ { exit } on { sub(/^    /, ""); print }' "$readme" >pasted.txt
+awk '/^    \$ tarn plan /{ on = 1; next } on && !/^    / && !/^$/ { exit } on { sub(/^    /, ""); print }' "$planned" >pasted.txt
 [ "$(wc -l <pasted.txt)" -gt 20 ] || fail "the pasted plan is short: $(cat pasted.txt)"
 at=0
 while IFS= read -r line; do
   [ -n "$line" ] && [ "$line" != ... ] || continue
   found=$(awk -v at="$at" -v line="$line" 'NR > at { sub(/ +$/, ""); if ($0 == line) { print NR; exit } }' printed.txt)
-  [ -n "$found" ] || fail "README.md pastes what tarn $command does not print (any more): $line
+  [ -n "$found" ] || fail "docs/training.md pastes what tarn $command does not print (any more): $line
 It prints: $(cat printed.txt)"
   at=$found
 done <pasted.txt
 
-# Files of the project that it names.
-grep -oE '(docs|examples|scripts|src|include|tests|bench|tools)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$readme" | sort -u >named.txt
+# Files of the project that it names, and those that the pages of docs/ name that list pages and folders.
+names() { grep -oE '(docs|examples|scripts|src|include|tests|bench|tools|results)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$@" | sort -u; }
+names "$readme" >named.txt
 [ "$(wc -l <named.txt)" -gt 20 ] || fail "few files are named: $(cat named.txt)"
-while IFS= read -r path; do [ -e "$root/$path" ] || fail "README.md names $path, which is not there"; done <named.txt
-grep -oE '^\| `[a-z-]+\.md`(, `[a-z-]+\.md`)*' "$readme" | grep -oE '[a-z-]+\.md' | while IFS= read -r page; do
-  [ -e "$root/docs/$page" ] || fail "README.md names docs/$page, which is not there"
+names -h "$root/docs/README.md" "$root/docs/design.md" "$root/docs/data.md" "$root/docs/install.md" >>named.txt
+while IFS= read -r path; do [ -e "$root/$path" ] || fail "README.md or docs/ name $path, which is not there"; done <named.txt
+grep -oE '^\| `[a-z-]+\.md`(, `[a-z-]+\.md`)*' "$root/docs/README.md" | grep -oE '[a-z-]+\.md' | while IFS= read -r page; do
+  [ -e "$root/docs/$page" ] || fail "docs/README.md names docs/$page, which is not there"
 done
 for page in "$root"/docs/*.md; do
-  [ "${page##*/}" = faults.md ] || [ "${page##*/}" = security.md ] || grep -q "^| .*\`${page##*/}\`" "$readme" || fail "README.md does not list docs/${page##*/}"
+  [ "${page##*/}" = README.md ] || grep -q "^| .*\`${page##*/}\`" "$root/docs/README.md" || fail "docs/README.md does not list docs/${page##*/}"
 done
 
-# Each command that it shows has the options that it shows.
+# Each command that it shows has the options that it shows. Those of series have options of their own.
 sed -n 's/^    .*\(tarn [a-z][a-z0-9-]* .*\)/\1/p' "$readme" | sed 's/  #.*//' | grep -v '^tarn plan\b.*\.\.\.' | grep '^tarn [a-z0-9-]* .* --' >commands.txt
 [ "$(wc -l <commands.txt)" -gt 15 ] || fail "few commands are shown: $(cat commands.txt)"
 while read -r _ word rest; do
-  [ -e "help-$word.txt" ] || "$TARN" help "$word" >"help-$word.txt" 2>error.txt || fail "README.md shows tarn $word: $(cat error.txt)"
+  case $word in series) word="series ${rest%% *}" ;; esac
+  # shellcheck disable=SC2086
+  [ -e "help-$word.txt" ] || "$TARN" $word --help >"help-$word.txt" 2>error.txt || fail "README.md shows tarn $word: $(cat error.txt)"
   for option in $(grep -oE -- '(^| )--[a-z][a-z0-9-]*' <<<"$rest"); do
     grep -qE -- "(^|[ ,])$option( |\$)" "help-$word.txt" || fail "tarn $word has no $option, which README.md shows"
   done
 done <commands.txt
 
 # What it trains reads the folders that it makes: the vocabulary and both shards are outputs of commands before.
-sed -n 's/.*--output \(data\/[^ ]*\).*/\1/p' "$readme" | sort -u >made.txt
-grep -oE '^    tarn train examples/[^ ]+\.yaml' "$readme" | awk '{ print $3 }' | sort -u >trained.txt
+sed -n 's/.*--output \(data\/[^ ]*\).*/\1/p' "$readme" "$root/docs/data.md" | sort -u >made.txt
+grep -ohE '^    tarn train examples/[^ ]+\.yaml' "$readme" "$root/docs/data.md" | awk '{ print $3 }' | sort -u >trained.txt
 [ "$(wc -l <trained.txt)" -ge 4 ] || fail "few descriptions are trained: $(cat trained.txt)"
 { cat trained.txt; echo examples/babylm/gpt2.yaml; } | sort -u | while IFS= read -r file; do
   for key in vocab train valid; do
     path=$(awk -v key="$key:" '/^data:/ { on = 1; next } /^[a-z]/ { on = 0 } on && $1 == key { print $2 }' "$root/$file")
-    grep -qxF "$path" made.txt || fail "$file reads $path, which README.md does not make: $(cat made.txt)"
+    grep -qxF "$path" made.txt || fail "$file reads $path, which neither README.md nor docs/data.md makes: $(cat made.txt)"
   done
 done

@@ -1,6 +1,6 @@
 // Products of dense rows with a sparse matrix (SpMM), for the matrices of echo state networks: at the
 // sparsity of most of the literature (0.9 and more) they take a fraction of the time of a dense product
-// (docs/performance.md).
+// (bench/performance.md).
 #ifndef TARN_DEVICE_CPU_SPMM_H
 #define TARN_DEVICE_CPU_SPMM_H
 

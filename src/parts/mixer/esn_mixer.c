@@ -17,7 +17,7 @@ typedef enum esn_input { PROJECTION, DIRECT } esn_input;
 typedef enum esn_storage { AUTO, DENSE, ENTRIES } esn_storage;
 
 // From where on matrices are stored as entries on their own account: these are of 8 bytes, where those of a dense
-// matrix are of 2 or 4, and are multiplied faster from about here on (docs/performance.md). Smaller recurrent matrices
+// matrix are of 2 or 4, and are multiplied faster from about here on (bench/performance.md). Smaller recurrent matrices
 // are packed for decoding as all weights are, to INT8 too.
 static const double SPARSE = 0.85;
 static const int64_t MANY_UNITS = 4096;
