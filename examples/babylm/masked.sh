@@ -7,7 +7,7 @@
 # The same command goes on where it was stopped; with DRY=1 it prepares and prints the runs.
 set -eu
 fail() { echo "masked.sh: $*" >&2; exit 2; }
-[ $# -eq 2 ] || [ $# -eq 3 ] || fail "usage: masked.sh BABYLM OUTPUT [SWEEP], such as masked.sh babylm results masked-small"
+[ $# -eq 2 ] || [ $# -eq 3 ] || fail "usage: masked.sh BABYLM OUTPUT [SWEEP], such as masked.sh babylm runs masked-small"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"

@@ -7,7 +7,7 @@
 # where it was stopped. With SWEEP "data" it only prepares.
 set -eu
 fail() { echo "run.sh: $*" >&2; exit 2; }
-[ $# -eq 5 ] || [ $# -eq 6 ] || fail "usage: run.sh SWEEP BABYLM GPT2 BLIMP OUTPUT [SHARE], such as run.sh models babylm gpt2 blimp results"
+[ $# -eq 5 ] || [ $# -eq 6 ] || fail "usage: run.sh SWEEP BABYLM GPT2 BLIMP OUTPUT [SHARE], such as run.sh models babylm gpt2 blimp runs"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"

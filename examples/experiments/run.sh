@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Prepares a parallel corpus, runs one of the sweeps of this folder on it and writes its report.
-#   run.sh SWEEP CORPUS OUTPUT [SOURCE TARGET]      such as: run.sh models corpora/multi30k results/multi30k de en
+#   run.sh SWEEP CORPUS OUTPUT [SOURCE TARGET]      such as: run.sh models corpora/multi30k runs/multi30k de en
 # CORPUS holds train, val (or valid or dev), and test (or test_2016_flickr), each .SOURCE and .TARGET (default de and en).
 # OUTPUT/data gets the vocabulary (PIECES, default 4,000, for both sides) and the shards, OUTPUT/SWEEP the runs, OUTPUT/report-SWEEP
 # the report. The same command goes on where it was stopped. With SWEEP "data" it only prepares.
 set -eu
 fail() { echo "run.sh: $*" >&2; exit 2; }
-[ $# -eq 3 ] || [ $# -eq 5 ] || fail "usage: run.sh SWEEP CORPUS OUTPUT [SOURCE TARGET], such as run.sh models corpora/multi30k results"
+[ $# -eq 3 ] || [ $# -eq 5 ] || fail "usage: run.sh SWEEP CORPUS OUTPUT [SOURCE TARGET], such as run.sh models corpora/multi30k runs"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"

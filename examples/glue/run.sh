@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Pre-trains bodies, fine-tunes them on a task of GLUE in all the ways of glue.yaml, and writes the report.
-#   run.sh TASK GLUE TEXT... -- OUTPUT      such as: run.sh sst2 corpora/glue corpora/babylm/train/*.train -- results/glue
+#   run.sh TASK GLUE TEXT... -- OUTPUT      such as: run.sh sst2 corpora/glue corpora/babylm/train/*.train -- runs/glue
 # TASK is sst2, cola or rte; GLUE holds SST-2, CoLA and RTE, each train.tsv and dev.tsv; TEXTs are plain text for pre-training.
 # PIECES (8,000) is the size of the vocabulary, MINUTES (60) the time of each pre-training. With SMALL=1 d_model is 128 in place of 256,
 # pre-training takes 2 minutes, fine-tuning an eighth of the updates, and the vocabulary has 4,000 pieces: an hour on two cores a
@@ -8,7 +8,7 @@
 # The same command goes on where it was stopped.
 set -eu
 fail() { echo "run.sh: $*" >&2; exit 2; }
-usage="usage: run.sh TASK GLUE TEXT... -- OUTPUT, such as run.sh sst2 corpora/glue text.txt -- results/glue"
+usage="usage: run.sh TASK GLUE TEXT... -- OUTPUT, such as run.sh sst2 corpora/glue text.txt -- runs/glue"
 [ $# -ge 5 ] || fail "$usage"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")

@@ -10,7 +10,7 @@
 # proportions.
 set -eu
 fail() { echo "run.sh: $*" >&2; exit 2; }
-[ $# -ge 3 ] || fail "usage: run.sh SWEEP TEXT OUTPUT [OPTION...], such as run.sh models wiki.txt.xz results"
+[ $# -ge 3 ] || fail "usage: run.sh SWEEP TEXT OUTPUT [OPTION...], such as run.sh models wiki.txt.xz runs"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
