@@ -323,6 +323,8 @@ static void check_bits(const shape *s, const variant *v) {
 
 static void rows_alone(void **state) {
   (void)state;
+  const bool sample = getenv("TARN_SAMPLE") != NULL;
+  int taken = 0;
   static const shape shapes[] = {{5, 8, 8, 0},      {26, 100, 24, 3}, {37, 160, 66, 0},
                                  {13, 72, 5001, 0}, {30, 530, 40, 0}, {70, 40, 1100, 0}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -334,7 +336,8 @@ static void rows_alone(void **state) {
       v.transpose_a = !v.int8 && bits & 16;
       v.transpose_b = v.int8 || bits & 32;
       bool same = v.accumulate && bits & 2;  // as another one
-      if (!same && (v.dtype == TARN__BF16 || v.c_dtype == TARN__F32)) check_bits(&shapes[i], &v);
+      if (same || (v.dtype == TARN__F32 && v.c_dtype == TARN__BF16)) continue;
+      if (!sample || taken++ % 3 == 0) check_bits(&shapes[i], &v);
     }
 }
 
