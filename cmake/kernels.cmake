@@ -4,10 +4,20 @@
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
 # Of the instruction sets all but "portable" are for x86-64. TARN_X86 and, for each that is compiled, TARN_WITH_AVX2 and so
 # on are defined for every file of ours.
+#
+# Kernels are large functions of many accesses. Under clang's address sanitizer these are checked by calls, and the other
+# sanitizer, which would look at the same pointers once more, does not: that compiles them in a fifth of the time. Its options
+# come after those of tarn_flags, which they take back.
+add_library(tarn_kernel_checks INTERFACE)
+if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
+  target_compile_options(tarn_kernel_checks INTERFACE "SHELL:-mllvm -asan-instrumentation-with-call-threshold=300"
+    -fno-sanitize=null,object-size,pointer-overflow)
+endif()
+
 function(tarn_add_variant suffix files definitions)
   add_library(tarn_kernels_${suffix} OBJECT ${files})
   target_include_directories(tarn_kernels_${suffix} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(tarn_kernels_${suffix} PRIVATE tarn_flags tarn_dependencies)
+  target_link_libraries(tarn_kernels_${suffix} PRIVATE tarn_flags tarn_dependencies tarn_kernel_checks)
   target_compile_definitions(tarn_kernels_${suffix} PRIVATE ${definitions})
   target_compile_options(tarn_kernels_${suffix} PRIVATE ${ARGN})
   set(TARN_KERNEL_TARGETS ${TARN_KERNEL_TARGETS} tarn_kernels_${suffix} PARENT_SCOPE)
@@ -87,12 +97,6 @@ function(tarn_add_kernels)
   if(cpu_files)
     # No contraction: what is fused is written (src/device/cpu/fma_cpu.h), so that every compiler gives the same bits.
     set(optimisation $<$<NOT:$<CONFIG:Debug>>:${TARN_KERNELS_OPTIMISATION}>)
-    if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
-      # Kernels are large functions of many accesses, each of which the address sanitizer checks. That it does so by calls,
-      # and that the other sanitizer does not look at their pointers once more, compiles them in a fifth of the time.
-      list(APPEND optimisation "SHELL:-mllvm -asan-instrumentation-with-call-threshold=300"
-        -fno-sanitize=null,object-size,pointer-overflow)
-    endif()
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_${isa}})

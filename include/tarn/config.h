@@ -477,7 +477,8 @@ typedef struct tarn_config {
 
 // Reads a file (at most 1 MiB), or of a run directory its config.yaml, then applies `count` overrides of the form
 // "train.lr=0.001" in their order; a value is YAML, so "train.seeds=[1,2,3]" is a list, and an empty value puts the
-// default back. An override of encoder.layers replaces encoder.place and the other way round. On failure *out is NULL.
+// default back. An override of encoder.layers replaces encoder.place and the other way round. On failure *out is NULL;
+// without a path it is USAGE.
 TARN_API tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
                                       size_t count) TARN_CHECKED;
 

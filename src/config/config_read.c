@@ -640,6 +640,7 @@ static tarn_status read_file(tarn_config **out, const char *path, const char *co
 tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
   char file[PATH_MAX];
   *out = NULL;
+  TARN_REQUIRE(path, USAGE, "a description is needed: a file, or a run directory");
   // A run directory stands for the configuration in it.
   TARN_TRY(tarn__path_join(file, path, "config.yaml"));
   const bool run = tarn__file_kind_at(path) == TARN__FILE_KIND_RUN;

@@ -85,8 +85,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn_translator_options *options = &t->options;
   TARN_REQUIRE(options->window >= 1 && options->window <= 10000000, USAGE,
                "window must be from 1 to 10000000, not %lld", (long long)options->window);
-  TARN_REQUIRE(options->threads >= 0 && options->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d",
-               options->threads);
+  TARN_TRY(tarn__checkpoint_check_use(options->threads, options->overlong));
   tarn__threads_set(options->threads);
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));

@@ -36,7 +36,7 @@ static tarn_status open_all(tarn_classifier *c, const char *path) {
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
   TARN_REQUIRE(o->window >= 1 && o->window <= 1000000, USAGE, "window must be from 1 to 1000000, not %lld",
                (long long)o->window);
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   tarn__threads_set(o->threads);
   TARN_TRY(tarn__checkpoint_open_use(&c->checkpoint, path, &c->options.precision, NULL));
   const tarn_config *config = c->checkpoint->config;

@@ -46,7 +46,7 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   const tarn_lm_options *o = &lm->options;
   TARN_REQUIRE(o->window >= 1 && o->window <= 10000000, USAGE, "window must be from 1 to 10000000, not %lld",
                (long long)o->window);
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   tarn__threads_set(o->threads);
   TARN_TRY(tarn__checkpoint_open_use(&lm->checkpoint, path, &lm->options.precision, NULL));
   TARN_TRY(tarn__task_require(lm->checkpoint->config, TARN__USE_SCORE_TEXT, path));

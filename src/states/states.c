@@ -23,7 +23,7 @@ static tarn_status pack(tarn_states *states) {
 static tarn_status check_options(const tarn_states_options *o) {
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   return TARN_STATUS_OK;
 }
 

@@ -48,6 +48,8 @@ tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const ch
 // the model can read where the file is mapped is not copied.
 tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
                                       tarn_translate_precision *precision, const tarn_prune *prune) TARN_CHECKED;
+// What every use of a model checks of its options before it opens one; fails with USAGE.
+tarn_status tarn__checkpoint_check_use(int threads, tarn_translate_overlong overlong) TARN_CHECKED;
 void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().

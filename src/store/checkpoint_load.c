@@ -464,6 +464,13 @@ tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const ch
   return open_file(checkpoint, path, (how){.dtype = dtype, .prune = prune});
 }
 
+tarn_status tarn__checkpoint_check_use(int threads, tarn_translate_overlong overlong) {
+  TARN_REQUIRE(threads >= 0 && threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", threads);
+  TARN_REQUIRE(overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE || overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
+               "there is no rule %d for texts that are overlong", (int)overlong);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
                                       tarn_translate_precision *precision, const tarn_prune *prune) {
   *checkpoint = NULL;

@@ -11,6 +11,7 @@
 #include "base/file_kind.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "store/checkpoint.h"
 #include "tarn/classify.h"
 #include "tarn/config.h"
 #include "tarn/lm.h"
@@ -347,8 +348,7 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
                "a window and its stride are for a text");
   TARN_REQUIRE(tarn_translate_precision_name(o->precision) && o->precision != TARN_TRANSLATE_PRECISION_AUTO, USAGE,
                "the precision of a test is fp32, bf16 or int8");
-  TARN_REQUIRE(o->overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
-               "there is no rule %d for texts that are overlong", (int)o->overlong);
+  TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   TARN_REQUIRE(o->blimp || (o->text && !o->stride) || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
                "sources are always cut to what the model takes: overlong is for minimal pairs and lines of a text");
   TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "text/lines.h"
+#include "train/plan_run.h"
 #include "train/product_speed.h"
 #include "train/trainer.h"
 
@@ -270,9 +271,7 @@ tarn_status tarn_train_duration(tarn_duration *duration, const tarn_train_option
   tarn_config *config;
   bool found = false;
   *duration = (tarn_duration){.seconds = -1, .seconds_left = -1, .low = -1, .high = -1};
-  TARN_REQUIRE(options->config, USAGE, "a forecast needs a description");
-  TARN_REQUIRE(options->threads >= 0 && options->threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d",
-               options->threads);
+  TARN_TRY(tarn__plan_check_threads(options->threads));
   TARN_TRY(tarn_config_read(&config, options->config, options->overrides, options->override_count));
   tarn_status status = run ? from_run(duration, &found, config, options, run) : TARN_STATUS_OK;
   if (status == TARN_STATUS_OK && !found) {

@@ -84,13 +84,17 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
                             .source_tokens = known && read[TARN__SIDE_SOURCE] ? shard->source_tokens : 0};
 }
 
+tarn_status tarn__plan_check_threads(int threads) {
+  TARN_REQUIRE(threads >= 0 && threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d", threads);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_options(const tarn_plan_options *o) {
   const int64_t sizes[] = {o->source_vocab, o->target_vocab};
   for (int i = 0; i < 2; i++)
     TARN_REQUIRE(sizes[i] >= 0 && sizes[i] <= INT32_MAX, USAGE, "a vocabulary has 1 to %d tokens (0: read), not %lld",
                  INT32_MAX, (long long)sizes[i]);
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d", o->threads);
-  return TARN_STATUS_OK;
+  return tarn__plan_check_threads(o->threads);
 }
 
 static tarn_status plan_ranks(tarn__planned *p, const tarn_config *config, const tarn_plan_options *options,

@@ -10,6 +10,9 @@
 // or ranks, AutoFreeze), none is left out of it (backskipping) and no file is read meanwhile (cache_frozen).
 bool tarn__plan_updates_at_once(const tarn_config *config, int ranks);
 
+// Whether so many threads (0: as the description says) may be asked for; fails with USAGE.
+tarn_status tarn__plan_check_threads(int threads) TARN_CHECKED;
+
 // `shard`: the training data; all zero if they cannot be read. Free with tarn_plan_close().
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) TARN_CHECKED;

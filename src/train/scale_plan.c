@@ -314,7 +314,6 @@ tarn_status tarn_scale_make(tarn_scale *scale, const tarn_train_options *trainin
                         .bucket = BUCKET,
                         .round = ROUND};
   TARN_TRY(check(options));
-  TARN_REQUIRE(training->config, USAGE, "what is modelled needs a description");
   TARN_TRY(tarn_config_read(&config, training->config, training->overrides, training->override_count));
   scale->reduce = config->train.reduce;
   scale->shards = config->train.shard_optimiser;

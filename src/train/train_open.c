@@ -26,8 +26,7 @@ tarn_status tarn__train_check_options(const tarn_train_options *o) {
   TARN_REQUIRE(o->run || (o->plan_only && !o->resume), USAGE, "a training needs a run directory");
   TARN_REQUIRE(!o->resume == !!o->config, USAGE,
                "a training needs either a description or a run directory to resume, not both");
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d", o->threads);
-  return TARN_STATUS_OK;
+  return tarn__plan_check_threads(o->threads);
 }
 
 static tarn_status read_config(tarn_train *t, const tarn_train_options *o) {

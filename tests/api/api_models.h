@@ -95,6 +95,16 @@ static inline void api_no_models(const char *run) {
   assert_int_equal(mkdir("folder", 0777), 0);
 }
 
+// What api_no_models() made, given to a function that opens a model.
+#define REFUSES_NO_MODELS(open, handle, options)                                    \
+  do {                                                                              \
+    refuses(open(&(handle), "missing", &(options)), TARN_STATUS_IO, "missing: ");   \
+    assert_null(handle);                                                            \
+    refuses(open(&(handle), "garbage", &(options)), TARN_STATUS_DATA, "garbage: "); \
+    refuses(open(&(handle), "torn", &(options)), TARN_STATUS_DATA, "torn: ");       \
+    refuses(open(&(handle), "folder", &(options)), TARN_STATUS_DATA, "folder: ");   \
+  } while (0)
+
 // Texts, three of which have a line that may be refused.
 static inline void api_texts(void) {
   api_write("lines", "w3 w4 w5\n\nw10 w11\n");

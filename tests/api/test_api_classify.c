@@ -49,11 +49,7 @@ static void use_tarn_classifier_open(void) {
   tarn_classifier *classifier = opened();
   tarn_classify_options options = one_thread();
   tarn_classifier_close(&classifier);
-  refuses(tarn_classifier_open(&classifier, "missing", &options), TARN_STATUS_IO, "missing: ");
-  assert_null(classifier);
-  refuses(tarn_classifier_open(&classifier, "garbage", &options), TARN_STATUS_DATA, "garbage: ");
-  refuses(tarn_classifier_open(&classifier, "torn", &options), TARN_STATUS_DATA, "torn: ");
-  refuses(tarn_classifier_open(&classifier, "folder", &options), TARN_STATUS_DATA, "folder: ");
+  REFUSES_NO_MODELS(tarn_classifier_open, classifier, options);
   refuses(tarn_classifier_open(&classifier, "text_run", &options), TARN_STATUS_USAGE, "does not tell labels");
   assert_null(classifier);
   options.max_tokens = (1 << 24) + 1;
@@ -64,6 +60,9 @@ static void use_tarn_classifier_open(void) {
   options = one_thread();
   options.threads = -1;
   refuses_options(options, "threads must be from 0 to 1024, not -1");
+  options = one_thread();
+  options.overlong = (tarn_translate_overlong)7;
+  refuses_options(options, "there is no rule 7 for texts that are overlong");
   options = one_thread();
   options.precision = TARN_TRANSLATE_PRECISION_COUNT;
   refuses_options(options, "unknown precision");

@@ -37,6 +37,8 @@ static void refuses_read(const char *path, const char *override, tarn_status sta
 static void use_tarn_config_read(void) {
   static const char *const overrides[] = {"train.lr=0.5", "train.seeds=[1,2]", "train.lr=0.25"};
   tarn_config *config;
+  refuses(tarn_config_read(&config, NULL, NULL, 0), TARN_STATUS_USAGE, "a description is needed");
+  assert_null(config);
   works(tarn_config_read(&config, "small.yaml", overrides, 3));
   assert_true(config->train.lr == 0.25);
   assert_int_equal(config->train.seed_count, 2);

@@ -55,11 +55,7 @@ static void use_tarn_lm_open(void) {
   tarn_lm *lm = opened();
   tarn_lm_options options = one_thread();
   tarn_lm_close(&lm);
-  refuses(tarn_lm_open(&lm, "missing", &options), TARN_STATUS_IO, "missing: ");
-  assert_null(lm);
-  refuses(tarn_lm_open(&lm, "garbage", &options), TARN_STATUS_DATA, "garbage: ");
-  refuses(tarn_lm_open(&lm, "torn", &options), TARN_STATUS_DATA, "torn: ");
-  refuses(tarn_lm_open(&lm, "folder", &options), TARN_STATUS_DATA, "folder: ");
+  REFUSES_NO_MODELS(tarn_lm_open, lm, options);
   refuses(tarn_lm_open(&lm, "pairs_run", &options), TARN_STATUS_USAGE, "does not score single sentences");
   assert_null(lm);
   options.max_tokens = 0;
@@ -70,6 +66,9 @@ static void use_tarn_lm_open(void) {
   options = one_thread();
   options.threads = -1;
   refuses_options(options, "threads must be from 0 to 1024, not -1");
+  options = one_thread();
+  options.overlong = (tarn_translate_overlong)7;
+  refuses_options(options, "there is no rule 7 for texts that are overlong");
   options = one_thread();
   options.precision = TARN_TRANSLATE_PRECISION_COUNT;
   refuses_options(options, "unknown precision");

@@ -325,7 +325,7 @@ static void use_tarn_train_duration(void) {
   options.config = "missing";
   refuses(tarn_train_duration(&duration, &options, &plan, NULL), TARN_STATUS_IO, "missing: cannot read");
   options.config = NULL;
-  refuses(tarn_train_duration(&duration, &options, &plan, NULL), TARN_STATUS_USAGE, "a description");
+  refuses(tarn_train_duration(&duration, &options, &plan, NULL), TARN_STATUS_USAGE, "a description is needed");
   options.config = "tiny.yaml";
   options.threads = -1;
   refuses(tarn_train_duration(&duration, &options, &plan, "run"), TARN_STATUS_USAGE, "the number of threads");
@@ -391,7 +391,7 @@ static void use_tarn_scale_make(void) {
   training.config = "missing";
   refuses(tarn_scale_make(&scale, &training, &good), TARN_STATUS_IO, "missing: cannot read");
   training.config = NULL;
-  refuses(tarn_scale_make(&scale, &training, &good), TARN_STATUS_USAGE, "needs a description");
+  refuses(tarn_scale_make(&scale, &training, &good), TARN_STATUS_USAGE, "a description is needed");
 }
 
 static void use_tarn_scale_close(void) {

@@ -76,11 +76,7 @@ static void use_tarn_translator_open(void) {
   tarn_translator *translator = opened();
   tarn_translator_options options = one_thread();
   tarn_translator_close(&translator);
-  refuses(tarn_translator_open(&translator, "missing", &options), TARN_STATUS_IO, "missing: ");
-  assert_null(translator);
-  refuses(tarn_translator_open(&translator, "garbage", &options), TARN_STATUS_DATA, "garbage: ");
-  refuses(tarn_translator_open(&translator, "torn", &options), TARN_STATUS_DATA, "torn: ");
-  refuses(tarn_translator_open(&translator, "folder", &options), TARN_STATUS_DATA, "folder: ");
+  REFUSES_NO_MODELS(tarn_translator_open, translator, options);
   refuses(tarn_translator_open(&translator, "text_run", &options), TARN_STATUS_USAGE,
           "text_run: a language model does not translate");
   assert_null(translator);
@@ -92,6 +88,9 @@ static void use_tarn_translator_open(void) {
   options = one_thread();
   options.threads = -1;
   refuses_options(options, "threads must be from 0 to 1024, not -1");
+  options = one_thread();
+  options.overlong = (tarn_translate_overlong)7;
+  refuses_options(options, "there is no rule 7 for texts that are overlong");
   options = one_thread();
   options.precision = TARN_TRANSLATE_PRECISION_COUNT;
   refuses_options(options, "unknown precision");

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # README.md says what is so: its files are there, its commands have their options, and the descriptions that it trains read the
-# files that it makes. So do the pages of docs/ to which parts of it have moved: docs/README.md lists all pages, docs/training.md
-# pastes the plan that tarn prints, docs/data.md trains on bytes, docs/design.md names the folders of the source.
+# files that it makes. So do the commands of the pages of docs/, and the pages to which parts of it have moved: docs/README.md
+# lists all pages, docs/training.md pastes the plan that tarn prints, docs/data.md trains on bytes, docs/design.md names the
+# folders of the source.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -38,15 +39,15 @@ for page in "$root"/docs/*.md; do
   [ "${page##*/}" = README.md ] || grep -q "^| .*\`${page##*/}\`" "$root/docs/README.md" || fail "docs/README.md does not list docs/${page##*/}"
 done
 
-# Each command that it shows has the options that it shows. Those of series have options of their own.
-sed -n 's/^    .*\(tarn [a-z][a-z0-9-]* .*\)/\1/p' "$readme" | sed 's/  #.*//' | grep -v '^tarn plan\b.*\.\.\.' | grep '^tarn [a-z0-9-]* .* --' >commands.txt
-[ "$(wc -l <commands.txt)" -gt 15 ] || fail "few commands are shown: $(cat commands.txt)"
+# Each command that it and the pages show has the options that they show. Those of series have options of their own.
+sed -n 's/^    .*\(tarn [a-z][a-z0-9-]* .*\)/\1/p' "$readme" "$root"/docs/*.md | sed 's/  #.*//' | grep -v '^tarn plan\b.*\.\.\.' | grep '^tarn [a-z0-9-]* .* --' >commands.txt
+[ "$(wc -l <commands.txt)" -gt 100 ] || fail "few commands are shown: $(cat commands.txt)"
 while read -r _ word rest; do
   case $word in series) word="series ${rest%% *}" ;; esac
   # shellcheck disable=SC2086
-  [ -e "help-$word.txt" ] || "$TARN" $word --help >"help-$word.txt" 2>error.txt || fail "README.md shows tarn $word: $(cat error.txt)"
+  [ -e "help-$word.txt" ] || "$TARN" $word --help >"help-$word.txt" 2>error.txt || fail "README.md or docs/ show tarn $word: $(cat error.txt)"
   for option in $(grep -oE -- '(^| )--[a-z][a-z0-9-]*' <<<"$rest"); do
-    grep -qE -- "(^|[ ,])$option( |\$)" "help-$word.txt" || fail "tarn $word has no $option, which README.md shows"
+    grep -qE -- "(^|[ ,])$option( |\$)" "help-$word.txt" || fail "tarn $word has no $option, which README.md or docs/ show: $rest"
   done
 done <commands.txt
 

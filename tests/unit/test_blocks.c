@@ -493,8 +493,8 @@ static void bottom_needs_no_backward(const place *at) {
   close_model(&f);
 }
 
-// A proof at the places of a block. As a sample, each part is at every third place, and the next part at the next ones,
-// so that all proofs meet all parts and all places.
+// A proof at the places of a block. As a sample, at every third of them, and for the next part at the next ones: a
+// proof then meets each mixer at six or seven places, any other part at one, and each place with some part.
 static void at_places(void (*proof)(const place *at), const place *parts, int places, int step) {
   static int taken;
   const bool sample = getenv("TARN_SAMPLE") != NULL;
