@@ -105,6 +105,7 @@ within_two_minutes begun regular/seed-1 || fail "no job begins: $(cat out.txt er
 first=$(basename "$(ls jobs/slurm/*.runs | head -n 1)" .runs)
 # Killed are the first jobs that run, in the order in which they were submitted.
 killed=()
+ended() { ! squeue -h -r -j "$1" 2>/dev/null | grep -q .; }
 kill_next() {  # HOW: kills a job whose run has begun and is not over
   local run index job pid
   for index in $(seq 0 11); do
@@ -113,7 +114,10 @@ kill_next() {  # HOW: kills a job whose run has begun and is not over
     begun "$run" && [ ! -e "jobs/$run/result.json" ] || continue
     job=$(job_of "$index") || continue
     case $1 in
-      scancel) scancel --signal=KILL --full "$job" || continue ;;
+      scancel)
+        scancel --signal=KILL --full "$job" && within_two_minutes ended "$job" || continue
+        [ ! -e "jobs/$run/result.json" ] || continue  # it was faster
+        ;;
       requeue) scontrol requeue "$job" || continue ;;
       process)
         pid=$(cat "jobs/$run/lock") && kill -KILL "$pid" 2>/dev/null || continue ;;
