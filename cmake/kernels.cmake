@@ -33,7 +33,7 @@ set(TARN_KERNELS all CACHE STRING "instruction sets of the kernels: all, runnabl
 set_property(CACHE TARN_KERNELS PROPERTY STRINGS all runnable best portable)
 set(TARN_KERNELS_OPTIMISATION -O3 CACHE STRING "optimisation of the kernels, in all but debug builds")
 
-# Sets TARN_RUNNABLE: what of avx2, avx512, avx512_bf16, amx this machine can run, as src/device/cpu/isa.c finds it.
+# Sets TARN_RUNNABLE: what of avx2, avx512, avx512_bf16, amx this machine can run, as src/device/cpu/isa/isa.c finds it.
 function(tarn_find_runnable)
   set(flags)
   if(EXISTS /proc/cpuinfo)
@@ -96,7 +96,7 @@ function(tarn_add_kernels)
       -ffp-contract=off)
   endif()
   if(cpu_files)
-    # No contraction: what is fused is written (src/device/cpu/fma_cpu.h), so that every compiler gives the same bits.
+    # No contraction: what is fused is written (src/device/cpu/isa/fma_cpu.h), so that every compiler gives the same bits.
     set(optimisation $<$<NOT:$<CONFIG:Debug>>:${TARN_KERNELS_OPTIMISATION}>)
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"

@@ -5,6 +5,8 @@
 #include "parts/block.h"
 #include "task/task.h"
 
+bool tarn__config_reads_tracks(const tarn_config *config) { return config->train.carry_state; }
+
 // No layer of the stack may have features that are drawn anew.
 static tarn_status check_redraw(const tarn_config *config, const tarn_stack *stack, const tarn__yaml_node *root,
                                 const char *with) {

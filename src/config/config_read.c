@@ -1,16 +1,17 @@
 // From YAML text and overrides to a tarn_config: each map of the file is read by its section of the option table.
 #include "config/config_read.h"
+#include "run/names.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "config/architecture.h"
 #include "config/config_near.h"
 #include "config/config_part.h"
 #include "config/config_suggest.h"
+#include "run/file_kind.h"
 #include "tarn/text.h"
 #include "task/task.h"
 
@@ -642,7 +643,7 @@ tarn_status tarn_config_read(tarn_config **out, const char *path, const char *co
   *out = NULL;
   TARN_REQUIRE(path, USAGE, "a description is needed: a file, or a run directory");
   // A run directory stands for the configuration in it.
-  TARN_TRY(tarn__path_join(file, path, "config.yaml"));
+  TARN_TRY(tarn__path_join(file, path, TARN__RUN_CONFIG));
   const bool run = tarn__file_kind_at(path) == TARN__FILE_KIND_RUN;
   tarn_status status = read_file(out, run ? file : path, overrides, count);
   // With overrides the mistake may be in these.

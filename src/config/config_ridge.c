@@ -7,6 +7,8 @@
 #include "config/config_part.h"
 #include "task/task.h"
 
+bool tarn__config_takes_steps(const tarn_config *config) { return config->train.optimiser != TARN_OPTIMISER_RIDGE; }
+
 // Whether an option of train has its default.
 static tarn_status has_default(bool *same, const tarn_config *config, const char *name) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_TRAIN);

@@ -2,12 +2,17 @@
 #ifndef TARN_CONFIG_CONFIG_RIDGE_H
 #define TARN_CONFIG_CONFIG_RIDGE_H
 
+#include <stdbool.h>
+
 #include "config/yaml_tree.h"
 #include "tarn/config.h"
 
+// Whether an optimiser makes steps: not where the output layer is computed in closed form.
+bool tarn__config_takes_steps(const tarn_config *config);
+
 // With optimiser ridge: a language model with an output matrix of its own and a bias, without dropout, and no key for
 // steps of an optimiser. With another one: no ridge. Fails with USAGE and a line that names the key. Whether anything
-// else learns is seen on the model (train/readout.h).
+// else learns is seen on the model (train/features/readout.h).
 tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 
 #endif

@@ -2,9 +2,9 @@
 #include <limits.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/memory.h"
 #include "data/shard.h"
+#include "run/file_kind.h"
 #include "tarn/data.h"
 
 typedef struct whole {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
@@ -14,6 +13,7 @@
 #include "data/shard_index.h"
 #include "data/shard_parts.h"
 #include "data/shard_sections.h"
+#include "run/file_kind.h"
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
   for (int i = 0; i < TARN__SHARD_HASH; i++) {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "base/file_kind.h"
 #include "base/status.h"
+#include "run/file_kind.h"
 
 // Version 2 is what files have that say more of their rows than tokens; all others are written as version 1.
 enum { TARN__SHARD_VERSION = 1, TARN__SHARD_VERSION_ROWS = 2, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "config/config_fail.h"
 #include "dynamics/dynamics.h"
+#include "run/run_dir.h"
 #include "text/vocab_kind.h"
-#include "train/run_dir.h"
 
 static bool is_description(const char *path) {
   const char *end = strrchr(path, '.');

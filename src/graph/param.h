@@ -46,6 +46,17 @@ typedef struct tarn__reservoir {
   const char *kind;  // of the layer, for messages
 } tarn__reservoir;
 
+// What a parameter is to its model.
+typedef enum tarn__param_role {
+  TARN__ROLE_EMBEDDINGS,    // tables of inputs and positions, and what is done to their sum
+  TARN__ROLE_OUTPUT_TABLE,  // a table of the output layer alone
+  TARN__ROLE_OUTPUT,        // what else belongs to the output layer or head
+  TARN__ROLE_LAYER,         // of a set of layers
+  TARN__ROLE_SHARED,        // of all layers of a kind in a stack
+  TARN__ROLE_STACK,         // of a stack: its final norm, its table of biases
+  TARN__ROLE_HELPER         // of training alone, no part of the model
+} tarn__param_role;
+
 // What a parameter has beside its value while a model is trained; all NULL and false otherwise. In the memory of the
 // parameter's device.
 typedef struct tarn__param_training {
@@ -92,6 +103,8 @@ typedef struct tarn__param {
   int64_t out, in;     // of signs, and of stacks of matrices that are no factor of one product: the shape of the
                        // matrix that they stand for, of each matrix; else 0
   bool vector;         // no matrix, though rows is 1
+  tarn__param_role role;
+  int stack;  // of LAYER, SHARED and STACK: the number of the stack (tarn__stack_id)
   bool trained;
   bool stopped;  // trained, but not any more (train.freeze): no gradient and no update, though it is stored as before
   int uses;      // number of places of the model that use it; more than 1: shared

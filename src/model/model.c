@@ -74,6 +74,8 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
     snprintf(shared, sizeof shared, "%s.%s", tarn__stack_name(TARN__STACK_ENCODER), layer->set);
     declare->prefix = prefix;
     declare->stack = name;
+    declare->stack_id = id;
+    declare->role = TARN__ROLE_LAYER;
     declare->shared = id == TARN__STACK_DECODER && tarn__config_shared_layer(model->config, layer) >= 0 ? shared : NULL;
     declare->kind = kind;
     range[i][0] = model->param_count;
@@ -82,6 +84,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
     declare->shared = NULL;
     TARN_TRY(declare->status);
   }
+  declare->role = TARN__ROLE_STACK;
   const tarn_kind *top = &model->config->kinds[layers->pattern[layers->depth - 1].kind];
   if (top->norm == TARN_NORM_PRE) {
     declare->prefix = name;
@@ -135,6 +138,7 @@ static tarn__linear_weights declare_projection(tarn__declare *declare, const tar
   snprintf(weight, sizeof weight, "%s.weight", name);
   snprintf(bias, sizeof bias, "%s.bias", name);
   const tarn__init normal = {TARN__INIT_NORMAL, sqrt(2.0 / (double)(d_model + table->cols)), 1};
+  declare->role = table->role;
   weights.weight = tarn__declare_param(declare, weight, d_model, table->cols, table->trained, normal);
   weights.bias = tarn__declare_param(declare, bias, 1, d_model, table->trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
   return weights;
@@ -172,6 +176,7 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
                                 model->target_vocab};
   const int64_t d_model = declare->d_model;
   declare->prefix = "embeddings";
+  declare->role = TARN__ROLE_EMBEDDINGS;
   if (model->config->model.embedding_size > 0) declare->d_model = model->config->model.embedding_size;
   TARN_TRY(task->declare_tables(&site, &model->weights));
   tarn__bands_share(&model->weights);
@@ -182,6 +187,7 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   declare_projections(&model->weights, declare, d_model);
   TARN_TRY(declare->status);
   declare->prefix = "output";
+  declare->role = TARN__ROLE_OUTPUT;
   return task->declare_output(&site, &model->weights);
 }
 
@@ -373,8 +379,7 @@ static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
 }
 
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
-  bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0 &&
-             strncmp(param->name, "encoder.shared.", 15) != 0 && param != model->encoder.biases;
+  const bool set = param->role == TARN__ROLE_LAYER && param->stack == TARN__STACK_ENCODER;
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
 }
 
@@ -419,7 +424,8 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     if (model->training && param->trained && !model->shares_optimiser)
       size->optimiser_bytes += 2 * tarn__model_moment_bytes(model, param) + tarn__model_sum_bytes(model, param);
     size->shared_uses += (param->uses - 1) * count;
-    const bool beside = strncmp(param->name, "embeddings.", 11) == 0 || strncmp(param->name, "output.", 7) == 0;
+    const bool beside = param->role == TARN__ROLE_EMBEDDINGS || param->role == TARN__ROLE_OUTPUT_TABLE ||
+                        param->role == TARN__ROLE_OUTPUT;
     if (!beside) size->shared_layers += (param->uses - 1) * count;
   }
 }

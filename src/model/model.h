@@ -20,6 +20,8 @@ typedef struct tarn__model_carried {
 } tarn__model_carried;
 
 // What is particular to a step: what it does not compute, and where its sentences begin.
+#define TARN__HELPERS "backskipping's predictor"  // what helpers are, in messages
+
 typedef struct tarn__model_shortcuts {
   // Outputs of the frozen bottom that were computed before, to be read in place of running it
   // (tarn__model_bottom_table()), and the table's row of each source token [source.rows]. NULL: the bottom runs.

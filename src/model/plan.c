@@ -63,10 +63,9 @@ static void add_beside(tarn_plan *plan, const tarn__model *model, const char *la
   for (size_t p = 0; p < model->param_count; p++) {
     const tarn__param *param = model->params[p];
     const bool own = param == weights->output_table && param != weights->source_table && param != weights->target_table;
-    const char *of =
-        own || strncmp(param->name, "output.", 7) == 0 || strncmp(param->name, "embeddings.output.", 18) == 0 ? "output"
-        : strncmp(param->name, "embeddings.", 11) == 0 ? "embeddings"
-                                                       : "";
+    const char *of = own || param->role == TARN__ROLE_OUTPUT || param->role == TARN__ROLE_OUTPUT_TABLE ? "output"
+                     : param->role == TARN__ROLE_EMBEDDINGS                                            ? "embeddings"
+                                                                                                       : "";
     if (strcmp(of, label) == 0) add_param(part, model, param);
   }
 }

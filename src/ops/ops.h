@@ -7,20 +7,11 @@
 #define TARN_OPS_OPS_H
 
 #include "graph/graph.h"
+#include "ops/activation_table.h"
 
-// Activation of a linear layer, fused into its product. Their equations are in ops/activation.h.
-typedef enum tarn__activation {
-  TARN__IDENTITY,
-  TARN__RELU,
-  TARN__GELU,
-  TARN__GELU_TANH,
-  TARN__RELU_SQUARED,
-  TARN__ELU,
-  TARN__SELU,
-  TARN__SWISH,
-  TARN__SIGMOID,
-  TARN__ACTIVATIONS_END
-} tarn__activation;
+// Activation of a linear layer, fused into its product (ops/activation_table.h).
+#define TARN__ACTIVATION_NAME(name, ...) name,
+typedef enum tarn__activation { TARN__EACH_ACTIVATION(TARN__ACTIVATION_NAME) TARN__ACTIVATIONS_END } tarn__activation;
 
 // y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
 // Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but

@@ -49,6 +49,7 @@ tarn__backskip_weights *tarn__backskip_declare(tarn__declare *declare) {
   snprintf(prefix, sizeof prefix, "backskip.%s", declare->prefix);
   tarn__declare own = *declare;
   own.prefix = prefix;
+  own.role = TARN__ROLE_HELPER;
   own.params = own.helpers;
   if (how->method == TARN_BACKSKIP_FEEDBACK)
     weights->signs = tarn__declare_signs(&own, "feedback", own.d_model, own.d_model, 1);

@@ -50,8 +50,10 @@ typedef struct tarn__param_list {
 
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
 typedef struct tarn__declare {
-  const char *prefix;  // "encoder.layer3"
-  const char *stack;   // "encoder"
+  const char *prefix;     // "encoder.layer3"
+  const char *stack;      // "encoder"
+  tarn__param_role role;  // of what is declared next, and the number of its stack
+  int stack_id;
   // The set of another stack, "encoder.L1": where it has a parameter of the name, that is the one. NULL: none.
   const char *shared;
   const tarn_kind *kind;

@@ -62,6 +62,8 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
                          .rows = rows,
                          .cols = cols,
                          .vector = rows == 1 && !weight,
+                         .role = declare->role,
+                         .stack = declare->stack_id,
                          .trained = trained,
                          .uses = 1,
                          .init = init};
@@ -184,7 +186,9 @@ tarn__param *tarn__declare_dense_shared(tarn__declare *declare, const char *name
   const char *const own = declare->prefix, *const set = declare->shared;
   declare->prefix = prefix;
   declare->shared = NULL;
+  declare->role = TARN__ROLE_SHARED;
   param = tarn__declare_dense(declare, name, out, in, 1, gain);
+  declare->role = TARN__ROLE_LAYER;
   declare->prefix = own;
   declare->shared = set;
   return param;

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/log.h"
-#include "base/record.h"
+#include "run/record.h"
 #include "tarn/measure.h"
 
 enum { SERIES_MOST = 4096 };

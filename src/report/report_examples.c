@@ -3,7 +3,8 @@
 
 #include "base/file.h"
 #include "report/report_write.h"
-#include "report/run_files.h"
+#include "run/names.h"
+#include "run/run_file.h"
 #include "tarn/score.h"
 
 enum { SHOWN = 600 };  // bytes of a sentence
@@ -14,7 +15,7 @@ static const tarn_results_run *translated(const tarn__report *view, const tarn_r
   for (size_t i = 0; i < group->run_count && *status == TARN_STATUS_OK; i++) {
     const tarn_results_run *run = &view->results->runs[group->runs[i]];
     if (run->state != TARN_RESULTS_FINISHED || !run->test_source || !run->test_reference) continue;
-    *status = tarn__join(path, arena, run->path, "test.hyp");
+    *status = tarn__join(path, arena, run->path, TARN__RUN_HYPOTHESES);
     if (*status == TARN_STATUS_OK && tarn__file_exists(*path)) return run;
   }
   return NULL;

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "report/report_view.h"
-#include "report/run_files.h"
+#include "run/names.h"
+#include "run/run_file.h"
 
 // Words that differ, in the order in which they came; what is beyond `WORDS` is counted only.
 enum { WORDS = 4 };
@@ -49,7 +50,7 @@ static tarn_status read_end(origin *o, tarn__report *view, const tarn_results_ru
   const char *date = NULL, *processor = NULL, *kernels = NULL;
   tarn__run_file file = {0};
   bool exists;
-  TARN_TRY(tarn__run_file_open(&file, &exists, run->path, "result.json", &view->arena));
+  TARN_TRY(tarn__run_file_open(&file, &exists, run->path, TARN__RUN_RESULT, &view->arena));
   if (!exists) return TARN_STATUS_OK;
   tarn_status status = tarn__run_file_text(&file, file.root, "date", &date, &view->arena);
   if (status == TARN_STATUS_OK) status = tarn__run_file_text(&file, file.root, "processor", &processor, &view->arena);

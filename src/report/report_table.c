@@ -1,5 +1,6 @@
 // What stands in the tables.
 #include "report/report_table.h"
+#include "run/names.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -320,7 +321,7 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       row->cells[3] = run->message ? tarn__report_text(view, "%s: %s", state, run->message) : state;
       if (run->config_changed)
         row->cells[3] =
-            tarn__report_text(view, "%s; its config.yaml was changed: %s", row->cells[3], run->config_changed);
+            tarn__report_text(view, "%s; its " TARN__RUN_CONFIG " was changed: %s", row->cells[3], run->config_changed);
       if (run->log_changed)
         row->cells[3] = tarn__report_text(view, "%s; its log was changed: %s", row->cells[3], run->log_changed);
       if (run->log_accepted)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "report/measures.h"
-#include "report/run_files.h"
 #include "report/table_build.h"
+#include "run/names.h"
+#include "run/run_file.h"
 #include "tarn/measure.h"
 #include "tarn/significance.h"
 #include "tarn/text.h"
@@ -180,8 +181,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     tarn_results_measures *m = &t->measures[i];
     tarn__measures_blank(m);
     if (run->config_changed)
-      TARN_TRY(tarn__table_note(t, "%s/config.yaml is not the one that this run was trained with (%s)", run->path,
-                                run->config_changed));
+      TARN_TRY(tarn__table_note(t, "%s/" TARN__RUN_CONFIG " is not the one that this run was trained with (%s)",
+                                run->path, run->config_changed));
     if (run->log_changed)
       TARN_TRY(tarn__table_note(t, "%s: its log is not the one that the training wrote, so its curve is not either: %s",
                                 run->path, run->log_changed));

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/results_memory.h"
-#include "report/run_files.h"
+#include "run/run_file.h"
 #include "tarn/measure.h"
 
 static double best_validation(const tarn_results_run *run) {

@@ -7,9 +7,10 @@
 
 #include "parts/block.h"
 #include "report/results_memory.h"
-#include "report/run_files.h"
 #include "report/run_find.h"
 #include "report/run_read.h"
+#include "run/names.h"
+#include "run/run_file.h"
 #include "tarn/measure.h"
 #include "tarn/text.h"
 
@@ -62,7 +63,7 @@ static tarn_status group_name(const char **name, struct tarn__results_memory *m,
   char *text;
   TARN_TRY(tarn__arena_strdup(&m->arena, &text, m->real_paths[run]));
   char *slash = strrchr(text, '/');
-  if (slash && strncmp(slash + 1, "seed-", 5) == 0 && slash[6] &&
+  if (slash && strncmp(slash + 1, TARN__RUN_SEED, 5) == 0 && slash[6] &&
       strspn(slash + 6, "0123456789") == strlen(slash + 6)) {
     *slash = '\0';
     slash = strrchr(text, '/');

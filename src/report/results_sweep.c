@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "report/results_memory.h"
-#include "report/run_files.h"
 #include "report/run_read.h"
+#include "run/names.h"
+#include "run/run_file.h"
 
 static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file *file, const char *folder,
                             const char *variant, size_t group) {
@@ -17,7 +18,8 @@ static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file
     const char *path;
     TARN_REQUIRE(json_is_integer(seed) && json_integer_value(seed) >= 0, DATA,
                  "%s: \"seeds\" must be whole numbers from 0 on", file->path);
-    TARN_TRY(tarn__arena_print(&path, &m->arena, "%s/seed-%lld", variant_path, (long long)json_integer_value(seed)));
+    TARN_TRY(
+        tarn__arena_print(&path, &m->arena, TARN__RUN_SEED_PATH, variant_path, (long long)json_integer_value(seed)));
     TARN_TRY(tarn__results_add_run(m, path, group, json_integer_value(seed)));
   }
   return TARN_STATUS_OK;
@@ -95,7 +97,7 @@ static tarn_status read_sweep(struct tarn__results_memory *m, const tarn__run_fi
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) {
   tarn__run_file file = {0};
   bool exists;
-  TARN_TRY(tarn__run_file_open(&file, &exists, path, "sweep.json", &m->arena));
+  TARN_TRY(tarn__run_file_open(&file, &exists, path, TARN__SWEEP_JSON, &m->arena));
   TARN_REQUIRE(exists, IO, "%s: it is gone", file.path);
   tarn_status status = read_sweep(m, &file, path, alone);
   tarn__run_file_close(&file);

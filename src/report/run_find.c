@@ -10,16 +10,17 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/log.h"
-#include "report/run_files.h"
 #include "report/run_read.h"
+#include "run/file_kind.h"
+#include "run/names.h"
+#include "run/run_file.h"
 
 enum { DEEPEST = 4 };  // levels below the path
 
 static bool is_sweep(const char *path) {
   char file[PATH_MAX];
-  return snprintf(file, sizeof file, "%s/sweep.json", path) < (int)sizeof file && tarn__file_exists(file);
+  return snprintf(file, sizeof file, "%s/" TARN__SWEEP_JSON, path) < (int)sizeof file && tarn__file_exists(file);
 }
 
 static int by_version(const void *a, const void *b) { return strverscmp(*(char *const *)a, *(char *const *)b); }
@@ -84,7 +85,8 @@ tarn_status tarn__run_find(tarn__found_list *list, const char *path, tarn__arena
   tarn_status status = search(list, copy, 0, arena);
   if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, copy, TARN__FILE_KIND_RUN);
   TARN_REQUIRE(list->count > before, USAGE,
-               "%s: there is no run in it; a run directory has config.yaml and log.jsonl, a sweep's folder sweep.json",
+               "%s: there is no run in it; a run directory has " TARN__RUN_CONFIG " and " TARN__RUN_LOG
+               ", a sweep's folder " TARN__SWEEP_JSON,
                path);
   return TARN_STATUS_OK;
 }

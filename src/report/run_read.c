@@ -12,7 +12,8 @@
 #include "base/log.h"
 #include "config/config_word.h"
 #include "report/log_read.h"
-#include "report/run_files.h"
+#include "run/names.h"
+#include "run/run_file.h"
 #include "store/log_check.h"
 #include "tarn/version.h"
 
@@ -21,10 +22,10 @@ static bool has_file(const char *folder, const char *name) {
   return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tarn__file_exists(path);
 }
 
-bool tarn__run_has_result(const char *path) { return has_file(path, "result.json"); }
+bool tarn__run_has_result(const char *path) { return has_file(path, TARN__RUN_RESULT); }
 
 bool tarn__run_is(const char *path) {
-  return has_file(path, "config.yaml") && (has_file(path, "log.jsonl") || has_file(path, "result.json"));
+  return has_file(path, TARN__RUN_CONFIG) && (has_file(path, TARN__RUN_LOG) || has_file(path, TARN__RUN_RESULT));
 }
 
 void tarn__run_blank(tarn_results_run *run, const char *path) {
@@ -237,7 +238,7 @@ static void check_config(tarn_results_run *run, const char *text, size_t size) {
   char hash[TARN__HASH_TEXT];
   if (!run->config_hash) return;
   tarn__hash(hash, text, size);
-  if (!tarn__hash_same(hash, run->config_hash)) run->config_changed = "its hash in result.json differs";
+  if (!tarn__hash_same(hash, run->config_hash)) run->config_changed = "its hash in " TARN__RUN_RESULT " differs";
 }
 
 static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
@@ -245,7 +246,7 @@ static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn
   char *text;
   char *copy;
   size_t size;
-  TARN_TRY(tarn__join(&path, arena, run->path, "config.yaml"));
+  TARN_TRY(tarn__join(&path, arena, run->path, TARN__RUN_CONFIG));
   TARN_TRY(tarn__file_read(path, &text, &size));
   check_config(run, text, size);
   tarn_status status = tarn_config_parse(config, path, text, size, NULL, 0);
@@ -295,17 +296,17 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   *config = NULL;
   run->state = TARN_RESULTS_UNFINISHED;
   // The version first: what a later program writes elsewhere need not be readable at all.
-  TARN_TRY(read_file(run, "result.json", arena, take_result));
+  TARN_TRY(read_file(run, TARN__RUN_RESULT, arena, take_result));
   const bool timeless = isnan(run->seconds);
   if (timeless) run->seconds = 0;
-  if (!has_file(run->path, "config.yaml")) {
-    TARN_REQUIRE(run->state == TARN_RESULTS_FAILED, DATA, "%s: config.yaml is missing", run->path);
+  if (!has_file(run->path, TARN__RUN_CONFIG)) {
+    TARN_REQUIRE(run->state == TARN_RESULTS_FAILED, DATA, "%s: " TARN__RUN_CONFIG " is missing", run->path);
     return TARN_STATUS_OK;
   }
   TARN_TRY(read_config(run, config, arena));
-  TARN_TRY(read_file(run, "test.json", arena, take_test));
+  TARN_TRY(read_file(run, TARN__RUN_TEST, arena, take_test));
   TARN_TRY(check_log(run, arena));
-  TARN_TRY(tarn__join(&log, arena, run->path, "log.jsonl"));
+  TARN_TRY(tarn__join(&log, arena, run->path, TARN__RUN_LOG));
   if (!tarn__file_exists(log)) return TARN_STATUS_OK;
   tarn__run_blank(&progress, run->path);
   TARN_TRY(tarn__log_read(&progress, log, arena));

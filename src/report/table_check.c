@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "report/measures.h"
 #include "report/table_build.h"
+#include "run/names.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
 #include "tarn/version.h"
@@ -53,7 +54,7 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
     TARN_REQUIRE(metric || has_validation(run) || !lost_validations(run), DATA,
-                 "%s/log.jsonl is damaged, and no validation is left in it: %s", run->path, run->log_changed);
+                 "%s/" TARN__RUN_LOG " is damaged, and no validation is left in it: %s", run->path, run->log_changed);
     TARN_REQUIRE(metric || has_validation(run), DATA,
                  "%s has no validation, so there is nothing to compare; give "
                  "data.valid when training",
@@ -72,7 +73,8 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
     TARN_REQUIRE(tarn_results_find(run, t->public.metric) || !lost_validations(run), DATA,
-                 "%s/log.jsonl is damaged, and no %s is left in it: %s", run->path, t->public.metric, run->log_changed);
+                 "%s/" TARN__RUN_LOG " is damaged, and no %s is left in it: %s", run->path, t->public.metric,
+                 run->log_changed);
     TARN_REQUIRE(tarn_results_find(run, t->public.metric), DATA, "%s has no %s%s, and other runs have", run->path,
                  t->public.metric, has_validation(run) ? "" : " (it has no validation at all)");
   }

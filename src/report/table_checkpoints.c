@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/run_files.h"
 #include "report/table_build.h"
+#include "run/run_file.h"
 #include "tarn/checkpoint.h"
 
 static const char *name_of(const char *path) {

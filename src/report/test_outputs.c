@@ -1,5 +1,6 @@
 // Translations of the test set.
 #include "report/test_outputs.h"
+#include "run/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "base/file.h"
 #include "eval/statistics.h"
-#include "report/run_files.h"
+#include "run/run_file.h"
 #include "tarn/score.h"
 
 // The two scores of translations.
@@ -76,7 +77,8 @@ static tarn_status parse_chrf(tarn_chrf_options *chrf, const char *signature) {
 static tarn_status read_signature(work *w, const tarn_results_run *run) {
   const char *signature = w->kind->signature(run);
   tarn_status status = w->kind == &bleu_kind ? parse_bleu(&w->bleu, signature) : parse_chrf(&w->chrf, signature);
-  if (status != TARN_STATUS_OK) return tarn__fail_prefix(TARN_STATUS_DATA, "%s/test.json, signature: ", run->path);
+  if (status != TARN_STATUS_OK)
+    return tarn__fail_prefix(TARN_STATUS_DATA, "%s/" TARN__RUN_TEST ", signature: ", run->path);
   return status;
 }
 
@@ -107,8 +109,8 @@ static tarn_status count_run(work *w, size_t run, const tarn_score_lines *hypoth
     w->sums = memory;
   }
   TARN_REQUIRE(fabs(value - expected) < 1e-6, DATA,
-               "%s: its %s against %s is %.4f, but test.json says %.4f: they do not belong together", hypotheses->name,
-               w->kind->name, w->references.name, value, expected);
+               "%s: its %s against %s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together",
+               hypotheses->name, w->kind->name, w->references.name, value, expected);
   return TARN_STATUS_OK;
 }
 
@@ -116,7 +118,7 @@ static tarn_status read_run(work *w, size_t index) {
   const tarn_results_run *run = &w->table->results->runs[index];
   const char *path;
   if (run->state != TARN_RESULTS_FINISHED) return TARN_STATUS_OK;
-  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, "test.hyp"));
+  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, TARN__RUN_HYPOTHESES));
   const bool tested = !isnan(w->kind->score(run));
   if (!tested || !w->kind->signature(run) || !tarn__file_exists(path) || !run->test_reference ||
       !tarn__file_exists(run->test_reference)) {
@@ -137,11 +139,11 @@ static tarn_status read_run(work *w, size_t index) {
 
 static tarn_status note_missing(const work *w) {
   if (w->missing > 0)
-    TARN_TRY(
-        tarn__table_note(w->table,
-                         "%zu finished runs have a test %s, but its signature, their test.hyp or references are not "
-                         "there: their configurations get no verdict on it",
-                         w->missing, w->kind->name));
+    TARN_TRY(tarn__table_note(w->table,
+                              "%zu finished runs have a test %s, but its signature, their " TARN__RUN_HYPOTHESES
+                              " or references are not "
+                              "there: their configurations get no verdict on it",
+                              w->missing, w->kind->name));
   if (w->known && w->untested > 0)
     TARN_TRY(tarn__table_note(w->table, "%zu finished runs have no test %s and no part in verdicts on it", w->untested,
                               w->kind->name));

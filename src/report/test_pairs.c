@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/run_files.h"
 #include "report/test_outputs.h"
+#include "run/names.h"
+#include "run/run_file.h"
 
 enum { PARADIGMS_MOST = 100000 };
 
@@ -80,7 +81,8 @@ static tarn_status check_answers(const work *w, const char *path, double expecte
   const answers *last = &w->systems[w->count - 1];
   double value = score((void *)(uintptr_t)w, w->count - 1, NULL);
   TARN_REQUIRE(fabs(value - expected) < 1e-6, DATA,
-               "%s: its accuracy is %.4f, but test.json says %.4f: they do not belong together", path, value, expected);
+               "%s: its accuracy is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together", path, value,
+               expected);
   bool same = first->count == last->count;
   for (size_t k = 0; same && k < first->count; k++)
     same = strcmp(first->names[k], last->names[k]) == 0 && first->sizes[k] == last->sizes[k];
@@ -92,7 +94,7 @@ static tarn_status read_run(work *w, size_t index) {
   const tarn_results_run *run = &w->table->results->runs[index];
   const char *path;
   if (run->state != TARN_RESULTS_FINISHED || isnan(run->test_blimp)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, "test.pairs"));
+  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, TARN__RUN_PAIRS));
   if (!tarn__file_exists(path)) {
     w->missing++;
     return TARN_STATUS_OK;
@@ -112,7 +114,8 @@ static tarn_status read_runs(work *w) {
   for (size_t i = 0; i < count; i++) TARN_TRY(read_run(w, i));
   if (w->missing == 0) return TARN_STATUS_OK;
   return tarn__table_note(w->table,
-                          "%zu finished runs have an accuracy on minimal pairs, but their test.pairs is not there "
+                          "%zu finished runs have an accuracy on minimal pairs, but their " TARN__RUN_PAIRS
+                          " is not there "
                           "(`tarn test` writes it): their configurations get no verdict on it",
                           w->missing);
 }

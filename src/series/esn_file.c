@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_kind.h"
 #include "base/memory.h"
+#include "run/file_kind.h"
 
 static const char FORMAT[] = TARN__SERIES_MARK;
 static const char *const ACTIVATIONS[] = {[TARN_ESN_TANH] = "tanh", [TARN_ESN_RELU] = "relu"};

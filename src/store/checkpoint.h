@@ -9,18 +9,13 @@
 
 #include "base/status.h"
 #include "model/model.h"
-#include "store/log_check.h"
+#include "run/log_sum.h"
+#include "run/names.h"
 #include "store/safetensors.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
 #include "tarn/translate.h"
 #include "tarn/vocab.h"
-
-// Names of files in a run directory. A number of updates takes the place of the last one's %.
-#define TARN__CHECKPOINT_LAST "checkpoint_last.safetensors"
-#define TARN__CHECKPOINT_BEST "checkpoint_best.safetensors"
-#define TARN__CHECKPOINT_AVERAGE "checkpoint_average.safetensors"
-#define TARN__CHECKPOINT_NUMBERED "checkpoint_%lld.safetensors"
 
 // A model that is ready to translate.
 typedef struct tarn__checkpoint {
@@ -111,11 +106,12 @@ typedef struct tarn__checkpoint_extra {
   const char *set_hashes;          // of the scored sets, in their order; NULL: there are none
   const tarn__progress *progress;  // NULL: the model only, without moments
   tarn__part_reader parts;         // of a model with shares_optimiser
-  const tarn__stored *states;      // [state_count] further tensors of the training (train/carried.h)
+  const tarn__stored *states;      // [state_count] further tensors of the training (train/features/carried.h)
   size_t state_count;
-  const char *experts;  // marks of those in use since the last line of the log (train/expert_use.h); NULL: none
-  bool dense;           // store frozen parameters too, for other tools
-  bool int8;            // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
+  const char
+      *experts;  // marks of those in use since the last line of the log (train/features/expert_use.h); NULL: none
+  bool dense;    // store frozen parameters too, for other tools
+  bool int8;     // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.

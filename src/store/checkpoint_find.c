@@ -8,10 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file_kind.h"
 #include "base/json_io.h"
 #include "base/memory.h"
-#include "base/record.h"
+#include "run/file_kind.h"
+#include "run/names.h"
+#include "run/record.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
 #include "task/task.h"
@@ -89,7 +90,7 @@ static tarn_status read_log(contest *c, const char *run) {
   char path[PATH_MAX];
   char *text;
   size_t size;
-  TARN_TRY(tarn__path_join(path, run, TARN__LOG_NAME));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_LOG));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn__file_read(path, &text, &size));
   tarn_status status = TARN_STATUS_OK;
@@ -124,11 +125,11 @@ static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], con
   *choice = TARN_CHECKPOINT_CHOICE_BEST;
   TARN_TRY(tarn__checkpoint_update(&c.best_update, best));
   TARN_TRY(tarn__checkpoint_update(&c.average_update, average));
-  TARN_TRY(tarn__path_join(path, run, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_CONFIG));
   tarn_status status = tarn_config_read(&config, path, NULL, 0);
   if (status == TARN_STATUS_MEMORY || (status == TARN_STATUS_IO && tarn__file_exists(path))) return status;
   if (status != TARN_STATUS_OK) {
-    snprintf(reason, 160, "the average is not compared with it: config.yaml cannot be read");
+    snprintf(reason, 160, "the average is not compared with it: " TARN__RUN_CONFIG " cannot be read");
     return TARN_STATUS_OK;
   }
   const tarn_metric metric = config->valid.metric;

@@ -59,7 +59,7 @@ static void find_bands(char *places, const tarn__task_weights *weights, const ta
   static const char *const words[] = {"source", "target", "output"};
   for (int i = 0; i < 3; i++)
     for (int k = 1; k < TARN__BAND_PARAMS; k++)
-      if (param == tarn__bands_param(bands[i], k) && strncmp(param->name, "output.", 7) != 0) append(places, words[i]);
+      if (param == tarn__bands_param(bands[i], k) && param->role != TARN__ROLE_OUTPUT) append(places, words[i]);
 }
 
 static void find_places(char *places, const tarn__model *model, const tarn__param *param) {
@@ -68,7 +68,7 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   if (param == model->target_positions) append(places, "target positions");
   if (param == model->segments) append(places, "segments");
   if (param == model->embedding_norm.gain || param == model->embedding_norm.bias) append(places, "embeddings");
-  if (strncmp(param->name, "output.", 7) == 0) append(places, "output");
+  if (param->role == TARN__ROLE_OUTPUT) append(places, "output");
   if (param == model->weights.source_table) append(places, "source");
   if (param == model->weights.target_table) append(places, "target");
   if (param == model->weights.output_table) append(places, "output");

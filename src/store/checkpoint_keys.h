@@ -2,7 +2,7 @@
 #ifndef TARN_STORE_CHECKPOINT_KEYS_H
 #define TARN_STORE_CHECKPOINT_KEYS_H
 
-#include "base/file_kind.h"
+#include "run/file_kind.h"
 
 #define TARN__KEY_FORMAT TARN__MODEL_MARK  // version of the format
 #define TARN__KEY_PROGRAM "tarn.version"
@@ -13,7 +13,7 @@
 #define TARN__KEY_UPDATE "tarn.update"
 #define TARN__KEY_AVERAGE "tarn.average"
 #define TARN__KEY_PROGRESS "tarn.progress"
-#define TARN__KEY_EXPERTS "tarn.experts"            // marks of those in use (train/expert_use.h)
+#define TARN__KEY_EXPERTS "tarn.experts"            // marks of those in use (train/features/expert_use.h)
 #define TARN__KEY_DATA "tarn.data.train"            // hash of the training shard
 #define TARN__KEY_VALID "tarn.data.valid"           // tarn__validator_hash()
 #define TARN__KEY_SETS "tarn.data.sets"             // tarn__train_set_hashes()

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_kind.h"
 #include "base/memory.h"
 #include "device/transfer.h"
+#include "run/file_kind.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"

@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "base/threads.h"
+#include "forecast/product_speed.h"
 #include "model/model.h"
 #include "sweep/spec.h"
-#include "train/product_speed.h"
 
 tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
   // More threads than processors reach no more, and the system may not give that many.

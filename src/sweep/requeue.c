@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "run/names.h"
 #include "store/checkpoint.h"
 #include "sweep/spec.h"
 
@@ -30,8 +31,8 @@ static tarn_status find_position(position *at, const tarn_sweep_run *run) {
 
 // The note of how often the run's jobs were over, beside its directory.
 static tarn_status note_of(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s/.seed-%lld.requeued", sweep->folder, sweep->variants[run->variant].name,
-                        (long long)run->seed) < PATH_MAX,
+  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s/" TARN__SWEEP_SEED_REQUEUED, sweep->folder,
+                        sweep->variants[run->variant].name, (long long)run->seed) < PATH_MAX,
                IO, "%s: the path is too long", sweep->folder);
   return TARN_STATUS_OK;
 }
@@ -90,7 +91,7 @@ tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options 
   for (size_t i = 0; i < sweep->run_count; i++) {
     tarn_sweep_run *run = &sweep->memory->runs[i];
     const char *variant = sweep->variants[run->variant].name;
-    TARN_REQUIRE(snprintf(path, sizeof path, "%s/seed-%lld", variant, (long long)run->seed) < (int)sizeof path, IO,
+    TARN_REQUIRE(snprintf(path, sizeof path, TARN__RUN_SEED_PATH, variant, (long long)run->seed) < (int)sizeof path, IO,
                  "%s: the path is too long", variant);
     if (strcmp(path, options->only) != 0) continue;
     TARN_TRY(tarn__sweep_lock_run(sweep, run, &lock));

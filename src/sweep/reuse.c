@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/log.h"
+#include "run/names.h"
 #include "sweep/spec.h"
 #include "tarn/version.h"
 #include "text/json_text.h"
@@ -44,7 +45,7 @@ static tarn_status want(search *s) {
 // another version wrote need not be readable at all.
 static tarn_status same_version(bool *same, search *s, const char *run) {
   char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, run, "result.json"));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_RESULT));
   json_t *result = NULL;
   if (tarn__file_exists(path)) TARN_TRY(tarn__json_file(&result, path, 0, NULL));
   const char *version = json_string_value(json_object_get(result, "version"));
@@ -76,7 +77,7 @@ static tarn_status offer(void *user, const char *path, const char *variant, int6
   char file[PATH_MAX];
   char *text;
   bool same = false;
-  TARN_TRY(tarn__path_join(file, path, "config.yaml"));
+  TARN_TRY(tarn__path_join(file, path, TARN__RUN_CONFIG));
   if (!tarn__file_exists(file)) return TARN_STATUS_OK;
   TARN_TRY(same_version(&same, s, path));
   if (!same) return TARN_STATUS_OK;
@@ -160,8 +161,8 @@ static tarn_status copy_files(const char *from, const char *to) {
   tarn_status status = TARN_STATUS_OK;
   for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
     const char *name = entry->d_name;
-    if (name[0] != '.' && strcmp(name, "lock") != 0 && strncmp(name, "lock.", 5) != 0 &&
-        strcmp(name, "errors.txt") != 0)
+    if (name[0] != '.' && strcmp(name, TARN__RUN_LOCK) != 0 && strncmp(name, TARN__RUN_LOCK ".", 5) != 0 &&
+        strcmp(name, TARN__RUN_ERRORS) != 0)
       status = copy_file(from, to, name);
   }
   closedir(folder);
@@ -171,7 +172,7 @@ static tarn_status copy_files(const char *from, const char *to) {
 // Where the run comes from, for a reader of the folder.
 static tarn_status write_origin(const char *from, const char *to) {
   char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, to, "reused.json"));
+  TARN_TRY(tarn__path_join(path, to, TARN__RUN_REUSED));
   json_t *object = json_pack("{s:o}", "from", tarn__json_text(from));
   char *text = tarn__json_dump(object, JSON_INDENT(2));
   json_decref(object);
@@ -196,7 +197,7 @@ static tarn_status empty_folder(const char *path) {
 }
 
 static tarn_status partial_of(char partial[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  TARN_REQUIRE(snprintf(partial, PATH_MAX, "%s/%s/.seed-%lld.partial", sweep->folder,
+  TARN_REQUIRE(snprintf(partial, PATH_MAX, "%s/%s/" TARN__SWEEP_SEED_PARTIAL, sweep->folder,
                         sweep->variants[run->variant].name, (long long)run->seed) < PATH_MAX,
                IO, "%s: the path is too long", sweep->folder);
   return TARN_STATUS_OK;

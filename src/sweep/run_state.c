@@ -14,7 +14,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_io.h"
-#include "base/record.h"
+#include "run/names.h"
+#include "run/record.h"
 #include "store/checkpoint.h"
 #include "sweep/spec.h"
 #include "tarn/checkpoint.h"
@@ -23,8 +24,8 @@
 #include "task/task.h"
 #include "text/json_text.h"
 
-static const char RESULT[] = "result.json";
-static const char TEST[] = "test.json";
+static const char RESULT[] = TARN__RUN_RESULT;
+static const char TEST[] = TARN__RUN_TEST;
 
 // The first line in which two texts differ.
 static tarn_status refuse_difference(const char *path, const char *then, const char *now) {
@@ -184,7 +185,7 @@ static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const cha
 tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   char path[PATH_MAX];
   int64_t offset = 0;
-  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_CONFIG));
   run->state = TARN_SWEEP_WAITING;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(check_config(sweep, run, path));
@@ -193,7 +194,7 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
 
 tarn_status tarn__sweep_look_again(tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset) {
   char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_CONFIG));
   run->state = TARN_SWEEP_WAITING;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   tarn__sweep_read_log(sweep, run, offset);
@@ -287,7 +288,7 @@ bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t 
   char path[PATH_MAX];
   char piece[PIECE];
   bool grown = false;
-  if (tarn__path_join(path, run->path, "log.jsonl") != TARN_STATUS_OK) return false;
+  if (tarn__path_join(path, run->path, TARN__RUN_LOG) != TARN_STATUS_OK) return false;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   struct stat info;

@@ -8,13 +8,8 @@
 
 #include "base/memory.h"
 #include "config/config_read.h"
+#include "run/names.h"
 #include "tarn/sweep.h"
-
-// Files of a sweep's folder.
-#define TARN__SWEEP_FILE "sweep.yaml"
-#define TARN__SWEEP_BASE "base.yaml"
-#define TARN__SWEEP_JSON "sweep.json"
-#define TARN__SWEEP_JOBS "slurm"  // a folder: submissions.h
 
 enum { TARN__SWEEP_VARIANTS = 1000, TARN__SWEEP_GRID_KEYS = 32 };
 

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "run/names.h"
 #include "sweep/slurm.h"
 
 static const char RUNS[] = ".runs";
@@ -27,7 +28,7 @@ static size_t find_run(const tarn_sweep *sweep, const char *line, size_t length)
   for (size_t i = 0; i < sweep->run_count; i++) {
     char name[TARN_SWEEP_NAME + 32];
     const tarn_sweep_run *run = &sweep->runs[i];
-    snprintf(name, sizeof name, "%s/seed-%lld", sweep->variants[run->variant].name, (long long)run->seed);
+    snprintf(name, sizeof name, TARN__RUN_SEED_PATH, sweep->variants[run->variant].name, (long long)run->seed);
     if (strlen(name) == length && memcmp(name, line, length) == 0) return i;
   }
   return SIZE_MAX;
@@ -174,7 +175,7 @@ static tarn_status write_runs(const tarn_sweep *sweep, const tarn__submission *s
     char line[TARN_SWEEP_NAME + 32];
     const tarn_sweep_run *run = &sweep->runs[s->runs[i]];
     const int length =
-        snprintf(line, sizeof line, "%s/seed-%lld\n", sweep->variants[run->variant].name, (long long)run->seed);
+        snprintf(line, sizeof line, TARN__RUN_SEED_PATH "\n", sweep->variants[run->variant].name, (long long)run->seed);
     status = tarn__writer_put(writer, line, (size_t)length);
   }
   if (status == TARN_STATUS_OK) return tarn__writer_commit(&writer);

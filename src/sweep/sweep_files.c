@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json_io.h"
+#include "run/names.h"
 #include "sweep/spec.h"
 
 typedef struct text {
@@ -220,8 +221,9 @@ tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, t
       TARN_REQUIRE(name && json_is_integer(seed), DATA, "%s/" TARN__SWEEP_JSON ": variants or seeds are damaged",
                    folder);
       int64_t number = json_integer_value(seed);
-      TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/seed-%lld", folder, name, (long long)number) < (int)sizeof path,
-                   IO, "%s: the path is too long", folder);
+      TARN_REQUIRE(
+          snprintf(path, sizeof path, "%s/" TARN__RUN_SEED_PATH, folder, name, (long long)number) < (int)sizeof path,
+          IO, "%s: the path is too long", folder);
       TARN_TRY(visit(user, path, name, number));
     }
   }
@@ -269,7 +271,7 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
 tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) {
   char path[PATH_MAX];
   json_error_t error;
-  TARN_TRY(tarn__path_join(path, sweep->folder, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, sweep->folder, TARN__RUN_CONFIG));
   TARN_REQUIRE(!tarn__file_exists(path), USAGE, "%s holds a run; give a sweep a folder of its own", sweep->folder);
   TARN_TRY(tarn__path_join(path, sweep->folder, TARN__SWEEP_JSON));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;

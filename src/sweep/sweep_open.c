@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/log.h"
 #include "base/threads.h"
 #include "data/shard.h"
+#include "run/file_kind.h"
+#include "run/names.h"
 #include "sweep/spec.h"
 #include "tarn/score.h"
 #include "task/task.h"
@@ -124,7 +125,7 @@ static tarn_status list_runs(tarn_sweep *sweep) {
           .variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN, .idle = NAN};
       for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = run->test[k] = NAN;
       if (!sweep->folder) continue;
-      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder, sweep->variants[v].name,
+      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/" TARN__RUN_SEED_PATH, sweep->folder, sweep->variants[v].name,
                                 (long long)run->seed));
       TARN_TRY(tarn__sweep_look(sweep, run));
     }

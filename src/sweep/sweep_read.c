@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/threads.h"
+#include "run/names.h"
 #include "sweep/spec.h"
 #include "tarn/text.h"
 
@@ -199,8 +200,9 @@ tarn_status tarn__sweep_describe(tarn_sweep *sweep, tarn_sweep_variant *variant,
 
 // Names of the files beside the variants' folders.
 static bool is_taken(const char *name) {
-  return strcmp(name, "lock") == 0 || strcmp(name, TARN__SWEEP_FILE) == 0 || strcmp(name, TARN__SWEEP_BASE) == 0 ||
-         strcmp(name, TARN__SWEEP_JSON) == 0 || strcmp(name, TARN__SWEEP_JOBS) == 0;
+  return strcmp(name, TARN__RUN_LOCK) == 0 || strcmp(name, TARN__SWEEP_FILE) == 0 ||
+         strcmp(name, TARN__SWEEP_BASE) == 0 || strcmp(name, TARN__SWEEP_JSON) == 0 ||
+         strcmp(name, TARN__SWEEP_JOBS) == 0;
 }
 
 bool tarn__sweep_is_name(const char *name) {

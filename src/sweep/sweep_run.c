@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "comm/launcher.h"
+#include "run/names.h"
 #include "sweep/slurm.h"
 #include "sweep/spec.h"
 
@@ -121,8 +122,8 @@ void tarn__sweep_pause(double seconds) {
 
 tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *run, int *fd) {
   char path[PATH_MAX];
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/.seed-%lld.lock", sweep->folder, sweep->variants[run->variant].name,
-                        (long long)run->seed) < (int)sizeof path,
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/" TARN__SWEEP_SEED_LOCK, sweep->folder,
+                        sweep->variants[run->variant].name, (long long)run->seed) < (int)sizeof path,
                IO, "%s: the path is too long", sweep->folder);
   TARN_TRY(tarn__mkdir_of_file(path));
   return tarn__lock(fd, path);
@@ -132,7 +133,7 @@ tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *
 static tarn_status wait_for_lock(const tarn_sweep_run *run) {
   char path[PATH_MAX];
   int fd = -1;
-  TARN_TRY(tarn__path_join(path, run->path, "lock"));
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_LOCK));
   double until = tarn__seconds() + WAIT_FOR_LOCK;
   tarn_status status;
   while ((status = tarn__lock(&fd, path)) == TARN_STATUS_BUSY && tarn__seconds() < until) tarn__sweep_pause(LOOK);
@@ -146,7 +147,7 @@ tarn_status tarn__sweep_prepare(const tarn_sweep *sweep, const tarn_sweep_run *r
   tarn_config *config;
   char *text = NULL;
   TARN_TRY(tarn__mkdir(run->path));
-  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_CONFIG));
   if (tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed));
   tarn_status status = tarn_config_write(config, &text);
@@ -208,7 +209,7 @@ static tarn_status start_process(state *s, job *j) {
                             : sweep->test_labelled ? labelled
                             : sweep->test_text     ? text
                                                    : translate;
-  TARN_TRY(tarn__path_join(errors, j->run->path, "errors.txt"));
+  TARN_TRY(tarn__path_join(errors, j->run->path, TARN__RUN_ERRORS));
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
 }
 
@@ -228,7 +229,7 @@ static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
 
 static void drop_errors(const tarn_sweep_run *run) {
   char errors[PATH_MAX];
-  if (tarn__path_join(errors, run->path, "errors.txt") == TARN_STATUS_OK) unlink(errors);
+  if (tarn__path_join(errors, run->path, TARN__RUN_ERRORS) == TARN_STATUS_OK) unlink(errors);
 }
 
 tarn_status tarn__sweep_try_reuse(tarn_sweep *sweep, tarn_sweep_run *run, bool *done) {
@@ -326,7 +327,7 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
   char errors[PATH_MAX];
   char message[1000];
   tarn_sweep_run *run = j->run;
-  TARN_TRY(tarn__path_join(errors, run->path, "errors.txt"));
+  TARN_TRY(tarn__path_join(errors, run->path, TARN__RUN_ERRORS));
   tarn__child_message(message, sizeof message, errors, wait_status);
   // A training may have written down itself why it failed; a test that fails leaves the training as it is.
   if (run->state != TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_write_failure(run, j->testing, message));
@@ -471,7 +472,7 @@ static tarn_status choose_runs(state *s) {
   for (size_t i = 0; i < sweep->run_count; i++) {
     const tarn_sweep_run *run = &sweep->runs[i];
     char name[TARN_SWEEP_NAME + 32];
-    snprintf(name, sizeof name, "%s/seed-%lld", sweep->variants[run->variant].name, (long long)run->seed);
+    snprintf(name, sizeof name, TARN__RUN_SEED_PATH, sweep->variants[run->variant].name, (long long)run->seed);
     const bool wanted = !s->options->only || strcmp(s->options->only, name) == 0;
     found = found || wanted;
     s->runs[i].before = is_done(run) || run->state == TARN_SWEEP_FAILED;
@@ -591,7 +592,7 @@ tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *opti
   TARN_REQUIRE(sweep->folder, USAGE, "a sweep needs a folder for its runs");
   TARN_REQUIRE(tarn_sweep_launcher_name(options->launcher), USAGE, "an unknown launcher");
   TARN_TRY(tarn__mkdir(sweep->folder));
-  TARN_TRY(tarn__path_join(path, sweep->folder, "lock"));
+  TARN_TRY(tarn__path_join(path, sweep->folder, TARN__RUN_LOCK));
   if (options->only) return run_one(sweep, options, path);
   if (options->launcher == TARN_SWEEP_LAUNCHER_MPI) return run_as_rank(sweep, options, path);
   const bool slurm = options->launcher == TARN_SWEEP_LAUNCHER_SLURM;

@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "run/file_kind.h"
+#include "run/names.h"
 #include "store/checkpoint.h"
 #include "tarn/classify.h"
 #include "tarn/config.h"
@@ -50,7 +51,7 @@ static void hypotheses_close(hypotheses *all) {
 static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
   char path[PATH_MAX];
   tarn__writer *writer;
-  TARN_TRY(tarn__path_join(path, run, "test.hyp"));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_HYPOTHESES));
   TARN_TRY(tarn__writer_open(&writer, path));
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < all->count && status == TARN_STATUS_OK; i++) {
@@ -66,14 +67,14 @@ static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
 static tarn_status dump_json(char **text, const char *run, json_t *object) {
   *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
-  TARN_REQUIRE(*text, MEMORY, "out of memory: test.json of %s", run);
+  TARN_REQUIRE(*text, MEMORY, "out of memory: " TARN__RUN_TEST " of %s", run);
   return TARN_STATUS_OK;
 }
 
 static tarn_status write_json(const char *run, char *text) {
   char path[PATH_MAX];
   size_t length = strlen(text);
-  TARN_TRY(tarn__path_join(path, run, "test.json"));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_TEST));
   text[length] = '\n';  // in place of the zero byte
   return tarn__file_write(path, text, length + 1);
 }
@@ -172,7 +173,7 @@ static tarn_status put_answers(tarn__writer *writer, const tarn_minimal_pairs_co
 static tarn_status write_answers(const char *run, const tarn_minimal_pairs_result *pairs) {
   char path[PATH_MAX];
   tarn__writer *writer;
-  TARN_TRY(tarn__path_join(path, run, "test.pairs"));
+  TARN_TRY(tarn__path_join(path, run, TARN__RUN_PAIRS));
   TARN_TRY(tarn__writer_open(&writer, path));
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < pairs->paradigm_count && status == TARN_STATUS_OK; i++)
@@ -351,9 +352,9 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   TARN_REQUIRE(o->blimp || (o->text && !o->stride) || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
                "sources are always cut to what the model takes: overlong is for minimal pairs and lines of a text");
-  TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, o->run, TARN__RUN_CONFIG));
   if (!tarn__file_exists(path)) {
-    tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run: there is no config.yaml", o->run);
+    tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run: there is no " TARN__RUN_CONFIG, o->run);
     return tarn__file_kind_explain(status, o->run, TARN__FILE_KIND_RUN);
   }
   if (o->labelled) return run_labels(result, o);

@@ -67,11 +67,13 @@ tarn_status tarn__bands_declare_input(tarn__bands *bands, const tarn__task_site 
 tarn_status tarn__bands_declare_tables(tarn__bands *bands, const tarn__task_site *site) {
   const tarn__cutoffs cutoffs = tarn__output_cutoffs(site->model);
   TARN_TRY(find_bands(bands, &cutoffs, site->target_vocab));
+  site->declare->role = TARN__ROLE_OUTPUT_TABLE;
   for (int b = 0; b < bands->count; b++) {
     const int64_t width = tarn__band_width(&cutoffs, site->model->d_model, b);
     const tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)width), 1};
     bands->table[b] = declare(site, "output.weight", b, "weight", outputs_of(bands, b), width, true, init);
   }
+  site->declare->role = TARN__ROLE_EMBEDDINGS;
   return site->declare->status;
 }
 

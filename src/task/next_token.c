@@ -30,7 +30,9 @@ tarn_status tarn__next_token_output(tarn__task_weights *weights, const tarn__tas
   }
   const int64_t rank = site->model->output_rank, cols = rank > 0 ? rank : site->model->d_model;
   const tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
+  site->declare->role = TARN__ROLE_OUTPUT_TABLE;
   weights->output_table = tarn__declare_param(site->declare, "output.weight", site->target_vocab, cols, true, init);
+  site->declare->role = TARN__ROLE_EMBEDDINGS;
   return site->declare->status;
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/file_kind.h"
+#include "run/file_kind.h"
 
 enum { LOOKED_AT = 4096 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "run/file_kind.h"
 #include "text/gpt2.h"
 #include "text/marian.h"
 #include "text/utf8.h"

@@ -1,5 +1,7 @@
 // The description of a run for TensorBoard: as a text (plugin "text"), and as hyper-parameters (plugin "hparams", whose
 // data are tensorboard/plugins/hparams/plugin_data.proto), so that runs can be sorted and filtered by them.
+#include "train/event_config.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +11,11 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "config/yaml_tree.h"
-#include "train/event_message.h"
+#include "run/event_message.h"
+#include "run/names.h"
 
 // Numbers of the fields that are written, by message.
-enum { VALUE_TAG = 1, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
 enum { METADATA_PLUGIN = 1, METADATA_CLASS = 4, CLASS_TENSOR = 2, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRING = 8, SHAPE_SIZE = 2, SIZE_COUNT = 1, FLOAT = 1, STRING = 7 };
 enum { HPARAMS_START = 3, START_HPARAMS = 1, START_TIME = 5, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
@@ -46,13 +49,13 @@ static tarn_status tensor(tarn__message *value, const char *text) {
   return status;
 }
 
-static tarn_status add_value(tarn__message *summary, int field, const char *tag, const char *plugin,
-                             const tarn__message *content, const char *text) {
+static tarn_status add_value(tarn__message *summary, const char *tag, const char *plugin, const tarn__message *content,
+                             const char *text) {
   tarn__message value = {0};
   tarn_status status = tarn__message_text(&value, VALUE_TAG, tag);
   if (status == TARN_STATUS_OK) status = tensor(&value, text);
   if (status == TARN_STATUS_OK) status = metadata(&value, plugin, content);
-  if (status == TARN_STATUS_OK) status = tarn__message_bytes(summary, field, value.data, value.size);
+  if (status == TARN_STATUS_OK) status = tarn__message_bytes(summary, SUMMARY_VALUE, value.data, value.size);
   tarn__free(value.data);
   return status;
 }
@@ -99,16 +102,15 @@ static tarn_status add_entries(tarn__message *start, const char *path, const tar
   return TARN_STATUS_OK;
 }
 
-static tarn_status add_hparams(tarn__message *summary, int field, const char *text) {
+static tarn_status add_hparams(tarn__message *summary, const char *text) {
   tarn__yaml tree = {0};
   tarn__yaml_node *root;
   tarn__message start = {0}, content = {0};
-  tarn_status status = tarn__yaml_parse(&tree, &root, "config.yaml", true, text, strlen(text));
+  tarn_status status = tarn__yaml_parse(&tree, &root, TARN__RUN_CONFIG, true, text, strlen(text));
   if (status == TARN_STATUS_OK) status = add_entries(&start, "", root);
   if (status == TARN_STATUS_OK) status = tarn__message_double(&start, START_TIME, (double)time(NULL));
   if (status == TARN_STATUS_OK) status = tarn__message_bytes(&content, HPARAMS_START, start.data, start.size);
-  if (status == TARN_STATUS_OK)
-    status = add_value(summary, field, "_hparams_/session_start_info", "hparams", &content, NULL);
+  if (status == TARN_STATUS_OK) status = add_value(summary, "_hparams_/session_start_info", "hparams", &content, NULL);
   tarn__free(content.data);
   tarn__free(start.data);
   tarn__yaml_close(&tree);
@@ -118,7 +120,7 @@ static tarn_status add_hparams(tarn__message *summary, int field, const char *te
 // --- the description
 
 // TensorBoard shows texts as Markdown, in which indented lines stay as they are.
-static tarn_status add_text(tarn__message *summary, int field, const char *text) {
+static tarn_status add_text(tarn__message *summary, const char *text) {
   tarn__buffer shown = {0};
   while (*text) {
     const size_t length = strcspn(text, "\n");
@@ -129,16 +131,16 @@ static tarn_status add_text(tarn__message *summary, int field, const char *text)
   }
   tarn_status status = shown.status;
   if (status == TARN_STATUS_OK)
-    status = add_value(summary, field, "description/text_summary", "text", NULL, shown.data ? shown.data : "");
+    status = add_value(summary, "description/text_summary", "text", NULL, shown.data ? shown.data : "");
   tarn__buffer_close(&shown);
   return status;
 }
 
-tarn_status tarn__event_config(tarn__message *summary, int field, const tarn_config *config) {
+tarn_status tarn__event_config(tarn__message *summary, const tarn_config *config) {
   char *text;
   TARN_TRY(tarn_config_write(config, &text));
-  tarn_status status = add_text(summary, field, text);
-  if (status == TARN_STATUS_OK) status = add_hparams(summary, field, text);
+  tarn_status status = add_text(summary, text);
+  if (status == TARN_STATUS_OK) status = add_hparams(summary, text);
   tarn_config_text_close(&text);
   return status;
 }

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "config/config_carry.h"
 #include "eval/agreement.h"
 #include "task/task.h"
-#include "train/carried.h"
-#include "train/readout.h"
+#include "train/feature.h"
 #include "train/validator.h"
 
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
@@ -15,10 +15,10 @@ static const size_t PROGRAM = 20000000;
 
 // What of a shard and its batches stays in memory: its offsets, the order of its rows, and of the file's pages those
 // that are not yet given back.
-static size_t shard_bytes(const tarn__shard *shard, bool carries, bool shuffle) {
+static size_t shard_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
   const size_t most = TARN__BATCH_RESIDENT, offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
   return ((size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most) + offsets +
-         tarn__batcher_bytes(shard, carries, shuffle);
+         tarn__batcher_bytes(shard, tracks, shuffle);
 }
 
 // What is validated on, each opened and checked once: data.valid, then the sets. One that is not there, as it need not
@@ -57,9 +57,9 @@ static tarn_status open_sets(sets *s, const tarn_config *config) {
 }
 
 // All of them stay open in a training.
-static void plan_sets(tarn_plan *plan, const sets *s, bool carries) {
+static void plan_sets(tarn_plan *plan, const sets *s, bool tracks) {
   for (int32_t i = 0; i < s->count; i++)
-    if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], carries, false);
+    if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], tracks, false);
 }
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
@@ -96,21 +96,6 @@ static void plan_labels(tarn_plan *plan, const sets *s, const tarn_config *confi
   plan->validation_bytes += measuring;
 }
 
-// The states that windows carry: those of the training, on one rank, and of one set after the other.
-static void plan_states(tarn_plan *plan, const sets *s, const tarn__model *model, const tarn__plan_batch *batch) {
-  const tarn_config *config = model->config;
-  if (!config->train.carry_state || batch->longest_target == 0) return;
-  size_t most = 0;
-  for (int32_t i = 0; i < s->count; i++) {
-    if (s->shards[i].file_bytes == 0) continue;
-    const size_t need = tarn__carried_bytes(model, tarn__validator_tracks(config, &s->shards[i]), 1, 1);
-    if (need > most) most = need;
-  }
-  plan->validation_bytes += most;
-  const int64_t tracks = batch->target_rows / batch->longest_target;
-  plan->program_bytes += tarn__carried_bytes(model, tracks, config->train.accumulate, 1);
-}
-
 // Each translator keeps what it has taken, so it is the sum over all that is translated.
 static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__model *model,
                                    const tarn__plan_batch *batch, int threads) {
@@ -129,10 +114,12 @@ static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__m
 
 bool tarn__plan_updates_at_once(const tarn_config *config, int ranks) {
   const tarn_config_train *train = &config->train;
-  for (int32_t i = 0; i < config->kind_count; i++)
-    if (config->kinds[i].backskip.method != TARN_BACKSKIP_NONE) return false;
-  return ranks == 1 && train->optimiser != TARN_OPTIMISER_RIDGE && train->clip_norm <= 0 && train->accumulate == 1 &&
-         train->autofreeze == 0 && !train->cache_frozen;
+  return ranks == 1 && train->clip_norm <= 0 && train->accumulate == 1 && !tarn__features_need_gradients(config);
+}
+
+tarn_status tarn__plan_check_threads(int threads) {
+  TARN_REQUIRE(threads >= 0 && threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d", threads);
+  return TARN_STATUS_OK;
 }
 
 // The mean of checkpoints is summed in memory that the training does not need any more (tarn__train_average). Sums that
@@ -151,32 +138,23 @@ static void plan_average(tarn_plan *plan, const tarn__model *model) {
   if (need > room) plan->validation_bytes += largest < room ? need - room + largest : need;
 }
 
-// The sums of the closed form stand in the optimiser's column of the output layer.
-static void add_readout(tarn_plan *plan, size_t bytes) {
-  for (size_t i = 0; i < plan->part_count; i++)
-    if (strcmp(plan->parts[i].label, "output") == 0) plan->parts[i].optimiser_bytes += bytes;
-  plan->optimiser_bytes += bytes;
-  plan->total_bytes += bytes;
-}
-
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) {
-  const bool closed = model->config->train.optimiser == TARN_OPTIMISER_RIDGE;
-  if (closed) TARN_TRY(tarn__readout_check(model));
+  TARN_TRY(tarn__features_check_model(model));
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
-  if (closed) add_readout(plan, tarn__readout_bytes(model));
-  const bool carries = model->config->train.carry_state;
+  const bool tracks = tarn__config_reads_tracks(model->config);
   sets s;
   tarn_status status = open_sets(&s, model->config);
   if (status == TARN_STATUS_OK) {
     status = plan_validation(plan, &s, model, batch, threads);
     plan_labels(plan, &s, model->config);
     plan_average(plan, model);
-    plan_sets(plan, &s, carries);
-    plan_states(plan, &s, model, batch);
+    plan_sets(plan, &s, tracks);
+    const tarn__plan_use use = {.model = model, .batch = batch, .sets = s.shards, .set_count = s.count};
+    tarn__features_plan(plan, &use);
     close_sets(&s);
   }
-  plan->program_bytes += PROGRAM + shard_bytes(shard, carries, true);
+  plan->program_bytes += PROGRAM + shard_bytes(shard, tracks, true);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);

@@ -7,7 +7,7 @@
 
 // Whether a training can update each parameter as soon as its gradient is whole, in the backward pass (graph/update.h),
 // with the bits of one that updates at the end: where no update needs all gradients first (clip_norm, sums over batches
-// or ranks, AutoFreeze), none is left out of it (backskipping) and no file is read meanwhile (cache_frozen).
+// or ranks, a feature that says so).
 bool tarn__plan_updates_at_once(const tarn_config *config, int ranks);
 
 // Whether so many threads (0: as the description says) may be asked for; fails with USAGE.
@@ -16,17 +16,5 @@ tarn_status tarn__plan_check_threads(int threads) TARN_CHECKED;
 // `shard`: the training data; all zero if they cannot be read. Free with tarn_plan_close().
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) TARN_CHECKED;
-
-// What tarn_plan_make() plans, of one of so many ranks, and what it was made from.
-typedef struct tarn__planned {
-  tarn_plan plan;
-  tarn__model *model;  // without memory
-  tarn__shard shard;   // the training data; closed where they cannot be read
-} tarn__planned;
-
-// Fails as tarn_plan_make() does, and leaves *planned closed. The config must outlive it.
-tarn_status tarn__plan_ranks(tarn__planned *planned, const tarn_config *config, const tarn_plan_options *options,
-                             int ranks) TARN_CHECKED;
-void tarn__planned_close(tarn__planned *planned);
 
 #endif

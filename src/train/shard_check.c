@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "task/task.h"
+#include "train/feature.h"
 
 // What a shard says of the vocabulary of one side.
 typedef struct side {
@@ -42,10 +43,7 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
 // Where the windows of a stream do not fit, nearly all of its text would be left out.
 static tarn_status check_windows(const tarn__shard *shard, const tarn_vocab *target, const tarn_config *config) {
   int32_t first;
-  TARN_REQUIRE(!config->train.carry_state || shard->continues, DATA,
-               "%s: its rows are no windows of one long text, which train.carry_state needs; run tarn prepare "
-               "--stream, or leave that key out",
-               shard->path);
+  TARN_TRY(tarn__features_check_data(config, shard));
   TARN_TRY(tarn__task_first(&first, config, target));
   const int64_t most = config->model.max_length - (first >= 0 ? 1 : 0);
   TARN_REQUIRE(!shard->continues || shard->longest_target <= most, DATA,

@@ -7,9 +7,6 @@
 #include "graph/profile.h"
 #include "graph/run_telling.h"
 #include "graph/update.h"
-#include "parts/backskip.h"
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
 static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn__model_shortcuts *shortcuts,
@@ -28,10 +25,14 @@ static tarn_status build_bottom(tarn__stepper *s, const tarn__packed *source, ta
   return tarn__graph_plan(&s->graph);
 }
 
+// The workspace must hold the graph that was planned.
+static void widen(tarn__stepper *s) {
+  if (s->graph.workspace_bytes > s->workspace_bytes) s->workspace_bytes = s->graph.workspace_bytes;
+}
+
 // Plans the largest batch that can come. Work that depends on how rows fall into sentences is planned for sentences of
 // equal length.
-static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bounds, int32_t *offsets, bool training,
-                                size_t *bytes) {
+static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bounds, int32_t *offsets, bool training) {
   int32_t *source_offsets = offsets;
   int32_t *target_offsets = offsets + bounds->sentences + 1;
   for (int64_t i = 0; i <= bounds->sentences; i++) {
@@ -48,53 +49,38 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
                  .longest = bounds->longest_target,
                  .offsets = target_offsets},
       .predictions = tarn__task_most_predictions(s->model->config, bounds->target_rows, bounds->sentences)};
-  const tarn__model_carried carried = {.rows = bounds->sentences};
-  tarn__model_shortcuts shortcuts = {.carried = s->model->config->train.carry_state ? &carried : NULL};
+  tarn__model_shortcuts shortcuts = {0};
   tarn__tensor *result, *answers;
-  if (training && s->cache) {
-    TARN_TRY(build_bottom(s, &largest.source, &result));
-    *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
-    shortcuts.bottom = &s->cache->table;
-  }
+  const tarn__step_kind kind = training ? TARN__STEP_TRAIN : TARN__STEP_EVALUATE;
+  TARN_TRY(tarn__features_plan_graph(s->features, s, &largest, kind, &shortcuts));
   // The first update does all the true backward passes that others leave out.
   for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
     TARN_TRY(build(s, &largest, &shortcuts, training, &result, training ? NULL : &answers));
-    *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
+    widen(s);
   }
   s->update = 0;
   return TARN_STATUS_OK;
 }
 
-static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bounds, bool training, size_t *bytes) {
+static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bounds, bool training) {
   void *offsets;
   TARN_TRY(tarn__alloc(&offsets, TARN__MEMORY_OTHER, 2 * ((size_t)bounds->sentences + 1), sizeof(int32_t)));
-  tarn_status status = plan_largest(s, bounds, offsets, training, bytes);
+  tarn_status status = plan_largest(s, bounds, offsets, training);
   tarn__free(offsets);
   return status;
 }
 
 static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
-  TARN_TRY(plan_bounds(s, train, true, &s->workspace_bytes));
-  if (valid) TARN_TRY(plan_bounds(s, valid, false, &s->workspace_bytes));
-  if (s->cache) {
-    void *memory;
-    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)train->source_rows, sizeof(int32_t)));
-    s->cache_ids = memory;
-  }
-  if (s->cache && !s->model->device->host_memory) {
-    s->cache_rows = s->cache->table;
-    s->cache_rows.rows = train->source_rows;
-    TARN_TRY(s->model->device->allocate(&s->cache_rows.value, TARN__MEMORY_OTHER, (size_t)train->source_rows,
-                                        tarn__frozen_cache_row_bytes(s->cache)));
-  }
+  TARN_TRY(plan_bounds(s, train, true));
+  if (valid) TARN_TRY(plan_bounds(s, valid, false));
   return s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
-                               const tarn__stepper_bounds *valid, tarn__frozen_cache *cache, int threads,
+                               const tarn__stepper_bounds *valid, const tarn__features *features, int threads,
                                uint64_t seed) {
-  *stepper =
-      (tarn__stepper){.model = model, .cache = cache, .exec = {.threads = threads, .seed = seed}, .grad_scale = 1.0};
+  *stepper = (tarn__stepper){
+      .model = model, .features = features, .exec = {.threads = threads, .seed = seed}, .grad_scale = 1.0};
   stepper->smoothing = model->config->train.label_smoothing;
   tarn_status status = take_memory(stepper, train, valid);
   if (status != TARN_STATUS_OK) tarn__stepper_close(stepper);
@@ -104,11 +90,8 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
 void tarn__stepper_close(tarn__stepper *stepper) {
   tarn__graph_close(&stepper->graph);
   if (stepper->workspace) stepper->model->device->free(stepper->workspace);
-  if (stepper->cache_rows.value) stepper->model->device->free(stepper->cache_rows.value);
-  tarn__free(stepper->cache_ids);
   tarn__host_room_close(&stepper->results);
   tarn__host_room_close(&stepper->answers);
-  tarn__host_room_close(&stepper->cache_room);
   *stepper = (tarn__stepper){0};
 }
 
@@ -123,31 +106,6 @@ static tarn_status make_room(tarn__stepper *s) {
   TARN_TRY(s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
-}
-
-// What LayerDrop leaves out of one stack in this step; NULL: nothing.
-static const bool *draw_layers(tarn__stepper *s, tarn__stack_id which) {
-  const tarn_stack *stack = tarn__config_stack(s->model->config, which);
-  if (stack->layerdrop == 0) return NULL;
-  tarn__layerdrop_draw(s->skip[which], stack->count, stack->layerdrop, s->exec.seed, s->exec.step, which);
-  return s->skip[which];
-}
-
-// Lets the step read the outputs of the frozen bottom.
-static tarn_status read_cache(tarn__stepper *s, tarn__model_shortcuts *shortcuts, const tarn__batch *batch) {
-  tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
-  shortcuts->bottom = &s->cache->table;
-  shortcuts->bottom_ids = s->cache_ids;
-  if (!s->cache_rows.value) return TARN_STATUS_OK;
-  const size_t row = tarn__frozen_cache_row_bytes(s->cache), bytes = (size_t)batch->source.rows * row;
-  TARN_TRY(tarn__grow(&s->cache_room.memory, &s->cache_room.capacity, bytes, 1));
-  for (int64_t r = 0; r < batch->source.rows; r++) {
-    memcpy((char *)s->cache_room.memory + (size_t)r * row,
-           (const char *)s->cache->table.value + (size_t)s->cache_ids[r] * row, row);
-    s->cache_ids[r] = (int32_t)r;
-  }
-  shortcuts->bottom = &s->cache_rows;
-  return s->model->device->copy_in(s->cache_rows.value, s->cache_room.memory, bytes);
 }
 
 // What the graph that has run took.
@@ -173,20 +131,16 @@ static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
-  tarn__model_shortcuts shortcuts = {.carried = s->carried};
-  bool cached = training && s->cache;
-  if (cached) TARN_TRY(read_cache(s, &shortcuts, batch));
-  if (training) {
-    for (int id = 0; id < TARN__STACKS; id++) shortcuts.skip[id] = draw_layers(s, (tarn__stack_id)id);
-  }
+  tarn__model_shortcuts shortcuts = {0};
+  const tarn__step_kind kind = training ? TARN__STEP_TRAIN : TARN__STEP_EVALUATE;
+  TARN_TRY(tarn__features_shorten(s->features, batch, kind, &shortcuts));
   tarn__tensor *result, *answers = NULL;
   TARN_TRY(build(s, batch, &shortcuts, training, &result, training ? NULL : &answers));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(run_graph(s, training, begin));
   if (training && s->model->updates_at_once) TARN_TRY(tarn__graph_update_squares(&s->graph, &s->squares));
-  if (training && s->update > 0) TARN_TRY(tarn__backskip_measured(&s->graph));
-  if (cached) tarn__map_release(&s->cache->map);
+  TARN_TRY(tarn__features_ran(s->features, &s->graph, kind));
   void *values;
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
   const double *sums = values;
@@ -221,11 +175,19 @@ static tarn_status run_planned(tarn__stepper *s) {
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
   stepper->exec.profile = stepper->profile;
   tarn__model_begin(stepper->model, &stepper->graph, false, stepper->exec.threads);
-  const tarn__model_shortcuts shortcuts = {.carried = stepper->carried};
+  tarn__model_shortcuts shortcuts = {0};
+  TARN_TRY(tarn__features_shorten(stepper->features, batch, TARN__STEP_STATES, &shortcuts));
   tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target, &shortcuts);
   TARN_TRY(tarn__graph_plan(&stepper->graph));
   TARN_TRY(run_planned(stepper));
   *rows = result->data;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__stepper_plan_bottom(tarn__stepper *stepper, const tarn__packed *source) {
+  tarn__tensor *rows;
+  TARN_TRY(build_bottom(stepper, source, &rows));
+  widen(stepper);
   return TARN_STATUS_OK;
 }
 

@@ -5,8 +5,7 @@
 #include "base/energy.h"
 #include "data/batch.h"
 #include "model/model.h"
-#include "train/frozen_cache.h"
-#include "train/layerdrop.h"
+#include "train/feature.h"
 
 // Bounds of the batches to come.
 typedef struct tarn__stepper_bounds {
@@ -20,14 +19,8 @@ typedef struct tarn__stepper {
   void *workspace;  // of the model's device, as all that kernels read
   size_t workspace_bytes;
   tarn__host_room results, answers;  // what the caller reads of the last run
-  tarn__frozen_cache *cache;         // outputs of the frozen bottom, read in training steps; NULL: computed
-  int32_t *cache_ids;
-  // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
-  tarn__param cache_rows;
-  tarn__host_room cache_room;
-  const tarn__model_carried *carried;  // states that the next batch begins with; set it before; NULL: it carries none
-  bool skip[TARN__STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
-  double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
+  const tarn__features *features;    // what shortens its graphs
+  double grad_scale;                 // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   const struct tarn__adam_factors *factors;  // of a model that updates at once; set it before training
   double squares;                            // of such a model: of all its gradients, after training on a batch
@@ -45,9 +38,9 @@ typedef struct tarn__stepper {
 } tarn__stepper;
 
 // Takes memory for training on batches within `train` and evaluating batches within `valid` (NULL: none). The model
-// must be allocated. `cache` (NULL: none) must be filled before the first training step, and outlive the stepper.
+// must be allocated. The features, which are open, must outlive it.
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
-                               const tarn__stepper_bounds *valid, tarn__frozen_cache *cache, int threads,
+                               const tarn__stepper_bounds *valid, const tarn__features *features, int threads,
                                uint64_t seed) TARN_CHECKED;
 void tarn__stepper_close(tarn__stepper *stepper);
 
@@ -58,7 +51,7 @@ typedef struct tarn__stepper_loss {
   size_t answer_bytes;
 } tarn__stepper_loss;
 
-// Adds the gradients of one batch; `number` is the counter of the dropout masks and of LayerDrop.
+// Adds the gradients of one batch; `number` is the counter of all that is random in a batch.
 tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
                                 int64_t number) TARN_CHECKED;
 // The loss alone, without dropout.
@@ -67,6 +60,8 @@ tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *l
 // What the output layer of a language model reads of the rows of a batch, without dropout: *rows [target_rows, d_model]
 // in the model's precision and the memory of its device, valid until the next call.
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) TARN_CHECKED;
+// To be called while the largest batch is planned (tarn__feature.plan_graph): plans the graph of the frozen bottom too.
+tarn_status tarn__stepper_plan_bottom(tarn__stepper *stepper, const tarn__packed *source) TARN_CHECKED;
 // Outputs of the frozen bottom for source sentences: *rows [source->rows, d_model] in the model's precision, valid
 // until the next call. At most as many rows as a training batch may have.
 tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) TARN_CHECKED;

@@ -6,7 +6,7 @@
 
 static tarn_status check_data(const tarn_train *t) {
   TARN_TRY(tarn__shard_unchanged(&t->shard));
-  TARN_TRY(tarn__map_check(&t->cache.map));
+  TARN_TRY(tarn__features_check_files(&t->features));
   for (int32_t i = 0; i < t->config->set_count; i++) TARN_TRY(tarn__validator_check(t->sets[i]));
   return t->validator ? tarn__validator_check(t->validator) : TARN_STATUS_OK;
 }

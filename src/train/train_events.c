@@ -22,7 +22,7 @@ static double clock_left(const tarn_train *t) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
   if (p->update == 0) return -1.0;
-  double left = limits->optimiser == TARN_OPTIMISER_RIDGE ? 0.0 : -1.0;
+  double left = tarn__features_update(t->config) ? 0.0 : -1.0;
   double epoch = tarn__train_epoch(t);
   if (limits->max_updates > 0)
     left = smaller_known(left, fmax((double)(limits->max_updates - p->update), 0) * p->seconds / (double)p->update);

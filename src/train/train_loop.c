@@ -11,21 +11,12 @@
 #include "graph/profile.h"
 #include "optim/schedule.h"
 #include "task/task.h"
-#include "train/backskip_step.h"
-#include "train/frozen_pass.h"
 #include "train/trainer.h"
 
 // Seconds after which `last` is written even if nothing else asks for a checkpoint.
 static const double AUTOSAVE = 600.0;
 
 static double rate_of(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
-
-static bool add_readout(json_t *record, const tarn__readout *r) {
-  return json_object_set_new(record, "ridge", json_real(r->ridge)) == 0 &&
-         json_object_set_new(record, "power", json_real(r->power)) == 0 &&
-         json_object_set_new(record, "scale", json_real(r->scale)) == 0 &&
-         json_object_set_new(record, "held", json_integer(r->held)) == 0;
-}
 
 // The watched measure of a task that has no nll is not one.
 static double nll_of(const tarn_train *t, double watched) {
@@ -64,12 +55,9 @@ static tarn_status log_window(tarn_train *t, double rate) {
                add_all(record, json_pack("{s:f, s:f, s:f, s:I, s:I}", "lr", rate, "tokens_per_second",
                                          event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
                                          (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens));
-  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE) whole = whole && add_readout(record, &t->end.readout);
+  whole = whole && tarn__features_log(&t->features, record);
   const double joules = tarn__cost_joules(p);
   if (!isnan(joules)) whole = whole && json_object_set_new(record, "joules", json_real(joules)) == 0;
-  const int64_t unused = tarn__expert_use_unused(&t->experts);
-  if (unused >= 0)
-    whole = whole && json_object_set_new(record, "unused_experts", json_integer((json_int_t)unused)) == 0;
   whole = whole && tarn__rank_use_describe(&t->rank_use, record, false);
   return tarn__train_note(t, record, whole, &event);
 }
@@ -83,7 +71,7 @@ static tarn_status close_window(tarn_train *t, double rate) {
   if (t->comm->rank == 0) TARN_TRY(log_window(t, rate));
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
-  tarn__expert_use_clear(&t->experts);
+  tarn__features_logged(&t->features);
   return TARN_STATUS_OK;
 }
 
@@ -179,10 +167,7 @@ static bool save_due(const tarn_train *t, bool ends) {
 static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
-  if (limits->optimiser == TARN_OPTIMISER_RIDGE) {
-    *end = p->epoch > 0 ? TARN_TRAIN_END_PASS : TARN_TRAIN_END_MINUTES;
-    return p->update > 0;
-  }
+  if (tarn__features_update(t->config)) return tarn__features_over(t, end);
   bool updates = limits->max_updates > 0 && p->update >= limits->max_updates;
   bool epochs = limits->max_epochs > 0 && p->epoch >= limits->max_epochs;
   bool minutes = limits->max_minutes > 0 && p->seconds >= limits->max_minutes * 60.0;
@@ -208,21 +193,21 @@ static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *r
       .grad_norm = result->norm,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
   tarn__train_tell(t, &event);
-  return tarn__backskip_log(t);
+  return tarn__features_told(&t->features);
 }
 
 static tarn_status step_and_log(tarn_train *t) {
   tarn__train_update_result result;
-  const bool closed = t->config->train.optimiser == TARN_OPTIMISER_RIDGE;
+  const bool closed = tarn__features_update(t->config);
   tarn__progress *p = &t->progress;
   const double begin = tarn__seconds(), trained = p->seconds;
-  TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
+  TARN_TRY(closed ? tarn__features_make_update(&t->features, &result) : tarn__train_step(t, &result));
   t->session.step_wall += tarn__seconds() - begin;
   t->session.step_clock += p->seconds - trained;
   const bool logs = closed || p->update % t->config->train.log_every == 0;
   if (t->comm->rank == 0) TARN_TRY(tell_update(t, &result));
   if (logs) TARN_TRY(close_window(t, result.rate));
-  return tarn__train_freeze(t);
+  return tarn__features_after_update(&t->features);
 }
 
 // Rank 0 decides, and the others help. Whoever is stopped in it is stopped together.
@@ -300,59 +285,12 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   return TARN_STATUS_OK;
 }
 
-// Counted as training time. Stopping here loses nothing but the cache. Who finds the cache filled will not spend that
-// time again, so it is saved at once: a kill must not take it off the clock.
-static tarn_status fill_cache(tarn_train *t) {
-  double begin = tarn__train_clock(t);
-  bool computed;
-  tarn__cost_begin(t);
-  tarn_status status = tarn__frozen_pass(&t->stepper, &computed, t->dir.cache, &t->shard, t->stop);
-  TARN_TRY(tarn__train_check_data(t));
-  TARN_TRY(status);
-  t->progress.seconds += tarn__train_clock(t) - begin;
-  tarn__cost_end(t, &t->progress, true);
-  return computed ? tarn__train_save(t, false) : TARN_STATUS_OK;
-}
-
-// Rank 0 fills it, and the others read the file.
-static tarn_status share_cache(tarn_train *t) {
-  const char *why;
-  const tarn_status status = tarn__train_lead(t, fill_cache);
-  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
-  TARN_TRY(status);
-  if (t->comm->rank == 0) return TARN_STATUS_OK;
-  TARN_TRY(tarn__frozen_cache_key(&t->cache, t->model, &t->shard));
-  TARN_TRY(tarn__frozen_cache_read(&t->cache, t->dir.cache, &why));
-  TARN_REQUIRE(!why, DATA, "%s does not serve, because %s", t->dir.cache, why);
-  return TARN_STATUS_OK;
-}
-
-// The mark of a log that did not fit. The checkpoint that is written at once knows of it, so that it cannot be lost
-// unseen.
-static tarn_status mark_log(tarn_train *t) {
-  tarn__log(TARN_LOG_WARNING, "%s: %s; the run goes on and is marked", t->dir.log, t->log_why);
-  json_t *record = json_pack("{s:s, s:I, s:f, s:s}", "kind", TARN__LOG_ACCEPTED, "step", (json_int_t)t->progress.update,
-                             "time", t->progress.seconds, "message", t->log_why);
-  TARN_TRY(tarn__train_note(t, record, true, NULL));
-  return tarn__train_save(t, false);
-}
-
-// The log is cut back to where the training stands once result.json, which knows all of it, is away.
-static tarn_status open_log(tarn_train *t) {
-  TARN_TRY(tarn__train_result_remove(t));
-  if (t->log_why[0]) t->progress.log = (tarn__log_sum){0};
-  const char *events = t->config->train.tensorboard ? t->dir.path : NULL;
-  TARN_TRY(tarn__run_log_open(&t->session.log, t->dir.log, events, &t->progress, t->config));
-  t->session.validation_seconds = t->session.log.validation_seconds;
-  return t->log_why[0] ? mark_log(t) : TARN_STATUS_OK;
-}
-
 // What is written before the first step.
 static tarn_status begin(tarn_train *t) {
-  const bool log_begun = t->progress.log.bytes > 0 && !t->log_why[0];  // it says what is frozen from the start on
-  TARN_TRY(open_log(t));
+  const bool log_begun = t->progress.log.bytes > 0 && !t->log_why[0];
+  TARN_TRY(tarn__train_open_log(t));
   t->session.saved_at = tarn__seconds();
-  TARN_TRY(tarn__train_freeze_first(t, log_begun));
+  TARN_TRY(tarn__features_begin(&t->features, log_begun));
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
   // A kill may have come between saving and dropping what was too much then.
@@ -361,11 +299,13 @@ static tarn_status begin(tarn_train *t) {
 
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
   TARN_TRY(tarn__train_lead(t, begin));
-  if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
+  if (t->comm->rank > 0) TARN_TRY(tarn__features_begin(&t->features, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_together(t, validate_start, help_validation));
   if (t->progress.update == 0 && tarn__train_sets_due(t, false)) TARN_TRY(score_sets(t));
-  if (t->config->train.cache_frozen) TARN_TRY(share_cache(t));
+  const tarn_status status = tarn__features_ready(&t->features);
+  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+  TARN_TRY(status);
   bool begun = false;
   for (;;) {
     bool ended = false;

@@ -5,18 +5,18 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "config/config_carry.h"
 #include "config/config_fail.h"
 #include "config/config_freeze.h"
+#include "config/config_resume.h"
 #include "graph/profile.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
+#include "store/init_from.h"
 #include "task/task.h"
 #include "text/vocab_kind.h"
 #include "train/band_check.h"
-#include "train/freeze.h"
-#include "train/init_from.h"
 #include "train/plan_run.h"
-#include "train/resume_config.h"
 #include "train/shard_check.h"
 #include "train/trainer.h"
 
@@ -105,7 +105,7 @@ static tarn_status open_data(tarn_train *t) {
   options.max_sentences = config->train.max_sentences;
   options.longest = config->model.max_length;
   options.seed = (uint64_t)config->train.seed;
-  if (config->train.carry_state) options.tracks = config->train.accumulate * t->comm->size;
+  if (tarn__config_reads_tracks(config)) options.tracks = config->train.accumulate * t->comm->size;
   TARN_TRY(tarn__task_batches(&options, config, &t->shard, t->target));
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", t->shard.path);
@@ -119,7 +119,7 @@ static void warn_left_out(const tarn_train *t) {
   tarn__warn_trained_reservoirs(t->config);
 }
 
-static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
+void tarn__train_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
   int64_t longest = t->config->model.max_length;
   tarn__batcher_largest(t->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);
   bounds->longest_source = t->shard.longest_source < longest ? t->shard.longest_source : longest;
@@ -127,18 +127,12 @@ static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
   if (bounds->longest_target > longest) bounds->longest_target = longest;
 }
 
-// What states that are carried take because there are other ranks.
-static size_t shared_states(const tarn_train *t) {
-  const int64_t tracks = tarn__batcher_tracks(t->batcher), slots = t->config->train.accumulate;
-  return tarn__carried_bytes(t->model, tracks, slots, t->comm->size) - tarn__carried_bytes(t->model, tracks, slots, 1);
-}
-
 static tarn_status make_plan(tarn_train *t) {
   tarn__dtype dtype = t->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__model_open(&t->model, t->config, tarn_vocab_size(t->source), tarn_vocab_size(t->target), dtype, true));
   if (tarn__plan_updates_at_once(t->config, t->comm->size)) tarn__model_update_at_once(t->model);
   tarn__stepper_bounds bounds;
-  training_bounds(t, &bounds);
+  tarn__train_bounds(t, &bounds);
   tarn__plan_batch batch = {.source_rows = bounds.source_rows,
                             .target_rows = bounds.target_rows,
                             .source_length = (double)t->shard.source_tokens / (double)t->shard.pairs,
@@ -148,7 +142,7 @@ static tarn_status make_plan(tarn_train *t) {
                             .source_tokens = t->shard.source_tokens};
   TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
   TARN_TRY(tarn__plan_share(&t->plan, t->model, t->comm->size));
-  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + shared_states(t) +
+  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + tarn__features_plan_ranks(t) +
                       tarn__optim_share_bytes(t->config, t->comm->size);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
@@ -166,7 +160,7 @@ static tarn_status check_memory(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-// Gives the parameters room for their moments, and for the sums that AutoFreeze needs.
+// Gives the parameters room for their moments, and for sums of gradients where they are needed.
 static tarn_status take_moments(tarn_train *t) {
   tarn__model_size size;
   tarn__model_measure(t->model, &size);
@@ -194,19 +188,14 @@ static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(tarn__optim_share_open(&t->optim, t->comm, t->model));
   if (!t->optim.shares) TARN_TRY(take_moments(t));
   TARN_TRY(tarn__gradient_sum_open(&t->gradient_sum, t->comm, t->model, &t->optim.parts));
-  TARN_TRY(tarn__expert_use_open(&t->experts, t->model));
   TARN_TRY(tarn__rank_use_open(&t->rank_use, t->comm));
   tarn__stepper_bounds train;
   tarn__stepper_bounds valid = {0};
-  training_bounds(t, &train);
+  tarn__train_bounds(t, &train);
   const bool scores = tarn__train_scoring_bounds(t, &valid);
-  if (t->config->train.carry_state)
-    TARN_TRY(tarn__carried_open(&t->carried, t->model, t->comm, tarn__batcher_tracks(t->batcher),
-                                t->config->train.accumulate));
-  bool cached = t->config->train.cache_frozen;
-  if (cached) TARN_TRY(tarn__frozen_cache_open(&t->cache, t->model, &t->shard));
-  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, cached ? &t->cache : NULL,
-                              t->threads, (uint64_t)t->config->train.seed));
+  TARN_TRY(tarn__features_open(&t->features, t));
+  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, &t->features, t->threads,
+                              (uint64_t)t->config->train.seed));
   t->stepper.profile = t->profile;
   t->stepper.follow = tarn__gradient_overlap_begin;
   t->stepper.followed = tarn__gradient_overlap_ran;
@@ -285,9 +274,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   t->progress = file->progress;
   if (!load) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
-  if (t->config->train.carry_state && t->progress.index > 0) TARN_TRY(tarn__carried_load(&t->carried, &file->tensors));
-  const char *experts = tarn__safetensors_text(&file->tensors, TARN__KEY_EXPERTS);
-  TARN_TRY(tarn__expert_use_load(&t->experts, experts, file->tensors.path));
+  TARN_TRY(tarn__features_load(&t->features, file));
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
@@ -367,8 +354,6 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume, true));
-  // What is frozen from the start on is logged when the training runs.
-  if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   const tarn__loader_share share = {
       .rank = t->comm->rank, .ranks = t->comm->size, .accumulate = t->config->train.accumulate};
@@ -378,7 +363,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   char go_on[1024];
   snprintf(go_on, sizeof go_on, "tarn train --resume %s", t->go_on);
   tarn__comm_go_on(t->comm, go_on);
-  return t->comm->rank == 0 ? tarn__run_dir_write_config(&t->dir, t->config) : TARN_STATUS_OK;
+  return t->comm->rank == 0 ? tarn__train_write_config(&t->dir, t->config) : TARN_STATUS_OK;
 }
 
 static tarn_status make_train(tarn_train **train, tarn__comm *comm) {
@@ -475,11 +460,9 @@ void tarn_train_close(tarn_train **train) {
   tarn__gradient_overlap_close(&t->overlap);
   tarn__gradient_sum_close(&t->gradient_sum);
   tarn__optim_share_close(&t->optim);
-  tarn__carried_close(&t->carried);
-  tarn__expert_use_close(&t->experts);
   tarn__rank_use_close(&t->rank_use);
   tarn__stepper_close(&t->stepper);
-  tarn__frozen_cache_close(&t->cache);
+  tarn__features_close(&t->features);
   tarn__train_close_scoring(t);
   if (t->moments) t->model->device->free(t->moments);
   tarn__model_close(&t->model);

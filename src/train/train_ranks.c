@@ -6,7 +6,6 @@
 #include "graph/entries.h"
 #include "graph/profile.h"
 #include "tarn/version.h"
-#include "train/backskip_step.h"
 #include "train/trainer.h"
 
 // What rank 0 tells the others: that it is done, or which bytes it needs of them for a checkpoint (`fetch`).
@@ -100,7 +99,6 @@ tarn_status tarn__train_sum(tarn_train *t, double *loss, double *nll, int64_t *s
   *nll = sums[1];
   *source_tokens = (int64_t)sums[2];
   if (t->comm->size == 1) return TARN_STATUS_OK;
-  TARN_TRY(tarn__backskip_sum(t));
   return tarn__profile_work(t->profile, "sums over ranks", begin);
 }
 

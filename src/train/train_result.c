@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "config/config_word.h"
+#include "run/names.h"
 #include "tarn/version.h"
 #include "text/json_text.h"
 #include "train/trainer.h"
@@ -191,5 +192,5 @@ tarn_status tarn__train_result_write(tarn_train *t, const tarn_train_result *res
   // Where this fails too, the caller is told of the first failure: without the file the run counts as unfinished.
   tarn_status written = write_file(t, &reached, line);
   return written == TARN_STATUS_OK ? tarn__fail(status, "%s", line)
-                                   : tarn__fail(status, "%s (and result.json could not be written)", line);
+                                   : tarn__fail(status, "%s (and " TARN__RUN_RESULT " could not be written)", line);
 }

@@ -15,11 +15,8 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .set_hashes = *sets ? sets : NULL,
                                   .progress = with_state ? &t->progress : NULL,
-                                  .parts = {.read = tarn__train_read_part, .user = t},
-                                  .experts = with_state && t->experts.routers > 0 ? t->experts.marks : NULL};
-  // An epoch begins without states.
-  if (with_state && t->config->train.carry_state && t->progress.index > 0)
-    extra.states = tarn__carried_stored(&t->carried, &extra.state_count);
+                                  .parts = {.read = tarn__train_read_part, .user = t}};
+  if (with_state) tarn__features_save(&t->features, &extra);
   TARN_TRY(tarn__lock_check(t->dir.lock));
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));

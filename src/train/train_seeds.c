@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "comm/launcher.h"
+#include "config/config_resume.h"
+#include "run/names.h"
 #include "tarn/ranks.h"
 #include "tarn/train.h"
-#include "train/resume_config.h"
 #include "train/trainer.h"
 
 struct tarn__train_list_memory {
@@ -33,13 +34,13 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
   *run = *options;
   if (options->run) {
     run->folder = list->memory->dir.path;
-    int length = snprintf(text, sizeof text, "%s/seed-%" PRId64, list->memory->dir.path, seed);
+    int length = snprintf(text, sizeof text, TARN__RUN_SEED_PATH, list->memory->dir.path, (long long)seed);
     TARN_REQUIRE(length < (int)sizeof text - 16, IO, "%s: the path is too long", options->run);
     TARN_TRY(keep_text(list, &run->run, text));
   }
   if (options->resume) {
     // A seed whose turn has not come yet starts from the description of all.
-    strcat(text, "/config.yaml");
+    strcat(text, "/" TARN__RUN_CONFIG);
     if (tarn__file_exists(text)) return TARN_STATUS_OK;
     run->resume = false;
     run->config = list->memory->dir.config;
@@ -72,7 +73,7 @@ static tarn_status begin_all(const tarn_train_list *list, const tarn_config *con
                dir->path);
   TARN_TRY(check_first(list));
   TARN_TRY(tarn__mkdir(dir->path));
-  return tarn__run_dir_write_config(dir, config);
+  return tarn__train_write_config(dir, config);
 }
 
 // A seed that was begun, locked, and its description as the overrides make it.
@@ -123,8 +124,8 @@ static tarn_status change_all(const tarn_train_list *list, const tarn_config *co
   tarn_status status = lock_begun(&begun, list);
   if (status == TARN_STATUS_OK) status = check_begun(&begun, list);
   for (size_t i = 0; i < begun.count && status == TARN_STATUS_OK; i++)
-    status = tarn__run_dir_write_config(&begun.seeds[i].dir, begun.seeds[i].config);
-  if (status == TARN_STATUS_OK) status = tarn__run_dir_write_config(&list->memory->dir, config);
+    status = tarn__train_write_config(&begun.seeds[i].dir, begun.seeds[i].config);
+  if (status == TARN_STATUS_OK) status = tarn__train_write_config(&list->memory->dir, config);
   begun_close(&begun);
   return status;
 }

@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "graph/profile.h"
 #include "optim/schedule.h"
-#include "train/autofreeze.h"
-#include "train/backskip_step.h"
 #include "train/trainer.h"
 
 static const char NOT_FINITE[] = "not a finite number";
@@ -28,11 +26,10 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
 static tarn_status train_on(tarn_train *t, tarn__stepper_loss *loss, const tarn__loaded *loaded, int64_t batches) {
   *loss = (tarn__stepper_loss){0};
   if (loaded->predictions == 0) return TARN_STATUS_OK;
-  if (t->config->train.carry_state) t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
+  t->batch = loaded->number;
   t->stepper.grad_scale = 1.0 / (double)loaded->predictions;
   t->stepper.follower = loaded->last ? t->overlap : NULL;
-  TARN_TRY(tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number));
-  return tarn__expert_use_add(&t->experts, &t->stepper.graph);
+  return tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number);
 }
 
 // Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
@@ -42,8 +39,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
                                  const tarn__loaded **last) {
   *sum = (tarn__stepper_loss){0};
   int64_t source_tokens = 0;
-  const bool carries = t->config->train.carry_state;
-  if (carries) TARN_TRY(tarn__carried_begin(&t->carried, next->index == 0));
+  TARN_TRY(tarn__features_before_batches(&t->features, next->index == 0));
   do {
     tarn__stepper_loss loss;
     TARN_TRY(take_batch(t, last));
@@ -59,8 +55,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     source_tokens += batch->source.rows + batch->target.rows - batch->predictions;
   } while (!(*last)->last);
   TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
-  if (carries) TARN_TRY(tarn__carried_share(&t->carried));
-  TARN_TRY(tarn__expert_use_share(&t->experts, t->comm));
+  TARN_TRY(tarn__features_after_gradients(&t->features));
   if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
@@ -98,14 +93,14 @@ static tarn__adam_options options_of(const tarn_config_train *config, double rat
                               .seed = (uint64_t)config->seed};
 }
 
-// The norms of the gradients, of the model and of backskipping's predictors.
-static tarn_status find_norms(tarn_train *t, double *norm, double *predictors, double bytes) {
+// The norms of the gradients, of the model and of its helpers.
+static tarn_status find_norms(tarn_train *t, double *norm, double *helpers, double bytes) {
   double begin = tarn__profile_clock(t->profile);
   if (t->comm->size > 1) {
-    TARN_TRY(tarn__optim_share_norms(&t->optim, norm, predictors, t->threads));
+    TARN_TRY(tarn__optim_share_norms(&t->optim, norm, helpers, t->threads));
   } else {
     *norm = t->model->device->grad_norm(t->model->params, t->model->param_count, t->threads);
-    *predictors = tarn__backskip_norm(t);
+    *helpers = t->model->device->grad_norm(t->model->helpers, t->model->helper_count, t->threads);
   }
   return tarn__profile_moving(t->profile, "norm of the gradients", begin, bytes);
 }
@@ -128,18 +123,18 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
     return check_norm(t, "the norm of the gradients", *norm, 1.0);
   }
   tarn__param *const *params = t->optim.shares ? t->optim.parts.list : t->model->params;
-  double gradients, predictors;
+  double gradients, helpers;
   if (t->optim.shares) tarn__optim_parts_refresh(&t->optim.parts);
   const double bytes = tarn__adam_bytes(params, t->model->param_count, &gradients);
   t->stepper.moved_bytes += gradients + bytes;
-  TARN_TRY(find_norms(t, norm, &predictors, gradients));
+  TARN_TRY(find_norms(t, norm, &helpers, gradients));
   const double factor = clip_factor(*norm, config->clip_norm);
   TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
-  TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", predictors, 1.0));
+  TARN_TRY(check_norm(t, "the norm of the gradients of " TARN__HELPERS, helpers, 1.0));
   const tarn__adam_options options = options_of(config, rate);
   const double begin = tarn__profile_clock(t->profile);
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
-  tarn__backskip_optimise(t, step);
+  tarn__features_optimise(&t->features, step);
   TARN_TRY(t->model->device->synchronise());
   TARN_TRY(tarn__profile_moving(t->profile, "optimiser", begin, bytes));
   return share_weights(t);
@@ -154,8 +149,8 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
-  TARN_TRY(tarn__model_redraw(t->model, next.update + 1));
-  tarn__backskip_begin(t, next.update + 1);
+  t->stepper.update = next.update + 1;
+  TARN_TRY(tarn__features_before_update(&t->features, next.update + 1));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   const tarn__adam_options options = options_of(&t->config->train, result->rate);
   tarn__adam_factors factors;
@@ -173,7 +168,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   if (predictions > 0) {
     TARN_TRY(tarn__train_check_loss(t, next.update + 1, result->nll));
     TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
-    if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
+    tarn__features_optimised(&t->features);
   }
   next.update++;
   next.loss_sum += sum.loss;
@@ -186,7 +181,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__cost_end(t, &next, true);
   tarn__rank_use_end(&t->rank_use, t->gradient_sum.payload);
   t->progress = next;
-  if (t->config->train.carry_state) tarn__carried_advance(&t->carried);
+  tarn__features_advance(&t->features);
   t->epoch_batches = last->next_batches;
   return tarn__profile_unit(t->profile, "update", begin);
 }

@@ -1,22 +1,20 @@
-// What a training consists of, for the files that share it: train_*.c, readout.c and scored_sets.c.
+// What a training consists of, for the files that share it: train_*.c, scored_sets.c and those in features/.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
 #include "base/energy.h"
 #include "comm/comm.h"
 #include "data/loader.h"
+#include "dist/gradient_overlap.h"
+#include "dist/gradient_sum.h"
+#include "dist/optim_share.h"
+#include "dist/rank_use.h"
 #include "optim/adam.h"
+#include "run/run_dir.h"
+#include "run/run_log.h"
 #include "store/checkpoint.h"
 #include "tarn/train.h"
-#include "train/carried.h"
-#include "train/expert_use.h"
-#include "train/gradient_overlap.h"
-#include "train/gradient_sum.h"
-#include "train/optim_share.h"
-#include "train/rank_use.h"
-#include "train/readout.h"
-#include "train/run_dir.h"
-#include "train/run_log.h"
+#include "train/feature.h"
 #include "train/stepper.h"
 #include "train/train_cost.h"
 #include "train/validator.h"
@@ -37,7 +35,6 @@ typedef struct tarn__train_session {
 
 // What belongs to the end.
 typedef struct tarn__train_ending {
-  tarn__readout readout;  // of optimiser ridge
   char cost_source[TARN__ENERGY_TEXT];
   bool averaged;                // the model holds the mean of checkpoints; the last state is on disk
   tarn_checkpoint_found found;  // of the run
@@ -63,13 +60,12 @@ struct tarn_train {
   tarn__model *model;
   tarn__validator *validator;               // NULL: no validation
   tarn__validator *sets[TARN_CONFIG_SETS];  // of config->sets
-  tarn__frozen_cache cache;                 // open if train.cache_frozen, filled when the training runs
-  tarn__carried carried;                    // open if train.carry_state
+  tarn__features features;
+  int64_t batch;  // number of the batch at hand among those of its update
   tarn__stepper stepper;
   tarn__gradient_sum gradient_sum;
   tarn__gradient_overlap *overlap;  // NULL: sums begin when all gradients are there
   tarn__optim_share optim;
-  tarn__expert_use experts;
   tarn__rank_use rank_use;
   void *moments;        // memory of all parameters' moments; NULL where ranks share the optimiser
   tarn__energy energy;  // open while the training runs
@@ -123,6 +119,11 @@ tarn_status tarn__train_check_ranks(tarn_train *train) TARN_CHECKED;
 // Tells the others that this rank cannot go on (tarn__comm_fail()), and the caller that they know.
 void tarn__train_fail_all(const tarn_train *train, tarn_status status);
 
+// Writes the resolved description of a run, or of the runs of all seeds.
+tarn_status tarn__train_write_config(const tarn__run_dir *dir, const tarn_config *config) TARN_CHECKED;
+// Opens the log, which is cut back to where the training stands once result.json, which knows all of it, is away. A log
+// that does not fit is marked.
+tarn_status tarn__train_open_log(tarn_train *train) TARN_CHECKED;
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
 // Writes a record to the log, takes ownership of it, and reports `event` with that line (NULL: reports nothing). Fails
@@ -164,16 +165,11 @@ tarn_status tarn__train_check_data(tarn_train *train) TARN_CHECKED;
 // not touched, is saved, and the line says how to go on.
 tarn_status tarn__train_rescue(tarn_train *train, tarn_status status) TARN_CHECKED;
 
-// Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,
-// so resuming never logs it again.
-tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;
-// The same before the first update. `logged`: the log that the run goes on with says it already. Where older versions
-// wrote the checkpoint it is logged again, and the log drops the first record.
-tarn_status tarn__train_freeze_first(tarn_train *train, bool logged) TARN_CHECKED;
-
 // Opens the validator, and one for each of config->sets. The description, the data and the model are open.
 tarn_status tarn__train_open_scoring(tarn_train *train) TARN_CHECKED;
 void tarn__train_close_scoring(tarn_train *train);
+// Bounds of the batches that are trained on.
+void tarn__train_bounds(const tarn_train *train, tarn__stepper_bounds *bounds);
 // Bounds of all that is scored; false: nothing is.
 bool tarn__train_scoring_bounds(const tarn_train *train, tarn__stepper_bounds *bounds);
 // The hashes of the sets, as a training that goes on must have them again, in their order, a space between two; "":
@@ -203,9 +199,5 @@ typedef struct tarn__train_update_result {
   double loss, nll, norm, rate;  // loss and nll per target token, NAN if none was predicted
 } tarn__train_update_result;
 tarn_status tarn__train_step(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
-// What optimiser ridge does in place of all steps: one pass over an epoch, after which the output layer is computed.
-// Counts as one update. Loss and nll are those of the sentences that its scale was found on. Fails with INTERRUPTED,
-// and then nothing is changed, NUMERIC or MEMORY.
-tarn_status tarn__train_readout(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
 
 #endif

@@ -10,8 +10,9 @@
 #include "base/memory.h"
 #include "base/work.h"
 #include "comm/share.h"
+#include "config/config_carry.h"
 #include "task/task.h"
-#include "train/carried.h"
+#include "train/feature.h"
 #include "train/set_measure.h"
 #include "train/shard_check.h"
 
@@ -36,11 +37,11 @@ enum { ROUND = 16 };
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static bool carries(const tarn__validator *v) { return v->model->config->train.carry_state; }
+static bool in_order(const tarn__validator *v) { return tarn__config_reads_tracks(v->model->config); }
 
 int64_t tarn__validator_tracks(const tarn_config *config, const tarn__shard *shard) {
   const int64_t most = config->train.max_sentences;
-  if (!config->train.carry_state) return 0;
+  if (!tarn__config_reads_tracks(config)) return 0;
   int64_t tracks = larger(shard->pairs / TARN__VALIDATOR_WINDOWS, 1);
   if (shard->longest_target > 0 && config->train.max_tokens / shard->longest_target < tracks)
     tracks = larger(config->train.max_tokens / shard->longest_target, 1);
@@ -60,7 +61,7 @@ static tarn_status open_batcher(tarn__validator *v) {
   int64_t longest = larger(v->shard.longest_source, v->shard.longest_target + (options.first >= 0 ? 1 : 0));
   if (longest > options.longest) longest = options.longest;
   if (longest > options.max_tokens) options.max_tokens = longest;
-  if (carries(v)) {
+  if (in_order(v)) {
     options.tracks = 1;
     options.max_sentences = tarn__validator_tracks(config, &v->shard);
   }
@@ -86,7 +87,7 @@ static void make_hashes(tarn__validator *v) {
   // Which sentences are left out follows from their lengths, so that their number says which.
   snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->shard.pairs - tarn__batcher_left_out(v->batcher));
   if (*v->finish) snprintf(all + strlen(all), sizeof all - strlen(all), " %s", v->finish);
-  if (carries(v))
+  if (in_order(v))
     snprintf(all + strlen(all), sizeof all - strlen(all), " %" PRId64 " tracks", tarn__batcher_tracks(v->batcher));
   tarn__hash(v->loss_hash, all, strlen(all));
   snprintf(all, sizeof all, "%s %s", v->loss_hash, tarn__validator_bleu_hash(v));
@@ -108,7 +109,7 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
     if (measure->wanted(&v->what)) TARN_TRY(measure->open(&v->own[i], &site, threads));
-  if (!carries(v)) TARN_TRY(tarn__share_open(&v->share, v->comm));
+  if (!in_order(v)) TARN_TRY(tarn__share_open(&v->share, v->comm));
   TARN_TRY(tarn__validator_check(v));
   make_hashes(v);
   return TARN_STATUS_OK;
@@ -176,17 +177,6 @@ tarn_status tarn__validator_check_stop(tarn__comm *comm, const volatile sig_atom
   return check_stop(asked);
 }
 
-static tarn_status evaluate(tarn__validator *v, tarn__stepper_loss *loss, tarn__stepper *stepper,
-                            const tarn__batch *batch, tarn__carried *carried, bool first) {
-  if (!carries(v)) return tarn__stepper_evaluate(stepper, loss, batch);
-  TARN_TRY(tarn__carried_begin(carried, first));
-  stepper->carried = tarn__carried_at(carried, 0);
-  const tarn_status status = tarn__stepper_evaluate(stepper, loss, batch);
-  stepper->carried = NULL;
-  tarn__carried_advance(carried);
-  return status;
-}
-
 static void add(const tarn__task *task, tarn__task_tally *tally, const tarn__batch *batch, double loss, double watched,
                 const void *answers) {
   tally->loss += loss;
@@ -197,7 +187,7 @@ static void add(const tarn__task *task, tarn__task_tally *tally, const tarn__bat
 
 // All batches on this rank.
 static tarn_status run_batches(tarn__validator *v, tarn__task_tally *tally, tarn__stepper *stepper,
-                               const volatile sig_atomic_t *stop, tarn__carried *carried, tarn__work *work) {
+                               const volatile sig_atomic_t *stop, tarn__work *work) {
   const tarn__task *task = tarn__config_task(v->model->config);
   const int64_t batches = tarn__batcher_batches(v->batcher);
   for (int64_t b = 0; b < batches; b++) {
@@ -205,7 +195,7 @@ static tarn_status run_batches(tarn__validator *v, tarn__task_tally *tally, tarn
     tarn__batch batch;
     tarn__stepper_loss loss;
     tarn__batcher_next(v->batcher, &batch);
-    TARN_TRY(evaluate(v, &loss, stepper, &batch, carried, b == 0));
+    TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
     add(task, tally, &batch, loss.loss, loss.watched, loss.answers);
     tarn__work_at(work, (double)(b + 1), (double)(b + 1) / (double)batches);
   }
@@ -273,14 +263,14 @@ static tarn_status share_batches(tarn__validator *v, tarn__task_tally *tally, ta
 }
 
 static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
-                            const volatile sig_atomic_t *stop, tarn__carried *carried, tarn__work *work) {
+                            const volatile sig_atomic_t *stop, tarn__work *work) {
   const tarn__task *task = tarn__config_task(v->model->config);
   tarn__task_tally tally = v->empty;
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
   if (v->share.comm)
     TARN_TRY(share_batches(v, &tally, stepper, stop, work));
   else if (v->comm->rank == 0)
-    TARN_TRY(run_batches(v, &tally, stepper, stop, carried, work));
+    TARN_TRY(run_batches(v, &tally, stepper, stop, work));
   if (v->comm->rank > 0) return TARN_STATUS_OK;
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
@@ -288,17 +278,14 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
   return isfinite(tally.loss) ? task->scores(result->scores, &tally) : TARN_STATUS_OK;
 }
 
-// With states of its own, so that those of the training stay.
 static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
                            const volatile sig_atomic_t *stop) {
-  tarn__comm alone = {.kind = &tarn__comm_self, .size = 1};
-  tarn__carried carried = {0};
-  if (carries(v)) TARN_TRY(tarn__carried_open(&carried, v->model, &alone, tarn__batcher_tracks(v->batcher), 1));
   tarn__work work;
+  TARN_TRY(tarn__features_before_pass(stepper->features, tarn__batcher_tracks(v->batcher)));
   tarn__work_begin(&work, "validating", "batches");
-  const tarn_status status = run_loss(v, result, stepper, stop, &carried, &work);
+  const tarn_status status = run_loss(v, result, stepper, stop, &work);
   tarn__work_end(&work);
-  tarn__carried_close(&carried);
+  tarn__features_after_pass(stepper->features);
   return status;
 }
 

@@ -3,7 +3,7 @@
 //
 // All ranks compute: batch k is rank k modulo the number of ranks', and sentences are dealt out to be translated. What
 // comes of it is added up by rank 0 in the order of the batches, so that scores are the same bits for any number of
-// ranks. States that are carried from batch to batch (train.carry_state) leave nothing to share: there rank 0 computes.
+// ranks. Where windows of a text go on with those before them there is nothing to share: rank 0 computes.
 #ifndef TARN_TRAIN_VALIDATOR_H
 #define TARN_TRAIN_VALIDATOR_H
 
@@ -56,10 +56,11 @@ tarn_status tarn__validator_check(const tarn__validator *validator) TARN_CHECKED
 // Makes the bounds of a stepper's batches (zero: of none) wide enough for its own.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 
-// With train.carry_state windows go on with those before them, in as many tracks as a batch of the training takes, but
-// so few that at most one window in TARN__VALIDATOR_WINDOWS begins without one before it.
+// Where a text is read in tracks (tarn__config_reads_tracks()) windows go on with those before them, in as many tracks
+// as a batch of the training takes, but so few that at most one window in TARN__VALIDATOR_WINDOWS begins without one
+// before it.
 enum { TARN__VALIDATOR_WINDOWS = 64 };
-// How many tracks; 0 without train.carry_state.
+// How many tracks; 0 where it is not.
 int64_t tarn__validator_tracks(const tarn_config *config, const tarn__shard *shard);
 
 // Validates the model as it is, in the workspace of the stepper; a call of all ranks, of which rank 0 has the result.

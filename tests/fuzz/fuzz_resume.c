@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/config_resume.h"
 #include "fuzz/fuzz.h"
 #include "make_shard.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_check.h"
 #include "tarn/train.h"
-#include "train/resume_config.h"
 
 enum { VOCAB = 12 };
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/cpu/isa.h"
+#include "device/cpu/isa/isa.h"
 
 #define BITS_NONE UINT64_C(14695981039346656037)
 

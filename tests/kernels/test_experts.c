@@ -7,8 +7,8 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "device/cpu/gemm_groups.h"
-#include "device/cpu/isa.h"
+#include "device/cpu/gemm/gemm_groups.h"
+#include "device/cpu/isa/isa.h"
 #include "kernels/kernel_check.h"
 #include "ops/grouped.h"
 #include "ops/route.h"

@@ -6,8 +6,8 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
-#include "device/cpu/gemm.h"
-#include "device/cpu/isa.h"
+#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/isa/isa.h"
 #include "kernels/kernel_check.h"
 
 typedef struct shape {

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <float.h>
 
-#include "device/cpu/gemm.h"
-#include "device/cpu/gemm_split.h"
+#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/gemm_split.h"
 #include "kernels/kernel_check.h"
 
 typedef struct shape {

@@ -6,7 +6,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
-#include "device/cpu/gemm.h"
+#include "device/cpu/gemm/gemm.h"
 #include "kernels/kernel_check.h"
 #include "ops/ops.h"
 #include "ops/sentence_product.h"

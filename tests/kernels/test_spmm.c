@@ -6,7 +6,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
-#include "device/cpu/spmm.h"
+#include "device/cpu/gemm/spmm.h"
 #include "kernels/kernel_check.h"
 
 enum { GAP = 3, THREADS = 3 };

@@ -7,7 +7,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
-#include "device/cpu/gemm.h"
+#include "device/cpu/gemm/gemm.h"
 #include "kernels/synthesis_check.h"
 
 static const int32_t many[] = {0, 1, 3, 3, 10, 27, 28, 65};

@@ -11,8 +11,8 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/event_file.h"
 #include "tiny_run.h"
-#include "train/event_file.h"
 
 // One scalar, or the start of a session (no name).
 typedef struct scalar {

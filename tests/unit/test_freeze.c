@@ -12,8 +12,8 @@
 
 #include "config/config_freeze.h"
 #include "same_run.h"
-#include "train/autofreeze.h"
-#include "train/freeze.h"
+#include "train/features/autofreeze.h"
+#include "train/features/freeze.h"
 #include "train/trainer.h"
 
 static const char freeze_config[] =

@@ -14,6 +14,7 @@
 #include "tarn/log.h"
 #include "tarn/plan.h"
 #include "tiny_run.h"
+#include "train/features/frozen_cache.h"
 #include "train/trainer.h"
 
 static const char config_text[] =
@@ -119,9 +120,9 @@ static void a_cache_changes_no_bit(void **state) {
     train(with, overrides, 5);
     assert_same_run(with, without);
     char path[256];
-    in_run(path, with, TARN__CACHE_NAME);
+    in_run(path, with, TARN__RUN_CACHE);
     assert_true(tarn__file_exists(path));
-    in_run(path, without, TARN__CACHE_NAME);
+    in_run(path, without, TARN__RUN_CACHE);
     assert_false(tarn__file_exists(path));
   }
 }
@@ -166,7 +167,8 @@ static void a_row_depends_on_its_sentence_alone(void **state) {
     shape.max_tokens = 3000;
     assert_int_equal(tarn__batcher_open(&batcher, &t->shard, &shape), TARN_STATUS_OK);
     tarn__batcher_next(batcher, &batch);
-    size_t bytes = (size_t)t->cache.table.cols * tarn__dtype_size(t->cache.table.dtype);
+    const tarn__frozen_cache *cache = tarn__features_state(&t->features, "frozen_cache");
+    size_t bytes = tarn__frozen_cache_row_bytes(cache);
     assert_true(batch.source.rows > 1000);
     char *all = calloc((size_t)batch.source.rows, bytes);
     assert_non_null(all);
@@ -203,7 +205,7 @@ static void resume(const char *run, const char *override) {
 
 static void write_cache(const char *run, const char *data, size_t size) {
   char path[256];
-  in_run(path, run, TARN__CACHE_NAME);
+  in_run(path, run, TARN__RUN_CACHE);
   sandbox_write(path, data, size);
 }
 
@@ -213,11 +215,11 @@ static void resuming_reads_the_file(void **state) {
   stop_run("pieces");
   struct stat before;
   struct stat after;
-  assert_int_equal(stat("pieces/" TARN__CACHE_NAME, &before), 0);
+  assert_int_equal(stat("pieces/" TARN__RUN_CACHE, &before), 0);
   warnings = 0;
   resume("pieces", NULL);
   assert_int_equal(warnings, 0);
-  assert_int_equal(stat("pieces/" TARN__CACHE_NAME, &after), 0);
+  assert_int_equal(stat("pieces/" TARN__RUN_CACHE, &after), 0);
   assert_int_equal(before.st_ino, after.st_ino);
   assert_same_run("pieces", "whole");
   // The choice may change on the way.
@@ -233,7 +235,7 @@ static void spoil(const char *run, size_t at, size_t cut, const char *words) {
   size_t size;
   size_t fresh_size;
   stop_run(run);
-  read_run(run, TARN__CACHE_NAME, &data, &size);
+  read_run(run, TARN__RUN_CACHE, &data, &size);
   data[at < size ? at : size - 1] ^= 1;
   write_cache(run, data, cut < size ? size - cut : 10);
   data[at < size ? at : size - 1] ^= 1;
@@ -241,8 +243,8 @@ static void spoil(const char *run, size_t at, size_t cut, const char *words) {
   resume(run, NULL);
   assert_int_equal(warnings, 1);
   assert_non_null(strstr(warned, words));
-  assert_non_null(strstr(warned, TARN__CACHE_NAME));
-  read_run(run, TARN__CACHE_NAME, &fresh, &fresh_size);
+  assert_non_null(strstr(warned, TARN__RUN_CACHE));
+  read_run(run, TARN__RUN_CACHE, &fresh, &fresh_size);
   assert_int_equal(size, fresh_size);
   assert_memory_equal(data, fresh, size);
   assert_same_run(run, "whole");
@@ -268,7 +270,7 @@ static void other_runs_have_other_keys(void **state) {
                                        "kinds.R.init=xavier", "model.max_length=33"};
   char *data;
   size_t size;
-  read_run("whole", TARN__CACHE_NAME, &data, &size);
+  read_run("whole", TARN__RUN_CACHE, &data, &size);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     char run[32];
     snprintf(run, sizeof run, "other%zu", i);
@@ -287,7 +289,7 @@ static void stopping_in_the_pass_leaves_no_file(void **state) {
   stopper s = {.stop = 1};
   assert_int_equal(tiny_train("cache.yaml", "early", NULL, 0, NULL, NULL, &s.stop), TARN_STATUS_INTERRUPTED);
   assert_non_null(strstr(tarn_error_message(), "--resume"));
-  assert_false(tarn__file_exists("early/" TARN__CACHE_NAME));
+  assert_false(tarn__file_exists("early/" TARN__RUN_CACHE));
   resume("early", NULL);
   assert_same_run("early", "whole");
 }
@@ -323,7 +325,7 @@ static void the_plan_shows_cached_layers(void **state) {
   const char *run = "sized";
   train(run, &override, 1);
   struct stat info;
-  assert_int_equal(stat("sized/" TARN__CACHE_NAME, &info), 0);
+  assert_int_equal(stat("sized/" TARN__RUN_CACHE, &info), 0);
   assert_int_equal(info.st_size, plan.cache_bytes + 128 + 8);
   int cached = 0;
   for (size_t i = 0; i < plan.part_count; i++) {

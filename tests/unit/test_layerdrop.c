@@ -13,6 +13,7 @@
 #include "same_run.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/plan.h"
+#include "train/features/layerdrop.h"
 #include "train/trainer.h"
 
 static void draws_follow_the_probability(void **state) {
@@ -79,18 +80,19 @@ static void a_skipped_layer_is_not_in_the_step(void **state) {
                                r ? "model.norm=pre" : "model.norm=post"};
     tarn_train *t = open_train(r ? "nodes1" : "nodes0", overrides, 7);
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
+    const tarn__layerdrop *drop = tarn__features_state(&t->features, "layerdrop");
     int seen = 0;
     for (int64_t step = 0; step < 24; step++) {
       tarn__stepper_loss loss;
       assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, step), TARN_STATUS_OK);
       assert_true(isfinite(loss.loss));
       for (int i = 0; i < 4; i++) {
-        bool skipped = t->stepper.skip[TARN__STACK_ENCODER][i];
+        bool skipped = drop->skip[TARN__STACK_ENCODER][i];
         assert_int_equal(nodes_of(t, "encoder", i + 1) == 0, skipped);
         seen += skipped;
       }
       for (int i = 0; i < 2; i++)
-        assert_int_equal(nodes_of(t, "decoder", i + 1) == 0, t->stepper.skip[TARN__STACK_DECODER][i]);
+        assert_int_equal(nodes_of(t, "decoder", i + 1) == 0, drop->skip[TARN__STACK_DECODER][i]);
     }
     assert_true(seen > 24 && seen < 72);
     tarn_train_close(&t);

@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "device/devices.h"
+#include "dist/optim_parts.h"
 #include "optim/adam.h"
-#include "train/optim_parts.h"
 
 static const char plain[] =
     "model: { d_model: 96, max_length: 33 }\n"

@@ -20,6 +20,7 @@
 #include "tarn/data.h"
 #include "tarn/lm.h"
 #include "tiny_run.h"
+#include "train/features/readout.h"
 #include "train/trainer.h"
 
 static void must(tarn_status status) {
@@ -317,7 +318,7 @@ static void names_the_folder_of_all_seeds(void **state) {
   tarn_train *train;
   tarn__train_update_result result;
   must(tarn_train_open(&train, &options));
-  assert_int_equal(tarn__train_readout(train, &result), TARN_STATUS_INTERRUPTED);
+  assert_int_equal(tarn__features_make_update(&train->features, &result), TARN_STATUS_INTERRUPTED);
   assert_string_equal(strstr(tarn_error_message(), "anew with"), "anew with: tarn train --resume all");
   tarn_train_close(&train);
 }

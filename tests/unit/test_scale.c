@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "forecast/scale_time.h"
 #include "tarn/scale.h"
 #include "tiny_run.h"
-#include "train/scale_time.h"
 
 static void near(double value, double expected) {
   if (fabs(value - expected) > 1e-9 * fabs(expected)) fail_msg("%.12g is not %.12g", value, expected);

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/file_kind.h"
 #include "base/input.h"
+#include "run/file_kind.h"
 #include "sandbox.h"
 #include "tarn/log.h"
 #include "tarn/score.h"

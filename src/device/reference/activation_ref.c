@@ -11,25 +11,16 @@ static const double HALF_ROOT = 0.70710678118654752440;
 
 static double sigmoid(double v) { return 1.0 / (1.0 + exp(-v)); }
 
+// The form with tanh.
+static double gelu_tanh(double v) { return tanh(ROOT * (v + CUBE * v * v * v)); }
+
 static double value(double v, tarn__activation form) {
   switch (form) {
-    case TARN__GELU:
-      return 0.5 * v * erfc(-HALF_ROOT * v);
-    case TARN__GELU_TANH:
-      return 0.5 * v * (1.0 + tanh(ROOT * (v + CUBE * v * v * v)));
-    case TARN__RELU:
-      return v > 0 ? v : 0;
-    case TARN__RELU_SQUARED:
-      return v > 0 ? v * v : 0;
-    case TARN__ELU:
-      return v > 0 ? v : expm1(v);
-    case TARN__SELU:
-      return TARN__SELU_LAMBDA * (v > 0 ? v : TARN__SELU_ALPHA * expm1(v));
-    case TARN__SWISH:
-      return v * sigmoid(v);
-    case TARN__SIGMOID:
-      return sigmoid(v);
-    case TARN__IDENTITY:
+#define CASE(name, word, value, ...) \
+  case name:                         \
+    return value;
+    TARN__EACH_ACTIVATION(CASE)
+#undef CASE
     case TARN__ACTIVATIONS_END:
       break;
   }
@@ -38,25 +29,11 @@ static double value(double v, tarn__activation form) {
 
 static double slope(double v, tarn__activation form) {
   switch (form) {
-    case TARN__GELU:
-      return 0.5 * erfc(-HALF_ROOT * v) + v * DENSITY * exp(-0.5 * v * v);
-    case TARN__GELU_TANH: {
-      const double t = tanh(ROOT * (v + CUBE * v * v * v));
-      return 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * ROOT * (1.0 + 3.0 * CUBE * v * v);
-    }
-    case TARN__RELU:
-      return v > 0 ? 1 : 0;
-    case TARN__RELU_SQUARED:
-      return v > 0 ? 2 * v : 0;
-    case TARN__ELU:
-      return v > 0 ? 1 : exp(v);
-    case TARN__SELU:
-      return TARN__SELU_LAMBDA * (v > 0 ? 1 : TARN__SELU_ALPHA * exp(v));
-    case TARN__SWISH:
-      return sigmoid(v) * (1 + v * (1 - sigmoid(v)));
-    case TARN__SIGMOID:
-      return sigmoid(v) * (1 - sigmoid(v));
-    case TARN__IDENTITY:
+#define CASE(name, word, value, slope, ...) \
+  case name:                                \
+    return slope;
+    TARN__EACH_ACTIVATION(CASE)
+#undef CASE
     case TARN__ACTIVATIONS_END:
       break;
   }

@@ -7,7 +7,8 @@ static const tarn__part *const mixers[] = {TARN__MIXERS(PART) NULL};
 static const tarn__part *const channels[] = {TARN__CHANNELS(PART) NULL};
 static const tarn__part *const norms[] = {TARN__NORMS(PART) NULL};
 static const tarn__part *const positions[] = {TARN__POSITIONS(PART) NULL};
-static const tarn__part *const activations[] = {TARN__ACTIVATIONS(PART) NULL};
+#define PLAIN(name, word, ...) &tarn__activation_##word.part,
+static const tarn__part *const activations[] = {TARN__ACTIVATION_WORDS(PLAIN) TARN__OWN_ACTIVATIONS(PART) NULL};
 
 static const struct {
   const char *noun;

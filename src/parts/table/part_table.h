@@ -44,16 +44,8 @@
   X(tarn__position_shape)            \
   X(tarn__position_t5)               \
   X(tarn__position_shaw)
-#define TARN__ACTIVATIONS(X)       \
-  X(tarn__activation_relu)         \
-  X(tarn__activation_gelu)         \
-  X(tarn__activation_gelu_tanh)    \
-  X(tarn__activation_relu_squared) \
-  X(tarn__activation_elu)          \
-  X(tarn__activation_selu)         \
-  X(tarn__activation_swish)        \
-  X(tarn__activation_identity)     \
-  X(tarn__activation_swish_beta)
+// Those of ops/activation_table.h, and behind them those that are parts of their own.
+#define TARN__OWN_ACTIVATIONS(X) X(tarn__activation_swish_beta)
 
 #define TARN__DECLARE_MIXER(name) extern const tarn__mixer_entry name;
 #define TARN__DECLARE_CHANNEL(name) extern const tarn__channel_entry name;
@@ -64,7 +56,9 @@ TARN__MIXERS(TARN__DECLARE_MIXER)
 TARN__CHANNELS(TARN__DECLARE_CHANNEL)
 TARN__NORMS(TARN__DECLARE_NORM)
 TARN__POSITIONS(TARN__DECLARE_POSITION)
-TARN__ACTIVATIONS(TARN__DECLARE_ACTIVATION)
+#define TARN__DECLARE_PLAIN_ACTIVATION(name, word, ...) extern const tarn__activation_entry tarn__activation_##word;
+TARN__ACTIVATION_WORDS(TARN__DECLARE_PLAIN_ACTIVATION)
+TARN__OWN_ACTIVATIONS(TARN__DECLARE_ACTIVATION)
 
 // Entry `index` of a table; NULL past the last one.
 const tarn__part *tarn__part_at(tarn__part_table table, int index);

@@ -1,0 +1,111 @@
+// Fast kernel: the cosines and sines of a row are computed once, in double, for all of its heads. Nothing here depends
+// on a library's functions or is fused, so that every instruction set and every compiler gives the same bits.
+#include "base/fixed.h"
+#include "device/cpu/isa/row_cpu.h"
+#include "device/cpu/isa/vec_cpu.h"
+#include "device/cpu/node_tables.h"
+#include "ops/rotary.h"
+
+enum { LANES = TARN__VEC_LANES };
+
+// Floats of the scratch: the turns of position 1 in double, and behind them a row of cosines and one of sines a thread.
+static size_t turns_floats(int64_t half) { return 2 * tarn__row_floats(half); }
+static size_t part_floats(int64_t half) { return 2 * tarn__row_floats(half); }
+
+static int64_t half_of(const tarn__node *node) { return ((const tarn__rotary_attr *)node->attr)->spec.rotated / 2; }
+
+static size_t scratch(const tarn__node *node, int threads) {
+  const int64_t half = half_of(node);
+  return (turns_floats(half) + part_floats(half) * (size_t)threads) * sizeof(float);
+}
+
+// Angles of position 1, in turns.
+static void make_turns(double *turns, const tarn__rotary_spec *spec) {
+  const double step = -2.0 / (double)spec->rotated * tarn__fixed_log(spec->base);
+  for (int64_t i = 0; i < spec->rotated / 2; i++) turns[i] = tarn__fixed_exp((double)i * step) / 6.28318530717958647692;
+}
+
+// sin(2 pi x) for x in [-1/4, 1/4]: its Taylor series in z = x^2, exact to 1e-13.
+static inline __attribute__((always_inline)) double sin_turn(double x) {
+  const double z = x * x;
+  double p = 0.10422916220813984;
+  p = p * z - 0.71812230177850054;
+  p = p * z + 3.8199525848482821;
+  p = p * z - 15.094642576822991;
+  p = p * z + 42.058693944897651;
+  p = p * z - 76.705859753061383;
+  p = p * z + 81.605249276075050;
+  p = p * z - 41.341702240399755;
+  p = p * z + 6.2831853071795865;
+  return p * x;
+}
+
+// Cosines and sines of a position's angles. They are folded to quarter turns as in embedding_cpu.c, but in double and
+// without fused products: sinusoids are added to embeddings in fp32, where that is fast and exact enough, while what
+// turns queries and keys must be as exact as fp32 far from the first position. Whole turns are taken off: adding 1.5 *
+// 2^52 rounds to a whole number.
+static void make_angles(float *cosine, float *sine, double position, double sign, const double *turns, int64_t half) {
+#pragma omp simd
+  for (int64_t i = 0; i < half; i++) {
+    const double all = position * turns[i], whole = (all + 6755399441055744.0) - 6755399441055744.0;
+    const double x = all - whole;  // in [-1/2, 1/2]
+    const double size = x < 0.0 ? -x : x;
+    const double folded = size > 0.25 ? 0.5 - size : size;  // sin(pi - a) = sin(a)
+    sine[i] = (float)(sign * sin_turn(x < 0.0 ? -folded : folded));
+    cosine[i] = (float)sin_turn(0.25 - size);  // cos(a) = sin(pi / 2 - |a|)
+  }
+}
+
+// Turns one head, which begins at element `at`.
+TARN__VEC_INLINE void turn_head(void *y, int64_t at, const float *cosine, const float *sine, int64_t half,
+                                tarn__dtype dtype) {
+#define STEP(i, n)                                                               \
+  do {                                                                           \
+    const tarn__vec first = tarn__vec_read_first(y, dtype, at + (i), n);         \
+    const tarn__vec second = tarn__vec_read_first(y, dtype, at + half + (i), n); \
+    const tarn__vec c = tarn__vec_read_first(cosine, TARN__F32, i, n);           \
+    const tarn__vec s = tarn__vec_read_first(sine, TARN__F32, i, n);             \
+    tarn__vec_write_first(y, dtype, at + (i), first * c - second * s, n);        \
+    tarn__vec_write_first(y, dtype, at + half + (i), second * c + first * s, n); \
+  } while (0)
+  TARN__VEC_EACH(0, half, STEP);
+#undef STEP
+}
+
+static void run_rows(const tarn__node *node, const double *turns, float *part, int64_t begin, int64_t end) {
+  const tarn__rotary_attr *attr = node->attr;
+  const tarn__rotary_spec *spec = &attr->spec;
+  const tarn__tensor *x = node->in[TARN__ROTARY_X], *y = node->out[0];
+  const int32_t *position = node->in[TARN__ROTARY_POSITIONS]->data;
+  const int64_t half = half_of(node);
+  const size_t row_bytes = (size_t)x->cols * tarn__dtype_size(x->dtype);
+  float *cosine = part, *sine = part + tarn__row_floats(half);
+  for (int64_t r = begin; r < end; r++) {
+    if (y->data != x->data)
+      memcpy((char *)y->data + (size_t)r * row_bytes, (const char *)x->data + (size_t)r * row_bytes, row_bytes);
+    if (r == begin || position[r] != position[r - 1])
+      make_angles(cosine, sine, (double)position[r], attr->back ? -1.0 : 1.0, turns, half);
+    for (int64_t h = 0; h < spec->heads; h++) {
+      const int64_t at = r * x->cols + spec->column + h * spec->width;
+      if (y->dtype == TARN__BF16)
+        turn_head(y->data, at, cosine, sine, half, TARN__BF16);
+      else
+        turn_head(y->data, at, cosine, sine, half, TARN__F32);
+    }
+  }
+}
+
+static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__rotary_attr *attr = node->attr;
+  const int64_t half = half_of(node), rows = node->out[0]->rows;
+  double *turns = node->scratch;
+  float *parts = (float *)node->scratch + turns_floats(half);
+  make_turns(turns, &attr->spec);
+#pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
+  for (int which = 0; which < exec->threads; which++)
+    run_rows(node, turns, parts + (size_t)which * part_floats(half), rows * which / exec->threads,
+             rows * (which + 1) / exec->threads);
+  return TARN_STATUS_OK;
+}
+
+const tarn__rotary_kernels TARN__FAST(tarn__rotary_kernels) = {forward, scratch};

@@ -1,0 +1,334 @@
+// Tiles by Intel's matrix extension (AMX-TILE, AMX-BF16): a tile register holds 16 rows of 64 bytes, and one
+// instruction multiplies 16 rows of 32 terms of A with 32 terms of 16 columns of B. Compiled for this extension alone
+// and reached through tarn__isa_now() only.
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "device/cpu/gemm/gemm_tiles.h"
+#include "device/cpu/isa/amx_config.h"
+
+enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256 };
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+
+void tarn__tiles_begin(void) { tarn__amx_configure(); }
+
+void tarn__tiles_end(void) { _tile_release(); }
+
+// --- multiplication
+
+// The tiles of a step. A panel of A is read again and again and stays in the L1 cache; B comes from L2 and
+// is not wanted in L1, where it would evict A. All four loads come before the multiplications: so they are on
+// their way while those of the step before go on.
+ALWAYS_INLINE void load_step(const char *a, int64_t a_row, const char *b, bool both) {
+  _tile_stream_loadd(6, b, 64);
+  _tile_stream_loadd(7, b + TILE, 64);
+  _tile_loadd(4, a, a_row);
+  if (both) _tile_loadd(5, a + ROWS * a_row, a_row);
+}
+
+// One step of the sums of 32 rows, or of 16.
+ALWAYS_INLINE void step(const char *a, int64_t a_row, const char *b, bool both) {
+  load_step(a, a_row, b, both);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  if (!both) return;
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_dpbf16ps(3, 5, 7);
+}
+
+ALWAYS_INLINE void store_sums(float *to, bool both) {
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + TILE_SUMS, 64);
+  if (!both) return;
+  _tile_stored(2, to + 2 * TILE_SUMS, 64);
+  _tile_stored(3, to + 3 * TILE_SUMS, 64);
+}
+
+// The first step of the sums of a panel of B, to which those at `from` are added unless it is NULL. The tiles still
+// hold sums of the panel before, which go to `before` (NULL: there is none) one by one: so the multiplications of both
+// panels follow each other without a gap.
+ALWAYS_INLINE void first_step(const char *a, int64_t a_row, const char *b, bool both, float *before,
+                              const float *from) {
+#define TAKE_TURN(tile)                                          \
+  if (before) _tile_stored(tile, before + (tile)*TILE_SUMS, 64); \
+  if (from)                                                      \
+    _tile_stream_loadd(tile, from + (tile)*TILE_SUMS, 64);       \
+  else                                                           \
+    _tile_zero(tile)
+  load_step(a, a_row, b, both);
+  TAKE_TURN(0);
+  _tile_dpbf16ps(0, 4, 6);
+  TAKE_TURN(1);
+  _tile_dpbf16ps(1, 4, 7);
+  if (!both) return;
+  TAKE_TURN(2);
+  _tile_dpbf16ps(2, 5, 6);
+  TAKE_TURN(3);
+  _tile_dpbf16ps(3, 5, 7);
+#undef TAKE_TURN
+}
+
+// What becomes of complete sums, for compilers to make code of its own for each.
+typedef enum result { NOTHING, NARROW, NARROW_ADDED, WIDE, WIDE_ADDED } result;
+
+static result form_of(const tarn__tiles_finish *f) {
+  if (!f) return NOTHING;
+  if (f->c_dtype == TARN__BF16) return f->accumulate ? NARROW_ADDED : NARROW;
+  return f->accumulate ? WIDE_ADDED : WIDE;
+}
+
+// The tile unit multiplies while other instructions do what is to be done beside: sums of the panel of B before go to
+// C, the lines of C that this panel will be written to are fetched, and so is what the next packing will read.
+typedef struct beside {
+  __m512 bias[2];
+  __m512 least;  // smaller ones become this one
+  __mmask16 here[2];
+  int64_t row_bytes;   // between rows of C
+  const float *sums;   // of the panel before
+  char *c;             // its columns of the first row
+  int64_t row, rows;   // that comes next, and their number
+  int64_t share;       // of them, for a step
+  const char *coming;  // line of C of this panel that is fetched next
+  int64_t coming_rows;
+} beside;
+
+static beside beside_of(const tarn__tiles_finish *f) {
+  beside s = {.least = _mm512_set1_ps(-INFINITY)};
+  if (!f) return s;
+  s.row_bytes = f->ldc * (f->c_dtype == TARN__BF16 ? 2 : 4);
+  if (f->relu) s.least = _mm512_setzero_ps();
+  return s;
+}
+
+// From now on the sums of columns from `column` on are those that go to C.
+ALWAYS_INLINE void take_panel(beside *s, const tarn__tiles_block *g, const float *sums, int64_t column, result form) {
+  s->sums = sums;
+  s->c = (char *)g->finish->c + column * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+  s->row = 0;
+  s->rows = g->rows;
+  for (int64_t half = 0; half < 2; half++) {
+    const int64_t first = column + 16 * half, left = g->columns - first;
+    s->here[half] = left >= 16 ? 0xFFFF : left <= 0 ? 0 : (__mmask16)((1u << left) - 1);
+    // A zero that changes no sum.
+    s->bias[half] = _mm512_set1_ps(-0.0f);
+    if (g->finish->bias && left > 0) s->bias[half] = _mm512_maskz_loadu_ps(s->here[half], g->finish->bias + first);
+  }
+}
+
+ALWAYS_INLINE __m512 widened(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
+
+ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, result form) {
+  __m512 v[2] = {_mm512_load_ps(sums), _mm512_load_ps(sums + TILE_SUMS)};
+  for (int half = 0; half < 2; half++) {
+    v[half] = _mm512_add_ps(v[half], s->bias[half]);
+    if (form == NARROW_ADDED)
+      v[half] = _mm512_add_ps(v[half], widened(_mm256_maskz_loadu_epi16(s->here[half], c + 32 * half)));
+    if (form == WIDE_ADDED) v[half] = _mm512_add_ps(v[half], _mm512_maskz_loadu_ps(s->here[half], c + 64 * half));
+    // A NaN stays.
+    v[half] = _mm512_mask_mov_ps(v[half], _mm512_cmp_ps_mask(v[half], s->least, _CMP_LT_OQ), s->least);
+  }
+  if (form == NARROW || form == NARROW_ADDED) {
+    const __mmask32 here = (__mmask32)s->here[0] | (__mmask32)s->here[1] << 16;
+    _mm512_mask_storeu_epi16(c, here, (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]));
+  } else {
+    _mm512_mask_storeu_ps(c, s->here[0], v[0]);
+    _mm512_mask_storeu_ps(c + 64, s->here[1], v[1]);
+  }
+}
+
+// At most `count` rows of the panel before, in the order of tiles [rows / 16][columns / 16][16][16].
+ALWAYS_INLINE void finish_rows(beside *s, int64_t count, result form) {
+  const int64_t end = s->row + count < s->rows ? s->row + count : s->rows;
+  for (; s->row < end; s->row++)
+    finish_row(s, s->sums + s->row / 16 * 2 * TILE_SUMS + s->row % 16 * 16, s->c + s->row * s->row_bytes, form);
+}
+
+ALWAYS_INLINE void fetch(tarn__tiles_ahead *ahead) {
+  for (int64_t i = 0; i < ahead->lines; i++) {
+    _mm_prefetch(ahead->at, _MM_HINT_T1);
+    ahead->at += 64;
+    if (ahead->at < ahead->end) continue;
+    ahead->end += ahead->stride;
+    ahead->at = ahead->end - ahead->width;
+  }
+}
+
+ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form) {
+  if (form != NOTHING) {
+    finish_rows(s, s->share, form);
+    for (int64_t i = 0; i < s->share && s->coming_rows > 0; i++, s->coming_rows--, s->coming += s->row_bytes) {
+      _mm_prefetch(s->coming, _MM_HINT_T1);
+      if (form == WIDE || form == WIDE_ADDED) _mm_prefetch(s->coming + 64, _MM_HINT_T1);
+    }
+  }
+  if (g->ahead[0]) fetch(g->ahead[0]);
+  if (g->ahead[1]) fetch(g->ahead[1]);
+}
+
+ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool both) {
+  _Alignas(64) float complete[TARN__TILES_SUMS];
+  beside s = beside_of(g->finish);
+  // A panel's first step begins with what the panel before left in the tiles.
+  s.share = g->steps > 1 ? (g->rows + g->steps - 2) / (g->steps - 1) : 0;
+  float *before = NULL;
+  for (int64_t panel = 0; panel * PANEL < g->columns; panel++) {
+    const char *a = g->a, *b = (const char *)g->b + panel * g->b_stride;
+    float *sums = g->sums + panel * TARN__TILES_SUMS;
+    if (form != NOTHING) finish_rows(&s, s.rows, form);
+    first_step(a, g->a_row, b, both, before, g->add ? sums : NULL);
+    if (form != NOTHING) {
+      if (before) take_panel(&s, g, complete, (panel - 1) * PANEL, form);
+      s.coming = (const char *)g->finish->c + panel * PANEL * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+      s.coming_rows = g->rows;
+    }
+    for (int64_t n = 1; n < g->steps; n++) {
+      do_beside(&s, g, form);
+      step(a + n * g->a_step, g->a_row, b + n * STEP, both);
+    }
+    before = form != NOTHING ? complete : sums;
+  }
+  if (!before) return;
+  if (form != NOTHING) finish_rows(&s, s.rows, form);
+  store_sums(before, both);
+  if (form == NOTHING) return;
+  take_panel(&s, g, complete, (g->columns - 1) / PANEL * PANEL, form);
+  finish_rows(&s, s.rows, form);
+}
+
+ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
+  if (g->rows > ROWS)
+    multiply_rows(g, form, true);
+  else
+    multiply_rows(g, form, false);
+}
+
+void tarn__tiles_multiply(const tarn__tiles_block *block) {
+  tarn__amx_written();
+  switch (form_of(block->finish)) {
+    case NOTHING:
+      multiply(block, NOTHING);
+      break;
+    case NARROW:
+      multiply(block, NARROW);
+      break;
+    case NARROW_ADDED:
+      multiply(block, NARROW_ADDED);
+      break;
+    case WIDE:
+      multiply(block, WIDE);
+      break;
+    case WIDE_ADDED:
+      multiply(block, WIDE_ADDED);
+      break;
+  }
+}
+
+// --- packing
+
+// A 128-bit piece of each of four places, one a lane.
+ALWAYS_INLINE __m512i gather4(const uint16_t *a, const uint16_t *b, const uint16_t *c, const uint16_t *d) {
+  __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)a));
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)b), 1);
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)c), 2);
+  return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)d), 3);
+}
+
+// A whole step of rows of A that lie along the memory.
+ALWAYS_INLINE void a_along(char *out, const uint16_t *from, int64_t ld) {
+  for (int r = 0; r < PANEL; r++) _mm512_store_si512(out + 64 * r, _mm512_loadu_si512(from + r * ld));
+}
+
+// Rows of A that lie across it. Lane l of eight vectors holds terms 8 l to 8 l + 7 of eight rows; transposed within the
+// lanes they are these rows.
+ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
+  for (int eight = 0; eight < PANEL; eight += 8, from += 8, out += 8 * 64) {
+    __m512i v[8], w[8];
+    for (int i = 0; i < 8; i++)
+      v[i] = gather4(from + i * ld, from + (8 + i) * ld, from + (16 + i) * ld, from + (24 + i) * ld);
+    for (int i = 0; i < 8; i += 2) {
+      w[i] = _mm512_unpacklo_epi16(v[i], v[i + 1]);
+      w[i + 1] = _mm512_unpackhi_epi16(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+      v[i] = _mm512_unpacklo_epi32(w[i], w[i + 2]);
+      v[i + 1] = _mm512_unpackhi_epi32(w[i], w[i + 2]);
+      v[i + 2] = _mm512_unpacklo_epi32(w[i + 1], w[i + 3]);
+      v[i + 3] = _mm512_unpackhi_epi32(w[i + 1], w[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+      _mm512_store_si512(out + 64 * (2 * i), _mm512_unpacklo_epi64(v[i], v[i + 4]));
+      _mm512_store_si512(out + 64 * (2 * i + 1), _mm512_unpackhi_epi64(v[i], v[i + 4]));
+    }
+  }
+}
+
+// Columns of B that lie along the memory: lane l of four vectors holds four pairs of columns 4 l to 4 l + 3.
+ALWAYS_INLINE void b_along(char *out, const uint16_t *from, int64_t ld) {
+  for (int tile = 0; tile < 2; tile++, from += 16 * ld)
+    for (int four = 0; four < 4; four++, out += 4 * 64) {
+      __m512i v[4], w[4];
+      for (int i = 0; i < 4; i++) {
+        const uint16_t *at = from + i * ld + 8 * four;
+        v[i] = gather4(at, at + 4 * ld, at + 8 * ld, at + 12 * ld);
+      }
+      w[0] = _mm512_unpacklo_epi32(v[0], v[1]);
+      w[1] = _mm512_unpackhi_epi32(v[0], v[1]);
+      w[2] = _mm512_unpacklo_epi32(v[2], v[3]);
+      w[3] = _mm512_unpackhi_epi32(v[2], v[3]);
+      _mm512_store_si512(out, _mm512_unpacklo_epi64(w[0], w[2]));
+      _mm512_store_si512(out + 64, _mm512_unpackhi_epi64(w[0], w[2]));
+      _mm512_store_si512(out + 128, _mm512_unpacklo_epi64(w[1], w[3]));
+      _mm512_store_si512(out + 192, _mm512_unpackhi_epi64(w[1], w[3]));
+    }
+}
+
+// Columns of B that lie across it: of two terms the lanes are dealt out so that pairs of neighbours unpack in order.
+ALWAYS_INLINE void b_across(char *out, const uint16_t *from, int64_t ld) {
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  for (int pair = 0; pair < 16; pair++, from += 2 * ld, out += 64) {
+    // The next step's lines lie too far apart for the processor to see where they come from.
+    _mm_prefetch((const char *)(from + TARN__TILES_TERMS * ld), _MM_HINT_T1);
+    _mm_prefetch((const char *)(from + (TARN__TILES_TERMS + 1) * ld), _MM_HINT_T1);
+    const __m512i first = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from));
+    const __m512i second = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from + ld));
+    _mm512_store_si512(out, _mm512_unpacklo_epi16(first, second));
+    _mm512_store_si512(out + TILE, _mm512_unpackhi_epi16(first, second));
+  }
+}
+
+ALWAYS_INLINE void pack_step(char *out, const uint16_t *from, int64_t ld, bool is_b, bool across) {
+  if (is_b)
+    across ? b_across(out, from, ld) : b_along(out, from, ld);
+  else
+    across ? a_across(out, from, ld) : a_along(out, from, ld);
+}
+
+// A step that is not whole, by way of one with zeros beside it.
+static void pack_partly(char *out, const uint16_t *from, const tarn__tiles_lines *l, int64_t terms) {
+  _Alignas(64) uint16_t whole[PANEL * TARN__TILES_TERMS] = {0};
+  const int64_t rows = l->across ? terms : l->lines, columns = l->across ? l->lines : terms;
+  for (int64_t r = 0; r < rows; r++) memcpy(whole + r * 32, from + r * l->ld, (size_t)columns * sizeof *from);
+  pack_step(out, whole, 32, l->is_b, l->across);
+}
+
+ALWAYS_INLINE void pack_steps(char *out, const tarn__tiles_lines *l, bool is_b, bool across) {
+  const uint16_t *from = l->from;
+  const int64_t next = TARN__TILES_TERMS * (across ? l->ld : 1);
+  int64_t left = l->terms;
+  if (l->lines == PANEL)
+    for (; left >= TARN__TILES_TERMS; left -= TARN__TILES_TERMS, from += next, out += STEP)
+      pack_step(out, from, l->ld, is_b, across);
+  for (; left > 0; left -= TARN__TILES_TERMS, from += next, out += STEP)
+    pack_partly(out, from, l, left < TARN__TILES_TERMS ? left : TARN__TILES_TERMS);
+}
+
+void tarn__tiles_pack(void *out, const tarn__tiles_lines *l) {
+  if (l->is_b)
+    l->across ? pack_steps(out, l, true, true) : pack_steps(out, l, true, false);
+  else
+    l->across ? pack_steps(out, l, false, true) : pack_steps(out, l, false, false);
+}

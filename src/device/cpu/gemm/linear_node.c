@@ -1,0 +1,138 @@
+#include <string.h>
+
+#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/linear_kernels.h"
+#include "device/cpu/isa/isa.h"
+#include "device/cpu/isa/row_cpu.h"
+#include "device/cpu/rows/activation_kernels.h"
+
+// The activation of a block of the product, which is z, or y itself where no gradient is wanted.
+static void apply_activation(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const tarn__node *node = gemm->user;
+  tarn__activation_block(node->out[TARN__LINEAR_Y]->data, gemm->c, gemm->c_dtype,
+                         ((const tarn__linear_attr *)node->attr)->activation, gemm->ldc, row, rows, column, columns);
+}
+
+// y = x weight^T + bias
+static tarn__gemm forward_product(const tarn__node *node) {
+  const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2], *y = node->out[TARN__LINEAR_Y];
+  const tarn__linear_attr *attr = node->attr;
+  return (tarn__gemm){.m = x->rows,
+                      .n = y->cols,
+                      .k = x->cols,
+                      .a = x->data,
+                      .b = weight->data,
+                      .packed = weight->param->decoding.packed,
+                      .int8 = weight->param->decoding.packed_int8,
+                      .c = node->out[TARN__LINEAR_Z] != NULL ? node->out[TARN__LINEAR_Z]->data : y->data,
+                      .bias = bias != NULL ? bias->data : NULL,
+                      .lda = x->cols,
+                      .ldb = weight->cols,
+                      .ldc = y->cols,
+                      .dtype = x->dtype,
+                      .fp32 = node->fp32,
+                      .c_dtype = y->dtype,
+                      .transpose_b = true,
+                      .relu = attr->activation == TARN__RELU,
+                      .complete = tarn__keeps_z(attr->activation) ? apply_activation : NULL,
+                      .user = node};
+}
+
+// dx (+)= dz weight
+static tarn__gemm dx_product(const tarn__node *node) {
+  const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
+  return (tarn__gemm){.m = dz->rows,
+                      .n = dx->cols,
+                      .k = dz->cols,
+                      .a = dz->data,
+                      .b = weight->data,
+                      .c = dx->data,
+                      .lda = dz->cols,
+                      .ldb = weight->cols,
+                      .ldc = dx->cols,
+                      .dtype = dz->dtype,
+                      .fp32 = node->fp32,
+                      .c_dtype = dx->dtype,
+                      .accumulate = node->in[2] != NULL};
+}
+
+// dweight (+)= dz^T x
+static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
+  const tarn__tensor *dz = node->in[0], *x = node->in[1];
+  return (tarn__gemm){.m = dz->cols,
+                      .n = x->cols,
+                      .k = x->rows,
+                      .a = dz->data,
+                      .b = x->data,
+                      .c = node->dparam[0]->training.grad,
+                      .lda = dz->cols,
+                      .ldb = x->cols,
+                      .ldc = x->cols,
+                      .dtype = dz->dtype,
+                      .fp32 = node->fp32,
+                      .c_dtype = TARN__F32,
+                      .transpose_a = true,
+                      .accumulate = accumulate};
+}
+
+tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = forward_product(node);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__cpu_linear_dx(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = dx_product(node);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__cpu_linear_dweight(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = dweight_product(node, tarn__param_accumulate(node->dparam[0]) != 0);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
+}
+
+size_t tarn__cpu_linear_scratch(const tarn__node *node, int threads) {
+  tarn__gemm product = forward_product(node);
+  return tarn__gemm_scratch(&product, threads);
+}
+
+size_t tarn__cpu_linear_dx_scratch(const tarn__node *node, int threads) {
+  tarn__gemm product = dx_product(node);
+  return tarn__gemm_scratch(&product, threads);
+}
+
+size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads) {
+  tarn__gemm product = dweight_product(node, false);
+  return tarn__gemm_scratch(&product, threads);
+}
+
+// For every thread: its column sums.
+size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads) {
+  return tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
+}
+
+tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
+  const tarn__tensor *dy = node->in[0];
+  const void *saved = node->in[1] != NULL ? node->in[1]->data : NULL;
+  const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
+  tarn__param *bias = node->dparam[0];
+  size_t width = tarn__row_floats(dy->cols);
+  float *scratch = node->scratch;
+  // The rows of each sum depend on the number of threads alone, so equal runs give equal bits.
+#pragma omp parallel for schedule(static) num_threads(exec->threads)
+  for (int part = 0; part < exec->threads; part++) {
+    float *sums = scratch + (size_t)part * width;
+    memset(sums, 0, width * sizeof *sums);
+    kernels->dz(dy->data, saved, bias != NULL ? sums : NULL, dy->dtype, activation, dy->cols,
+                dy->rows * part / exec->threads, dy->rows * (part + 1) / exec->threads);
+  }
+  if (bias == NULL) return TARN_STATUS_OK;
+  float *grad = bias->training.grad;
+  if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
+  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * width, dy->cols);
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,57 @@
+// The peaks of the processor, measured in short bursts of which the best counts: what other processes take away is not
+// the machine's limit.
+#include "base/clock.h"
+#include "device/cpu/isa/isa.h"
+#include "device/cpu/isa/peak_kernels.h"
+
+// At least so many bursts, and for 60 ms: threads may begin on one processor and be moved apart only then.
+enum { BURSTS = 6 };
+
+static double products(tarn__peak_loop loop, int64_t rounds, double flops, int threads) {
+  double best = 0.0;
+  float keep = 0.0f;
+  const double begin = tarn__seconds();
+  for (int burst = 0; burst < BURSTS || tarn__seconds() - begin < 0.06; burst++) {
+    const double start = tarn__seconds();
+#pragma omp parallel num_threads(threads) reduction(+ : keep)
+    keep += loop(rounds);
+    const double rate = (double)threads * (double)rounds * flops / (tarn__seconds() - start);
+    if (rate > best) best = rate;
+  }
+  volatile float sink = keep;
+  (void)sink;
+  return best;
+}
+
+// a = b + s c over arrays that are larger than the caches of most machines: two numbers are read and one is written.
+static tarn_status memory(double *rate, int threads) {
+  const int64_t count = (int64_t)1 << 24;
+  void *room;
+  TARN_TRY(tarn__alloc(&room, TARN__MEMORY_OTHER, (size_t)count * 3, sizeof(float)));
+  float *a = room, *b = a + count, *c = b + count;
+  *rate = 0.0;
+  // Pages that were never written are all the same one, which a cache holds.
+#pragma omp parallel for simd num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < count; i++) a[i] = b[i] = c[i] = 1.0f;
+  for (int burst = 0; burst < BURSTS; burst++) {
+    const double start = tarn__seconds();
+#pragma omp parallel for simd num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < count; i++) a[i] = b[i] + 0.5f * c[i];
+    const double now = 3.0 * sizeof(float) * (double)count / (tarn__seconds() - start);
+    if (now > *rate) *rate = now;
+  }
+  tarn__free(room);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__cpu_peaks(tarn__device_peaks *peaks, int threads) {
+  const tarn__peak_kernels *kernels = TARN__TABLE_NOW(tarn__peak_kernels);
+  const int64_t rounds = 100000;
+  peaks->flops[TARN__F32] = products(kernels->f32, rounds, kernels->f32_flops, threads);
+  peaks->flops[TARN__BF16] = products(kernels->bf16, rounds, kernels->bf16_flops, threads);
+#ifdef TARN_WITH_AMX
+  if (tarn__isa_now() == TARN__ISA_AMX)
+    peaks->flops[TARN__BF16] = products(tarn__peak_amx, rounds / 8, TARN__PEAK_AMX_FLOPS, threads);
+#endif
+  return memory(&peaks->bytes, threads);
+}

@@ -1,0 +1,51 @@
+// Multiply-adds in registers: chains that do not wait for each other, as many as a latency of 6 cycles at two
+// instructions a cycle asks for.
+#include "device/cpu/isa/peak_kernels.h"
+#include "device/cpu/isa/vec_cpu.h"
+
+enum { CHAINS = 12 };
+
+// The chains are variables of their own: compilers keep an array of them in memory.
+#define EACH(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)
+#define DECLARE(i) tarn__vec s##i = tarn__vec_all((float)(i));
+#define ADD(i) total += s##i[0];
+
+static float loop_f32(int64_t rounds) {
+  const tarn__vec a = tarn__vec_all(0.999f), b = tarn__vec_all(1e-3f);
+  float total = 0.0f;
+  EACH(DECLARE)
+#define STEP(i) s##i = tarn__vec_fma(s##i, a, b);
+  for (int64_t n = 0; n < rounds; n++) {
+    EACH(STEP)
+  }
+#undef STEP
+  EACH(ADD)
+  return total;
+}
+
+#if defined(__AVX512BF16__)
+static float loop_bf16(int64_t rounds) {
+  const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1e-3f), _mm512_set1_ps(1e-3f));
+  float total = 0.0f;
+  EACH(DECLARE)
+#define STEP(i) s##i = (tarn__vec)_mm512_dpbf16_ps((__m512)s##i, a, a);
+  for (int64_t n = 0; n < rounds; n++) {
+    EACH(STEP)
+  }
+#undef STEP
+  EACH(ADD)
+  return total;
+}
+enum { PAIRS = 2 };
+#else
+// Products of BF16 are those of floats.
+#define loop_bf16 loop_f32
+enum { PAIRS = 1 };
+#endif
+
+const tarn__peak_kernels TARN__FAST(tarn__peak_kernels) = {
+    .f32 = loop_f32,
+    .bf16 = loop_bf16,
+    .f32_flops = 2.0 * CHAINS * TARN__VEC_LANES,
+    .bf16_flops = 2.0 * CHAINS * TARN__VEC_LANES * PAIRS,
+};

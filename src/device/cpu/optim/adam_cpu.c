@@ -1,0 +1,73 @@
+#include <math.h>
+
+#include "device/cpu/isa/row_cpu.h"
+#include "device/cpu/isa/vec_double_cpu.h"
+#include "device/cpu/optim/adam_kernels.h"
+#include "optim/moments.h"
+
+enum { PIECE = 512 };  // elements that stay in L1 with all that belongs to them
+_Static_assert(PIECE % TARN__DROPOUT_CHUNK == 0, "the random numbers of a piece fit into an array of its size");
+
+static inline __attribute__((always_inline)) void step_with(float *restrict master, float *restrict moment1,
+                                                            float *restrict moment2, const float *restrict grad,
+                                                            bool zero, int64_t n, const tarn__adam_floats *factors) {
+  const tarn__adam_floats f = *factors;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    float w = master[i];
+    float g =
+        zero ? tarn__fma(w, f.decay_gradient, 0.0f * f.gradient) : tarn__fma(grad[i], f.gradient, w * f.decay_gradient);
+    float m = tarn__fma(g - moment1[i], f.beta1_rest, moment1[i]);
+    float v = tarn__fma(moment2[i], f.beta2, g * g * f.beta2_rest);
+    moment1[i] = m;
+    moment2[i] = v;
+    float change = f.step_size * (m / tarn__fma(sqrtf(v), f.inverse_correction2, f.epsilon));
+    master[i] = tarn__fma(w, f.keep_weight, -change);
+  }
+}
+
+static void step_floats(const tarn__adam_piece *p, float *moment1, float *moment2, int64_t at, int64_t n,
+                        const tarn__adam_floats *factors) {
+  p->grad != NULL ? step_with(p->master + at, moment1, moment2, p->grad + at, false, n, factors)
+                  : step_with(p->master + at, moment1, moment2, p->master, true, n, factors);
+}
+
+// tarn__moment_round() of n values, in a form that becomes vector instructions.
+static void store_rounded(uint16_t *restrict out, const float *restrict in, const uint16_t *restrict numbers,
+                          int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const uint32_t bits = tarn__row_float_to_bits(in[i]), sum = bits + numbers[i];
+    out[i] = (uint16_t)(((bits & 0x7FFFFFFFu) > 0x7F800000u ? bits | 0x400000u : sum) >> 16);
+  }
+}
+
+static void step_rounded(const tarn__adam_piece *p, int64_t at, int64_t n, const tarn__adam_floats *factors) {
+  TARN__ROW_ALIGNED float moment1[PIECE], moment2[PIECE];
+  TARN__ROW_ALIGNED uint16_t all[PIECE];
+  uint16_t *numbers = all + at % TARN__DROPOUT_BLOCK;
+  tarn__row_from_bf16(moment1, (const uint16_t *)p->moment1 + at, n);
+  tarn__row_from_bf16(moment2, (const uint16_t *)p->moment2 + at, n);
+  step_floats(p, moment1, moment2, at, n, factors);
+  tarn__dropout_numbers(all, &p->stream, p->number, 0, (p->before + at) / TARN__DROPOUT_BLOCK,
+                        at % TARN__DROPOUT_BLOCK + n);
+  store_rounded((uint16_t *)p->moment1 + at, moment1, numbers, n);
+  for (int64_t i = 0; i < n; i++) numbers[i] = tarn__moment_second(numbers[i]);
+  store_rounded((uint16_t *)p->moment2 + at, moment2, numbers, n);
+}
+
+// Pieces begin at multiples of their size, so that none needs numbers for more elements than that.
+static void step(const tarn__adam_piece *p, const tarn__adam_floats *factors) {
+  for (int64_t at = p->first, end; at < p->end; at = end) {
+    end = (at / PIECE + 1) * PIECE < p->end ? (at / PIECE + 1) * PIECE : p->end;
+    if (p->moments == TARN__BF16)
+      step_rounded(p, at, end - at, factors);
+    else
+      step_floats(p, (float *)p->moment1 + at, (float *)p->moment2 + at, at, end - at, factors);
+    if (p->value != NULL) tarn__row_to_bf16(p->value + at, p->master + at, end - at);
+  }
+}
+
+static double squares(const float *x, int64_t n) { return tarn__vec_double_dot(x, x, n); }
+
+const tarn__adam_kernels TARN__FAST(tarn__adam_kernels) = {.step = step, .squares = squares};

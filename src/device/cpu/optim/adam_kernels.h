@@ -1,0 +1,41 @@
+// Adam, norms and sums of gradients on the processor (device/device.h says what each computes).
+#ifndef TARN_DEVICE_CPU_OPTIM_ADAM_KERNELS_H
+#define TARN_DEVICE_CPU_OPTIM_ADAM_KERNELS_H
+
+#include "device/variant.h"
+#include "graph/graph.h"
+#include "optim/adam.h"
+
+// The bits of all three do not depend on the number of threads.
+double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads);
+void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads);
+void tarn__cpu_grad_sum_add(const tarn__param *param);
+
+// The constants of a step in fp32.
+typedef struct tarn__adam_floats {
+  float gradient, decay_gradient, keep_weight;
+  float beta1_rest, beta2, beta2_rest;
+  float step_size, inverse_correction2, epsilon;
+} tarn__adam_floats;
+
+// Elements [first, end) of a parameter; the arrays begin with its element 0.
+typedef struct tarn__adam_piece {
+  float *master;
+  void *moment1, *moment2;
+  tarn__dtype moments;
+  uint16_t *value;    // the bf16 copy, or NULL
+  const float *grad;  // NULL: all zeros
+  int64_t first, end;
+  tarn__exec stream;  // random numbers (optim/moments.h)
+  uint32_t number;
+  int64_t before;  // elements of the whole parameter before element 0 (tarn__param_training.first)
+} tarn__adam_piece;
+
+typedef struct tarn__adam_kernels {
+  void (*step)(const tarn__adam_piece *piece, const tarn__adam_floats *factors);
+  double (*squares)(const float *x, int64_t n);
+} tarn__adam_kernels;
+
+TARN__TABLES(tarn__adam_kernels);
+
+#endif

@@ -1,0 +1,27 @@
+// Ridge regression on the processor (device/device.h says what it computes), and its kernel: sums of products in
+// double.
+#ifndef TARN_DEVICE_CPU_OPTIM_RIDGE_KERNELS_H
+#define TARN_DEVICE_CPU_OPTIM_RIDGE_KERNELS_H
+
+#include <stdint.h>
+
+#include "device/variant.h"
+#include "optim/ridge.h"
+
+void tarn__cpu_ridge_add(const tarn__ridge *ridge);
+void tarn__cpu_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count);
+bool tarn__cpu_cholesky(double *a, int64_t n, double least);
+
+enum { TARN__RIDGE_ROWS = 8 };  // rows that are summed together
+
+typedef struct tarn__ridge_kernels {
+  // sums[r * width + j] += sign * (sum over t < samples of z[t * stride + first + r] * z[t * stride + j]) for the rows
+  // r < rows, at most TARN__RIDGE_ROWS, and j from first + r to end. Some of a row's columns before first + r, from
+  // `first` on, may be changed too.
+  void (*add_products)(double *sums, int64_t width, const double *z, int64_t stride, int64_t samples, int64_t first,
+                       int64_t rows, int64_t end, double sign);
+} tarn__ridge_kernels;
+
+TARN__TABLES(tarn__ridge_kernels);
+
+#endif

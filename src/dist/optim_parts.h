@@ -1,0 +1,54 @@
+// How ranks share the optimiser (train.shard_optimiser; ZeRO stage 1: Rajbhandari et al. 2020, arXiv 1910.02054): every
+// trained parameter is cut into one part for each rank, which alone keeps its moments, AutoFreeze's sums and, of a
+// parameter in bf16, its fp32 master copy, and updates it. Parts follow each other in the order of the ranks. What all
+// ranks have is even to one unit: 32 elements, or a row (or a few) of a table whose rows an update tells apart.
+//
+// Ranks that do not share the optimiser use the parts as well: each adds up the squares of its part of the gradients.
+#ifndef TARN_DIST_OPTIM_PARTS_H
+#define TARN_DIST_OPTIM_PARTS_H
+
+#include "model/model.h"
+#include "tarn/plan.h"
+
+// Zero-initialise or open.
+typedef struct tarn__optim_parts {
+  const tarn__model *model;
+  int rank, ranks;
+  size_t count;        // of parameters: those of the model, then its helpers
+  int64_t *ends;       // [count, ranks]: the element behind the part of each
+  tarn__param *own;    // [count]: the parts of this rank, for optim/adam.h and the device; empty ones have no columns
+  tarn__param **list;  // [count]: pointers to them
+  void *masters, *moments;  // memory of the device: NULL unless taken
+} tarn__optim_parts;
+
+// Elements of one parameter.
+typedef struct tarn__optim_range {
+  int64_t first, count;
+} tarn__optim_range;
+
+// The cut alone. The model, of which nothing but tarn__model_open() is needed, must outlive it.
+tarn_status tarn__optim_parts_open(tarn__optim_parts *parts, const tarn__model *model, int rank,
+                                   int ranks) TARN_CHECKED;
+void tarn__optim_parts_close(tarn__optim_parts *parts);
+
+// The part of a rank in parameter `index`; nothing of what is not trained.
+tarn__optim_range tarn__optim_part_of(const tarn__optim_parts *parts, size_t index, int rank);
+
+// The element behind it.
+int64_t tarn__optim_part_end(const tarn__optim_parts *parts, size_t index, int rank);
+
+// Bytes of the moments and sums of a rank's parts, and of their master copies.
+size_t tarn__optim_parts_moments(const tarn__optim_parts *parts, int rank);
+size_t tarn__optim_parts_masters(const tarn__optim_parts *parts, int rank);
+
+// Takes memory for what the parts of this rank alone have, and gives them to the parameters (param.training.part). The
+// model, with shares_optimiser, has its memory.
+tarn_status tarn__optim_parts_take(tarn__optim_parts *parts) TARN_CHECKED;
+
+// Tells the parts what the parameters are now: where their gradients lie, and whether they were written.
+void tarn__optim_parts_refresh(tarn__optim_parts *parts);
+
+// Makes the plan of one rank that of the largest of so many, if they share the optimiser.
+tarn_status tarn__plan_share(tarn_plan *plan, const tarn__model *model, int ranks) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,147 @@
+// A checkpoint from a folder of the package transformers.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "foreign/gpt2_format.h"
+#include "foreign/hf_import.h"
+#include "parts/table/part_table.h"
+#include "run/file_kind.h"
+#include "tarn/checkpoint.h"
+
+typedef struct source {
+  tarn__hf_import import;
+  tarn__gpt2_config config;
+} source;
+
+static tarn_status open_files(source *s) {
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, s->import.folder, TARN__HF_CONFIG));
+  const tarn_status status = tarn__gpt2_config_read(&s->config, path);
+  TARN_TRY(tarn__file_kind_explain(status, s->import.folder, TARN__FILE_KIND_HF_FOLDER));
+  return tarn__hf_import_tensors(&s->import, TARN__GPT2_PREFIX);
+}
+
+static tarn_status open_vocab(source *s, const char *given) {
+  static const char *const files[] = {"vocab.json", "encoder.json"};
+  const char *from;
+  TARN_TRY(tarn__hf_import_vocab(&s->import, &from, given, files, "vocab.json and merges.txt", s->config.vocab));
+  const int32_t eos = tarn_vocab_eos(s->import.vocab);
+  TARN_REQUIRE(s->config.eos < 0 || s->config.eos == eos, DATA,
+               "%s: the end of sentence is token %d, but %s/" TARN__HF_CONFIG " says %lld (\"eos_token_id\")", from,
+               eos, s->import.folder, (long long)s->config.eos);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status describe(source *s) {
+  static const tarn__hf_key keys[] = {{"model.d_model: ", "n_embd"},
+                                      {"model.max_length: ", "n_positions"},
+                                      {"model.dropout: ", "resid_pdrop"},
+                                      {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
+                                      {"model.embedding_dropout: ", "embd_pdrop"},
+                                      {"decoder.layers: ", "n_layer"},
+                                      {"kinds.L.heads: ", "n_head"},
+                                      {"kinds.L.attention_dropout: ", "attn_pdrop"},
+                                      {"kinds.L.ffn: ", "n_inner"},
+                                      {NULL, NULL}};
+  char text[1024];
+  const tarn__gpt2_config *c = &s->config;
+  snprintf(text, sizeof text,
+           "model: { d_model: %lld, norm: pre, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld, dropout: "
+           "%.9g,\n"
+           "         embedding_dropout: %.9g, embeddings: %s, embedding_scale: no, activation: %s }\n"
+           "decoder: { layers: L*%lld }\n"
+           "kinds:\n"
+           "  L: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n",
+           (long long)c->d_model, c->epsilon, tarn__position_learned.part.word, (long long)c->positions, c->dropout,
+           c->embedding_dropout, c->tied ? "decoder" : "none", c->activation->word, (long long)c->layers,
+           tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout, (long long)c->ffn);
+  return tarn__hf_import_describe(&s->import, text, strlen(text), keys);
+}
+
+static tarn_status set_param(const source *s, tarn__param *param, const tarn__stored *tensor, bool transposed) {
+  const int64_t rows = param->rows, cols = param->cols;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((transposed ? 2 : 1) * rows * cols), sizeof(float)));
+  float *values = memory, *stored = transposed ? values + rows * cols : values;
+  tarn_status status = tarn__hf_tensors_read(&s->import.tensors, stored, tensor, 0, (size_t)(rows * cols));
+  for (int64_t r = 0; r < rows && transposed && status == TARN_STATUS_OK; r++)
+    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = stored[c * rows + r];
+  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
+  tarn__free(values);
+  return status;
+}
+
+// Checks the tensor of a parameter, and with `set` takes its values.
+static tarn_status take(source *s, const char *theirs, const char *ours, bool transposed, bool set) {
+  tarn__param *param;
+  TARN_TRY(tarn__hf_import_param(&param, &s->import, ours));
+  const tarn__stored *tensor = tarn__hf_tensors_find(&s->import.tensors, theirs);
+  if (set) return set_param(s, param, tensor, transposed);
+  return tarn__hf_tensors_check(&s->import.tensors, tensor, theirs, transposed ? param->cols : param->rows,
+                                transposed ? param->rows : param->cols);
+}
+
+static tarn_status take_all(void *user, bool set) {
+  source *s = user;
+  for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
+    const tarn__gpt2_name *name = &tarn__gpt2_model_names[i];
+    if (i == TARN__GPT2_OUTPUT && s->config.tied) continue;
+    const char *ours = i == TARN__GPT2_EMBEDDING && !s->config.tied ? "embeddings.input.weight" : name->ours;
+    TARN_TRY(take(s, name->theirs, ours, name->transposed, set));
+  }
+  for (int64_t l = 0; l < s->config.layers; l++)
+    for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
+      const tarn__gpt2_name *name = &tarn__gpt2_layer_names[i];
+      char theirs[96], ours[96];
+      snprintf(theirs, sizeof theirs, "h.%lld.%s", (long long)l, name->theirs);
+      snprintf(ours, sizeof ours, "decoder.layer%lld.%s", (long long)l + 1, name->ours);
+      TARN_TRY(take(s, theirs, ours, name->transposed, set));
+    }
+  return TARN_STATUS_OK;
+}
+
+// The masks of a layer's attention, which older files hold.
+static bool is_buffer(const source *s, const char *name) {
+  static const char *const ends[] = {"attn.bias", "attn.masked_bias"};
+  char buffer[64];
+  if (strncmp(name, TARN__GPT2_PREFIX, strlen(TARN__GPT2_PREFIX)) == 0) name += strlen(TARN__GPT2_PREFIX);
+  for (int64_t l = 0; l < s->config.layers; l++)
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+      snprintf(buffer, sizeof buffer, "h.%lld.%s", (long long)l, ends[i]);
+      if (strcmp(name, buffer) == 0) return true;
+    }
+  return false;
+}
+
+// A tied model's file may hold the shared matrix a second time.
+static tarn_status check_rest(const void *user) {
+  const source *s = user;
+  const tarn__stored *embedding =
+      tarn__hf_tensors_find(&s->import.tensors, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
+  for (size_t i = 0; i < s->import.tensors.file.count; i++) {
+    const tarn__stored *tensor = &s->import.tensors.file.tensors[i];
+    if (s->import.tensors.used[i] || is_buffer(s, tensor->name)) continue;
+    bool output = strcmp(tensor->name, tarn__gpt2_model_names[TARN__GPT2_OUTPUT].theirs) == 0;
+    TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->import.tensors.file.path,
+                 tensor->name, (long long)s->config.layers);
+    TARN_TRY(tarn__hf_import_same(&s->import, tensor, embedding));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status import(source *s, const char *output, const char *vocab) {
+  TARN_TRY(open_files(s));
+  TARN_TRY(open_vocab(s, vocab));
+  TARN_TRY(describe(s));
+  return tarn__hf_import_write(&s->import, output, s->config.vocab,
+                               &(tarn__hf_import_steps){.take = take_all, .check_rest = check_rest, .user = s});
+}
+
+tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) {
+  source s = {.import.folder = folder};
+  tarn_status status = tarn__map_judge(&s.import.tensors.file.map, import(&s, output, vocab));
+  tarn__hf_import_close(&s.import);
+  return status;
+}

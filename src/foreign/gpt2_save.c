@@ -1,0 +1,192 @@
+// A checkpoint as a folder for the package transformers.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "config/config_part.h"
+#include "foreign/gpt2_format.h"
+#include "foreign/hf_write.h"
+#include "store/checkpoint.h"
+#include "task/task.h"
+
+// What is written.
+typedef struct target {
+  const tarn__checkpoint *from;
+  tarn__gpt2_config config;
+  tarn__hf_writer writer;
+} target;
+
+static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
+
+static double number_of(const tarn_kind *kind, const char *key) {
+  double value;
+  tarn_kind_number(kind, key, &value);
+  return value;
+}
+
+// The format says these things once, for all layers.
+static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
+  const tarn_stack *stack = &c->config->decoder;
+  const tarn_kind *kind = &c->config->kinds[stack->layers[layer].kind];
+  const tarn_kind *first = &c->config->kinds[stack->layers[0].kind];
+  const tarn__part *mixer = &tarn__mixer_attention.part, *norm = &tarn__norm_layer.part, *ffn = &tarn__channel_ffn.part;
+  TARN_REQUIRE(kind->mixer.part == mixer, USAGE, "%s: layer %d (kind %s) is none of %s, as GPT-2's are", c->path,
+               (int)layer + 1, kind->name, mixer->word);
+  TARN_TRY(tarn__hf_check_heads(c->path, kind, "GPT-2"));
+  TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
+               (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
+               "%s: kind %s has gates on its branches, which GPT-2's format does not have", c->path, kind->name);
+  TARN_REQUIRE(kind->norm_type.part == norm, USAGE, "%s: layer %d (kind %s) has norms of type %s, and GPT-2's are %s",
+               c->path, (int)layer + 1, kind->name, kind->norm_type.part->word, norm->word);
+  TARN_REQUIRE(tarn__part_same(&kind->norm_type, &first->norm_type), USAGE,
+               "%s: norms of kinds %s and %s have different epsilons, and GPT-2's format has one for all", c->path,
+               first->name, kind->name);
+  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has %s as its FFN, and GPT-2's have %s",
+               c->path, (int)layer + 1, kind->name, tarn__kind_channel_word(kind), ffn->word);
+  TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)), USAGE,
+               "%s: the activation of kind %s is %s, which GPT-2's format does not have", c->path, kind->name,
+               activation_of(kind)->word);
+  TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
+               "%s: kinds %s and %s have different activations, and GPT-2's format has one for all layers", c->path,
+               first->name, kind->name);
+  TARN_REQUIRE(number_of(kind, "heads") == number_of(first, "heads") &&
+                   number_of(kind, "ffn.width") == number_of(first, "ffn.width"),
+               USAGE,
+               "%s: kinds %s and %s have different heads or ffn, and GPT-2's format has one number for all layers",
+               c->path, first->name, kind->name);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_model(const tarn__checkpoint *c) {
+  const tarn_config_model *m = &c->config->model;
+  TARN_REQUIRE(tarn__config_task(c->config)->uses >> TARN__USE_CONTINUE_TEXT & 1u, USAGE,
+               "%s: %s; GPT-2 is a language model", c->path, tarn__config_task(c->config)->model);
+  TARN_REQUIRE(m->positions.part == &tarn__position_learned.part, USAGE,
+               "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
+  TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(
+      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
+      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and GPT-2's is not",
+      c->path);
+  TARN_REQUIRE(m->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and GPT-2's embeddings have no projection", c->path,
+               (long long)m->embedding_size);
+  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and GPT-2's output is one softmax",
+               c->path, (long long)m->output_mixtures);
+  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
+               (long long)m->output_rank);
+  for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
+  // It is that of the pattern's highest layer, which layers_to_keep may have left out.
+  const tarn_kind *first = &c->config->kinds[c->config->decoder.layers[0].kind];
+  const tarn_part_use *top = &c->model->decoder.norm.use;
+  TARN_REQUIRE(top->part, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one", c->path);
+  TARN_REQUIRE(top->part == &tarn__norm_layer.part, USAGE,
+               "%s: the norm behind the last layer is of type %s, and GPT-2's is %s", c->path, top->part->word,
+               tarn__norm_layer.part.word);
+  TARN_REQUIRE(
+      tarn__part_same(top, &first->norm_type), USAGE,
+      "%s: the norm behind the last layer and those of kind %s have different epsilons, and GPT-2's format has "
+      "one for all",
+      c->path, first->name);
+  return TARN_STATUS_OK;
+}
+
+static void describe(target *t) {
+  const tarn__checkpoint *c = t->from;
+  const tarn_config_model *m = &c->config->model;
+  const tarn_kind *kind = &c->config->kinds[c->config->decoder.layers[0].kind];
+  t->config = (tarn__gpt2_config){.d_model = m->d_model,
+                                  .layers = c->config->decoder.count,
+                                  .heads = (int64_t)number_of(kind, "heads"),
+                                  .ffn = (int64_t)number_of(kind, "ffn.width"),
+                                  .positions = m->max_length,
+                                  .vocab = tarn_vocab_size(c->target),
+                                  .activation = activation_of(kind),
+                                  .dropout = kind->dropout,
+                                  .embedding_dropout = m->embedding_dropout,
+                                  .attention_dropout = number_of(kind, "attention_dropout"),
+                                  .epsilon = number_of(kind, "norm_type.epsilon"),
+                                  .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
+                                  .eos = tarn_vocab_eos(c->target)};
+}
+
+// What only training reads, and the format has no place for, is lost; the model computes the same.
+static void warn_lost(const target *t) {
+  const tarn_config *config = t->from->config;
+  const tarn_stack *stack = &config->decoder;
+  bool differ = false;
+  for (int32_t i = 1; i < stack->count; i++) {
+    const tarn_kind *first = &config->kinds[stack->layers[0].kind], *kind = &config->kinds[stack->layers[i].kind];
+    differ = differ || kind->dropout != first->dropout ||
+             number_of(kind, "attention_dropout") != number_of(first, "attention_dropout");
+  }
+  if (differ || stack->layerdrop > 0)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without",
+              t->from->path, differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
+              differ && stack->layerdrop > 0 ? " and " : "", stack->layerdrop > 0 ? "layerdrop" : "");
+}
+
+static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {
+  const float *values = NULL;
+  int64_t rows = 0, cols = 0;
+  TARN_TRY(tarn__hf_values(&t->writer, ours, &values, &rows, &cols));
+  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
+  if (!transposed) return tarn__hf_add(&t->writer, theirs, values, rows, cols, vector);
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->writer.arena, &memory, (size_t)(rows * cols), sizeof(float)));
+  float *turned = memory;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
+  return tarn__hf_add(&t->writer, theirs, turned, cols, rows, vector);
+}
+
+static tarn_status add_all(target *t) {
+  const tarn_stack *stack = &t->from->config->decoder;
+  char theirs[96], ours[160];
+  for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
+    const tarn__gpt2_name *name = &tarn__gpt2_model_names[i];
+    if (i == TARN__GPT2_OUTPUT && t->config.tied) continue;
+    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : TARN__GPT2_PREFIX, name->theirs);
+    bool untied = i == TARN__GPT2_EMBEDDING && !t->config.tied;
+    TARN_TRY(add(t, theirs, untied ? "embeddings.input.weight" : name->ours, name->transposed));
+  }
+  for (int32_t l = 0; l < stack->count; l++)
+    for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
+      const tarn__gpt2_name *name = &tarn__gpt2_layer_names[i];
+      snprintf(theirs, sizeof theirs, TARN__GPT2_PREFIX "h.%d.%s", (int)l, name->theirs);
+      snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, name->ours);
+      TARN_TRY(add(t, theirs, ours, name->transposed));
+    }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_files(target *t, const char *folder) {
+  char path[PATH_MAX];
+  TARN_TRY(tarn__mkdir(folder));
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_WEIGHTS));
+  TARN_TRY(tarn__hf_write(&t->writer, path));
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__gpt2_config_write(&t->config, path));
+  return tarn__hf_write_vocab(folder, t->from->target);
+}
+
+tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
+  target t = {.from = c, .writer = {.model = c->model}};
+  tarn_status status = check_model(c);
+  if (status == TARN_STATUS_OK) {
+    describe(&t);
+    warn_lost(&t);
+    status = add_all(&t);
+  }
+  if (status == TARN_STATUS_OK) status = write_files(&t, folder);
+  tarn__hf_writer_close(&t.writer);
+  tarn__checkpoint_close(&c);
+  return status;
+}

@@ -1,0 +1,120 @@
+#include "foreign/hf_write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "device/transfer.h"
+#include "ops/hadamard.h"
+
+void tarn__hf_writer_close(tarn__hf_writer *writer) {
+  tarn__free(writer->tensors);
+  tarn__arena_close(&writer->arena);
+}
+
+tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) {
+  double heads = 0.0, kv_heads = 0.0;
+  tarn_kind_number(kind, "heads", &heads);
+  tarn_kind_number(kind, "kv_heads", &kv_heads);
+  TARN_REQUIRE(kv_heads == 0 || kv_heads == heads, USAGE,
+               "%s: kind %s has kv_heads %g and heads %g, and in %s's format each head has keys and values of its own",
+               path, kind->name, kv_heads, heads, format);
+  return TARN_STATUS_OK;
+}
+
+static const tarn__param *find_named(const tarn__model *model, const char *name) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
+  return NULL;
+}
+
+// What a set of the decoder lacks is the encoder's where they share it (model.share_stacks).
+static const tarn__param *find_param(const tarn__model *model, const char *name) {
+  char shared[256];
+  const tarn__param *param = find_named(model, name);
+  if (param || !model->config->model.share_stacks || strncmp(name, "decoder.", 8) != 0) return param;
+  snprintf(shared, sizeof shared, "encoder.%s", name + 8);
+  return find_named(model, shared);
+}
+
+// The values of a parameter in the host's memory.
+static tarn_status host_values(tarn__hf_writer *writer, const float **values, const tarn__param *param) {
+  *values = param->value;
+  if (tarn__device_is_host(param->device)) return TARN_STATUS_OK;
+  void *memory;
+  const size_t count = (size_t)(param->rows * param->cols);
+  TARN_TRY(tarn__arena_alloc(&writer->arena, &memory, count, sizeof(float)));
+  *values = memory;
+  return tarn__device_get(param->device, memory, param->value, count * sizeof(float));
+}
+
+tarn_status tarn__hf_values(tarn__hf_writer *writer, const char *name, const float **values, int64_t *rows,
+                            int64_t *cols) {
+  const tarn__param *param = find_param(writer->model, name);
+  char signs[128];
+  const char *dot = strrchr(name, '.');
+  snprintf(signs, sizeof signs, "%.*s.signs", (int)(dot - name), name);
+  if (!param) param = find_param(writer->model, signs);
+  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", name);
+  TARN_TRY(host_values(writer, values, param));
+  *rows = param->rows;
+  *cols = param->cols;
+  if (param->init.kind != TARN__INIT_SIGNS) return TARN_STATUS_OK;
+  void *memory;
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(param);
+  *rows = param->out;
+  *cols = param->in;
+  TARN_TRY(tarn__arena_alloc(&writer->arena, &memory, (size_t)(*rows * *cols), sizeof(float)));
+  const float *own = *values;
+  *values = memory;
+  return tarn__hadamard_dense(memory, own, &shape);
+}
+
+tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float *values, int64_t rows, int64_t cols,
+                         bool vector) {
+  char *copy;
+  TARN_TRY(tarn__grow(&writer->tensors, &writer->capacity, writer->count + 1, sizeof *writer->tensors));
+  TARN_TRY(tarn__arena_strdup(&writer->arena, &copy, name));
+  tarn__stored tensor = {.name = copy,
+                         .dtype = "F32",
+                         .data = values,
+                         .bytes = (size_t)(rows * cols) * sizeof(float),
+                         .dims = vector ? 1 : 2};
+  tensor.shape[0] = vector ? cols : rows;
+  if (!vector) tensor.shape[1] = cols;
+  writer->tensors[writer->count++] = tensor;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, const tarn__hf_name *name,
+                               const char *ours) {
+  const float *values = NULL;
+  int64_t rows = 0, cols = 0;
+  int parts = 0;
+  TARN_TRY(tarn__hf_values(writer, ours, &values, &rows, &cols));
+  while (parts < TARN__HF_PARTS && name->theirs[parts]) parts++;
+  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
+  if (vector)
+    cols /= parts;
+  else
+    rows /= parts;
+  for (int i = 0; i < parts; i++) {
+    char theirs[128];
+    snprintf(theirs, sizeof theirs, "%s%s", prefix, name->theirs[i]);
+    TARN_TRY(tarn__hf_add(writer, theirs, values + i * rows * cols, rows, cols, vector));
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
+  static const tarn__stored_text format = {"format", "pt"};
+  return tarn__safetensors_write(path, writer->tensors, writer->count, &format, 1);
+}
+
+tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) {
+  if (tarn_vocab_is_wordpiece(vocab)) return tarn_vocab_export_wordpiece(folder, vocab);
+  if (tarn_vocab_is_roberta(vocab) || tarn_vocab_is_gpt2(vocab)) return tarn_vocab_export_gpt2(folder, vocab);
+  tarn__log(TARN_LOG_WARNING, "%s: no vocabulary was written, as transformers has no form for one of this kind",
+            folder);
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,289 @@
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "foreign/marian_format.h"
+#include "parts/table/part_table.h"
+
+const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES] = {
+    {{"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"}, "self_attn.qkv.weight"},
+    {{"self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"}, "self_attn.qkv.bias"},
+    {{"self_attn.out_proj.weight"}, "self_attn.out.weight"},
+    {{"self_attn.out_proj.bias"}, "self_attn.out.bias"},
+    {{"self_attn_layer_norm.weight"}, "self_attn.norm.gain"},
+    {{"self_attn_layer_norm.bias"}, "self_attn.norm.bias"},
+    {{"fc1.weight"}, "ffn.in.weight"},
+    {{"fc1.bias"}, "ffn.in.bias"},
+    {{"fc2.weight"}, "ffn.out.weight"},
+    {{"fc2.bias"}, "ffn.out.bias"},
+    {{"final_layer_norm.weight"}, "ffn.norm.gain"},
+    {{"final_layer_norm.bias"}, "ffn.norm.bias"},
+    {{"encoder_attn.q_proj.weight"}, "cross_attn.q.weight"},
+    {{"encoder_attn.q_proj.bias"}, "cross_attn.q.bias"},
+    {{"encoder_attn.k_proj.weight", "encoder_attn.v_proj.weight"}, "cross_attn.kv.weight"},
+    {{"encoder_attn.k_proj.bias", "encoder_attn.v_proj.bias"}, "cross_attn.kv.bias"},
+    {{"encoder_attn.out_proj.weight"}, "cross_attn.out.weight"},
+    {{"encoder_attn.out_proj.bias"}, "cross_attn.out.bias"},
+    {{"encoder_attn_layer_norm.weight"}, "cross_attn.norm.gain"},
+    {{"encoder_attn_layer_norm.bias"}, "cross_attn.norm.bias"},
+};
+
+// Keys of both files that change nothing here, or are read below.
+static const char *const KNOWN[] = {"d_model",
+                                    "encoder_layers",
+                                    "decoder_layers",
+                                    "encoder_attention_heads",
+                                    "decoder_attention_heads",
+                                    "encoder_ffn_dim",
+                                    "decoder_ffn_dim",
+                                    "encoder_layerdrop",
+                                    "decoder_layerdrop",
+                                    "activation_function",
+                                    "dropout",
+                                    "attention_dropout",
+                                    "activation_dropout",
+                                    "classif_dropout",
+                                    "classifier_dropout",
+                                    "max_position_embeddings",
+                                    "vocab_size",
+                                    "decoder_vocab_size",
+                                    "scale_embedding",
+                                    "share_encoder_decoder_embeddings",
+                                    "tie_word_embeddings",
+                                    "pad_token_id",
+                                    "bos_token_id",
+                                    "eos_token_id",
+                                    "decoder_start_token_id",
+                                    "forced_eos_token_id",
+                                    "static_position_embeddings",
+                                    "extra_pos_embeddings",
+                                    "normalize_before",
+                                    "normalize_embedding",
+                                    "add_final_layer_norm",
+                                    "add_bias_logits",
+                                    "force_bos_token_to_be_generated",
+                                    "bad_words_ids",
+                                    "num_beams",
+                                    "max_length",
+                                    "min_length",
+                                    "length_penalty",
+                                    "early_stopping",
+                                    "renormalize_logits",
+                                    "do_sample",
+                                    "init_std",
+                                    "num_hidden_layers",
+                                    "model_type",
+                                    "architectures",
+                                    "is_encoder_decoder",
+                                    "is_decoder",
+                                    "gradient_checkpointing",
+                                    "use_cache",
+                                    "return_dict",
+                                    "output_attentions",
+                                    "output_hidden_states",
+                                    "output_past",
+                                    "output_scores",
+                                    "id2label",
+                                    "label2id",
+                                    "num_labels",
+                                    "task_specific_params",
+                                    "tokenizer_class",
+                                    "prefix",
+                                    "torch_dtype",
+                                    "dtype",
+                                    "transformers_version",
+                                    "_name_or_path",
+                                    "_num_labels",
+                                    "_from_model_config",
+                                    "_attn_implementation_autoset"};
+enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN };
+
+// What changes the arithmetic in a way that tarn does not have. Norms stand behind the branches whatever the file says:
+// the package's models have had no other form since it was divided from BART's.
+static tarn_status check_form(const tarn__hf_config *file) {
+  const char *word;
+  TARN_TRY(tarn__hf_word(file, &word, "model_type", NULL));
+  TARN_REQUIRE(strcmp(word, "marian") == 0, DATA,
+               "%s: \"model_type\" is %.40s, not marian; there are import-gpt2 and import-bert", file->path, word);
+  TARN_TRY(tarn__hf_demand(file, "normalize_before", false));
+  TARN_TRY(tarn__hf_demand(file, "normalize_embedding", false));
+  TARN_TRY(tarn__hf_demand(file, "add_final_layer_norm", false));
+  TARN_TRY(tarn__hf_demand(file, "static_position_embeddings", true));
+  TARN_TRY(tarn__hf_demand(file, "force_bos_token_to_be_generated", false));
+  return tarn__hf_demand(file, "is_decoder", false);
+}
+
+static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *stack, const char *const keys[4],
+                              int64_t d_model) {
+  TARN_TRY(tarn__hf_size(file, &stack->layers, keys[0], 0));
+  TARN_TRY(tarn__hf_size(file, &stack->heads, keys[1], 0));
+  TARN_TRY(tarn__hf_size(file, &stack->ffn, keys[2], 0));
+  TARN_TRY(tarn__hf_real(file, &stack->layerdrop, keys[3], 0.0));
+  TARN_REQUIRE(stack->layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"%s\" is %lld, but a stack has at most %d layers",
+               file->path, keys[0], (long long)stack->layers, TARN_CONFIG_LAYERS);
+  TARN_REQUIRE(d_model % stack->heads == 0, DATA, "%s: \"%s\" is %lld, which does not divide \"d_model\" (%lld)",
+               file->path, keys[1], (long long)stack->heads, (long long)d_model);
+  return TARN_STATUS_OK;
+}
+
+// Where the package may have a list: one token, since a sentence of tarn's ends with one alone.
+static tarn_status read_end(const tarn__hf_config *file, int64_t *id, const char *key, int64_t other) {
+  const json_t *list = tarn__hf_value(file, key), *first = json_array_get(list, 0);
+  if (!json_is_array(list)) return tarn__hf_token(file, id, key, other);
+  TARN_REQUIRE(json_array_size(list) == 1 && json_is_integer(first), DATA,
+               "%s: \"%s\" is a list, and not of one token; here one token ends a sentence", file->path, key);
+  *id = json_integer_value(first);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_tokens(const tarn__hf_config *file, tarn__marian_config *c) {
+  TARN_TRY(tarn__hf_size(file, &c->vocab, "vocab_size", 0));
+  TARN_TRY(tarn__hf_size(file, &c->target_vocab, "decoder_vocab_size", c->vocab));
+  TARN_TRY(read_end(file, &c->eos, "eos_token_id", 0));
+  TARN_TRY(tarn__hf_token(file, &c->padding, "pad_token_id", 58100));
+  TARN_TRY(tarn__hf_token(file, &c->start, "decoder_start_token_id", c->padding));
+  TARN_REQUIRE(c->padding >= 0 && c->padding < c->target_vocab, DATA, "%s: \"pad_token_id\" is %lld, which is no token",
+               file->path, (long long)c->padding);
+  TARN_REQUIRE(c->start >= 0 && c->start < c->target_vocab, DATA,
+               "%s: \"decoder_start_token_id\" is %lld, which is no token", file->path, (long long)c->start);
+  TARN_REQUIRE(!c->shared || c->vocab == c->target_vocab, DATA,
+               "%s: \"share_encoder_decoder_embeddings\" is true, but \"decoder_vocab_size\" is not \"vocab_size\"",
+               file->path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_model(const tarn__hf_config *file, tarn__marian_config *c) {
+  static const char *const encoder[] = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
+                                        "encoder_layerdrop"};
+  static const char *const decoder[] = {"decoder_layers", "decoder_attention_heads", "decoder_ffn_dim",
+                                        "decoder_layerdrop"};
+  double activation_dropout;
+  TARN_TRY(check_form(file));
+  TARN_TRY(tarn__hf_size(file, &c->d_model, "d_model", 0));
+  TARN_TRY(read_stack(file, &c->encoder, encoder, c->d_model));
+  TARN_TRY(read_stack(file, &c->decoder, decoder, c->d_model));
+  TARN_TRY(tarn__hf_size(file, &c->positions, "max_position_embeddings", 0));
+  TARN_TRY(tarn__hf_activation(file, &c->activation, "activation_function", "gelu"));
+  TARN_TRY(tarn__hf_real(file, &c->dropout, "dropout", 0.1));
+  TARN_TRY(tarn__hf_real(file, &c->attention_dropout, "attention_dropout", 0.0));
+  TARN_TRY(tarn__hf_real(file, &activation_dropout, "activation_dropout", 0.0));
+  if (activation_dropout > 0.0)
+    tarn__log(TARN_LOG_WARNING, "%s: \"activation_dropout\" is left out; a training that goes on is without",
+              file->path);
+  TARN_TRY(tarn__hf_flag(file, &c->scaled, "scale_embedding", false));
+  TARN_TRY(tarn__hf_flag(file, &c->shared, "share_encoder_decoder_embeddings", true));
+  TARN_TRY(tarn__hf_flag(file, &c->tied, "tie_word_embeddings", true));
+  return read_tokens(file, c);
+}
+
+// The padding token is never taken; others cannot be forbidden.
+static tarn_status check_bad_words(const tarn__hf_config *file, const tarn__marian_config *c) {
+  json_t *list = tarn__hf_value(file, "bad_words_ids");
+  const json_t *first = json_array_get(list, 0);
+  const bool padding = json_array_size(list) == 1 && json_array_size(first) == 1 &&
+                       json_integer_value(json_array_get(first, 0)) == c->padding;
+  TARN_REQUIRE(!list || padding, DATA,
+               "%s: \"bad_words_ids\" names other tokens than the padding, which tarn does not have", file->path);
+  return TARN_STATUS_OK;
+}
+
+// The settings of translation name tokens anew, which the model was read with.
+static tarn_status check_tokens(const tarn__hf_config *file, const tarn__marian_config *c) {
+  const struct {
+    const char *key;
+    int64_t wanted;
+  } tokens[] = {{"decoder_start_token_id", c->start},
+                {"pad_token_id", c->padding},
+                {"eos_token_id", c->eos},
+                {"forced_eos_token_id", c->eos}};
+  for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+    int64_t id;
+    TARN_TRY(read_end(file, &id, tokens[i].key, tokens[i].wanted));
+    TARN_REQUIRE(id < 0 || tokens[i].wanted < 0 || id == tokens[i].wanted, DATA,
+                 "%s: \"%s\" is %lld, but " TARN__HF_CONFIG " reads its model with %lld", file->path, tokens[i].key,
+                 (long long)id, (long long)tokens[i].wanted);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_generation(const tarn__hf_config *file, tarn__marian_config *c) {
+  double shortest;
+  TARN_TRY(check_tokens(file, c));
+  TARN_TRY(tarn__hf_demand(file, "do_sample", false));
+  TARN_TRY(tarn__hf_size(file, &c->beam, "num_beams", c->beam));
+  TARN_TRY(tarn__hf_size(file, &c->longest, "max_length", c->longest));
+  TARN_TRY(tarn__hf_real(file, &shortest, "min_length", (double)c->shortest));
+  TARN_REQUIRE(shortest >= 0 && shortest <= (double)c->positions, DATA, "%s: \"min_length\" is out of range",
+               file->path);
+  c->shortest = (int64_t)shortest;
+  TARN_TRY(tarn__hf_real(file, &c->length_penalty, "length_penalty", c->length_penalty));
+  TARN_REQUIRE(!json_is_string(tarn__hf_value(file, "early_stopping")), DATA,
+               "%s: \"early_stopping\" is a word; tarn has true and false", file->path);
+  TARN_TRY(tarn__hf_flag(file, &c->early_stopping, "early_stopping", c->early_stopping));
+  TARN_TRY(tarn__hf_flag(file, &c->renormalised, "renormalize_logits", c->renormalised));
+  return check_bad_words(file, c);
+}
+
+// What a folder's two files, or the first alone where files are old, say of translation.
+tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder) {
+  char path[PATH_MAX];
+  tarn__hf_config file = {.model = "Marian", .known = KNOWN, .known_count = KNOWN_KEYS};
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__hf_config_open(&file, path));
+  tarn_status status = read_model(&file, c);
+  c->beam = 1;
+  c->longest = c->positions;
+  c->length_penalty = 1.0;
+  if (status == TARN_STATUS_OK) status = read_generation(&file, c);
+  if (status == TARN_STATUS_OK) tarn__hf_tell_unknown(&file);
+  tarn__hf_config_close(&file);
+  TARN_TRY(status);
+  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_GENERATION));
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__hf_config_open(&file, path));
+  status = read_generation(&file, c);
+  if (status == TARN_STATUS_OK) tarn__hf_tell_unknown(&file);
+  tarn__hf_config_close(&file);
+  return status;
+}
+
+// The second file says how to translate.
+static tarn_status write_generation(const tarn__marian_config *c, const char *folder) {
+  char path[PATH_MAX];
+  json_t *object = json_pack(
+      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}", "decoder_start_token_id", (json_int_t)c->start, "eos_token_id",
+      (json_int_t)c->eos, "forced_eos_token_id", (json_int_t)c->eos, "pad_token_id", (json_int_t)c->padding,
+      "num_beams", (json_int_t)c->beam, "max_length", (json_int_t)c->longest, "min_length", (json_int_t)c->shortest,
+      "length_penalty", c->length_penalty, "early_stopping", (int)c->early_stopping);
+  // The end of sentence stands for a padding that the vocabulary does not have.
+  if (c->padding != c->eos &&
+      json_object_set_new(object, "bad_words_ids", json_pack("[[I]]", (json_int_t)c->padding)) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
+  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_GENERATION));
+  return tarn__hf_config_write(object, path);
+}
+
+tarn_status tarn__marian_config_write(const tarn__marian_config *c, const char *folder) {
+  char path[PATH_MAX];
+  json_t *object = json_pack(
+      "{s:[s], s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:b, s:b, "
+      "s:b, "
+      "s:I, s:I, s:I, s:I, s:b, s:b, s:s}",
+      "architectures", "MarianMTModel", "model_type", "marian", "activation_function",
+      tarn__hf_activation_word(c->activation), "d_model", (json_int_t)c->d_model, "encoder_layers",
+      (json_int_t)c->encoder.layers, "decoder_layers", (json_int_t)c->decoder.layers, "encoder_attention_heads",
+      (json_int_t)c->encoder.heads, "decoder_attention_heads", (json_int_t)c->decoder.heads, "encoder_ffn_dim",
+      (json_int_t)c->encoder.ffn, "decoder_ffn_dim", (json_int_t)c->decoder.ffn, "encoder_layerdrop",
+      c->encoder.layerdrop, "decoder_layerdrop", c->decoder.layerdrop, "dropout", c->dropout, "attention_dropout",
+      c->attention_dropout, "activation_dropout", 0.0, "init_std", 0.02, "max_position_embeddings",
+      (json_int_t)c->positions, "vocab_size", (json_int_t)c->vocab, "decoder_vocab_size", (json_int_t)c->target_vocab,
+      "scale_embedding", (int)c->scaled, "share_encoder_decoder_embeddings", (int)c->shared, "tie_word_embeddings",
+      (int)c->tied, "pad_token_id", (json_int_t)c->padding, "eos_token_id", (json_int_t)c->eos, "forced_eos_token_id",
+      (json_int_t)c->eos, "decoder_start_token_id", (json_int_t)c->start, "is_encoder_decoder", 1, "use_cache", 1,
+      "torch_dtype", "float32");
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__hf_config_write(object, path));
+  return write_generation(c, folder);
+}
