@@ -11,6 +11,15 @@ refuse() {
   grep -q -- "$pattern" error.txt || fail "$*: no \"$pattern\" in: $(cat error.txt)"
 }
 
+# exactly CODE LINE COMMAND...: the command must end with this code and say this line alone, nothing where it is empty.
+exactly() {
+  local code=$1 line=$2 got=0
+  shift 2
+  "$@" >out.txt 2>error.txt || got=$?
+  [ $got -eq "$code" ] || fail "$*: exit code $got, expected $code: $(cat error.txt)"
+  diff <(printf '%s' "$line${line:+$'\n'}") error.txt >difference.txt || fail "$*: another line: $(cat difference.txt)"
+}
+
 # within_two_minutes COMMAND...: waits until the command succeeds, and fails if it never does. However busy the machine is,
 # that is enough; on a quiet one it takes a moment.
 within_two_minutes() {

@@ -83,6 +83,7 @@ o 1 'plain.tarn: its sentences have no classes' one.tsv --text sentence --labels
 
 # What divides the columns: said, or found out where only one mark gives them. With commas, semicolons and bars a field
 # with the mark stands in quotes.
+e() { exactly "$1" "tarn prepare: $2" p --table "${@:3}"; cmp -s again.tarn out.tarn || fail "a failure changed the shard"; }
 same() { p --table "$1" "${@:2}" --output found >out.txt && cmp found.tarn train.tarn || fail "$*: another shard: $(cat out.txt)"; }
 printf '\xEF\xBB\xBFsentence,label\r\na b,good\r\n"""quoted"" c","bad"\r\nd e f,good\r\n' >comma.csv
 same comma.csv --text sentence --labels label
@@ -94,27 +95,27 @@ printf 'a b|good\n"""quoted"" c"|bad\nd e f|good\n' >bar.csv
 same bar.csv --text 1 --labels 2 --delimiter bar
 same one.tsv --text sentence --labels label --delimiter tab
 printf 'a, b;good\nc;bad\n' >both.csv
-o 1 'both.csv:1: the first line has these columns with commas and with semicolons between them; say which with --delimiter' both.csv --text 1 --labels 2
-o 1 'bar.csv:1: there is no column 2; it has 1; --delimiter says what divides them' bar.csv --text 1 --labels 2
+e 1 'both.csv:1: the first line has these columns with commas and with semicolons between them; say which with --delimiter' both.csv --text 1 --labels 2
+e 1 'bar.csv:1: there is no column 2; it has 1; --delimiter says what divides them' bar.csv --text 1 --labels 2
 printf 'sentence,label\na, b,good\n' >inside.csv
-o 1 'inside.csv:2: 3 fields, but the first line has 2: is there a comma within a field without quotes?' inside.csv --text sentence --labels label
+e 1 'inside.csv:2: 3 fields, but the first line has 2: is there a comma within a field without quotes?' inside.csv --text sentence --labels label
 printf 'sentence,label\n"a "b",good\n' >quote.csv
-o 1 'quote.csv:2: the text (column 1) begins with a quote and must end with one' quote.csv --text sentence --labels label
+e 1 'quote.csv:2: the text (column 1) begins with a quote and must end with one, on the same line; quotes inside are doubled' quote.csv --text sentence --labels label
 printf 'sentence,label\n"a\nb",good\n' >lines.csv
-o 1 'lines.csv:2: 1 field, but the first line has 2' lines.csv --text sentence --labels label
-o 2 'divided by a comma, a semicolon, a tab or a bar' one.tsv --text sentence --labels label --delimiter space
-o 2 '--delimiter is comma, semicolon, tab, bar or space, not "colon"' one.tsv --text sentence --labels label --delimiter colon
-refuse 2 'need --table' p --text words --delimiter comma
+e 1 'lines.csv:2: 1 field, but the first line has 2: fields are missing' lines.csv --text sentence --labels label
+e 2 'the fields of a table with texts are divided by a comma, a semicolon, a tab or a bar, not by " "' one.tsv --text sentence --labels label --delimiter space
+e 2 '--delimiter is comma, semicolon, tab, bar or space, not "colon" (see tarn prepare --help)' one.tsv --text sentence --labels label --delimiter colon
+exactly 2 'tarn prepare: --labels, --pair, --labels-from, --numbers, --header, --delimiter and --decimal need --table (see tarn prepare --help)' p --text words --delimiter comma
 # Decimal commas of labels.
 printf 'a\t1,5\nb\t2\nc\t-0,123\n' >decimal.tsv
 p --table decimal.tsv --text 1 --labels 2 --numbers --output found --json >out.txt
 grep -q '"least":-0.123[0-9]*,"greatest":2.0}' out.txt || fail "decimal commas: $(cat out.txt)"
 printf 'a\t1,5\nb\t2.5\n' >mixed.tsv
-o 1 'mixed.tsv:2: "2.5" is not a number with a decimal comma (--decimal)' mixed.tsv --text 1 --labels 2 --numbers
+e 1 'mixed.tsv:2: "2.5" is not a number with a decimal comma (--decimal)' mixed.tsv --text 1 --labels 2 --numbers
 printf 'a\t2.5\nb\t1,5\n' >mixed.tsv
-o 1 'mixed.tsv:2: "1,5" is not a number with a decimal point (--decimal)' mixed.tsv --text 1 --labels 2 --numbers
+e 1 'mixed.tsv:2: "1,5" is not a number with a decimal point (--decimal)' mixed.tsv --text 1 --labels 2 --numbers
 printf 'a\t1,500\nb\t2\n' >thousands.tsv
-o 1 'thousands.tsv:1: the comma of "1,500" may be a mark of thousands or a decimal comma; say the latter with --decimal comma' thousands.tsv --text 1 --labels 2 --numbers
+e 1 'thousands.tsv:1: the comma of "1,500" may be a mark of thousands or a decimal comma; say the latter with --decimal comma' thousands.tsv --text 1 --labels 2 --numbers
 p --table thousands.tsv --text 1 --labels 2 --numbers --decimal comma --output found --json >out.txt
 grep -q '"least":1.5,"greatest":2.0}' out.txt || fail "a decimal comma that was said: $(cat out.txt)"
-o 2 'a decimal mark is of labels that are numbers' one.tsv --text sentence --labels label --decimal comma
+e 2 'a decimal mark is of labels that are numbers' one.tsv --text sentence --labels label --decimal comma

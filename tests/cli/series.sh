@@ -86,12 +86,13 @@ sed 's/\./,/; s/$/ 1/; 1s/1$/y/' mg.csv >form.csv
 "$TARN" series train form.csv --delimiter space --decimal comma --columns x --rows 1000 --units 50 --output formed >formed.txt
 cmp named.txt formed.txt || fail "a table by blanks: $(cat formed.txt)"
 printf '20,5\n21,3\n' >two.csv
-refuse 1 'two.csv:1: "20,5" may be 2 columns with commas between them, or one column with decimal commas; say which with --delimiter or --decimal' "$TARN" series train two.csv --output m
-refuse 2 '--decimal is point or comma, not "dot"' "$TARN" series train two.csv --decimal dot --output m
+exactly 1 'tarn series train: two.csv:1: "20,5" may be 2 columns with commas between them, or one column with decimal commas; say which with --delimiter or --decimal' "$TARN" series train two.csv --output m
+exactly 2 'tarn series train: --decimal is point or comma, not "dot" (see tarn series train --help)' "$TARN" series train two.csv --decimal dot --output m
 printf 'a,b\n1,2\n3,x\n' >word.csv
-refuse 1 'word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
+exactly 1 'tarn series train: word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
 refuse 2 'there is no column "c"' "$TARN" series train word.csv --columns a,c --output m
-refuse 2 "sr -0.1: a spectral radius that is not negative" "$TARN" series train mg.csv --sr -0.1 --output m
+exactly 2 "tarn series train: sr -0.1: a spectral radius that is not negative is expected" "$TARN" series train mg.csv --sr -0.1 --output m
+"$TARN" series train mg.csv --sr 0 --rows 1000 --units 50 --output still >out.txt || fail "a spectral radius of 0: no recurrent connections"
 refuse 2 "rc_connectivity 0" "$TARN" series train mg.csv --rc-connectivity 0 --output m
 refuse 1 "nilpotent" "$TARN" series train mg.csv --rc-connectivity 0.001 --units 40 --output m
 refuse 2 "leave out the options" "$TARN" series train mg.csv --matrices model --units 7 --output m

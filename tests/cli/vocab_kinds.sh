@@ -102,13 +102,13 @@ grep -qF '120 of 120 lines spell words' warned || fail "a table: $(cat warned)"
 [ ! -s warned ] || fail "warned without cause: $(cat warned)"
 "$TARN" vocab --size 30 --normalization identity persian --output same >told
 kept same identity kept
-refuse 1 '/dev/stdin: 120 lines spell words with U+200C or U+200D, which the default normalization loses' \
+exactly 1 'tarn vocab: /dev/stdin: 120 lines spell words with U+200C or U+200D, which the default normalization loses, and a pipe cannot be looked at before a number of sentences is drawn from it; give --normalization nmt_nfkc_joiners, or nmt_nfkc to lose them' \
   "$TARN" vocab --size 30 --sentences 101 /dev/stdin --output x < <(cat persian)
 "$TARN" vocab --size 30 --sentences 101 --normalization nmt_nfkc_joiners /dev/stdin --output piped < <(cat persian) >told
 cmp drawn piped || fail "a pipe gives another vocabulary"
-refuse 2 '--normalization cannot be "nfck"; did you mean nfkc?' "$TARN" vocab --normalization nfck persian --output x
-refuse 2 'type char takes no --normalization' "$TARN" vocab --type char --normalization nfkc persian --output x
-refuse 2 'give one of the two' "$TARN" vocab --lowercase --normalization nfkc persian --output x
+exactly 2 'tarn vocab: --normalization cannot be "nfck"; did you mean nfkc? (see tarn vocab --help)' "$TARN" vocab --normalization nfck persian --output x
+exactly 2 'tarn vocab: --type char takes no --normalization (see tarn vocab --help)' "$TARN" vocab --type char --normalization nfkc persian --output x
+exactly 2 'tarn vocab: --lowercase is --normalization nmt_nfkc_cf: give one of the two (see tarn vocab --help)' "$TARN" vocab --lowercase --normalization nfkc persian --output x
 "$TARN" inspect --json lost | grep -qF '"kind":"SentencePiece bpe","tokens":30,"special":{"unknown":0,"begin":1,"end":2,"padding":null,"cls":null,"sep":2,"mask":null},"normalization":"nmt_nfkc","keeps_joiners":false' || fail "inspect --json: $("$TARN" inspect --json lost)"
 [ ! -e x ] || fail "a refused vocabulary is written"
 exit 0
