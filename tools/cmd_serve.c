@@ -66,6 +66,11 @@ int cmd_serve(int argc, char **argv) {
        "several "
        "times. On loopback all others are refused, elsewhere only where this is given",
        0, 0},
+      {"languages", CLI_TEXT, &o.languages, "TAG,...",
+       "languages of the model, which the page and /health name: tags such as de or pt-BR, of a translation model "
+       "those "
+       "of source and target (de,en)",
+       0, 0},
       {"timeout", CLI_REAL, &o.timeout, "S",
        "seconds for a request to arrive (else 408), to wait for its turn (else 503), and for its answer to be read",
        0.1, 86400},

@@ -128,7 +128,7 @@ type=application/jsonp expect 415 'application/json' /translate '{"text":"a"}'
 type='Application/JSON; charset=utf-8' expect 200 translations /translate '{"text":"a"}'
 expect 405 'takes POST' /translate '' -X GET
 expect 405 'takes GET' /health '{}'
-[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam, .length_penalty == 1]')" = '["ok",["translate","attend"],3,true]' ] || fail "health: $(curl -s "$url/health")"
+[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .languages, .beam, .length_penalty == 1]')" = '["ok",["translate","attend"],[],3,true]' ] || fail "health: $(curl -s "$url/health")"
 curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
 for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
   [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify ] ||
@@ -252,7 +252,8 @@ if command -v openssl >/dev/null; then
 fi
 
 # A language model: scores and continuations as the commands give them.
-start lm --max-tokens 64
+start lm --max-tokens 64 --languages en,pt-BR,zh-Hant-TW
+[ "$(curl -s "$url/health" | jq -c '[.uses, .languages]')" = '[["score","generate"],["en","pt-BR","zh-Hant-TW"]]' ] || fail "languages: $(curl -s "$url/health")"
 "$TARN" score lm --json --threads 1 - <<<"She is here." 2>/dev/null >score.txt
 expect 200 scores /score '{"text":"She is here.","tokens":true}'
 [ "$(jq '.scores[0].log_probability' answer.json)" = "$(head -n 1 score.txt | jq .log_probability)" ] || fail "score: $(cat answer.json score.txt)"
@@ -269,4 +270,12 @@ expect 400 'greedy' /generate '{"text":"a","method":"other"}'
 expect 422 'prompt\|tokens' /generate "{\"text\":\"$(printf 'She is here. %.0s' $(seq 60))\",\"max_tokens\":5}"
 stop || fail "stopping: $(cat server.txt)"
 refuse 1 'nowhere' "$TARN" serve nowhere
+for languages in '' de, ,en de,,en de_DE 'de en' d d-e de- german-123456789 '<b>' 1a abcdefghi de-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd; do
+  exactly 2 "tarn serve: --languages $languages: tags of languages are expected, such as de,en or pt-BR (see tarn serve --help)" "$TARN" serve run --languages "$languages"
+done
+exactly 2 "tarn serve: --languages names more than 32 languages (see tarn serve --help)" "$TARN" serve run --languages "$(seq -s , -f 'de-%.0f' 33)"
+for languages in 'de 1 language' 'de,en,fr 3 languages'; do
+  exactly 2 "tarn serve: --languages names ${languages#* }; a translation model has two, source and target, such as de,en (see tarn serve --help)" \
+    "$TARN" serve run --port 0 --languages "${languages%% *}"
+done
 refuse 1 'no address' "$TARN" serve run --host no.such.host.invalid

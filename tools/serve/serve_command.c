@@ -44,7 +44,8 @@ static int64_t most_pending(const serve_options *options) {
 }
 
 static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                 const serve_secret *secret, serve_models *models, tarn_work_queue *queue) {
+                 const serve_secret *secret, const serve_languages *languages, serve_models *models,
+                 tarn_work_queue *queue) {
   const serve_http_options http_options = {
       .max_body = options->max_body,
       .max_pending = most_pending(options),
@@ -54,6 +55,7 @@ static int serve(const cli_command *command, const serve_options *options, const
       .uses = models->uses,
       .model = models->name,
       .precision = tarn_translate_precision_name(models->precision),
+      .languages = languages,
       .limits = {.texts = options->max_texts,
                  .text_bytes = options->max_text,
                  .tokens = options->max_tokens,
@@ -81,7 +83,7 @@ static int serve(const cli_command *command, const serve_options *options, const
 
 // With the socket, before the model, which may take long to open: a port that is in use is told at once.
 static int open_model(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                      const serve_secret *secret) {
+                      const serve_secret *secret, const serve_languages *languages) {
   serve_metrics metrics;
   serve_metrics_open(&metrics);
   serve_models models = {.options = options->models, .metrics = &metrics, .done = serve_http_done};
@@ -104,7 +106,8 @@ static int open_model(const cli_command *command, const serve_options *options, 
     fprintf(stderr, "tarn %s: %s: a model of this task cannot be served\n", command->name, options->models.path);
     code = CLI_FAILURE;
   }
-  if (code < 0) code = serve(command, options, listener, secret, &models, queue);
+  if (code < 0) code = serve_languages_check(command, languages, models.uses[SERVE_TRANSLATE]);
+  if (code < 0) code = serve(command, options, listener, secret, languages, &models, queue);
   tarn_work_queue_close(&queue);
   serve_models_close(&models);
   serve_metrics_close(&metrics);
@@ -113,12 +116,13 @@ static int open_model(const cli_command *command, const serve_options *options, 
 
 int serve_command(const cli_command *command, const serve_options *options) {
   static serve_secret secret;
+  serve_languages languages;
   serve_socket listener;
   allow_files(options->connections);
   int code = serve_names_read(command, &options->allow_hosts);
+  if (code < 0) code = serve_languages_read(command, &languages, options->languages);
   if (code < 0) code = serve_secret_read(command, &secret, options->token_file);
   if (code < 0) code = serve_socket_open(command, &listener, options->host, (int)options->port);
   if (code >= 0) return code;
-  code = open_model(command, options, &listener, &secret);
-  return code;
+  return open_model(command, options, &listener, &secret, &languages);
 }

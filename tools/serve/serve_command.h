@@ -11,7 +11,7 @@ typedef struct serve_options {
   int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_body, max_pending, connections;
   double wait, timeout;  // milliseconds, seconds
   cli_list allow_hosts;
-  const char *token_file, *certificate, *key;
+  const char *languages, *token_file, *certificate, *key;
 } serve_options;
 
 // Serves until a signal comes, and returns the exit code.

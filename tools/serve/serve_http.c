@@ -124,9 +124,11 @@ static void answer_health(exchange *e) {
   json_t *uses = json_array();
   for (int i = 0; i < SERVE_USES; i++)
     if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i)));
-  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
-                             "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "precision",
-                             o->precision, "token", o->secret->length > 0);
+  json_t *languages = json_array();
+  for (int i = 0; i < o->languages->count; i++) json_array_append_new(languages, json_string(o->languages->tags[i]));
+  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
+                             "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "languages",
+                             languages, "precision", o->precision, "token", o->secret->length > 0);
   if (object && o->uses[SERVE_TRANSLATE]) {
     json_object_set_new(object, "beam", json_integer((json_int_t)o->limits.beam));
     json_object_set_new(object, "length_penalty", json_real(o->limits.length_penalty));

@@ -5,6 +5,7 @@
 #define TARN_TOOLS_SERVE_HTTP_H
 
 #include "cli.h"
+#include "serve/serve_languages.h"
 #include "serve/serve_metrics.h"
 #include "serve/serve_names.h"
 #include "serve/serve_request.h"
@@ -21,6 +22,7 @@ typedef struct serve_http_options {
   const bool *uses;     // [SERVE_USES] what the model is for
   const char *model;    // its name, for people
   const char *precision;
+  const serve_languages *languages;
   serve_limits limits;
   serve_names names;
   const serve_secret *secret;
