@@ -1,8 +1,11 @@
 // tarn test: the scores of a run on a test set.
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "json_memory.h"
 #include "json_output.h"
 #include "lm_output.h"
 #include "model_options.h"
@@ -62,10 +65,16 @@ static void print_result(const tarn_testset_result *r, const tarn_testset_option
 static int print_json(const char *run) {
   char path[4096];
   json_error_t error;
+  bool ended = false;
   snprintf(path, sizeof path, "%s/test.json", run);
-  json_t *object = json_load_file(path, 0, &error);
+  errno = 0;
+  FILE *file = fopen(path, "r");
+  json_t *object = file ? json_memory_read_file(file, 0, &error, &ended) : NULL;
+  const int code = errno;
+  if (file) fclose(file);
+  if (ended) return cli_no_memory(&COMMAND);
   if (!object) {
-    fprintf(stderr, "tarn test: %s: cannot read what was written: %s\n", path, error.text);
+    fprintf(stderr, "tarn test: %s: cannot read what was written: %s\n", path, file ? error.text : strerror(code));
     return CLI_FAILURE;
   }
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT);

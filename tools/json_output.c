@@ -1,29 +1,17 @@
 #include "json_output.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_memory.h"
 #include "tarn/text.h"
-
-// Objects are built in many steps of which each may find no memory, and jansson does not pass on every such failure. So
-// it is noted where it happens.
-static atomic_bool memory_ended;
-
-static void *take(size_t size) {
-  void *memory = malloc(size);
-  if (!memory) memory_ended = true;
-  return memory;
-}
-
-void json_output_start(void) { json_set_alloc_funcs(take, free); }
 
 json_t *json_output_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 json_t *json_output_text(const char *text) {
   if (!text) return json_null();
-  char *repaired = take(3 * strlen(text) + 1);
+  char *repaired = json_memory_take(3 * strlen(text) + 1);
   if (repaired) tarn_text_repair(repaired, text);
   json_t *string = repaired ? json_string(repaired) : NULL;
   free(repaired);
@@ -31,7 +19,7 @@ json_t *json_output_text(const char *text) {
 }
 
 bool json_output_dump(FILE *file, const json_t *object, size_t flags) {
-  return !memory_ended && object && json_dumpf(object, file, flags) == 0 && !memory_ended;
+  return !json_memory_ended() && object && json_dumpf(object, file, flags) == 0 && !json_memory_ended();
 }
 
 int json_output_print(const cli_command *command, FILE *file, json_t *object, size_t flags) {

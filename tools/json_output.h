@@ -13,9 +13,6 @@ json_t *json_output_real(double value);
 // A text, in which bytes that are no UTF-8 (of paths, and of messages that name them) are U+FFFD; null for NULL.
 json_t *json_output_text(const char *text);
 
-// To be called once, before anything else uses jansson.
-void json_output_start(void);
-
 // Writes an object. False: memory ended, now or while it was made. Whether the file took it is
 // said by ferror().
 bool json_output_dump(FILE *file, const json_t *object, size_t flags);

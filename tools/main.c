@@ -11,7 +11,7 @@
 #include "colour.h"
 #include "commands.h"
 #include "fault_signal.h"
-#include "json_output.h"
+#include "json_memory.h"
 #include "pages.h"
 #include "progress_line.h"
 #include "progress_show.h"
@@ -207,7 +207,7 @@ int main(int argc, char **argv) {
   void (*at_pipe)(int) = signal(SIGPIPE, SIG_IGN);
   catch_fault_signal();
   cli_show_messages();
-  json_output_start();
+  json_memory_start();
   progress_start();
   int code = run(argc, argv);
   bool failed = ferror(stdout) != 0;

@@ -35,6 +35,17 @@ static void say_started(const cli_command *command, const serve_options *options
             command->name, listener->name);
 }
 
+// With less, there would be none for connections and for the answers that say so: the thread of libmicrohttpd, which
+// begins later, takes half of it for its stack.
+static int check_memory(const cli_command *command) {
+  enum { LEAST_MEGABYTES = 16 };
+  const double left = 1e-6 * (double)tarn_memory_available();
+  if (left == 0 || left >= LEAST_MEGABYTES) return -1;  // 0: nobody knows
+  fprintf(stderr, "tarn %s: the model leaves %.1f MB of memory, and connections need %d MB\n", command->name, left,
+          LEAST_MEGABYTES);
+  return CLI_FAILURE;
+}
+
 // A share of the memory that the model has left, which holds one request at least.
 static int64_t most_pending(const serve_options *options) {
   enum { SHARE = 8 };
@@ -107,6 +118,7 @@ static int open_model(const cli_command *command, const serve_options *options, 
     code = CLI_FAILURE;
   }
   if (code < 0) code = serve_languages_check(command, languages, models.uses[SERVE_TRANSLATE]);
+  if (code < 0) code = check_memory(command);
   if (code < 0) code = serve(command, options, listener, secret, languages, &models, queue);
   tarn_work_queue_close(&queue);
   serve_models_close(&models);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_memory.h"
 #include "json_output.h"
 #include "tarn/text.h"
 
@@ -124,9 +125,13 @@ static bool read_key(serve_request *request, const key *k, const json_t *value) 
   return false;
 }
 
-// Names the nearest key, and all that there are.
+// Names the nearest key that the request does not have yet, and all that there are.
 static void refuse_key(serve_request *request, const char *name, const char *const names[], size_t count) {
-  const char *nearest = tarn_text_nearest(name, names, count);
+  const char *missing[KEYS];
+  size_t missing_count = 0;
+  for (size_t i = 0; i < count; i++)
+    if (!json_object_get(request->body, names[i])) missing[missing_count++] = names[i];
+  const char *nearest = tarn_text_nearest(name, missing, missing_count);
   char all[512] = "";
   for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
@@ -346,8 +351,9 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
                          (long long)most, (long long)limits->texts);
     return false;
   }
-  request->body = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
-  if (!request->body && json_error_code(&error) == json_error_out_of_memory) {
+  bool ended;
+  request->body = json_memory_read(bytes, size, JSON_REJECT_DUPLICATES, &error, &ended);
+  if (ended) {
     serve_request_answer(request, NULL);
     return false;
   }
