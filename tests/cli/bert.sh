@@ -16,6 +16,18 @@ for model in bert roberta untied classes number; do
   export_of $model-again $format $model-second
   diff -r $model-folder $model-second || fail "$model is another one after a way there and back"
 done
+# Pseudo-log-likelihoods, of each token and of each line, are those that transformers has with one token masked at a time.
+for model in bert untied roberta; do
+  jq -r --arg model $model '.[$model][][0]' "$golden/pll.json" >texts
+  jq -c --arg model $model '.[$model][][1]' "$golden/pll.json" >expected.json
+  "$TARN" score $model texts --json --tokens >scores.json 2>error.txt || fail "score $model: $(cat error.txt)"
+  jq -s '[.[] | [.pieces[][2]] | length] | add' scores.json | grep -qx 25 || fail "$model has not 25 tokens: $(cat scores.json)"
+  jq -se --slurpfile expected expected.json 'def near(a; b): a - b | fabs < 1e-5;
+    [range(length) as $i | (.[$i].pieces | map(.[2])) as $found | $expected[$i] as $wanted |
+      near(.[$i].log_probability; $wanted | add), ($found | length) == ($wanted | length),
+      (range($wanted | length) | near($found[.]; $wanted[.]))] | all' scores.json >/dev/null ||
+    fail "$model: other pseudo-log-likelihoods: $(cat scores.json)"
+done
 [ "$(echo abc | "$TARN" classify classes --json | jq -r '.label' | grep -c 'worse\|so\|good')" -eq 1 ] ||
   fail "classes: $(echo abc | "$TARN" classify classes --json)"
 # Its classes stand in no order of bytes, and those of a set do: names match them. The set has all but one of them.
