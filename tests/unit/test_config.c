@@ -568,20 +568,19 @@ static void texts_of_the_first_version_are_kept(void **state) {
 static char *option_tables(void) {
   char *text = NULL;
   size_t size;
-  char section[64] = "", part[48] = "";
+  char section[64] = "";
   tarn_config_option option;
   FILE *out = open_memstream(&text, &size);
   assert_non_null(out);
   for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
     size_t n = (size_t)(strrchr(option.key, '.') - option.key);
+    if (option.part[0]) continue;  // on the page of the part, in docs/parts
     // A text that fills its room has lost its end.
     if (strlen(option.value) + 1 == sizeof option.value || strlen(option.range) + 1 == sizeof option.range)
       fail_msg("default or range of %s is too long: \"%s\", \"%s\"", option.key, option.value, option.range);
-    if (strlen(section) != n || strncmp(section, option.key, n) != 0 || strcmp(part, option.part) != 0) {
+    if (strlen(section) != n || strncmp(section, option.key, n) != 0) {
       snprintf(section, sizeof section, "%.*s", (int)n, option.key);
-      snprintf(part, sizeof part, "%s", option.part);
-      fprintf(out, "\n### %s%s%s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", section,
-              part[0] ? " with " : "", part);
+      fprintf(out, "\n### %s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", section);
     }
     put_option_row(out, &option);
   }
