@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh
 max_file=800
 max_function=80
+max_golden=5000000
 breaches=0
 breach() {
   echo "check_structure: $*"
@@ -154,6 +155,10 @@ while read -r line; do breach "$line"; done < <(awk -v max_file=$max_file -v max
     start = 0; open = 0
   }
   END { finish() }' "${files[@]}")
+
+# Golden files, and what makes and reads them, are small enough to go with every copy.
+golden=$(find tests/golden -type f ! -name '*.pyc' -exec cat {} + | wc -c)
+[ "$golden" -lt $max_golden ] || breach "tests/golden: $golden bytes, $max_golden or more"
 
 # A name tells where to look only if there is one file of that name (besides the public header of the same noun).
 while read -r name; do

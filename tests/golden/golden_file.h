@@ -1,4 +1,4 @@
-// Files that the scripts beside this one made with other implementations: tensors in groups, "weight/NAME". Include it
+// Files that the scripts beside this one made with other implementations: tensors in groups, "batch/NAME". Include it
 // after cmocka.h.
 #ifndef TARN_TESTS_GOLDEN_FILE_H
 #define TARN_TESTS_GOLDEN_FILE_H
@@ -24,21 +24,6 @@ static inline const tarn__stored *need(const tarn__safetensors *file, const char
   const tarn__stored *tensor = find(file, group, name);
   if (!tensor) fail_msg("%s has no tensor %s/%s", file->path, group, name);
   return tensor;
-}
-
-// All weights of the model from those of the file, which has no others.
-static inline void set_weights(tarn__model *model, const tarn__safetensors *file) {
-  size_t stored = 0;
-  for (size_t i = 0; i < file->count; i++) stored += strncmp(file->tensors[i].name, "weight/", 7) == 0;
-  assert_int_equal(stored, model->param_count);
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
-    const tarn__stored *tensor = need(file, "weight", param->name);
-    assert_int_equal(tensor->dims, 2);
-    assert_int_equal(tensor->shape[0], param->rows);
-    assert_int_equal(tensor->shape[1], param->cols);
-    must(tarn__param_set(param, tensor->data));
-  }
 }
 
 #endif

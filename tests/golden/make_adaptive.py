@@ -15,7 +15,6 @@ import sys
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import safe_open, save_file
 
 import make_transformer
 from make_transformer import D, Case, Network, pad
@@ -111,7 +110,7 @@ class AdaptiveNetwork(Network):
             own = name.replace("weight", f"band{band + 1}")
             mask = (ids >= ends[band]) & (ids < ends[band + 1])
             vectors = F.embedding(ids[mask] - ends[band], self.w[f"{own}.weight"])
-            x = x.masked_scatter(mask[..., None], F.linear(vectors, self.w[f"{own}.projection.weight"]))
+            x = x.masked_scatter(mask[..., None], F.linear(vectors, self.w[f"{own}.projection.weight"]).to(self.dtype))
         return math.sqrt(D) * x + positions
 
     def output(self, x, wanted):
@@ -135,7 +134,8 @@ class AdaptiveNetwork(Network):
                 bias = self.w[f"output.band{tail + 2}.bias"][0]
                 module.tail[tail][1] = torch.nn.Linear(*reversed(self.w[f"{own}.weight"].shape)).to(self.dtype)
                 weights[f"tail.{tail}.1.bias"] = bias
-        return -torch.func.functional_call(module, weights, (x, wanted)).output.sum()
+        with torch.autocast("cpu", enabled=False):  # which this module cannot do
+            return -torch.func.functional_call(module, weights, (x.to(self.dtype), wanted)).output.sum()
 
     def losses(self, batch):
         source, source_padding = pad(batch["source_ids"], batch["source_offsets"])
@@ -150,13 +150,7 @@ class AdaptiveNetwork(Network):
 
 def make(name):
     make_transformer.SMOOTHING = 0.0
-    make_transformer.make(name, HERE)
-    path = os.path.join(HERE, f"{name}.safetensors")
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-        tensors = {key: file.get_tensor(key) for key in file.keys()}
-    case = AdaptiveCase(name)
-    save_file(tensors, path, metadata={**metadata, "words": f"{case.vocab[0]} {case.vocab[1]}"})
+    make_transformer.make(name, HERE, lambda case: {"words": f"{case.vocab[0]} {case.vocab[1]}"})
 
 
 if __name__ == "__main__":

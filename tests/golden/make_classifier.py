@@ -8,14 +8,13 @@ The layers are those of make_transformer.py; what is here is a body of one stack
 file holds what make_transformer.py says, but for the batch: ids, offsets, second (where second sentences begin), labels
 (int32) or numbers (fp32); and answer/value, double: log-probabilities [n, classes] or numbers [n].
 """
-import math
 import os
 import random
 
+import make_transformer as base
 import torch
 import torch.nn.functional as F
 from make_transformer import D, FFN, HEADS, Case, Network, layer_sets, pad
-from safetensors.torch import save_file
 
 VOCAB, EOS, SMOOTHING, HIDDEN = 40, 2, 0.1, 24
 LENGTHS = [6, 11, 2, 14, 4, 9]
@@ -33,7 +32,6 @@ CASES = {
 class Classifier(Case):
     def __init__(self, name):
         self.side, self.norm, pattern, self.pool, self.hidden, self.outputs = CASES[name]
-        self.generator = torch.Generator().manual_seed(sum(map(ord, name)))
         self.layers = layer_sets(pattern)
         self.segments = 2 if self.side == "encoder" else 0
         task = "regression" if self.outputs == 1 else "classification"
@@ -45,7 +43,8 @@ class Classifier(Case):
             "kinds:\n"
             f"  L: {{ mixer: attention, heads: {HEADS}, ffn: {FFN} }}\n"
             f"  R: {{ mixer: attention, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n")
-        self.weights, self.trained = {}, {}
+        self.weights, self.sources, self.trained = {}, {}, {}
+        self.vocab = self.outputs  # what make_batch() depends on
         self.tables = {"text": "embeddings.weight"}
         self.add("embeddings.weight", True, VOCAB, D, scale=D**-0.5)
         if self.segments:
@@ -95,10 +94,8 @@ class Body(Network):
             wanted = batch["labels"].long()
             loss = F.cross_entropy(answers, wanted, reduction="sum", label_smoothing=SMOOTHING)
             nll = F.cross_entropy(answers, wanted, reduction="sum")
-            answers = F.log_softmax(answers, dim=1)
         (loss / len(LENGTHS)).backward()
-        return (loss.item(), nll.item(), answers.detach(),
-                {name: w.grad for name, w in self.w.items() if w.requires_grad})
+        return loss.item(), nll.item(), {name: w.grad for name, w in self.w.items() if w.requires_grad}
 
 
 def make_batch(outputs):
@@ -119,25 +116,16 @@ def make_batch(outputs):
 
 
 def make(name, folder):
-    case = Classifier(name)
-    batch = make_batch(case.outputs)
-    loss, nll, answers, gradients = Body(case, torch.float64).run(batch)
-    loss32, _, _, gradients32 = Body(case, torch.float32).run(batch)
-    worst = abs(loss32 - loss) / loss
-    for key, exact in gradients.items():
-        worst = max(worst, ((gradients32[key].double() - exact).abs().max() / exact.abs().max()).item())
-    assert worst < 2e-5 and math.isfinite(loss), (name, worst)
-    tensors = {f"weight/{key}": value for key, value in case.weights.items()}
-    tensors |= {f"gradient/{key}": value.float() for key, value in gradients.items()}
-    tensors |= {f"batch/{key}": value for key, value in batch.items()}
-    tensors["result/loss"] = torch.tensor([loss], dtype=torch.float64)
-    tensors["result/nll"] = torch.tensor([nll], dtype=torch.float64)
-    tensors["answer/value"] = answers.contiguous()
-    save_file(tensors, os.path.join(folder, f"{name}.safetensors"),
-              metadata={"config": case.config, "label_smoothing": repr(SMOOTHING if case.outputs > 1 else 0.0)})
-    print(f"{name}: loss {loss:.6f}, nll {nll:.6f}, PyTorch fp32 against fp64 {worst:.1e}")
+    case, batch, loss, nll, gradients, worst = base.find(name)
+    with torch.no_grad():
+        answers = Body(case, torch.float64).answers(batch)
+    answers = answers[:, 0] if case.outputs == 1 else F.log_softmax(answers, dim=1)
+    base.save(os.path.join(folder, f"{name}.safetensors"), case, batch, loss, nll, gradients, {"answer/value": answers},
+              {"label_smoothing": repr(SMOOTHING if case.outputs > 1 else 0.0)})
+    print(f"{case.seed}: loss {loss:.6f}, nll {nll:.6f}, PyTorch fp32 against fp64 {worst:.1e}")
 
 
 if __name__ == "__main__":
+    base.Case, base.Network, base.make_batch = Classifier, Body, make_batch
     for case_name in CASES:
         make(case_name, os.path.dirname(os.path.abspath(__file__)))

@@ -26,11 +26,9 @@ class Case(linear.Case):
     def make_layer(self, side, kind, name):
         super().make_layer(side, kind, name)
         own = f"{name}.self_attn.tokens.weight"
-        if kind not in TABLES:
-            return
-        table, trained = self.weights.pop(own), self.trained.pop(own)
-        self.weights.setdefault(TABLES[kind], table)
-        self.trained[TABLES[kind]] = trained
+        if kind in TABLES:
+            shape, trained = self.weights.pop(own).shape, self.trained.pop(own)
+            self.add(TABLES[kind], trained, *shape, scale=0.25)
 
 
 class Network(linear.Network):

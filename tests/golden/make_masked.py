@@ -11,10 +11,11 @@ are predicted from and their tokens.
 """
 import pathlib
 import random
+import types
 
+import golden_file
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from transformers import BertConfig, BertForMaskedLM, RobertaPreLayerNormConfig, RobertaPreLayerNormForMaskedLM
 
 D, HEADS, FFN, VOCAB, LAYERS, LONGEST = 32, 4, 48, 90, 3, 16
@@ -93,12 +94,36 @@ def pre_norm():
     return model, table, 2, "norm: pre, embeddings: none"
 
 
+def rows_of(ours, skip):
+    return slice(skip if ours == "embeddings.positions.weight" else 0, None)
+
+
+def join(theirs, get, rows):
+    value = torch.cat([get(key)[rows] for key in theirs])
+    return value if value.dim() == 2 else value[None, :]
+
+
+def draw_weights(name, model, table, skip):
+    """Gives the model weights of which none is zero or one, and returns them as golden_file.py wants them."""
+    own = dict(model.named_parameters())
+    case = types.SimpleNamespace(seed=f"{name} 0", weights={}, sources={}, trained={})
+    for ours, theirs in table.items():
+        parts = [own[key].data[rows_of(ours, skip)] for key in theirs]
+        shape = join(theirs, lambda key: own[key].data, rows_of(ours, skip)).shape
+        mean = 1.0 if ours.endswith(".gain") else 0.0
+        case.weights[ours], case.sources[ours] = golden_file.draw(case.seed, ours, shape, 0.1, mean)
+        case.trained[ours] = True
+        values = case.weights[ours] if parts[0].dim() == 2 else case.weights[ours][0]
+        for part, value in zip(parts, values.split([len(part) for part in parts])):
+            part.copy_(value)
+    return case
+
+
 def make(name, build, layer="L"):
     torch.manual_seed(23)
     model, table, skip, keys = build()
     model.eval()
-    for parameter in model.parameters():  # nothing is zero or one
-        parameter.data = parameter.data + 0.1 * torch.randn_like(parameter)
+    case = draw_weights(name, model, table, skip)
     if getattr(model.config, "tie_word_embeddings", False):
         model.tie_weights()
     model = model.double()
@@ -115,25 +140,18 @@ def make(name, build, layer="L"):
     nll = F.cross_entropy(logits, batch["targets"].long(), reduction="sum")
     (loss / len(logits)).backward()
     own = dict(model.named_parameters())
-    tensors = {f"batch/{key}": value for key, value in batch.items()}
-    used = set()
-    for ours, theirs in table.items():
-        rows = slice(skip, None) if ours == "embeddings.positions.weight" else slice(None)
-        join = lambda get: torch.cat([get(own[key])[rows] for key in theirs]).float()
-        weight, gradient = join(lambda p: p.data), join(lambda p: p.grad)
-        tensors[f"weight/{ours}"] = weight if weight.dim() == 2 else weight[None, :]
-        tensors[f"gradient/{ours}"] = gradient if gradient.dim() == 2 else gradient[None, :]
-        used |= set(theirs)
+    gradients = {ours: join(table[ours], lambda key: own[key].grad, rows_of(ours, skip)) for ours in case.weights}
+    used = {key for theirs in table.values() for key in theirs}
     left = {key for key in own if key not in used and own[key].grad is not None}
     assert not left, left
+    tensors = {f"batch/{key}": value for key, value in batch.items()}
     tensors["result/loss"] = torch.tensor([loss.item()], dtype=torch.float64)
     tensors["result/nll"] = torch.tensor([nll.item()], dtype=torch.float64)
     config = (f"model: {{ d_model: {D}, max_length: {LONGEST}, positions: learned, segments: 2, embedding_norm: yes,\n"
               f"         embedding_scale: no, activation: gelu, dropout: 0, {keys} }}\n"
               f"encoder: {{ layers: {layer}*{LAYERS} }}\nkinds: {{ L: {{ heads: {HEADS}, ffn: {FFN} }} }}\n")
     path = pathlib.Path(__file__).parent / f"{name}.safetensors"
-    save_file({key: value.contiguous() for key, value in tensors.items()}, path,
-              metadata={"config": config, "label_smoothing": repr(SMOOTHING)})
+    golden_file.save(path, case, gradients, tensors, {"config": config, "label_smoothing": repr(SMOOTHING)})
     print(f"{name}: loss {loss.item():.6f}, nll {nll.item():.6f}, {starts[-1]} rows, {len(logits)} predictions")
 
 

@@ -15,7 +15,8 @@ import os
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, GPT2LMHeadModel
 
 import make_transformer as transformer
@@ -179,9 +180,11 @@ def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     tensors = {}
     for name in CASES:
+        with safe_open(os.path.join(folder, f"{name}.safetensors"), "pt") as file:
+            Case.seed, parameters = file.metadata()["seed"], file.metadata()["parameters"].split("\n")
         case = Case(name)
-        stored = load_file(os.path.join(folder, f"{name}.safetensors"))
-        assert all(torch.equal(stored[f"weight/{key}"], value) for key, value in case.weights.items())
+        assert [line.split()[0] for line in parameters] == list(case.weights)
+        assert all(line.endswith(case.sources[line.split()[0]]) for line in parameters)
         with torch.no_grad():
             seen = Looking(case).look(transformer.make_batch(case.vocab))
         tensors |= {f"{name}/{key}": value for key, value in seen.items()}

@@ -34,8 +34,7 @@ class Case(base.Case):
     def make_layer(self, side, kind, name):
         super().make_layer(side, kind, name)
         if kind in KINDS and KINDS[kind][4]:
-            self.weights[f"{name}.ffn.beta"] = torch.full((1, 1), KINDS[kind][3])
-            self.trained[f"{name}.ffn.beta"] = kind not in FROZEN
+            self.add(f"{name}.ffn.beta", kind not in FROZEN, 1, 1, scale=0.0, mean=KINDS[kind][3])
 
 
 class Network(base.Network):

@@ -39,8 +39,6 @@ KINDS = {
     "K": ("synthesizer_factorised_random", f"rank: {RANK}", "no"),
     "M": ("synthesizer_factorised_random", f"rank: {RANK}, plus: yes", "no"),
 }
-# Weights with which fp32 is near double.
-SEEDS = {"synth_post": 1, "synth_pre": 1}
 # name: (norm, embeddings, encoder pattern, decoder pattern)
 CASES = {
     "synth_post": ("post", "none", "H R1 A R1", "E S M"),
@@ -51,7 +49,6 @@ CASES = {
 class Case(base.Case):
     def __init__(self, name):
         self.norm, self.embeddings, encoder, decoder = CASES[name]
-        self.generator = torch.Generator().manual_seed(SEEDS[name])
         self.encoder, self.decoder = base.layer_sets(encoder), base.layer_sets(decoder)
         self.config = (
             f"model: {{ d_model: {D}, norm: {self.norm}, embeddings: {self.embeddings}, dropout: 0, "
@@ -62,7 +59,7 @@ class Case(base.Case):
             heads = "" if mixer == "hypermixer" else f"heads: {HEADS}, "
             self.config += f"  {kind}: {{ mixer: {mixer}, {heads}{keys + ', ' if keys else ''}ffn: {FFN}, "
             self.config += f"frozen: {frozen} }}\n"
-        self.weights, self.trained = {}, {}
+        self.weights, self.sources, self.trained = {}, {}, {}
         self.vocab = (40, 40) if self.embeddings == "all" else (37, 41)
         self.make_embeddings()
         for side, layers in (("encoder", self.encoder), ("decoder", self.decoder)):

@@ -54,7 +54,7 @@ static void compare(const tarn__param *param, const tarn__stored *wanted, const 
     const double w = (double)((const float *)wanted->data)[i];
     const double g = param->dtype == TARN__F64 ? ((const double *)param->training.grad)[i]
                                                : (double)((const float *)param->training.grad)[i];
-    if (!(fabs(g - w) <= worst)) worst = fabs(g - w);
+    if (!isnan(worst) && !(fabs(g - w) <= worst)) worst = fabs(g - w);
     largest = fmax(largest, fabs(w));
   }
   if (!(worst <= way->gradient * largest))

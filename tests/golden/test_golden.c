@@ -4,8 +4,9 @@
 // (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
 // decoder share, ALBERT, mixtures of softmaxes (make_embeddings.py); vocabularies in bands (make_adaptive.py); relative
 // biases and fewer heads of keys and values (make_attention.py); masked language models (make_masked.py); experts,
-// noisy gating, memories (make_experts.py); with the fast kernels in fp32 and bf16 and the reference kernels in float
-// and double. On the shadow device the bits are those of the fast kernels.
+// noisy gating, memories (make_experts.py). Gradients of the reference kernels in double are compared with sums of
+// PyTorch's (golden_parameters.h), and are then what those of the fast kernels in fp32 and bf16 and of the reference
+// kernels in float are compared with, element by element. On the shadow device the bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,14 +20,14 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
-#include "golden/golden_file.h"
+#include "golden/golden_parameters.h"
 #include "model/model.h"
 #include "shadow_device.h"
 
-// A way of computing, and how far a gradient may be from PyTorch's: the largest difference over the largest element, or
-// for bf16 the norm of the difference over the norm. The loss is held to `loss`, relative. The batch is taken `copies`
-// times, which changes nothing in the loss per token and its gradients, but lets products have many tiles and threads
-// many sentences.
+// A way of computing, and how far a gradient may be from PyTorch's: the largest difference over the largest element, in
+// double of the sums, or for bf16 the norm of the difference over the norm. The loss is held to `loss`, relative. The
+// batch is taken `copies` times, which changes nothing in the loss per token and its gradients, but lets products have
+// many tiles and threads many sentences.
 typedef struct bounds {
   const char *name;
   const tarn__device *device;
@@ -37,12 +38,12 @@ typedef struct bounds {
 } bounds;
 
 static const bounds ways[] = {
+    {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 1e-11, false},
     {"fast fp32", &tarn__device_cpu, TARN__F32, 1, 2, 1e-6, 1e-4, false},
     {"shadow fp32", &shadow_device, TARN__F32, 1, 2, 1e-6, 1e-4, false},
     {"fast fp32, 40 times", &tarn__device_cpu, TARN__F32, 40, 3, 1e-6, 1e-4, false},
     {"fast fp32, 40 times, one thread", &tarn__device_cpu, TARN__F32, 40, 1, 1e-6, 1e-4, false},
     {"reference fp32", &tarn__device_reference, TARN__F32, 1, 1, 1e-6, 1e-4, false},
-    {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 2e-7, false},
     {"fast bf16", &tarn__device_cpu, TARN__BF16, 1, 2, 1e-2, 0.2, true},
     {"shadow bf16", &shadow_device, TARN__BF16, 1, 2, 1e-2, 0.2, true},
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
@@ -172,34 +173,26 @@ static void pack_masked(side *s, tarn__batch *batch, const tarn__safetensors *fi
       (tarn__batch){.target = s->packed, .predictions = count * copies, .selected = selected, .targets = s->targets};
 }
 
-static double element(const void *gradient, tarn__dtype dtype, int64_t i) {
-  return dtype == TARN__F64 ? ((const double *)gradient)[i] : (double)((const float *)gradient)[i];
-}
-
 // Of the losses and gradients of the case that ran before this one, and of this one.
 static uint64_t bits_before, bits;
 
 // Gradients of parameters that are one number: much may cancel in one of them, so they are taken together.
 static double number_squares, number_differences;
 
-// The distance of a gradient from PyTorch's, as `bounds` says.
-static double distance(const tarn__param *param, const float *wanted, bool by_norm) {
+// What the reference kernels found in double.
+static golden_exact exact;
+
+// The distance of a gradient from the one in double, as `bounds` says.
+static double distance(const float *gradient, const double *wanted, int64_t count, bool by_norm) {
   double worst = 0, largest = 0, square = 0, difference = 0;
-  tarn__host_room room = {0};
-  void *gradient;
-  const size_t size = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
-  const size_t bytes = (size_t)(param->rows * param->cols) * size;
-  must(tarn__device_read(param->device, &gradient, param->training.grad, bytes, &room));
-  bits = tarn__hash64(gradient, bytes, bits);
-  for (int64_t i = 0; i < param->rows * param->cols; i++) {
-    double d = element(gradient, param->dtype, i) - (double)wanted[i];
-    if (!(fabs(d) <= worst)) worst = fabs(d);
-    largest = fmax(largest, fabs((double)wanted[i]));
+  for (int64_t i = 0; i < count; i++) {
+    const double d = (double)gradient[i] - wanted[i];
+    worst = golden_worse(worst, d);
+    largest = golden_worse(largest, wanted[i]);
     difference += d * d;
-    square += (double)wanted[i] * (double)wanted[i];
+    square += wanted[i] * wanted[i];
   }
-  tarn__host_room_close(&room);
-  if (param->rows * param->cols == 1) {
+  if (count == 1) {
     number_squares += square;
     number_differences += difference;
     return 0.0;
@@ -207,22 +200,35 @@ static double distance(const tarn__param *param, const float *wanted, bool by_no
   return by_norm ? sqrt(difference / square) : worst / largest;
 }
 
-static void compare_gradients(const tarn__model *model, const tarn__safetensors *file, const golden_case *golden) {
+static double gradient_distance(const tarn__param *param, size_t i, const golden_parameter *wanted, bool by_norm) {
+  const int64_t count = param->rows * param->cols;
+  const size_t bytes = (size_t)count * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float));
+  tarn__host_room room = {0};
+  void *gradient;
+  must(tarn__device_read(param->device, &gradient, param->training.grad, bytes, &room));
+  bits = tarn__hash64(gradient, bytes, bits);
+  const double d = param->dtype == TARN__F64 ? golden_exact_keep(&exact, i, wanted, gradient)
+                                             : distance(gradient, exact.gradients[i], count, by_norm);
+  tarn__host_room_close(&room);
+  return d;
+}
+
+static void compare_gradients(const tarn__model *model, const golden_parameters *list, const golden_case *golden) {
   double worst = 0;
   const char *worst_name = "";
   number_squares = number_differences = 0.0;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    const tarn__stored *wanted = find(file, "gradient", param->name);
-    assert_int_equal(param->trained, wanted != NULL);
+    const golden_parameter *wanted = golden_find(list, param->name);
+    assert_int_equal(param->trained, wanted->trained);
     if (!param->trained) {
       assert_null(param->training.grad);
       assert_null(param->training.master);
       continue;
     }
     assert_true(param->training.grad_written);
-    double d = distance(param, wanted->data, golden->bounds->by_norm);
-    if (!(d <= worst)) {
+    const double d = gradient_distance(param, i, wanted, golden->bounds->by_norm);
+    if (!isnan(worst) && !(d <= worst)) {
       worst = d;
       worst_name = param->name;
     }
@@ -247,7 +253,7 @@ static void compare_losses(const double *sums, const tarn__safetensors *file, co
 }
 
 // Sizes of the vocabularies of source and target: as the file says, or those of its tables.
-static void find_words(int64_t words[2], const tarn__safetensors *file) {
+static void find_words(int64_t words[2], const tarn__safetensors *file, const golden_parameters *list) {
   const char *text = tarn__safetensors_text(file, "words");
   char *end;
   if (text) {
@@ -255,12 +261,13 @@ static void find_words(int64_t words[2], const tarn__safetensors *file) {
     words[1] = strtoll(end, NULL, 10);
     return;
   }
-  const tarn__stored *source_table = find(file, "weight", "embeddings.weight");
-  if (!source_table) source_table = find(file, "weight", "embeddings.input.weight");
-  if (!source_table) source_table = need(file, "weight", "embeddings.source.weight");
-  const tarn__stored *target_table = find(file, "weight", "embeddings.target.weight");
-  words[0] = source_table->shape[0];
-  words[1] = target_table ? target_table->shape[0] : words[0];
+  const golden_parameter *source_table = golden_find(list, "embeddings.weight");
+  if (!source_table) source_table = golden_find(list, "embeddings.input.weight");
+  if (!source_table) source_table = golden_find(list, "embeddings.source.weight");
+  assert_non_null(source_table);
+  const golden_parameter *target_table = golden_find(list, "embeddings.target.weight");
+  words[0] = source_table->rows;
+  words[1] = target_table ? target_table->rows : words[0];
 }
 
 // One step of training without the optimiser; twice, because the second run must overwrite the gradients of the first.
@@ -268,21 +275,27 @@ static void run_case(void **state) {
   const golden_case *golden = *state;
   const bounds *way = golden->bounds;
   const int copies = copies_of(golden);
+  static golden_parameters list;
   char path[512];
+  if (way->dtype == TARN__F64)
+    golden_exact_close(&exact);
+  else if (!exact.name || strcmp(exact.name, golden->name) != 0)
+    fail_msg("%s has not been compared in double", golden->name);
   snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", TARN_SOURCE_DIR, golden->name);
   tarn__safetensors file = {0};
   must(tarn__safetensors_open(&file, path));
+  golden_list(&list, &file);
   const char *text = tarn__safetensors_text(&file, "config");
   assert_non_null(text);
   tarn_config *config;
   must(tarn_config_parse(&config, golden->name, text, strlen(text), NULL, 0));
   tarn__model *model;
   int64_t words[2];
-  find_words(words, &file);
+  find_words(words, &file, &list);
   must(tarn__model_open(&model, config, words[0], words[1], way->dtype, true));
   model->device = way->device;
   must(tarn__model_allocate(model));
-  set_weights(model, &file);
+  golden_set(model, &list);
 
   static side source, target;
   tarn__batch batch;
@@ -316,11 +329,12 @@ static void run_case(void **state) {
     must(tarn__graph_read(&graph, &sums, loss, &room));
     bits = tarn__hash64(sums, 2 * sizeof(double), bits);
     compare_losses(sums, &file, golden);
-    compare_gradients(model, &file, golden);
+    compare_gradients(model, &list, golden);
   }
   // The way before the shadow is the same on the processor.
   if (way->device == &shadow_device) assert_true(bits == bits_before);
   bits_before = bits;
+  if (way->dtype == TARN__F64) exact.name = golden->name;
   tarn__host_room_close(&room);
   tarn__graph_close(&graph);
   way->device->free(workspace);
@@ -329,15 +343,56 @@ static void run_case(void **state) {
   tarn__safetensors_close(&file);
 }
 
+static int close_exact(void **state) {
+  (void)state;
+  golden_exact_close(&exact);
+  return 0;
+}
+
+// What may be wrong with a gradient of ROWS by COLS.
+enum { ROWS = 30, COLS = 17, NUMBERS = ROWS * COLS };
+
+static void change(double *g, int what) {
+  const double copy = g[COLS + 3];
+  if (what == 0) g[COLS + 3] += 1e-9;                              // an element, by little
+  if (what == 1) g[COLS + 3] = g[COLS + 4], g[COLS + 4] = copy;    // two exchanged
+  if (what == 2) g[COLS + 3] += 1e-3, g[COLS + 4] -= 1e-3;         // two whose sum stays
+  if (what == 3) memcpy(g, g + COLS, COLS * sizeof *g);            // a row in another's place
+  if (what == 4) memset(g + NUMBERS - COLS, 0, COLS * sizeof *g);  // a last row that is missing
+  if (what == 5) memmove(g, g + 1, (NUMBERS - 1) * sizeof *g);     // all moved on
+  if (what == 6) g[NUMBERS - 1] = NAN;                             // no number
+  for (int i = 0; i < NUMBERS; i++) {
+    if (what == 7) g[i] *= 1 + 1e-8;             // the scale
+    if (what == 8 && i % COLS == 5) g[i] *= -1;  // the sign of a column
+  }
+}
+
+// Whatever is wrong shows in the sums, and nothing does where nothing is.
+static void sums_tell(void **state) {
+  (void)state;
+  enum { CHANGES = 9 };
+  float drawn[NUMBERS];
+  double numbers[GOLDEN_NUMBERS], gradient[NUMBERS];
+  golden_draw(drawn, NUMBERS, "any 0", "gradient", 0, 1.0 / 65536);
+  for (int what = 0; what <= CHANGES; what++) {
+    for (int i = 0; i < NUMBERS; i++) gradient[i] = (double)drawn[i];
+    if (what == 0) golden_sums(numbers, "any", gradient, NUMBERS);
+    change(gradient, what);
+    const double d = golden_sums_distance(numbers, "any", gradient, NUMBERS);
+    if (what < CHANGES ? d <= ways[0].gradient : d != 0) fail_msg("change %d makes a distance of %g", what, d);
+  }
+}
+
 int main(void) {
   static golden_case all[CASES * WAYS];
   static char names[CASES * WAYS][96];
-  struct CMUnitTest tests[CASES * WAYS];
+  struct CMUnitTest tests[CASES * WAYS + 1];
   tarn__threads_set(3);
   for (size_t i = 0; i < CASES * WAYS; i++) {
     all[i] = (golden_case){cases[i / WAYS], &ways[i % WAYS]};
     snprintf(names[i], sizeof names[i], "%s, %s", all[i].name, all[i].bounds->name);
     tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &all[i]};
   }
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  tests[CASES * WAYS] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
+  return cmocka_run_group_tests(tests, NULL, close_exact);
 }

@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "device/devices.h"
-#include "golden/golden_file.h"
+#include "golden/golden_parameters.h"
 #include "sandbox.h"
 #include "shadow_device.h"
 #include "store/checkpoint.h"
@@ -49,14 +49,17 @@ static void save(const tarn__safetensors *file, const char *path) {
   tarn_config *config;
   tarn__model *model;
   must(tarn_config_parse(&config, path, text, strlen(text), NULL, 0));
-  const tarn__stored *source = find(file, "weight", "embeddings.weight");
-  if (!source) source = need(file, "weight", "embeddings.source.weight");
-  const tarn__stored *target = find(file, "weight", "embeddings.target.weight");
+  static golden_parameters list;
+  golden_list(&list, file);
+  const golden_parameter *source = golden_find(&list, "embeddings.weight");
+  if (!source) source = golden_find(&list, "embeddings.source.weight");
+  assert_non_null(source);
+  const golden_parameter *target = golden_find(&list, "embeddings.target.weight");
   if (!target) target = source;
-  must(tarn__model_open(&model, config, source->shape[0], target->shape[0], TARN__F32, false));
+  must(tarn__model_open(&model, config, source->rows, target->rows, TARN__F32, false));
   must(tarn__model_allocate(model));
-  set_weights(model, file);
-  tarn_vocab *source_vocab = make_vocab(source->shape[0]), *target_vocab = make_vocab(target->shape[0]);
+  golden_set(model, &list);
+  tarn_vocab *source_vocab = make_vocab(source->rows), *target_vocab = make_vocab(target->rows);
   const tarn__checkpoint_extra extra = {.source = source_vocab, .target = target_vocab, .update = 1, .dense = true};
   must(tarn__checkpoint_save(path, model, &extra));
   tarn_vocab_close(&source_vocab);
@@ -106,8 +109,8 @@ static double distance(const float *got, const float *wanted, int64_t count, boo
   double worst = 0, largest = 0, difference = 0, square = 0;
   for (int64_t i = 0; i < count; i++) {
     const double d = (double)got[i] - (double)wanted[i];
-    if (!(fabs(d) <= worst)) worst = fabs(d);
-    largest = fmax(largest, fabs((double)wanted[i]));
+    worst = golden_worse(worst, d);
+    largest = golden_worse(largest, (double)wanted[i]);
     difference += d * d;
     square += (double)wanted[i] * (double)wanted[i];
   }
