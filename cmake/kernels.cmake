@@ -26,7 +26,7 @@ endfunction()
 
 # TARN_KERNELS says for which instruction sets:
 #   all       every one, chosen at run time: what is given to others
-#   runnable  those that this machine can run, for tests under sanitizers: kernels that nothing runs take minutes to compile
+#   runnable  those that this machine can run and that differ, for tests under sanitizers: others take minutes to compile
 #   best      portable and the last of those, for a short build
 #   portable  plain C alone
 set(TARN_KERNELS all CACHE STRING "instruction sets of the kernels: all, runnable (on this machine), best (of those), portable")
@@ -65,6 +65,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(TARN_ISA_NAMES avx2 avx512 avx512_bf16 amx)
   elseif(TARN_KERNELS STREQUAL "runnable")
     set(TARN_ISA_NAMES ${TARN_RUNNABLE})
+    if("avx512_bf16" IN_LIST TARN_RUNNABLE)
+      list(REMOVE_ITEM TARN_ISA_NAMES avx512)  # the same code, but for how bf16 is converted, which avx2 has in the same way
+    endif()
   elseif(TARN_KERNELS STREQUAL "best" AND "amx" IN_LIST TARN_RUNNABLE)
     set(TARN_ISA_NAMES avx512_bf16 amx)  # kernels without tiles are those of avx512_bf16
   elseif(TARN_KERNELS STREQUAL "best" AND TARN_RUNNABLE)
