@@ -18,14 +18,6 @@ typedef struct target {
   tarn__hf_writer writer;
 } target;
 
-static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
-
-static double number_of(const tarn_kind *kind, const char *key) {
-  double value = 0.0;
-  tarn_kind_number(kind, key, &value);
-  return value;
-}
-
 // The format says these things once, for all layers.
 static bool is_labelled(const tarn__checkpoint *c) {
   const tarn__task *task = tarn__config_task(c->config);
@@ -51,15 +43,15 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
                family->name);
   TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has %s as its FFN, and %s's have %s", c->path,
                (int)layer + 1, kind->name, tarn__kind_channel_word(kind), family->name, ffn->word);
-  TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
+  TARN_REQUIRE(tarn__hf_ffn_activation(kind) == tarn__hf_ffn_activation(first), USAGE,
                "%s: kinds %s and %s have different activations, and %s's format has one for all layers", c->path,
                first->name, kind->name, family->name);
-  TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)) &&
-                   (family->shifted || is_labelled(c) || activation_of(kind) == &tarn__activation_gelu.part),
+  TARN_REQUIRE(tarn__hf_activation_word(tarn__hf_ffn_activation(kind)) &&
+                   (family->shifted || is_labelled(c) || tarn__hf_ffn_activation(kind) == &tarn__activation_gelu.part),
                USAGE, "%s: the activation of kind %s is %s, which %s's format does not have", c->path, kind->name,
-               activation_of(kind)->word, family->name);
+               tarn__hf_ffn_activation(kind)->word, family->name);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    TARN_REQUIRE(number_of(kind, numbers[i]) == number_of(first, numbers[i]), USAGE,
+    TARN_REQUIRE(tarn__hf_number(kind, numbers[i]) == tarn__hf_number(first, numbers[i]), USAGE,
                  "%s: kinds %s and %s have different %s, and %s's format has one number for all layers", c->path,
                  first->name, kind->name, numbers[i], family->name);
   return TARN_STATUS_OK;
@@ -81,17 +73,7 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
                family->name);
   TARN_REQUIRE(m->norm_type.part == &tarn__norm_layer.part, USAGE, "%s: model.norm_type is %s, and %s's is %s", c->path,
                m->norm_type.part->word, family->name, tarn__norm_layer.part.word);
-  TARN_REQUIRE(
-      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
-      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and %s's is not",
-      c->path, family->name);
-  TARN_REQUIRE(m->embedding_size == 0, USAGE,
-               "%s: model.embedding_size is %lld, and %s's embeddings have no projection", c->path,
-               (long long)m->embedding_size, family->name);
-  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and %s's output is one softmax",
-               c->path, (long long)m->output_mixtures, family->name);
-  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", c->path,
-               (long long)m->output_rank, family->name);
+  TARN_TRY(tarn__hf_check_tables(c->path, m, family->name));
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, family, i));
   const tarn_kind *first = &c->config->kinds[c->config->encoder.layers[0].kind];
   TARN_REQUIRE(m->embedding_dropout == first->dropout, USAGE,
@@ -113,15 +95,15 @@ static tarn_status describe(target *t, const tarn__bert_family *family) {
   t->config = (tarn__bert_config){.family = family,
                                   .d_model = m->d_model,
                                   .layers = c->config->encoder.count,
-                                  .heads = (int64_t)number_of(kind, "heads"),
-                                  .ffn = (int64_t)number_of(kind, "ffn.width"),
+                                  .heads = (int64_t)tarn__hf_number(kind, "heads"),
+                                  .ffn = (int64_t)tarn__hf_number(kind, "ffn.width"),
                                   .segments = m->segments ? m->segments : 1,
                                   .vocab = tarn_vocab_size(c->target),
                                   .padding = pad >= 0 ? pad : family->padding,
-                                  .activation = activation_of(kind),
+                                  .activation = tarn__hf_ffn_activation(kind),
                                   .dropout = kind->dropout,
-                                  .attention_dropout = number_of(kind, "attention_dropout"),
-                                  .epsilon = number_of(kind, "norm_type.epsilon"),
+                                  .attention_dropout = tarn__hf_number(kind, "attention_dropout"),
+                                  .epsilon = tarn__hf_number(kind, "norm_type.epsilon"),
                                   .tied = m->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT};
   t->config.positions = m->max_length + tarn__bert_first_position(&t->config);
   t->config.labelled = is_labelled(c);

@@ -80,12 +80,6 @@ static const tarn_kind *kind_of(const tarn_config *config, const tarn_stack *sta
   return &config->kinds[stack->layers[layer].kind];
 }
 
-static double number_of(const tarn_kind *kind, const char *key) {
-  double value = 0.0;
-  tarn_kind_number(kind, key, &value);
-  return value;
-}
-
 static int activation_of(const tarn_kind *kind) {
   const tarn__part *part = tarn__kind_part(kind, "ffn.activation")->part;
   for (int i = 0; i < ACTIVATION_COUNT; i++)
@@ -115,13 +109,13 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
   TARN_REQUIRE(kind->norm_type.part == &tarn__norm_layer.part, USAGE,
                "%s: norms of kind %s are of type %s, and CTranslate2's here are %s", c->path, kind->name,
                kind->norm_type.part->word, tarn__norm_layer.part.word);
-  TARN_REQUIRE(number_of(kind, "norm_type.epsilon") == number_of(lowest, "norm_type.epsilon"), USAGE,
+  TARN_REQUIRE(tarn__hf_number(kind, "norm_type.epsilon") == tarn__hf_number(lowest, "norm_type.epsilon"), USAGE,
                "%s: norms of kinds %s and %s have different epsilons, and CTranslate2's format has one", c->path,
                lowest->name, kind->name);
   TARN_REQUIRE(activation_of(kind) >= 0 && activation_of(kind) == activation_of(first), USAGE,
                "%s: kinds %s and %s have different activations, or one that CTranslate2 does not have", c->path,
                first->name, kind->name);
-  TARN_REQUIRE(number_of(kind, "heads") == number_of(first, "heads"), USAGE,
+  TARN_REQUIRE(tarn__hf_number(kind, "heads") == tarn__hf_number(first, "heads"), USAGE,
                "%s: kinds %s and %s have different heads, and CTranslate2's format has one number for a stack", c->path,
                first->name, kind->name);
   return TARN_STATUS_OK;
@@ -136,18 +130,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                    positions == &tarn__position_learned.part,
                USAGE, "%s: model.positions is %s, and CTranslate2 adds a table of positions to the embeddings", c->path,
                positions->word);
-  TARN_REQUIRE(m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
-               "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and "
-               "CTranslate2's is not",
-               c->path);
-  TARN_REQUIRE(m->embedding_size == 0, USAGE,
-               "%s: model.embedding_size is %lld, and CTranslate2's embeddings have no projection", c->path,
-               (long long)m->embedding_size);
-  TARN_REQUIRE(m->output_mixtures == 0, USAGE,
-               "%s: model.output_mixtures is %lld, and CTranslate2's output is one softmax", c->path,
-               (long long)m->output_mixtures);
-  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and CTranslate2's output is one matrix",
-               c->path, (long long)m->output_rank);
+  TARN_TRY(tarn__hf_check_tables(c->path, m, "CTranslate2"));
   TARN_REQUIRE(tarn_vocab_unk(c->source) >= 0 && tarn_vocab_unk(c->target) >= 0, USAGE,
                "%s: CTranslate2 needs an unknown token, which its vocabulary does not have", c->path);
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, &c->config->encoder, i));
@@ -226,7 +209,7 @@ static tarn_status add_stack(target *t, const tarn_stack *stack, const char *sid
   const tarn_config *config = t->from->config;
   const tarn_kind *kind = kind_of(config, stack, 0);
   const bool decoder = stack == &config->decoder;
-  TARN_TRY(add_scalar(t, side, "num_heads", "I16", number_of(kind, "heads")));
+  TARN_TRY(add_scalar(t, side, "num_heads", "I16", tarn__hf_number(kind, "heads")));
   TARN_TRY(add_scalar(t, side, "pre_norm", "I8", kind->norm == TARN_NORM_PRE));
   TARN_TRY(add_scalar(t, side, "activation", "I8", activation_of(kind)));
   TARN_TRY(add_scalar(t, side, "scale_embeddings", "F32",
@@ -379,7 +362,7 @@ static tarn_status write_config(const target *t, const char *folder) {
       json_pack("{s:b, s:b, s:s, s:s, s:s, s:s, s:f}", "add_source_bos", 0, "add_source_eos", 1, "bos_token",
                 tarn_vocab_piece(vocab, start), "decoder_start_token", tarn_vocab_piece(vocab, start), "eos_token",
                 tarn_vocab_piece(vocab, eos), "unk_token", tarn_vocab_piece(vocab, tarn_vocab_unk(vocab)),
-                "layer_norm_epsilon", number_of(kind_of(config, &config->encoder, 0), "norm_type.epsilon"));
+                "layer_norm_epsilon", tarn__hf_number(kind_of(config, &config->encoder, 0), "norm_type.epsilon"));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   return tarn__hf_config_write(object, path);
 }

@@ -18,14 +18,6 @@ typedef struct target {
   tarn__hf_writer writer;
 } target;
 
-static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
-
-static double number_of(const tarn_kind *kind, const char *key) {
-  double value;
-  tarn_kind_number(kind, key, &value);
-  return value;
-}
-
 // The format says these things once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn_stack *stack = &c->config->decoder;
@@ -46,14 +38,14 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
                first->name, kind->name);
   TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has %s as its FFN, and GPT-2's have %s",
                c->path, (int)layer + 1, kind->name, tarn__kind_channel_word(kind), ffn->word);
-  TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)), USAGE,
+  TARN_REQUIRE(tarn__hf_activation_word(tarn__hf_ffn_activation(kind)), USAGE,
                "%s: the activation of kind %s is %s, which GPT-2's format does not have", c->path, kind->name,
-               activation_of(kind)->word);
-  TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
+               tarn__hf_ffn_activation(kind)->word);
+  TARN_REQUIRE(tarn__hf_ffn_activation(kind) == tarn__hf_ffn_activation(first), USAGE,
                "%s: kinds %s and %s have different activations, and GPT-2's format has one for all layers", c->path,
                first->name, kind->name);
-  TARN_REQUIRE(number_of(kind, "heads") == number_of(first, "heads") &&
-                   number_of(kind, "ffn.width") == number_of(first, "ffn.width"),
+  TARN_REQUIRE(tarn__hf_number(kind, "heads") == tarn__hf_number(first, "heads") &&
+                   tarn__hf_number(kind, "ffn.width") == tarn__hf_number(first, "ffn.width"),
                USAGE,
                "%s: kinds %s and %s have different heads or ffn, and GPT-2's format has one number for all layers",
                c->path, first->name, kind->name);
@@ -68,17 +60,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
-  TARN_REQUIRE(
-      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
-      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and GPT-2's is not",
-      c->path);
-  TARN_REQUIRE(m->embedding_size == 0, USAGE,
-               "%s: model.embedding_size is %lld, and GPT-2's embeddings have no projection", c->path,
-               (long long)m->embedding_size);
-  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and GPT-2's output is one softmax",
-               c->path, (long long)m->output_mixtures);
-  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
-               (long long)m->output_rank);
+  TARN_TRY(tarn__hf_check_tables(c->path, m, "GPT-2"));
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
   // It is that of the pattern's highest layer, which layers_to_keep may have left out.
   const tarn_kind *first = &c->config->kinds[c->config->decoder.layers[0].kind];
@@ -101,15 +83,15 @@ static void describe(target *t) {
   const tarn_kind *kind = &c->config->kinds[c->config->decoder.layers[0].kind];
   t->config = (tarn__gpt2_config){.d_model = m->d_model,
                                   .layers = c->config->decoder.count,
-                                  .heads = (int64_t)number_of(kind, "heads"),
-                                  .ffn = (int64_t)number_of(kind, "ffn.width"),
+                                  .heads = (int64_t)tarn__hf_number(kind, "heads"),
+                                  .ffn = (int64_t)tarn__hf_number(kind, "ffn.width"),
                                   .positions = m->max_length,
                                   .vocab = tarn_vocab_size(c->target),
-                                  .activation = activation_of(kind),
+                                  .activation = tarn__hf_ffn_activation(kind),
                                   .dropout = kind->dropout,
                                   .embedding_dropout = m->embedding_dropout,
-                                  .attention_dropout = number_of(kind, "attention_dropout"),
-                                  .epsilon = number_of(kind, "norm_type.epsilon"),
+                                  .attention_dropout = tarn__hf_number(kind, "attention_dropout"),
+                                  .epsilon = tarn__hf_number(kind, "norm_type.epsilon"),
                                   .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
                                   .eos = tarn_vocab_eos(c->target)};
 }
@@ -122,7 +104,7 @@ static void warn_lost(const target *t) {
   for (int32_t i = 1; i < stack->count; i++) {
     const tarn_kind *first = &config->kinds[stack->layers[0].kind], *kind = &config->kinds[stack->layers[i].kind];
     differ = differ || kind->dropout != first->dropout ||
-             number_of(kind, "attention_dropout") != number_of(first, "attention_dropout");
+             tarn__hf_number(kind, "attention_dropout") != tarn__hf_number(first, "attention_dropout");
   }
   if (differ || stack->layerdrop > 0)
     tarn__log(TARN_LOG_WARNING,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/config_part.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 
@@ -20,6 +21,31 @@ tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const 
                "%s: kind %s has kv_heads %g and heads %g, and in %s's format each head has keys and values of its own",
                path, kind->name, kv_heads, heads, format);
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *model, const char *format) {
+  TARN_REQUIRE(
+      model->adaptive_input_cutoffs == 0 && model->adaptive_softmax_cutoffs == 0, USAGE,
+      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and %s's is not", path,
+      format);
+  TARN_REQUIRE(model->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and %s's embeddings have no projection", path,
+               (long long)model->embedding_size, format);
+  TARN_REQUIRE(model->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and %s's output is one softmax",
+               path, (long long)model->output_mixtures, format);
+  TARN_REQUIRE(model->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", path,
+               (long long)model->output_rank, format);
+  return TARN_STATUS_OK;
+}
+
+double tarn__hf_number(const tarn_kind *kind, const char *key) {
+  double value = 0.0;
+  tarn_kind_number(kind, key, &value);
+  return value;
+}
+
+const tarn__part *tarn__hf_ffn_activation(const tarn_kind *kind) {
+  return tarn__kind_part(kind, "ffn.activation")->part;
 }
 
 static const tarn__param *find_named(const tarn__model *model, const char *name) {

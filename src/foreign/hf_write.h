@@ -36,6 +36,13 @@ tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, cons
 // Fails with USAGE where heads of the kind's attention share keys and values, which the format of that name has not.
 tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) TARN_CHECKED;
 
+// The same for a vocabulary in bands, embeddings with a projection, and an output of a mixture or of two matrices, none
+// of which a format of another program has.
+tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *model, const char *format) TARN_CHECKED;
+// A number of a kind by its key; 0: its parts have none of it. And its activation.
+double tarn__hf_number(const tarn_kind *kind, const char *key);
+const tarn__part *tarn__hf_ffn_activation(const tarn_kind *kind);
+
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
 
 // Writes the vocabulary into the folder in the form that transformers reads, WordPiece's or GPT-2's; warns where it is

@@ -18,14 +18,6 @@ typedef struct target {
   tarn__hf_writer writer;
 } target;
 
-static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
-
-static double number_of(const tarn_kind *kind, const char *key) {
-  double value = 0.0;
-  tarn_kind_number(kind, key, &value);
-  return value;
-}
-
 static const tarn_kind *kind_of(const tarn_config *config, const tarn_stack *stack, int32_t layer) {
   return &config->kinds[stack->layers[layer].kind];
 }
@@ -45,21 +37,21 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
                "%s: layer %d of the %s (kind %s) is not post-norm, as Marian's are", c->path, depth, side, kind->name);
   TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
                "%s: kind %s has gates on its branches, which Marian's format does not have", c->path, kind->name);
-  TARN_REQUIRE(
-      kind->norm_type.part == &tarn__norm_layer.part && number_of(kind, "norm_type.epsilon") == TARN__MARIAN_EPSILON,
-      USAGE, "%s: norms of kind %s are not of type %s with epsilon %g, as Marian's are", c->path, kind->name,
-      tarn__norm_layer.part.word, TARN__MARIAN_EPSILON);
+  TARN_REQUIRE(kind->norm_type.part == &tarn__norm_layer.part &&
+                   tarn__hf_number(kind, "norm_type.epsilon") == TARN__MARIAN_EPSILON,
+               USAGE, "%s: norms of kind %s are not of type %s with epsilon %g, as Marian's are", c->path, kind->name,
+               tarn__norm_layer.part.word, TARN__MARIAN_EPSILON);
   TARN_REQUIRE(kind->channel.part == ffn, USAGE,
                "%s: layer %d of the %s (kind %s) has %s as its FFN, and Marian's have %s", c->path, depth, side,
                kind->name, tarn__kind_channel_word(kind), ffn->word);
-  TARN_REQUIRE(activation_of(kind) == activation_of(lowest), USAGE,
+  TARN_REQUIRE(tarn__hf_ffn_activation(kind) == tarn__hf_ffn_activation(lowest), USAGE,
                "%s: kinds %s and %s have different activations, and Marian's format has one for all layers", c->path,
                lowest->name, kind->name);
-  TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)), USAGE,
+  TARN_REQUIRE(tarn__hf_activation_word(tarn__hf_ffn_activation(kind)), USAGE,
                "%s: the activation of kind %s is %s, which Marian's format does not have", c->path, kind->name,
-               activation_of(kind)->word);
+               tarn__hf_ffn_activation(kind)->word);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    TARN_REQUIRE(number_of(kind, numbers[i]) == number_of(first, numbers[i]), USAGE,
+    TARN_REQUIRE(tarn__hf_number(kind, numbers[i]) == tarn__hf_number(first, numbers[i]), USAGE,
                  "%s: kinds %s and %s have different %s, and Marian's format has one number for all layers of a stack",
                  c->path, first->name, kind->name, numbers[i]);
   return TARN_STATUS_OK;
@@ -81,17 +73,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as Marian's are", c->path, tarn__position_sinusoidal_paper.part.word);
   TARN_REQUIRE(m->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT, USAGE,
                "%s: model.embeddings is encoder_output, which Marian's format does not have", c->path);
-  TARN_REQUIRE(
-      m->adaptive_input_cutoffs == 0 && m->adaptive_softmax_cutoffs == 0, USAGE,
-      "%s: its vocabulary is in bands (model.adaptive_input_cutoff or adaptive_softmax_cutoff), and Marian's is not",
-      c->path);
-  TARN_REQUIRE(m->embedding_size == 0, USAGE,
-               "%s: model.embedding_size is %lld, and Marian's embeddings have no projection", c->path,
-               (long long)m->embedding_size);
-  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and Marian's output is one softmax",
-               c->path, (long long)m->output_mixtures);
-  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and Marian's output is one matrix", c->path,
-               (long long)m->output_rank);
+  TARN_TRY(tarn__hf_check_tables(c->path, m, "Marian"));
   TARN_TRY(check_stack(c, &c->config->encoder));
   return check_stack(c, &c->config->decoder);
 }
@@ -99,8 +81,8 @@ static tarn_status check_model(const tarn__checkpoint *c) {
 static tarn__marian_stack describe_stack(const tarn_config *config, const tarn_stack *stack) {
   const tarn_kind *kind = kind_of(config, stack, 0);
   return (tarn__marian_stack){.layers = stack->count,
-                              .heads = (int64_t)number_of(kind, "heads"),
-                              .ffn = (int64_t)number_of(kind, "ffn.width"),
+                              .heads = (int64_t)tarn__hf_number(kind, "heads"),
+                              .ffn = (int64_t)tarn__hf_number(kind, "ffn.width"),
                               .layerdrop = stack->layerdrop};
 }
 
@@ -122,9 +104,9 @@ static void describe(target *t) {
       .target_vocab = tarn_vocab_size(c->target),
       .padding = pad >= 0 ? pad : eos,
       .start = m->decoder_start >= 0 ? m->decoder_start : eos,
-      .activation = activation_of(kind),
+      .activation = tarn__hf_ffn_activation(kind),
       .dropout = kind->dropout,
-      .attention_dropout = number_of(kind, "attention_dropout"),
+      .attention_dropout = tarn__hf_number(kind, "attention_dropout"),
       .scaled = m->embedding_scale,
       .shared = m->embeddings == TARN_EMBEDDINGS_ALL || m->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER,
       .tied = m->embeddings == TARN_EMBEDDINGS_ALL || m->embeddings == TARN_EMBEDDINGS_DECODER,
@@ -153,7 +135,7 @@ static void warn_lost(const target *t) {
     for (int32_t i = 0; i < stacks[s]->count; i++) {
       const tarn_kind *kind = kind_of(config, stacks[s], i);
       differ = differ || kind->dropout != t->config.dropout ||
-               number_of(kind, "attention_dropout") != t->config.attention_dropout;
+               tarn__hf_number(kind, "attention_dropout") != t->config.attention_dropout;
     }
   if (differ)
     tarn__log(
