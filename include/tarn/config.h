@@ -18,9 +18,9 @@
 // Without `encoder` the model is a language model: its decoder has no cross-attention, and it is trained on texts
 // (`tarn prepare --text`) in place of pairs.
 //
-// docs/configuration.md lists every key; tarn_config_option_at() gives the same list to a program. Every key has a
-// default but `decoder`, and the kinds that their patterns use. All failures of reading are
-// TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
+// docs/configuration.md lists every key, and docs/parts those of parts of layers; tarn_config_option_at() gives both
+// lists to a program. Every key has a default but `decoder`, and the kinds that their patterns use. All failures of
+// reading are TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
 //   model2.yaml:12: unknown key "freeze" in kinds.R; did you mean "frozen"?
 #ifndef TARN_CONFIG_H
 #define TARN_CONFIG_H
@@ -197,7 +197,7 @@ enum {
 };
 
 // A part of a layer or of the model: an entry of one of the program's tables of parts, and its keys. What there is, and
-// the keys of each, stands in docs/configuration.md; tarn_part_word() and tarn_kind_number() read them.
+// the keys of each, stands in docs/parts; tarn_part_word() and tarn_kind_number() read them.
 struct tarn__part;
 typedef struct tarn_part_use {
   const struct tarn__part *part;  // NULL: there is none, as with ffn: 0

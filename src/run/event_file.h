@@ -1,4 +1,4 @@
-// TensorBoard's event file of a run: events.out.tfevents.TIME.HOST.PROCESS.0 beside the log.
+// TensorBoard's event file of a run: events.out.tfevents.TIME.HOST.PROCESS.0, next to the log.
 //
 // The file is a series of records as TensorFlow's TFRecord frames them (tensorflow/core/lib/io/record_writer.h):
 //

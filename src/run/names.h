@@ -1,5 +1,5 @@
 // The names of the files of a run directory and of a sweep's folder (docs/training.md, docs/experiments.md). They stand
-// here alone: whoever reads or writes one of these files includes this header.
+// here alone: what reads or writes one of these files includes this header.
 #ifndef TARN_RUN_NAMES_H
 #define TARN_RUN_NAMES_H
 
