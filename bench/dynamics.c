@@ -88,15 +88,15 @@ typedef struct map {
 // The weights as products read them, once for all periods.
 static tarn_status pack(bench *b, tarn__fp32 fp32, int threads) {
   const tarn__device *device = b->graph.device;
-  for (int i = 0; device->pack && i < b->param_count; i++) {
+  for (int i = 0; device->type->pack && i < b->param_count; i++) {
     tarn__param *p = &b->params[i];
     const tarn__device_weight weight = {
         .value = p->value, .rows = p->rows, .cols = p->cols, .dtype = p->dtype, .fp32 = fp32};
     if (p->rows == 1) continue;
-    void *packed = take(b, device->pack_bytes(&weight) + 64, 1);
+    void *packed = take(b, device->type->pack_bytes(device, &weight) + 64, 1);
     TARN_TRY(b->status);
     packed = (void *)(((uintptr_t)packed + 63) & ~(uintptr_t)63);
-    TARN_TRY(device->pack(packed, &weight, threads));
+    TARN_TRY(device->type->pack(device, packed, &weight, threads));
     p->decoding.packed = packed;
   }
   return TARN_STATUS_OK;

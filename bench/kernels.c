@@ -269,13 +269,15 @@ static const tarn__op sink_op = {.id = BENCH_SINK, .name = "bench_sink", .grad =
 // The processor with kernels for these two.
 static const tarn__device *own_device(void) {
   static tarn__device_kernel kernels[BENCH_OPS];
+  static tarn__device_type type;
   static tarn__device device;
-  memcpy(kernels, tarn__device_cpu.kernels[TARN__F32], TARN__OPS * sizeof *kernels);
+  memcpy(kernels, tarn__device_cpu.type->kernels[TARN__F32], TARN__OPS * sizeof *kernels);
   kernels[BENCH_SEED] = (tarn__device_kernel){.run = run_seed};
   kernels[BENCH_SINK] = (tarn__device_kernel){.run = run_sink};
-  device = tarn__device_cpu;
-  device.ops = BENCH_OPS;
-  device.kernels[TARN__F32] = device.kernels[TARN__BF16] = kernels;
+  type = *tarn__device_cpu.type;
+  type.ops = BENCH_OPS;
+  type.kernels[TARN__F32] = type.kernels[TARN__BF16] = kernels;
+  device = (tarn__device){.type = &type, .name = "cpu"};
   return &device;
 }
 
@@ -375,11 +377,12 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
   fill(p->training.grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
   p->training.grad_written = true;
   tarn__param *const list[] = {p};
+  tarn__param_table table = {.params = list, .count = 1};
   int runs = 0;
-  tarn__adam_step(&tarn__device_cpu, list, 1, &options, 1, 1.0, b->threads);
+  TARN_TRY(tarn__adam_step(&tarn__device_cpu, &table, &options, 1, 1.0, NULL, b->threads));
   for (double begin = tarn__seconds(); !enough(runs, begin); runs++) {
     double start = tarn__seconds();
-    tarn__adam_step(&tarn__device_cpu, list, 1, &options, runs + 2, 1.0, b->threads);
+    TARN_TRY(tarn__adam_step(&tarn__device_cpu, &table, &options, runs + 2, 1.0, NULL, b->threads));
     times.seconds[runs] = tarn__seconds() - start;
   }
   const int bytes = 12 + (c->flag ? 8 : 16) + (b->dtype == TARN__BF16 ? 2 : 0);
@@ -424,7 +427,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: bench_kernels CASE fp32|split6|split3|bf16 THREADS, or bench_kernels --list\n");
     return 2;
   }
-  if (b.fp32 != TARN__FP32_EXACT && tarn__device_cpu.split_lacks() != NULL) {
+  if (b.fp32 != TARN__FP32_EXACT && tarn__device_split_lacks(&tarn__device_cpu) != NULL) {
     fprintf(stderr, "bench_kernels: %s: the processor has no tiles\n", argv[2]);
     return 1;
   }

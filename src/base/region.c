@@ -10,7 +10,7 @@ void tarn__region_lend(tarn__region *region, void *memory, size_t bytes) {
 
 void tarn__region_close(tarn__region *region) {
   tarn__free(region->blocks);
-  *region = (tarn__region){.allocate = region->allocate, .release = region->release};
+  *region = (tarn__region){.allocate = region->allocate, .release = region->release, .owner = region->owner};
 }
 
 // The first gap that is large enough: between blocks, or behind the last one.
@@ -32,7 +32,7 @@ tarn_status tarn__region_alloc(tarn__region *region, void **out, tarn__memory_ki
   TARN_TRY(tarn__add_size(&bytes, bytes, 63));
   bytes &= ~(size_t)63;
   if (bytes == 0 || !find_gap(region, bytes, &at, &begin))
-    return region->allocate ? region->allocate(out, kind, count, size) : tarn__alloc(out, kind, count, size);
+    return region->allocate ? region->allocate(region->owner, out, kind, count, size) : tarn__alloc(out, kind, count, size);
   TARN_TRY(tarn__grow(&region->blocks, &region->capacity, region->count + 1, sizeof *region->blocks));
   memmove(region->blocks + at + 1, region->blocks + at, (region->count - at) * sizeof *region->blocks);
   region->blocks[at] = (tarn__region_block){begin, begin + bytes};
@@ -46,7 +46,7 @@ void tarn__region_free(tarn__region *region, void *pointer) {
   uintptr_t place = (uintptr_t)pointer - (uintptr_t)region->memory;
   if ((uintptr_t)pointer < (uintptr_t)region->memory || place >= region->bytes) {
     if (region->release)
-      region->release(pointer);
+      region->release(region->owner, pointer);
     else
       tarn__free(pointer);
     return;

@@ -11,8 +11,9 @@ typedef struct tarn__region_block {
 
 // Zero-initialise, or give it an allocator: a region to which nothing is lent allocates as that does.
 typedef struct tarn__region {
-  tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size);  // NULL: tarn__alloc()
-  void (*release)(void *pointer);                                                          // NULL: tarn__free()
+  tarn_status (*allocate)(const void *owner, void **out, tarn__memory_kind kind, size_t count, size_t size);
+  void (*release)(const void *owner, void *pointer);  // both NULL: tarn__alloc() and tarn__free()
+  const void *owner;
   char *memory;
   size_t bytes;
   tarn__region_block *blocks;  // in use, by rising place

@@ -2,9 +2,9 @@
 
 #include "base/memory.h"
 
-tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, int layers, const size_t *row_bytes,
-                              tarn__region *region) {
-  *caches = (tarn__caches){.device = device, .region = region};
+tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, tarn__device_stream *stream, int layers,
+                              const size_t *row_bytes, tarn__region *region) {
+  *caches = (tarn__caches){.device = device, .stream = stream, .region = region};
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
   caches->rows = memory;
@@ -45,21 +45,12 @@ static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size
   return kept;
 }
 
-// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix. Rows that are
-// kept one behind the other stay so: they are one copy, or more where it would overlap with itself.
-static tarn_status sweep(const tarn__caches *caches, int layer, char *to) {
-  const char *from = caches->rows[layer];
+// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix.
+static tarn_status sweep(const tarn__caches *caches, int layer, void *to) {
+  const tarn__device *device = caches->device;
   const size_t row = caches->row_bytes[layer];
-  if (row == 0) return TARN_STATUS_OK;
-  for (int64_t i = 0, run; i < caches->used; i += run) {
-    const int64_t place = caches->numbers[i];
-    run = 1;
-    if (place < 0 || (place == i && to == from)) continue;
-    const int64_t most = to == from ? i - place : caches->used;
-    while (run < most && i + run < caches->used && caches->numbers[i + run] >= 0) run++;
-    TARN_TRY(caches->device->copy(to + (size_t)place * row, from + (size_t)i * row, (size_t)run * row));
-  }
-  return TARN_STATUS_OK;
+  if (row == 0 || caches->used == 0) return TARN_STATUS_OK;
+  return device->type->move_rows(device, caches->stream, to, caches->rows[layer], row, caches->numbers, caches->used);
 }
 
 // Moves the rows that are kept into new matrices of `capacity` rows. On failure the caches are as before.

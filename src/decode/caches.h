@@ -15,6 +15,7 @@
 // Zero-initialise; tarn__caches_open() sets device, layers, row_bytes and region; the region must outlive the caches.
 typedef struct tarn__caches {
   const tarn__device *device;
+  tarn__device_stream *stream;  // on which rows are written, read and moved
   void **rows;        // [layers], each [capacity] rows; NULL for layers that keep nothing
   size_t *row_bytes;  // [layers], 0 for layers that keep nothing
   int layers;
@@ -24,8 +25,8 @@ typedef struct tarn__caches {
 } tarn__caches;
 
 // row_bytes [layers] is copied. On failure as well, tarn__caches_close() frees what was taken.
-tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, int layers, const size_t *row_bytes,
-                              tarn__region *region) TARN_CHECKED;
+tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, tarn__device_stream *stream, int layers,
+                              const size_t *row_bytes, tarn__region *region) TARN_CHECKED;
 void tarn__caches_close(tarn__caches *caches);
 
 // Forgets all rows and keeps the memory.

@@ -54,6 +54,7 @@ struct tarn__decoder {
   tarn__decoder_options options;
   const tarn__model *model;
   int threads;
+  tarn__device_stream *stream;  // of the model's device: decoders compute side by side
   tarn__decoder_stats stats;
   tarn__region region;  // where the large blocks of memory come from
   tarn__arena results;  // what the results point to
@@ -83,7 +84,6 @@ struct tarn__decoder {
   // What the step found, as the host reads it (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   void *top_values;
-  tarn__host_room ids_room, values_room;
   // Sampling: what is drawn, in the shape of the best continuations, for which slot, and room for all words of each
   // thread.
   numbers drawn_ids, owners;
@@ -103,9 +103,9 @@ static tarn_status open_caches(tarn__decoder *d) {
     self[d->model->decoder.layers[l].sight][l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
                                                  (size_t)tarn__layer_cache_width(weights, d_model);
   }
-  TARN_TRY(tarn__caches_open(&d->source, d->model->device, stack->count, source, &d->region));
+  TARN_TRY(tarn__caches_open(&d->source, d->model->device, d->stream, stack->count, source, &d->region));
   for (int i = 0; i < TARN__SIGHTS; i++)
-    TARN_TRY(tarn__caches_open(&d->sights[i].caches, d->model->device, stack->count, self[i], &d->region));
+    TARN_TRY(tarn__caches_open(&d->sights[i].caches, d->model->device, d->stream, stack->count, self[i], &d->region));
   return TARN_STATUS_OK;
 }
 
@@ -139,8 +139,15 @@ static tarn_status open_all(tarn__decoder *d) {
     d->candidates = memory;
   }
   look_back(d);
+  TARN_TRY(tarn__device_stream_open(d->model->device, &d->stream));
   return open_caches(d);
 }
+
+static tarn_status take_memory(const void *device, void **out, tarn__memory_kind kind, size_t count, size_t size) {
+  return tarn__device_allocate(device, out, kind, count, size);
+}
+
+static void give_back(const void *device, void *memory) { tarn__device_free(device, memory); }
 
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, const tarn__decoder_options *options,
                                int threads) {
@@ -152,7 +159,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
   d->options = *options;
   d->model = model;
   d->threads = threads;
-  d->region = (tarn__region){.allocate = model->device->allocate, .release = model->device->free};
+  d->region = (tarn__region){.allocate = take_memory, .release = give_back, .owner = model->device};
   tarn_status status = open_all(d);
   if (status != TARN_STATUS_OK) {
     tarn__decoder_close(&d);
@@ -175,8 +182,6 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->self_cache);
   tarn__free(d->drawn_values);
   tarn__free(d->candidates);
-  tarn__host_room_close(&d->ids_room);
-  tarn__host_room_close(&d->values_room);
   tarn__caches_close(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) {
     tarn__caches_close(&d->sights[i].caches);
@@ -189,6 +194,7 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__region_free(&d->region, d->encode_workspace.memory);
   tarn__region_free(&d->region, d->step_workspace.memory);
   tarn__region_close(&d->region);
+  tarn__device_stream_close(d->model->device, d->stream);
   tarn__arena_close(&d->results);
   tarn__free(d);
   *decoder = NULL;
@@ -232,7 +238,7 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *sp
   }
   tarn__graph_bind(graph, space->memory);
   TARN_TRY(tarn__profile_work(d->options.profile, "building and planning graphs", begin));
-  tarn__exec exec = {.threads = d->threads, .profile = d->options.profile};
+  tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
   return tarn__graph_run(graph, &exec);
 }
 
@@ -307,11 +313,12 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   tarn__model_begin(d->model, &d->encode, false, d->threads);
   tarn__model_build_encode(d->model, &d->encode, &source, d->cross);
   TARN_TRY(run_graph(d, &d->encode, &d->encode_workspace, begin));
+  const tarn__device *device = d->model->device;
   for (int l = 0; l < d->model->decoder.count; l++) {
     const size_t row = d->source.row_bytes[l];
     if (row > 0)
-      TARN_TRY(d->model->device->copy((char *)d->source.rows[l] + (size_t)d->source.used * row, d->cross[l]->data,
-                                      (size_t)rows * row));
+      TARN_TRY(device->type->copy(device, d->stream, (char *)d->source.rows[l] + (size_t)d->source.used * row,
+                                  d->cross[l]->data, (size_t)rows * row));
   }
   d->source.used += rows;
   return TARN_STATUS_OK;
@@ -513,10 +520,10 @@ static void narrow(void *data, size_t count) {
 static tarn_status read_top(tarn__decoder *d, const tarn__top *top) {
   void *memory;
   if (!top->values) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_read(&d->step, &d->top_values, top->values, &d->values_room));
+  TARN_TRY(tarn__graph_result(&d->step, &d->top_values, top->values));
   if (top->values->dtype == TARN__F64) narrow(d->top_values, (size_t)(top->values->rows * top->values->cols));
   if (!top->ids) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_read(&d->step, &memory, top->ids, &d->ids_room));
+  TARN_TRY(tarn__graph_result(&d->step, &memory, top->ids));
   d->top_ids = memory;
   return TARN_STATUS_OK;
 }
@@ -714,6 +721,8 @@ static void note_finished(tarn__queue *queue, int64_t weight) {
 
 static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
+  // The model's weights and the memory that was lent are others' work, on the stream that the device always has.
+  TARN_TRY(tarn__device_synchronise(d->model->device));
   d->active = 0;
   d->source_tokens = 0;
   tarn__caches_reset(&d->source);

@@ -85,7 +85,7 @@ static tarn_status open_all(tarn__generator *g, int32_t eos) {
   const tarn__generator_options *o = &g->options;
   TARN_TRY(open_crew(&g->crew, g, eos));
   const size_t bytes = tarn__model_pack_bytes(g->model, o->int8);
-  TARN_TRY(g->model->device->allocate(&g->packed, TARN__MEMORY_OTHER, bytes, 1));
+  TARN_TRY(tarn__device_allocate(g->model->device, &g->packed, TARN__MEMORY_OTHER, bytes, 1));
   return tarn__model_pack(g->model, g->packed, o->int8, g->threads);
 }
 
@@ -133,7 +133,7 @@ void tarn__generator_close(tarn__generator **generator) {
   tarn__crew_close(&g->crew);
   if (g->packed) {
     tarn__model_unpack(g->model);
-    g->model->device->free(g->packed);
+    tarn__device_free(g->model->device, g->packed);
   }
   tarn__free(g->items);
   tarn__free(g->found);

@@ -7,22 +7,35 @@
 #include "tarn/device.h"
 #include "tarn/text.h"
 
-static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
-enum { DEVICES = sizeof devices / sizeof *devices };
+static const tarn__device_type *const types[] = {&tarn__cpu_type, &tarn__reference_type};
+enum { TYPES = sizeof types / sizeof *types };
+
+// The number behind a name and a colon, from 0; -1: there is no number.
+static int ordinal_of(const char *text) {
+  char *end;
+  if (*text < '0' || *text > '9') return -1;
+  const long number = strtol(text, &end, 10);
+  return *end || number > 9999 ? -1 : (int)number;
+}
 
 tarn_status tarn__device_find(const tarn__device **device, const char *name) {
-  const char *names[DEVICES];
+  const char *names[TYPES], *colon = strchr(name, ':');
+  const size_t length = colon ? (size_t)(colon - name) : strlen(name);
+  const tarn__device_type *type = NULL;
   char all[256] = "";
   *device = NULL;
-  for (size_t i = 0; i < DEVICES; i++) {
-    if (strcmp(devices[i]->name, name) == 0) *device = devices[i];
-    names[i] = devices[i]->name;
+  for (size_t i = 0; i < TYPES; i++) {
+    if (strlen(types[i]->name) == length && memcmp(types[i]->name, name, length) == 0) type = types[i];
+    names[i] = types[i]->name;
     snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", names[i]);
   }
-  const char *nearest = *device ? NULL : tarn_text_nearest(name, names, DEVICES);
-  TARN_REQUIRE(*device, USAGE, "there is no device \"%s\" in this program; %s%s%sthere are %s", name,
+  const char *nearest = type ? NULL : tarn_text_nearest(name, names, TYPES);
+  TARN_REQUIRE(type, USAGE, "there is no device \"%s\" in this program; %s%s%sthere are %s", name,
                nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "", all);
-  return TARN_STATUS_OK;
+  const int ordinal = colon ? ordinal_of(colon + 1) : 0;
+  TARN_REQUIRE(ordinal >= 0, USAGE, "the device \"%s\" has no number behind the colon (expected %s:0 or the like)", name,
+               type->name);
+  return type->open(device, ordinal);
 }
 
 static const tarn__device *used, *chosen;
@@ -34,7 +47,16 @@ tarn_status tarn_device_set(const char *name) {
   return name ? tarn__device_find(&chosen, name) : TARN_STATUS_OK;
 }
 
-const char *tarn_device_name(size_t index) { return index < DEVICES ? devices[index]->name : NULL; }
+const char *tarn_device_name(size_t index) { return index < TYPES ? types[index]->name : NULL; }
+
+size_t tarn__device_available(const tarn__device *device) {
+  size_t available, total;
+  return device->type->memory(device, &available, &total) == TARN_STATUS_OK ? available : 0;
+}
+
+const char *tarn__device_split_lacks(const tarn__device *device) {
+  return device->type->split_lacks ? device->type->split_lacks(device) : "another device";
+}
 
 // The device that was asked for; NULL: none was.
 static tarn_status find_wanted(const tarn__device **device) {
@@ -45,22 +67,23 @@ static tarn_status find_wanted(const tarn__device **device) {
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "TARN_DEVICE: ");
 }
 
-// The first device but `other` that computes in a type; NULL: there is none.
-static const tarn__device *first_in(tarn__dtype dtype, const tarn__device *other) {
-  for (size_t i = 0; i < DEVICES; i++)
-    if (devices[i] != other && devices[i]->kernels[dtype]) return devices[i];
+// The first type of device but that of `other` that computes in a type of numbers; NULL: there is none.
+static const tarn__device_type *first_in(tarn__dtype dtype, const tarn__device *other) {
+  for (size_t i = 0; i < TYPES; i++)
+    if ((!other || types[i] != other->type) && types[i]->kernels[dtype]) return types[i];
   return NULL;
 }
 
 tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) {
   const tarn__device *wanted;
   *device = used;
-  if (used && used->kernels[dtype]) return TARN_STATUS_OK;
+  if (used && used->type->kernels[dtype]) return TARN_STATUS_OK;
   TARN_TRY(find_wanted(&wanted));
-  const tarn__device *first = first_in(dtype, wanted);
-  *device = wanted ? wanted : first;
-  TARN_REQUIRE(*device, UNSUPPORTED, "no device of this program computes in %s", tarn__dtype_name(dtype));
-  TARN_REQUIRE((*device)->kernels[dtype], UNSUPPORTED, "the device %s does not compute in %s%s%s%s", wanted->name,
+  const tarn__device_type *first = first_in(dtype, wanted);
+  TARN_REQUIRE(wanted || first, UNSUPPORTED, "no device of this program computes in %s", tarn__dtype_name(dtype));
+  if (!wanted) return first->open(device, 0);
+  TARN_REQUIRE(wanted->type->kernels[dtype], UNSUPPORTED, "the device %s does not compute in %s%s%s%s", wanted->name,
                tarn__dtype_name(dtype), first ? ", as " : "", first ? first->name : "", first ? " does" : "");
+  *device = wanted;
   return TARN_STATUS_OK;
 }

@@ -4,10 +4,13 @@
 
 #include "device/device.h"
 
+extern const tarn__device_type tarn__cpu_type, tarn__reference_type;
+
 extern const tarn__device tarn__device_cpu;        // the processor, with the best of its instruction sets
 extern const tarn__device tarn__device_reference;  // plain C, in float and in double: what others are compared with
 
-// The device of a name. Fails with USAGE: one line that names the nearest word and all there are.
+// The device of a name, which is that of a type, or that with a colon and a number, from 0 ("cuda:1"). Fails with
+// USAGE: one line that names the nearest word and all there are; and as the opening of the type does.
 tarn_status tarn__device_find(const tarn__device **device, const char *name) TARN_CHECKED;
 
 // The device that models of a type live on where nobody asks for another: that of tarn_device_set() (tarn/device.h), of

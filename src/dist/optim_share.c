@@ -34,6 +34,9 @@ tarn_status tarn__optim_share_open(tarn__optim_share *share, tarn__comm *comm, c
   *share = (tarn__optim_share){.comm = comm, .shares = model->shares_optimiser};
   if (comm->size == 1) return TARN_STATUS_OK;
   TARN_TRY(tarn__optim_parts_open(&share->parts, model, comm->rank, comm->size));
+  share->table = (tarn__param_table){.params = share->parts.list, .count = model->param_count};
+  share->helpers =
+      (tarn__param_table){.params = share->parts.list + model->param_count, .count = model->helper_count};
   if (!share->shares) return TARN_STATUS_OK;
   void *memory;
   share->each = each_of(comm->size);
@@ -47,6 +50,10 @@ tarn_status tarn__optim_share_open(tarn__optim_share *share, tarn__comm *comm, c
 }
 
 void tarn__optim_share_close(tarn__optim_share *share) {
+  if (share->parts.model) {
+    tarn__param_table_close(share->parts.model->device, &share->table);
+    tarn__param_table_close(share->parts.model->device, &share->helpers);
+  }
   tarn__optim_parts_close(&share->parts);
   tarn__free(share->room);
   *share = (tarn__optim_share){0};
@@ -60,13 +67,16 @@ static tarn_status add_up(tarn__optim_share *share, double *values, size_t count
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__optim_share_norms(tarn__optim_share *share, double *model, double *helpers, int threads) {
-  tarn__optim_parts *parts = &share->parts;
-  const tarn__device *device = parts->model->device;
-  const size_t own = parts->model->param_count;
-  tarn__optim_parts_refresh(parts);
-  double norms[] = {device->grad_norm(parts->list, own, threads),
-                    device->grad_norm(parts->list + own, parts->count - own, threads)};
+tarn_status tarn__optim_share_norms(tarn__optim_share *share, double *model, double *helpers,
+                                    tarn__step_numbers *numbers, int threads) {
+  const tarn__device *device = share->parts.model->device;
+  tarn__optim_parts_refresh(&share->parts);
+  TARN_TRY(tarn__param_table_refresh(device, &share->table));
+  TARN_TRY(device->type->grad_norm(device, &numbers->norm, &share->table, threads));
+  TARN_TRY(tarn__param_table_refresh(device, &share->helpers));
+  TARN_TRY(device->type->grad_norm(device, &numbers->helpers, &share->helpers, threads));
+  double norms[2];
+  TARN_TRY(tarn__device_get(device, norms, &numbers->norm, sizeof norms));
   TARN_TRY(add_up(share, norms, sizeof norms / sizeof *norms));
   *model = norms[0];
   *helpers = norms[1];
@@ -157,7 +167,7 @@ tarn_status tarn__optim_share_absolute(tarn__optim_share *share, size_t index, d
   for (int r = 0; r < share->parts.ranks; r++) {
     double sum = *norm;
     if (r == share->parts.rank)
-      TARN_TRY(share->parts.model->device->absolute_sum(&sum, part->training.grad_sum, count));
+      TARN_TRY(tarn__device_absolute_sum(share->parts.model->device, &sum, part->training.grad_sum, count));
     TARN_TRY(tarn__comm_gather(share->comm, all, &sum, sizeof sum));
     *norm = all[r];
   }

@@ -4,13 +4,16 @@
 #define TARN_DIST_OPTIM_SHARE_H
 
 #include "comm/comm.h"
+#include "device/step_numbers.h"
 #include "dist/optim_parts.h"
+#include "optim/param_table.h"
 #include "store/checkpoint.h"
 
 // Zero-initialise or open. Zero is that of one rank alone.
 typedef struct tarn__optim_share {
   tarn__comm *comm;
   tarn__optim_parts parts;
+  tarn__param_table table, helpers;  // this rank's parts of the model's parameters and of its helpers
   bool shares;  // moments and updates, not the norm alone
   char *room;   // [ranks, each]: what is sent at a time of parameters of few bytes
   size_t each;
@@ -29,8 +32,9 @@ tarn_status tarn__optim_share_open(tarn__optim_share *share, tarn__comm *comm, c
 void tarn__optim_share_close(tarn__optim_share *share);
 
 // The norms of the gradients of the model and of its helpers, of several ranks: each squares its parts, and the sums
-// are added in the order of the ranks. The parts are refreshed first.
-tarn_status tarn__optim_share_norms(tarn__optim_share *share, double *model, double *helpers, int threads) TARN_CHECKED;
+// are added in the order of the ranks. The parts are refreshed first. The device computes in *numbers.
+tarn_status tarn__optim_share_norms(tarn__optim_share *share, double *model, double *helpers,
+                                    tarn__step_numbers *numbers, int threads) TARN_CHECKED;
 
 // After it each rank has the new values of all parameters that move (optim/adam.h), as the kernels read them.
 tarn_status tarn__optim_share_weights(tarn__optim_share *share) TARN_CHECKED;

@@ -60,12 +60,12 @@ static tarn_status compute_inputs(tarn__drive *drive, const tarn_dynamics *d, ta
       "the layers below the recurrence need %.1f MB for this text, and %.1f MB are allowed: allow more, or take "
       "a shorter text",
       (double)graph->workspace_bytes / 1e6, (double)most / 1e6);
-  TARN_TRY(model->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph->workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(model->device, &workspace, TARN__MEMORY_ACTIVATION, graph->workspace_bytes, 1));
   tarn__graph_bind(graph, workspace);
   tarn_status status = tarn__graph_run(graph, &(tarn__exec){.threads = tarn__threads()});
   if (status == TARN_STATUS_OK)
     status = copy_columns(drive->inputs, graph, x, tarn__cell_gates(&d->cell) * d->cell.spec.hidden);
-  model->device->free(workspace);
+  tarn__device_free(model->device, workspace);
   return status;
 }
 

@@ -65,12 +65,12 @@ static tarn_status describe_cell(tarn_dynamics *d) {
 // Products of fp32 by what was asked for, of weights that are packed once.
 static tarn_status prepare_products(tarn_dynamics *d) {
   tarn__model *model = d->checkpoint->model;
-  const char *lacks = model->device->split_lacks ? model->device->split_lacks() : "another device";
+  const char *lacks = tarn__device_split_lacks(model->device);
   TARN_REQUIRE(d->options.products == TARN_FP32_EXACT || !lacks, UNSUPPORTED, "products of fp32 by %s need %s",
                tarn_fp32_name(d->options.products), lacks);
   model->fp32 = tarn__model_products(&(tarn_config_train){.fp32 = d->options.products});
   d->packed_bytes = tarn__model_pack_bytes(model, false);
-  TARN_TRY(model->device->allocate(&d->packed, TARN__MEMORY_OTHER, d->packed_bytes, 1));
+  TARN_TRY(tarn__device_allocate(model->device, &d->packed, TARN__MEMORY_OTHER, d->packed_bytes, 1));
   return tarn__model_pack(model, d->packed, false, tarn__threads());
 }
 
@@ -148,7 +148,7 @@ void tarn_dynamics_close(tarn_dynamics **dynamics) {
   tarn__cell_close(&d->cell);
   if (d->packed) {
     tarn__model_unpack(d->checkpoint->model);
-    d->checkpoint->model->device->free(d->packed);
+    tarn__device_free(d->checkpoint->model->device, d->packed);
   }
   tarn__checkpoint_close(&d->checkpoint);
   tarn__arena_close(&d->texts);

@@ -28,11 +28,11 @@ static tarn_status get(const tarn__stack_map *map, double *to, const tarn__graph
 static tarn_status make_room(tarn__stack_map *map, tarn__stack_graph *g) {
   const tarn__device *device = map->model->device;
   if (g->graph.workspace_bytes <= g->workspace_bytes) return TARN_STATUS_OK;
-  if (g->workspace) device->free(g->workspace);
+  if (g->workspace) tarn__device_free(device, g->workspace);
   g->workspace = NULL;
   map->bytes -= g->workspace_bytes;
   g->workspace_bytes = 0;
-  TARN_TRY(device->allocate(&g->workspace, TARN__MEMORY_ACTIVATION, g->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &g->workspace, TARN__MEMORY_ACTIVATION, g->graph.workspace_bytes, 1));
   g->workspace_bytes = g->graph.workspace_bytes;
   map->bytes += g->workspace_bytes;
   return TARN_STATUS_OK;
@@ -101,7 +101,7 @@ static size_t number_bytes(const tarn__stack_map *map) {
 }
 
 static tarn_status take(const tarn__stack_map *map, void **memory, int64_t count) {
-  return map->model->device->allocate(memory, TARN__MEMORY_ACTIVATION, (size_t)count, number_bytes(map));
+  return tarn__device_allocate(map->model->device, memory, TARN__MEMORY_ACTIVATION, (size_t)count, number_bytes(map));
 }
 
 tarn_status tarn__stack_map_open(tarn__stack_map *map, int64_t directions, bool twice, size_t max_bytes) {
@@ -126,7 +126,7 @@ void tarn__stack_map_close(tarn__stack_map *map) {
     tarn__stack_graph *g = &map->graphs[i];
     void *const memories[] = {g->workspace, g->x, g->v};
     for (size_t m = 0; m < sizeof memories / sizeof *memories; m++)
-      if (memories[m]) map->model->device->free(memories[m]);
+      if (memories[m]) tarn__device_free(map->model->device, memories[m]);
     tarn__graph_close(&g->graph);
   }
   tarn__free(map->single);

@@ -12,6 +12,7 @@
 #include "base/json_io.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "device/devices.h"
 #include "forecast/plan_config.h"
 #include "forecast/product_speed.h"
 #include "text/lines.h"
@@ -262,7 +263,10 @@ static tarn_status from_operations(tarn_duration *d, const tarn_config *config, 
 }
 
 static bool can_probe(const tarn_config *config, const tarn_plan *plan) {
-  const size_t available = tarn_memory_available();
+  const tarn__device *device;
+  const tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  if (tarn__device_default(&device, dtype) != TARN_STATUS_OK) return false;
+  const size_t available = tarn__device_available(device);
   return plan->epoch_tokens > 0 && !config->train.cache_frozen && config->train.optimiser != TARN_OPTIMISER_RIDGE &&
          config->train.seed_count == 0 && (available == 0 || plan->total_bytes < available);
 }

@@ -26,23 +26,23 @@ static tarn_status open_product(product *p, int64_t d, tarn__dtype dtype, tarn__
   const tarn__memory_kind kind = TARN__MEMORY_OTHER;
   const size_t size = tarn__dtype_size(dtype);
   p->weight = (tarn__param){.name = "weight", .rows = 4 * d, .cols = d, .dtype = dtype, .device = p->device};
-  TARN_TRY(p->device->allocate(&p->x, kind, (size_t)(ROWS * d), size));
-  TARN_TRY(p->device->allocate(&p->weight.value, kind, (size_t)(4 * d * d), size));
+  TARN_TRY(tarn__device_allocate(p->device, &p->x, kind, (size_t)(ROWS * d), size));
+  TARN_TRY(tarn__device_allocate(p->device, &p->weight.value, kind, (size_t)(4 * d * d), size));
   tarn__graph_begin(&p->graph, p->device, dtype, false, threads);
   p->graph.fp32 = fp32;
   tarn__tensor *x = tarn__graph_external(&p->graph, dtype, ROWS, d, p->x, "x");
   tarn__linear(&p->graph, x, &p->weight, NULL, TARN__IDENTITY)->keep = true;
   TARN_TRY(tarn__graph_plan(&p->graph));
-  TARN_TRY(p->device->allocate(&p->workspace, kind, p->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(p->device, &p->workspace, kind, p->graph.workspace_bytes, 1));
   tarn__graph_bind(&p->graph, p->workspace);
   return TARN_STATUS_OK;
 }
 
 static void close_product(product *p) {
   tarn__graph_close(&p->graph);
-  p->device->free(p->x);
-  p->device->free(p->weight.value);
-  p->device->free(p->workspace);
+  tarn__device_free(p->device, p->x);
+  tarn__device_free(p->device, p->weight.value);
+  tarn__device_free(p->device, p->workspace);
 }
 
 // Seconds of one run: the least of those of a moment, as other work on the machine makes some of them slower; or the
@@ -54,7 +54,7 @@ static tarn_status time_product(double *seconds, product *p, int threads, double
   double least = HUGE_VAL, runs = 0;
   for (double last = begun, now; last - begun < until; last = now) {
     TARN_TRY(tarn__graph_run(&p->graph, &exec));
-    TARN_TRY(p->device->synchronise());
+    TARN_TRY(tarn__device_synchronise(p->device));
     now = tarn__seconds();
     if (now - last < least) least = now - last;
     runs++;

@@ -12,14 +12,16 @@ void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dty
   tarn__arena_reset(&arena);
   *graph = (tarn__graph){.arena = arena,
                          .device = device,
-                         .kernels = device->kernels[dtype],
+                         .kernels = device->type->kernels[dtype],
                          .dtype = dtype,
                          .training = training,
                          .threads = threads,
                          .nodes = nodes,
                          .node_capacity = node_capacity,
                          .tensors = tensors,
-                         .tensor_capacity = tensor_capacity};
+                         .tensor_capacity = tensor_capacity,
+                         .staging = graph->staging,
+                         .results = graph->results};
   if (!graph->kernels)
     tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "the device %s does not compute in %s", device->name,
                      tarn__dtype_name(dtype));
@@ -29,6 +31,8 @@ void tarn__graph_close(tarn__graph *graph) {
   tarn__arena_close(&graph->arena);
   tarn__free(graph->nodes);
   tarn__free(graph->tensors);
+  tarn__staging_close(&graph->staging);
+  tarn__host_room_close(&graph->results);
   *graph = (tarn__graph){0};
 }
 
@@ -86,7 +90,7 @@ tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_
 }
 
 tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name) {
-  void *data = graph->device->host_memory ? (void *)(uintptr_t)host : NULL;
+  void *data = graph->device->type->host_memory ? (void *)(uintptr_t)host : NULL;
   tarn__tensor *tensor = tarn__graph_external(graph, TARN__I32, 1, count, data, name);
   tensor->place = TARN__INPUT;
   tensor->host = host;

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/spinning.h"
 #include "graph/profile.h"
 #include "graph/run_telling.h"
@@ -11,24 +13,32 @@ static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec
   const double bytes = tarn__node_bytes(graph->nodes[n]);
   double begin = tarn__profile_clock(exec->profile);
   TARN_TRY(run_node(graph, exec, graph->nodes[n]));
+  TARN_TRY(tarn__device_stream_synchronise(graph->device, exec->stream));
   return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin, bytes);
 }
 
-// Inputs that the device cannot read where the host made them.
-static tarn_status copy_inputs(const tarn__graph *graph) {
+// Inputs that the device cannot read where the host made them, as one block.
+static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) {
+  void *block;
+  if (graph->input_bytes == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__staging_take(&graph->staging, graph->device, &block, graph->input_bytes));
   for (size_t i = 0; i < graph->tensor_count; i++) {
     const tarn__tensor *tensor = graph->tensors[i];
     if (tensor->place != TARN__INPUT || tensor->first < 0 || tensor->cols == 0) continue;
     TARN_REQUIRE(tensor->host, INTERNAL, "the input %s of a graph has no values", tensor->name);
-    TARN_TRY(graph->device->copy_in(tensor->data, tensor->host, (size_t)tensor->cols * sizeof *tensor->host));
+    memcpy((char *)block + (tensor->offset - graph->input_offset), tensor->host,
+           (size_t)tensor->cols * sizeof *tensor->host);
   }
-  return TARN_STATUS_OK;
+  return tarn__staging_send(&graph->staging, stream, (char *)graph->workspace + graph->input_offset,
+                            graph->input_bytes);
 }
 
 tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec, void (*ran)(void *user, size_t nodes),
                                     void *user) {
   tarn__spinning_look();
-  if (!graph->device->host_memory) TARN_TRY(copy_inputs(graph));
+  graph->stream = exec->stream;
+  graph->results_read = false;
+  if (!graph->device->type->host_memory) TARN_TRY(send_inputs(graph, exec->stream));
   for (size_t n = 0; n < graph->node_count; n++) {
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
     if (ran) ran(user, n + 1);
@@ -44,6 +54,20 @@ tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn
                              tarn__host_room *room) {
   const size_t bytes = (size_t)(tensor->rows * tensor->cols) * tarn__dtype_size(tensor->dtype);
   return tarn__device_read(graph->device, values, tensor->data, bytes, room);
+}
+
+tarn_status tarn__graph_result(tarn__graph *graph, void **values, const tarn__tensor *tensor) {
+  *values = tensor->data;
+  if (tarn__device_is_host(graph->device)) return TARN_STATUS_OK;
+  TARN_REQUIRE(tensor->result, INTERNAL, "the tensor %s of a graph is no result", tensor->name);
+  if (!graph->results_read) {
+    void *all;
+    TARN_TRY(tarn__device_read_on(graph->device, graph->stream, &all, (char *)graph->workspace + graph->result_offset,
+                                  graph->result_bytes, &graph->results));
+    graph->results_read = true;
+  }
+  *values = (char *)graph->results.memory + ((char *)tensor->data - (char *)graph->workspace - graph->result_offset);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__graph_get(const tarn__graph *graph, void *values, const tarn__tensor *tensor) {

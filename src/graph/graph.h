@@ -44,7 +44,8 @@ typedef struct tarn__tensor {
   void *data;                   // in the device's memory; valid from tarn__graph_plan()'s binding on
   const int32_t *host;          // for INPUT: the same values in the host's memory; NULL where the graph is only planned
   bool needs_grad;              // a path leads from a trained parameter to it
-  bool keep;                    // lives to the end of the run (results that the caller reads)
+  bool keep;                    // lives to the end of the run, where the device or the host reads it
+  bool result;                  // and is for the host (tarn__graph_result())
   struct tarn__tensor *shares;  // in place: the tensor whose memory it uses; NULL for memory of its own
   struct tarn__tensor *grad;    // while differentiating: gradient of the loss with respect to it, or NULL so far
   struct tarn__tensor *tangent;  // while pushing forward: directions of it, [directions * rows, cols], or NULL: zeros
@@ -67,7 +68,11 @@ typedef struct tarn__exec {
   uint64_t seed;                 // key of the dropout masks
   uint32_t step;                 // counter of the dropout masks: number of the (micro) step
   struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
-  const struct tarn__adam_factors *update;  // for graphs with updates (graph/update.h)
+  // For graphs with updates (graph/update.h): their constants, and, in the device's memory, the sum of the squares of
+  // the gradients, to which each adds its own.
+  const struct tarn__adam_factors *update;
+  double *squares;
+  tarn__device_stream *stream;  // of the device, on which all is done; NULL: the one that it always has
 } tarn__exec;
 
 // An op: one entry, in src/ops/, for each kind of node. What computes it is the device's to know.
@@ -137,7 +142,15 @@ struct tarn__graph {
   int segment, segments;  // the segment that is being built (0: none), and how many there are
   bool lean;              // given to the nodes that are made from now on
   uint32_t sites;         // dropout sites handed out so far
-  size_t activation_bytes, scratch_bytes, workspace_bytes;  // by tarn__graph_plan()
+  // By tarn__graph_plan(): tensors, then scratch. Where the device has memory of its own, the host's integers lie side by
+  // side behind the other tensors, and results behind them, so that each is one copy.
+  size_t activation_bytes, scratch_bytes, workspace_bytes;
+  size_t input_offset, input_bytes, result_offset, result_bytes;
+  void *workspace;           // by tarn__graph_bind()
+  tarn__staging staging;     // what is sent of the host's integers
+  tarn__host_room results;   // what was read of the last run's results, if results_read
+  bool results_read;
+  tarn__device_stream *stream;      // of the last run
   tarn__tensor spare_tensor;
   tarn__node spare_node;
 };
@@ -210,7 +223,10 @@ tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHE
 // The values of a tensor that was kept, for the host: as tarn__device_read().
 tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,
                              tarn__host_room *room) TARN_CHECKED;
-// A copy of them.
+// The values of a result: the first call after a run waits for it, and brings all results in one copy. Valid until the
+// next run.
+tarn_status tarn__graph_result(tarn__graph *graph, void **values, const tarn__tensor *tensor) TARN_CHECKED;
+// A copy of what was kept.
 tarn_status tarn__graph_get(const tarn__graph *graph, void *values, const tarn__tensor *tensor) TARN_CHECKED;
 
 // Bytes that a node reads and writes, as if no cache held anything: every input once, parameters too, every output

@@ -14,7 +14,12 @@
 
 // What the planner gives memory: results of nodes, and copies of the host's integers, where the device needs them.
 static bool is_placed(const tarn__graph *graph, const tarn__tensor *tensor) {
-  return tensor->place == TARN__WORKSPACE || (tensor->place == TARN__INPUT && !graph->device->host_memory);
+  return tensor->place == TARN__WORKSPACE || (tensor->place == TARN__INPUT && !graph->device->type->host_memory);
+}
+
+// What is copied as one piece between the host and a device with memory of its own.
+static bool is_copied(const tarn__graph *graph, const tarn__tensor *tensor) {
+  return !graph->device->type->host_memory && (tensor->place == TARN__INPUT || tensor->result);
 }
 
 static void touch(const tarn__graph *graph, tarn__tensor *tensor, int node) {
@@ -42,6 +47,8 @@ static void lifetimes(tarn__graph *graph) {
   }
   for (size_t i = 0; i < graph->tensor_count; i++)
     if (graph->tensors[i]->keep) tarn__tensor_owner(graph->tensors[i])->last = (int)graph->node_count;
+  for (size_t i = 0; i < graph->tensor_count; i++)
+    if (graph->tensors[i]->result) tarn__tensor_owner(graph->tensors[i])->result = true;
 }
 
 // Lets an output take over the memory of an input that dies at the same node, where the op allows it.
@@ -59,7 +66,7 @@ static void share_in_place(tarn__graph *graph) {
     bool twice = false;  // the same memory read through another input
     for (int k = 0; k < TARN__MAX_INPUTS; k++)
       twice |= k != in && node->in[k] && tarn__tensor_owner(node->in[k]) == from;
-    if (twice) continue;
+    if (twice || is_copied(graph, from) || is_copied(graph, to)) continue;
     from->last = to->last;
     to->shares = from;
   }
@@ -184,9 +191,32 @@ static tarn_status place(placed *p, tarn__tensor *tensor) {
   return TARN_STATUS_OK;
 }
 
-static const tarn__device_kernel *kernel_of(const tarn__graph *graph, const tarn__op *op) {
-  const bool known = op->id >= 0 && op->id < graph->device->ops && graph->kernels[op->id].run;
-  return known ? &graph->kernels[op->id] : NULL;
+static tarn_status find_kernel(const tarn__graph *graph, const tarn__node *node, const tarn__device_kernel **kernel) {
+  const tarn__device *device = graph->device;
+  const tarn__op *op = node->op;
+  const bool known = op->id >= 0 && op->id < device->type->ops && graph->kernels[op->id].run;
+  TARN_REQUIRE(known, UNSUPPORTED, "the device %s has no kernel for the op %s in %s", device->name, op->name,
+               tarn__dtype_name(graph->dtype));
+  const char *lacks = device->type->lacks ? device->type->lacks(device, node) : NULL;
+  TARN_REQUIRE(!lacks, UNSUPPORTED, "the device %s cannot compute the op %s of %s in %s: it needs %s", device->name,
+               op->name, node->label ? node->label : "the model", tarn__dtype_name(graph->dtype), lacks);
+  *kernel = &graph->kernels[op->id];
+  return TARN_STATUS_OK;
+}
+
+// Places the tensors of one kind behind all that have a place.
+static tarn_status place_side_by_side(tarn__graph *graph, bool inputs, size_t *offset, size_t *bytes) {
+  *offset = graph->activation_bytes;
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    tarn__tensor *tensor = graph->tensors[i];
+    if (!is_copied(graph, tensor) || (tensor->place == TARN__INPUT) != inputs) continue;
+    if (tensor->shares || tensor->first < 0) continue;
+    TARN_TRY(tensor_bytes(tensor, &tensor->bytes));
+    tensor->offset = graph->activation_bytes;
+    TARN_TRY(tarn__add_size(&graph->activation_bytes, graph->activation_bytes, tensor->bytes));
+  }
+  *bytes = graph->activation_bytes - *offset;
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__graph_plan(tarn__graph *graph) {
@@ -200,7 +230,7 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   size_t count = 0;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
-    if (!is_placed(graph, tensor) || tensor->shares || tensor->first < 0) continue;
+    if (!is_placed(graph, tensor) || tensor->shares || tensor->first < 0 || is_copied(graph, tensor)) continue;
     TARN_TRY(tensor_bytes(tensor, &tensor->bytes));
     order[count++] = tensor;
   }
@@ -214,12 +244,13 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
     TARN_TRY(tarn__add_size(&end, order[i]->offset, order[i]->bytes));
     if (end > graph->activation_bytes) graph->activation_bytes = end;
   }
+  TARN_TRY(place_side_by_side(graph, true, &graph->input_offset, &graph->input_bytes));
+  TARN_TRY(place_side_by_side(graph, false, &graph->result_offset, &graph->result_bytes));
   graph->scratch_bytes = 0;
   for (size_t n = 0; n < graph->node_count; n++) {
     tarn__node *node = graph->nodes[n];
-    const tarn__device_kernel *kernel = kernel_of(graph, node->op);
-    TARN_REQUIRE(kernel, UNSUPPORTED, "the device %s has no kernel for the op %s in %s", graph->device->name,
-                 node->op->name, tarn__dtype_name(graph->dtype));
+    const tarn__device_kernel *kernel = NULL;
+    TARN_TRY(find_kernel(graph, node, &kernel));
     node->scratch_bytes = kernel->scratch ? kernel->scratch(node, graph->threads) : 0;
     if (node->scratch_bytes > graph->scratch_bytes) graph->scratch_bytes = node->scratch_bytes;
   }
@@ -228,6 +259,7 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
 
 void tarn__graph_bind(tarn__graph *graph, void *workspace) {
   char *base = workspace;
+  graph->workspace = workspace;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
     if (is_placed(graph, tensor) && !tensor->shares) tensor->data = base + tensor->offset;

@@ -89,8 +89,8 @@ static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event,
 }
 
 tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) {
-  if (!profile || profile->peaks_known || !device->peaks) return TARN_STATUS_OK;
-  TARN_TRY(device->peaks(&profile->peaks, threads));
+  if (!profile || profile->peaks_known || !device->type->peaks) return TARN_STATUS_OK;
+  TARN_TRY(device->type->peaks(device, &profile->peaks, threads));
   profile->peaks_known = true;
   return TARN_STATUS_OK;
 }

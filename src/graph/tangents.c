@@ -112,7 +112,7 @@ static void push_node(tarn__graph *graph, tarn__node *node) {
   node->op->tangent(graph, node);
   for (size_t i = first; i < graph->node_count; i++) {
     const tarn__op *op = graph->nodes[i]->op;
-    if (op->id >= graph->device->ops || !graph->kernels[op->id].run)
+    if (op->id >= graph->device->type->ops || !graph->kernels[op->id].run)
       tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED,
                        "the device %s has no tangents of the op %s in %s; the reference has them in double precision",
                        graph->device->name, node->op->name, tarn__dtype_name(graph->dtype));

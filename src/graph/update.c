@@ -33,8 +33,6 @@ static void emit_update(tarn__graph *graph, tarn__param *param, size_t number, c
   tarn__node *update = tarn__graph_node(graph, &tarn__op_update, 0);
   update->dparam[0] = param;
   update->dparam_grad[0] = param->training.gradient;
-  update->out[0] = tarn__graph_tensor(graph, TARN__F64, 1, 1, "squares");
-  update->out[0]->keep = true;
   param->training.gradient = NULL;
   tarn__graph_emit(graph, update);
 }
@@ -66,15 +64,4 @@ void tarn__graph_update(tarn__graph *graph) {
     tarn__graph_emit(graph, nodes[n]);
     for (size_t m = n == forward - 1 ? 0 : n; m <= n; m++) emit_updates(graph, nodes[m], m);
   }
-}
-
-tarn_status tarn__graph_update_squares(const tarn__graph *graph, double *sum) {
-  *sum = 0.0;
-  for (size_t n = 0; n < graph->node_count; n++) {
-    if (graph->nodes[n]->op != &tarn__op_update) continue;
-    double squares;
-    TARN_TRY(tarn__graph_get(graph, &squares, graph->nodes[n]->out[0]));
-    *sum += squares;
-  }
-  return TARN_STATUS_OK;
 }

@@ -9,14 +9,12 @@
 
 #include "graph/graph.h"
 
-// Its kernel updates dparam[0] by exec->update and writes the sum of the squares of its gradient to out[0], F64 [1, 1].
+// Its kernel updates dparam[0] by exec->update and adds the sum of the squares of its gradient to *exec->squares, in the
+// order of the updates.
 extern const tarn__op tarn__op_update;
 
 // After differentiation and recomputation: the gradients of the parameters that are `planned` (param.h) become tensors,
 // and behind the last node that adds to such a gradient or reads the parameter comes its update.
 void tarn__graph_update(tarn__graph *graph);
-
-// After a run: the sum over all parameters that were updated, in the order of their updates.
-tarn_status tarn__graph_update_squares(const tarn__graph *graph, double *sum) TARN_CHECKED;
 
 #endif

@@ -265,8 +265,8 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, &cuts, &top);
   from.offsets = top.memory_offsets;
   tarn__tensor *loss = task->loss(graph, &from);
-  loss->keep = true;
-  if (answers && *answers) (*answers)->keep = true;
+  loss->keep = loss->result = true;
+  if (answers && *answers) (*answers)->keep = (*answers)->result = true;
   return loss;
 }
 
@@ -307,7 +307,7 @@ tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *gr
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
   const tarn__head head = head_of(model, graph, x);
   tarn__tensor *losses = tarn__head_token_loss(graph, &head, tarn__graph_input(graph, count, targets, "targets"));
-  losses->keep = true;
+  losses->keep = losses->result = true;
   return losses;
 }
 
@@ -357,8 +357,8 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
     top = tarn__head_top(graph, &head, step->best, step->eos);
   else
     top.values = tarn__head_log_probabilities(graph, &head);
-  top.values->keep = true;
-  if (top.ids) top.ids->keep = true;
+  top.values->keep = top.values->result = true;
+  if (top.ids) top.ids->keep = top.ids->result = true;
   return top;
 }
 

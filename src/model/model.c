@@ -278,11 +278,11 @@ tarn__fp32 tarn__model_products(const tarn_config_train *train) {
 static tarn_status check_products(const tarn__model *model) {
   if (model->fp32 == TARN__FP32_EXACT) return TARN_STATUS_OK;
   const tarn__device *device = model->device;
-  const char *lacks = device->split_lacks ? device->split_lacks() : "another device";
+  const char *lacks = tarn__device_split_lacks(device);
   if (!lacks) return TARN_STATUS_OK;
   return tarn__config_fail(model->config, TARN_STATUS_UNSUPPORTED, "train.fp32",
                            "%s needs %s, and the device %s computes with %s; set it to exact",
-                           tarn_fp32_name(model->config->train.fp32), lacks, device->name, device->variant());
+                           tarn_fp32_name(model->config->train.fp32), lacks, device->name, tarn__device_variant(device));
 }
 
 tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
@@ -340,7 +340,7 @@ void tarn__model_close(tarn__model **model) {
   tarn__model *m = *model;
   if (!m) return;
   for (int k = 0; k < TARN__MEMORY_KINDS; k++)
-    if (m->storage[k]) m->device->free(m->storage[k]);
+    if (m->storage[k]) tarn__device_free(m->device, m->storage[k]);
   tarn__free(m->params);
   tarn__free(m->helpers);
   tarn__arena_close(&m->arena);
@@ -437,7 +437,7 @@ tarn_status tarn__model_allocate(tarn__model *model) {
                           [TARN__MEMORY_FROZEN] = size.frozen_bytes,
                           [TARN__MEMORY_GRADIENT] = size.gradient_bytes};
   for (int k = 0; k < (int)(sizeof bytes / sizeof *bytes); k++)
-    TARN_TRY(model->device->allocate(&model->storage[k], (tarn__memory_kind)k, bytes[k], 1));
+    TARN_TRY(tarn__device_allocate(model->device, &model->storage[k], (tarn__memory_kind)k, bytes[k], 1));
   char *trained = model->storage[TARN__MEMORY_TRAINED];
   char *frozen = model->storage[TARN__MEMORY_FROZEN];
   char *gradient = model->storage[TARN__MEMORY_GRADIENT];

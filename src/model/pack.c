@@ -46,7 +46,7 @@ static tarn_status round_table(const tarn__model *model, tarn__param *param, cha
   if (decoding->rounded) return TARN_STATUS_OK;
   float *scales = (float *)(void *)(memory + rounded_bytes(param));
   const tarn__device_weight weight = weight_of(model, param, true);
-  TARN_TRY(model->device->quantise((signed char *)memory, scales, &weight, threads));
+  TARN_TRY(model->device->type->quantise(model->device, (signed char *)memory, scales, &weight, threads));
   decoding->rounded = (const signed char *)memory;
   decoding->scales = scales;
   return TARN_STATUS_OK;
@@ -62,15 +62,15 @@ static void release(const tarn__model *model, const tarn__param *param) {
 }
 
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
-  TARN_REQUIRE(!int8 || model->device->pack, UNSUPPORTED, "the device %s has no products of INT8", model->device->name);
+  TARN_REQUIRE(!int8 || model->device->type->pack, UNSUPPORTED, "the device %s has no products of INT8", model->device->name);
   return TARN_STATUS_OK;
 }
 
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
   size_t bytes = 0;
-  for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
+  for (size_t i = 0; model->device->type->pack && i < model->param_count; i++) {
     const tarn__device_weight weight = weight_of(model, model->params[i], int8);
-    if (is_factor(model, model->params[i])) bytes += model->device->pack_bytes(&weight);
+    if (is_factor(model, model->params[i])) bytes += model->device->type->pack_bytes(model->device, &weight);
     bytes += table_bytes(model, model->params[i], int8);
   }
   return bytes;
@@ -78,16 +78,16 @@ size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
 
 tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) {
   char *at = memory;
-  for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
+  for (size_t i = 0; model->device->type->pack && i < model->param_count; i++) {
     tarn__param *param = model->params[i];
     if (int8) TARN_TRY(round_table(model, param, at, threads));
     at += table_bytes(model, param, int8);
     if (!is_factor(model, param)) continue;
     const tarn__device_weight weight = weight_of(model, param, int8);
-    TARN_TRY(model->device->pack(at, &weight, threads));
+    TARN_TRY(model->device->type->pack(model->device, at, &weight, threads));
     param->decoding.packed = at;
     param->decoding.packed_int8 = int8;
-    at += model->device->pack_bytes(&weight);
+    at += model->device->type->pack_bytes(model->device, &weight);
     release(model, param);
   }
   return TARN_STATUS_OK;

@@ -23,11 +23,13 @@ void tarn__adam_factors_set(tarn__adam_factors *factors, const tarn__adam_option
   };
 }
 
-void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
-                     const tarn__adam_options *options, int64_t step, double factor, int threads) {
+tarn_status tarn__adam_step(const tarn__device *device, tarn__param_table *table, const tarn__adam_options *options,
+                            int64_t step, double factor, const tarn__step_numbers *numbers, int threads) {
   tarn__adam_factors factors;
   tarn__adam_factors_set(&factors, options, step, factor);
-  device->adam_step(params, count, &factors, threads);
+  factors.clips = numbers && factor == 0.0;
+  TARN_TRY(tarn__param_table_refresh(device, table));
+  return device->type->adam_step(device, table, &factors, numbers, threads);
 }
 
 double tarn__adam_bytes(tarn__param *const *params, size_t count, double *gradients) {

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
-#include "graph/param.h"
+#include "device/step_numbers.h"
+#include "optim/param_table.h"
 
 typedef struct tarn__adam_options {
   double learning_rate;
@@ -23,11 +23,12 @@ typedef struct tarn__adam_options {
   uint64_t seed;        // of the rounding of moments in BF16
 } tarn__adam_options;
 
-// Updates every parameter of the list that moves; the others stay as they are, as PyTorch does with a gradient of None.
-// `step` counts from 1. `factor` scales the gradients (clipping, averaging). All lies in the memory of the device,
-// which computes it.
-void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
-                     const tarn__adam_options *options, int64_t step, double factor, int threads);
+// Updates every parameter of the table that moves; the others stay as they are, as PyTorch does with a gradient of None.
+// `step` counts from 1. `factor` scales the gradients (clipping, averaging); with `numbers`, in the memory of the device
+// (device/step_numbers.h), there is no update if they say that it has failed, and a factor of 0 means theirs. All lies
+// in the memory of the device, which computes it.
+tarn_status tarn__adam_step(const tarn__device *device, tarn__param_table *table, const tarn__adam_options *options,
+                            int64_t step, double factor, const tarn__step_numbers *numbers, int threads) TARN_CHECKED;
 
 // The constants of a step, for a device.
 struct tarn__adam_factors;
@@ -36,6 +37,11 @@ void tarn__adam_factors_set(struct tarn__adam_factors *factors, const tarn__adam
 
 // Whether an update moves a parameter and its gradient counts in the norm.
 static inline bool tarn__adam_moves(const tarn__param *param) { return param->trained && param->training.grad_written; }
+
+// Whether its gradient is added to a sum (AutoFreeze).
+static inline bool tarn__adam_sums(const tarn__param *param) {
+  return param->training.grad_sum && param->training.grad_written && tarn__param_learns(param);
+}
 
 // Bytes that such an update reads and writes: gradients, fp32 copies, moments, and what kernels read where it is
 // another copy. grad_norm() of the device reads the gradients: `gradients`.
@@ -50,6 +56,11 @@ typedef struct tarn__adam_factors {
   double step_size, inverse_correction2, epsilon;
   uint64_t seed;  // of the rounding of moments in BF16, and the update
   uint32_t step;
+  bool clips;  // gradients are multiplied by the factor of the update's numbers, and not by `gradient`
 } tarn__adam_factors;
+
+static inline double tarn__adam_gradient(const tarn__adam_factors *factors, const tarn__step_numbers *numbers) {
+  return factors->clips ? numbers->factor : factors->gradient;
+}
 
 #endif

@@ -23,7 +23,7 @@ static tarn_status open_sums(tarn__ridge *ridge, const tarn__device *device, int
                          .wide = wide,
                          .pitch = pitch};
   void *memory;
-  TARN_TRY(device->allocate(&memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width) + waiting, sizeof(double)));
+  TARN_TRY(tarn__device_allocate(device, &memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width) + waiting, sizeof(double)));
   ridge->products = memory;
   ridge->totals = ridge->products + inputs * width;
   ridge->waiting = ridge->totals + width;
@@ -60,7 +60,7 @@ size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t out
 
 void tarn__ridge_close(tarn__ridge *ridge) {
   if (ridge->filling != ridge->waiting) tarn__free(ridge->filling);
-  if (ridge->device) ridge->device->free(ridge->products);
+  if (ridge->device) tarn__device_free(ridge->device, ridge->products);
   *ridge = (tarn__ridge){0};
 }
 
@@ -68,8 +68,8 @@ void tarn__ridge_close(tarn__ridge *ridge) {
 static tarn_status flush(tarn__ridge *ridge) {
   const size_t bytes = (size_t)(ridge->waiting_count * ridge->pitch) * sizeof *ridge->waiting;
   if (ridge->filling != ridge->waiting && bytes > 0 && !ridge->classes)
-    TARN_TRY(ridge->device->copy_in(ridge->waiting, ridge->filling, bytes));
-  ridge->device->ridge_add(ridge);
+    TARN_TRY(tarn__device_put(ridge->device, ridge->waiting, ridge->filling, bytes));
+  TARN_TRY(ridge->device->type->ridge_add(ridge->device, ridge));
   ridge->count += ridge->waiting_count;
   ridge->waiting_count = 0;
   return TARN_STATUS_OK;
@@ -90,7 +90,7 @@ tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dty
                                  const int32_t *classes) {
   for (int64_t done = 0; done < count;) {
     const int64_t room = TARN__RIDGE_PIECE - ridge->waiting_count, left = count - done, now = left < room ? left : room;
-    ridge->device->ridge_take(ridge, rows, dtype, first + done, now);
+    TARN_TRY(ridge->device->type->ridge_take(ridge->device, ridge, rows, dtype, first + done, now));
     memcpy(ridge->waiting_classes + ridge->waiting_count, classes + done, (size_t)now * sizeof *classes);
     ridge->waiting_count += now;
     done += now;
@@ -109,7 +109,7 @@ tarn_status tarn__ridge_change(tarn__ridge *ridge, tarn_status (*change)(void *u
   tarn_status status = tarn__device_read(ridge->device, &sums, ridge->products, bytes, &room);
   if (status == TARN_STATUS_OK) status = change(user, sums, n);
   if (status == TARN_STATUS_OK && sums != ridge->products)
-    status = ridge->device->copy_in(ridge->products, sums, bytes);
+    status = tarn__device_put(ridge->device, ridge->products, sums, bytes);
   tarn__host_room_close(&room);
   return status;
 }
@@ -166,9 +166,11 @@ static void substitute(double *b, const double *u, int64_t n) {
 // memory of the device, or A itself.
 static tarn_status factorise(double *a, double *apart, const tarn__ridge *ridge, double least, bool *fails) {
   const size_t bytes = (size_t)(ridge->inputs * ridge->inputs) * sizeof *a;
-  if (apart != a) TARN_TRY(ridge->device->copy_in(apart, a, bytes));
-  *fails = !ridge->device->cholesky(apart, ridge->inputs, least);
-  return apart != a ? ridge->device->copy_out(a, apart, bytes) : TARN_STATUS_OK;
+  if (apart != a) TARN_TRY(tarn__device_put(ridge->device, apart, a, bytes));
+  bool done;
+  TARN_TRY(ridge->device->type->cholesky(ridge->device, &done, apart, ridge->inputs, least));
+  *fails = !done;
+  return apart != a ? tarn__device_get(ridge->device, a, apart, bytes) : TARN_STATUS_OK;
 }
 
 static tarn_status factor(double *a, double *apart, double *used, const tarn__ridge *ridge, const double *products) {
@@ -213,13 +215,13 @@ static tarn_status solve_on(double *weights, double *bias, double *used, const t
   double *a = memory, *b = a + n * n;
   tarn_status status = TARN_STATUS_OK;
   if (!tarn__device_is_host(device))
-    status = device->allocate(&apart, TARN__MEMORY_OTHER, (size_t)(n * n), sizeof(double));
+    status = tarn__device_allocate(device, &apart, TARN__MEMORY_OTHER, (size_t)(n * n), sizeof(double));
   if (status == TARN_STATUS_OK) status = factor(a, apart ? apart : a, used, ridge, products);
   if (status == TARN_STATUS_OK) {
     fill_targets(b, ridge, products);
     solve_outputs(weights, bias, a, b, ridge);
   }
-  if (apart) device->free(apart);
+  if (apart) tarn__device_free(device, apart);
   tarn__free(memory);
   return status;
 }
@@ -230,7 +232,7 @@ tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn_
   *used = penalty;
   const tarn__device *device = ridge->device;
   if (ridge->solved_totals != ridge->totals)
-    TARN_TRY(device->copy_out(ridge->solved_totals, ridge->totals, (size_t)ridge->width * sizeof *ridge->totals));
+    TARN_TRY(tarn__device_get(device, ridge->solved_totals, ridge->totals, (size_t)ridge->width * sizeof *ridge->totals));
   tarn__host_room room = {0};
   void *products;
   const size_t bytes = (size_t)(ridge->inputs * ridge->width) * sizeof *ridge->products;

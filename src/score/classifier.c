@@ -17,7 +17,7 @@ static tarn_status pack(tarn_classifier *c) {
   const bool int8 = c->options.precision == TARN_TRANSLATE_PRECISION_INT8;
   tarn__model *model = c->checkpoint->model;
   TARN_TRY(tarn__model_pack_check(model, int8));
-  TARN_TRY(model->device->allocate(&c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
+  TARN_TRY(tarn__device_allocate(model->device, &c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
   return tarn__model_pack(model, c->packed, int8, tarn__threads());
 }
 
@@ -68,12 +68,10 @@ void tarn_classifier_close(tarn_classifier **out) {
   if (!c) return;
   if (c->packed) {
     tarn__model_unpack(c->checkpoint->model);
-    c->checkpoint->model->device->free(c->packed);
+    tarn__device_free(c->checkpoint->model->device, c->packed);
   }
-  if (c->workspace) c->checkpoint->model->device->free(c->workspace);
+  if (c->workspace) tarn__device_free(c->checkpoint->model->device, c->workspace);
   tarn__graph_close(&c->graph);
-  tarn__host_room_close(&c->losses);
-  tarn__host_room_close(&c->answers);
   tarn__checkpoint_close(&c->checkpoint);
   tarn__label_names_close(&c->names);
   tarn__line_block_close(&c->block);
@@ -96,10 +94,10 @@ const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t lab
 static tarn_status make_room(tarn_classifier *c) {
   const tarn__device *device = c->checkpoint->model->device;
   if (c->graph.workspace_bytes <= c->workspace_bytes) return TARN_STATUS_OK;
-  if (c->workspace) device->free(c->workspace);
+  if (c->workspace) tarn__device_free(device, c->workspace);
   c->workspace = NULL;
   c->workspace_bytes = 0;
-  TARN_TRY(device->allocate(&c->workspace, TARN__MEMORY_ACTIVATION, c->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &c->workspace, TARN__MEMORY_ACTIVATION, c->graph.workspace_bytes, 1));
   c->workspace_bytes = c->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }
@@ -114,9 +112,9 @@ tarn_status tarn__classifier_run(tarn_classifier *c, const tarn__batch *batch, c
   TARN_TRY(make_room(c));
   tarn__graph_bind(&c->graph, c->workspace);
   TARN_TRY(tarn__graph_run(&c->graph, &(tarn__exec){.threads = tarn__threads()}));
-  TARN_TRY(tarn__graph_read(&c->graph, &read, sums, &c->losses));
+  TARN_TRY(tarn__graph_result(&c->graph, &read, sums));
   *loss = ((const double *)read)[0];
-  TARN_TRY(tarn__graph_read(&c->graph, &read, found, &c->answers));
+  TARN_TRY(tarn__graph_result(&c->graph, &read, found));
   *answers = read;
   const int64_t count = batch->predictions * (c->names.count ? c->names.count : 1);
   for (int64_t i = 0; i < count; i++)

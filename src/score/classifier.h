@@ -19,7 +19,6 @@ struct tarn_classifier {
   tarn__graph graph;
   void *workspace;
   size_t workspace_bytes;
-  tarn__host_room losses, answers;
   // The lines at hand, and the rows that are computed together.
   tarn__line_block block;
   tarn__repaired repaired[2];

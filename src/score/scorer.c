@@ -18,7 +18,6 @@ struct tarn__scorer {
   tarn__graph graph;
   void *workspace;
   size_t workspace_bytes;
-  tarn__host_room losses;
   int64_t *order;  // of the sentences by length
   size_t order_capacity;
   // The batch at hand.
@@ -35,7 +34,7 @@ void tarn__scorer_default(tarn__scorer_options *options) {
 static tarn_status pack(tarn__scorer *s) {
   TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
   size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
-  TARN_TRY(s->model->device->allocate(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
+  TARN_TRY(tarn__device_allocate(s->model->device, &s->packed, TARN__MEMORY_OTHER, bytes, 1));
   return tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
 }
 
@@ -67,12 +66,11 @@ void tarn__scorer_close(tarn__scorer **scorer) {
   if (!s) return;
   if (s->packed) {
     tarn__model_unpack(s->model);
-    s->model->device->free(s->packed);
+    tarn__device_free(s->model->device, s->packed);
   }
   tarn__scorer_share_close(&s->shared);
   tarn__graph_close(&s->graph);
-  if (s->workspace) s->model->device->free(s->workspace);
-  tarn__host_room_close(&s->losses);
+  if (s->workspace) tarn__device_free(s->model->device, s->workspace);
   tarn__free(s->order);
   tarn__free(s->ids);
   tarn__free(s->positions);
@@ -158,10 +156,10 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
 static tarn_status make_room(tarn__scorer *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
   const tarn__device *device = s->model->device;
-  if (s->workspace) device->free(s->workspace);
+  if (s->workspace) tarn__device_free(device, s->workspace);
   s->workspace = NULL;
   s->workspace_bytes = 0;
-  TARN_TRY(device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }
@@ -176,7 +174,7 @@ static tarn_status compute(tarn__scorer *s, const double **values, const tarn__p
   tarn__exec exec = {.threads = s->options.threads};
   TARN_TRY(tarn__graph_run(&s->graph, &exec));
   void *read;
-  TARN_TRY(tarn__graph_read(&s->graph, &read, losses, &s->losses));
+  TARN_TRY(tarn__graph_result(&s->graph, &read, losses));
   *values = read;
   for (int64_t i = 0; i < predicted; i++)
     TARN_REQUIRE(isfinite((*values)[2 * i + 1]), NUMERIC,

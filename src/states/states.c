@@ -16,7 +16,7 @@ static tarn_status pack(tarn_states *states) {
   const bool int8 = states->options.precision == TARN_TRANSLATE_PRECISION_INT8;
   tarn__model *model = states->checkpoint->model;
   TARN_TRY(tarn__model_pack_check(model, int8));
-  TARN_TRY(model->device->allocate(&states->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
+  TARN_TRY(tarn__device_allocate(model->device, &states->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
   return tarn__model_pack(model, states->packed, int8, tarn__threads());
 }
 
@@ -87,9 +87,9 @@ void tarn_states_close(tarn_states **out) {
   if (!states) return;
   if (states->packed) {
     tarn__model_unpack(states->checkpoint->model);
-    states->checkpoint->model->device->free(states->packed);
+    tarn__device_free(states->checkpoint->model->device, states->packed);
   }
-  if (states->workspace) states->checkpoint->model->device->free(states->workspace);
+  if (states->workspace) tarn__device_free(states->checkpoint->model->device, states->workspace);
   tarn__graph_close(&states->graph);
   if (!states->shared) tarn__checkpoint_close(&states->checkpoint);
   tarn__states_list_close(&states->offered);

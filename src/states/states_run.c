@@ -114,10 +114,10 @@ static tarn_status make_batch(const job *j, tarn__batch *batch) {
 static tarn_status make_room(tarn_states *states) {
   const tarn__device *device = states->checkpoint->model->device;
   if (states->graph.workspace_bytes <= states->workspace_bytes) return TARN_STATUS_OK;
-  if (states->workspace) device->free(states->workspace);
+  if (states->workspace) tarn__device_free(device, states->workspace);
   states->workspace = NULL;
   states->workspace_bytes = 0;
-  TARN_TRY(device->allocate(&states->workspace, TARN__MEMORY_ACTIVATION, states->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &states->workspace, TARN__MEMORY_ACTIVATION, states->graph.workspace_bytes, 1));
   states->workspace_bytes = states->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }

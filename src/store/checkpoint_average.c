@@ -58,8 +58,8 @@ typedef struct mean {
 enum { NAME_TEXT = 21 };  // most bytes of an update and a space
 
 static void mean_close(mean *m) {
-  if (m->own) m->device->free(m->own);
-  if (m->piece) m->device->free(m->piece);
+  if (m->own) tarn__device_free(m->device, m->own);
+  if (m->piece) tarn__device_free(m->device, m->piece);
   tarn__free(m->sums);
   tarn__free(m->tensors);
   tarn__free(m->texts);
@@ -80,10 +80,10 @@ static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, char *ro
     m->sums[i] = (float *)(void *)(room + used);
     used += bytes;
   }
-  if (used > 0) TARN_TRY(m->device->fill(room, 0, used));
-  if (need > used) TARN_TRY(m->device->allocate(&m->own, TARN__MEMORY_OTHER, need - used, 1));
-  const bool apart = !m->device->host_memory;
-  if (apart) TARN_TRY(m->device->allocate(&m->piece, TARN__MEMORY_OTHER, TARN__MAP_PIECE, 1));
+  if (used > 0) TARN_TRY(tarn__device_fill(m->device, room, 0, used));
+  if (need > used) TARN_TRY(tarn__device_allocate(m->device, &m->own, TARN__MEMORY_OTHER, need - used, 1));
+  const bool apart = !m->device->type->host_memory;
+  if (apart) TARN_TRY(tarn__device_allocate(m->device, &m->piece, TARN__MEMORY_OTHER, TARN__MAP_PIECE, 1));
   char *next = m->own;
   for (size_t i = 0; i < m->count; i++) {
     tarn__stored *tensor = &m->tensors[i];
@@ -130,9 +130,9 @@ static tarn_status add_values(const mean *m, float *sums, const tarn__safetensor
   for (size_t done = 0; done < from->bytes; done += TARN__MAP_PIECE) {
     const size_t left = from->bytes - done, bytes = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
     const void *piece = values + done;
-    if (m->piece) TARN_TRY(m->device->copy_in(m->piece, piece, bytes));
+    if (m->piece) TARN_TRY(tarn__device_put(m->device, m->piece, piece, bytes));
     if (m->piece) piece = m->piece;
-    TARN_TRY(m->device->add_scaled(sums + done / sizeof *sums, piece, bytes / sizeof *sums, weight));
+    TARN_TRY(tarn__device_add_scaled(m->device, sums + done / sizeof *sums, piece, bytes / sizeof *sums, weight));
     tarn__map_release_part(&tensors->map, values + done, bytes);
   }
   return TARN_STATUS_OK;

@@ -340,7 +340,7 @@ static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
 // of INT8, and those of BF16 for a model in BF16 that reads them only to pack them or row by row (tarn__param.rounds).
 static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *file) {
   size_t rows = 0;
-  const bool host = c->model->device->host_memory;
+  const bool host = c->model->device->type->host_memory;
   for (size_t i = 0; i < c->model->param_count; i++) {
     tarn__param *param = c->model->params[i];
     const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
@@ -373,7 +373,7 @@ static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__m
   tarn__model_size size;
   tarn__model_measure(model, &size);
   const double bytes = (double)size.trained_bytes + (double)size.frozen_bytes,
-               available = (double)tarn_memory_available();
+               available = (double)tarn__device_available(model->device);
   TARN_REQUIRE(available == 0 || bytes <= available, MEMORY,
                "%s: its model takes %.0f MB, and %.0f MB of memory are available", file->tensors.path, bytes / 1e6,
                available / 1e6);

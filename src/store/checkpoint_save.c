@@ -167,7 +167,7 @@ static tarn_status add_rounded(contents *c, const tarn__model *model, const tarn
   const size_t count = (size_t)(param->rows * param->cols);
   TARN_TRY(tarn__arena_alloc(&c->arena, &values, count, 1));
   TARN_TRY(tarn__arena_alloc(&c->arena, &scales, (size_t)param->rows, sizeof(float)));
-  TARN_TRY(model->device->quantise(values, scales, &weight, tarn__threads()));
+  TARN_TRY(model->device->type->quantise(model->device, values, scales, &weight, tarn__threads()));
   for (int64_t i = 0; i < param->rows; i++)
     TARN_REQUIRE(isfinite(((const float *)scales)[i]), DATA,
                  "row %lld of the parameter %s is not finite, which int8 cannot express", (long long)i + 1,

@@ -74,8 +74,8 @@ typedef struct tarn__feature {
   // All gradients of the update are there, and those of several ranks summed.
   tarn_status (*after_gradients)(tarn_train *train, void *state);
   // The gradients are finite and the model's parameters were updated; and then, of an update that predicted something.
-  void (*optimise)(tarn_train *train, void *state, int64_t update);
-  void (*optimised)(tarn_train *train, void *state);
+  tarn_status (*optimise)(tarn_train *train, void *state, int64_t update);
+  tarn_status (*optimised)(tarn_train *train, void *state);
   // The update counts in train->progress, or the batch of a pass is done.
   void (*advance)(tarn_train *train, void *state);
   // The receiver of events was told of the update (rank 0); and then on every rank, after its line of the log.
@@ -133,8 +133,8 @@ tarn_status tarn__features_make_update(const tarn__features *features,
 tarn_status tarn__features_before_update(const tarn__features *features, int64_t update) TARN_CHECKED;
 tarn_status tarn__features_before_batches(const tarn__features *features, bool first) TARN_CHECKED;
 tarn_status tarn__features_after_gradients(const tarn__features *features) TARN_CHECKED;
-void tarn__features_optimise(const tarn__features *features, int64_t update);
-void tarn__features_optimised(const tarn__features *features);
+tarn_status tarn__features_optimise(const tarn__features *features, int64_t update) TARN_CHECKED;
+tarn_status tarn__features_optimised(const tarn__features *features) TARN_CHECKED;
 void tarn__features_advance(const tarn__features *features);
 tarn_status tarn__features_told(const tarn__features *features) TARN_CHECKED;
 tarn_status tarn__features_after_update(const tarn__features *features) TARN_CHECKED;

@@ -140,11 +140,15 @@ tarn_status tarn__features_after_gradients(const tarn__features *f) {
   return TARN_STATUS_OK;
 }
 
-void tarn__features_optimise(const tarn__features *f, int64_t update) {
-  CALL_EACH(optimise, (f->train, f->states[i], update));
+tarn_status tarn__features_optimise(const tarn__features *f, int64_t update) {
+  TRY_EACH(optimise, (f->train, f->states[i], update));
+  return TARN_STATUS_OK;
 }
 
-void tarn__features_optimised(const tarn__features *f) { CALL_EACH(optimised, (f->train, f->states[i])); }
+tarn_status tarn__features_optimised(const tarn__features *f) {
+  TRY_EACH(optimised, (f->train, f->states[i]));
+  return TARN_STATUS_OK;
+}
 
 void tarn__features_advance(const tarn__features *f) { CALL_EACH(advance, (f->train, f->states[i])); }
 

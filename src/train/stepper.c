@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/step_numbers.h"
 #include "graph/graph_work.h"
 #include "graph/profile.h"
 #include "graph/run_telling.h"
@@ -73,7 +74,7 @@ static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bou
 static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
   TARN_TRY(plan_bounds(s, train, true));
   if (valid) TARN_TRY(plan_bounds(s, valid, false));
-  return s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
+  return tarn__device_allocate(s->model->device, &s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
@@ -89,9 +90,8 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
 
 void tarn__stepper_close(tarn__stepper *stepper) {
   tarn__graph_close(&stepper->graph);
-  if (stepper->workspace) stepper->model->device->free(stepper->workspace);
-  tarn__host_room_close(&stepper->results);
-  tarn__host_room_close(&stepper->answers);
+  if (stepper->workspace) tarn__device_free(stepper->model->device, stepper->workspace);
+  tarn__host_room_close(&stepper->states);
   *stepper = (tarn__stepper){0};
 }
 
@@ -100,10 +100,10 @@ void tarn__stepper_close(tarn__stepper *stepper) {
 // workspaces never exist at once.
 static tarn_status make_room(tarn__stepper *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
-  if (s->workspace) s->model->device->free(s->workspace);
+  if (s->workspace) tarn__device_free(s->model->device, s->workspace);
   s->workspace = NULL;
   s->workspace_bytes = 0;
-  TARN_TRY(s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  TARN_TRY(tarn__device_allocate(s->model->device, &s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }
@@ -117,6 +117,7 @@ static void count_work(tarn__stepper *s) {
 // Runs the graph that is planned and bound. Planned gradients are gone with the workspace, however it ends.
 static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   s->exec.update = training ? s->factors : NULL;
+  s->exec.squares = training && s->numbers ? &s->numbers->squares : NULL;
   tarn_status status = tarn__profile_work(s->exec.profile, "building and planning graphs", begin);
   const bool follows = training && s->follower;
   if (status == TARN_STATUS_OK && follows) status = s->follow(s->follower, &s->graph);
@@ -129,6 +130,19 @@ static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   return status;
 }
 
+// What the graph has found, for the host.
+static tarn_status read_loss(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__tensor *result,
+                             const tarn__tensor *answers) {
+  void *values;
+  TARN_TRY(tarn__graph_result(&s->graph, &values, result));
+  const double *sums = values;
+  *loss = (tarn__stepper_loss){.loss = sums[0], .watched = sums[1]};
+  if (answers) TARN_TRY(tarn__graph_result(&s->graph, &values, answers));
+  if (answers) loss->answers = values;
+  loss->answer_bytes = (size_t)tarn__tensor_bytes(answers);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
   tarn__model_shortcuts shortcuts = {0};
@@ -139,16 +153,10 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(run_graph(s, training, begin));
-  if (training && s->model->updates_at_once) TARN_TRY(tarn__graph_update_squares(&s->graph, &s->squares));
   TARN_TRY(tarn__features_ran(s->features, &s->graph, kind));
-  void *values;
-  TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
-  const double *sums = values;
-  *loss = (tarn__stepper_loss){.loss = sums[0], .watched = sums[1]};
-  if (answers) TARN_TRY(tarn__graph_read(&s->graph, &values, answers, &s->answers));
-  if (answers) loss->answers = values;
-  loss->answer_bytes = (size_t)tarn__tensor_bytes(answers);
-  return TARN_STATUS_OK;
+  if (loss) return read_loss(s, loss, result, answers);
+  const tarn__device *device = s->model->device;
+  return device->type->add_loss(device, s->numbers, result->data);
 }
 
 tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
@@ -197,7 +205,7 @@ tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, cons
   TARN_TRY(build_bottom(stepper, source, &result));
   TARN_TRY(run_planned(stepper));
   void *values;
-  TARN_TRY(tarn__graph_read(&stepper->graph, &values, result, &stepper->results));
+  TARN_TRY(tarn__graph_read(&stepper->graph, &values, result, &stepper->states));
   *rows = values;
   return TARN_STATUS_OK;
 }

@@ -18,12 +18,12 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;  // of the model's device, as all that kernels read
   size_t workspace_bytes;
-  tarn__host_room results, answers;  // what the caller reads of the last run
+  tarn__host_room states;            // what the caller reads of the last run besides results
   const tarn__features *features;    // what shortens its graphs
   double grad_scale;                 // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   const struct tarn__adam_factors *factors;  // of a model that updates at once; set it before training
-  double squares;                            // of such a model: of all its gradients, after training on a batch
+  struct tarn__step_numbers *numbers;        // of the device: where training adds what it is not asked to return
   int64_t update;  // number of the optimiser step, from 1, that training steps belong to; 0: none
   tarn__exec exec;
   // Is told of the graphs that training steps run, before they do and after each node (graph/run_telling.h). Set it
@@ -51,7 +51,8 @@ typedef struct tarn__stepper_loss {
   size_t answer_bytes;
 } tarn__stepper_loss;
 
-// Adds the gradients of one batch; `number` is the counter of all that is random in a batch.
+// Adds the gradients of one batch; `number` is the counter of all that is random in a batch. With `loss` NULL its loss
+// is added to stepper->numbers, and the host need not wait for it.
 tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
                                 int64_t number) TARN_CHECKED;
 // The loss alone, without dropout.

@@ -14,7 +14,7 @@ tarn_status tarn__cost_open(tarn_train *t) {
   t->stepper.energy = &t->energy;
   if (t->comm->rank != 0 || t->comm->size > 1) return TARN_STATUS_OK;
   return tarn__energy_open(&t->energy, &(tarn__energy_options){.watts = t->config->train.core_watts,
-                                                               .accelerator = !t->model->device->host_memory});
+                                                               .accelerator = t->model->device->type->accelerator});
 }
 
 void tarn__cost_begin(tarn_train *t) {

@@ -67,6 +67,7 @@ static tarn_status log_window(tarn_train *t, double rate) {
 static tarn_status close_window(tarn_train *t, double rate) {
   tarn__progress *p = &t->progress;
   if (p->window_target == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__numbers_read(t));
   TARN_TRY(tarn__rank_use_share(&t->rank_use, p->update));
   if (t->comm->rank == 0) TARN_TRY(log_window(t, rate));
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
@@ -222,6 +223,7 @@ static tarn_status score_sets(tarn_train *t) {
 }
 
 static tarn_status validate_now(tarn_train *t) {
+  TARN_TRY(tarn__numbers_read(t));
   TARN_TRY(validate_together(t, validate, help_validation));
   return t->progress.best_update == t->progress.update ? tarn__train_lead(t, tarn__train_save_best) : TARN_STATUS_OK;
 }

@@ -151,12 +151,14 @@ static tarn_status make_plan(tarn_train *t) {
 
 static tarn_status check_memory(const tarn_train *t) {
   const double mib = 1024.0 * 1024.0;
-  size_t available = tarn_memory_available();
-  TARN_REQUIRE(available == 0 || t->plan.total_bytes <= available, MEMORY,
-               "this training needs %.0f MiB of memory and %.0f MiB are available; activations take %.0f MiB of it, in "
-               "proportion to train.max_tokens (%lld)",
-               (double)t->plan.total_bytes / mib, (double)available / mib, (double)t->plan.activation_bytes / mib,
-               (long long)t->config->train.max_tokens);
+  const bool host = tarn__device_is_host(t->model->device);
+  const size_t there = t->plan.total_bytes - (host ? 0 : t->plan.program_bytes);
+  size_t available = tarn__device_available(t->model->device);
+  TARN_REQUIRE(available == 0 || there <= available, MEMORY,
+               "this training needs %.0f MiB of memory%s%s and %.0f MiB are available; activations take %.0f MiB of it, "
+               "in proportion to train.max_tokens (%lld)",
+               (double)there / mib, host ? "" : " of the device ", host ? "" : t->model->device->name,
+               (double)available / mib, (double)t->plan.activation_bytes / mib, (long long)t->config->train.max_tokens);
   return TARN_STATUS_OK;
 }
 
@@ -164,7 +166,7 @@ static tarn_status check_memory(const tarn_train *t) {
 static tarn_status take_moments(tarn_train *t) {
   tarn__model_size size;
   tarn__model_measure(t->model, &size);
-  TARN_TRY(t->model->device->allocate(&t->moments, TARN__MEMORY_OPTIMISER, size.optimiser_bytes, 1));
+  TARN_TRY(tarn__device_allocate(t->model->device, &t->moments, TARN__MEMORY_OPTIMISER, size.optimiser_bytes, 1));
   char *next = t->moments;
   for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
     tarn__param *param = tarn__model_param(t->model, i);
@@ -196,6 +198,10 @@ static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(tarn__features_open(&t->features, t));
   TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, &t->features, t->threads,
                               (uint64_t)t->config->train.seed));
+  TARN_TRY(tarn__numbers_open(&t->numbers, t->model->device, t->comm->size));
+  t->params = (tarn__param_table){.params = t->model->params, .count = t->model->param_count};
+  t->helpers = (tarn__param_table){.params = t->model->helpers, .count = t->model->helper_count};
+  t->stepper.numbers = t->numbers.there;
   t->stepper.profile = t->profile;
   t->stepper.follow = tarn__gradient_overlap_begin;
   t->stepper.followed = tarn__gradient_overlap_ran;
@@ -464,7 +470,10 @@ void tarn_train_close(tarn_train **train) {
   tarn__stepper_close(&t->stepper);
   tarn__features_close(&t->features);
   tarn__train_close_scoring(t);
-  if (t->moments) t->model->device->free(t->moments);
+  tarn__numbers_close(&t->numbers);
+  if (t->model) tarn__param_table_close(t->model->device, &t->params);
+  if (t->model) tarn__param_table_close(t->model->device, &t->helpers);
+  if (t->moments) tarn__device_free(t->model->device, t->moments);
   tarn__model_close(&t->model);
   tarn__loader_close(&t->loader);
   tarn__batcher_close(&t->batcher);

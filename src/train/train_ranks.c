@@ -139,7 +139,7 @@ static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   hashes[SOURCE] = hash_text(tarn_vocab_hash(t->source), 0);
   hashes[TARGET] = hash_text(tarn_vocab_hash(t->target), 0);
   hashes[DATA] = hash_text(tarn__batcher_hash(t->batcher), 0);
-  hashes[PROGRAM] = hash_text(t->model->device->variant(), hash_text(tarn_version(), 0));
+  hashes[PROGRAM] = hash_text(tarn__device_variant(t->model->device), hash_text(tarn_version(), 0));
   return hash_weights(&hashes[WEIGHTS], t);
 }
 
@@ -159,7 +159,7 @@ static tarn_status describe(char **text, const tarn_train *t, int thing) {
                                  : c->data.train);
       break;
     case PROGRAM:
-      snprintf(line, sizeof line, "version %s with %s", tarn_version(), t->model->device->variant());
+      snprintf(line, sizeof line, "version %s with %s", tarn_version(), tarn__device_variant(t->model->device));
       break;
     default:
       snprintf(line, sizeof line, "those after update %lld", (long long)t->progress.update);

@@ -130,7 +130,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
   int failed = !object;
   failed |= json_object_set_new(object, "date", json_string(date)) != 0;
   failed |= json_object_set_new(object, "processor", tarn__json_text(processor)) != 0;
-  failed |= json_object_set_new(object, "kernels", json_string(t->model->device->variant())) != 0;
+  failed |= json_object_set_new(object, "kernels", json_string(tarn__device_variant(t->model->device))) != 0;
   failed |= json_object_set_new(object, "metric",
                                 json_string(tarn__config_word("valid.metric", (int)config->valid.metric))) != 0;
   if (r->best_update > 0) {

@@ -28,6 +28,7 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
 
 tarn_status tarn__train_save(tarn_train *t, bool numbered) {
   TARN_TRY(tarn__lock_check(t->dir.lock));
+  TARN_TRY(tarn__numbers_read(t));
   int64_t saved = t->progress.saved;
   int64_t keep = t->config->train.keep_last;
   if (numbered) {

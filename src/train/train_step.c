@@ -7,12 +7,6 @@
 #include "optim/schedule.h"
 #include "train/trainer.h"
 
-static const char NOT_FINITE[] = "not a finite number";
-
-// The optimiser squares gradients in fp32. A larger one would make the second moment of its weight infinite, and the
-// weight would never move again.
-static const double LARGEST_GRADIENT = 1e18;
-
 // The next batch, which the loader has prepared while the one before was computed.
 static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) {
   double begin = tarn__profile_clock(t->profile);
@@ -23,40 +17,46 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
 
 // Masks are drawn, so an update of a few short sentences may predict nothing on any rank; then it changes nothing, and
 // no graph is run, in which a model that updates at once would decay its weights and follow its moments.
-static tarn_status train_on(tarn_train *t, tarn__stepper_loss *loss, const tarn__loaded *loaded, int64_t batches) {
-  *loss = (tarn__stepper_loss){0};
+static tarn_status train_on(tarn_train *t, const tarn__loaded *loaded, int64_t batches) {
   if (loaded->predictions == 0) return TARN_STATUS_OK;
   t->batch = loaded->number;
   t->stepper.grad_scale = 1.0 / (double)loaded->predictions;
   t->stepper.follower = loaded->last ? t->overlap : NULL;
-  return tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number);
+  return tarn__stepper_train(&t->stepper, NULL, &loaded->batch, batches + loaded->number);
 }
 
-// Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
+// What several ranks have added up; one alone leaves it where it is.
+static tarn_status sum_ranks(tarn_train *t, int64_t *source_tokens) {
+  double loss = 0.0, watched = 0.0;
+  const bool several = t->comm->size > 1;
+  if (several) {
+    TARN_TRY(tarn__numbers_get(&t->numbers));
+    loss = t->numbers.now.loss;
+    watched = t->numbers.now.watched;
+  }
+  TARN_TRY(tarn__train_sum(t, &loss, &watched, source_tokens));
+  return several ? tarn__numbers_set_loss(&t->numbers, loss, watched) : TARN_STATUS_OK;
+}
+
+// Gradients of all batches; their loss goes into the numbers of the update, the position behind them into *next. The loss is the mean over the target
 // tokens of the whole update, which are known before its first batch. What is random in a batch depends on its number
 // among those of all ranks.
-static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__stepper_loss *sum,
-                                 const tarn__loaded **last) {
-  *sum = (tarn__stepper_loss){0};
+static tarn_status add_gradients(tarn_train *t, tarn__progress *next, const tarn__loaded **last) {
   int64_t source_tokens = 0;
   TARN_TRY(tarn__features_before_batches(&t->features, next->index == 0));
   do {
-    tarn__stepper_loss loss;
     TARN_TRY(take_batch(t, last));
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
     // Who updates at once must know before that the data were there; the batch has all of them.
     if (t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
-    TARN_TRY(train_on(t, &loss, *last, next->batches));
+    TARN_TRY(train_on(t, *last, next->batches));
     if (!t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
-    sum->loss += loss.loss;
-    sum->watched += loss.watched;
     // What is read and not predicted counts as a source, of masked models too.
     source_tokens += batch->source.rows + batch->target.rows - batch->predictions;
   } while (!(*last)->last);
-  TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
+  TARN_TRY(sum_ranks(t, &source_tokens));
   TARN_TRY(tarn__features_after_gradients(&t->features));
-  if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
   next->window_source += source_tokens;
@@ -65,22 +65,6 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
   next->epoch = (*last)->next_epoch;
   next->index = (*last)->next_index;
   return TARN_STATUS_OK;
-}
-
-// Scale of the gradients: train.clip_norm as PyTorch's clip_grad_norm_() applies it.
-static double clip_factor(double norm, double limit) {
-  if (limit <= 0) return 1.0;
-  double factor = limit / (norm + 1e-6);
-  return factor < 1.0 ? factor : 1.0;
-}
-
-// Whether the optimiser can do with gradients of this norm, clipped by `factor`.
-static tarn_status check_norm(const tarn_train *t, const char *what, double norm, double factor) {
-  if (!isfinite(norm)) return tarn__train_fail(t, t->progress.update + 1, what, NOT_FINITE);
-  if (norm * factor < LARGEST_GRADIENT) return TARN_STATUS_OK;
-  char is[96];
-  snprintf(is, sizeof is, "%.3g (expected less than %g, whose square fp32 holds)", norm * factor, LARGEST_GRADIENT);
-  return tarn__train_fail(t, t->progress.update + 1, what, is);
 }
 
 static tarn__adam_options options_of(const tarn_config_train *config, double rate) {
@@ -94,13 +78,19 @@ static tarn__adam_options options_of(const tarn_config_train *config, double rat
 }
 
 // The norms of the gradients, of the model and of its helpers.
-static tarn_status find_norms(tarn_train *t, double *norm, double *helpers, double bytes) {
+static tarn_status find_norms(tarn_train *t, double bytes) {
   double begin = tarn__profile_clock(t->profile);
+  const tarn__device *device = t->model->device;
+  tarn__step_numbers *numbers = t->numbers.there;
   if (t->comm->size > 1) {
-    TARN_TRY(tarn__optim_share_norms(&t->optim, norm, helpers, t->threads));
+    double norm, helpers;
+    TARN_TRY(tarn__optim_share_norms(&t->optim, &norm, &helpers, numbers, t->threads));
+    TARN_TRY(tarn__numbers_set_norms(&t->numbers, norm, helpers));
   } else {
-    *norm = t->model->device->grad_norm(t->model->params, t->model->param_count, t->threads);
-    *helpers = t->model->device->grad_norm(t->model->helpers, t->model->helper_count, t->threads);
+    TARN_TRY(tarn__param_table_refresh(device, &t->params));
+    TARN_TRY(device->type->grad_norm(device, &numbers->norm, &t->params, t->threads));
+    TARN_TRY(tarn__param_table_refresh(device, &t->helpers));
+    TARN_TRY(device->type->grad_norm(device, &numbers->helpers, &t->helpers, t->threads));
   }
   return tarn__profile_moving(t->profile, "norm of the gradients", begin, bytes);
 }
@@ -113,31 +103,44 @@ static tarn_status share_weights(tarn_train *t) {
   return tarn__profile_work(t->profile, "weights over ranks", begin);
 }
 
-// Nothing is changed unless the norms are finite and not too large. Where the backward pass has updated already, a norm
-// that is not ends the training all the same: the weights are lost, the last checkpoint is not.
-static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
+static tarn_status decide(tarn_train *t, int64_t step) {
+  const tarn__device *device = t->model->device;
+  const tarn__step_rule rule = {
+      .update = step, .clip_norm = t->config->train.clip_norm, .at_once = t->model->updates_at_once};
+  t->numbers.unread = true;
+  return device->type->decide(device, t->numbers.there, &rule);
+}
+
+// Nothing is changed unless the loss and the norms are finite and not too large. Where the backward pass has updated
+// already, one that is not ends the training all the same: the weights are lost, the last checkpoint is not.
+static tarn_status optimise(tarn_train *t, int64_t step, double rate) {
   const tarn_config_train *config = &t->config->train;
-  if (t->model->updates_at_once) {
-    TARN_TRY(t->model->device->synchronise());
-    *norm = sqrt(t->stepper.squares);
-    return check_norm(t, "the norm of the gradients", *norm, 1.0);
-  }
-  tarn__param *const *params = t->optim.shares ? t->optim.parts.list : t->model->params;
-  double gradients, helpers;
+  if (t->model->updates_at_once) return decide(t, step);
+  tarn__param_table *table = t->optim.shares ? &t->optim.table : &t->params;
+  double gradients;
   if (t->optim.shares) tarn__optim_parts_refresh(&t->optim.parts);
-  const double bytes = tarn__adam_bytes(params, t->model->param_count, &gradients);
+  const double bytes = tarn__adam_bytes(table->params, t->model->param_count, &gradients);
   t->stepper.moved_bytes += gradients + bytes;
-  TARN_TRY(find_norms(t, norm, &helpers, gradients));
-  const double factor = clip_factor(*norm, config->clip_norm);
-  TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
-  TARN_TRY(check_norm(t, "the norm of the gradients of " TARN__HELPERS, helpers, 1.0));
+  TARN_TRY(find_norms(t, gradients));
+  TARN_TRY(decide(t, step));
   const tarn__adam_options options = options_of(config, rate);
   const double begin = tarn__profile_clock(t->profile);
-  tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
-  tarn__features_optimise(&t->features, step);
-  TARN_TRY(t->model->device->synchronise());
+  TARN_TRY(tarn__adam_step(t->model->device, table, &options, step, 0.0, t->numbers.there, t->threads));
+  TARN_TRY(tarn__features_optimise(&t->features, step));
+  if (t->profile) TARN_TRY(tarn__device_synchronise(t->model->device));
   TARN_TRY(tarn__profile_moving(t->profile, "optimiser", begin, bytes));
   return share_weights(t);
+}
+
+// What the event says, as far as it is known; and whether the update could be made.
+static tarn_status judge(tarn_train *t, tarn__progress *next, tarn__train_update_result *result, double predictions) {
+  const bool due = !t->numbers.late || (next->update + 1) % t->config->train.log_every == 0;
+  if (!due) return TARN_STATUS_OK;
+  TARN_TRY(tarn__numbers_take(t, next));
+  result->loss = t->numbers.now.loss / predictions;
+  result->nll = t->numbers.now.watched / predictions;
+  result->norm = t->numbers.now.norm;
+  return tarn__train_check_loss(t, next->update + 1, result->nll);
 }
 
 tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
@@ -146,7 +149,6 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__cost_begin(t);
   tarn__rank_use_begin(&t->rank_use);
   tarn__progress next = t->progress;
-  tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
   t->stepper.update = next.update + 1;
@@ -156,24 +158,21 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__adam_factors factors;
   tarn__adam_factors_set(&factors, &options, next.update + 1, 1.0);
   t->stepper.factors = &factors;
-  tarn_status status = add_gradients(t, &next, &sum, &last);
+  TARN_TRY(tarn__numbers_begin(t));
+  tarn_status status = add_gradients(t, &next, &last);
   tarn__gradient_overlap_stop(t->overlap);  // where that has failed: nobody else may speak to the others meanwhile
   t->stepper.factors = NULL;
   TARN_TRY(status);
   // An update that predicts nothing has no loss, and leaves all as it was.
   const double predictions = (double)last->predictions;
-  result->loss = predictions > 0 ? sum.loss / predictions : NAN;
-  result->nll = predictions > 0 ? sum.watched / predictions : NAN;
-  result->norm = 0.0;
+  result->loss = result->nll = NAN;
+  result->norm = predictions > 0 ? NAN : 0.0;
   if (predictions > 0) {
-    TARN_TRY(tarn__train_check_loss(t, next.update + 1, result->nll));
-    TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
-    tarn__features_optimised(&t->features);
+    TARN_TRY(optimise(t, next.update + 1, result->rate));
+    TARN_TRY(judge(t, &next, result, predictions));
+    TARN_TRY(tarn__features_optimised(&t->features));
   }
   next.update++;
-  next.loss_sum += sum.loss;
-  next.nll_sum += sum.watched;
-  next.norm_sum += result->norm;
   next.window_updates++;
   double seconds = tarn__train_clock(t) - start;
   next.seconds += seconds;

@@ -17,6 +17,7 @@
 #include "train/feature.h"
 #include "train/stepper.h"
 #include "train/train_cost.h"
+#include "train/numbers.h"
 #include "train/validator.h"
 
 // What running holds, from tarn_train_run() on.
@@ -63,6 +64,8 @@ struct tarn_train {
   tarn__features features;
   int64_t batch;  // number of the batch at hand among those of its update
   tarn__stepper stepper;
+  tarn__numbers numbers;
+  tarn__param_table params, helpers;  // of the model
   tarn__gradient_sum gradient_sum;
   tarn__gradient_overlap *overlap;  // NULL: sums begin when all gradients are there
   tarn__optim_share optim;

@@ -60,14 +60,14 @@ static int64_t run(const tarn__model *model, const tarn__stored *ids, const tarn
     x->keep = true;
   }
   must(tarn__graph_plan(&graph));
-  must(device->allocate(&room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+  must(tarn__device_allocate(device, &room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
   tarn__graph_bind(&graph, room);
   must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
   must(tarn__graph_read(&graph, &values, x, &host));
   const int64_t count = x->rows * x->cols;
   memcpy(output, values, (size_t)count * sizeof *output);
   tarn__host_room_close(&host);
-  device->free(room);
+  tarn__device_free(device, room);
   tarn__graph_close(&graph);
   return count;
 }

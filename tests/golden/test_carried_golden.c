@@ -72,7 +72,7 @@ static void run_window(const tarn__model *model, const tarn__batch *batch, const
   tarn__model_differentiate(model, &graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;
-  must(way->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  must(tarn__device_allocate(way->device, &workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
   must(tarn__device_fill(way->device, workspace, 0xFF, graph.workspace_bytes));
   tarn__graph_bind(&graph, workspace);
   for (size_t i = 0; i < model->param_count; i++) model->params[i]->training.grad_written = false;
@@ -84,7 +84,7 @@ static void run_window(const tarn__model *model, const tarn__batch *batch, const
   for (size_t i = 0; i < model->param_count; i++)
     compare(model->params[i], need(file, group, model->params[i]->name), way);
   tarn__graph_close(&graph);
-  way->device->free(workspace);
+  tarn__device_free(way->device, workspace);
 }
 
 static void run_text(const tarn__model *model, const tarn__safetensors *file, const bounds *way) {

@@ -117,7 +117,7 @@ static void run(tarn__model *model, const tarn__safetensors *file, const made *m
       tarn__model_build_loss(model, &graph, &m->batch, NULL, smoothing, scale, training ? NULL : &answers);
   if (training) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
-  must(w->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  must(tarn__device_allocate(w->device, &workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
   must(tarn__device_fill(w->device, workspace, 0xFF, graph.workspace_bytes));  // nothing is read that was not written
   tarn__graph_bind(&graph, workspace);
   must(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .seed = 1, .step = 1}));
@@ -138,7 +138,7 @@ static void run(tarn__model *model, const tarn__safetensors *file, const made *m
   }
   tarn__host_room_close(&room);
   tarn__graph_close(&graph);
-  w->device->free(workspace);
+  tarn__device_free(w->device, workspace);
 }
 
 static void run_case(const char *name, const way *w) {

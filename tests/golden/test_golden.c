@@ -315,7 +315,7 @@ static void run_case(void **state) {
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;
-  must(way->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  must(tarn__device_allocate(way->device, &workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = way->threads, .seed = 1, .step = 1};
   tarn__host_room room = {0};
@@ -337,7 +337,7 @@ static void run_case(void **state) {
   if (way->dtype == TARN__F64) exact.name = golden->name;
   tarn__host_room_close(&room);
   tarn__graph_close(&graph);
-  way->device->free(workspace);
+  tarn__device_free(way->device, workspace);
   tarn__model_close(&model);
   tarn_config_close(&config);
   tarn__safetensors_close(&file);

@@ -51,7 +51,7 @@ static void run(const tarn__model *model, const tarn__stored *source, const tarn
                                  TARN__IDENTITY);
   x->keep = true;
   must(tarn__graph_plan(&graph));
-  must(graph.device->allocate(&room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+  must(tarn__device_allocate(graph.device, &room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
   tarn__graph_bind(&graph, room);
   must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
   must(tarn__graph_read(&graph, &values, x, &host));
@@ -62,7 +62,7 @@ static void run(const tarn__model *model, const tarn__stored *source, const tarn
   print_message("largest difference %g\n", worst);
   if (!(worst < 1e-4)) fail_msg("a logit is off by %g", worst);
   tarn__host_room_close(&host);
-  graph.device->free(room);
+  tarn__device_free(graph.device, room);
   tarn__graph_close(&graph);
 }
 

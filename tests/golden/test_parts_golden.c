@@ -52,9 +52,9 @@ static tarn__tensor *input(tarn__graph *graph, const tarn__stored *t) {
   assert_int_equal(t->bytes, n * sizeof(float));
   check_ok(tarn__arena_alloc(&graph->arena, &data, n, sizeof(double)));
   for (size_t i = 0; i < n; i++) check_store(data, graph->dtype, i, (double)((const float *)t->data)[i]);
-  if (!graph->device->host_memory) {
-    check_ok(graph->device->allocate(&block, TARN__MEMORY_OTHER, n, tarn__dtype_size(graph->dtype)));
-    check_ok(graph->device->copy_in(block, data, n * tarn__dtype_size(graph->dtype)));
+  if (!graph->device->type->host_memory) {
+    check_ok(tarn__device_allocate(graph->device, &block, TARN__MEMORY_OTHER, n, tarn__dtype_size(graph->dtype)));
+    check_ok(tarn__device_put(graph->device, block, data, n * tarn__dtype_size(graph->dtype)));
     data = block;
   }
   return tarn__graph_external(graph, graph->dtype, t->shape[0], t->shape[1], data, t->name);
@@ -70,15 +70,15 @@ static void run_graph(double *found, tarn__graph *graph, tarn__tensor *y) {
   check_ok(tarn__graph_plan(graph));
   void *workspace, *values;
   tarn__host_room room = {0};
-  check_ok(graph->device->allocate(&workspace, TARN__MEMORY_OTHER, graph->workspace_bytes, 1));
+  check_ok(tarn__device_allocate(graph->device, &workspace, TARN__MEMORY_OTHER, graph->workspace_bytes, 1));
   tarn__graph_bind(graph, workspace);
   check_ok(tarn__graph_run(graph, &(tarn__exec){.threads = graph->threads}));
   assert_true(y->rows * y->cols <= MOST);
   check_ok(tarn__graph_read(graph, &values, y, &room));
   for (size_t i = 0; i < (size_t)(y->rows * y->cols); i++) found[i] = check_load(values, y->dtype, i);
   tarn__host_room_close(&room);
-  graph->device->free(workspace);
-  if (block) graph->device->free(block);
+  tarn__device_free(graph->device, workspace);
+  if (block) tarn__device_free(graph->device, block);
   block = NULL;
   tarn__graph_close(graph);
 }

@@ -196,13 +196,16 @@ enum { CHECK_SEED = TARN__OPS, CHECK_SUM, CHECK_OPS };  // numbers of ops of a t
 // Gives the graph a device that is the one it has, with kernels for two ops of a test. One graph at a time.
 static inline void check_extend(tarn__graph *graph, tarn__kernel seed, tarn__kernel sum) {
   static tarn__device_kernel kernels[CHECK_OPS];
+  static tarn__device_type type;
   static tarn__device device;
   memcpy(kernels, graph->kernels, TARN__OPS * sizeof *kernels);
   kernels[CHECK_SEED] = (tarn__device_kernel){.run = seed};
   kernels[CHECK_SUM] = (tarn__device_kernel){.run = sum};
+  type = *graph->device->type;
+  type.ops = CHECK_OPS;
+  type.kernels[graph->dtype] = graph->kernels = kernels;
   device = *graph->device;
-  device.ops = CHECK_OPS;
-  device.kernels[graph->dtype] = graph->kernels = kernels;
+  device.type = &type;
   graph->device = &device;
 }
 

@@ -8,7 +8,7 @@
 
 #include "device/devices.h"
 #include "kernels/kernel_check.h"
-#include "optim/adam.h"
+#include "list_optimiser.h"
 
 static const tarn__adam_options options = {1e-3, 0.9, 0.999, 1e-8, 0.01, true, 7};
 
@@ -70,7 +70,7 @@ static void one_update_is_unbiased(void **state) {
     const double g = (double)gradients[k], m = 0.25, v = 0.0625, n = ROWS * COLS;
     fill_moments(&p, (float)m, (float)v);
     fill_gradient(&p, (float)g);
-    tarn__adam_step(&tarn__device_cpu, list, 1, &options, 5, 1.0, 2);
+    step_list(&tarn__device_cpu, list, 1, &options, 5, 1.0, 2);
     const double m_new = m + 0.1 * (g - m), v_new = 0.999 * v + 0.001 * g * g;
     // The neighbours are at most 2^-7 of the value apart, and half of that is the largest deviation of one of two.
     assert_unbiased(mean(&p, p.training.moment1), m_new, fabs(m_new) / 256.0 / sqrt(n), "first moment");
@@ -87,7 +87,7 @@ static void second_moments_move(void **state) {
   tarn__param p = param_open(64, 80, 1), *list[] = {&p};
   fill_gradient(&p, 0.3f);
   enum { STEPS = 1000 };
-  for (int step = 1; step <= STEPS; step++) tarn__adam_step(&tarn__device_cpu, list, 1, &options, step, 1.0, 2);
+  for (int step = 1; step <= STEPS; step++) step_list(&tarn__device_cpu, list, 1, &options, step, 1.0, 2);
   const double expected = (1.0 - pow(0.999, STEPS)) * 0.09, found = mean(&p, p.training.moment2);
   if (!(fabs(found / expected - 1.0) < 0.01)) fail_msg("second moment %.6g, expected %.6g", found, expected);
   param_close(&p);
@@ -125,7 +125,7 @@ static void numbers_are_independent(void **state) {
     p[k] = param_open(ROWS, COLS, k == 2 ? 9 : 4);
     tarn__param *list[] = {&p[k]};
     fill_gradient(&p[k], first);
-    tarn__adam_step(&tarn__device_cpu, list, 1, &o, k == 1 ? 6 : 5, 1.0, 1 + k % 2);
+    step_list(&tarn__device_cpu, list, 1, &o, k == 1 ? 6 : 5, 1.0, 1 + k % 2);
     exact = 1.00390625;
     const double share = agreement(p[0].training.moment1, exact, p[k].training.moment1, exact, N);
     if (k == 0)
@@ -168,7 +168,7 @@ static void threads_give_equal_bits(void **state) {
     tarn__param *list[] = {&p[k]};
     for (int step = 1; step <= 3; step++) {
       random_gradient(&p[k], step);
-      tarn__adam_step(&tarn__device_cpu, list, 1, &options, step, 1.0, k + 1);
+      step_list(&tarn__device_cpu, list, 1, &options, step, 1.0, k + 1);
     }
     const size_t n = (size_t)(p[k].rows * p[k].cols);
     assert_memory_equal(p[0].training.master, p[k].training.master, n * sizeof(float));
@@ -197,7 +197,7 @@ static void as_the_reference(void **state) {
     for (int step = 1; step <= 4; step++) {
       random_gradient(&p[d], step);
       for (int64_t r = 0; r < ROWS; r++) p[d].training.used_rows[r] = (r + step) % 3 > 0;
-      tarn__adam_step(devices[d], list, 1, &options, step, 0.5, 2);
+      step_list(devices[d], list, 1, &options, step, 0.5, 2);
     }
   }
   int64_t other = 0;

@@ -210,13 +210,14 @@ static void outputs(void **state) {
 static void refused(void **state) {
   (void)state;
   static tarn__device_kernel kernels[TARN__OPS];
-  static tarn__device device;
+  static tarn__device_type type;
   tangent_check t = {0};
   tarn__graph graph = {0};
-  memcpy(kernels, tarn__device_cpu.kernels[TARN__F32], sizeof kernels);
+  memcpy(kernels, tarn__device_cpu.type->kernels[TARN__F32], sizeof kernels);
   kernels[TARN__OP_SYNTHESIS_TANGENT] = (tarn__device_kernel){0};
-  device = tarn__device_cpu;
-  device.kernels[TARN__F32] = kernels;
+  type = *tarn__device_cpu.type;
+  type.kernels[TARN__F32] = kernels;
+  const tarn__device device = {.type = &type, .name = "poor"};
   check_open(&t.c);
   t.c.dtype = TARN__F32;
   tarn__graph_begin(&graph, &device, TARN__F32, false, 1);

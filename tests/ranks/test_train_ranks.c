@@ -33,7 +33,7 @@ typedef struct rank_run {
 
 static uint64_t hash_weights(const tarn_train *train) {
   uint64_t hash = 0;
-  if (!train->model->device->host_memory) return 0;
+  if (!train->model->device->type->host_memory) return 0;
   for (size_t i = 0; i < train->model->param_count + train->model->helper_count; i++) {
     const tarn__param *param = tarn__model_param(train->model, i);
     const size_t count = (size_t)(param->rows * param->cols);

@@ -306,7 +306,7 @@ static void every_op(void **state) {
   (void)state;
   static const char *const names[] = {TARN__OP_LIST(NAME)};
   for (int op = 0; op < TARN__OPS; op++) {
-    if (!tarn__device_reference.kernels[TARN__F64][op].run) continue;
+    if (!tarn__device_reference.type->kernels[TARN__F64][op].run) continue;
     if (!proved[op] && !reason(op)) fail_msg("%s has no tangent rule that a test proves", names[op]);
     if (proved[op] && reason(op) && op != TARN__OP_LINEAR && !strstr(reason(op), "test_tangents.c"))
       fail_msg("%s has a rule; it is excepted because %s", names[op], reason(op));

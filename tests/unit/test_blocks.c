@@ -18,7 +18,7 @@
 #include "decode/translate.h"
 #include "device/devices.h"
 #include "make_shard.h"
-#include "optim/adam.h"
+#include "list_optimiser.h"
 #include "parts/table/part_table.h"
 #include "sandbox.h"
 #include "store/checkpoint.h"
@@ -350,7 +350,7 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
     losses[step - 1] = f.loss;
     for (size_t p = 0; p < model->param_count; p++)
       assert_int_equal(model->params[p]->training.grad_written, model->params[p]->trained);
-    tarn__adam_step(&tarn__device_cpu, model->params, model->param_count, &options, step, 1.0, THREADS);
+    step_list(&tarn__device_cpu, model->params, model->param_count, &options, step, 1.0, THREADS);
   }
   assert_true(losses[0] != losses[1]);
   assert_memory_equal(before, model->storage[TARN__MEMORY_FROZEN], size.frozen_bytes);

@@ -511,7 +511,7 @@ static void test_caches(void **state) {
   tarn__caches caches;
   static const int widths[] = {3, 0, 5};  // layer 1 keeps nothing
   static const size_t bytes[] = {3 * sizeof(int32_t), 0, 5 * sizeof(int32_t)};
-  must(tarn__caches_open(&caches, &tarn__device_cpu, 3, bytes, &region));
+  must(tarn__caches_open(&caches, &tarn__device_cpu, NULL, 3, bytes, &region));
   enum { LIVE = 10 };
   int32_t seen[LIVE];
   int32_t contents[LIVE];

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "device/devices.h"
 #include "model/model.h"
-#include "optim/adam.h"
+#include "list_optimiser.h"
 #include "parts/depth.h"
 #include "parts/table/part_table.h"
 
@@ -330,7 +330,7 @@ static void test_two_hundred_layers(void **state) {
     for (int update = 1; update <= 6; update++) {
       last = step(model, &bytes[k]);
       if (update == 1) first = last;
-      tarn__adam_step(&tarn__device_cpu, model->params, model->param_count, &options, update, 1.0, THREADS);
+      step_list(&tarn__device_cpu, model->params, model->param_count, &options, update, 1.0, THREADS);
     }
     if (!(last < first - 0.05)) fail_msg("%s, %s: loss %g, then %g", cases[k].pattern, cases[k].keys, first, last);
     close_model(model, config);

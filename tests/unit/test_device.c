@@ -22,9 +22,9 @@ static void test_every_op_has_kernels(void **state) {
   (void)state;
   for (int d = 0; d < DEVICES; d++) {
     int types = 0;
-    assert_int_equal(devices[d]->ops, TARN__OPS);
+    assert_int_equal(devices[d]->type->ops, TARN__OPS);
     for (int type = 0; type < TARN__DTYPES; type++) {
-      const tarn__device_kernel *kernels = devices[d]->kernels[type];
+      const tarn__device_kernel *kernels = devices[d]->type->kernels[type];
       types += kernels != NULL;
       for (int op = 0; kernels && op < TARN__OPS; op++)
         if (!kernels[op].run) fail_msg("%s has no kernel for %s", devices[d]->name, words[op]);
@@ -94,11 +94,11 @@ static tarn_status plan(const tarn__device *device, tarn__dtype dtype, int op) {
 static void test_what_a_device_lacks_fails_in_planning(void **state) {
   (void)state;
   tarn__device_kernel kernels[TARN__OPS];
-  memcpy(kernels, tarn__device_cpu.kernels[TARN__F32], sizeof kernels);
+  memcpy(kernels, tarn__device_cpu.type->kernels[TARN__F32], sizeof kernels);
   kernels[TARN__OP_GLU].run = NULL;
-  tarn__device poor = tarn__device_cpu;
-  poor.name = "poor";
-  poor.kernels[TARN__F32] = kernels;
+  tarn__device_type type = *tarn__device_cpu.type;
+  type.kernels[TARN__F32] = kernels;
+  const tarn__device poor = {.type = &type, .name = "poor"};
   assert_int_equal(plan(&poor, TARN__F32, TARN__OP_MARK), TARN_STATUS_OK);
   const int missing[] = {TARN__OP_GLU, TARN__OPS, -1};
   for (int i = 0; i < 3; i++) {
@@ -127,20 +127,20 @@ static void test_arrays(void **state) {
     void *memory;
     float back[N];
     double sum = 0.25;
-    assert_int_equal(devices[d]->allocate(&memory, TARN__MEMORY_OTHER, N, sizeof(float)), TARN_STATUS_OK);
-    assert_int_equal(devices[d]->copy_in(memory, values, sizeof values), TARN_STATUS_OK);
-    assert_int_equal(devices[d]->absolute_sum(&sum, memory, N), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_allocate(devices[d], &memory, TARN__MEMORY_OTHER, N, sizeof(float)), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_put(devices[d], memory, values, sizeof values), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_absolute_sum(devices[d], &sum, memory, N), TARN_STATUS_OK);
     assert_true(sum == absolute);
-    assert_int_equal(devices[d]->copy_in(memory, sums, sizeof sums), TARN_STATUS_OK);
-    assert_int_equal(devices[d]->add_scaled(memory, bytes + 1, N, 1.0 / 3.0), TARN_STATUS_OK);
-    assert_int_equal(devices[d]->copy_out(back, memory, sizeof back), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_put(devices[d], memory, sums, sizeof sums), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_add_scaled(devices[d], memory, bytes + 1, N, 1.0 / 3.0), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_get(devices[d], back, memory, sizeof back), TARN_STATUS_OK);
     assert_memory_equal(back, expected, sizeof back);
-    assert_int_equal(devices[d]->fill((char *)memory + 3, 0xA5, 2), TARN_STATUS_OK);
-    assert_int_equal(devices[d]->copy_out(back, memory, sizeof back), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_fill(devices[d], (char *)memory + 3, 0xA5, 2), TARN_STATUS_OK);
+    assert_int_equal(tarn__device_get(devices[d], back, memory, sizeof back), TARN_STATUS_OK);
     const unsigned char *now = (const unsigned char *)back;
     const unsigned char *before = (const unsigned char *)expected;
     for (size_t i = 0; i < sizeof back; i++) assert_int_equal(now[i], i == 3 || i == 4 ? 0xA5 : before[i]);
-    devices[d]->free(memory);
+    tarn__device_free(devices[d], memory);
   }
 }
 

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "device/devices.h"
 #include "dist/optim_parts.h"
-#include "optim/adam.h"
+#include "list_optimiser.h"
 
 static const char plain[] =
     "model: { d_model: 96, max_length: 33 }\n"
@@ -191,7 +191,7 @@ static void parts_are_updated_as_the_whole(void **state) {
       for (int64_t step = 1; step <= 3; step++)
         for (size_t i = 0; i < count; i++) {
           tarn__param *const one[] = {tarn__model_param(whole, i)};
-          tarn__adam_step(device, one, 1, &options, step, 0.5, 2);
+          step_list(device, one, 1, &options, step, 0.5, 2);
         }
       for (int r = 0; r < ranks; r++) {
         tarn__optim_parts parts;
@@ -203,7 +203,7 @@ static void parts_are_updated_as_the_whole(void **state) {
         fill(shared);
         tarn__optim_parts_refresh(&parts);
         for (int64_t step = 1; step <= 3; step++)
-          tarn__adam_step(device, parts.list, parts.count, &options, step, 0.5, 2);
+          step_list(device, parts.list, parts.count, &options, step, 0.5, 2);
         for (size_t i = 0; i < count; i++)
           if (tarn__model_param(shared, i)->trained) assert_part(parts.list[i], tarn__model_param(whole, i));
         tarn__optim_parts_close(&parts);

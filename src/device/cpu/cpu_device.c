@@ -21,40 +21,62 @@ static tarn__gemm product_of(const tarn__device_weight *weight) {
                       .fp32 = weight->fp32};
 }
 
-static size_t pack_bytes(const tarn__device_weight *weight) {
+static size_t pack_bytes(const tarn__device *device, const tarn__device_weight *weight) {
+  (void)device;
   const tarn__gemm product = product_of(weight);
   return tarn__gemm_pack_bytes(&product);
 }
 
-static tarn_status pack(void *packed, const tarn__device_weight *weight, int threads) {
+static tarn_status pack(const tarn__device *device, void *packed, const tarn__device_weight *weight, int threads) {
+  (void)device;
   const tarn__gemm product = product_of(weight);
   tarn__gemm_pack(packed, &product, threads);
   return TARN_STATUS_OK;
 }
 
-static tarn_status quantise(signed char *values, float *scales, const tarn__device_weight *weight, int threads) {
+static tarn_status quantise(const tarn__device *device, signed char *values, float *scales,
+                            const tarn__device_weight *weight, int threads) {
+  (void)device;
   const tarn__gemm product = product_of(weight);
   tarn__gemm_quantise(values, scales, &product, threads);
   return TARN_STATUS_OK;
 }
 
-static const char *split_lacks(void) {
+static const char *split_lacks(const tarn__device *device) {
+  (void)device;
   return tarn__gemm_split_there() ? NULL : "matrix tiles (amx_tile and amx_bf16 in /proc/cpuinfo)";
 }
 
-const tarn__device tarn__device_cpu = {.name = "cpu",
-                                       .variant = tarn__isa_name,
-                                       .ops = TARN__OPS,
-                                       .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
-                                       .split_lacks = split_lacks,
-                                       TARN__HOST_MEMORY,
-                                       .grad_norm = tarn__cpu_grad_norm,
-                                       .adam_step = tarn__cpu_adam_step,
-                                       .grad_sum_add = tarn__cpu_grad_sum_add,
-                                       .ridge_add = tarn__cpu_ridge_add,
-                                       .ridge_take = tarn__cpu_ridge_take,
-                                       .cholesky = tarn__cpu_cholesky,
-                                       .peaks = tarn__cpu_peaks,
-                                       .pack_bytes = pack_bytes,
-                                       .pack = pack,
-                                       .quantise = quantise};
+static const char *variant(const tarn__device *device) {
+  (void)device;
+  return tarn__isa_name();
+}
+
+static tarn_status peaks(const tarn__device *device, tarn__device_peaks *peaks, int threads) {
+  (void)device;
+  return tarn__cpu_peaks(peaks, threads);
+}
+
+static tarn_status open(const tarn__device **device, int ordinal) {
+  return tarn__host_open(device, &tarn__device_cpu, ordinal);
+}
+
+const tarn__device_type tarn__cpu_type = {.name = "cpu",
+                                          .ops = TARN__OPS,
+                                          .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
+                                          .open = open,
+                                          .variant = variant,
+                                          .split_lacks = split_lacks,
+                                          .peaks = peaks,
+                                          TARN__HOST_MEMORY,
+                                          .pack_bytes = pack_bytes,
+                                          .pack = pack,
+                                          .quantise = quantise,
+                                          .grad_norm = tarn__cpu_grad_norm,
+                                          .adam_step = tarn__cpu_adam_step,
+                                          .grad_sum_add = tarn__cpu_grad_sum_add,
+                                          .ridge_add = tarn__cpu_ridge_add,
+                                          .ridge_take = tarn__cpu_ridge_take,
+                                          .cholesky = tarn__cpu_cholesky};
+
+const tarn__device tarn__device_cpu = {.type = &tarn__cpu_type, .name = "cpu"};

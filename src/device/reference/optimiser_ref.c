@@ -49,12 +49,12 @@ static void store_moment(const tarn__param *param, uint32_t which, int64_t i, TA
   }
 }
 
-void TARN__REF(tarn__adam_ref)(const tarn__param *param, const tarn__adam_factors *factors) {
+void TARN__REF(tarn__adam_ref)(const tarn__param *param, const tarn__adam_factors *factors, double gradient_factor) {
   const tarn__adam_factors *f = factors;
   for (int64_t i = 0; i < param->rows * param->cols; i++) {
     const TARN_REAL w =
         param->dtype == TARN__F64 ? ((const TARN_REAL *)param->value)[i] : (TARN_REAL)param->training.master[i];
-    const TARN_REAL g = gradient(param, i) * (TARN_REAL)f->gradient + w * (TARN_REAL)f->decay_gradient;
+    const TARN_REAL g = gradient(param, i) * (TARN_REAL)gradient_factor + w * (TARN_REAL)f->decay_gradient;
     const TARN_REAL m0 = moment(param, param->training.moment1, i), v0 = moment(param, param->training.moment2, i);
     const TARN_REAL m = m0 + (TARN_REAL)f->beta1_rest * (g - m0);
     const TARN_REAL v = (TARN_REAL)f->beta2 * v0 + (TARN_REAL)f->beta2_rest * g * g;
@@ -66,9 +66,9 @@ void TARN__REF(tarn__adam_ref)(const tarn__param *param, const tarn__adam_factor
 }
 
 tarn_status TARN__REF(tarn__update_ref)(const tarn__exec *exec, const tarn__node *node) {
-  TARN_REQUIRE(exec->update, INTERNAL, "a graph with updates runs without what they need");
-  *(double *)node->out[0]->data = TARN__REF(tarn__squares_ref)(node->dparam[0]);
-  TARN__REF(tarn__adam_ref)(node->dparam[0], exec->update);
+  TARN_REQUIRE(exec->update && exec->squares, INTERNAL, "a graph with updates runs without what they need");
+  *exec->squares += TARN__REF(tarn__squares_ref)(node->dparam[0]);
+  TARN__REF(tarn__adam_ref)(node->dparam[0], exec->update, exec->update->gradient);
   return TARN_STATUS_OK;
 }
 

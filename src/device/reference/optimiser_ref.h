@@ -8,8 +8,9 @@
 
 double tarn__squares_ref_f32(const tarn__param *param);
 double tarn__squares_ref_f64(const tarn__param *param);
-void tarn__adam_ref_f32(const tarn__param *param, const tarn__adam_factors *factors);
-void tarn__adam_ref_f64(const tarn__param *param, const tarn__adam_factors *factors);
+// `gradient_factor`: what gradients are multiplied by, in place of factors->gradient.
+void tarn__adam_ref_f32(const tarn__param *param, const tarn__adam_factors *factors, double gradient_factor);
+void tarn__adam_ref_f64(const tarn__param *param, const tarn__adam_factors *factors, double gradient_factor);
 void tarn__grad_sum_ref_f32(const tarn__param *param);
 void tarn__grad_sum_ref_f64(const tarn__param *param);
 

@@ -9,33 +9,55 @@
 
 extern const tarn__device_kernel tarn__reference_kernels_f32[TARN__OPS], tarn__reference_kernels_f64[TARN__OPS];
 
-static double grad_norm(tarn__param *const *params, size_t count, int threads) {
-  (void)threads;
+static tarn_status grad_norm(const tarn__device *device, double *norm, const tarn__param_table *table, int threads) {
+  (void)device, (void)threads;
   double sum = 0.0;
-  for (size_t p = 0; p < count; p++)
-    if (tarn__adam_moves(params[p]))
-      sum += (params[p]->dtype == TARN__F64 ? tarn__squares_ref_f64 : tarn__squares_ref_f32)(params[p]);
-  return sqrt(sum);
+  for (size_t p = 0; p < table->count; p++) {
+    const tarn__param *param = table->params[p];
+    if (tarn__adam_moves(param))
+      sum += (param->dtype == TARN__F64 ? tarn__squares_ref_f64 : tarn__squares_ref_f32)(param);
+  }
+  *norm = sqrt(sum);
+  return TARN_STATUS_OK;
 }
 
-static void adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads) {
-  (void)threads;
-  for (size_t p = 0; p < count; p++)
-    if (tarn__adam_moves(params[p]))
-      (params[p]->dtype == TARN__F64 ? tarn__adam_ref_f64 : tarn__adam_ref_f32)(params[p], factors);
+static tarn_status adam_step(const tarn__device *device, const tarn__param_table *table,
+                             const tarn__adam_factors *factors, const tarn__step_numbers *numbers, int threads) {
+  (void)device, (void)threads;
+  if (numbers && numbers->failed != 0) return TARN_STATUS_OK;
+  const double gradient = tarn__adam_gradient(factors, numbers);
+  for (size_t p = 0; p < table->count; p++) {
+    const tarn__param *param = table->params[p];
+    if (tarn__adam_moves(param))
+      (param->dtype == TARN__F64 ? tarn__adam_ref_f64 : tarn__adam_ref_f32)(param, factors, gradient);
+  }
+  return TARN_STATUS_OK;
 }
 
-static void grad_sum_add(const tarn__param *param) {
-  (param->dtype == TARN__F64 ? tarn__grad_sum_ref_f64 : tarn__grad_sum_ref_f32)(param);
+static tarn_status grad_sum_add(const tarn__device *device, const tarn__param_table *table, int threads) {
+  (void)device, (void)threads;
+  for (size_t p = 0; p < table->count; p++) {
+    const tarn__param *param = table->params[p];
+    if (tarn__adam_sums(param)) (param->dtype == TARN__F64 ? tarn__grad_sum_ref_f64 : tarn__grad_sum_ref_f32)(param);
+  }
+  return TARN_STATUS_OK;
 }
 
-static const char *variant(void) { return "reference"; }
+static const char *variant(const tarn__device *device) {
+  (void)device;
+  return "reference";
+}
 
-const tarn__device tarn__device_reference = {
+static tarn_status open(const tarn__device **device, int ordinal) {
+  return tarn__host_open(device, &tarn__device_reference, ordinal);
+}
+
+const tarn__device_type tarn__reference_type = {
     .name = "reference",
-    .variant = variant,
     .ops = TARN__OPS,
     .kernels = {[TARN__F32] = tarn__reference_kernels_f32, [TARN__F64] = tarn__reference_kernels_f64},
+    .open = open,
+    .variant = variant,
     TARN__HOST_MEMORY,
     .grad_norm = grad_norm,
     .adam_step = adam_step,
@@ -43,3 +65,5 @@ const tarn__device tarn__device_reference = {
     .ridge_add = tarn__reference_ridge_add,
     .ridge_take = tarn__reference_ridge_take,
     .cholesky = tarn__reference_cholesky};
+
+const tarn__device tarn__device_reference = {.type = &tarn__reference_type, .name = "reference"};

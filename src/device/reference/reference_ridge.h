@@ -4,9 +4,10 @@
 
 #include "optim/ridge.h"
 
-void tarn__reference_ridge_add(const tarn__ridge *ridge);
-void tarn__reference_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first,
-                                int64_t count);
-bool tarn__reference_cholesky(double *a, int64_t n, double least);
+tarn_status tarn__reference_ridge_add(const tarn__device *device, const tarn__ridge *ridge) TARN_CHECKED;
+tarn_status tarn__reference_ridge_take(const tarn__device *device, const tarn__ridge *ridge, const void *rows,
+                                       tarn__dtype dtype, int64_t first, int64_t count) TARN_CHECKED;
+tarn_status tarn__reference_cholesky(const tarn__device *device, bool *done, double *a, int64_t n,
+                                     double least) TARN_CHECKED;
 
 #endif

@@ -29,15 +29,6 @@ size_t tarn__autofreeze_rule(const double *changes, size_t count, double percent
   return count - 1;  // rounding put the limit above the largest change
 }
 
-void tarn__autofreeze_add(const tarn__model *model, int threads) {
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (size_t i = 0; i < model->param_count; i++) {
-    const tarn__param *whole = model->params[i], *param = whole->training.part ? whole->training.part : whole;
-    if (!param->training.grad_sum || !param->training.grad_written || !tarn__param_learns(param)) continue;
-    model->device->grad_sum_add(param);
-  }
-}
-
 // The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
 static tarn_status take_norm(const tarn__model *model, tarn__optim_share *share, const char *set, double *norm,
                              bool *learns) {
@@ -53,7 +44,7 @@ static tarn_status take_norm(const tarn__model *model, tarn__optim_share *share,
     }
     float *sum = param->training.grad_sum;
     const size_t n = (size_t)(param->rows * param->cols);
-    TARN_TRY(model->device->absolute_sum(norm, sum, n));
+    TARN_TRY(tarn__device_absolute_sum(model->device, norm, sum, n));
     TARN_TRY(tarn__device_fill(model->device, sum, 0, n * sizeof *sum));
   }
   return TARN_STATUS_OK;
@@ -94,9 +85,12 @@ tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__optim_share *s
 
 static bool wanted(const tarn_config *config) { return config->train.autofreeze > 0; }
 
-static void optimised(tarn_train *t, void *state) {
+static tarn_status optimised(tarn_train *t, void *state) {
   (void)state;
-  tarn__autofreeze_add(t->model, t->threads);
+  const tarn__device *device = t->model->device;
+  tarn__param_table *table = t->optim.shares ? &t->optim.table : &t->params;
+  TARN_TRY(tarn__param_table_refresh(device, table));
+  return device->type->grad_sum_add(device, table, t->threads);
 }
 
 // The sets are frozen by the feature "freeze", which comes after it.

@@ -51,18 +51,22 @@ static tarn_status after_gradients(tarn_train *t, void *state) {
 
 // The predictor of one set of weights; shared layers come to it once. Adam with a fixed learning rate of 0.001, beta1
 // 0.9, beta2 0.98; it counts the refreshes of the kind.
-static void optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
-  if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
+static tarn_status optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
+  if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return TARN_STATUS_OK;
   tarn__param *params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
   const tarn__adam_options options = {
       .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8, .seed = (uint64_t)t->config->train.seed};
   for (size_t i = 0; i < sizeof params / sizeof *params; i++)
     if (params[i]->training.part) params[i] = params[i]->training.part;
   int64_t step = (update - 1) / w->how.refresh + 1;
-  tarn__adam_step(t->model->device, params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
+  tarn__param_table table = {.params = params, .count = sizeof params / sizeof *params};
+  const tarn_status status =
+      tarn__adam_step(t->model->device, &table, &options, step, 1.0, t->numbers.there, t->threads);
+  tarn__param_table_close(t->model->device, &table);
+  return status;
 }
 
-static void optimise(tarn_train *t, void *state, int64_t update) {
+static tarn_status optimise(tarn_train *t, void *state, int64_t update) {
   (void)state;
   for (int s = 0; s < STACKS; s++) {
     const tarn__model_stack *stack = stack_at(t, s);
@@ -70,9 +74,10 @@ static void optimise(tarn_train *t, void *state, int64_t update) {
       const tarn__layer_weights *weights = stack->layers[i].weights;
       bool first = true;
       for (int k = 0; k < i; k++) first = first && stack->layers[k].weights != weights;
-      if (weights->backskip && first) optimise_set(t, weights->backskip, update);
+      if (weights->backskip && first) TARN_TRY(optimise_set(t, weights->backskip, update));
     }
   }
+  return TARN_STATUS_OK;
 }
 
 // Layers whose gradient was zero or that did not run have no cosine.

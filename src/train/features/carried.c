@@ -30,9 +30,9 @@ size_t tarn__carried_bytes(const tarn__model *model, int64_t tracks, int64_t slo
 static tarn_status take_memory(tarn__carried *c) {
   const tarn__device *device = c->model->device;
   void *memory;
-  TARN_TRY(device->allocate(&memory, TARN__MEMORY_ACTIVATION, c->bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &memory, TARN__MEMORY_ACTIVATION, c->bytes, 1));
   c->start = memory;
-  TARN_TRY(device->allocate(&memory, TARN__MEMORY_ACTIVATION, c->bytes, 1));
+  TARN_TRY(tarn__device_allocate(device, &memory, TARN__MEMORY_ACTIVATION, c->bytes, 1));
   c->end = memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, TARN_CONFIG_LAYERS, sizeof *c->stored));
   c->stored = memory;
@@ -59,8 +59,8 @@ tarn_status tarn__carried_open(tarn__carried *carried, const tarn__model *model,
 }
 
 void tarn__carried_close(tarn__carried *carried) {
-  if (carried->start) carried->model->device->free(carried->start);
-  if (carried->end) carried->model->device->free(carried->end);
+  if (carried->start) tarn__device_free(carried->model->device, carried->start);
+  if (carried->end) tarn__device_free(carried->model->device, carried->end);
   tarn__free(carried->all);
   tarn__free(carried->next);
   tarn__free(carried->gathered);

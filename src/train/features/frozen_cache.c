@@ -83,7 +83,7 @@ static tarn_status add_all(char **text, size_t *capacity, const tarn__model *mod
   char *description;
   const tarn_fp32 fp32 = model->config->train.fp32;
   snprintf(line, sizeof line, "version=%s compiler=%s isa=%s shard=%s%s%s", tarn_version(), TARN_BUILD_COMPILER,
-           model->device->variant(), shard->hash,
+           tarn__device_variant(model->device), shard->hash,
            fp32 == TARN_FP32_EXACT ? "" : " fp32=", fp32 == TARN_FP32_EXACT ? "" : tarn_fp32_name(fp32));
   TARN_TRY(add_line(text, capacity, line));
   TARN_TRY(tarn_config_write_model(model->config, &description));

@@ -27,16 +27,16 @@ static tarn_status open_state(tarn_train *t, void *state) {
   TARN_TRY(tarn__frozen_cache_open(&c->cache, t->model, &t->shard));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)bounds.source_rows, sizeof(int32_t)));
   c->ids = memory;
-  if (device->host_memory) return TARN_STATUS_OK;
+  if (device->type->host_memory) return TARN_STATUS_OK;
   c->rows = c->cache.table;
   c->rows.rows = bounds.source_rows;
-  return device->allocate(&c->rows.value, TARN__MEMORY_OTHER, (size_t)bounds.source_rows,
+  return tarn__device_allocate(device, &c->rows.value, TARN__MEMORY_OTHER, (size_t)bounds.source_rows,
                           tarn__frozen_cache_row_bytes(&c->cache));
 }
 
 static void close_state(tarn_train *t, void *state) {
   cached *c = state;
-  if (c->rows.value) t->model->device->free(c->rows.value);
+  if (c->rows.value) tarn__device_free(t->model->device, c->rows.value);
   tarn__free(c->ids);
   tarn__host_room_close(&c->room);
   tarn__frozen_cache_close(&c->cache);
@@ -93,7 +93,7 @@ static tarn_status shorten(tarn_train *t, void *state, const tarn__batch *batch,
     c->ids[r] = (int32_t)r;
   }
   shortcuts->bottom = &c->rows;
-  return t->model->device->copy_in(c->rows.value, c->room.memory, bytes);
+  return tarn__device_put(t->model->device, c->rows.value, c->room.memory, bytes);
 }
 
 static tarn_status ran(tarn_train *t, void *state, const tarn__graph *graph, tarn__step_kind kind) {

@@ -7,9 +7,13 @@
 #include "optim/adam.h"
 
 // The bits of all three do not depend on the number of threads.
-double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads);
-void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads);
-void tarn__cpu_grad_sum_add(const tarn__param *param);
+tarn_status tarn__cpu_grad_norm(const tarn__device *device, double *norm, const tarn__param_table *table,
+                                int threads) TARN_CHECKED;
+tarn_status tarn__cpu_adam_step(const tarn__device *device, const tarn__param_table *table,
+                                const tarn__adam_factors *factors, const tarn__step_numbers *numbers,
+                                int threads) TARN_CHECKED;
+tarn_status tarn__cpu_grad_sum_add(const tarn__device *device, const tarn__param_table *table,
+                                   int threads) TARN_CHECKED;
 
 // The constants of a step in fp32.
 typedef struct tarn__adam_floats {

@@ -68,7 +68,11 @@ static double squares(const tarn__adam_kernels *kernels, const range *r) {
   return sum;
 }
 
-double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads) {
+tarn_status tarn__cpu_grad_norm(const tarn__device *device, double *norm, const tarn__param_table *table,
+                                int threads) {
+  (void)device;
+  tarn__param *const *params = table->params;
+  const size_t count = table->count;
   const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
   int64_t total = total_size(params, count);
   double sums[PARTS], sum = 0.0;
@@ -82,7 +86,8 @@ double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads
       sums[part] += squares(kernels, &r);
   }
   for (int part = 0; part < PARTS; part++) sum += sums[part];
-  return sqrt(sum);
+  *norm = sqrt(sum);
+  return TARN_STATUS_OK;
 }
 
 static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used, const tarn__exec *stream,
@@ -112,9 +117,9 @@ static void update(const tarn__adam_kernels *kernels, const range *r, const tarn
   for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, stream, factors);
 }
 
-static tarn__adam_floats floats_of(const tarn__adam_factors *factors) {
+static tarn__adam_floats floats_of(const tarn__adam_factors *factors, double gradient) {
   return (tarn__adam_floats){
-      .gradient = (float)factors->gradient,
+      .gradient = (float)gradient,
       .decay_gradient = (float)factors->decay_gradient,
       .keep_weight = (float)factors->keep_weight,
       .beta1_rest = (float)factors->beta1_rest,
@@ -126,9 +131,14 @@ static tarn__adam_floats floats_of(const tarn__adam_factors *factors) {
   };
 }
 
-void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads) {
+tarn_status tarn__cpu_adam_step(const tarn__device *device, const tarn__param_table *table,
+                                const tarn__adam_factors *factors, const tarn__step_numbers *numbers, int threads) {
+  (void)device;
+  if (numbers && numbers->failed != 0) return TARN_STATUS_OK;
   const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
-  const tarn__adam_floats floats = floats_of(factors);
+  const tarn__adam_floats floats = floats_of(factors, tarn__adam_gradient(factors, numbers));
+  tarn__param *const *params = table->params;
+  const size_t count = table->count;
   const tarn__exec stream = tarn__moment_stream(factors->seed, factors->step);
   int64_t total = total_size(params, count);
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -139,6 +149,7 @@ void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__a
     while (next_range(&r, params, count, total * part / PARTS, total * (part + 1) / PARTS, &at, &before))
       update(kernels, &r, &stream, &floats);
   }
+  return TARN_STATUS_OK;
 }
 
 // The gradient, which the node before has made, is read from memory once: each part is squared and then applied. A part
@@ -147,8 +158,8 @@ tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node) {
   enum { LEAST = 4096 };
   const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
   tarn__param *param = node->dparam[0];
-  TARN_REQUIRE(exec->update, INTERNAL, "a graph with updates runs without what they need");
-  const tarn__adam_floats floats = floats_of(exec->update);
+  TARN_REQUIRE(exec->update && exec->squares, INTERNAL, "a graph with updates runs without what they need");
+  const tarn__adam_floats floats = floats_of(exec->update, exec->update->gradient);
   const tarn__exec stream = tarn__moment_stream(exec->update->seed, exec->update->step);
   const int64_t size = param->rows * param->cols;
   const int parts = size < LEAST ? 1 : size / LEAST < PARTS ? (int)(size / LEAST) : PARTS;
@@ -160,11 +171,11 @@ tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node) {
     update(kernels, &r, &stream, &floats);
   }
   for (int part = 0; part < parts; part++) sum += sums[part];
-  *(double *)node->out[0]->data = sum;
+  *exec->squares += sum;
   return TARN_STATUS_OK;
 }
 
-void tarn__cpu_grad_sum_add(const tarn__param *param) {
+static void add_sum(const tarn__param *param) {
   const range whole = {(tarn__param *)(uintptr_t)param, 0, param->rows * param->cols};
   range piece;
   bool used;
@@ -172,4 +183,12 @@ void tarn__cpu_grad_sum_add(const tarn__param *param) {
     if (used)
       tarn__row_add(param->training.grad_sum + piece.first, (const float *)param->training.grad + piece.first,
                     piece.end - piece.first);
+}
+
+tarn_status tarn__cpu_grad_sum_add(const tarn__device *device, const tarn__param_table *table, int threads) {
+  (void)device;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (size_t i = 0; i < table->count; i++)
+    if (tarn__adam_sums(table->params[i])) add_sum(table->params[i]);
+  return TARN_STATUS_OK;
 }

@@ -13,7 +13,8 @@ static void add_classes(double *sums, const tarn__ridge *ridge, int64_t i, int64
       sums[r * ridge->width + ridge->inputs + ridge->waiting_classes[t]] += ridge->waiting[t * ridge->pitch + i + r];
 }
 
-void tarn__cpu_ridge_add(const tarn__ridge *ridge) {
+tarn_status tarn__cpu_ridge_add(const tarn__device *device, const tarn__ridge *ridge) {
+  (void)device;
   int64_t width = ridge->width, wide = ridge->wide, pitch = ridge->pitch, samples = ridge->waiting_count;
   const double *z = ridge->waiting;
   const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
@@ -28,9 +29,12 @@ void tarn__cpu_ridge_add(const tarn__ridge *ridge) {
     for (int64_t j = 0; j < wide; j++) ridge->totals[j] += z[t * pitch + j];
     if (ridge->classes) ridge->totals[ridge->inputs + ridge->waiting_classes[t]]++;
   }
+  return TARN_STATUS_OK;
 }
 
-void tarn__cpu_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count) {
+tarn_status tarn__cpu_ridge_take(const tarn__device *device, const tarn__ridge *ridge, const void *rows,
+                                 tarn__dtype dtype, int64_t first, int64_t count) {
+  (void)device;
   for (int64_t t = 0; t < count; t++) {
     double *z = ridge->waiting + (ridge->waiting_count + t) * ridge->pitch;
     const int64_t from = (first + t) * ridge->inputs;
@@ -39,10 +43,11 @@ void tarn__cpu_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtyp
     else
       for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)tarn__bf16_to_f32(((const uint16_t *)rows)[from + i]);
   }
+  return TARN_STATUS_OK;
 }
 
 // LAPACK's would be as good, but its bits depend on the number of threads.
-bool tarn__cpu_cholesky(double *a, int64_t n, double least) {
+static bool factorise(double *a, int64_t n, double least) {
   const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
   for (int64_t begin = 0; begin < n; begin += TARN__RIDGE_PIECE) {
     int64_t end = begin + TARN__RIDGE_PIECE < n ? begin + TARN__RIDGE_PIECE : n;
@@ -58,4 +63,10 @@ bool tarn__cpu_cholesky(double *a, int64_t n, double least) {
       kernels->add_products(a + i * n, n, a + begin * n, n, end - begin, i, rows_from(i, n), n, -1);
   }
   return true;
+}
+
+tarn_status tarn__cpu_cholesky(const tarn__device *device, bool *done, double *a, int64_t n, double least) {
+  (void)device;
+  *done = factorise(a, n, least);
+  return TARN_STATUS_OK;
 }

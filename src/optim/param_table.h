@@ -1,0 +1,26 @@
+// Parameters that an optimiser treats together, as one table: a device may keep a copy of it in its own memory, so that
+// an update of all is one launch.
+#ifndef TARN_OPTIM_PARAM_TABLE_H
+#define TARN_OPTIM_PARAM_TABLE_H
+
+#include "device/device.h"
+#include "graph/param.h"
+
+typedef struct tarn__param_table {
+  tarn__param *const *params;  // [count], the caller's
+  size_t count;
+  void *there;  // the device's copy; NULL: it has none
+} tarn__param_table;
+
+// Tells the device what the parameters are now (which of them move, where their gradients lie), before it is given the
+// table.
+static inline tarn_status tarn__param_table_refresh(const tarn__device *device, tarn__param_table *table) {
+  return device->type->table ? device->type->table(device, table) : TARN_STATUS_OK;
+}
+
+static inline void tarn__param_table_close(const tarn__device *device, tarn__param_table *table) {
+  if (table->there) tarn__device_free(device, table->there);
+  table->there = NULL;
+}
+
+#endif
