@@ -112,7 +112,7 @@ typedef struct shadow_move {
   void *to;
   const void *from;  // NULL: the bytes stand behind this
   size_t bytes;
-  int byte;  // of a fill
+  int byte;      // of a fill
   int64_t rows;  // of rows that are moved, whose numbers stand behind this
   max_align_t more[];
 } shadow_move;
@@ -152,8 +152,8 @@ static inline void shadow_ask_with(tarn__device_stream *stream, tarn_status (*ru
 }
 
 // The bytes are taken at once.
-static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
-                                         size_t bytes) {
+static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                         const void *from, size_t bytes) {
   (void)device;
   if (!shadow_owns(to) || shadow_owns(from)) shadow_stop("copy_in: not from the host to the device");
   shadow_ask_with(stream, shadow_do_copy, &(shadow_move){.to = to, .bytes = bytes}, from, bytes);
@@ -161,16 +161,16 @@ static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__devic
 }
 
 // They are taken when the stream comes to it.
-static inline tarn_status shadow_send(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
-                                      size_t bytes) {
+static inline tarn_status shadow_send(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                      const void *from, size_t bytes) {
   (void)device;
   if (!shadow_owns(to) || shadow_owns(from)) shadow_stop("send: not from the host to the device");
   const shadow_move move = {.to = to, .from = from, .bytes = bytes};
   return shadow_ask(stream, shadow_do_copy, &move, sizeof move);
 }
 
-static inline tarn_status shadow_copy_out(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
-                                          size_t bytes) {
+static inline tarn_status shadow_copy_out(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                          const void *from, size_t bytes) {
   if (shadow_owns(to) || !shadow_owns(from)) shadow_stop("copy_out: not from the device to the host");
   const shadow_move move = {.to = to, .from = from, .bytes = bytes};
   TARN_TRY(shadow_ask(stream, shadow_do_copy, &move, sizeof move));
@@ -178,24 +178,24 @@ static inline tarn_status shadow_copy_out(const tarn__device *device, tarn__devi
   return shadow_synchronise(device, stream);
 }
 
-static inline tarn_status shadow_copy(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
-                                      size_t bytes) {
+static inline tarn_status shadow_copy(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                      const void *from, size_t bytes) {
   (void)device;
   if (!shadow_owns(to) || !shadow_owns(from)) shadow_stop("copy: not within the device");
   const shadow_move move = {.to = to, .from = from, .bytes = bytes};
   return shadow_ask(stream, shadow_do_copy, &move, sizeof move);
 }
 
-static inline tarn_status shadow_fill(const tarn__device *device, tarn__device_stream *stream, void *to, unsigned char byte,
-                                      size_t bytes) {
+static inline tarn_status shadow_fill(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                      unsigned char byte, size_t bytes) {
   (void)device;
   if (!shadow_owns(to)) shadow_stop("fill: not within the device");
   const shadow_move move = {.to = to, .byte = byte, .bytes = bytes};
   return shadow_ask(stream, shadow_do_fill, &move, sizeof move);
 }
 
-static inline tarn_status shadow_move_rows(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
-                                           size_t bytes, const int32_t *numbers, int64_t rows) {
+static inline tarn_status shadow_move_rows(const tarn__device *device, tarn__device_stream *stream, void *to,
+                                           const void *from, size_t bytes, const int32_t *numbers, int64_t rows) {
   (void)device;
   if (!shadow_owns(to) || !shadow_owns(from)) shadow_stop("move_rows: not within the device");
   const shadow_move move = {.to = to, .from = from, .bytes = bytes, .rows = rows};
@@ -409,9 +409,9 @@ typedef struct shadow_packing {
 static inline tarn_status shadow_do_pack(void *arguments) {
   const shadow_packing *p = arguments;
   shadow_enter();
-  tarn_status status = p->scales ? tarn__device_cpu.type->quantise(&tarn__device_cpu, p->packed, p->scales, &p->weight,
-                                                                   p->threads)
-                                 : tarn__device_cpu.type->pack(&tarn__device_cpu, p->packed, &p->weight, p->threads);
+  tarn_status status =
+      p->scales ? tarn__device_cpu.type->quantise(&tarn__device_cpu, p->packed, p->scales, &p->weight, p->threads)
+                : tarn__device_cpu.type->pack(&tarn__device_cpu, p->packed, &p->weight, p->threads);
   shadow_leave();
   return status;
 }
@@ -456,10 +456,10 @@ static inline tarn_status shadow_do_update(void *arguments) {
   for (size_t i = 0; i < u->count; i++) list[i] = &u->params[i];
   const tarn__param_table table = {.params = list, .count = u->count};
   shadow_enter();
-  tarn_status status = u->what == SHADOW_NORM   ? cpu->grad_norm(&tarn__device_cpu, u->norm, &table, u->threads)
-                       : u->what == SHADOW_STEP ? cpu->adam_step(&tarn__device_cpu, &table, &u->factors, u->numbers,
-                                                                 u->threads)
-                                                : cpu->grad_sum_add(&tarn__device_cpu, &table, u->threads);
+  tarn_status status = u->what == SHADOW_NORM ? cpu->grad_norm(&tarn__device_cpu, u->norm, &table, u->threads)
+                       : u->what == SHADOW_STEP
+                           ? cpu->adam_step(&tarn__device_cpu, &table, &u->factors, u->numbers, u->threads)
+                           : cpu->grad_sum_add(&tarn__device_cpu, &table, u->threads);
   shadow_leave();
   free(list);
   return status;

@@ -42,7 +42,7 @@ static struct {
   uint64_t random;
   bool eager;  // everything is done at once
   tarn_status status;
-  char line[1024];  // the first failure
+  char line[1024];          // the first failure
   int64_t commands, ahead;  // that were done, and while nobody waited for them
 } shadow_queues = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .random = 1};
 
@@ -58,7 +58,9 @@ static inline uint64_t shadow_random(uint64_t below) {
   return (x ^ x >> 31) % below;
 }
 
-static inline tarn__device_stream *shadow_stream(tarn__device_stream *stream) { return stream ? stream : &shadow_queues.always; }
+static inline tarn__device_stream *shadow_stream(tarn__device_stream *stream) {
+  return stream ? stream : &shadow_queues.always;
+}
 
 static inline bool shadow_ready(const tarn__device_stream *stream) {
   const shadow_command *c = stream->first;
@@ -121,8 +123,8 @@ static inline shadow_command *shadow_command_new(tarn_status (*run)(void *argume
   return command;
 }
 
-static inline tarn_status shadow_ask(tarn__device_stream *stream, tarn_status (*run)(void *arguments), const void *arguments,
-                                     size_t bytes) {
+static inline tarn_status shadow_ask(tarn__device_stream *stream, tarn_status (*run)(void *arguments),
+                                     const void *arguments, size_t bytes) {
   shadow_command *command = shadow_command_new(run, bytes);
   memcpy(command->arguments, arguments, bytes);
   shadow_append(stream, command);
@@ -184,7 +186,8 @@ static inline void shadow_event_close(const tarn__device *device, tarn__device_e
   free(event);
 }
 
-static inline tarn_status shadow_record(const tarn__device *device, tarn__device_event *event, tarn__device_stream *stream) {
+static inline tarn_status shadow_record(const tarn__device *device, tarn__device_event *event,
+                                        tarn__device_stream *stream) {
   (void)device;
   shadow_command *command = shadow_command_new(NULL, 0);
   command->event = event;
@@ -195,7 +198,8 @@ static inline tarn_status shadow_record(const tarn__device *device, tarn__device
   return TARN_STATUS_OK;
 }
 
-static inline tarn_status shadow_await(const tarn__device *device, tarn__device_stream *stream, tarn__device_event *event) {
+static inline tarn_status shadow_await(const tarn__device *device, tarn__device_stream *stream,
+                                       tarn__device_event *event) {
   (void)device;
   shadow_command *command = shadow_command_new(NULL, 0);
   command->event = event;

@@ -50,8 +50,10 @@ typedef struct tarn_train_event {
                              // included; estimated; negative: not known
   bool left_at_least;        // seconds_left is without the validations to come: how long they take is not known yet
   double loss, nll;          // per target token, natural logarithm; loss has the label smoothing; nll: NAN if the task
-                             // has none; UPDATE: both NAN if nothing was predicted, which changes no weight
-  double lr, grad_norm;      // of the update; the norm before clipping
+                             // has none; UPDATE: both NAN if nothing was predicted, which changes no weight, and on a
+                             // device with memory of its own between two lines of the log, where the host has not
+                             // asked for them (train.log_every)
+  double lr, grad_norm;      // of the update; the norm before clipping, or NAN as the loss
   double tokens_per_second;  // source and target tokens together
   const double *scores;      // VALID: [TARN_METRIC_COUNT], by measure (tarn/measure.h); NAN: not computed
   const char *set;           // VALID: name of the scored set; NULL: the validation data

@@ -32,7 +32,8 @@ tarn_status tarn__region_alloc(tarn__region *region, void **out, tarn__memory_ki
   TARN_TRY(tarn__add_size(&bytes, bytes, 63));
   bytes &= ~(size_t)63;
   if (bytes == 0 || !find_gap(region, bytes, &at, &begin))
-    return region->allocate ? region->allocate(region->owner, out, kind, count, size) : tarn__alloc(out, kind, count, size);
+    return region->allocate ? region->allocate(region->owner, out, kind, count, size)
+                            : tarn__alloc(out, kind, count, size);
   TARN_TRY(tarn__grow(&region->blocks, &region->capacity, region->count + 1, sizeof *region->blocks));
   memmove(region->blocks + at + 1, region->blocks + at, (region->count - at) * sizeof *region->blocks);
   region->blocks[at] = (tarn__region_block){begin, begin + bytes};

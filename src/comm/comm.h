@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "comm/watch.h"
+#include "device/transfer.h"
 #include "tarn/config.h"
 
 typedef struct tarn__comm tarn__comm;
@@ -33,7 +34,14 @@ typedef struct tarn__comm_traffic {
 typedef struct tarn__comm_span {
   void *values;
   int64_t count;
+  void *there;  // where they are in the memory of a device, of which `values` is to be a copy; NULL: only here
 } tarn__comm_span;
+
+// A device whose memory holds what is summed, and the stream that has written it and reads it next. NULL: the host.
+typedef struct tarn__comm_place {
+  const tarn__device *device;
+  tarn__device_stream *stream;
+} tarn__comm_place;
 
 // Where comm_sums.c stands in the elements of a rank.
 typedef struct tarn__comm_walk {
@@ -44,6 +52,14 @@ typedef struct tarn__comm_walk {
 
 typedef struct tarn__comm_kind {
   const char *name;
+  // The values of sums are added in the order of the ranks. False: in another order, the same for the same number of
+  // ranks.
+  bool in_order;
+  // Sums what lies in a device's memory, as tarn__comm_sum_spans(), and reads span.there alone. NULL, or false for the
+  // device of a place: it sums in the host's memory.
+  bool (*reaches)(const tarn__comm *comm, const tarn__device *device);
+  tarn_status (*sum_there)(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
+                           const int64_t *numbers, tarn_precision travel, bool gathers);
   tarn_status (*open)(tarn__comm **comm);
   void (*close)(tarn__comm *comm);
   // The next two send what lies in `room`, and are not called where there is one rank. In the room of rank s the bytes
@@ -112,9 +128,10 @@ tarn_status tarn__comm_reduce_scatter(tarn__comm *comm, float *values, const int
                                       tarn_precision travel) TARN_CHECKED;
 tarn_status tarn__comm_all_gather(tarn__comm *comm, void *values, const int64_t *first, size_t element) TARN_CHECKED;
 // The first half, or with `gathers` both, of floats in many places: first the spans of rank 0, numbers[0] of them, then
-// those of rank 1. Ranks have as many elements at other places.
-tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_span *spans, const int64_t *numbers,
-                                 tarn_precision travel, bool gathers) TARN_CHECKED;
+// those of rank 1. Ranks have as many elements at other places. Where `place` is not the host, what lies there is
+// summed there; it comes after all that was asked for on its stream, and what is asked for next comes after it.
+tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
+                                 const int64_t *numbers, tarn_precision travel, bool gathers) TARN_CHECKED;
 tarn_status tarn__comm_sum_doubles(tarn__comm *comm, double *values, int64_t count) TARN_CHECKED;
 // Whether it is so on any rank.
 tarn_status tarn__comm_any(tarn__comm *comm, bool *is) TARN_CHECKED;

@@ -384,6 +384,7 @@ static tarn_status open_mpi(tarn__comm **comm) {
 }
 
 const tarn__comm_kind tarn__comm_mpi = {.name = "mpi",
+                                        .in_order = true,
                                         .open = open_mpi,
                                         .close = close_mpi,
                                         .exchange = exchange,

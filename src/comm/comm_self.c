@@ -42,6 +42,7 @@ static bool fail(tarn__comm *comm, tarn_status status, const char *line) {
 }
 
 const tarn__comm_kind tarn__comm_self = {.name = "self",
+                                         .in_order = true,
                                          .open = open_self,
                                          .close = close_self,
                                          .sum_doubles = sum_doubles,

@@ -168,7 +168,7 @@ static journey journey_of(tarn_precision travel) {
 static void begin_parts(tarn__comm *comm, void *values, const int64_t *first, size_t element) {
   for (int r = 0; r < comm->size; r++) {
     tarn__comm_walk *walk = &comm->walks[r];
-    walk->whole = (tarn__comm_span){(char *)values + (size_t)first[r] * element, first[r + 1] - first[r]};
+    walk->whole = (tarn__comm_span){(char *)values + (size_t)first[r] * element, first[r + 1] - first[r], NULL};
     walk->span = &walk->whole;
     walk->at = 0;
     comm->counts[r] = walk->whole.count;
@@ -194,7 +194,7 @@ tarn_status tarn__comm_sum_as(tarn__comm *comm, float *values, int64_t count, ta
   journey j = journey_of(travel);
   for (int r = 0; r < comm->size; r++) {
     const int64_t first = tarn__comm_part(count, comm->size, r), end = tarn__comm_part(count, comm->size, r + 1);
-    comm->walks[r].whole = (tarn__comm_span){values + first, end - first};
+    comm->walks[r].whole = (tarn__comm_span){values + first, end - first, NULL};
     comm->walks[r].span = &comm->walks[r].whole;
     comm->walks[r].at = 0;
     comm->counts[r] = end - first;
@@ -202,9 +202,20 @@ tarn_status tarn__comm_sum_as(tarn__comm *comm, float *values, int64_t count, ta
   return run(comm, &j, comm->counts, true, true, &comm->traffic.summed);
 }
 
-tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_span *spans, const int64_t *numbers,
-                                 tarn_precision travel, bool gathers) {
-  if (comm->size == 1) return TARN_STATUS_OK;
+// Copies between the memory of a device and what stands for it in the host's.
+static tarn_status copy_spans(const tarn__comm_place *place, const tarn__comm_span *spans, int64_t count, bool out) {
+  const tarn__device *device = place->device;
+  for (int64_t i = 0; i < count; i++) {
+    const size_t bytes = (size_t)spans[i].count * sizeof(float);
+    if (!spans[i].there || bytes == 0) continue;
+    TARN_TRY(out ? device->type->copy_out(device, place->stream, spans[i].values, spans[i].there, bytes)
+                 : device->type->copy_in(device, place->stream, spans[i].there, spans[i].values, bytes));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status sum_spans(tarn__comm *comm, const tarn__comm_span *spans, const int64_t *numbers,
+                             tarn_precision travel, bool gathers) {
   journey j = journey_of(travel);
   for (int r = 0; r < comm->size; r++) {
     comm->walks[r].span = spans;
@@ -213,6 +224,20 @@ tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_span *spans,
     for (int64_t i = 0; i < numbers[r]; i++) comm->counts[r] += spans++->count;
   }
   return run(comm, &j, comm->counts, true, gathers, &comm->traffic.summed);
+}
+
+tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
+                                 const int64_t *numbers, tarn_precision travel, bool gathers) {
+  const tarn__comm_kind *kind = comm->kind;
+  int64_t count = 0;
+  if (comm->size == 1) return TARN_STATUS_OK;
+  for (int r = 0; r < comm->size; r++) count += numbers[r];
+  const bool apart = place && !tarn__device_is_host(place->device);
+  if (apart && kind->reaches && kind->reaches(comm, place->device))
+    return tarn__comm_note(comm, kind->sum_there(comm, place, spans, numbers, travel, gathers));
+  if (apart) TARN_TRY(copy_spans(place, spans, count, true));
+  TARN_TRY(sum_spans(comm, spans, numbers, travel, gathers));
+  return apart ? copy_spans(place, spans, count, false) : TARN_STATUS_OK;
 }
 
 tarn_status tarn__comm_sum(tarn__comm *comm, float *values, int64_t count) {

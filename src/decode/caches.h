@@ -16,8 +16,8 @@
 typedef struct tarn__caches {
   const tarn__device *device;
   tarn__device_stream *stream;  // on which rows are written, read and moved
-  void **rows;        // [layers], each [capacity] rows; NULL for layers that keep nothing
-  size_t *row_bytes;  // [layers], 0 for layers that keep nothing
+  void **rows;                  // [layers], each [capacity] rows; NULL for layers that keep nothing
+  size_t *row_bytes;            // [layers], 0 for layers that keep nothing
   int layers;
   int64_t capacity, used;  // rows
   int32_t *numbers;        // [capacity], scratch of a sweep

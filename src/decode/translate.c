@@ -89,7 +89,8 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   tarn_status status = tarn__translate_share_open(&t->shared, options->comm);
   if (status == TARN_STATUS_OK) status = open_crew(&t->crew, t, eos);
   if (status == TARN_STATUS_OK && !options->weights_change)
-    status = tarn__device_allocate(model->device, &t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
+    status = tarn__device_allocate(model->device, &t->packed, TARN__MEMORY_OTHER,
+                                   tarn__model_pack_bytes(model, options->int8), 1);
   if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->int8, t->threads);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
@@ -177,8 +178,8 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
                                     tarn__translation *translations) {
   void *own = NULL;
   if (!t->lent_packed)
-    TARN_TRY(
-        tarn__device_allocate(t->model->device, &own, TARN__MEMORY_OTHER, tarn__model_pack_bytes(t->model, t->options.int8), 1));
+    TARN_TRY(tarn__device_allocate(t->model->device, &own, TARN__MEMORY_OTHER,
+                                   tarn__model_pack_bytes(t->model, t->options.int8), 1));
   tarn_status status = tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
   if (status == TARN_STATUS_OK) status = translate_items(t, items, sentences, translations);
   tarn__model_unpack(t->model);

@@ -94,7 +94,8 @@ typedef struct tarn__device_type {
   void (*stream_close)(const tarn__device *device, tarn__device_stream *stream);
   tarn_status (*event_open)(const tarn__device *device, tarn__device_event **event) TARN_CHECKED;
   void (*event_close)(const tarn__device *device, tarn__device_event *event);
-  tarn_status (*record)(const tarn__device *device, tarn__device_event *event, tarn__device_stream *stream) TARN_CHECKED;
+  tarn_status (*record)(const tarn__device *device, tarn__device_event *event,
+                        tarn__device_stream *stream) TARN_CHECKED;
   tarn_status (*await)(const tarn__device *device, tarn__device_stream *stream, tarn__device_event *event) TARN_CHECKED;
   tarn_status (*synchronise_event)(const tarn__device *device, tarn__device_event *event) TARN_CHECKED;
   tarn_status (*synchronise)(const tarn__device *device, tarn__device_stream *stream) TARN_CHECKED;
@@ -117,8 +118,8 @@ typedef struct tarn__device_type {
   // Row i of `from`, of so many bytes, becomes row numbers[i] of `to` for every i < rows with numbers[i] >= 0. The
   // numbers rise from one such row to the next and none is above its i; `to` is `from` or elsewhere. They are in the
   // host's memory and go with the call.
-  tarn_status (*move_rows)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from, size_t bytes,
-                           const int32_t *numbers, int64_t rows) TARN_CHECKED;
+  tarn_status (*move_rows)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
+                           size_t bytes, const int32_t *numbers, int64_t rows) TARN_CHECKED;
   // Memory of the host that copies read without waiting (pinned); NULL: any is.
   tarn_status (*staging_allocate)(const tarn__device *device, void **out, size_t bytes) TARN_CHECKED;
   void (*staging_free)(const tarn__device *device, void *memory);

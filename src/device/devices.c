@@ -7,7 +7,9 @@
 #include "tarn/device.h"
 #include "tarn/text.h"
 
-static const tarn__device_type *const types[] = {&tarn__cpu_type, &tarn__reference_type};
+#define ADDRESS(name) &tarn__##name##_type,
+static const tarn__device_type *const types[] = {TARN__DEVICE_TYPES(ADDRESS)};
+#undef ADDRESS
 enum { TYPES = sizeof types / sizeof *types };
 
 // The number behind a name and a colon, from 0; -1: there is no number.
@@ -33,8 +35,8 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) {
   TARN_REQUIRE(type, USAGE, "there is no device \"%s\" in this program; %s%s%sthere are %s", name,
                nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "", all);
   const int ordinal = colon ? ordinal_of(colon + 1) : 0;
-  TARN_REQUIRE(ordinal >= 0, USAGE, "the device \"%s\" has no number behind the colon (expected %s:0 or the like)", name,
-               type->name);
+  TARN_REQUIRE(ordinal >= 0, USAGE, "the device \"%s\" has no number behind the colon (expected %s:0 or the like)",
+               name, type->name);
   return type->open(device, ordinal);
 }
 

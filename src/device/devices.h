@@ -1,10 +1,17 @@
-// The devices that are built in, one line each here and in devices.c.
+// The devices that are built in, one line each.
 #ifndef TARN_DEVICE_DEVICES_H
 #define TARN_DEVICE_DEVICES_H
 
 #include "device/device.h"
 
-extern const tarn__device_type tarn__cpu_type, tarn__reference_type;
+// Every type, tarn__NAME_type. The first that computes in a type of numbers is the default for it.
+#define TARN__DEVICE_TYPES(TYPE) \
+  TYPE(cpu)                      \
+  TYPE(reference)
+
+#define TARN__DEVICE_TYPE(name) extern const tarn__device_type tarn__##name##_type;
+TARN__DEVICE_TYPES(TARN__DEVICE_TYPE)
+#undef TARN__DEVICE_TYPE
 
 extern const tarn__device tarn__device_cpu;        // the processor, with the best of its instruction sets
 extern const tarn__device tarn__device_reference;  // plain C, in float and in double: what others are compared with

@@ -27,10 +27,10 @@ tarn_status tarn__host_add_scaled(const tarn__device *device, float *sums, const
 tarn_status tarn__host_open(const tarn__device **device, const tarn__device *only, int ordinal) TARN_CHECKED;
 
 // For the type of such a device.
-#define TARN__HOST_MEMORY                                                                                             \
-  .host_memory = true, .allocate = tarn__host_allocate, .free = tarn__host_free, .memory = tarn__host_memory,         \
-  .copy_in = tarn__host_copy, .send = tarn__host_copy, .copy_out = tarn__host_copy, .copy = tarn__host_copy,          \
-  .fill = tarn__host_fill, .move_rows = tarn__host_move_rows, .add_loss = tarn__host_add_loss,                        \
+#define TARN__HOST_MEMORY                                                                                     \
+  .host_memory = true, .allocate = tarn__host_allocate, .free = tarn__host_free, .memory = tarn__host_memory, \
+  .copy_in = tarn__host_copy, .send = tarn__host_copy, .copy_out = tarn__host_copy, .copy = tarn__host_copy,  \
+  .fill = tarn__host_fill, .move_rows = tarn__host_move_rows, .add_loss = tarn__host_add_loss,                \
   .decide = tarn__host_decide, .absolute_sum = tarn__host_absolute_sum, .add_scaled = tarn__host_add_scaled
 
 #endif

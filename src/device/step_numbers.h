@@ -61,7 +61,7 @@ static inline void tarn__step_decide(tarn__step_numbers *n, const tarn__step_rul
   n->factor = rule->at_once ? 1.0 : tarn__step_factor(n->norm, rule->clip_norm);
   // Where the norm is no finite number it is what is said, not what the factor makes of it.
   const double clipped = isfinite(n->norm) ? n->norm * n->factor : n->norm;
-  const tarn__step_failure failure = !isfinite(n->loss)              ? TARN__STEP_LOSS
+  const tarn__step_failure failure = !isfinite(n->loss)               ? TARN__STEP_LOSS
                                      : !tarn__step_usable(clipped)    ? TARN__STEP_NORM
                                      : !tarn__step_usable(n->helpers) ? TARN__STEP_HELPERS_NORM
                                                                       : TARN__STEP_FINE;

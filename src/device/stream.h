@@ -26,11 +26,13 @@ static inline void tarn__device_event_close(const tarn__device *device, tarn__de
 
 // The event is what was asked for on the stream until now; an event that was recorded before is forgotten. Here and
 // below an event of NULL is over.
-static inline tarn_status tarn__device_event_record(const tarn__device *device, tarn__device_event *event, tarn__device_stream *stream) {
+static inline tarn_status tarn__device_event_record(const tarn__device *device, tarn__device_event *event,
+                                                    tarn__device_stream *stream) {
   return event ? device->type->record(device, event, stream) : TARN_STATUS_OK;
 }
 // What is asked for on the stream from now on comes after the event. One that was never recorded is over.
-static inline tarn_status tarn__device_stream_await(const tarn__device *device, tarn__device_stream *stream, tarn__device_event *event) {
+static inline tarn_status tarn__device_stream_await(const tarn__device *device, tarn__device_stream *stream,
+                                                    tarn__device_event *event) {
   return event ? device->type->await(device, stream, event) : TARN_STATUS_OK;
 }
 // The host waits for the event.

@@ -48,7 +48,8 @@ typedef struct tarn__staging {
 tarn_status tarn__staging_take(tarn__staging *staging, const tarn__device *device, void **memory,
                                size_t bytes) TARN_CHECKED;
 // Sends the bytes that were written to it.
-tarn_status tarn__staging_send(tarn__staging *staging, tarn__device_stream *stream, void *to, size_t bytes) TARN_CHECKED;
+tarn_status tarn__staging_send(tarn__staging *staging, tarn__device_stream *stream, void *to,
+                               size_t bytes) TARN_CHECKED;
 void tarn__staging_close(tarn__staging *staging);
 
 #endif

@@ -16,9 +16,11 @@ struct tarn__gradient_overlap {
   pthread_t thread;
   pthread_mutex_t lock;  // of what follows
   pthread_cond_t changed;
-  size_t nodes;  // that have run
-  bool over;     // all have, or the thread is to end
-  bool stopped;  // the latter
+  tarn__device_stream *stream;  // of the sums,
+  tarn__device_event *ran;      // and what they come after: the last node that gave a gradient, of those that have run
+  size_t nodes;                 // that have run, or that the device was asked for
+  bool over;                    // all have, or the thread is to end
+  bool stopped;                 // the latter
   // What the thread came to.
   tarn_status status;
   char line[1024];
@@ -29,14 +31,14 @@ static bool wait_for(void *user, size_t nodes) {
   tarn__gradient_overlap *o = user;
   pthread_mutex_lock(&o->lock);
   while (o->nodes < nodes && !o->over) pthread_cond_wait(&o->changed, &o->lock);
-  const bool go_on = !o->stopped;
+  bool go_on = !o->stopped;
+  if (go_on) o->status = tarn__device_stream_await(o->sum->model->device, o->stream, o->ran);
+  go_on = go_on && o->status == TARN_STATUS_OK;
   pthread_mutex_unlock(&o->lock);
   return go_on;
 }
 
-bool tarn__gradient_overlap_possible(const tarn__model *model) {
-  return model->helper_count == 0 && tarn__device_is_host(model->device);
-}
+bool tarn__gradient_overlap_possible(const tarn__model *model) { return model->helper_count == 0; }
 
 tarn_status tarn__gradient_overlap_open(tarn__gradient_overlap **overlap, tarn__gradient_sum *sum) {
   *overlap = NULL;
@@ -49,12 +51,15 @@ tarn_status tarn__gradient_overlap_open(tarn__gradient_overlap **overlap, tarn__
   (*overlap)->gate = (tarn__gradient_gate){.wait = wait_for, .user = memory, .last = (size_t *)(void *)(*overlap + 1)};
   pthread_mutex_init(&(*overlap)->lock, NULL);
   pthread_cond_init(&(*overlap)->changed, NULL);
-  return TARN_STATUS_OK;
+  TARN_TRY(tarn__device_stream_open(model->device, &(*overlap)->stream));
+  return tarn__device_event_open(model->device, &(*overlap)->ran);
 }
 
 void tarn__gradient_overlap_close(tarn__gradient_overlap **overlap) {
   if (!*overlap) return;
   tarn__gradient_overlap_stop(*overlap);
+  tarn__device_event_close((*overlap)->sum->model->device, (*overlap)->ran);
+  tarn__device_stream_close((*overlap)->sum->model->device, (*overlap)->stream);
   pthread_cond_destroy(&(*overlap)->changed);
   pthread_mutex_destroy(&(*overlap)->lock);
   tarn__free(*overlap);
@@ -64,8 +69,11 @@ void tarn__gradient_overlap_close(tarn__gradient_overlap **overlap) {
 static void *run(void *user) {
   tarn__gradient_overlap *o = user;
   tarn__comm_patient(o->sum->comm, true);
-  o->status = tarn__gradient_sum_through(o->sum, &o->gate);
+  tarn_status status = tarn__gradient_sum_through(o->sum, &o->gate);
   tarn__comm_patient(o->sum->comm, false);
+  // The optimiser, on another stream, finds the sums.
+  if (status == TARN_STATUS_OK) status = tarn__device_stream_synchronise(o->sum->model->device, o->stream);
+  if (o->status == TARN_STATUS_OK) o->status = status;
   if (o->status != TARN_STATUS_OK) snprintf(o->line, sizeof o->line, "%s", tarn_error_message());
   return NULL;
 }
@@ -89,7 +97,10 @@ tarn_status tarn__gradient_overlap_begin(void *overlap, const tarn__graph *graph
   o->waited = o->sum->comm->traffic.waited;
   o->nodes = 0;
   o->over = o->stopped = false;
+  o->sum->stream = o->stream;
   o->status = TARN_STATUS_OK;
+  // What earlier batches gave comes before.
+  TARN_TRY(tarn__device_event_record(graph->device, o->ran, NULL));
   // Signals are for the thread that trains, all but SIGBUS (base/map.h).
   sigset_t all, before;
   sigfillset(&all);
@@ -102,12 +113,23 @@ tarn_status tarn__gradient_overlap_begin(void *overlap, const tarn__graph *graph
   return TARN_STATUS_OK;
 }
 
-void tarn__gradient_overlap_ran(void *overlap, size_t nodes) {
+// Whether a gradient is whole with the node of this number, from 1.
+static bool completes(const tarn__gradient_overlap *o, size_t number) {
+  bool is = false;
+  for (size_t i = 0; i < o->sum->model->param_count && !is; i++) is = o->gate.last[i] == number;
+  return is;
+}
+
+tarn_status tarn__gradient_overlap_ran(void *overlap, size_t nodes) {
   tarn__gradient_overlap *o = overlap;
+  const bool records = o->ran && completes(o, nodes);
   pthread_mutex_lock(&o->lock);
+  tarn_status status = TARN_STATUS_OK;
+  if (records) status = tarn__device_event_record(o->sum->model->device, o->ran, NULL);
   o->nodes = nodes;
   pthread_cond_signal(&o->changed);
   pthread_mutex_unlock(&o->lock);
+  return status;
 }
 
 static void end(tarn__gradient_overlap *o, bool stops) {
@@ -118,6 +140,7 @@ static void end(tarn__gradient_overlap *o, bool stops) {
   pthread_mutex_unlock(&o->lock);
   pthread_join(o->thread, NULL);
   o->running = false;
+  o->sum->stream = NULL;
 }
 
 tarn_status tarn__gradient_overlap_finish(tarn__gradient_overlap *o) {

@@ -11,8 +11,8 @@
 
 typedef struct tarn__gradient_overlap tarn__gradient_overlap;
 
-// Whether sums may begin before the backward pass has ended: not on a device whose memory is not the host's, nor where
-// the model has helpers, whose gradients come from elsewhere.
+// Whether sums may begin before the backward pass has ended: not where the model has helpers, whose gradients come from
+// elsewhere. A device that answers before it has done its work sums on a stream of their own.
 bool tarn__gradient_overlap_possible(const tarn__model *model);
 
 // *overlap stays NULL where it serves nothing: one rank, a model with which it is not possible, or ranks that share
@@ -22,7 +22,7 @@ void tarn__gradient_overlap_close(tarn__gradient_overlap **overlap);
 
 // Before the graph of an update's last batch runs; then tarn__gradient_overlap_ran() is told of its nodes.
 tarn_status tarn__gradient_overlap_begin(void *overlap, const tarn__graph *graph) TARN_CHECKED;
-void tarn__gradient_overlap_ran(void *overlap, size_t nodes);
+tarn_status tarn__gradient_overlap_ran(void *overlap, size_t nodes) TARN_CHECKED;
 // After it the gradients are summed, as by tarn__gradient_sum_run(), which it is where nothing has begun. Waiting for
 // others counts only as far as the caller had to wait for it.
 tarn_status tarn__gradient_overlap_finish(tarn__gradient_overlap *overlap) TARN_CHECKED;

@@ -90,20 +90,22 @@ static tarn_status share_flags(const tarn__gradient_sum *sum, uint8_t *flags, si
 
 static bool was_written(const tarn__param *param) { return tarn__param_learns(param) && param->training.grad_written; }
 
-static tarn_status clear(const tarn__param *param, int64_t first, int64_t count) {
-  return tarn__device_fill(param->device, (float *)param->training.grad + first, 0, (size_t)count * sizeof(float));
+static tarn_status clear(const tarn__gradient_sum *sum, const tarn__param *param, int64_t first, int64_t count) {
+  return param->device->type->fill(param->device, sum->stream, (float *)param->training.grad + first, 0,
+                                   (size_t)count * sizeof(float));
 }
 
 // sum->used: the rows that some rank used. What lies there from an earlier update is none of this one's.
 static tarn_status share_rows(const tarn__gradient_sum *sum, const tarn__param *param) {
   const size_t rows = (size_t)param->rows;
-  TARN_TRY(tarn__device_get(param->device, sum->used, param->training.used_rows, rows));
+  const tarn__device *device = param->device;
+  TARN_TRY(device->type->copy_out(device, sum->stream, sum->used, param->training.used_rows, rows));
   for (int64_t row = 0; row < param->rows && !param->training.grad_written; row++) {
-    if (sum->used[row]) TARN_TRY(clear(param, row * param->cols, param->cols));
+    if (sum->used[row]) TARN_TRY(clear(sum, param, row * param->cols, param->cols));
     sum->used[row] = 0;
   }
   TARN_TRY(share_flags(sum, sum->used, rows));
-  return tarn__device_put(param->device, param->training.used_rows, sum->used, rows);
+  return device->type->copy_in(device, sum->stream, param->training.used_rows, sum->used, rows);
 }
 
 // What one rank wrote, all have written: the others zeros.
@@ -111,7 +113,7 @@ static tarn_status share_written(const tarn__gradient_sum *sum, tarn__param *par
   if (param->training.used_rows)
     TARN_TRY(share_rows(sum, param));
   else if (!param->training.grad_written)
-    TARN_TRY(clear(param, 0, size_of(param)));
+    TARN_TRY(clear(sum, param, 0, size_of(param)));
   param->training.grad_written = true;
   return TARN_STATUS_OK;
 }
@@ -134,40 +136,34 @@ static bool next_piece(tarn__optim_range *piece, const tarn__gradient_sum *sum, 
   return first < end;
 }
 
-typedef enum way { LIST, TAKE_OUT, PUT_BACK } way;
-
-// Of all ranks' parts, in their order: lists the spans, or copies between the device's memory and the room, the one
-// place where gradients leave the parameters' memory.
-static tarn_status walk(const tarn__gradient_sum *sum, size_t begin, size_t end, way what) {
+// Lists the spans of all ranks' parts, in their order. Where the device has memory of its own they pass through the
+// room, unless the communicator reaches it.
+static void list_spans(const tarn__gradient_sum *sum, size_t begin, size_t end) {
   tarn__comm_span *span = sum->spans;
   float *room = sum->room;
+  const bool apart = sum->room_count > 0;
   tarn__optim_range piece;
   for (int r = 0; r < sum->comm->size; r++) {
-    if (what == LIST) sum->numbers[r] = 0;
+    sum->numbers[r] = 0;
     for (size_t i = begin; i-- > end;) {
       const tarn__param *param = tarn__model_param(sum->model, i);
       const tarn__optim_range part = tarn__optim_part_of(sum->parts, i, r);
       for (int64_t at = part.first; sum->written[i] && next_piece(&piece, sum, param, &at, part.first + part.count);) {
         float *values = (float *)param->training.grad + piece.first;
-        const size_t bytes = (size_t)piece.count * sizeof *room;
-        if (what == TAKE_OUT) TARN_TRY(tarn__device_get(param->device, room, values, bytes));
-        if (what == PUT_BACK) TARN_TRY(tarn__device_put(param->device, values, room, bytes));
-        if (what == LIST) *span++ = (tarn__comm_span){sum->room_count > 0 ? room : values, piece.count};
-        if (what == LIST) sum->numbers[r]++;
-        room += sum->room_count > 0 ? piece.count : 0;
+        *span++ =
+            (tarn__comm_span){.values = apart ? room : values, .count = piece.count, .there = apart ? values : NULL};
+        sum->numbers[r]++;
+        room += apart ? piece.count : 0;
       }
     }
   }
-  return TARN_STATUS_OK;
 }
 
 static tarn_status sum_some(const tarn__gradient_sum *sum, size_t begin, size_t end) {
-  const bool copies = sum->room_count > 0;
-  TARN_TRY(walk(sum, begin, end, LIST));
-  if (copies) TARN_TRY(walk(sum, begin, end, TAKE_OUT));
-  TARN_TRY(tarn__comm_sum_spans(sum->comm, sum->spans, sum->numbers, sum->model->config->train.reduce,
-                                !sum->model->shares_optimiser));
-  return copies ? walk(sum, begin, end, PUT_BACK) : TARN_STATUS_OK;
+  const tarn__comm_place place = {sum->model->device, sum->stream};
+  list_spans(sum, begin, end);
+  return tarn__comm_sum_spans(sum->comm, &place, sum->spans, sum->numbers, sum->model->config->train.reduce,
+                              !sum->model->shares_optimiser);
 }
 
 // The end of what is summed in one call: a table whose rows are told apart alone, others until they are enough.

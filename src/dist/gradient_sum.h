@@ -18,12 +18,13 @@ typedef struct tarn__gradient_sum {
   void *memory;            // of all that follows
   tarn__comm_span *spans;  // what is summed at a time, and
   int64_t *numbers;        // [ranks], of each rank
-  float *room;             // the values themselves, where the device's memory is not the host's; [room_count]
+  float *room;             // for the values, where the device's memory is not the host's; [room_count]
   int64_t room_count;
-  int64_t payload;   // bytes that the newest run summed, counted once, as they travel
-  uint8_t *written;  // [parameters]: 1 for those that some rank wrote
-  uint8_t *used;     // rows of one table
-  uint8_t *bits;     // a bit for each parameter, or for each row of a table: of this rank, then [ranks] of all
+  tarn__device_stream *stream;  // on which gradients are read and written; NULL: the one that the device always has
+  int64_t payload;              // bytes that the newest run summed, counted once, as they travel
+  uint8_t *written;             // [parameters]: 1 for those that some rank wrote
+  uint8_t *used;                // rows of one table
+  uint8_t *bits;  // a bit for each parameter, or for each row of a table: of this rank, then [ranks] of all
 } tarn__gradient_sum;
 
 // Bytes that it takes with so many ranks, with what the communicator takes: none with one.

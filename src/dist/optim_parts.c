@@ -159,8 +159,10 @@ static void *value_at(const tarn__param *param, int64_t first) {
 tarn_status tarn__optim_parts_take(tarn__optim_parts *parts) {
   const tarn__device *device = parts->model->device;
   const int rank = parts->rank;
-  TARN_TRY(tarn__device_allocate(device, &parts->masters, TARN__MEMORY_TRAINED, tarn__optim_parts_masters(parts, rank), 1));
-  TARN_TRY(tarn__device_allocate(device, &parts->moments, TARN__MEMORY_OPTIMISER, tarn__optim_parts_moments(parts, rank), 1));
+  TARN_TRY(
+      tarn__device_allocate(device, &parts->masters, TARN__MEMORY_TRAINED, tarn__optim_parts_masters(parts, rank), 1));
+  TARN_TRY(tarn__device_allocate(device, &parts->moments, TARN__MEMORY_OPTIMISER,
+                                 tarn__optim_parts_moments(parts, rank), 1));
   char *master = parts->masters, *moment = parts->moments;
   for (size_t i = 0; i < parts->count; i++) {
     tarn__param *whole = tarn__model_param(parts->model, i), *part = &parts->own[i];

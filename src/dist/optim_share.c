@@ -35,8 +35,7 @@ tarn_status tarn__optim_share_open(tarn__optim_share *share, tarn__comm *comm, c
   if (comm->size == 1) return TARN_STATUS_OK;
   TARN_TRY(tarn__optim_parts_open(&share->parts, model, comm->rank, comm->size));
   share->table = (tarn__param_table){.params = share->parts.list, .count = model->param_count};
-  share->helpers =
-      (tarn__param_table){.params = share->parts.list + model->param_count, .count = model->helper_count};
+  share->helpers = (tarn__param_table){.params = share->parts.list + model->param_count, .count = model->helper_count};
   if (!share->shares) return TARN_STATUS_OK;
   void *memory;
   share->each = each_of(comm->size);

@@ -14,8 +14,8 @@ typedef struct tarn__optim_share {
   tarn__comm *comm;
   tarn__optim_parts parts;
   tarn__param_table table, helpers;  // this rank's parts of the model's parameters and of its helpers
-  bool shares;  // moments and updates, not the norm alone
-  char *room;   // [ranks, each]: what is sent at a time of parameters of few bytes
+  bool shares;                       // moments and updates, not the norm alone
+  char *room;                        // [ranks, each]: what is sent at a time of parameters of few bytes
   size_t each;
   struct tarn__optim_place *places;  // [ranks]
   int64_t *first;                    // [ranks + 1]

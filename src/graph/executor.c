@@ -33,15 +33,15 @@ static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) 
                             graph->input_bytes);
 }
 
-tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec, void (*ran)(void *user, size_t nodes),
-                                    void *user) {
+tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec,
+                                    tarn_status (*ran)(void *user, size_t nodes), void *user) {
   tarn__spinning_look();
   graph->stream = exec->stream;
   graph->results_read = false;
   if (!graph->device->type->host_memory) TARN_TRY(send_inputs(graph, exec->stream));
   for (size_t n = 0; n < graph->node_count; n++) {
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
-    if (ran) ran(user, n + 1);
+    if (ran) TARN_TRY(ran(user, n + 1));
   }
   return TARN_STATUS_OK;
 }

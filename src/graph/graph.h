@@ -142,15 +142,15 @@ struct tarn__graph {
   int segment, segments;  // the segment that is being built (0: none), and how many there are
   bool lean;              // given to the nodes that are made from now on
   uint32_t sites;         // dropout sites handed out so far
-  // By tarn__graph_plan(): tensors, then scratch. Where the device has memory of its own, the host's integers lie side by
-  // side behind the other tensors, and results behind them, so that each is one copy.
+  // By tarn__graph_plan(): tensors, then scratch. Where the device has memory of its own, the host's integers lie side
+  // by side behind the other tensors, and results behind them, so that each is one copy.
   size_t activation_bytes, scratch_bytes, workspace_bytes;
   size_t input_offset, input_bytes, result_offset, result_bytes;
-  void *workspace;           // by tarn__graph_bind()
-  tarn__staging staging;     // what is sent of the host's integers
-  tarn__host_room results;   // what was read of the last run's results, if results_read
+  void *workspace;          // by tarn__graph_bind()
+  tarn__staging staging;    // what is sent of the host's integers
+  tarn__host_room results;  // what was read of the last run's results, if results_read
   bool results_read;
-  tarn__device_stream *stream;      // of the last run
+  tarn__device_stream *stream;  // of the last run
   tarn__tensor spare_tensor;
   tarn__node spare_node;
 };

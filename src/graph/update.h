@@ -9,8 +9,8 @@
 
 #include "graph/graph.h"
 
-// Its kernel updates dparam[0] by exec->update and adds the sum of the squares of its gradient to *exec->squares, in the
-// order of the updates.
+// Its kernel updates dparam[0] by exec->update and adds the sum of the squares of its gradient to *exec->squares, in
+// the order of the updates.
 extern const tarn__op tarn__op_update;
 
 // After differentiation and recomputation: the gradients of the parameters that are `planned` (param.h) become tensors,

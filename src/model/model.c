@@ -282,7 +282,8 @@ static tarn_status check_products(const tarn__model *model) {
   if (!lacks) return TARN_STATUS_OK;
   return tarn__config_fail(model->config, TARN_STATUS_UNSUPPORTED, "train.fp32",
                            "%s needs %s, and the device %s computes with %s; set it to exact",
-                           tarn_fp32_name(model->config->train.fp32), lacks, device->name, tarn__device_variant(device));
+                           tarn_fp32_name(model->config->train.fp32), lacks, device->name,
+                           tarn__device_variant(device));
 }
 
 tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,

@@ -62,7 +62,8 @@ static void release(const tarn__model *model, const tarn__param *param) {
 }
 
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
-  TARN_REQUIRE(!int8 || model->device->type->pack, UNSUPPORTED, "the device %s has no products of INT8", model->device->name);
+  TARN_REQUIRE(!int8 || model->device->type->pack, UNSUPPORTED, "the device %s has no products of INT8",
+               model->device->name);
   return TARN_STATUS_OK;
 }
 

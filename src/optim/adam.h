@@ -23,10 +23,10 @@ typedef struct tarn__adam_options {
   uint64_t seed;        // of the rounding of moments in BF16
 } tarn__adam_options;
 
-// Updates every parameter of the table that moves; the others stay as they are, as PyTorch does with a gradient of None.
-// `step` counts from 1. `factor` scales the gradients (clipping, averaging); with `numbers`, in the memory of the device
-// (device/step_numbers.h), there is no update if they say that it has failed, and a factor of 0 means theirs. All lies
-// in the memory of the device, which computes it.
+// Updates every parameter of the table that moves; the others stay as they are, as PyTorch does with a gradient of
+// None. `step` counts from 1. `factor` scales the gradients (clipping, averaging); with `numbers`, in the memory of the
+// device (device/step_numbers.h), there is no update if they say that it has failed, and a factor of 0 means theirs.
+// All lies in the memory of the device, which computes it.
 tarn_status tarn__adam_step(const tarn__device *device, tarn__param_table *table, const tarn__adam_options *options,
                             int64_t step, double factor, const tarn__step_numbers *numbers, int threads) TARN_CHECKED;
 

@@ -23,7 +23,8 @@ static tarn_status open_sums(tarn__ridge *ridge, const tarn__device *device, int
                          .wide = wide,
                          .pitch = pitch};
   void *memory;
-  TARN_TRY(tarn__device_allocate(device, &memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width) + waiting, sizeof(double)));
+  TARN_TRY(tarn__device_allocate(device, &memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width) + waiting,
+                                 sizeof(double)));
   ridge->products = memory;
   ridge->totals = ridge->products + inputs * width;
   ridge->waiting = ridge->totals + width;
@@ -232,7 +233,8 @@ tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn_
   *used = penalty;
   const tarn__device *device = ridge->device;
   if (ridge->solved_totals != ridge->totals)
-    TARN_TRY(tarn__device_get(device, ridge->solved_totals, ridge->totals, (size_t)ridge->width * sizeof *ridge->totals));
+    TARN_TRY(
+        tarn__device_get(device, ridge->solved_totals, ridge->totals, (size_t)ridge->width * sizeof *ridge->totals));
   tarn__host_room room = {0};
   void *products;
   const size_t bytes = (size_t)(ridge->inputs * ridge->width) * sizeof *ridge->products;

@@ -17,7 +17,8 @@ static tarn_status pack(tarn_classifier *c) {
   const bool int8 = c->options.precision == TARN_TRANSLATE_PRECISION_INT8;
   tarn__model *model = c->checkpoint->model;
   TARN_TRY(tarn__model_pack_check(model, int8));
-  TARN_TRY(tarn__device_allocate(model->device, &c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
+  TARN_TRY(
+      tarn__device_allocate(model->device, &c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
   return tarn__model_pack(model, c->packed, int8, tarn__threads());
 }
 

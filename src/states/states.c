@@ -16,7 +16,8 @@ static tarn_status pack(tarn_states *states) {
   const bool int8 = states->options.precision == TARN_TRANSLATE_PRECISION_INT8;
   tarn__model *model = states->checkpoint->model;
   TARN_TRY(tarn__model_pack_check(model, int8));
-  TARN_TRY(tarn__device_allocate(model->device, &states->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
+  TARN_TRY(tarn__device_allocate(model->device, &states->packed, TARN__MEMORY_OTHER,
+                                 tarn__model_pack_bytes(model, int8), 1));
   return tarn__model_pack(model, states->packed, int8, tarn__threads());
 }
 

@@ -117,7 +117,8 @@ static tarn_status make_room(tarn_states *states) {
   if (states->workspace) tarn__device_free(device, states->workspace);
   states->workspace = NULL;
   states->workspace_bytes = 0;
-  TARN_TRY(tarn__device_allocate(device, &states->workspace, TARN__MEMORY_ACTIVATION, states->graph.workspace_bytes, 1));
+  TARN_TRY(
+      tarn__device_allocate(device, &states->workspace, TARN__MEMORY_ACTIVATION, states->graph.workspace_bytes, 1));
   states->workspace_bytes = states->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }

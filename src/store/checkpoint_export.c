@@ -27,8 +27,8 @@ static tarn_status save_int8(const char *output, const tarn__checkpoint *c) {
   const tarn__device *device = c->model->device;
   TARN_TRY(tarn__task_require(c->config, TARN__USE_TRANSLATE, c->path));
   TARN_TRY(tarn_config_check_decoding(c->config));
-  TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED, "the device %s has no products of INT8",
-               device->name);
+  TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED,
+               "the device %s has no products of INT8", device->name);
   tarn__checkpoint_extra extra = {
       .source = c->source, .target = c->target, .update = c->update, .dense = c->dense, .int8 = true};
   return tarn__checkpoint_save(output, c->model, &extra);

@@ -103,7 +103,8 @@ static tarn_status make_room(tarn__stepper *s) {
   if (s->workspace) tarn__device_free(s->model->device, s->workspace);
   s->workspace = NULL;
   s->workspace_bytes = 0;
-  TARN_TRY(tarn__device_allocate(s->model->device, &s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  TARN_TRY(
+      tarn__device_allocate(s->model->device, &s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }

@@ -18,9 +18,9 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;  // of the model's device, as all that kernels read
   size_t workspace_bytes;
-  tarn__host_room states;            // what the caller reads of the last run besides results
-  const tarn__features *features;    // what shortens its graphs
-  double grad_scale;                 // 1 / target tokens of the whole update; set it before computing gradients
+  tarn__host_room states;          // what the caller reads of the last run besides results
+  const tarn__features *features;  // what shortens its graphs
+  double grad_scale;               // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   const struct tarn__adam_factors *factors;  // of a model that updates at once; set it before training
   struct tarn__step_numbers *numbers;        // of the device: where training adds what it is not asked to return
@@ -30,7 +30,7 @@ typedef struct tarn__stepper {
   // before training; NULL: nobody is.
   void *follower;
   tarn_status (*follow)(void *follower, const tarn__graph *graph);
-  void (*followed)(void *follower, size_t nodes);
+  tarn_status (*followed)(void *follower, size_t nodes);
   // Sums of what training steps and passes over the data have run (graph/graph_work.h); the caller sets them back.
   double operations, moved_bytes;
   tarn__energy *energy;          // watched wherever a graph runs; set it after open; NULL: nothing

@@ -154,11 +154,12 @@ static tarn_status check_memory(const tarn_train *t) {
   const bool host = tarn__device_is_host(t->model->device);
   const size_t there = t->plan.total_bytes - (host ? 0 : t->plan.program_bytes);
   size_t available = tarn__device_available(t->model->device);
-  TARN_REQUIRE(available == 0 || there <= available, MEMORY,
-               "this training needs %.0f MiB of memory%s%s and %.0f MiB are available; activations take %.0f MiB of it, "
-               "in proportion to train.max_tokens (%lld)",
-               (double)there / mib, host ? "" : " of the device ", host ? "" : t->model->device->name,
-               (double)available / mib, (double)t->plan.activation_bytes / mib, (long long)t->config->train.max_tokens);
+  TARN_REQUIRE(
+      available == 0 || there <= available, MEMORY,
+      "this training needs %.0f MiB of memory%s%s and %.0f MiB are available; activations take %.0f MiB of it, "
+      "in proportion to train.max_tokens (%lld)",
+      (double)there / mib, host ? "" : " of the device ", host ? "" : t->model->device->name, (double)available / mib,
+      (double)t->plan.activation_bytes / mib, (long long)t->config->train.max_tokens);
   return TARN_STATUS_OK;
 }
 

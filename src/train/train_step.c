@@ -38,9 +38,9 @@ static tarn_status sum_ranks(tarn_train *t, int64_t *source_tokens) {
   return several ? tarn__numbers_set_loss(&t->numbers, loss, watched) : TARN_STATUS_OK;
 }
 
-// Gradients of all batches; their loss goes into the numbers of the update, the position behind them into *next. The loss is the mean over the target
-// tokens of the whole update, which are known before its first batch. What is random in a batch depends on its number
-// among those of all ranks.
+// Gradients of all batches; their loss goes into the numbers of the update, the position behind them into *next. The
+// loss is the mean over the target tokens of the whole update, which are known before its first batch. What is random
+// in a batch depends on its number among those of all ranks.
 static tarn_status add_gradients(tarn_train *t, tarn__progress *next, const tarn__loaded **last) {
   int64_t source_tokens = 0;
   TARN_TRY(tarn__features_before_batches(&t->features, next->index == 0));

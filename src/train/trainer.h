@@ -15,9 +15,9 @@
 #include "store/checkpoint.h"
 #include "tarn/train.h"
 #include "train/feature.h"
+#include "train/numbers.h"
 #include "train/stepper.h"
 #include "train/train_cost.h"
-#include "train/numbers.h"
 #include "train/validator.h"
 
 // What running holds, from tarn_train_run() on.

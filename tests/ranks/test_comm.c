@@ -149,13 +149,13 @@ static bool sums_of_spans(tarn__comm *comm, float *values, tarn_precision travel
   int64_t numbers[MOST_RANKS] = {0}, all = 0;
   for (int i = 0; i < COUNT; i++) values[i] = value_of(comm->rank, i);
   for (int r = 0; r < comm->size; r++) {
-    spans[all++] = (tarn__comm_span){values, 0};
+    spans[all++] = (tarn__comm_span){values, 0, NULL};
     for (int i = 3 * r; i < COUNT; i += 3 * comm->size)
-      spans[all++] = (tarn__comm_span){values + i, COUNT - i < 3 ? COUNT - i : 3};
+      spans[all++] = (tarn__comm_span){values + i, COUNT - i < 3 ? COUNT - i : 3, NULL};
     numbers[r] = all - (r > 0 ? numbers[0] : 0);
     for (int k = 1; k < r; k++) numbers[r] -= numbers[k];
   }
-  return tarn__comm_sum_spans(comm, spans, numbers, travel, true) == TARN_STATUS_OK;
+  return tarn__comm_sum_spans(comm, NULL, spans, numbers, travel, true) == TARN_STATUS_OK;
 }
 
 // Both halves of a sum, in each format, with parts of all kinds: alone and together.

@@ -665,22 +665,25 @@ static void trainings_beside_each_other_do_not_meet(void **state) {
   }
 }
 
-// Gradients go from the memory of the device to the other ranks and back.
+// Gradients go from the memory of the device to the other ranks and back; with three ranks while the device still
+// computes others.
 static void ranks_on_a_device_apart_are_the_same(void **state) {
   (void)state;
   static const char *const keys[] = {"train.precision=bf16", "train.autofreeze=3", "encoder.layers=L*3",
                                      "model.embeddings=none"};
-  static const char *const runs[] = {"on-cpu", "on-shadow"};
-  for (int apart = 0; apart < 2; apart++) {
-    tarn__device_use(apart ? &shadow_device : NULL);
-    prepare(2, tiny, runs[apart], keys, 4);
-    go(2);
-    tarn__device_use(NULL);
-    must_end(2, TARN_STATUS_OK);
+  static const char *const runs[][2] = {{"on-cpu", "on-shadow"}, {"on-cpu3", "on-shadow3"}};
+  for (int size = 2; size <= 3; size++) {
+    for (int apart = 0; apart < 2; apart++) {
+      tarn__device_use(apart ? &shadow_device : NULL);
+      prepare(size, tiny, runs[size - 2][apart], keys, 4);
+      go(size);
+      tarn__device_use(NULL);
+      must_end(size, TARN_STATUS_OK);
+    }
+    assert_true(shadow.most > 0);
+    assert_int_equal(shadow.now, 0);
+    assert_same_run(runs[size - 2][0], runs[size - 2][1]);
   }
-  assert_true(shadow.most > 0);
-  assert_int_equal(shadow.now, 0);
-  assert_same_run(runs[0], runs[1]);
 }
 
 static const char carried_config[] =

@@ -145,6 +145,7 @@ static inline bool rank_fail(tarn__comm *comm, tarn_status status, const char *l
 
 // Opened and closed by the tests themselves.
 static const tarn__comm_kind thread_ranks = {.name = "threads",
+                                             .in_order = true,
                                              .exchange = rank_exchange,
                                              .spread = rank_spread,
                                              .sum_doubles = rank_sum_doubles,

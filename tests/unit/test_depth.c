@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "device/devices.h"
-#include "model/model.h"
 #include "list_optimiser.h"
+#include "model/model.h"
 #include "parts/depth.h"
 #include "parts/table/part_table.h"
 

@@ -202,8 +202,7 @@ static void parts_are_updated_as_the_whole(void **state) {
         assert_int_equal(tarn__optim_parts_take(&parts), TARN_STATUS_OK);
         fill(shared);
         tarn__optim_parts_refresh(&parts);
-        for (int64_t step = 1; step <= 3; step++)
-          step_list(device, parts.list, parts.count, &options, step, 0.5, 2);
+        for (int64_t step = 1; step <= 3; step++) step_list(device, parts.list, parts.count, &options, step, 0.5, 2);
         for (size_t i = 0; i < count; i++)
           if (tarn__model_param(shared, i)->trained) assert_part(parts.list[i], tarn__model_param(whole, i));
         tarn__optim_parts_close(&parts);

@@ -400,7 +400,8 @@ static void files_come_and_go_in_pieces(void **state) {
 // A device that answers at once and fails later: the processor, of whose updates the third fails.
 static int updates_left;
 
-static tarn_status lose(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from, size_t bytes) {
+static tarn_status lose(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
+                        size_t bytes) {
   if (bytes == sizeof(tarn__step_numbers) && --updates_left == 0)
     return tarn__fail(TARN_STATUS_IO, "the device is lost");
   return tarn__device_cpu.type->copy_out(device, stream, to, from, bytes);

@@ -61,22 +61,23 @@ static tarn_status open(const tarn__device **device, int ordinal) {
   return tarn__host_open(device, &tarn__device_cpu, ordinal);
 }
 
-const tarn__device_type tarn__cpu_type = {.name = "cpu",
-                                          .ops = TARN__OPS,
-                                          .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
-                                          .open = open,
-                                          .variant = variant,
-                                          .split_lacks = split_lacks,
-                                          .peaks = peaks,
-                                          TARN__HOST_MEMORY,
-                                          .pack_bytes = pack_bytes,
-                                          .pack = pack,
-                                          .quantise = quantise,
-                                          .grad_norm = tarn__cpu_grad_norm,
-                                          .adam_step = tarn__cpu_adam_step,
-                                          .grad_sum_add = tarn__cpu_grad_sum_add,
-                                          .ridge_add = tarn__cpu_ridge_add,
-                                          .ridge_take = tarn__cpu_ridge_take,
-                                          .cholesky = tarn__cpu_cholesky};
+const tarn__device_type tarn__cpu_type = {
+    .name = "cpu",
+    .ops = TARN__OPS,
+    .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
+    .open = open,
+    .variant = variant,
+    .split_lacks = split_lacks,
+    .peaks = peaks,
+    TARN__HOST_MEMORY,
+    .pack_bytes = pack_bytes,
+    .pack = pack,
+    .quantise = quantise,
+    .grad_norm = tarn__cpu_grad_norm,
+    .adam_step = tarn__cpu_adam_step,
+    .grad_sum_add = tarn__cpu_grad_sum_add,
+    .ridge_add = tarn__cpu_ridge_add,
+    .ridge_take = tarn__cpu_ridge_take,
+    .cholesky = tarn__cpu_cholesky};
 
 const tarn__device tarn__device_cpu = {.type = &tarn__cpu_type, .name = "cpu"};

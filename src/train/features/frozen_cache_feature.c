@@ -31,7 +31,7 @@ static tarn_status open_state(tarn_train *t, void *state) {
   c->rows = c->cache.table;
   c->rows.rows = bounds.source_rows;
   return tarn__device_allocate(device, &c->rows.value, TARN__MEMORY_OTHER, (size_t)bounds.source_rows,
-                          tarn__frozen_cache_row_bytes(&c->cache));
+                               tarn__frozen_cache_row_bytes(&c->cache));
 }
 
 static void close_state(tarn_train *t, void *state) {

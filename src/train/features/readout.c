@@ -41,7 +41,8 @@ size_t tarn__readout_bytes(const tarn__model *model) {
   const int64_t width = model->weights.output_table->cols, words = model->target_vocab, most = most_held(width, words);
   const size_t numbers = (size_t)((width + 2 + most) * words), values = (size_t)(words * width + most);
   // Held states once more where the host sees them only as a copy.
-  const size_t states = (size_t)(most * width) * tarn__dtype_size(model->dtype) * (model->device->type->host_memory ? 1 : 2);
+  const size_t states =
+      (size_t)(most * width) * tarn__dtype_size(model->dtype) * (model->device->type->host_memory ? 1 : 2);
   return tarn__ridge_bytes(model->device, width, words) + numbers * sizeof(double) + values * sizeof(float) + states;
 }
 
@@ -77,7 +78,7 @@ static tarn_status open_readout(readout *r, const tarn__model *model, tarn__comm
   r->most = most_held(r->width, r->words);
   TARN_TRY(tarn__ridge_open_classes(&r->sums, model->device, r->width, r->words));
   TARN_TRY(tarn__device_allocate(r->device, &r->states, TARN__MEMORY_OPTIMISER, (size_t)(r->most * r->width),
-                               tarn__dtype_size(r->dtype)));
+                                 tarn__dtype_size(r->dtype)));
   TARN_TRY(take(&memory, r->words * r->width, sizeof(float)));
   r->values = memory;
   TARN_TRY(take(&memory, r->most, sizeof(int32_t)));
@@ -114,7 +115,7 @@ static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *ba
                                   batch->targets + first + held));
     if (held == 0) continue;
     TARN_TRY(tarn__device_copy(r->device, (char *)r->states + (size_t)r->held * row_bytes,
-                             (const char *)rows + (size_t)first * row_bytes, (size_t)held * row_bytes));
+                               (const char *)rows + (size_t)first * row_bytes, (size_t)held * row_bytes));
     memcpy(r->targets + r->held, batch->targets + first, (size_t)held * sizeof *r->targets);
     r->held += held;
     room -= held;

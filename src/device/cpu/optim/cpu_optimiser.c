@@ -68,8 +68,7 @@ static double squares(const tarn__adam_kernels *kernels, const range *r) {
   return sum;
 }
 
-tarn_status tarn__cpu_grad_norm(const tarn__device *device, double *norm, const tarn__param_table *table,
-                                int threads) {
+tarn_status tarn__cpu_grad_norm(const tarn__device *device, double *norm, const tarn__param_table *table, int threads) {
   (void)device;
   tarn__param *const *params = table->params;
   const size_t count = table->count;

@@ -11,8 +11,7 @@
 tarn_status tarn__cpu_ridge_add(const tarn__device *device, const tarn__ridge *ridge) TARN_CHECKED;
 tarn_status tarn__cpu_ridge_take(const tarn__device *device, const tarn__ridge *ridge, const void *rows,
                                  tarn__dtype dtype, int64_t first, int64_t count) TARN_CHECKED;
-tarn_status tarn__cpu_cholesky(const tarn__device *device, bool *done, double *a, int64_t n,
-                               double least) TARN_CHECKED;
+tarn_status tarn__cpu_cholesky(const tarn__device *device, bool *done, double *a, int64_t n, double least) TARN_CHECKED;
 
 enum { TARN__RIDGE_ROWS = 8 };  // rows that are summed together
 
