@@ -1,7 +1,6 @@
 #include "decode/decoder.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -84,12 +83,12 @@ struct tarn__decoder {
   // What the step found, as the host reads it (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   void *top_values;
-  // Sampling: what is drawn, in the shape of the best continuations, for which slot, and room for all words of each
-  // thread.
-  numbers drawn_ids, owners;
+  // Sampling: what is to be drawn, and was, in the shape of the best continuations.
+  tarn__sample_spec draw_spec;
+  numbers draws, drawn_ids;
+  int64_t draw_count;
   float *drawn_values;
   size_t drawn_capacity;
-  tarn__candidate *candidates;
 };
 
 static tarn_status open_caches(tarn__decoder *d) {
@@ -134,10 +133,6 @@ static tarn_status open_all(tarn__decoder *d) {
   d->cross = memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->model->decoder.count, sizeof *d->self_cache));
   d->self_cache = memory;
-  if (d->options.sampling) {
-    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)words * (size_t)d->threads, sizeof *d->candidates));
-    d->candidates = memory;
-  }
   look_back(d);
   TARN_TRY(tarn__device_stream_open(d->model->device, &d->stream));
   return open_caches(d);
@@ -173,7 +168,7 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
   numbers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
-                    &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->owners};
+                    &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
@@ -181,7 +176,6 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->cross);
   tarn__free(d->self_cache);
   tarn__free(d->drawn_values);
-  tarn__free(d->candidates);
   tarn__caches_close(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) {
     tarn__caches_close(&d->sights[i].caches);
@@ -537,8 +531,33 @@ static int64_t best_of(const tarn__decoder *d) {
   return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
 }
 
-// The best continuations of the rows whose next token is wanted, or the log-probabilities of all words.
-static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
+// What is drawn in a step: a token for every slot whose next token is wanted. With a beam of 1 each has one hypothesis;
+// samples whose prompt was read together draw from the same row.
+static tarn_status fill_draws(tarn__decoder *d) {
+  const tarn__sampling *sampling = d->options.sampling;
+  const tarn__beam_options *search = &d->options.search;
+  d->draw_count = 0;
+  if (!sampling) return TARN_STATUS_OK;
+  d->draw_spec = (tarn__sample_spec){.sampling = *sampling, .banned_count = search->banned_count, .eos = search->eos};
+  memcpy(d->draw_spec.banned, search->banned, sizeof search->banned);
+  TARN_TRY(room(&d->draws, d->active * TARN__DRAW_WORDS));
+  for (int64_t a = 0; a < d->active; a++) {
+    slot *s = &d->slots[d->order[a]];
+    if (s->first_top < 0) continue;
+    s->first_choice = d->draw_count;
+    int32_t *words = d->draws.data + TARN__DRAW_WORDS * d->draw_count++;
+    words[TARN__DRAW_ROW] = (int32_t)s->first_top;
+    words[TARN__DRAW_KEY] = (int32_t)(uint32_t)s->item.key;
+    words[TARN__DRAW_KEY + 1] = (int32_t)(uint32_t)(s->item.key >> 32);
+    words[TARN__DRAW_SAMPLE] = (int32_t)s->item.sample;
+    words[TARN__DRAW_POSITION] = (int32_t)s->beam.step;
+    words[TARN__DRAW_ENDS] = tarn__beam_allows(&s->beam, search->eos);
+  }
+  return TARN_STATUS_OK;
+}
+
+// Finds the best continuations of the rows whose next token is wanted, or draws them.
+static tarn_status run_step(tarn__decoder *d) {
   tarn__model_step step = {.rows = d->rows,
                            .ids = d->ids.data,
                            .positions = d->positions.data,
@@ -551,7 +570,10 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
                            .predicted = d->predicted_count < d->rows ? d->predicted.data : NULL,
                            .predicted_count = d->predicted_count,
                            .best = best_of(d),
-                           .eos = d->options.search.eos};
+                           .eos = d->options.search.eos,
+                           .sampling = d->options.sampling ? &d->draw_spec : NULL,
+                           .draws = d->draws.data,
+                           .draw_count = d->draw_count};
   for (int l = 0; l < d->model->decoder.count; l++)
     d->self_cache[l] = d->sights[d->model->decoder.layers[l].sight].caches.rows[l];
   for (int i = 0; i < TARN__SIGHTS; i++) {
@@ -561,9 +583,9 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
   }
   double begin = tarn__profile_clock(d->options.profile);
   tarn__model_begin(d->model, &d->step, false, d->threads);
-  *top = tarn__model_build_step(d->model, &d->step, &step);
+  const tarn__top top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
-  TARN_TRY(read_top(d, top));
+  TARN_TRY(read_top(d, &top));
   for (int i = 0; i < TARN__SIGHTS; i++)
     if (d->sights[i].most > 0) d->sights[i].caches.used += d->rows;
   d->stats.steps++;
@@ -577,56 +599,29 @@ typedef struct choices {
   const float *values;
 } choices;
 
-// Draws a token for the slot of this number, and writes it down as its only continuation.
-static void draw_token(tarn__decoder *d, const tarn__top *top, int64_t number) {
-  const tarn__beam_options *search = &d->options.search;
-  const tarn__sampling *sampling = d->options.sampling;
-  const slot *s = &d->slots[d->owners.data[number]];
-  int32_t banned[TARN__BANNED + 1];
-  memcpy(banned, search->banned, sizeof search->banned);
-  tarn__ban ban = {banned, search->banned_count};
-  if (!tarn__beam_allows(&s->beam, search->eos)) banned[ban.count++] = search->eos;
-  // The best continuations with the end of sentence behind them, or all words.
-  const int64_t width = top->values->cols, best = top->ids ? top->ids->cols : width;
-  const int32_t *row_ids = top->ids ? d->top_ids + s->first_top * best : NULL;
-  const float *row = (const float *)d->top_values + s->first_top * width;
-  tarn__candidate *candidates = d->candidates + (int64_t)omp_get_thread_num() * d->model->target_vocab;
-  const int64_t found = tarn__sample_collect(candidates, row_ids, row, best, ban);
-  const double uniform = tarn__sampling_uniform(sampling->seed, s->item.key, s->item.sample, (uint32_t)s->beam.step);
-  const tarn__candidate drawn = tarn__sample(sampling, candidates, found, uniform);
-  const int64_t count = tarn__beam_choices(search);
-  int32_t *ids = d->drawn_ids.data + number * count;
-  float *values = d->drawn_values + number * (count + 1);
-  for (int64_t i = 0; i < count; i++) ids[i] = -1, values[i] = -INFINITY;
-  ids[0] = drawn.id;
-  values[0] = drawn.log_probability;
-  values[count] = row[row_ids ? best : search->eos];
-}
-
-// Draws a token for every slot whose next token is wanted. With a beam of 1 each has one hypothesis; samples whose
-// prompt was read together draw from the same row.
-static tarn_status draw(tarn__decoder *d, choices *out, const tarn__top *top) {
+// Each token that was drawn as the only continuation of its hypothesis.
+static tarn_status take_draws(tarn__decoder *d, choices *out) {
   const int64_t count = tarn__beam_choices(&d->options.search);
-  int64_t draws = 0;
-  TARN_TRY(room(&d->owners, d->active));
-  for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
-    if (s->first_top < 0) continue;
-    s->first_choice = draws;
-    d->owners.data[draws++] = d->order[a];
+  TARN_TRY(room(&d->drawn_ids, d->draw_count * count));
+  TARN_TRY(
+      tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(d->draw_count * (count + 1)), sizeof *d->drawn_values));
+  for (int64_t i = 0; i < d->draw_count; i++) {
+    int32_t *ids = d->drawn_ids.data + i * count;
+    float *values = d->drawn_values + i * (count + 1);
+    const float *drawn = (const float *)d->top_values + 2 * i;
+    for (int64_t k = 0; k < count; k++) ids[k] = -1, values[k] = -INFINITY;
+    ids[0] = d->top_ids[i];
+    values[0] = drawn[0];
+    values[count] = drawn[1];
   }
-  TARN_TRY(room(&d->drawn_ids, draws * count));
-  TARN_TRY(tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(draws * (count + 1)), sizeof *d->drawn_values));
-#pragma omp parallel for schedule(static) num_threads(d->threads)
-  for (int64_t i = 0; i < draws; i++) draw_token(d, top, i);
   *out = (choices){d->drawn_ids.data, d->drawn_values};
   return TARN_STATUS_OK;
 }
 
-static tarn_status choices_of(tarn__decoder *d, choices *out, const tarn__top *top) {
+static tarn_status choices_of(tarn__decoder *d, choices *out) {
   *out = (choices){NULL, NULL};
   if (d->predicted_count == 0) return TARN_STATUS_OK;
-  if (d->options.sampling) return draw(d, out, top);
+  if (d->options.sampling) return take_draws(d, out);
   *out = (choices){d->top_ids, d->top_values};
   return TARN_STATUS_OK;
 }
@@ -653,10 +648,10 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
 
 // Lets every search choose how it goes on, or moves on in its beginning. Returns in past the rows of the past that the
 // layers of each sight will see in the next step.
-static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t past[TARN__SIGHTS]) {
+static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
   const int64_t count = tarn__beam_choices(&d->options.search);
   choices all;
-  TARN_TRY(choices_of(d, &all, top));
+  TARN_TRY(choices_of(d, &all));
   for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
@@ -686,9 +681,9 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *
 
 // Lets every search choose, frees the slots of those that are finished, and gives each hypothesis that runs on the
 // history of the one it continues.
-static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__translation *results) {
+static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
-  TARN_TRY(choose(d, top, wanted));
+  TARN_TRY(choose(d, wanted));
   for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
@@ -731,14 +726,14 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     double unit_begin = tarn__profile_clock(profile);
     TARN_TRY(refill(d, queue));
     if (d->active == 0) return TARN_STATUS_OK;
-    tarn__top top;
     double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(d));
+    TARN_TRY(fill_draws(d));
     TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
-    TARN_TRY(run_step(d, &top));
+    TARN_TRY(run_step(d));
     begin = tarn__profile_clock(profile);
     const int64_t weight = weight_of(d);
-    TARN_TRY(advance(d, &top, results));
+    TARN_TRY(advance(d, results));
     note_finished(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));

@@ -19,8 +19,8 @@
 
 #include "base/status.h"
 #include "decode/beam.h"
-#include "decode/sampler.h"
 #include "model/model.h"
+#include "ops/sampler.h"
 
 typedef struct tarn__decoder_options {
   tarn__beam_options search;

@@ -1,5 +1,5 @@
 // Continuation of prompts, as ids, by a language model in memory: greedy search, beam search (src/decode/beam.h) or
-// samples (src/decode/sampler.h). A token goes through the model once; states, keys and values wait in the decoder's
+// samples (src/ops/sampler.h). A token goes through the model once; states, keys and values wait in the decoder's
 // caches (src/decode/decoder.h).
 #ifndef TARN_DECODE_GENERATOR_H
 #define TARN_DECODE_GENERATOR_H

@@ -83,6 +83,7 @@
   X(ROUTE)                       \
   X(ROUTE_BACKWARD)              \
   X(ROUTE_TANGENT)               \
+  X(SAMPLE)                      \
   X(SCALE)                       \
   X(SCALE_BACKWARD)              \
   X(SELECT_ROWS)                 \

@@ -357,6 +357,10 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
     top = tarn__head_top(graph, &head, step->best, step->eos);
   else
     top.values = tarn__head_log_probabilities(graph, &head);
+  if (step->sampling)
+    top = tarn__sample_rows(graph, top,
+                            tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws"),
+                            step->sampling);
   top.values->keep = top.values->result = true;
   if (top.ids) top.ids->keep = top.ids->result = true;
   return top;

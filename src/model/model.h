@@ -238,9 +238,15 @@ typedef struct tarn__model_step {
   int64_t predicted_count;
   int64_t best;  // continuations wanted of each, beside the end of sentence; 0: the log-probabilities of all words
   int32_t eos;
+  // Draws from the continuations (ops/ops.h: tarn__sample_rows()), [draw_count * TARN__DRAW_WORDS], whose rows are
+  // numbers among those whose next token is wanted. `sampling` NULL: the continuations themselves.
+  const tarn__sample_spec *sampling;
+  const int32_t *draws;
+  int64_t draw_count;
 } tarn__model_step;
 // Returns the best continuations of every row whose next token is wanted (kept); with best 0 ids are NULL and values
-// [rows, words] those of tarn__output_log_probabilities(). Without such a row both are NULL. The rows of a step may be
+// [rows, words] those of tarn__output_log_probabilities(); with `sampling` they are those of the draws. Without such a
+// row both are NULL. The rows of a step may be
 // several tokens of one hypothesis, in the order of time, if no mixer is `sequential`.
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 

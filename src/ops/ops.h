@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "ops/activation_table.h"
+#include "ops/sampler.h"
 
 // Activation of a linear layer, fused into its product (ops/activation_table.h).
 #define TARN__ACTIVATION_NAME(name, ...) name,
@@ -265,5 +266,26 @@ typedef struct tarn__top {
 } tarn__top;
 tarn__top tarn__output_top(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias, int64_t best,
                            int32_t always);
+
+// Draws next tokens (ops/sampler.h), for decoding (no gradient). `from`: what tarn__output_top() gives, `always` the
+// end of sentence; or with ids NULL all log-probabilities [R, V]. draws: I32 [1, N * TARN__DRAW_WORDS], for each draw
+// the words below. Returns ids [N, 1], I32, -1 where nothing may be drawn, and values [N, 2], F32: the log-probability
+// of the token and that of the end of sentence.
+enum {
+  TARN__DRAW_ROW,         // the row that it draws from
+  TARN__DRAW_KEY,         // the key of the prompt, its lower half and then its upper half,
+  TARN__DRAW_SAMPLE = 3,  // the number of the sample
+  TARN__DRAW_POSITION,    // and the position, as tarn__sampling_uniform() takes them
+  TARN__DRAW_ENDS,        // 0: it may not be the end of sentence
+  TARN__DRAW_WORDS
+};
+enum { TARN__SAMPLE_BANNED = 8 };
+typedef struct tarn__sample_spec {
+  tarn__sampling sampling;
+  int32_t banned[TARN__SAMPLE_BANNED];  // tokens that are never drawn
+  int banned_count;
+  int32_t eos;
+} tarn__sample_spec;
+tarn__top tarn__sample_rows(tarn__graph *graph, tarn__top from, tarn__tensor *draws, const tarn__sample_spec *spec);
 
 #endif

@@ -11,7 +11,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "decode/sampler.h"
+#include "ops/sampler.h"
 
 enum { WORDS = 7 };
 

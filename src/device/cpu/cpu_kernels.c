@@ -238,6 +238,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_RESIDUAL_NORM_TANGENT] = {norm_tangent, norm_tangent_scratch},
     [TARN__OP_ROTARY] = {rotary_forward, rotary_scratch},
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
+    [TARN__OP_SAMPLE] = {tarn__cpu_sample, tarn__cpu_sample_scratch},
     [TARN__OP_SCALE] = {scale_forward, NULL},
     [TARN__OP_SCALE_BACKWARD] = {scale_backward, scale_scratch},
     [TARN__OP_ROUTE] = {route_forward, route_scratch},

@@ -100,6 +100,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_ROUTE] = {TARN__REF(tarn__route_ref), TARN__REF(tarn__route_ref_scratch)},
     [TARN__OP_ROUTE_BACKWARD] = {TARN__REF(tarn__route_backward_ref), TARN__REF(tarn__route_ref_scratch)},
     [TARN__OP_ROUTE_TANGENT] = {TARN__REF(tarn__route_tangent_ref), TARN__REF(tarn__route_ref_scratch)},
+    [TARN__OP_SAMPLE] = {TARN__REF(tarn__sample_ref), TARN__REF(tarn__sample_ref_scratch)},
     [TARN__OP_SCALE] = {TARN__REF(tarn__scale_ref), NULL},
     [TARN__OP_SCALE_BACKWARD] = {TARN__REF(tarn__scale_backward_ref), NULL},
     [TARN__OP_SELECT_ROWS] = {TARN__REF(tarn__select_rows_ref), NULL},

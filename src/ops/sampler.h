@@ -3,8 +3,8 @@
 // only the nucleus stays, the fewest most likely ones whose probabilities sum to at least top_p (Holtzman et al., "The
 // Curious Case of Neural Text Degeneration", ICLR 2020). What is left is scaled to sum to 1. Of equally likely tokens
 // the one with the lower id counts as the more likely one.
-#ifndef TARN_DECODE_SAMPLER_H
-#define TARN_DECODE_SAMPLER_H
+#ifndef TARN_OPS_SAMPLER_H
+#define TARN_OPS_SAMPLER_H
 
 #include <stdint.h>
 

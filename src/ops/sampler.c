@@ -1,4 +1,4 @@
-#include "decode/sampler.h"
+#include "ops/sampler.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,0 +1,132 @@
+// Drawing where the log-probabilities are: every device draws what the sampler draws (unit/test_sampler.c proves that),
+// from all words and from the best, whatever the threads.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "device/devices.h"
+#include "ops/ops.h"
+
+static void check_ok(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+enum { ROWS = 5, WORDS = 37, BEST = 9, DRAWS = 23, EOS = 2 };
+
+static float all[ROWS][WORDS], best[ROWS][BEST + 1];
+static int32_t best_ids[ROWS][BEST], draws[DRAWS * TARN__DRAW_WORDS];
+
+static void fill(void) {
+  for (int r = 0; r < ROWS; r++) {
+    double sum = 0.0;
+    for (int w = 0; w < WORDS; w++) sum += exp(all[r][w] = (float)(((r + 3) * w * 29 % 41) / 9.0));
+    for (int w = 0; w < WORDS; w++) all[r][w] -= (float)log(sum);
+    if (r == 3) all[r][5] = -INFINITY;
+    for (int k = 0; k < BEST; k++) {
+      best_ids[r][k] = r == 4 && k > 6 ? -1 : (k * 7 + r) % WORDS;
+      best[r][k] = best_ids[r][k] < 0 ? -INFINITY : all[r][best_ids[r][k]];
+    }
+    best[r][BEST] = all[r][EOS];
+  }
+  for (int i = 0; i < DRAWS; i++) {
+    const int32_t words[TARN__DRAW_WORDS] = {i * 3 % ROWS, 77 * i, -5 * i, i % 4, i / 2, i % 3 != 0};
+    memcpy(draws + i * TARN__DRAW_WORDS, words, sizeof words);
+  }
+}
+
+static void draw_on(const tarn__device *device, int threads, bool of_best, const tarn__sample_spec *spec, int32_t *ids,
+                    float *values) {
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, device, TARN__F32, false, threads);
+  tarn__top from = {tarn__graph_external(&graph, TARN__F32, ROWS, WORDS, all, "all"), NULL};
+  if (of_best) {
+    from.values = tarn__graph_external(&graph, TARN__F32, ROWS, BEST + 1, best, "best");
+    from.ids = tarn__graph_external(&graph, TARN__I32, ROWS, BEST, best_ids, "ids");
+  }
+  const tarn__top drawn =
+      tarn__sample_rows(&graph, from, tarn__graph_input(&graph, DRAWS * TARN__DRAW_WORDS, draws, "draws"), spec);
+  drawn.values->keep = drawn.ids->keep = true;
+  check_ok(tarn__graph_plan(&graph));
+  void *workspace;
+  check_ok(tarn__alloc(&workspace, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+  tarn__graph_bind(&graph, workspace);
+  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads}));
+  memcpy(ids, drawn.ids->data, DRAWS * sizeof *ids);
+  memcpy(values, drawn.values->data, 2 * DRAWS * sizeof *values);
+  tarn__free(workspace);
+  tarn__graph_close(&graph);
+}
+
+// What the sampler draws for one draw.
+static tarn__candidate wanted(int i, bool of_best, const tarn__sample_spec *spec) {
+  tarn__candidate candidates[WORDS];
+  const int32_t *w = draws + i * TARN__DRAW_WORDS;
+  int32_t banned[TARN__SAMPLE_BANNED + 1] = {spec->banned[0], EOS};
+  const tarn__ban ban = {banned, w[TARN__DRAW_ENDS] ? 1 : 2};
+  const int64_t found = of_best ? tarn__sample_collect(candidates, best_ids[w[0]], best[w[0]], BEST, ban)
+                                : tarn__sample_collect(candidates, NULL, all[w[0]], WORDS, ban);
+  const uint64_t key = (uint64_t)(uint32_t)w[TARN__DRAW_KEY] | (uint64_t)(uint32_t)w[TARN__DRAW_KEY + 1] << 32;
+  const double uniform = tarn__sampling_uniform(spec->sampling.seed, key, (uint32_t)w[TARN__DRAW_SAMPLE],
+                                                (uint32_t)w[TARN__DRAW_POSITION]);
+  return tarn__sample(&spec->sampling, candidates, found, uniform);
+}
+
+static void devices_draw_what_the_sampler_draws(void **state) {
+  (void)state;
+  static const tarn__sampling how[] = {
+      {1.0, 0, 1.0, 1}, {0.7, 4, 1.0, 2}, {1.3, 0, 0.8, 3}, {1.0, 5, 0.5, (uint64_t)7 << 40}};
+  static const struct {
+    const tarn__device *device;
+    int threads;
+  } on[] = {{&tarn__device_reference, 1}, {&tarn__device_cpu, 1}, {&tarn__device_cpu, 3}, {&tarn__device_cpu, 40}};
+  fill();
+  for (size_t h = 0; h < sizeof how / sizeof *how; h++)
+    for (size_t o = 0; o < sizeof on / sizeof *on; o++)
+      for (int of_best = 0; of_best < 2; of_best++) {
+        const tarn__sample_spec spec = {.sampling = how[h], .banned = {4}, .banned_count = 1, .eos = EOS};
+        int32_t ids[DRAWS];
+        float values[2 * DRAWS];
+        draw_on(on[o].device, on[o].threads, of_best, &spec, ids, values);
+        for (int i = 0; i < DRAWS; i++) {
+          const tarn__candidate drawn = wanted(i, of_best, &spec);
+          assert_int_equal(ids[i], drawn.id);
+          assert_true(values[2 * i] == drawn.log_probability);
+          assert_true(values[2 * i + 1] == all[draws[i * TARN__DRAW_WORDS]][EOS]);
+          assert_true(ids[i] != 4 && (ids[i] != EOS || draws[i * TARN__DRAW_WORDS + TARN__DRAW_ENDS]));
+        }
+      }
+}
+
+// A draw from a row that is not there would read beyond the memory.
+static void rows_are_checked(void **state) {
+  (void)state;
+  const tarn__sample_spec spec = {.sampling = {1.0, 0, 1.0, 1}, .eos = EOS};
+  for (int bad = -1; bad <= ROWS; bad += ROWS + 1) {
+    tarn__graph graph = {0};
+    const int32_t one[TARN__DRAW_WORDS] = {bad};
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+    const tarn__top from = {tarn__graph_external(&graph, TARN__F32, ROWS, WORDS, all, "all"), NULL};
+    const tarn__top drawn =
+        tarn__sample_rows(&graph, from, tarn__graph_input(&graph, TARN__DRAW_WORDS, one, "draws"), &spec);
+    drawn.ids->keep = true;
+    check_ok(tarn__graph_plan(&graph));
+    void *workspace;
+    check_ok(tarn__alloc(&workspace, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+    tarn__graph_bind(&graph, workspace);
+    assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}), TARN_STATUS_INTERNAL);
+    tarn__free(workspace);
+    tarn__graph_close(&graph);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(devices_draw_what_the_sampler_draws),
+                                     cmocka_unit_test(rows_are_checked)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
