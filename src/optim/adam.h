@@ -23,8 +23,8 @@ typedef struct tarn__adam_options {
   uint64_t seed;        // of the rounding of moments in BF16
 } tarn__adam_options;
 
-// Updates every parameter of the list that moves; the others stay as they are, as PyTorch does with a gradient of None.
-// `step` counts from 1. `factor` scales the gradients (clipping, averaging). All lies in the memory of the device,
+// Updates every parameter of the list that moves; the others stay unchanged, as in PyTorch with a gradient of None.
+// `step` counts from 1. `factor` scales the gradients (clipping, averaging). Everything is in the memory of the device,
 // which computes it.
 void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
                      const tarn__adam_options *options, int64_t step, double factor, int threads);
@@ -37,11 +37,11 @@ void tarn__adam_factors_set(struct tarn__adam_factors *factors, const tarn__adam
 // Whether an update moves a parameter and its gradient counts in the norm.
 static inline bool tarn__adam_moves(const tarn__param *param) { return param->trained && param->training.grad_written; }
 
-// Bytes that such an update reads and writes: gradients, fp32 copies, moments, and what kernels read where it is
-// another copy. grad_norm() of the device reads the gradients: `gradients`.
+// Bytes that such an update reads and writes: gradients, fp32 copies, moments, and the kernels' copy if separate. The
+// device's grad_norm() reads the gradients: `gradients`.
 double tarn__adam_bytes(tarn__param *const *params, size_t count, double *gradients);
 
-// What a device is given: the constants of a step, the same for every parameter.
+// The constants of a step for a device, the same for every parameter.
 //   g = gradient * grad + decay_gradient * w;   m += beta1_rest * (g - m);   v = beta2 * v + beta2_rest * g * g
 //   w = keep_weight * w - step_size * m / (sqrt(v) * inverse_correction2 + epsilon)
 typedef struct tarn__adam_factors {
