@@ -20,7 +20,7 @@ struct tarn_classifier {
   void *workspace;
   size_t workspace_bytes;
   tarn__host_room losses, answers;
-  // The lines at hand, and the rows that are computed together.
+  // The current lines, and the rows of a batch.
   tarn__line_block block;
   tarn__repaired repaired[2];
   tarn__sentence_pair pair;
@@ -32,7 +32,7 @@ struct tarn_classifier {
 };
 
 // Computes a batch. *answers: log-probabilities [predictions, classes], or numbers [predictions], valid until the next
-// call; *loss their sum of losses. Fails with NUMERIC where they are none.
+// call; *loss the sum of losses. Fails with NUMERIC if they are not finite.
 tarn_status tarn__classifier_run(tarn_classifier *classifier, const tarn__batch *batch, const float **answers,
                                  double *loss) TARN_CHECKED;
 
