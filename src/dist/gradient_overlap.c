@@ -12,14 +12,14 @@ struct tarn__gradient_overlap {
   tarn__gradient_sum *sum;
   tarn__gradient_gate gate;
   bool running;
-  double waited;  // seconds that the communicator had waited before
+  double waited;  // the communicator's waiting time before, in seconds
   pthread_t thread;
   pthread_mutex_t lock;  // of what follows
   pthread_cond_t changed;
-  size_t nodes;  // that have run
-  bool over;     // all have, or the thread is to end
+  size_t nodes;  // finished nodes
+  bool over;     // all have finished, or the thread must end
   bool stopped;  // the latter
-  // What the thread came to.
+  // The thread's outcome.
   tarn_status status;
   char line[1024];
 };
@@ -70,7 +70,7 @@ static void *run(void *user) {
   return NULL;
 }
 
-// The last node that adds to each gradient, by its number from 1; 0: none does.
+// The number of the last node that adds to each gradient, from 1; 0: none.
 static void find_last(const tarn__gradient_overlap *o, const tarn__graph *graph) {
   const tarn__model *model = o->sum->model;
   for (size_t i = 0; i < model->param_count; i++) {
@@ -90,7 +90,7 @@ tarn_status tarn__gradient_overlap_begin(void *overlap, const tarn__graph *graph
   o->nodes = 0;
   o->over = o->stopped = false;
   o->status = TARN_STATUS_OK;
-  // Signals are for the thread that trains, all but SIGBUS (base/map.h).
+  // Signals except SIGBUS (base/map.h) are left to the training thread.
   sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, SIGBUS);

@@ -149,7 +149,7 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
       s->targets[(*predicted)++] = sentence->ids[t];
     }
     s->offsets[++packed->sentences] = (int32_t)packed->rows;
-    packed->longest = sentence->length;  // they come by rising length
+    packed->longest = sentence->length;  // lengths are ascending
   }
   tarn__packed_positions(s->positions, s->offsets, packed->sentences);
   return TARN_STATUS_OK;
@@ -235,7 +235,7 @@ static void put_copy(tarn__scorer *s, tarn__packed *packed, const tarn__scorer_s
   s->targets[packed->sentences] = sentence->ids[token];
   packed->rows += before + sentence->length;
   s->offsets[++packed->sentences] = (int32_t)packed->rows;
-  packed->longest = before + sentence->length;  // they come by rising length
+  packed->longest = before + sentence->length;  // lengths are ascending
 }
 
 // Computes a batch of copies, from *at on, which becomes the first of the next batch.

@@ -18,7 +18,7 @@ typedef struct slot {
   char name[NAME];
   tarn__stored stored;
   tarn__writer *output;
-  bool shares;  // the output of the first one
+  bool shares;  // it shares the output of the first one
   bool places;  // the offsets of `array`, computed when written
   size_t array;
   uint64_t at;

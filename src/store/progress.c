@@ -55,7 +55,7 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-// NULL when there is no memory.
+// NULL if memory runs out.
 static json_t *write_norms(const tarn__progress *progress) {
   json_t *array = json_array();
   for (int64_t i = 0; i < progress->norm_count; i++) {
