@@ -51,9 +51,9 @@ typedef struct tarn__option {
   // Of type PART.
   tarn__part_table table;
   bool beside;  // the keys of the entry are siblings of this key, which is a word alone
-  const char
-      *number;      // the key of the table's first entry that a plain number sets; the number 0: there is no such part.
-                    // Such a part is written as that number where all its other keys have their defaults. NULL: none
+  // The key of the table's first entry that a plain number sets; the number 0: there is no such part. Such a part is
+  // written as that number if all its other keys have their defaults. NULL: none.
+  const char *number;
   size_t inherits;  // offset of its default in tarn_config_model; 0: `value`, or the first entry
 } tarn__option;
 

@@ -108,10 +108,10 @@ typedef struct tarn__checkpoint_extra {
   tarn__part_reader parts;         // of a model with shares_optimiser
   const tarn__stored *states;      // [state_count] further tensors of the training (train/features/carried.h)
   size_t state_count;
-  const char
-      *experts;  // marks of experts in use since the last line of the log (train/features/expert_use.h); NULL: none
-  bool dense;    // store frozen parameters too, for other tools
-  bool int8;     // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
+  // Marks of experts in use since the last line of the log (train/features/expert_use.h). NULL: none.
+  const char *experts;
+  bool dense;  // store frozen parameters too, for other tools
+  bool int8;   // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays unchanged.
