@@ -598,8 +598,8 @@ static char *option_tables(void) {
   return text;
 }
 
-// Truth values of YAML keep their meaning beside `matrices`; a gain of 1 is not written, so that a description from
-// before the key is the same text.
+// Truth values of YAML keep their meaning next to `matrices`; a gain of 1 is not written, so that a description from
+// before the key stays the same text.
 static void test_frozen_words(void **state) {
   (void)state;
   static const struct {
