@@ -30,7 +30,7 @@ extern const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES];
 
 enum { TARN__BERT_LAYER_NAMES = 12, TARN__BERT_MODEL_NAMES = 5, TARN__BERT_HEAD_NAMES = 5 };
 extern const tarn__hf_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES];
-// Of the embeddings: words (tied or not, tarn__bert_words()), positions, segments, and the norm.
+// Of the embeddings: words (tied or not), positions, segments, and the norm.
 enum { TARN__BERT_WORDS, TARN__BERT_POSITIONS };
 extern const tarn__hf_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES];
 // Names of the output, without the prefix, by family.

@@ -6,7 +6,7 @@
 //
 // value, slope   act(v) and act'(v) of a double v, for the reference (device/reference/activation_ref.c)
 // vector...      the same of a register x of floats, for fast kernels, with one exponential at most, and what
-//                device/cpu/activation_vec.h has
+//                device/cpu/rows/activation_vec.h has
 // part           what tarn__part says of the word: text, equation, source, other names
 //
 // Phi is the distribution function of the normal distribution, sigma(x) = 1 / (1 + e^-x).
