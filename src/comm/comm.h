@@ -2,12 +2,11 @@
 // its name and its functions; no other code knows which one is in use. `self` is one rank.
 //
 // Requirements on a communicator:
-//   - A call of one rank is answered when all ranks have made the same call in the same order. Sums are the same bits
-//     on every rank, and the same bits for the same number of ranks: they are added in an order that depends on nothing
-//     else.
-//   - A rank that cannot go on says so with tarn__comm_fail(). From then on every call fails on every rank with its
-//     status and its line, a call that waits included, so nobody waits for somebody who has left. A call that all had
-//     made is not taken back.
+//   - A call of one rank completes when all ranks have made the same call in the same order. Sums have the same bits on
+//     every rank, and for every run with the same number of ranks: the order of additions depends on nothing else.
+//   - A rank that cannot continue calls tarn__comm_fail(). From then on every call fails on every rank with its status
+//     and message, including calls that wait, so no rank waits for one that has left. Calls that all ranks have made
+//     stay completed.
 #ifndef TARN_COMM_COMM_H
 #define TARN_COMM_COMM_H
 
