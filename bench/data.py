@@ -9,7 +9,7 @@ from settings import DATA, Failure, TARN, run
 
 
 def write_words(path, vocabulary, special):
-    """Words w0, w1, ... that make a vocabulary with so many special tokens beside them, one a line."""
+    """Words w0, w1, ... that together with `special` special tokens make a vocabulary, one per line."""
     words = [f"w{i}" for i in range(vocabulary - special)]
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(words) + "\n")
@@ -70,7 +70,7 @@ class SyntheticData:
         self.folder = folder
         self.vocab = os.path.join(folder, f"words-{vocabulary}.vocab")
         self.train = os.path.join(folder, f"words-{vocabulary}-{length}")
-        words = [f"w{i}" for i in range(vocabulary - 3)]  # beside <unk>, <s> and </s>
+        words = [f"w{i}" for i in range(vocabulary - 3)]  # besides <unk>, <s> and </s>
         text = self.train + ".txt"
         with open(text, "w", encoding="utf-8") as file:
             file.write("\n".join(words) + "\n")
@@ -103,7 +103,7 @@ class LanguageData:
         self.vocab = os.path.join(folder, "language.vocab")
         self.train = os.path.join(folder, "language")
         every, text = self.train + ".words", self.train + ".txt"
-        words = write_words(every, self.VOCABULARY, 3)  # beside <unk>, <s> and </s>
+        words = write_words(every, self.VOCABULARY, 3)  # besides <unk>, <s> and </s>
         self.write(text, words)
         run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--output", self.vocab, every],
             "vocabulary")

@@ -2,7 +2,7 @@
 //   bench_dynamics fp32|split6|split3|fp64 THREADS PERIODS [profile]
 // The period is that of two post-norm layers of attention and a feed-forward part with ReLU, d_model 512, ffn 1024, 8
 // heads, over 20 sentences of 20 tokens, with 8 directions; weights are packed once. Each period reads the states and
-// directions that the one before wrote. Prints one line of JSON:
+// directions that the previous one wrote. Prints one line of JSON:
 //   {"precision", "threads", "periods", "seconds": median of a period, "workspace_mb", "peak_mb", "parts": [...]}
 // parts (with `profile`): seconds of each op in a period.
 #include <math.h>
@@ -85,7 +85,7 @@ typedef struct map {
   tarn__tensor *x, *y;
 } map;
 
-// The weights as products read them, once for all periods.
+// Packs the weights for products, once for all periods.
 static tarn_status pack(bench *b, tarn__fp32 fp32, int threads) {
   const tarn__device *device = b->graph.device;
   for (int i = 0; device->type->pack && i < b->param_count; i++) {
@@ -129,7 +129,7 @@ static void carry(const tarn__tensor *to, const tarn__tensor *from) {
   memcpy(to->data, from->data, (size_t)(from->rows * from->cols) * tarn__dtype_size(from->dtype));
 }
 
-// A run of all nodes; seconds of each are added to `times`, if there are any.
+// Runs all nodes; adds the seconds of each to `times` if not NULL.
 static tarn_status run_once(bench *b, const map *m, int threads, double *times) {
   const tarn__exec exec = {.threads = threads, .seed = 1, .step = 1};
   if (!times) {
@@ -151,7 +151,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Rows of what a node writes, which tell the forward pass and its tangents apart.
+// The output rows of a node, which distinguish the forward pass from its tangents.
 static int64_t rows_of(const tarn__node *node) { return (node->out[0] ? node->out[0] : node->out[1])->rows; }
 
 static void print_parts(const bench *b, const double *times, int periods) {

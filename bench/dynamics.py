@@ -1,4 +1,4 @@
-"""A period of a shared encoder with 8 directions by forward-mode derivatives, as bench/dynamics.c times it, beside
+"""A period of a shared encoder with 8 directions by forward-mode derivatives, as bench/dynamics.c times it, against
 PyTorch's torch.func.jvp under vmap (torch_dynamics.py)."""
 
 import json

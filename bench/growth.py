@@ -1,5 +1,5 @@
 """How the time of a step grows with the work: one size at a time over a factor of eight. The exponent is the slope of a
-straight line through the logarithms (least squares); beside it stands that of the operations that `tarn plan` counts.
+straight line through the logarithms (least squares), compared with that of the operations that `tarn plan` counts.
 A step may grow more slowly than its arithmetic, where fixed costs weigh less in larger steps, but never faster."""
 
 import math
@@ -20,7 +20,7 @@ AXES = {
     "vocabulary": (2000, 4000, 8000, 16000),
     "length": (512, 1024, 2048, 4096),
 }
-# What an axis changes beside: batches hold one of the longest sentences, which are a quarter longer than their mean.
+# Other values that an axis changes: batches hold one of the longest sentences, a quarter longer than their mean.
 BESIDE = {"length": {"tokens": 5120}}
 # Token mixers that are linear in the length of a sentence; their decoder has neither self-attention nor cross-attention.
 LINEAR = ("linear_attention", "performer", "linformer")

@@ -1,10 +1,10 @@
 // Times the ops of a training step at the shapes of the models, forward and backward.
 //   bench_kernels CASE fp32|split6|split3|bf16 THREADS      or bench_kernels --list
 // split6 and split3 are fp32 through tiles (train.fp32), where the processor has them.
-// A case is a graph of one op on 4,096 rows, or the optimiser's pass. Every node is timed by itself, after a run that
-// is not counted; medians are printed as one line of JSON:
+// A case is a graph of one op on 4,096 rows, or the optimiser's pass. Every node is timed separately, after an
+// uncounted run; prints medians as one line of JSON:
 //   {"case", "precision", "threads", "rows", "parts": [{"op", "seconds", "flops", "bytes"}]}
-// rows is that of most cases; a step of a recurrence has 32. flops is 0 where operations are not counted.
+// Most cases have this number of rows; a step of a recurrence has 32. flops is 0 if operations are not counted.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 enum { ROWS = 4096, WORDS = 10000, LEAST_RUNS = 5, MOST_RUNS = 100, MOST_NODES = 16, MOST_PARAMS = 4 };
 
-// What a case is made of; memory lives in the arena until the end of the program.
+// The contents of a case; its memory is in the arena until the end of the program.
 typedef struct bench {
   tarn__arena arena;
   tarn__graph graph;
@@ -47,7 +47,7 @@ static void *take(bench *b, size_t count, size_t size) {
   return memory;
 }
 
-// Uniform numbers in +-scale; a rule as simple as this is enough for speed.
+// Uniform numbers in +-scale; a simple rule is enough to measure speed.
 static void fill(void *data, tarn__dtype dtype, size_t count, double scale) {
   uint32_t state = 12345;
   for (size_t i = 0; data && i < count; i++) {
@@ -90,8 +90,7 @@ static tarn__tensor *numbers(bench *b, int64_t count, int64_t step, int64_t limi
   return tarn__graph_input(&b->graph, count, data, "bench numbers");
 }
 
-// --- the cases
-// --------------------------------------------------------------------------------------------------------
+// --- the cases -------------------------------------------------------------------------------------------------------
 
 static tarn__tensor *build_linear(bench *b, const bench_case *c) {
   tarn__tensor *x = input(b, c->d);
@@ -99,7 +98,7 @@ static tarn__tensor *build_linear(bench *b, const bench_case *c) {
   return tarn__linear(&b->graph, x, weight, param(b, 1, c->out), c->flag ? TARN__RELU : TARN__IDENTITY);
 }
 
-// The signs are the parameter's; they are frozen, so that the backward pass is the input gradient alone.
+// The parameter holds the signs; they are frozen, so the backward pass is only the input gradient.
 static tarn__tensor *build_hadamard(bench *b, const bench_case *c) {
   const int blocks = (int)(c->out / c->d);
   tarn__hadamard_shape shape = tarn__hadamard_shape_of(c->out, c->d, blocks);
@@ -235,8 +234,7 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"adam-50257-bf16-moments", NULL, 512, 50257, 0, true}};
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-// --- the loss of a case without its own: gives the output a gradient, which is copied so that it may be overwritten
-// ---
+// --- the loss of a case without its own: gives the output a gradient, copied so that it can be overwritten -----------
 
 static tarn_status run_sink(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
@@ -251,7 +249,7 @@ static tarn_status run_seed(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-enum { BENCH_SEED = TARN__OPS, BENCH_SINK, BENCH_OPS };  // behind the ops of every device
+enum { BENCH_SEED = TARN__OPS, BENCH_SINK, BENCH_OPS };  // after the ops of every device
 
 static const tarn__op seed_op = {.id = BENCH_SEED, .name = "bench_seed"};
 
@@ -266,7 +264,7 @@ static void sink_gradient(tarn__graph *graph, tarn__node *node) {
 
 static const tarn__op sink_op = {.id = BENCH_SINK, .name = "bench_sink", .grad = sink_gradient};
 
-// The processor with kernels for these two.
+// The CPU device with kernels for the ops seed and sink.
 static const tarn__device *own_device(void) {
   static tarn__device_kernel kernels[BENCH_OPS];
   static tarn__device_type type;
@@ -293,8 +291,7 @@ static tarn__tensor *sink(bench *b, tarn__tensor *y) {
   return node->out[0];
 }
 
-// --- times
-// ------------------------------------------------------------------------------------------------------------
+// --- times -----------------------------------------------------------------------------------------------------------
 
 typedef struct timing {
   double seconds[MOST_RUNS];
@@ -365,7 +362,7 @@ static tarn_status measure_graph(bench *b, const bench_case *c) {
   return TARN_STATUS_OK;
 }
 
-// Moments, master copy and gradient are read, the first three written; in bf16 the copy for the products too.
+// Reads both moments, master copy and gradient, and writes the first three; in bf16 also the copy for products.
 static tarn_status measure_adam(bench *b, const bench_case *c) {
   static timing times;
   static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true, 1};

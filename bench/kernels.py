@@ -1,4 +1,4 @@
-"""The ops of a training step one by one, at the shapes of the models, as bench/kernels.c times them; products beside
+"""The ops of a training step one by one, at the shapes of the models, as bench/kernels.c times them; products against
 PyTorch's."""
 
 import json

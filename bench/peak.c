@@ -1,8 +1,9 @@
-// Measures what the machine can do at most: products of fp32, bf16 and int8 numbers held in registers, or the memory.
+// Measures the peak rates of the machine: products of fp32, bf16 and int8 numbers in registers, or the memory
+// bandwidth.
 //   bench_peak fp32|bf16|int8|memory THREADS
-// Prints {"unit", "instruction", "threads", "per_second"}: operations a second (a multiply-add counts two), or bytes.
-// Compiled for the machine it is built on. The best of several short bursts counts: what other processes take away is
-// not the machine's limit.
+// Prints {"unit", "instruction", "threads", "per_second"}: operations (a multiply-add counts two) or bytes per second.
+// Compiled for the machine it is built on. The best of several short bursts counts, because time taken by other
+// processes is not the machine's limit.
 #include <omp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,15 +25,15 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// A unit is one instruction of multiply-adds. Its loop runs `count` rounds of CHAINS of them that do not wait for each
-// other, as many as a latency of 6 cycles times two a cycle asks for, and returns something that depends on all.
+// A unit is one instruction of multiply-adds. Its loop runs `count` rounds of CHAINS independent instructions, as many
+// as a latency of 6 cycles at two per cycle needs, and returns a value that depends on all of them.
 typedef struct unit {
   const char *name, *instruction;
   float (*loop)(int64_t count);
   double operations;  // of one instruction
 } unit;
 
-// The chains are variables of their own: compilers keep an array of them in memory.
+// The chains are separate variables, because compilers keep an array in memory.
 #define EACH(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)
 #define DECLARE(i) vector s##i = START(i);
 #define STEP(i)      \
@@ -116,7 +117,7 @@ static const unit int8 = {"int8", "vpdpbusd 512 bit", loop_int8, 128};
 
 #if defined(__AMX_BF16__) && defined(__linux__)
 #define HAS_TILES 1
-// Four tiles of sums, as many chains as the latency of 52 cycles asks for at 16 cycles an instruction.
+// Four tiles of sums, as many chains as a latency of 52 cycles needs at 16 cycles per instruction.
 static float loop_tiles(int64_t count) {
   struct {
     uint8_t palette, start_row, reserved[14];
@@ -130,7 +131,7 @@ static float loop_tiles(int64_t count) {
     config.row_bytes[i] = 64;
     config.rows[i] = 16;
   }
-  // For gcc, what follows reads eight bytes of the configuration and nothing of `ones`.
+  // For gcc, the following code reads eight bytes of the configuration and nothing of `ones`.
   __asm__ volatile("" ::"r"(&config), "r"(ones) : "memory");
   _tile_loadconfig(&config);
   _tile_zero(0);
@@ -151,14 +152,14 @@ static float loop_tiles(int64_t count) {
 }
 static const unit tiles = {"bf16", "tdpbf16ps", loop_tiles, 16.0 * 16 * 32 * 2};
 
-// The system gives tile registers to those who ask for them.
+// The system grants tile registers on request.
 static bool may_use_tiles(void) {
   enum { REQUEST = 0x1023, TILE_DATA = 18 };
   return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 #endif
 
-// A unit that the machine lacks is replaced by the one that its kernels fall back on.
+// Replaces a unit that the machine lacks by the one that its kernels fall back on.
 static const unit *find_unit(const char *name) {
   if (strcmp(name, "fp32") == 0) return &fp32;
 #ifdef HAS_TILES
@@ -189,8 +190,8 @@ static double measure_unit(const unit *u, int threads) {
   return best;
 }
 
-// a = b + s c over arrays that no cache holds; the line that is written is read first, so 16 bytes an element are
-// moved.
+// a = b + s c over arrays larger than any cache; a cache line is read before it is written, so each element moves 16
+// bytes.
 static bool measure_memory(int threads, double *rate) {
   const int64_t count = (int64_t)1 << 24;
   const double bytes = 16.0 * (double)count;

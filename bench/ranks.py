@@ -1,4 +1,4 @@
-"""Training on two ranks of one thread against one rank of two threads, with equal tokens an update, beside PyTorch's
+"""Training on two ranks of one thread against one rank of two threads, with equal tokens per update, and against PyTorch's
 DistributedDataParallel (gloo) on the same model."""
 
 import os

@@ -3,10 +3,11 @@
 
     torch_mlm.py [--dtype fp32|bf16] [--steps 15] [--warm 3] [--threads 2] [--padded-output]
 
-Random words of Zipf's law in rows that are full, between <s> and </s>, so that nothing is padded. 15 % of the words are
-masked anew in each step, 80/10/10, by NumPy, whose time is not counted, as tarn draws masks beside its steps. In its best
-settings: scaled_dot_product_attention without dropout, which it has no fast form for here; AdamW fused; bf16 by
-autocast; and only masked rows go through the head, as fairseq does it (--padded-output: all, as the package does)."""
+Random words of Zipf's law in rows that are full, between <s> and </s>, so that nothing is padded. 15 % of the words
+are masked anew in each step, 80/10/10, by NumPy, whose time is not counted, because tarn draws masks in parallel with
+its steps. In its best settings: scaled_dot_product_attention without dropout, which it has no fast form for here;
+AdamW fused; bf16 by autocast; and only masked rows go through the head, as fairseq does it (--padded-output: all, as
+the package does)."""
 
 import statistics
 

@@ -51,7 +51,7 @@ def add_arithmetic(entry, ours, flops_per_token):
 
 
 def add_peers(entry, ours, results):
-    """The fastest peer is the peer; the others are listed beside it."""
+    """The fastest peer counts; the others are listed next to it."""
     entry["peers"] = {name: summary(samples) for name, samples in results.items() if samples}
     if not entry["peers"]:
         return

@@ -16,8 +16,8 @@ foreach(library tarn_static tarn_shared)
   set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)  # that of SentencePiece
   target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 endforeach()
-# What a static libtarn needs besides the modules of pkg-config: whoever links it may be of C alone, and compile without
-# OpenMP. GCC finds its own libgomp of whatever version.
+# What a static libtarn needs besides the modules of pkg-config: a program that links it may be pure C, compiled without
+# OpenMP. GCC finds its own version of libgomp.
 foreach(name ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
   if(name MATCHES "^(stdc\\+\\+|c\\+\\+|m)$")
     list(APPEND TARN_CXX_LIBRARIES ${name})

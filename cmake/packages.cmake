@@ -62,7 +62,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libtarn-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${TARN_DEB_DEV}")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "What building with the library needs: headers, a static library, tarn.pc, CMake's package, examples.")
-# A module each, which needs its MPI alone: whoever trains on one rank installs none.
+# One package per module, since each needs only its MPI: training on one rank needs none.
 foreach(kind ${TARN_MPI_KINDS})
   string(TOUPPER ${kind} component)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME tarn-${kind})

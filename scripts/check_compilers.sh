@@ -12,8 +12,8 @@ compilers() {
   compgen -c | grep -E '^(gcc|clang)-[0-9]+$' | sort -u -V | awk -F- '$2 >= ($1 == "gcc" ? 11 : 14)'
 }
 
-# What a clang without an OpenMP of its own version takes: the newest there is. Its header is copied, because beside it
-# lie those that belong to its own compiler.
+# A clang without OpenMP of its own version takes the newest OpenMP installed. Its header is copied, because its folder
+# also holds headers of its own compiler.
 openmp_options() {  # COMPILER
   local version=${1#clang-} library header
   [ "$version" != "$1" ] && [ ! -e "/usr/lib/llvm-$version/lib/libomp.so" ] || return 0

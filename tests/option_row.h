@@ -1,5 +1,5 @@
-// A row of the tables of keys in the documentation: name, type with range and unit, default, meaning with the words it
-// takes.
+// The tables of keys in the documentation. A row has name, type with range and unit, default, and meaning with the
+// words.
 #ifndef TARN_TESTS_OPTION_ROW_H
 #define TARN_TESTS_OPTION_ROW_H
 
@@ -16,6 +16,25 @@ static inline void put_option_row(FILE *out, const tarn_config_option *option) {
   tarn_config_word word;
   for (size_t i = 0; tarn_config_option_word(option, i, &word); i++) fprintf(out, "<br>`%s`: %s", word.word, word.text);
   fprintf(out, " |\n");
+}
+
+// A section of docs/configuration.md. One with the rows of an earlier section, as decoder has those of encoder, names
+// only that. `*text` is what `out`, of open_memstream(), holds.
+static inline void put_option_section(FILE *out, char *const *text, const char *section, const char *rows) {
+  static const char head[] = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
+  const char *name = NULL;
+  fflush(out);
+  for (const char *at = *text; (at = strstr(at, "### ")) != NULL; at++) {
+    const char *body = strstr(at, head);
+    if (!body) continue;  // names another section
+    body += strlen(head);
+    if (strncmp(body, rows, strlen(rows)) != 0) continue;
+    if (body[strlen(rows)] == '\n' || body[strlen(rows)] == '\0') name = at + strlen("### ");
+  }
+  if (name)
+    fprintf(out, "\n### %s\n\nThe keys of `%.*s`.\n", section, (int)strcspn(name, "\n"), name);
+  else
+    fprintf(out, "\n### %s\n\n%s%s", section, head, rows);
 }
 
 #endif

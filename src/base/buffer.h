@@ -1,5 +1,5 @@
-// A text that grows while it is written. It keeps the first failure instead of returning it from every call; whoever
-// hands the text on asks for `status` once.
+// A text that grows while it is written. It records the first failure instead of returning it from every call; check
+// `status` once at the end.
 #ifndef TARN_BASE_BUFFER_H
 #define TARN_BASE_BUFFER_H
 
@@ -18,7 +18,7 @@ void tarn__buffer_put(tarn__buffer *buffer, const char *text, size_t size);
 void tarn__buffer_add(tarn__buffer *buffer, const char *text);
 void tarn__buffer_format(tarn__buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Forgets the text and the failure, and keeps the memory.
+// Clears the text and the failure but keeps the memory.
 void tarn__buffer_reset(tarn__buffer *buffer);
 void tarn__buffer_close(tarn__buffer *buffer);
 

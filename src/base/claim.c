@@ -25,7 +25,7 @@ const char *tarn__claim_boot = "/proc/sys/kernel/random/boot_id";
 
 enum { LINE = 512, TRIES = 10 };
 
-// Who a claim is of.
+// The owner of a claim.
 typedef struct identity {
   char boot[64], space[64], host[128];
   long process;
@@ -34,9 +34,9 @@ typedef struct identity {
 
 struct tarn__claim {
   char path[PATH_MAX];
-  int fd;  // of the file that was linked
+  int fd;  // of the linked file
   pthread_t thread;
-  bool beats;  // there is a thread
+  bool beats;  // the renewing thread exists
   pthread_mutex_t lock;
   pthread_cond_t wake;
   // Under the lock:
@@ -59,7 +59,7 @@ bool tarn__claim_needed(int fd) {
   return true;
 }
 
-// A clock that goes on while the machine sleeps.
+// A clock that also advances while the machine sleeps.
 static double clock_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_BOOTTIME, &now);
@@ -75,9 +75,9 @@ static void first_word(char *text, size_t size, const char *path) {
   if (!*text) snprintf(text, size, "-");
 }
 
-// When a process started, in ticks since the machine did; 0: it has ended; 1: it is hidden from us, as where /proc is
-// mounted with hidepid, or not there. Its name may hold anything, also spaces and brackets, so that what follows is
-// counted from the last bracket: the 22nd field is the 20th of these.
+// The start time of a process in ticks since boot; 0: it has ended; 1: it is hidden from us, because /proc is mounted
+// with hidepid or missing. Its name may contain anything, even spaces and brackets, so fields are counted from the last
+// bracket: the 22nd field is the 20th after it.
 enum { ENDED = 0, HIDDEN = 1 };
 static unsigned long long start_of(long process) {
   char path[64], text[1024];
@@ -104,7 +104,7 @@ static void own_identity(identity *self) {
   self->start = start_of(self->process);
 }
 
-// False: it is not whole, as after a machine went down.
+// False: it is incomplete, for example after a crash of the machine.
 static bool read_identity(identity *other, int fd) {
   char line[LINE];
   *other = (identity){0};
@@ -124,7 +124,7 @@ static double seconds_between(const struct stat *before, const struct stat *afte
          1e-9 * (double)(after->st_mtim.tv_nsec - before->st_mtim.tv_nsec);
 }
 
-// Whether the path is still this file's; opened, because NFS then asks the server.
+// Whether the path still names this file; the file is opened, because NFS then asks the server.
 typedef enum place { HERE, GONE, UNKNOWN } place;
 static place look(const char *path, int own) {
   struct stat mine, there;
@@ -137,29 +137,29 @@ static place look(const char *path, int own) {
   return same_file(&mine, &there) ? HERE : GONE;
 }
 
-// What could not be read is "-", and says nothing.
+// A value that could not be read is "-" and proves nothing.
 static bool same_word(const char *a, const char *b) { return strcmp(a, b) == 0 && strcmp(a, "-") != 0; }
 
-// Whether the claim of an open file holds, as seen from a file that was made now.
+// Whether the claim of an open file is valid, compared with a file made now.
 static bool is_alive(identity *holder, int fd, const struct stat *info, const struct stat *now) {
   identity self;
   own_identity(&self);
   if (read_identity(holder, fd) && same_word(holder->boot, self.boot) && same_word(holder->space, self.space)) {
     const unsigned long long start = start_of(holder->process);
     if (start == ENDED) return false;
-    // Where one of the starts is not known, it may be another process that has got the number.
+    // If a start time is unknown, another process may have got the number.
     if (start != HIDDEN && holder->start > HIDDEN) return start == holder->start;
   }
   return seconds_between(info, now) <= tarn__claim_seconds.stale;
 }
 
-// Moves a dead claim out of the way: the one that was looked at and no other.
+// Moves a dead claim away: only the one that was inspected.
 static void put_aside(const char *path, const char *own, const struct stat *dead) {
   char aside[PATH_MAX];
   struct stat moved;
   if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
   if (rename(path, aside) != 0) return;
-  // Where it cannot be put back, its owner finds out that it is gone.
+  // If it cannot be put back, its owner notices that it is gone.
   if (lstat(aside, &moved) == 0 && !same_file(&moved, dead) && link(aside, path) != 0)
     (void)!renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
   unlink(aside);
@@ -178,16 +178,15 @@ static bool write_identity(int fd) {
 static bool put_there(tarn__claim *claim, const char *own) {
   struct stat mine;
   if (link(own, claim->path) == 0) return true;
-  // The answer of a server may be lost, and the call repeated by the kernel then fails although the first one
-  // succeeded.
+  // If the server's answer is lost, the kernel repeats the call, which then fails although the first one succeeded.
   if (errno == EEXIST) {
     if (fstat(claim->fd, &mine) == 0 && mine.st_nlink == 2) return true;
     errno = EEXIST;
     return false;
   }
   if (errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP) return false;
-  // FUSE and SMB may have no links: then the file is made in its place, where it is not whole for a moment. Who reads
-  // it then takes it for another machine's.
+  // FUSE and SMB may have no links: then the file is created in place and is incomplete for a moment. A reader takes it
+  // for another machine's until then.
   const int fd = open(claim->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return false;
   if (!write_identity(fd)) {
@@ -202,7 +201,7 @@ static bool put_there(tarn__claim *claim, const char *own) {
   return true;
 }
 
-// One try. *again: a dead one was put aside.
+// One attempt. *again: a dead claim was moved away.
 static tarn_status try_link(tarn__claim *claim, const char *own, bool *again) {
   const char *path = claim->path;
   const int fd = claim->fd;
@@ -214,7 +213,7 @@ static tarn_status try_link(tarn__claim *claim, const char *own, bool *again) {
   const int other = open(path, O_RDONLY | O_CLOEXEC);
   identity holder = {0};
   *again = true;
-  if (other < 0) return TARN_STATUS_OK;  // it has just gone
+  if (other < 0) return TARN_STATUS_OK;  // it has just disappeared
   const bool known = fstat(other, &there) == 0;
   const bool alive = known && is_alive(&holder, other, &there, &mine);
   close(other);
@@ -242,7 +241,7 @@ static tarn_status link_claim(tarn__claim *claim, const char *own) {
   return TARN_STATUS_OK;
 }
 
-// Makes the file under a name of its own, which goes in any case.
+// Creates the file under a temporary name, which is removed in any case.
 static tarn_status make_claim(tarn__claim *claim) {
   char own[PATH_MAX];
   claim->fd = tarn__temporary_make(own, claim->path, 0644);
@@ -254,7 +253,7 @@ static tarn_status make_claim(tarn__claim *claim) {
   return status;
 }
 
-// Under the lock of the claim. Where the server does not answer it is not renewed, and looked at again.
+// Under the lock of the claim. If the server does not answer, it is not renewed but checked again later.
 static void renew(tarn__claim *claim) {
   const place found = claim->lost ? GONE : look(claim->path, claim->fd);
   claim->lost = found == GONE;
@@ -277,7 +276,7 @@ static void *beat(void *own) {
   return NULL;
 }
 
-// Signals are for the threads of the program.
+// Signals are left to the program's threads.
 static tarn_status start_beats(tarn__claim *claim) {
   sigset_t none, before;
   pthread_condattr_t attributes;

@@ -10,9 +10,9 @@ static double read_clock(clockid_t clock) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// On broken machines, and under programs that shift time, clocks that must not go back do. What a clock has shown, and
-// what is added to it: where it goes back by a second or more it is taken to run on from there; by less than that, a
-// thread may just have been interrupted between reading the clock and this, and time stands still.
+// On broken machines, and under programs that shift time, even monotonic clocks go back. This records what a clock has
+// shown and the offset added to it. If it goes back by a second or more, time continues from the last value; if by
+// less, the thread may just have been interrupted between reading the clock and this code, and time stands still.
 typedef struct steady {
   _Atomic double shown, ahead;
 } steady;
@@ -27,7 +27,7 @@ static double steady_seconds(steady *s, clockid_t clock) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   const double now = read_clock(clock);
   double last = s->shown;
-  // The usual way takes no lock.
+  // The common path takes no lock.
   if (s->ahead == 0.0 && now >= last) {
     while (last < now && !atomic_compare_exchange_weak(&s->shown, &last, now))
       ;

@@ -7,7 +7,7 @@
 
 uint32_t tarn__crc32c(const void *data, size_t size);
 
-// As TFRecord stores it: turned and shifted, so that a checksum of data that holds checksums is still a good one.
+// As TFRecord stores it: rotated and shifted, so that the checksum of data that contain checksums remains a good one.
 uint32_t tarn__crc32c_masked(const void *data, size_t size);
 
 #endif

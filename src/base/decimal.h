@@ -5,10 +5,11 @@
 #include <stdbool.h>
 
 // Whether all of the text is a number as strtod() takes one, finite or not, with `decimal` ('.' or ',') as its mark. A
-// decimal comma has a digit behind it, and no point stands beside it: that would be a mark of thousands.
+// decimal comma is followed by a digit, and the text has no point, which would be a thousands separator.
 bool tarn__decimal_read(double *value, const char *text, char decimal);
 
-// Whether a number with a comma may be one of thousands as well: "1,234" and "-12,345", but neither "0,234" nor "1,5".
+// Whether the comma of a number may also be a thousands separator: "1,234" and "-12,345", but neither "0,234" nor
+// "1,5".
 bool tarn__decimal_may_be_thousands(const char *text);
 
 #endif

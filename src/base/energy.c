@@ -27,7 +27,7 @@ void tarn__energy_words(char text[TARN__ENERGY_TEXT], int sources) {
   }
 }
 
-// Every training of a process would say the same.
+// Once per process: every training would say the same.
 static void note_refusal(const char *path, int error) {
   static atomic_flag noted = ATOMIC_FLAG_INIT;
   if (atomic_flag_test_and_set(&noted)) return;
@@ -47,7 +47,7 @@ static tarn_status find_sources(tarn__energy *energy, const tarn__energy_options
   TARN_TRY(tarn__rapl_open(&energy->rapl, &energy->has_rapl, refused, sizeof refused, root));
   if (*refused) note_refusal(refused, errno);
   if (energy->accelerator) energy->has_nvml = tarn__nvml_open(&energy->nvml, options->nvml);
-  // A battery feeds all of the machine, so nothing is added to it.
+  // A battery feeds the whole machine, so nothing is added to it.
   if (!energy->has_rapl && !energy->has_nvml)
     TARN_TRY(tarn__battery_open(&energy->battery, &energy->has_battery, root));
   return TARN_STATUS_OK;
@@ -81,7 +81,7 @@ void tarn__energy_watch(tarn__energy *energy) {
   if (energy->has_battery && tarn__seconds() - energy->battery.counted > often) tarn__battery_read(&energy->battery);
 }
 
-// What an accelerator takes is measured by its own counters, or by a battery that feeds it too.
+// An accelerator's energy is measured by its own counters, or by a battery that feeds it too.
 static double measured(tarn__energy *energy, int *sources) {
   double joules = 0;
   *sources = 0;
@@ -110,7 +110,7 @@ double tarn__energy_end(tarn__energy *energy, int *sources) {
   if (!energy->open) return 0;
   const double joules = measured(energy, sources);
   if (*sources) return joules;
-  // Processor seconds say nothing of an accelerator.
+  // Processor seconds say nothing about an accelerator.
   const bool estimates = energy->watts > 0 && !energy->accelerator;
   *sources = estimates ? TARN__ENERGY_ESTIMATE : TARN__ENERGY_UNKNOWN;
   return estimates ? (tarn__cpu_seconds() - energy->cpu) * energy->watts : 0;

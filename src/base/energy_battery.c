@@ -1,4 +1,4 @@
-// The power that a battery gives: Documentation/ABI/testing/sysfs-class-power of the kernel.
+// The power drawn from a battery: Documentation/ABI/testing/sysfs-class-power of the kernel.
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/energy_sources.h"
 #include "base/memory.h"
 
-// Seconds for which a reading serves. Firmware measures no oftener, and takes its time to say so.
+// Seconds for which a reading is reused. Firmware does not measure more often, and is slow to answer.
 static const double SERVES = 2.0;
 
 static bool path_of(char path[PATH_MAX], const tarn__battery *battery, const char *entry, const char *file) {
@@ -26,12 +26,12 @@ static bool number_of(const tarn__battery *battery, const char *entry, const cha
   return path_of(path, battery, entry, file) && tarn__energy_number(path, value);
 }
 
-// A mouse has a battery too, which says that it is of a device.
+// A mouse has a battery too, marked as that of a device.
 static bool is_of_machine(const tarn__battery *battery, const char *entry) {
   return *entry != '.' && says(battery, entry, "type", "Battery") && !says(battery, entry, "scope", "Device");
 }
 
-// What a battery gives, in watts; 0 while it does not discharge, NAN where that is not said.
+// Power of a battery in watts; 0 while it does not discharge, NAN if unknown.
 static double power_of(const tarn__battery *battery, const char *entry) {
   uint64_t microwatts, microamperes, microvolts;
   if (!says(battery, entry, "status", "Discharging")) return 0;
@@ -41,7 +41,7 @@ static double power_of(const tarn__battery *battery, const char *entry) {
   return NAN;
 }
 
-// Of all of them; NAN where none discharges. *count: how many there are.
+// Of all batteries; NAN if none discharges. *count: their number.
 static double power_now(const tarn__battery *battery, size_t *count) {
   double watts = 0;
   *count = 0;
@@ -89,7 +89,7 @@ void tarn__battery_begin(tarn__battery *battery) {
   battery->lost = isnan(battery->watts);
 }
 
-// The mean of the power before and now, over the time between.
+// The mean of the previous and the present power, over the time in between.
 void tarn__battery_read(tarn__battery *battery) {
   const double now = tarn__seconds(), before = battery->watts;
   if (now - battery->read > SERVES) measure(battery, now);

@@ -6,7 +6,7 @@
 
 #include "base/energy_sources.h"
 
-// A function of the library. ISO C has no cast from an object's pointer to a function's.
+// A function of the library. ISO C has no cast from an object pointer to a function pointer.
 static bool find(void *function, void *library, const char *name) {
   void *symbol = dlsym(library, name);
   memcpy(function, &symbol, sizeof symbol);

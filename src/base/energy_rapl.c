@@ -13,7 +13,7 @@
 #include "base/energy_sources.h"
 #include "base/memory.h"
 
-// No package takes more, so this tells for how long a counter cannot have gone round.
+// No package uses more, which bounds the time in which a counter cannot have wrapped around.
 static const double MOST_WATTS = 1000.0;
 
 bool tarn__energy_line(const char *path, char *text, size_t size) {
@@ -54,9 +54,9 @@ static bool read_counter(const tarn__rapl_domain *domain, uint64_t *value) {
   return to_number(value, text);
 }
 
-// Whether the domain of that folder is counted: a package, or the memory of one, which is no part of the package. Parts
-// of packages (core, uncore) are in them already, and so is a package in the whole platform (psys). intel-rapl-mmio:0
-// is the same package by another way.
+// Whether the domain of that folder is counted: a package, or its memory, which is not part of the package. Packages
+// already include their parts (core, uncore), and the whole platform (psys) includes the packages. intel-rapl-mmio:0 is
+// the same package through another interface.
 static bool is_counted(const char *folder, const char *entry) {
   static const char prefix[] = "intel-rapl:";
   char path[PATH_MAX], name[64];

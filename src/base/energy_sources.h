@@ -1,4 +1,4 @@
-// What energy is measured by, for energy.c: counters of processors and GPUs, and the power of a battery.
+// The sources of energy measurements, for energy.c: counters of processors and GPUs, and the power of a battery.
 #ifndef TARN_BASE_ENERGY_SOURCES_H
 #define TARN_BASE_ENERGY_SOURCES_H
 
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-// Reads a small file as a number. A failure sets errno, to EINVAL where there is no number.
+// Reads a small file as a number. A failure sets errno, to EINVAL if there is no number.
 bool tarn__energy_number(const char *path, uint64_t *value);
 // Reads its first line, which is cut to the size.
 bool tarn__energy_line(const char *path, char *text, size_t size);
@@ -17,19 +17,19 @@ bool tarn__energy_line(const char *path, char *text, size_t size);
 
 typedef struct tarn__rapl_domain {
   int fd;                // of its energy_uj
-  uint64_t range, last;  // microjoules: what it counts to before it begins anew; the last reading
+  uint64_t range, last;  // microjoules: the value at which it wraps around; the last reading
 } tarn__rapl_domain;
 
 typedef struct tarn__rapl {
   tarn__rapl_domain *domains;
   size_t count, capacity;
-  double seconds;  // when it was read last
-  double joules;   // since the beginning
-  bool lost;       // a counter could not be read, or may have gone round unseen
+  double seconds;  // time of the last reading
+  double joules;   // since the start
+  bool lost;       // a counter could not be read, or may have wrapped around unobserved
 } tarn__rapl;
 
-// Opens the packages, and their memory where that is counted apart. *found: there are some, and all can be read.
-// *refused is the path of a counter that cannot be, "" if there is none.
+// Opens the packages, and their memory if it is counted separately. *found: there are some, and all are readable.
+// *refused is the path of an unreadable counter, or "".
 tarn_status tarn__rapl_open(tarn__rapl *rapl, bool *found, char *refused, size_t size, const char *root) TARN_CHECKED;
 void tarn__rapl_close(tarn__rapl *rapl);
 void tarn__rapl_begin(tarn__rapl *rapl);
@@ -40,12 +40,12 @@ void tarn__rapl_read(tarn__rapl *rapl);
 typedef struct tarn__battery {
   char *folder;          // /sys/class/power_supply
   double watts;          // of the last reading; NAN: nothing discharges
-  double read, counted;  // when that was, and up to when joules are counted
+  double read, counted;  // time of the reading, and the time up to which joules are counted
   double joules;
-  bool lost;  // at some time nothing discharged
+  bool lost;  // at some point nothing discharged
 } tarn__battery;
 
-// *found: there is a battery of the machine, whether it discharges or not.
+// *found: the machine has a battery, discharging or not.
 tarn_status tarn__battery_open(tarn__battery *battery, bool *found, const char *root) TARN_CHECKED;
 void tarn__battery_close(tarn__battery *battery);
 void tarn__battery_begin(tarn__battery *battery);
@@ -63,8 +63,8 @@ typedef struct tarn__nvml {
   bool lost;
 } tarn__nvml;
 
-// Loads the library while the program runs: nothing of NVIDIA's is needed to build. Whether there are GPUs that count
-// their energy (from Volta on).
+// Loads the library at run time: building needs nothing from NVIDIA. Returns whether there are GPUs with energy
+// counters (from Volta on).
 bool tarn__nvml_open(tarn__nvml *nvml, const char *library);
 void tarn__nvml_close(tarn__nvml *nvml);
 void tarn__nvml_begin(tarn__nvml *nvml);

@@ -76,7 +76,7 @@ tarn_status tarn__mkdir(const char *path) {
     if (mkdir(name, 0777) == 0) {
       tarn__sync_folder_of(name);
     } else {
-      int reason = errno;  // a folder that exists can also show as EROFS or EACCES
+      int reason = errno;  // an existing folder can also cause EROFS or EACCES
       if (!is_folder(name)) {
         errno = reason == EEXIST ? ENOTDIR : reason;
         return fail_errno("make the folder", path);

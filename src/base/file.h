@@ -1,4 +1,4 @@
-// Files: whole reads, and writes that replace a file atomically or leave it as it was.
+// Files: reads of whole files, and writes that replace a file atomically or leave it unchanged.
 #ifndef TARN_BASE_FILE_H
 #define TARN_BASE_FILE_H
 
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "tarn/output_file.h"
 
-// Reads a whole file into memory that the caller frees with tarn__free(); a zero byte is put after the last byte.
+// Reads a whole file into memory that the caller frees with tarn__free(); a zero byte follows the last byte.
 tarn_status tarn__file_read(const char *path, char **data, size_t *size) TARN_CHECKED;
 
 // A writer is an output (tarn/output_file.h), under the names that the library uses. A kill leaves at most its
@@ -23,15 +23,15 @@ tarn_status tarn__writer_put(tarn__writer *writer, const void *data, size_t size
 tarn_status tarn__writer_commit(tarn__writer **writer) TARN_CHECKED;
 void tarn__writer_abort(tarn__writer **writer);
 
-// Writes a small file whole and atomically.
+// Writes a small file atomically.
 tarn_status tarn__file_write(const char *path, const void *data, size_t size) TARN_CHECKED;
 
-// Makes a folder and those above it, whose names are on the disk then; an existing folder is fine.
+// Makes a folder and its parents, and syncs their names to disk; accepts an existing folder.
 tarn_status tarn__mkdir(const char *path) TARN_CHECKED;
-// Makes the folder that a file will stand in, and those above it.
+// Makes the folder of a file and its parents.
 tarn_status tarn__mkdir_of_file(const char *path) TARN_CHECKED;
-// Puts the names in the folder that holds `path` on the disk: without that a power cut can undo that it was made or
-// renamed. A file system that cannot do it is left alone.
+// Syncs the folder of `path` to disk: otherwise a power cut can undo its creation or renaming. Ignored where the file
+// system cannot do it.
 void tarn__sync_folder_of(const char *path);
 
 // Bytes that this process may still write to the file system of an existing folder.
@@ -44,11 +44,11 @@ tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char 
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);
 
-// Whether two paths name one file; paths that cannot be followed, only where they are the same text.
+// Whether two paths name the same file; paths that cannot be resolved are compared as text.
 bool tarn__file_same(const char *a, const char *b);
 
-// Takes an exclusive lock that the kernel drops when the process ends. Fails with TARN_STATUS_BUSY, naming the
-// holder's process id where it is known. `*fd` is to be given to tarn__unlock().
+// Takes an exclusive lock that the kernel drops when the process ends. Fails with TARN_STATUS_BUSY, naming the holder's
+// process id if known. `*fd` is passed to tarn__unlock().
 tarn_status tarn__lock(int *fd, const char *path) TARN_CHECKED;
 void tarn__unlock(int *fd);
 

@@ -1,5 +1,5 @@
-// Functions of doubles that have equal bits on every machine, whatever its library makes of them: only operations that
-// IEEE 754 rounds exactly are used, in a fixed order. Include it where a*b+c is not contracted (CMakeLists.txt).
+// Functions of doubles that have equal bits on every machine, independent of its library: only operations that IEEE 754
+// rounds exactly are used, in a fixed order. Include it only where a*b+c is not contracted (CMakeLists.txt).
 #ifndef TARN_BASE_FIXED_H
 #define TARN_BASE_FIXED_H
 

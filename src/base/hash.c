@@ -17,7 +17,7 @@ void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size) {
 void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void *data, size_t size) {
   const size_t piece = TARN__MAP_PIECE;
   XXH3_state_t *state = size > piece ? XXH3_createState() : NULL;
-  if (!state) {  // one piece; also where there is no memory to do it in several
+  if (!state) {  // in one piece, also if there is no memory for several
     tarn__hash(text, data, size);
     tarn__map_release_part(map, data, size);
     return;

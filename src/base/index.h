@@ -1,5 +1,5 @@
-// An index by hash over numbered items that lie elsewhere: open addressing, linear probing, at most a quarter full. It
-// knows the upper half of each item's hash; whether an item is the one that is looked for, its owner decides.
+// An index by hash over numbered items stored elsewhere: open addressing, linear probing, at most a quarter full. It
+// knows the upper half of each item's hash; the owner compares the items themselves.
 #ifndef TARN_BASE_INDEX_H
 #define TARN_BASE_INDEX_H
 
@@ -17,8 +17,7 @@ typedef struct tarn__index {
 
 void tarn__index_close(tarn__index *index);
 
-// Adds an item that is not there yet; items are numbered from 0 in the order in which they are added. Fails with DATA
-// after 2^31 items.
+// Adds a new item; items are numbered from 0 in the order of addition. Fails with DATA after 2^31 items.
 tarn_status tarn__index_add(tarn__index *index, uint64_t hash) TARN_CHECKED;
 
 // The number of the next item that may have this hash, or -1 when there is none left. *step is 0 at first.

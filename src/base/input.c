@@ -12,9 +12,9 @@
 #include "base/unpack.h"
 
 enum { PACKED_BYTES = 1 << 16 };
-static const size_t MOST_BYTES = 1 << 30;  // of one step: zlib counts with 32 bits
-// Text compresses to a tenth of its size, and repetitive text to a hundredth. From so many bytes on, so many times the
-// size can only be meant to fill up memory or a disk.
+static const size_t MOST_BYTES = 1 << 30;  // per step: zlib counts with 32 bits
+// Text compresses to a tenth of its size, and repetitive text to a hundredth. Beyond this size a larger factor can only
+// be meant to fill up memory or a disk.
 static const double BOMB_BYTES = 1 << 26, BOMB_TIMES = 250;
 
 struct tarn__input_pack {
@@ -23,10 +23,10 @@ struct tarn__input_pack {
   uint8_t bytes[PACKED_BYTES];
   size_t at, end;
   bool ended;    // of the file
-  bool between;  // a packed text has ended, and no further one has begun
+  bool between;  // a compressed text has ended, and no further one has begun
 };
 
-// What a regular file has from here on.
+// The remaining size of a regular file.
 static void measure(tarn__input *input) {
   struct stat info;
   if (fstat(input->fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
@@ -37,7 +37,7 @@ static void measure(tarn__input *input) {
 tarn_status tarn__input_open(tarn__input *input, const char *path) {
   const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
   *input = (tarn__input){.path = standard ? "standard input" : path};
-  // Opening /dev/stdin anew would begin a regular file from its start again, and cannot open a socket.
+  // Opening /dev/stdin again would restart a regular file from its beginning, and fails for a socket.
   input->fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
   TARN_REQUIRE(input->fd >= 0, IO, "%s: cannot read: %s", input->path, strerror(errno));
   input->open = true;
@@ -53,7 +53,7 @@ void tarn__input_close(tarn__input *input) {
 }
 
 static tarn_status read_bytes(tarn__input *input, void *bytes, size_t size, size_t *got) {
-  // read() and not fread(), which waits until all of it is there: a pipe gives its lines as they come.
+  // read(), not fread(), which waits for all bytes: a pipe delivers its lines as they come.
   ssize_t count;
   do count = read(input->fd, bytes, size);
   while (count < 0 && errno == EINTR);
@@ -76,7 +76,7 @@ static tarn_status fill(tarn__input *input) {
   return TARN_STATUS_OK;
 }
 
-// Begins to unpack, if these first bytes of the file say so: they go to the memory of what is packed then.
+// Begins to decompress if these first bytes say so, and moves them to the buffer of compressed bytes.
 static tarn_status look(tarn__input *input, const void *bytes, size_t *size) {
   bool open;
   void *memory;
@@ -101,7 +101,7 @@ static tarn_status look(tarn__input *input, const void *bytes, size_t *size) {
   return TARN_STATUS_OK;
 }
 
-// Only the first bytes looked packed, or the beginning of them.
+// Only the first bytes, or a prefix of them, looked compressed.
 static size_t give_plain(struct tarn__input_pack *p, void *bytes, size_t size) {
   const size_t count = size < p->end - p->at ? size : p->end - p->at;
   memcpy(bytes, p->bytes + p->at, count);
@@ -109,7 +109,7 @@ static size_t give_plain(struct tarn__input_pack *p, void *bytes, size_t size) {
   return count;
 }
 
-// What may stand behind a packed text: another one, or the zeros with which some programs fill a block up.
+// A compressed text may be followed by another one, or by the zeros with which some programs pad a block.
 static tarn_status check_behind(const tarn__input *input) {
   struct tarn__input_pack *p = input->packed;
   while (p->at < p->end && p->bytes[p->at] == 0) p->at++;
@@ -152,7 +152,7 @@ static tarn_status read_packed(tarn__input *input, void *bytes, size_t size, siz
       TARN_TRY(unpack(input, bytes, size, got));
       if (*got > 0) return TARN_STATUS_OK;
     }
-    // What is left behind a packed text is the beginning of what may be another one.
+    // Bytes left after a compressed text may begin another one.
     if (!p->ended && (p->between || p->at == p->end)) TARN_TRY(fill(input));
   }
 }

@@ -14,7 +14,7 @@ static bool read_exponent(int *exponent, const char *text) {
   return true;
 }
 
-// Appends a decimal digit to a number that stays at its limit.
+// Appends a decimal digit to a number, saturating at its limit.
 static void append(uint64_t *value, int digit) {
   const uint64_t limit = (uint64_t)INT64_MAX + 1;
   *value = *value > (limit - (uint64_t)digit) / 10 ? limit : *value * 10 + (uint64_t)digit;
@@ -31,7 +31,7 @@ bool tarn_text_integer(int64_t *value, const char *text) {
   const char *end = fraction + fraction_count;
   const bool power = *end == 'e' || *end == 'E';
   int exponent = 0;
-  // A point without an exponent is that of a number that may be broken.
+  // A point without an exponent belongs to a number that need not be whole.
   if (whole_count + fraction_count == 0 || (point && !power) || (power && !read_exponent(&exponent, end + 1)) ||
       (!power && *end))
     return false;

@@ -1,5 +1,5 @@
-// jansson (2.14) does not look whether its text buffer could grow: without memory it reads on, and beyond the buffer.
-// So an allocation that fails leaves it at once, and what it had taken until then is given back.
+// jansson (2.14) does not check whether its text buffer could grow: out of memory it reads on beyond the buffer. So a
+// failing allocation leaves it at once (longjmp), and its allocations so far are freed.
 #include "base/json_io.h"
 
 #include <limits.h>
@@ -12,11 +12,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-// Whatever functions the process has given to jansson are kept, and called.
+// The allocation functions that the process has given to jansson are kept and called.
 static json_malloc_t take;
 static json_free_t give_back;
 
-// What a call of jansson has taken and not given back, while it is at work on this thread.
+// The outstanding allocations of a call of jansson on this thread.
 static _Thread_local struct {
   bool active;
   jmp_buf out;
@@ -35,7 +35,7 @@ static void *take_or_leave(size_t size) {
 }
 
 static void forget_and_give_back(void *memory) {
-  // What is given back was taken a moment ago.
+  // The freed block was usually allocated a moment ago.
   for (size_t i = work.active ? work.count : 0; i-- > 0;) {
     if (work.blocks[i] != memory) continue;
     work.blocks[i] = work.blocks[--work.count];
@@ -55,7 +55,7 @@ static void begin(void) {
   work.active = true;
 }
 
-// With `failed`, gives back what jansson had taken.
+// With `failed`, frees jansson's allocations.
 static void end(bool failed) {
   work.active = false;
   for (size_t i = 0; failed && i < work.count; i++) give_back(work.blocks[i]);
@@ -64,8 +64,8 @@ static void end(bool failed) {
   work.count = work.capacity = 0;
 }
 
-// Before a value stands one of these, but for the first. Those within strings do not count.
-// Returns the byte before the first value that is too many; `size`: there is none.
+// One of these precedes every value but the first. Those within strings do not count. Returns the byte before the first
+// value that is too many; `size`: there is none.
 static size_t values_end(const char *text, size_t size) {
   if (size <= TARN__JSON_VALUES) return size;
   bool inside = false;
@@ -83,7 +83,7 @@ static size_t values_end(const char *text, size_t size) {
   return size;
 }
 
-// As jansson says where a text is damaged.
+// In the form in which jansson reports damage.
 static void say_too_many(json_error_t *error, const char *text, size_t position) {
   *error = (json_error_t){.line = 1, .position = position < INT_MAX ? (int)position : INT_MAX};
   for (size_t i = 0; i < position; i++) error->line += text[i] == '\n';

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/write_all.h"
 
-// The claims of locks that are held, by their descriptors.
+// The claims of held locks, by their descriptors.
 typedef struct held {
   struct held *next;
   tarn__claim *claim;
@@ -42,7 +42,7 @@ static tarn_status fail_busy(int fd, const char *path) {
   return tarn__fail(TARN_STATUS_BUSY, "%s: another process uses this run directory", path);
 }
 
-// A file system that other machines share may know no such locks: then the claim has to do.
+// A shared file system may have no such locks: then the claim must suffice.
 static tarn_status take_flock(int fd, const char *path, bool shared) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return TARN_STATUS_OK;
   if (errno == EWOULDBLOCK) return fail_busy(fd, path);

@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-// Without spaces at the ends and with single ones between words.
+// Strips spaces at the ends and reduces others to single ones.
 static void squeeze(char *name, size_t size, const char *text) {
   size_t used = 0;
   for (; *text && used + 1 < size; text++) {

@@ -1,4 +1,4 @@
-// What a computation runs on, and when, for readers of its results.
+// The machine and the time of a computation, for readers of its results.
 #ifndef TARN_BASE_MACHINE_H
 #define TARN_BASE_MACHINE_H
 

@@ -15,20 +15,20 @@
 
 enum { MOST_MAPS = 1024 };  // open at the same time
 
-// What is known of an open map. The places are a plain array, because a signal handler walks over them.
+// An open map. The entries are a plain array, because a signal handler walks over them.
 typedef struct tarn__map_entry {
-  atomic_uintptr_t begin;  // 0: no map is here
+  atomic_uintptr_t begin;  // 0: unused
   atomic_size_t size;
   atomic_bool lost;
   bool taken;
   int fd;
-  struct stat first;  // when the map was opened
+  struct stat first;  // at the opening of the map
   char *path;
 } entry;
 
 static entry entries[MOST_MAPS];
 static atomic_size_t page_bytes;                          // known from the first map on
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of `taken`; handlers do not look at it
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of `taken`; handlers do not take it
 
 static tarn_status fail_errno(const char *action, const char *path) {
   return tarn__fail(TARN_STATUS_IO, "%s: cannot %s: %s", path, action, strerror(errno));
@@ -56,7 +56,7 @@ static void give_entry(entry *e) {
 
 static tarn_status open_entry(entry *e, tarn__map *map, const char *path) {
   TARN_TRY(tarn__strdup(&e->path, path));
-  e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for ever on a named pipe
+  e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // so that a named pipe does not block for ever
   if (e->fd < 0) return fail_errno("read", path);
   if (fstat(e->fd, &e->first) != 0) return fail_errno("read", path);
   TARN_REQUIRE(S_ISREG(e->first.st_mode), IO, "%s: cannot read: not a regular file", path);
@@ -69,7 +69,7 @@ static tarn_status open_entry(entry *e, tarn__map *map, const char *path) {
   map->size = size;
   atomic_store(&page_bytes, (size_t)sysconf(_SC_PAGESIZE));
   atomic_store(&e->size, size);
-  atomic_store(&e->begin, (uintptr_t)data);  // last: from here on the handler sees it
+  atomic_store(&e->begin, (uintptr_t)data);  // last: from now on the handler sees it
   return TARN_STATUS_OK;
 }
 
@@ -104,7 +104,7 @@ bool tarn_mapped_fault(const void *address) {
     const size_t size = atomic_load(&e->size), page = atomic_load(&page_bytes);
     if (begin == 0 || at < begin || at - begin >= size) continue;
     atomic_store(&e->lost, true);
-    // To the end, so that a long file costs one fault. The last page is whole, as it was in the map.
+    // To the end, so that a long file costs one fault. The last page is a whole page, as in the map.
     const uintptr_t from = at / page * page;
     known = mmap((void *)from, begin + size - from, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
             MAP_FAILED;
@@ -129,7 +129,7 @@ tarn_status tarn__map_check(const tarn__map *map) {
 }
 
 tarn_status tarn__map_judge(const tarn__map *map, tarn_status status) {
-  TARN_TRY(tarn__map_check(map));  // where it does not fail, the line of `status` stands
+  TARN_TRY(tarn__map_check(map));  // if it does not fail, the message of `status` remains
   return status;
 }
 
@@ -141,7 +141,7 @@ void tarn__map_release_part(const tarn__map *map, const void *data, size_t size)
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t begin = (uintptr_t)map->data;
   if (!map->data || (uintptr_t)data < begin || (uintptr_t)data - begin + size > map->size) return;
-  // Whole pages; failure leaves them where they are, which costs memory only.
+  // Whole pages; a failure leaves them resident, which costs only memory.
   uintptr_t first = ((uintptr_t)data - begin) / page * page;
   (void)madvise((void *)(begin + first), (uintptr_t)data - begin + size - first, MADV_DONTNEED);
 }
@@ -149,7 +149,7 @@ void tarn__map_release_part(const tarn__map *map, const void *data, size_t size)
 void tarn__map_release(const tarn__map *map) { tarn__map_release_part(map, map->data, map->size); }
 
 void tarn__map_expect(const tarn__map *map, const void *data, size_t size) {
-  const size_t step = 128 * 1024;  // the system reads no more than its read-ahead for one call, which may be so little
+  const size_t step = 128 * 1024;  // the system reads at most its read-ahead per call, which may be this little
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   const uintptr_t begin = (uintptr_t)map->data;
   if (!map->data || (uintptr_t)data < begin || (uintptr_t)data - begin >= map->size) return;

@@ -21,7 +21,7 @@ typedef struct header {
 } header;
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-enum { ALIGN = 64, ARENA_BLOCK = 0 };  // a block for each piece, so that the sanitizer sees who writes behind one
+enum { ALIGN = 64, ARENA_BLOCK = 0 };  // a block for each piece, so that the sanitizer sees writes beyond one
 #else
 enum { ALIGN = 64, ARENA_BLOCK = 1 << 20 };
 #endif
@@ -45,9 +45,9 @@ static void count(tarn__memory_kind kind, size_t bytes) {
 static header *header_of(void *pointer) { return (header *)(void *)((char *)pointer - ALIGN); }
 
 #ifndef ADDRESS_SANITIZER
-// Large blocks ask for large pages, with which the processor's address cache covers 512 times as much memory, and which
-// come with a 512th of the faults. Only pages entirely inside the block are advised, so it never holds more memory than
-// it was asked to have. This is advice: without it, or where it is not heard, nothing else changes.
+// Large blocks ask for large pages, with which the TLB covers 512 times as much memory at a 512th of the faults. Only
+// pages entirely inside the block are advised, so it never holds more memory than requested. It is only advice: if the
+// system ignores it, nothing else changes.
 static void advise(void *raw, size_t total) {
 #ifdef MADV_HUGEPAGE
   const uintptr_t page = 2 << 20, begin = ((uintptr_t)raw + page - 1) / page * page;
@@ -60,16 +60,16 @@ static void advise(void *raw, size_t total) {
 }
 #endif
 
-// Takes zeroed memory from the system and returns the aligned place in it that has room for a header in front.
+// Takes zeroed memory from the system and returns the aligned address in it that leaves space for a header in front.
 static char *take(void **raw, size_t bytes, size_t total) {
 #ifdef ADDRESS_SANITIZER
-  // The block ends exactly where the caller's bytes end, so that the sanitizer sees the first byte beyond.
+  // The block ends exactly with the caller's bytes, so that the sanitizer sees the first byte beyond.
   if (posix_memalign(raw, ALIGN, total - ALIGN) != 0) return NULL;
   memset(*raw, 0, ALIGN + bytes);
   return (char *)*raw + ALIGN;
 #else
-  // calloc, because large blocks then come as untouched zero pages: what is planned costs
-  // nothing before it is used, and then a page, which may be 2 MB (advise()).
+  // calloc, because large blocks then are untouched zero pages: they cost nothing before they are used, and then a page
+  // at a time, which may be 2 MB (advise()).
   (void)bytes;
   *raw = calloc(1, total);
   if (*raw) advise(*raw, total);

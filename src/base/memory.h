@@ -1,5 +1,5 @@
 // Memory of the library: checked sizes, a kind for every large allocation (so that planned and measured bytes can be
-// compared), an arena for things that die together, and a switch that lets tests fail the n-th allocation.
+// compared), an arena for objects that are freed together, and a switch with which tests fail the n-th allocation.
 #ifndef TARN_BASE_MEMORY_H
 #define TARN_BASE_MEMORY_H
 
@@ -26,7 +26,7 @@ typedef enum tarn__memory_kind {
 tarn_status tarn__alloc(void **out, tarn__memory_kind kind, size_t count, size_t size) TARN_CHECKED;
 void tarn__free(void *pointer);
 
-// Like realloc for growing arrays of kind OTHER: makes room for at least `need` elements of `size` bytes at *array,
+// Like realloc for growing arrays of kind OTHER: makes space for at least `need` elements of `size` bytes at *array,
 // doubling *capacity. On failure the array is unchanged.
 tarn_status tarn__grow(void *array, size_t *capacity, size_t need, size_t size) TARN_CHECKED;
 
@@ -34,11 +34,11 @@ tarn_status tarn__grow(void *array, size_t *capacity, size_t need, size_t size) 
 tarn_status tarn__strdup(char **out, const char *text) TARN_CHECKED;
 tarn_status tarn__strndup(char **out, const char *text, size_t length) TARN_CHECKED;
 
-// Bytes now allocated of a kind, and the most there ever were.
+// Bytes of a kind allocated now, and their maximum so far.
 size_t tarn__memory_now(tarn__memory_kind kind);
 size_t tarn__memory_peak(tarn__memory_kind kind);
 
-// Where the kernel tells how much memory there is. Files that are missing say nothing.
+// The kernel's files about available memory. Missing files are ignored.
 typedef struct tarn__memory_files {
   const char *machine;     // as /proc/meminfo
   const char *own_groups;  // as /proc/self/cgroup
@@ -48,10 +48,9 @@ typedef struct tarn__memory_files {
 // tarn_memory_available() from other files, for tests.
 size_t tarn__memory_available_by(const tarn__memory_files *files);
 
-// The most memory that the process held since the last reset, in bytes (resident set); 0 if unknown.
+// Peak resident memory of the process since the last reset, in bytes; 0 if unknown.
 size_t tarn__memory_resident_peak(void);
-// From here on the peak is counted anew, beginning with what is held now. A kernel without /proc/self/clear_refs counts
-// on: then the peak stays that of the whole process.
+// Restarts the peak from the memory held now. Without /proc/self/clear_refs the peak remains that of the whole process.
 void tarn__memory_reset_peak(void);
 
 // Makes the n-th allocation from now fail (1 = the next); 0 switches this off. For tests.
@@ -61,8 +60,8 @@ void tarn__memory_fail_after(uint64_t n);
 tarn_status tarn__add_size(size_t *out, size_t a, size_t b) TARN_CHECKED;
 tarn_status tarn__mul_size(size_t *out, size_t a, size_t b) TARN_CHECKED;
 
-// An arena gives memory that is freed all at once. Blocks are kept by reset, so that a step that builds the same
-// graph again allocates nothing. Zero-initialise it; every pointer is aligned to 64 bytes and zeroed.
+// An arena's memory is freed all at once. Reset keeps the blocks, so a step that builds the same graph again allocates
+// nothing. Zero-initialise it; every pointer is aligned to 64 bytes and zeroed.
 typedef struct tarn__arena {
   struct tarn__arena_block *first, *current;
 } tarn__arena;

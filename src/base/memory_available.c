@@ -1,5 +1,4 @@
-// How much memory there is left: the machine, the control group, the limit of the address space; and how much was
-// taken.
+// Available memory: by the machine, the control group and the limit of the address space; and peak memory.
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@ static const char *line_of(const char *text, const char *key) {
   return NULL;
 }
 
-// The number behind the first word `key` of a line; "": that at the beginning of the file. 0 if there is none.
+// The number after the first word `key` of a line; "": that at the beginning of the file. 0 if there is none.
 static size_t read_number(const char *path, const char *key) {
   char *text;
   size_t size;
@@ -33,14 +32,15 @@ static size_t read_number(const char *path, const char *key) {
 
 static size_t without(size_t all, size_t part) { return part < all ? all - part : 0; }
 
-// The less of what is available and what a limit leaves; 0 means not known, so nothing left is one byte.
+// The smaller of the available memory and the remainder of a limit; 0 means unknown, so an exhausted limit gives one
+// byte.
 static size_t less(size_t available, size_t limit, size_t used) {
   if (limit == 0) return available;
   const size_t left = used < limit ? limit - used : 1;
   return available != 0 && available <= left ? available : left;
 }
 
-// How the two versions of control groups name their files.
+// The file names of the two versions of control groups.
 typedef struct group_version {
   const char *folder, *limit, *used, *inactive, *active;
 } group_version;
@@ -54,8 +54,8 @@ static size_t group_number(const char *group, const char *file, const char *key)
   return snprintf(path, sizeof path, "%s/%s", group, file) < (int)sizeof path ? read_number(path, key) : 0;
 }
 
-// What the limits of a group and of all above it leave. Inside a container the path may be that of the machine outside:
-// then only the topmost exists, and it is the container's.
+// The remainder of the limits of a group and all its parents. Inside a container the path may be that of the host: then
+// only the topmost exists, and it is the container's.
 static size_t groups_leave(size_t available, const char *root, const group_version *version, const char *name) {
   char group[PATH_MAX];
   const int top = snprintf(group, sizeof group, "%s%s", root, version->folder);
@@ -64,7 +64,7 @@ static size_t groups_leave(size_t available, const char *root, const group_versi
   for (char *end = group + length;; end = strrchr(group, '/')) {
     if (!end || end < group + top) end = group + top;
     *end = '\0';
-    // The kernel counts the pages of files that were read as used by the group, but takes them back before it refuses.
+    // The kernel counts cached file pages as used by the group, but reclaims them before it refuses.
     const size_t cached =
         group_number(group, "memory.stat", version->inactive) + group_number(group, "memory.stat", version->active);
     available = less(available, group_number(group, version->limit, ""),
@@ -73,7 +73,7 @@ static size_t groups_leave(size_t available, const char *root, const group_versi
   }
 }
 
-// The groups of this process stand in lines "0::/path" (version 2) and "4:memory:/path" (version 1).
+// The groups of this process are in lines "0::/path" (version 2) and "4:memory:/path" (version 1).
 static size_t own_groups_leave(size_t available, const tarn__memory_files *files) {
   char *text;
   size_t size;
@@ -106,7 +106,7 @@ size_t tarn_memory_available(void) {
       &(tarn__memory_files){.machine = "/proc/meminfo", .own_groups = "/proc/self/cgroup", .groups = "/sys/fs/cgroup"});
 }
 
-// Not getrusage(): there a program inherits what its parent held when it was started.
+// Not getrusage(): there a program inherits its parent's peak at its start.
 size_t tarn__memory_resident_peak(void) { return read_number("/proc/self/status", "VmHWM:") * 1024; }
 
 void tarn__memory_reset_peak(void) {

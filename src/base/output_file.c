@@ -20,7 +20,7 @@ struct tarn_output_file {
   FILE *file;
   char *path;       // as given, for messages
   char *target;     // with links resolved
-  char *temporary;  // NULL for what is written directly
+  char *temporary;  // NULL if written directly
   int lock;         // of the temporary file (base/temporary.h); -1 without one
 };
 
@@ -28,7 +28,7 @@ static tarn_status fail_write(const char *path) {
   return tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
-// Whether a folder is the one of this process's open descriptors, by whatever path: /dev/fd, /proc/self/fd,
+// Whether a folder is that of this process's open descriptors, by any path: /dev/fd, /proc/self/fd,
 // /proc/thread-self/fd, /proc/PID/fd.
 static bool holds_descriptors(const char *folder) {
   char whole[PATH_MAX], own[64];
@@ -39,8 +39,8 @@ static bool holds_descriptors(const char *folder) {
   return strncmp(whole, own, length) == 0 && strcmp(whole + length + strspn(whole + length, "0123456789"), "/fd") == 0;
 }
 
-// The open descriptor that a path names, or -1. Through its link in /proc it could only be opened anew, from the
-// beginning, and a rename would put another file in its place.
+// The open descriptor that a path names, or -1. Opening its link in /proc would restart it from the beginning, and a
+// rename would replace it by another file.
 static int descriptor_of(const char *path) {
   char folder[PATH_MAX];
   if (strcmp(path, "/dev/stdin") == 0) return STDIN_FILENO;
@@ -56,7 +56,7 @@ static int descriptor_of(const char *path) {
   return holds_descriptors(folder) ? (int)number : -1;
 }
 
-// Replaces a link by what it points to, which need not exist. False: it is no link.
+// Replaces a link by its target, which need not exist. False: it is no link.
 static bool follow(char path[PATH_MAX]) {
   char text[PATH_MAX], whole[PATH_MAX];
   const ssize_t length = readlink(path, text, sizeof text - 1);
@@ -69,7 +69,7 @@ static bool follow(char path[PATH_MAX]) {
   return true;
 }
 
-// Takes over the descriptor, also where it fails.
+// Takes over the descriptor, even on failure.
 static tarn_status open_stream(tarn_output_file *w, int fd) {
   w->file = fdopen(fd, "wb");
   if (w->file) return TARN_STATUS_OK;
@@ -119,7 +119,7 @@ static tarn_status open_target(tarn_output_file *w, const char *target) {
     // A file system without permissions has none to keep.
     if (exists) (void)!fchmod(fd, info.st_mode & 07777);
   } else {
-    // A device such as /dev/null or a pipe cannot be replaced by a rename, and must not be.
+    // A device such as /dev/null or a pipe must not be replaced by a rename.
     fd = open(target, O_WRONLY | O_CLOEXEC);
     if (fd < 0) return fail_write(w->path);
   }
@@ -188,7 +188,7 @@ static void release(tarn_output_file **output) {
 tarn_status tarn_output_file_commit(tarn_output_file **output) {
   tarn_output_file *w = *output;
   tarn_status status = ferror(w->file) ? fail_write(w->path) : TARN_STATUS_OK;
-  // What is written directly, as a pipe, need not know fsync.
+  // A target that is written directly, such as a pipe, need not support fsync.
   if ((fflush(w->file) != 0 || (fsync(fileno(w->file)) != 0 && w->temporary)) && status == TARN_STATUS_OK)
     status = fail_write(w->path);
   if (fclose(w->file) != 0 && status == TARN_STATUS_OK) status = fail_write(w->path);
@@ -207,7 +207,7 @@ void tarn_output_file_abort(tarn_output_file **output) {
   tarn_output_file *w = *output;
   if (!w) return;
   if (w->file) {
-    __fpurge(w->file);  // or closing would write it, where there is no temporary file even to the target
+    __fpurge(w->file);  // otherwise closing would write it, without a temporary file even to the target
     fclose(w->file);
   }
   if (w->temporary) unlink(w->temporary);

@@ -26,7 +26,7 @@ uint64_t tarn__random_u64(tarn__random *random) {
 
 double tarn__random_uniform(tarn__random *random) { return (double)(tarn__random_u64(random) >> 11) * 0x1p-53; }
 
-enum { BATCH = 64 };  // blocks that are computed together
+enum { BATCH = 64 };  // blocks computed together
 
 // The words of blocks from the next one on, words[w][i] of block i, in loops that compilers turn into vectors.
 static void draw_batch(uint32_t words[4][BATCH], tarn__random *random) {

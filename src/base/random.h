@@ -1,5 +1,5 @@
 // Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): random numbers
-// as a function of a counter and a key, so that any element can be computed again, in any order, on any thread.
+// as a function of a counter and a key, so any element can be recomputed, in any order, on any thread.
 #ifndef TARN_BASE_RANDOM_H
 #define TARN_BASE_RANDOM_H
 
@@ -31,7 +31,7 @@ static inline void tarn__philox(uint32_t out[4], const uint32_t counter[4], cons
 typedef struct tarn__random {
   uint32_t key[2];
   uint64_t block;     // next counter
-  uint32_t words[4];  // words of the block before it
+  uint32_t words[4];  // words of the previous block
   int left;           // words not yet used
   uint32_t stream;    // separates streams of one seed
 } tarn__random;
@@ -42,8 +42,8 @@ uint32_t tarn__random_u32(tarn__random *random);
 uint64_t tarn__random_u64(tarn__random *random);
 // Uniform in [0, 1) with 53 random bits.
 double tarn__random_uniform(tarn__random *random);
-// The places, in rising order, among the next `count` numbers that are uniform as above, of those that are below
-// `share` (0 .. 1), and how many they are: what as many calls of it would find, faster. places: room for `count`.
+// Among the next `count` uniform numbers, the ascending indices of those below `share` (0 .. 1); returns how many. A
+// faster equivalent of `count` calls of tarn__random_uniform(). `places` has space for `count`.
 int64_t tarn__random_places(int32_t *places, tarn__random *random, double share, int64_t count);
 // Uniform in 0 .. n-1 without bias; n > 0.
 uint64_t tarn__random_below(tarn__random *random, uint64_t n);

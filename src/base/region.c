@@ -13,7 +13,7 @@ void tarn__region_close(tarn__region *region) {
   *region = (tarn__region){.allocate = region->allocate, .release = region->release, .owner = region->owner};
 }
 
-// The first gap that is large enough: between blocks, or behind the last one.
+// The first gap that is large enough: between blocks, or after the last one.
 static bool find_gap(const tarn__region *region, size_t bytes, size_t *at, size_t *begin) {
   *begin = 0;
   for (*at = 0; *at < region->count; (*at)++) {

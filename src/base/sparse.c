@@ -72,12 +72,12 @@ void tarn__sparse_product(double *y, const tarn__sparse *matrix, const double *x
 typedef struct visit {
   int64_t at;
   int32_t index, low;
-  bool open;  // on the stack of nodes that have no component yet
+  bool open;  // on the stack of nodes without a component
 } visit;
 
 typedef struct search {
   visit *visits;   // [n]
-  int32_t *path;   // [n] rows from the root to where the search is
+  int32_t *path;   // [n] rows from the root to the current one
   int32_t *stack;  // [n]
   int32_t depth, height, next, count;
 } search;
@@ -89,7 +89,7 @@ static void enter(search *s, const tarn__sparse *matrix, int32_t row) {
   s->stack[s->height++] = row;
 }
 
-// Leaves the row at the end of the path; if it is the first seen of its component, the component is complete.
+// Leaves the row at the end of the path; if it was the first visited of its component, the component is complete.
 static void leave(search *s, int32_t *component) {
   int32_t row = s->path[--s->depth];
   if (s->visits[row].low == s->visits[row].index) {

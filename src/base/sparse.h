@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-// Zero-initialise it. Row i has the entries starts[i] .. starts[i + 1] - 1, by growing column; none is zero.
+// Zero-initialise it. Row i has the entries starts[i] .. starts[i + 1] - 1, by ascending column; none is zero.
 typedef struct tarn__sparse {
   int64_t n;
   int64_t *starts;   // [n + 1]
@@ -18,8 +18,8 @@ enum { TARN__SPARSE_MOST = 1 << 24 };  // most rows
 
 // Memory for n rows (1 .. TARN__SPARSE_MOST) and so many entries; the caller fills it.
 tarn_status tarn__sparse_alloc(tarn__sparse *matrix, int64_t n, int64_t entries) TARN_CHECKED;
-// Takes over arrays from tarn__alloc(), starts [n + 1] and columns, of which those behind the last entry stay unused,
-// and makes room for the values; on a failure they stay the caller's.
+// Takes over arrays from tarn__alloc(), starts [n + 1] and columns, of which those after the last entry stay unused,
+// and allocates the values; on failure they remain the caller's.
 tarn_status tarn__sparse_take(tarn__sparse *matrix, int64_t n, int64_t *starts, int32_t *columns) TARN_CHECKED;
 // From a dense matrix [n, n], row-major; zeros are left out.
 tarn_status tarn__sparse_from_dense(tarn__sparse *matrix, const double *dense, int64_t n) TARN_CHECKED;

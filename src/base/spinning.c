@@ -23,13 +23,13 @@ void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, d
 }
 
 // GCC's OpenMP reads how long to spin once, when it is loaded, but spins a hundred times at most while the program has
-// more threads of OpenMP than processors (documented with GOMP_SPINCOUNT). So a thread whose own pool, asleep, makes
-// them more is the switch. LLVM's OpenMP has no such rule.
+// more threads of OpenMP than processors (documented with GOMP_SPINCOUNT). So the switch is a thread whose own sleeping
+// pool raises the number of threads above that. LLVM's OpenMP has no such rule.
 #if defined(__GNUC__) && !defined(__clang__)
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  int others;  // threads of the holder's pool besides itself
+  int others;  // other threads of the holder's pool
   bool wanted, running;
 } holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -38,12 +38,12 @@ static void *hold(void *none) {
   pthread_mutex_lock(&holder.lock);
   const int others = holder.others;
   pthread_mutex_unlock(&holder.lock);
-  // OpenMP ends the program where it cannot start one, so it is tried first.
+  // OpenMP ends the program if it cannot start a thread, so this is tried first.
   const bool able = tarn__threads_startable(others) == others;
   if (able) {
 #pragma omp parallel num_threads(others + 1)
     {
-#pragma omp barrier  // a region that does nothing would be left out
+#pragma omp barrier  // a region without effect would be optimised away
     }
   }
   pthread_mutex_lock(&holder.lock);
@@ -64,7 +64,7 @@ static bool start_holder(void) {
 }
 
 void tarn__spinning_limit(bool limited, int threads) {
-  // The pool of the thread that asks and the holder's others together are one more than the processors.
+  // The caller's pool and the holder's other threads together are one more than the processors.
   int others = omp_get_num_procs() - threads + 1;
   if (others < 1) others = 1;
   pthread_mutex_lock(&holder.lock);
@@ -83,7 +83,7 @@ void tarn__spinning_limit(bool limited, int threads) {
 }
 #endif
 
-// Seconds that the calling thread has been ready to run without running; negative: the system does not tell.
+// Seconds that the calling thread has been ready to run without running; negative: unknown.
 static double waited_seconds(void) {
   unsigned long long running, waiting;
   FILE *file = fopen("/proc/thread-self/schedstat", "re");
@@ -103,7 +103,7 @@ static void act(double now, double seconds, double waited, int threads) {
   pthread_mutex_unlock(&lock);
 }
 
-// Whether the user has said how threads wait.
+// Whether the user has configured how threads wait.
 static bool is_set(void) {
   const char *count = getenv("GOMP_SPINCOUNT");
   return getenv("OMP_WAIT_POLICY") || (count && strcmp(count, TARN__SPINNING_COUNT) != 0);

@@ -19,7 +19,7 @@ const char *tarn_status_text(tarn_status status) {
 
 const char *tarn_error_message(void) { return message; }
 
-// Keeps a message one line and harmless on a terminal, whatever names and texts from files went into it.
+// Keeps a message on one line and harmless on a terminal, whatever text from files it contains.
 static void record(const char *line) {
   size_t length = strnlen(line, MESSAGE_SIZE - 1);
   for (size_t i = 0; i < length; i++) message[i] = (unsigned char)line[i] < ' ' || line[i] == 0x7f ? '?' : line[i];

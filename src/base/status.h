@@ -1,13 +1,13 @@
-// How the library raises and forwards failures. The only control-flow macros of the project live here.
+// How the library raises and forwards failures. The only control-flow macros of the project are here.
 #ifndef TARN_BASE_STATUS_H
 #define TARN_BASE_STATUS_H
 
 #include "tarn/status.h"
 
-// Records the line of text for this thread and returns `status`, so that `return tarn__fail(...)` reads as one step.
+// Records the message for this thread and returns `status`, so that `return tarn__fail(...)` reads as one step.
 tarn_status tarn__fail(tarn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Puts text before the recorded line ("train.yaml: " + line) and returns `status`.
+// Prefixes the recorded message ("train.yaml: " + line) and returns `status`.
 tarn_status tarn__fail_prefix(tarn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Fails with TARN_STATUS_<code> and a formatted line unless `cond` holds.

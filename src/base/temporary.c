@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NAMES = 1000 };  // temporary files of one name and process number
+enum { MOST_NAMES = 1000 };  // temporary files of one name and process id
 
 static const char *name_in(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
-// How much of a name a temporary one begins with: it must not be longer than names may be, and characters of UTF-8 stay
-// whole.
+// The length of the prefix of a name that its temporary name keeps: within the limit on names, and without splitting
+// UTF-8 characters.
 static int kept_of_name(const char *name) {
   size_t length = strlen(name);
   if (length <= TARN__TEMPORARY_KEEPS) return (int)length;
@@ -26,10 +26,10 @@ static int kept_of_name(const char *name) {
   return (int)length;
 }
 
-// Another process may have taken the new file for a dead one before it was locked: then it has no name any more.
+// Another process may have removed the new file as dead before it was locked: then it no longer has a name.
 static bool lock_new(int fd) {
   struct stat info;
-  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;  // other failures: this file system knows no locks
+  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;  // other failures: this file system has no locks
   return fstat(fd, &info) != 0 || info.st_nlink > 0;
 }
 
@@ -59,8 +59,8 @@ bool tarn__temporary_number(const char *text) {
   return length > 0 && text[length] == '\0';
 }
 
-// While the lock of a file that still has this name is held here, nobody else renames or removes it: its own process
-// would hold the lock, and whoever cleans up needs it.
+// While the lock of a file that still has this name is held here, no other process renames or removes it: both its
+// owner and a cleaning process need the lock.
 static void remove_if_dead(int folder, const char *name) {
   struct stat here, there;
   const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

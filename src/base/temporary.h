@@ -1,15 +1,14 @@
-// Temporary files of outputs (tarn/output_file.h): their names, and what killed processes left of them.
+// Temporary files of outputs (tarn/output_file.h): their names, and the removal of those left by killed processes.
 //
 // A process that is killed cannot remove its temporary file, so the next output of the same path does. A file is alive
-// as long as its process holds an exclusive flock() on it, which the kernel drops with the process, also after a power
-// cut or when another process has got the number. The lock is taken right after the file is made and held until it has
-// its final name; a file without a lock that bears such a name and belongs to this user is dead. The kernel keeps files
-// without a name (O_TMPFILE) from being left at all, but no call puts such a file in the place of another, so that
-// there would be a moment with a name again, or one without the output.
+// as long as its process holds an exclusive flock() on it, which ends with the process, even after a power cut or when
+// the process id is reused. The lock is taken right after the file is created and held until it has its final name; an
+// unlocked file with such a name that belongs to this user is dead. Nameless files (O_TMPFILE) would never be left
+// behind, but no call replaces another file by one, so there would again be a moment with a temporary name, or one
+// without the output.
 //
-// Where a file system knows no locks, nothing is removed. Network file systems pass flock() on to their server; one
-// that is mounted with locks of its own machine only (nolock, local_lock) must not be written from two machines under
-// one path at the same time.
+// On a file system without locks nothing is removed. Network file systems pass flock() on to their server; one mounted
+// with local locks (nolock, local_lock) must not be written from two machines under one path at the same time.
 #ifndef TARN_BASE_TEMPORARY_H
 #define TARN_BASE_TEMPORARY_H
 
@@ -17,17 +16,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// The name is the first bytes of the output's, the mark, the number of the process and, where that name is taken, a dot
+// The name consists of the first bytes of the output's name, the mark, the process id and, if that name is taken, a dot
 // and a counter.
 #define TARN__TEMPORARY_MARK ".tmp."
-enum { TARN__TEMPORARY_KEEPS = 100 };  // bytes; a name that is no longer is kept whole
+enum { TARN__TEMPORARY_KEEPS = 100 };  // bytes; a shorter name is kept whole
 
-// Makes a file that was not there, in the folder of the target, and locks it. Other outputs of this path have files of
-// their own, also those of another machine or container whose process has the same number. Returns the descriptor, or
-// -1 with errno set: EEXIST where a thousand files are in the way, of which `path` names the last.
+// Creates a new file in the folder of the target and locks it. Other outputs of this path have separate files, even
+// those of a process with the same id on another machine or in a container. Returns the descriptor, or -1 with errno
+// set: EEXIST if a thousand files are in the way, the last of which `path` names.
 int tarn__temporary_make(char path[PATH_MAX], const char *target, mode_t mode);
 
-// Removes the dead files of this target. What cannot be looked at or removed stays.
+// Removes the dead files of this target. Files that cannot be inspected or removed stay.
 void tarn__temporary_clean(const char *target);
 
 // Whether a text is "PID" or "PID.COUNTER": what follows the mark.

@@ -17,13 +17,13 @@
 #include "base/memory.h"
 
 static atomic_int pool_size;
-static _Thread_local int pooled = 1;  // threads that OpenMP has started for the calling one, with itself
+static _Thread_local int pooled = 1;  // threads in the OpenMP pool of the calling one, itself included
 
 static void flush_denormals(int threads) {
 #if defined(__x86_64__)
   enum { FLUSH = 0x8040 };  // flush-to-zero and denormals-are-zero
-  // GCC's OpenMP leaves the register of each thread alone. LLVM's gives all threads of a region what the calling one
-  // has at its begin (KMP_INHERIT_FP_CONTROL), and takes back what was set within.
+  // GCC's OpenMP leaves the register of each thread alone. LLVM's gives all threads of a region the caller's value at
+  // its beginning (KMP_INHERIT_FP_CONTROL), and reverts changes made within.
   _mm_setcsr(_mm_getcsr() | FLUSH);
 #pragma omp parallel num_threads(threads)
   _mm_setcsr(_mm_getcsr() | FLUSH);
@@ -32,7 +32,7 @@ static void flush_denormals(int threads) {
 #endif
 }
 
-// Of OMP_STACKSIZE or GOMP_STACKSIZE: a number of kilobytes, or with B, K, M or G behind it; 0: the system's default.
+// Of OMP_STACKSIZE or GOMP_STACKSIZE: a number of kilobytes, or followed by B, K, M or G; 0: the system's default.
 static size_t stack_bytes(void) {
   static const char units[] = "BKMG";
   const char *text = getenv("OMP_STACKSIZE");
@@ -63,7 +63,7 @@ int tarn__threads_startable(int count) {
   pthread_t *threads = memory;
   if (pthread_attr_init(&attributes) == 0) {
     const size_t bytes = stack_bytes();
-    if (bytes > 0) (void)pthread_attr_setstacksize(&attributes, bytes);  // one that is too small is OpenMP's to refuse
+    if (bytes > 0) (void)pthread_attr_setstacksize(&attributes, bytes);  // OpenMP refuses one that is too small
     pthread_mutex_lock(&lock);
     while (started < count && pthread_create(&threads[started], &attributes, wait_for, &lock) == 0) started++;
     pthread_mutex_unlock(&lock);
@@ -75,8 +75,8 @@ int tarn__threads_startable(int count) {
   return started;
 }
 
-// How many of the threads that can just be started are used: one stays free for a loader of batches, say, and where it
-// is the limit on addresses that keeps more from starting, most of these are for the work.
+// How many of the startable threads are used: one stays free, for example for a loader of batches, and if the limit on
+// the address space prevents more, most of these addresses are left for the work.
 static int share_of(int startable) {
   enum { WORK = 4 };
   struct rlimit addresses;
@@ -84,7 +84,7 @@ static int share_of(int startable) {
   return startable <= 1 ? 0 : limited ? startable / WORK : startable - 1;
 }
 
-// As many of the threads as there can be. A pool that is there already needs no more than what it lacks.
+// As many of the threads as possible. An existing pool needs only the missing ones.
 static int threads_to_be_had(int threads) {
   if (threads <= pooled) return threads;
   const int lacking = threads - pooled, started = tarn__threads_startable(lacking + 1);

@@ -1,17 +1,16 @@
-// The one pool of threads, which is that of OpenMP.
+// The thread pool, which is OpenMP's.
 #ifndef TARN_BASE_THREADS_H
 #define TARN_BASE_THREADS_H
 
 #include "base/status.h"
 
-// Sets the number of threads for everything that follows; 0 means one a core that this process may use. Denormal
-// numbers are flushed to zero on all of them (x86): they cost hundreds of cycles and carry nothing.
+// Sets the number of threads for everything that follows; 0 means one per core that this process may use. Denormal
+// numbers are flushed to zero on all threads (x86): they cost hundreds of cycles and are irrelevant.
 //
-// OpenMP ends the program where it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is tried
-// first whether they can be had, and one more for those who start one beside the pool; where they cannot, there are as
-// many as there can be, and a warning says how many.
-// Returns how many there are. The number is the process's, so whoever shares it with others (several trainings on
-// threads of their own) keeps what is returned; each thread that computes has a pool of its own.
+// OpenMP ends the program if it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is first
+// tested whether the threads can be started, plus one for callers that start one outside of the pool; if not, as many
+// as possible are used, with a warning. Returns their number. The setting is process-wide, so code that shares it with
+// others (several trainings on separate threads) keeps the returned value; each computing thread has its own pool.
 int tarn__threads_set(int threads);
 int tarn__threads(void);
 
@@ -19,8 +18,8 @@ int tarn__threads(void);
 int tarn__threads_startable(int count);
 
 // A failure on any thread of the pool, to be raised on the caller's, because messages are kept per thread. Start it as
-// {0}; note every status right after it came, on the thread that got it (the first failure stays); raise it behind the
-// parallel region.
+// {0}; note every status immediately on the thread that got it (the first failure stays); raise it after the parallel
+// region.
 typedef struct tarn__failure {
   tarn_status status;
   char line[1024];

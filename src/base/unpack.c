@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-// A frame that is to be skipped (RFC 8878, 3.1.2): pzstd writes one before every other, and seekable files end with
-// one.
+// A skippable frame (RFC 8878, 3.1.2): pzstd writes one before every other frame, and seekable files end with one.
 static bool begins_skipped(const uint8_t *bytes, size_t size, bool *open) {
   static const uint8_t rest[] = {0x2A, 0x4D, 0x18};
   if (size == 0 || bytes[0] >> 4 != 5) return false;

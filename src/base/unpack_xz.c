@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-// Bytes that unpacking may take: twice what xz -9 asks for.
+// Memory limit in bytes: twice that of xz -9.
 static const uint64_t MOST_MEMORY = 128 << 20;
 
 static tarn_status open_xz(void **state) {

@@ -15,7 +15,7 @@ static tarn_status open_zstd(void **state) {
 
 static void close_zstd(void *state) { ZSTD_freeDStream(state); }
 
-// Frames that follow one another are one text. A window is 128 MB at most, unless libzstd is asked for more.
+// Consecutive frames are one text. A window is at most 128 MB, libzstd's default limit.
 static const char *step_zstd(void *state, tarn__unpack_step *step) {
   ZSTD_inBuffer in = {step->in, step->in_size, 0};
   ZSTD_outBuffer out = {step->out, step->out_size, 0};

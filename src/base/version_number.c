@@ -1,4 +1,4 @@
-// The number alone: what the program is made of stands with the kernels (device/cpu/isa/version.c).
+// Only the number: the build information is with the kernels (device/cpu/isa/version.c).
 #include "tarn/version.h"
 
 const char *tarn_version(void) { return TARN_VERSION; }

@@ -36,7 +36,7 @@ static void tell(tarn__work *work, double seconds, bool over) {
   work->fn(work->user, &progress);
 }
 
-// Whether a report is due, for one of those who ask at the same time.
+// Whether a report is due; true for only one of several simultaneous callers.
 static bool is_due(tarn__work *work, double seconds) {
   const int64_t now = (int64_t)(1000.0 * seconds);
   int64_t due = atomic_load_explicit(&work->due, memory_order_relaxed);

@@ -10,7 +10,7 @@
 
 #include "tarn/progress.h"
 
-// Lives in the function that does the work. Private but for tarn__work_begin().
+// A local variable of the function that does the work. Private except for tarn__work_begin().
 typedef struct tarn__work {
   const char *what, *unit;
   tarn_progress_fn fn;  // NULL: there is no receiver
@@ -21,23 +21,23 @@ typedef struct tarn__work {
   _Atomic int64_t due;       // milliseconds after it when the next report may come
   bool told;
   double done, share;            // at the last report
-  double from_done, from_share;  // where the part at hand begins
-  double part_done, part_share;  // what it adds
+  double from_done, from_share;  // the beginning of the current part
+  double part_done, part_share;  // its contribution
   pthread_t ticker;
   pthread_cond_t stop;
   bool ticks, stopped;
 } tarn__work;
 
-// Begins, and ends in any case, failures included. The texts must live as long. Work within other work is reported
-// instead of that.
+// Call the end in any case, also on failure. The texts must live as long. Work within other work is reported in its
+// place.
 void tarn__work_begin(tarn__work *work, const char *what, const char *unit);
 void tarn__work_end(tarn__work *work);
 
-// So many units and such a share (NAN: not known) are done. From any thread.
+// This many units and this share (NAN: unknown) are done. From any thread.
 void tarn__work_at(tarn__work *work, double done, double share);
 
-// The next part begins at `done` and `share`, and leads to `then_done` and `then_share`, so that the code that works on
-// it need only know its own fraction.
+// The next part begins at `done` and `share`, and leads to `then_done` and `then_share`, so its code need only know its
+// own fraction.
 void tarn__work_part(tarn__work *work, double done, double share, double then_done, double then_share);
 // A fraction, 0 .. 1, of the part is done. From any thread; `work` may be NULL.
 void tarn__work_within(tarn__work *work, double fraction);

@@ -6,7 +6,7 @@
 #include "comm/launcher.h"
 #include "tarn/text.h"
 
-// A new entry is a file and a line here.
+// A new entry needs a file and a line here.
 static const tarn__comm_kind *const kinds[] = {&tarn__comm_self, &tarn__comm_mpi};
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -1,10 +1,10 @@
 // Communicator `mpi`: the processes that mpirun or srun started together. MPI itself is called by a module that is
 // loaded here (mpi/module.h), Open MPI's or MPICH's, whichever started the process.
 //
-// Each call begins with a status word of every rank: that it goes on, and with which call of what size, or that it
-// cannot. So the others learn of a failure at their next call, whatever it is, and no call of MPI is left waiting. Sums
-// (comm_sums.c) take the place of MPI_Allreduce: as many bytes are sent as by the best algorithms, and the bits depend
-// only on the number of ranks, not on the MPI or the network.
+// Each call begins with a status word of every rank: it continues, with which call of what size, or it cannot. So the
+// others learn of a failure at their next call of any kind, and no call of MPI is left waiting. Sums (comm_sums.c)
+// replace MPI_Allreduce: they send as few bytes as the best algorithms, and the bits depend only on the number of
+// ranks, not on the MPI or the network.
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -22,11 +22,10 @@
 
 enum { LINE = 1024, ROOM = 1 << 20 };
 
-// Seconds from one beat of the ranks to the next, and of silence after which one is lost unless TARN_RANK_TIMEOUT says
-// otherwise.
+// Seconds between two heartbeats of the ranks, and of silence after which one is lost by default (TARN_RANK_TIMEOUT).
 static const double TURN = 2.0 / 3, PATIENCE = 60;
 
-// What a rank begins a call with.
+// The status word with which a rank begins a call.
 typedef struct word {
   int64_t status, call, size;
 } word;
@@ -34,19 +33,20 @@ typedef struct word {
 typedef struct mpi_comm {
   tarn__comm comm;
   const tarn__mpi_module *module;
-  bool broken;  // a call of MPI has failed: there is no way to the others
-  bool said;    // this rank has told its failure, or has heard one
-  word *words;  // [size], then the lines of all ranks: what a call begins with is never short of memory
+  bool broken;  // a call of MPI has failed: the others are unreachable
+  bool said;    // this rank has sent its failure, or received one
+  word *words;  // [size], then the messages of all ranks, allocated in advance so that beginning a call never runs out
+                // of memory
   char *lines;
-  tarn__shared_rooms shared;  // open where all ranks are on one machine
-  char *inbox;                // [ROOM], elsewhere: what others sent
-  void *memory;               // of `words`, `inbox` and what the communicator has
+  tarn__shared_rooms shared;  // open if all ranks are on one machine
+  char *inbox;                // [ROOM], otherwise: data received
+  void *memory;               // of `words`, `inbox` and the communicator's arrays
   double *doubles;            // [double_count], of sums
   size_t double_count;
   tarn__member *members;  // [size]
-  char *pairs;            // rooms of the beats with each rank
-  atomic_int lost;        // by the watch
-  char refusal[128];      // what rank 0 says to the first call; "" for nothing
+  char *pairs;            // memory of the heartbeats with each rank
+  atomic_int lost;        // set by the watch
+  char refusal[128];      // rank 0's answer to the first call; "" for none
 } mpi_comm;
 
 static tarn_status broke(mpi_comm *c, const char *why) {
@@ -58,7 +58,7 @@ static tarn_status broke(mpi_comm *c, const char *why) {
                     c->module->library, why);
 }
 
-// All tell their lines, and the first of those that failed is everyone's.
+// All ranks send their messages; that of the first failed rank is taken by all.
 static tarn_status hear(mpi_comm *c, int first, tarn_status status, const char *own) {
   char line[LINE] = "";
   if (own) snprintf(line, sizeof line, "%s", own);
@@ -69,7 +69,7 @@ static tarn_status hear(mpi_comm *c, int first, tarn_status status, const char *
   return tarn__fail(status, "%s", c->lines + (size_t)first * LINE);
 }
 
-// Begins a call; `line`: of this rank's failure with `own.status`, else NULL.
+// Begins a call; `line`: the message of this rank's failure with `own.status`, else NULL.
 static tarn_status begin(mpi_comm *c, word own, const char *line) {
   if (c->said || c->broken) return tarn__fail(TARN_STATUS_INTERNAL, "a rank speaks to others after a failure");
   word *all = c->words;
@@ -78,7 +78,7 @@ static tarn_status begin(mpi_comm *c, word own, const char *line) {
     line = c->refusal;
   }
   const double begun = tarn__seconds();
-  atomic_thread_fence(memory_order_seq_cst);  // what is in the rooms, before the word that says so
+  atomic_thread_fence(memory_order_seq_cst);  // the contents of the rooms become visible before the word
   tarn__watch_enter(c->comm.watch);
   const char *why = c->module->gather(all, &own, sizeof own);
   atomic_thread_fence(memory_order_seq_cst);
@@ -130,7 +130,7 @@ static tarn_status spread(tarn__comm *comm, const int64_t *bytes, size_t stride)
   return why ? broke(c, why) : TARN_STATUS_OK;
 }
 
-// Few numbers: each rank gets those of all, and adds them.
+// Few numbers: each rank gathers those of all, and adds them.
 static tarn_status sum_doubles(tarn__comm *comm, double *values, int64_t count) {
   mpi_comm *c = (mpi_comm *)comm;
   const size_t bytes = (size_t)count * sizeof *values;
@@ -168,7 +168,7 @@ static void patient(tarn__comm *comm, bool is) { ((mpi_comm *)comm)->module->pat
 
 static bool fail(tarn__comm *comm, tarn_status status, const char *line) {
   mpi_comm *c = (mpi_comm *)comm;
-  // The line of a rank before this one may take the place of its own.
+  // The message of an earlier rank may replace this rank's.
   if (!c->said && !c->broken && begin(c, (word){.status = status}, line) == TARN_STATUS_OK) return false;
   return c->said && !c->broken;
 }
@@ -182,17 +182,17 @@ static tarn_status no_module(const char *kind, const char *why) {
                     kind, why);
 }
 
-// Opens FOLDER/tarn-mpi-KIND.so; NULL where there is no such file.
+// Opens FOLDER/tarn-mpi-KIND.so; NULL if there is no such file.
 static void *open_there(const char *folder, const char *kind) {
   char path[4096];
   const int length = snprintf(path, sizeof path, "%s/tarn-mpi-%s.so", folder, kind);
   if (length >= (int)sizeof path || access(path, R_OK) != 0) return NULL;
-  // MPI's own plug-ins look for its symbols among those of the whole process.
+  // MPI's plug-ins look up its symbols globally.
   return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-// The file that holds this code, to be freed with free(); NULL where that is not known. Of the program itself the
-// system only knows the word it was started with, which says nothing where it was found on the path.
+// The file that contains this code, to be freed with free(); NULL if unknown. For the program itself the system only
+// knows argv[0], which is useless if it was found on the path.
 static char *own_file(void) {
   Dl_info own;
   struct link_map *map = NULL;
@@ -200,13 +200,13 @@ static char *own_file(void) {
   return realpath(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe", NULL);
 }
 
-// Beside the program or library that holds this code, where these are installed to, or where the environment says.
+// Searches next to the program or library with this code, in the installation's folder, or in that of the environment.
 static tarn_status load(const tarn__mpi_module **module, const char *kind) {
   static const char *const behind[] = {"", "/tarn", "/../lib/tarn", TARN_MPI_FOLDER};
   char folder[2048], there[4096];
   void *library = NULL;
   const char *named = getenv("TARN_MPI_MODULES");
-  dlerror();  // of what came before
+  dlerror();  // discards earlier errors
   if (named) {
     library = open_there(named, kind);
   } else {
@@ -232,7 +232,7 @@ static tarn_status load(const tarn__mpi_module **module, const char *kind) {
   return TARN_STATUS_OK;
 }
 
-// srun without a way for its processes to find each other starts as many trainings of one rank.
+// srun without process management would start as many trainings of one rank.
 static tarn_status check_size(const mpi_comm *c) {
   const int started = tarn__launcher_find().size;
   if (started == c->comm.size) return TARN_STATUS_OK;
@@ -242,7 +242,7 @@ static tarn_status check_size(const mpi_comm *c) {
                     started, c->module->library, c->comm.size);
 }
 
-// Ranks on one machine show each other their rooms. All have them, or none has.
+// Ranks on one machine share their rooms. All have them, or none has.
 static tarn_status share_rooms(mpi_comm *c) {
   void *memory;
   tarn__shared_place own;
@@ -291,7 +291,7 @@ static const char *beat(void *user, int rank, const tarn__beat *own, bool *sent,
   return c->module->beat(c->pairs + (size_t)rank * c->module->room_bytes, rank, own, sent, newest, came);
 }
 
-// Seconds of silence after which a rank is lost: what the environment of rank 0 says holds for all.
+// Seconds of silence after which a rank is lost: rank 0's environment counts for all.
 static double find_patience(mpi_comm *c) {
   const char *text = getenv("TARN_RANK_TIMEOUT");
   if (!text || !*text) return PATIENCE;
@@ -304,7 +304,7 @@ static double find_patience(mpi_comm *c) {
   return PATIENCE;
 }
 
-// Who the others are, and somebody to look after them.
+// Collects the members, and starts the watch.
 static tarn_status meet(mpi_comm *c) {
   void *memory;
   const size_t size = (size_t)c->comm.size;
@@ -335,8 +335,8 @@ static tarn_status meet(mpi_comm *c) {
 static tarn_status join(mpi_comm *c) {
   const tarn__launcher launcher = tarn__launcher_find();
   const char *kind = launcher.mpi ? launcher.mpi : "openmpi";
-  // UCX, by which MPICH may send, writes its warnings to standard output, where the results of commands go: at the end
-  // of a process of beats that nobody has waited for (watch.h).
+  // UCX, which MPICH may use, writes warnings to standard output, among the results of commands, for example about
+  // heartbeats that were never received (watch.h).
   setenv("UCX_LOG_LEVEL", "error", 0);
   TARN_TRY(load(&c->module, kind));
   const char *why = c->module->join(&c->comm.rank, &c->comm.size);
@@ -350,7 +350,7 @@ static void close_mpi(tarn__comm *comm) {
   mpi_comm *c = (mpi_comm *)comm;
   tarn__watch_close(&comm->watch);
   for (int r = 0; c->pairs && r < comm->size; r++) c->module->end_beats(c->pairs + (size_t)r * c->module->room_bytes);
-  // Of a call that was given up MPI may still write into what it was given.
+  // MPI may still write into the memory of an abandoned call.
   const bool done = !c->module || c->module->leave();
   if (done && c->inbox) tarn__free(c->comm.room[0]);
   if (done) tarn__free(c->pairs);
@@ -372,7 +372,7 @@ static tarn_status open_mpi(tarn__comm **comm) {
     *comm = &c->comm;
     return status;
   }
-  // The others may be in a call that this rank does not make: MPI must not be ended in turn, which waits for them.
+  // The others may be in a call that this rank does not make: finalising MPI would wait for them.
   static const atomic_int given_up = 1;
   if (c->module && c->comm.size > 1) c->module->heed(&given_up);
   close_mpi(&c->comm);

@@ -1,4 +1,4 @@
-// The communicator of one rank: what all have is what it has.
+// The communicator of one rank.
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,7 +35,7 @@ static tarn_status barrier(tarn__comm *comm) {
   return TARN_STATUS_OK;
 }
 
-// There is nobody to tell.
+// There is no other rank to inform.
 static bool fail(tarn__comm *comm, tarn_status status, const char *line) {
   (void)comm, (void)status, (void)line;
   return false;

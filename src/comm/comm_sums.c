@@ -1,12 +1,12 @@
-// Sums over ranks, by what an entry offers: each rank hands the others, in its room, what it has of their parts, and
-// adds what they have of its own, in the order of the ranks. A room holds a piece of every part, so large arrays travel
-// in rounds.
+// Sums over ranks, by the functions of an entry: each rank offers the others, in its room (send buffer), its values of
+// their parts, and adds their values of its own part, in the order of the ranks. A room holds a piece of every part, so
+// large arrays take several rounds.
 #include <string.h>
 
 #include "comm/comm.h"
 #include "device/dtype.h"
 
-enum { LINE = 32, CHUNK = 512 };  // elements: 64 bytes of the smallest, and what is added at a time
+enum { LINE = 32, CHUNK = 512 };  // elements: 64 bytes of the smallest type, and elements added at a time
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -15,7 +15,7 @@ int64_t tarn__comm_part(int64_t count, int size, int rank) {
   return smaller(lines * rank / size * LINE, count);
 }
 
-// How the elements of an array lie in a room: as they are, or fp32 as bf16.
+// The coding of an array in a room: unchanged, or fp32 as bf16.
 typedef enum coding { COPIED, ROUNDED } coding;
 
 static void pack(void *room, const char *values, int64_t count, size_t element, coding how) {
@@ -46,7 +46,7 @@ static void add_rounded(float *sums, const uint16_t *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) sums[i] += tarn__bf16_to_f32(values[i]);
 }
 
-// own = the sum of all ranks' values, in their order; those of others are from `first` on in their pieces.
+// own = the sum of all ranks' values, in order; those of others begin at `first` in their pieces.
 static void add(const tarn__comm *comm, float *own, int64_t first, int64_t count, coding how) {
   float sums[CHUNK];
   uint16_t rounded[CHUNK];
@@ -72,17 +72,16 @@ static void round_all(float *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) values[i] = tarn__bf16_to_f32(tarn__bf16_from_f32(values[i]));
 }
 
-// How an array travels.
+// The transfer of an array.
 typedef struct journey {
   size_t element, sent;  // bytes of an element, in the array and in a room
-  size_t stride;         // bytes of a room that are of one rank
+  size_t stride;         // bytes of a room per rank
   coding how;
 } journey;
 
 typedef enum work { PACK, ADD, UNPACK } work;
 
-// Does so much with the next elements of a rank, from `walk` on. `room`: where the first of them lies; ADD knows, and
-// has none.
+// Processes the next elements of a rank, from `walk` on. `room`: the address of the first; ADD needs none.
 static void work_on(const tarn__comm *comm, tarn__comm_walk *walk, const journey *j, void *room, int64_t count,
                     work what) {
   for (int64_t done = 0; done < count;) {
@@ -113,7 +112,7 @@ static tarn_status hand(tarn__comm *comm, const int64_t *bytes, size_t stride, b
   return TARN_STATUS_OK;
 }
 
-// One round: as much of each rank's part as a room holds. *more: whether there is more of any.
+// One round: as much of each rank's part as a room holds. *more: whether any part has more.
 static tarn_status run_round(tarn__comm *comm, const journey *j, const int64_t *counts, int64_t at, bool sums,
                              bool gathers) {
   tarn__comm_walk *walks = comm->walks, own = walks[comm->rank];
@@ -124,7 +123,7 @@ static tarn_status run_round(tarn__comm *comm, const journey *j, const int64_t *
     bytes[r] = smaller(left, most) * (int64_t)j->sent;
   }
   for (int r = 0; sums && r < comm->size; r++) {
-    tarn__comm_walk from = walks[r];  // what is gathered comes to the same place
+    tarn__comm_walk from = walks[r];  // gathered elements go to the same place
     if (r != me)
       work_on(comm, &from, j, (char *)comm->room[comm->turn] + (size_t)r * j->stride, bytes[r] / (int64_t)j->sent,
               PACK);
@@ -143,7 +142,7 @@ static tarn_status run_round(tarn__comm *comm, const journey *j, const int64_t *
   return TARN_STATUS_OK;
 }
 
-// The walks are at their beginnings. *payload: the array's bytes.
+// The walks are at their beginnings. *payload: bytes of the array.
 static tarn_status run(tarn__comm *comm, journey *j, const int64_t *counts, bool sums, bool gathers, int64_t *payload) {
   const size_t line = LINE * j->sent;
   j->stride = comm->room_bytes / (size_t)comm->size / line * line;

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// What launchers say: mpirun of Open MPI, Hydra's mpiexec of MPICH (and srun --mpi=pmi2), and srun of Slurm, which runs
-// either. The last one stands last, because within an allocation of Slurm the others are used too.
+// Environment variables of launchers: mpirun of Open MPI, Hydra's mpiexec of MPICH (and srun --mpi=pmi2), and srun of
+// Slurm, which runs either. srun comes last, because the others are also used within an allocation of Slurm.
 static const struct {
   const char *rank, *size, *mpi;
 } launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
@@ -40,7 +40,7 @@ static atomic_bool unjoined;
 
 void tarn__launcher_unjoined(bool is) { atomic_store(&unjoined, is); }
 
-// A launcher that has ended is no reason for a signal. MPICH makes it a socket, others perhaps a pipe.
+// A write to an ended launcher must not raise a signal. MPICH uses a socket, others perhaps a pipe.
 static bool tell(int fd, const char *text, size_t length) {
   ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
   if (sent < 0 && errno == ENOTSOCK) sent = write(fd, text, length);
@@ -48,7 +48,7 @@ static bool tell(int fd, const char *text, size_t length) {
 }
 
 // The simple PMI of MPICH (src/pmi/simple of its sources): lines of text on a descriptor that Hydra gives to each
-// process. It takes an abort only from a process that has introduced itself.
+// process. It accepts an abort only from a process that has registered.
 void tarn__launcher_abandon(void) {
   static const char hello[] = "cmd=init pmi_version=1 pmi_subversion=1\n", end[] = "cmd=abort exitcode=1\n";
   const int fd = atomic_exchange(&unjoined, false) ? number("PMI_FD") : 0;

@@ -1,26 +1,25 @@
-// Who started this process, together with how many others: read from the environment that mpirun, mpiexec and srun give
-// to what they start.
+// The launcher of this process and the number of processes, from the environment set by mpirun, mpiexec and srun.
 #ifndef TARN_COMM_LAUNCHER_H
 #define TARN_COMM_LAUNCHER_H
 
 #include <stdbool.h>
 
 typedef struct tarn__launcher {
-  int rank, size;   // by the launcher; size 1 where nothing was started together with this process
-  const char *mpi;  // the module that belongs to it: "openmpi" or "mpich"; NULL: the launcher does not tell
+  int rank, size;   // by the launcher; size 1 if this process was started alone
+  const char *mpi;  // its module: "openmpi" or "mpich"; NULL: unknown
 } tarn__launcher;
 
-// TARN_MPI (openmpi or mpich) overrides what the launcher tells about the MPI.
+// TARN_MPI (openmpi or mpich) overrides the launcher's information about the MPI.
 tarn__launcher tarn__launcher_find(void);
 
-// Whether this process could not join the others, which may wait for it.
+// Records whether this process could not join the others, which may wait for it.
 void tarn__launcher_unjoined(bool is);
-// If so, has a launcher end all that it has started which does not do so by itself when a process ends that never
-// called MPI_Init: the Hydra of MPICH waits for it, and so do the other processes.
+// If so, asks the launcher to end all processes, in case it does not do so when a process ends without MPI_Init: Hydra
+// of MPICH waits for it, and so do the other processes.
 void tarn__launcher_abandon(void);
 
-// Takes what launchers say of this process out of the environment, so that what it starts is alone. No other thread may
-// read or change the environment meanwhile.
+// Removes the launchers' variables from the environment, so that child processes are alone. No other thread may access
+// the environment meanwhile.
 void tarn__launcher_leave(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 
 enum { UNIT = 8, PIECE = 1 << 18 };
-static const int64_t END = -1;  // in place of the bytes of the first parcel
+static const int64_t END = -1;  // instead of the size of the first parcel
 
 tarn_status tarn__share_open(tarn__share *share, tarn__comm *comm) {
   void *memory;
@@ -78,7 +78,7 @@ static tarn_status make_room(tarn__share *share, size_t bytes) {
   return tarn__grow(&share->room, &share->room_bytes, bytes, 1);
 }
 
-// Rank 0's bytes for rank `to`; the others only keep up.
+// Sends rank 0's bytes to rank `to`; the others only take part in the calls.
 static tarn_status send(tarn__share *share, int to, int64_t bytes) {
   tarn__comm *comm = share->comm;
   for (int64_t at = 0; at < bytes; at += PIECE) {
@@ -129,13 +129,13 @@ tarn_status tarn__share_deal(tarn__share *share, tarn__share_reader *parcel, boo
 
 tarn__buffer *tarn__share_answer(tarn__share *share) { return &share->answers[0]; }
 
-// Pieces of all answers but rank 0's own, until the longest is through.
+// Receives pieces of all answers but rank 0's own, until the longest is complete.
 static tarn_status receive(tarn__share *share, const int64_t *sizes) {
   tarn__comm *comm = share->comm;
   int64_t longest = 0;
   for (int r = 1; r < comm->size; r++) longest = sizes[r] > longest ? sizes[r] : longest;
   const int64_t most = longest < PIECE ? longest : PIECE;
-  // The own piece stands behind those of all.
+  // The own piece follows those of all.
   TARN_TRY(make_room(share, (size_t)(most * (comm->size + 1))));
   for (int64_t at = 0; at < longest; at += most) {
     const int64_t piece = longest - at < most ? longest - at : most;

@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 
-// The machine as it was started, and the spaces of process numbers and of networks: a container is another machine, and
-// so are network namespaces, between which there is a link that a user means to use.
+// The boot of the machine, and the PID and network namespaces: a container counts as another machine, and so do network
+// namespaces, between which the user means to use a link.
 static bool name_machine(char *name, size_t bytes) {
   char boot[64] = "", processes[40] = "", network[40] = "";
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -33,7 +33,7 @@ void tarn__shared_rooms_make(tarn__shared_rooms *rooms, tarn__shared_place *plac
   *rooms = (tarn__shared_rooms){.bytes = bytes, .descriptor = memfd_create("tarn ranks", MFD_CLOEXEC)};
   memset(place, 0, sizeof *place);
   if (rooms->descriptor < 0) return;
-  // Taken now: a page that cannot be had would end the process when it is written to.
+  // Allocated now: writing to a page that cannot be allocated would end the process.
   if (posix_fallocate(rooms->descriptor, 0, (off_t)bytes) != 0 || fstat(rooms->descriptor, &about) != 0) return;
   rooms->memory = map(rooms->descriptor, bytes, PROT_READ | PROT_WRITE);
   if (!rooms->memory || !name_machine(place->machine, sizeof place->machine)) {

@@ -19,29 +19,29 @@
 
 enum { LINE = 1024, GO_ON = 512 };
 
-// What is known of a rank.
+// The state of a rank.
 typedef struct peer {
   tarn__beat newest;
   double silent;  // seconds
   bool left;      // it has closed its communicator
-  bool told;      // this rank has said good-bye to it
+  bool told;      // this rank has announced its leaving to it
   bool dead;      // its process has ended
   bool broken;    // a call of MPI has failed
-  bool beats;     // it is one that this rank exchanges beats with
-  int slot;       // of its descriptor among those that are polled; -1: it is of another place, or has none
+  bool beats;     // this rank exchanges heartbeats with it
+  int slot;       // of its descriptor among the polled ones; -1: it is elsewhere, or has none
 } peer;
 
 struct tarn__watch {
   tarn__watch_setup setup;
   pthread_t thread;
-  int wake;  // an event: the watch is to end
+  int wake;  // an event: the watch must end
   peer *peers;
   struct pollfd *polled;  // [0]: wake
   int polled_count;
   atomic_llong begun;
   atomic_int waits;
-  double waited;       // seconds that this rank has been in its call
-  long long waits_in;  // which one that is
+  double waited;       // seconds of this rank in its current call
+  long long waits_in;  // the number of that call
   double warn_at;
   pthread_mutex_t lock;  // of go_on
   char go_on[GO_ON];
@@ -70,14 +70,14 @@ static bool seen(const tarn__watch *w, int rank) {
   return rank != w->setup.rank && own->place != 0 && own->place == other->place;
 }
 
-// poll() takes no notice of negative descriptors.
+// poll() ignores negative descriptors.
 static void pass_over(tarn__watch *w, const peer *p) {
   struct pollfd *polled = &w->polled[p->slot];
   polled->fd = polled->fd < 0 ? polled->fd : ~polled->fd;
   polled->revents = 0;
 }
 
-// A process whose descriptor cannot be had (an old kernel, too many files) is asked for by its number.
+// A process without a descriptor (an old kernel, too many files) is checked by its id.
 static bool dead(tarn__watch *w, int rank) {
   peer *p = &w->peers[rank];
   if (!seen(w, rank) || p->left) return false;
@@ -87,8 +87,8 @@ static bool dead(tarn__watch *w, int rank) {
   return true;
 }
 
-// Who says that a rank has died: the first one of its place, or of the first one itself the second. A launcher that
-// kills all the others then finds nobody who would say that of them.
+// The rank that reports a death: the first one on the same machine, or the second if that died. So when a launcher
+// kills all the others, none of them reports that.
 static bool says_so(const tarn__watch *w, int rank) {
   for (int r = 0; r < w->setup.rank; r++)
     if (r != rank && seen(w, r)) return false;
@@ -105,7 +105,7 @@ static void lose(tarn__watch *w, int rank, bool tell, const char *what) {
   atomic_store(w->setup.lost, 1 + rank);
 }
 
-// Rank 0 says whose beats stay away; that its own do, rank 1 does, and the others wait until they have heard it.
+// Rank 0 reports missing heartbeats, rank 1 those of rank 0, and the others wait for the report.
 static void look_for_silent(tarn__watch *w) {
   const double patience = w->setup.patience + (w->setup.rank > 1 ? 4 * w->setup.turn : 0.0);
   char what[160];
@@ -138,7 +138,7 @@ static void warn_of_waiting(tarn__watch *w, double seconds) {
   int late = 0, first = 0;
   for (int r = w->setup.size - 1; r > 0; r--) {
     const peer *p = &w->peers[r];
-    // Of one who is silent it is not known that it is alive.
+    // A silent rank is not known to be alive.
     if (p->left || p->newest.begun >= begun || p->silent > 2 * w->setup.turn) continue;
     late++;
     first = r;
@@ -151,15 +151,15 @@ static void warn_of_waiting(tarn__watch *w, double seconds) {
             w->setup.members[first].host, others, w->waited);
 }
 
-// Sends a beat to a rank, or none, and takes what has come.
+// Sends a heartbeat to a rank, or none, and receives.
 static bool beat(tarn__watch *w, int rank, const tarn__beat *own, bool *sent) {
   peer *p = &w->peers[rank];
   bool came = false;
-  // Where the MPI has no way to it any more, it is silent: it may have ended because another one is lost.
+  // A rank that MPI can no longer reach is silent: it may have ended because another one is lost.
   if (!p->broken) p->broken = w->setup.beat(w->setup.user, rank, own, sent, &p->newest, &came) != NULL;
   p->left = p->left || (came && p->newest.leaving);
-  if (p->left && p->slot >= 0) pass_over(w, p);  // its process may end now
-  // Somebody else has said so.
+  if (p->left && p->slot >= 0) pass_over(w, p);  // its process may end from now on
+  // Another rank has reported it.
   if (came && p->newest.lost > 0 && p->newest.lost <= w->setup.size) lose(w, (int)p->newest.lost - 1, false, "is lost");
   return came;
 }
@@ -175,8 +175,8 @@ static void exchange(tarn__watch *w, double seconds) {
   }
 }
 
-// Where several are found dead, the launcher has killed one for the other's sake: others say which was the first. Who
-// has ended because another one is lost, or in order, has said so by its last beat, which was taken after its end.
+// If several are dead, the launcher has killed some because of another: others report which was first. A rank that
+// ended because another one is lost, or regularly, has said so in its last heartbeat, which was received after its end.
 static void lose_dead(tarn__watch *w) {
   char what[96];
   int found = -1;
@@ -200,10 +200,10 @@ static void look_for_dead(tarn__watch *w) {
   lose_dead(w);
 }
 
-// Says good-bye to a rank, as soon as the beat before it has left: without one this rank would be missed. Takes what it
-// has sent. Returns whether there is more to wait for, `since` seconds after the first try: until it says good-bye too,
-// for a moment, because what is left untaken some MPIs warn of at their end; and while it is silent, until it is given
-// up, because MPI itself would wait for it forever at its end.
+// Announces this rank's leaving to another rank, once the previous heartbeat has been sent; without that it would count
+// as lost. Receives what the other has sent. Returns whether to wait further, `since` seconds after the first attempt:
+// briefly until the other rank leaves too, because some MPIs warn about unreceived messages at their end; and while it
+// is silent, until it is given up, because finalising MPI would wait for it forever.
 static bool part_from(tarn__watch *w, int rank, double since, double seconds) {
   peer *p = &w->peers[rank];
   const tarn__beat own = {.begun = atomic_load(&w->begun), .leaving = 1};
@@ -217,7 +217,7 @@ static bool part_from(tarn__watch *w, int rank, double since, double seconds) {
   return since < moment || (!p->told && since < patience) || (p->silent >= moment && w->setup.patience > 0);
 }
 
-// Silence is counted in turns here too: this process may be held for a while.
+// Silence is counted in turns here too: this process may be halted for a while.
 static void take_leave(tarn__watch *w) {
   const double begun = tarn__seconds();
   double last = begun;
@@ -233,12 +233,12 @@ static void take_leave(tarn__watch *w) {
   }
 }
 
-// One turn, or less where somebody died meanwhile. Returns whether there is nothing left to watch.
+// One turn, or less if a process died meanwhile. Returns whether there is nothing left to watch.
 static bool take_turn(tarn__watch *w, double *beaten) {
   const bool ends = w->polled[0].revents != 0;
   const double now = tarn__seconds();
-  // A turn that took much longer is one in which this process itself was held. Others may have given it up since then,
-  // which they have said by a beat, and ended.
+  // In a turn that took much longer this process itself was halted. Others may have given it up since then, announced
+  // that by a heartbeat, and ended.
   const bool held = now - *beaten >= 3 * w->setup.turn;
   if (held) exchange(w, w->setup.turn);
   look_for_dead(w);
@@ -263,7 +263,7 @@ static void *watch_ranks(void *argument) {
   }
   if (!atomic_load(w->setup.lost)) take_leave(w);
   if (!atomic_load(w->setup.lost)) return NULL;
-  // The others hear of it before this process ends, some perhaps only now; then there is nothing left to watch.
+  // The others are informed before this process ends, some perhaps only now; then there is nothing left to watch.
   exchange(w, 0);
   if (poll(w->polled, 1, (int)(w->setup.turn * 1e3)) == 0) exchange(w, 0);
   return NULL;
@@ -299,7 +299,7 @@ static void release(tarn__watch *w) {
   tarn__free(w);
 }
 
-// Signals are for the thread that trains.
+// Signals are left to the training thread.
 static int start(tarn__watch *w) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,5 +1,5 @@
-// What a sentence of the embedded corpus means, and its way into German and English words. A clause names its parts;
-// each language decides forms and order.
+// The meaning of a sentence of the embedded corpus, and its realisation in German and English. A clause names its
+// parts; each language decides forms and order.
 #ifndef TARN_CORPUS_CLAUSE_H
 #define TARN_CORPUS_CLAUSE_H
 
@@ -14,7 +14,7 @@ typedef enum determiner { DEFINITE, INDEFINITE, THIS, POSSESSIVE, NO, BARE, NUMB
 
 typedef struct clause clause;
 
-// Grammatical person 1 .. 3, number, and gender where the person is 3.
+// Grammatical person 1 .. 3, number, and gender for person 3.
 typedef struct agreement {
   int person;
   bool plural;
@@ -40,17 +40,17 @@ struct clause {
   tense tense;
   const modal *modal;
   const adjective *predicate;
-  noun_phrase than;  // the predicate is compared with this
+  noun_phrase than;  // compared with the predicate
   bool very;         // intensifies the predicate
   bool negated;
   const time_phrase *time, *frequency;
-  const place *place;  // where, or for verbs of direction where to
-  const spot *spot;    // of `support`: where, or with spot_to where to
+  const place *place;  // location, or direction for verbs of direction
+  const spot *spot;    // of `support`: location, or direction with spot_to
   noun_phrase support;
   bool spot_to;
 };
 
-// Where the finite verb stands, and what comes before it.
+// The place of the finite verb, and what precedes it.
 typedef enum german_order {
   GERMAN_SUBJECT_FIRST,    // Der Mann ruft heute seine Mutter an
   GERMAN_TIME_FIRST,       // Heute ruft der Mann seine Mutter an
@@ -69,17 +69,17 @@ typedef enum english_order {
   ENGLISH_INFINITIVE   // call his mother today
 } english_order;
 
-// Text that grows word by word; too long a text is marked and must be thrown away.
+// Text that grows word by word; an overlong text is marked and must be discarded.
 typedef struct words {
   char text[512];
   int length;
   bool overflow;
 } words;
 
-// Appends a word with a space before it, except at the start. A comma gets no space, and no second one beside it.
+// Appends a word with a space before it, except at the start. A comma gets no space, and no second comma follows it.
 void tarn__words_add(words *out, const char *text);
 
-// Appends the clause without a full stop and without a capital letter at its start.
+// Appends the clause without a full stop and without an initial capital.
 void tarn__german_clause(words *out, const clause *clause, german_order order);
 void tarn__english_clause(words *out, const clause *clause, english_order order);
 

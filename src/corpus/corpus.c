@@ -17,7 +17,7 @@ void tarn_corpus_default(tarn_corpus_options *options) {
   *options = (tarn_corpus_options){.seed = 1, .sentences = 12000, .held_out = 500};
 }
 
-// A set of sentences by 64 bits of hash. A chance collision only costs a sentence that would have been new.
+// A set of sentences by 64 bits of hash. A collision only loses a sentence that would have been new.
 typedef struct seen_set {
   uint64_t *slots;
   size_t mask;
@@ -32,7 +32,7 @@ static tarn_status set_open(seen_set *set, size_t most) {
   return TARN_STATUS_OK;
 }
 
-// The slot of a text: where it is, or the free one where it belongs.
+// The slot of a text, or the free one where it belongs.
 static uint64_t *set_slot(const seen_set *set, const words *text, uint64_t *hash) {
   *hash = tarn__hash64(text->text, (size_t)text->length, 0) | 1;  // 0 is a free slot
   size_t slot = (size_t)(*hash >> 1) & set->mask;
@@ -64,7 +64,7 @@ static tarn_status draw_new(generator *g, sentence_pair *pair) {
 }
 
 static tarn_status put_line(tarn__writer *file, words *text) {
-  text->text[text->length] = '\n';  // finish() left room for it
+  text->text[text->length] = '\n';  // finish() left space for it
   return tarn__writer_put(file, text->text, (size_t)text->length + 1);
 }
 
@@ -96,7 +96,7 @@ static tarn_status write_splits(generator *g, tarn__writer *files[SPLITS][2], co
     TARN_TRY(open_file(&files[s][1], o->output, names[s], "en"));
   }
   for (int s = 0; s < SPLITS; s++) TARN_TRY(put_pairs(g, files[s][0], files[s][1], counts[s]));
-  // All is written before the first file is replaced: splits of two seeds may share sentences.
+  // Everything is written before the first file is replaced: splits of different seeds may share sentences.
   for (int s = 0; s < SPLITS; s++)
     for (int side = 0; side < 2; side++) TARN_TRY(tarn__writer_commit(&files[s][side]));
   return TARN_STATUS_OK;

@@ -1,4 +1,4 @@
-// Draws the parts of clauses: words that fit each other, determiners, tenses, adjuncts.
+// Draws the parts of clauses: matching words, determiners, tenses, adjuncts.
 #include <string.h>
 
 #include "corpus/grammar.h"
@@ -9,7 +9,7 @@ static size_t below(tarn__random *random, size_t n) { return (size_t)tarn__rando
 
 bool tarn__chance(tarn__random *random, int percent) { return (int)below(random, 100) < percent; }
 
-// One of the nouns of some class and of none of the classes `without`.
+// A noun of one of the classes and of none of `without`.
 static const noun *draw_word(tarn__random *random, unsigned classes, unsigned without) {
   const noun *found = NULL;
   size_t seen = 0;
@@ -33,8 +33,8 @@ static const adjective *draw_adjective(tarn__random *random, unsigned classes, c
   return found;
 }
 
-// Whether "his", "her" or "their" can stand for the phrase in both languages: not for animals and things, and not for
-// "das Kind" and "das Mädchen", where German follows the grammar and English the person.
+// Whether "his", "her" or "their" can replace the phrase in both languages: not for animals and things, and not for
+// "das Kind" and "das Mädchen", where German follows grammar and English the person.
 static bool has_natural_gender(const noun_phrase *p) {
   if (p->kind == PHRASE_NONE) return false;
   if (p->kind != PHRASE_NOUN || p->agreement.plural) return true;
@@ -95,13 +95,13 @@ void tarn__draw_subject(noun_phrase *out, tarn__random *random, unsigned classes
   if (out->kind == PHRASE_NOUN && out->determiner == BARE) out->determiner = DEFINITE;
 }
 
-// Whether a pronoun would point back to the subject, which takes a reflexive pronoun, or nearly so ("I see us").
+// Whether a pronoun would refer to the subject, which requires a reflexive pronoun, or nearly so ("I see us").
 static bool clashes(const noun_phrase *p, const noun_phrase *subject) {
   if (p->kind == PHRASE_NAME) return subject->kind == PHRASE_NAME && p->name == subject->name;
   return p->kind == PHRASE_PRONOUN && p->agreement.person < 3 && p->agreement.person == subject->agreement.person;
 }
 
-// An object: for persons a pronoun or a name at times.
+// An object: for persons sometimes a pronoun or a name.
 static void draw_object(noun_phrase *out, tarn__random *random, unsigned classes, const noun_phrase *subject,
                         bool pronouns) {
   int dice = (int)below(random, 100);

@@ -1,4 +1,4 @@
-// English: the forms of nouns and verbs, "do" in questions and negations, and the order of words.
+// English: forms of nouns and verbs, "do" in questions and negations, and word order.
 #include <stdio.h>
 #include <string.h>
 

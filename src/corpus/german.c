@@ -1,4 +1,4 @@
-// German: declension, conjugation and the order of words.
+// German: declension, conjugation and word order.
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void add_relative(words *out, const noun_phrase *p) {
   tarn__words_add(out, ",");
 }
 
-// Everything of a noun phrase behind its article.
+// Everything of a noun phrase after its article.
 static void add_rest(words *out, const noun_phrase *p, grammatical_case c) {
   if (p->adjective) {
     int k = column(p->agreement);
@@ -132,7 +132,7 @@ void tarn__german_phrase(words *out, const noun_phrase *p, grammatical_case c) {
   }
 }
 
-// A preposition with its phrase; it melts into the definite article where German does so.
+// A preposition with its phrase; it contracts with the definite article where German does so.
 static void add_prepositional(words *out, const char *preposition, const noun_phrase *p, grammatical_case c) {
   static const char *const melted[][3] = {{"in", "dem", "im"},  {"in", "das", "ins"}, {"an", "dem", "am"},
                                           {"an", "das", "ans"}, {"zu", "dem", "zum"}, {"zu", "der", "zur"},

@@ -81,7 +81,7 @@ static const char *object_question(sentence_pair *out, tarn__random *random) {
   return "?";
 }
 
-// Draws a clause; `plain`: in the present tense, and it happens.
+// Draws a clause; `plain`: present tense, not negated.
 static void draw_event(clause *c, tarn__random *random, const noun_phrase *subject, bool plain) {
   do {
     tarn__draw_clause(c, random, subject, CLAUSE_SUBORDINATE);
@@ -89,7 +89,7 @@ static void draw_event(clause *c, tarn__random *random, const noun_phrase *subje
   c->time = NULL;
 }
 
-// The clause behind a conjunction: weather, a state of the main clause's subject, or another event.
+// The clause after a conjunction: weather, a state of the main clause's subject, or another event.
 static void add_reason(sentence_pair *out, tarn__random *random, const noun_phrase *subject, bool plain) {
   clause c;
   noun_phrase same;
@@ -273,7 +273,7 @@ static const char *coordination(sentence_pair *out, tarn__random *random) {
   return ".";
 }
 
-// The patterns and how often in 100 each is drawn.
+// The patterns and their percentages.
 static const struct {
   const char *(*draw)(sentence_pair *, tarn__random *);
   int share;
@@ -283,7 +283,7 @@ static const struct {
     {position, 4},          {existence, 2},       {coordination, 3},
 };
 
-// Capital letter at the start and the mark at the end; a comma before the mark goes.
+// Adds an initial capital and the final mark; removes a comma before the mark.
 static void finish(words *out, const char *mark) {
   if (out->length && out->text[out->length - 1] == ',') out->text[--out->length] = '\0';
   unsigned char *first = (unsigned char *)out->text;

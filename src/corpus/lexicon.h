@@ -7,7 +7,7 @@
 
 typedef enum gender { MASCULINE, FEMININE, NEUTER } gender;
 
-// What a noun stands for; verbs and adjectives choose their nouns by these.
+// Classes of nouns, by which verbs and adjectives choose them.
 enum {
   PERSON = 1 << 0,
   KIN = 1 << 1,  // with PERSON: sounds best with a possessive
@@ -25,7 +25,7 @@ enum {
   SONG = 1 << 13,
   ROOM = 1 << 14,
   FLAT = 1 << 15,      // with another: lies rather than stands
-  ONLY_ONE = 1 << 16,  // with KIN: nobody has several
+  ONLY_ONE = 1 << 16,  // with KIN: at most one per person
   LIVING = PERSON | ANIMAL,
   GOODS = FOOD | READABLE | THING | FURNITURE | CLOTHES | VEHICLE,
   OBJECT = GOODS | OPENABLE | DEVICE | BUILDING
@@ -40,9 +40,9 @@ typedef struct noun {
 } noun;
 
 typedef struct adjective {
-  const char *german, *stem;  // "teuer", and "teur" as endings find it
+  const char *german, *stem;  // "teuer", and "teur" before endings
   const char *english;
-  const char *german_more, *english_more;  // comparatives, NULL: not compared
+  const char *german_more, *english_more;  // comparatives; NULL: no comparison
   unsigned classes;
 } adjective;
 
@@ -59,14 +59,14 @@ enum {
   VERB_SEIN = 1,      // perfect with "sein"
   VERB_STATE = 2,     // no English progressive
   VERB_TO = 4,        // explains the story to the child
-  VERB_NO_PLACE = 8,  // does not go well with a place
+  VERB_NO_PLACE = 8,  // does not fit a place
   VERB_PLACE = 16,    // needs a place
   VERB_NO_COMPANION = 32
 };
 
 typedef struct verb {
   const char *particle, *german;  // "an", "rufen"; particle "": none
-  const char *change;             // stem of second and third person singular if its vowel changes, else NULL
+  const char *change;             // stem of second and third person singular with a changed vowel, else NULL
   const char *participle;         // without the particle
   object_kind kind;
   const char *preposition;  // OBJECT_PREPOSITION: German preposition and its case
@@ -80,7 +80,7 @@ typedef struct verb {
 
 typedef struct time_phrase {
   const char *german, *english;
-  bool past, future;  // fits only the past, only what is to come
+  bool past, future;  // fits only the past, only the future
 } time_phrase;
 
 // Places are noun phrases with the definite article: "in der Küche", "in die Küche".
@@ -105,7 +105,7 @@ typedef struct matrix {
 } matrix;
 
 typedef struct weather {
-  const char *last;  // as a subordinate clause, the verb at its end
+  const char *last;  // as a subordinate clause, with the verb at its end
   const char *english;
 } weather;
 
@@ -143,7 +143,7 @@ typedef struct lexicon {
   size_t spot_count;
   const matrix *attempts;  // verbs with zu and an infinitive
   size_t attempt_count;
-  const verb *lie, *stand, *lay, *set;  // where things are, and how they come there
+  const verb *lie, *stand, *lay, *set;  // verbs of location and of placement
 } lexicon;
 
 extern const lexicon tarn__lexicon;

@@ -25,33 +25,33 @@ enum {
 struct tarn__batcher {
   const tarn__shard *shard;
   tarn__batcher_options options;
-  int64_t used;   // pairs that are not left out
+  int64_t used;   // pairs that are not skipped
   int64_t width;  // tracks of a batch; 0: none
-  // What is trained on: the rows and the way in which they are ordered; and the other way for the same rows.
+  // Hash of the rows and their kind of order (blocks or not), and the hash for the same rows in the other order.
   char hash[TARN__HASH_TEXT], other_hash[TARN__HASH_TEXT];
   int64_t epoch, index, batches;
-  // The block at hand; where there are none, all of the epoch; of tracks, the batch at hand in `entries` alone.
+  // The current block; without blocks, the whole epoch; with tracks, only `entries`, for the current batch.
   entry *entries, *spare;  // (sentences): in the order of the epoch
   int64_t *starts;         // (held + 1): where each batch begins in entries
   int64_t *order;          // (held): the order of the batches
-  int64_t sentences;       // of it that are not left out
-  int64_t begin, held;     // its first batch of the epoch, and how many it has
+  int64_t sentences;       // of the block that are not skipped
+  int64_t begin, held;     // its first batch in the epoch, and its number of batches
   // Blocks.
-  int64_t room_rows;      // sentences that a block has at most
-  int64_t blocks;         // 0: there are none
+  int64_t room_rows;      // most sentences of a block
+  int64_t blocks;         // 0: none
   int64_t stretch;        // sentences of a stretch
-  int64_t count, each;    // stretches in all, and of a block
+  int64_t count, each;    // stretches in all, and per block
   int64_t *stretches;     // (count): their order
   int64_t *block_begin;   // (blocks + 1): the first batch of each
   tarn__batch_room room;  // of tarn__batcher_next()
-  int64_t unreleased;     // sentences read since the shard's pages were given back
+  int64_t unreleased;     // sentences read since the shard's pages were released
 };
 
 void tarn__batcher_default(tarn__batcher_options *options) {
   *options = (tarn__batcher_options){.max_tokens = 4096, .noise = 2, .seed = 1, .shuffle = true, .first = -1};
 }
 
-// Sorts by key, least significant byte first; equal keys keep their order. No memory is taken, unlike qsort().
+// Sorts by key, least significant byte first; equal keys keep their order. Unlike qsort(), it allocates no memory.
 static void sort_entries(entry **entries, entry **spare, int64_t n) {
   for (int shift = 0; shift < 64; shift += 8) {
     int64_t place[257] = {0};
@@ -66,7 +66,7 @@ static void sort_entries(entry **entries, entry **spare, int64_t n) {
   }
 }
 
-// Rows of a target sentence before its own; of rows NEXT the token in front takes the place of the last one.
+// Rows of a target sentence before its own; with rows NEXT the token in front replaces the last one.
 static int64_t front(const tarn__batcher_options *options) {
   return options->first >= 0 && options->rows == TARN__ROWS_WHOLE ? 1 : 0;
 }
@@ -75,7 +75,7 @@ static int64_t rows_of_target(const tarn__shard *shard, const tarn__batcher_opti
   return tarn__shard_target_length(shard, pair) + front(options);
 }
 
-// Length in rows that sentences are sorted by: the longer side, as the budget counts the sides one by one.
+// The sort length in rows: that of the longer side, since the budget applies to each side.
 static int64_t length_of(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
   int64_t source = tarn__shard_source_length(shard, pair);
   int64_t target = rows_of_target(shard, options, pair);
@@ -86,7 +86,7 @@ static bool left_out(const tarn__shard *shard, const tarn__batcher_options *opti
   return options->longest > 0 && length_of(shard, options, pair) > options->longest;
 }
 
-// Of the pairs from `first` on that are before `end`.
+// For the pairs first .. end - 1.
 static void draw_keys(tarn__batcher *b, tarn__random *random, int64_t first, int64_t end) {
   uint64_t noise = (uint64_t)(b->options.noise * (1 << KEY_FRACTION));
   for (int64_t i = first; i < end; i++) {
@@ -97,12 +97,12 @@ static void draw_keys(tarn__batcher *b, tarn__random *random, int64_t first, int
       continue;
     }
     uint64_t more = noise ? tarn__random_below(random, noise + 1) : 0;
-    // Below the length come 20 random bits, so that ties are broken differently in every epoch.
+    // The 20 random bits below the length break ties differently in every epoch.
     b->entries[b->sentences++] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
   }
 }
 
-// Cuts the sorted sentences into batches: as many neighbours as fit the budget on both sides.
+// Cuts the sorted sentences into batches of as many neighbours as fit the budget on both sides.
 static void cut_batches(tarn__batcher *b) {
   int64_t source = 0;
   int64_t target = 0;
@@ -124,7 +124,7 @@ static void cut_batches(tarn__batcher *b) {
   b->starts[b->held] = b->sentences;
 }
 
-// Tracks of all batches of an update, windows of each, and how many tracks have one more.
+// The tracks of all batches of an update, the windows of each, and the number of tracks with one more.
 static int64_t divide_tracks(const tarn__batcher *b, int64_t *each, int64_t *more) {
   const int64_t tracks = b->width * b->options.tracks;
   *each = b->shard->pairs / tracks;
@@ -138,7 +138,7 @@ static int64_t batches_of_tracks(const tarn__batcher *b) {
   return each * b->options.tracks + (more + b->width - 1) / b->width;
 }
 
-// Takes batch `k` of the epoch to hand: window t of `width` tracks. Returns its sentences.
+// Makes batch `k` of the epoch current: window t of `width` tracks. Returns its sentences.
 static int64_t take_tracks(tarn__batcher *b, int64_t k) {
   int64_t each, more;
   const int64_t tracks = divide_tracks(b, &each, &more), t = k / b->options.tracks;
@@ -163,7 +163,7 @@ static void order_by_length(tarn__batcher *b, tarn__random *random) {
 }
 
 static void init_random(tarn__random *random, const tarn__batcher *b, int64_t stream) {
-  // Every epoch has numbers of its own.
+  // Every epoch has its own random numbers.
   tarn__random_init(random, b->options.seed + (uint64_t)b->epoch * 0x9E3779B97F4A7C15u, (uint32_t)(STREAM + stream));
 }
 
@@ -172,7 +172,7 @@ static void shuffle_batches(tarn__batcher *b, tarn__random *random) {
   if (b->options.shuffle) tarn__random_shuffle(random, b->order, b->held);
 }
 
-// Takes a block of the epoch to hand.
+// Makes a block of the epoch current.
 static void load_block(tarn__batcher *b, int64_t block) {
   tarn__random random;
   init_random(&random, b, 1 + block);
@@ -198,7 +198,7 @@ static void begin_blocks(tarn__batcher *b, tarn__random *random) {
   b->batches = b->block_begin[b->blocks];
 }
 
-// The place in entries where batch `k` of the epoch begins; its end is *end. Its block is taken to hand.
+// The start of batch `k` of the epoch in entries; its end is *end. Makes its block current.
 static int64_t batch_at(tarn__batcher *b, int64_t *end, int64_t k) {
   if (b->width > 0) {
     *end = take_tracks(b, k);
@@ -308,7 +308,7 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   *room = (tarn__batch_room){0};
 }
 
-// Sentences of a block of a shard that has some; 0: it has none.
+// Sentences per block of a shard; 0: it has no blocks.
 static int64_t block_of(const tarn__shard *shard, int64_t given) {
   const int64_t block = given > 0 ? given : shard->parts ? TARN__BATCH_BLOCK : 0;
   return shard->pairs > block ? block : 0;
@@ -332,7 +332,7 @@ size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle) 
   return (size_t)rows * (2 * sizeof(entry) + 2 * sizeof(int64_t)) + (size_t)stretches * sizeof(int64_t);
 }
 
-// The order of a shard in blocks is not that of the same rows without them.
+// A shard in blocks has another order than the same rows without blocks.
 static void make_hashes(tarn__batcher *b) {
   char text[2 * TARN__HASH_TEXT], blocks[TARN__HASH_TEXT];
   snprintf(text, sizeof text, "%s in blocks", b->shard->hash);
@@ -364,7 +364,7 @@ static void close_finish(const tarn__batch_finish *finish) {
   if (finish->close) finish->close(finish->user);
 }
 
-// How many tracks a batch has. Every pair fits the budget.
+// The number of tracks of a batch. Every pair fits the budget.
 static tarn_status set_tracks(tarn__batcher *b) {
   tarn__batcher_options *o = &b->options;
   const int64_t pairs = b->shard->pairs;
@@ -388,7 +388,7 @@ static tarn_status open_checked(tarn__batcher **batcher, const tarn__shard *shar
   tarn__batcher *b = memory;
   b->shard = shard;
   b->options = *options;
-  b->options.finish.close = NULL;  // the caller's, until all is well
+  b->options.finish.close = NULL;  // the caller's, until opening has succeeded
   tarn_status status = set_tracks(b);
   if (status == TARN_STATUS_OK) status = take_memory(b);
   if (status == TARN_STATUS_OK)
@@ -425,7 +425,7 @@ void tarn__batcher_close(tarn__batcher **batcher) {
   *batcher = NULL;
 }
 
-// Counts a sentence of a side whose ids have been put behind its rows.
+// Counts a sentence of a side whose ids have been appended.
 static void add_sentence(tarn__packed *side, int32_t *positions, int32_t *offsets, int64_t length) {
   for (int32_t i = 0; i < length; i++) positions[side->rows + i] = i;
   if (length > side->longest) side->longest = length;
@@ -436,7 +436,7 @@ static void add_sentence(tarn__packed *side, int32_t *positions, int32_t *offset
 // The epoch that batches are finished for.
 static int64_t finished_epoch(const tarn__batcher *b) { return b->options.shuffle ? b->epoch : TARN__BATCH_FIXED; }
 
-// The rows of a target sentence, which are put behind the batch's rows.
+// Appends the rows of a target sentence to the batch.
 static void put_target(const tarn__batcher *b, const tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
   const int64_t length = tarn__shard_target_length(b->shard, pair);
   int32_t *in = room->target_ids + batch->target.rows;
@@ -451,14 +451,14 @@ static void put_target(const tarn__batcher *b, const tarn__batch *batch, const t
   memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
 }
 
-// The segments of a target sentence: what stands in front belongs to the first.
+// The segments of a target sentence: the token in front belongs to the first.
 static void put_segments(const tarn__batcher *b, int32_t *segments, int64_t pair) {
   const int64_t rows = rows_of_target(b->shard, &b->options, pair);
   const int64_t second = b->shard->segments ? b->shard->segments[pair] + front(&b->options) : rows;
   for (int64_t i = 0; i < rows; i++) segments[i] = i >= second && b->options.segments > 1;
 }
 
-// Packs one pair behind the batch's rows.
+// Appends one pair to the batch.
 static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
   tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
   put_target(b, batch, room, pair);
@@ -469,14 +469,14 @@ static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_r
                rows_of_target(b->shard, &b->options, pair));
 }
 
-// Gives pages of the shard that were read back now and then, so that one that is larger than memory needs little of it.
+// Releases pages of the shard at intervals, so that a shard larger than memory needs little of it.
 static void release(tarn__batcher *b) {
   if (b->shard->file_bytes <= TARN__BATCH_RESIDENT || ++b->unreleased < TARN__BATCH_RELEASED) return;
   b->unreleased = 0;
   tarn__shard_release(b->shard);
 }
 
-// What is predicted.
+// Sets the predictions.
 static void finish(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
   if (b->options.rows == TARN__ROWS_NEXT) {
     batch->predictions = batch->target.rows;

@@ -1,5 +1,5 @@
-// Names of classes: collected in the order in which they come, and then numbered in the order of their bytes, so that
-// their numbers do not depend on that of the rows; or a closed set, which nothing is added to.
+// Names of classes: either collected in the order of the rows and then numbered in byte order, so that the numbers do
+// not depend on the order of the rows; or a closed set.
 #ifndef TARN_DATA_CLASS_NAMES_H
 #define TARN_DATA_CLASS_NAMES_H
 
@@ -18,12 +18,12 @@ typedef struct tarn__class_names {
   tarn__index index;
 } tarn__class_names;
 
-// The number of a name, or -1. Numbers are places in `names`.
+// The number of a name (its index in `names`), or -1.
 int32_t tarn__class_names_find(const tarn__class_names *classes, const char *name, size_t length);
-// Adds a name that is not there. Fails with DATA where it is too long, begins with a bar or has control characters, or
-// where there are too many (data/shard_format.h); the line does not say where.
+// Adds a new name. Fails with DATA if it is too long, begins with a bar or has control characters, or if there are too
+// many names (data/shard_format.h); the message names no place.
 tarn_status tarn__class_names_add(tarn__class_names *classes, const char *name, size_t length) TARN_CHECKED;
-// Sorts them: what was number n is number rank[n] (of `count`) then. No more names may be added or found.
+// Sorts the names: number n becomes number rank[n] (of `count`). Afterwards names can be neither added nor found.
 tarn_status tarn__class_names_sort(tarn__class_names *classes, int32_t *rank) TARN_CHECKED;
 void tarn__class_names_close(tarn__class_names *classes);
 

@@ -1,4 +1,4 @@
-// What a set holds, for whoever looks at it.
+// A summary of the contents of a set.
 #include <limits.h>
 
 #include "base/file.h"

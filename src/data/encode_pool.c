@@ -6,9 +6,9 @@
 #include "base/memory.h"
 
 struct tarn__encode_pool {
-  pthread_mutex_t lock;            // of all below
-  pthread_cond_t added, done;      // a job waits, or the end has come; a job is done
-  tarn__encode_job *first, *last;  // that wait
+  pthread_mutex_t lock;            // guards all fields below
+  pthread_cond_t added, done;      // a job waits, or the pool closes; a job is done
+  tarn__encode_job *first, *last;  // the queue of waiting jobs
   bool stopped;
   pthread_t *threads;  // [started]
   int started;
@@ -22,7 +22,7 @@ static tarn__encode_job *take(tarn__encode_pool *p) {
   return job;
 }
 
-// With the lock held, which is given up meanwhile.
+// Called with the lock held; releases it while the job runs.
 static void run_first(tarn__encode_pool *p) {
   tarn__encode_job *job = take(p);
   pthread_mutex_unlock(&p->lock);
@@ -45,7 +45,7 @@ static void *work(void *user) {
   return NULL;
 }
 
-// Signals are the caller's, but for those that a fault of its own raises.
+// The threads block all signals except those of their own faults.
 static void start_threads(tarn__encode_pool *p, int count) {
   sigset_t all, before;
   sigfillset(&all);

@@ -5,20 +5,19 @@
 #include "base/memory.h"
 #include "text/line_block.h"
 
-// A block keeps a thread busy for some hundredths of a second; the ring has enough of them for the other threads where
-// one of them has a line of a few megabytes.
+// A block keeps a thread busy for some hundredths of a second; the ring has enough blocks to keep the other threads
+// busy while one of them encodes a line of a few megabytes.
 enum { BLOCK_LINES = 1 << 13, BLOCK_BYTES = 1 << 18, RING = 128 };
-// Bytes that a byte and a line of text take at most while they are in the ring: the text, its ids, which are four bytes
-// for each byte at most, both in memory that grows by doubling, and what is said of a line. What is kept of a block for
-// the next one.
+// The most bytes per byte and per line of text in the ring: the text, its ids (at most four bytes per byte of text),
+// both in memory that grows by doubling, and the data of a line. And the most bytes that a block keeps for reuse.
 enum { BYTE_COST = 10, LINE_COST = 128, KEPT_BYTES = 2 * BLOCK_BYTES, KEPT_IDS = BLOCK_BYTES };
 
 typedef struct tarn__encoded_block {
   tarn__line_block lines;
   tarn__encoded_line *items;  // [lines.count]
   size_t items_capacity;
-  tarn_vocab_ids line;  // at hand
-  int32_t *ids;         // [used] of all lines, one behind the other
+  tarn_vocab_ids line;  // the current one
+  int32_t *ids;         // [used] of all lines, concatenated
   size_t used, capacity, cost;
   tarn__failure failure;
   const tarn_vocab *vocab;
@@ -27,7 +26,7 @@ typedef struct tarn__encoded_block {
 
 tarn_status tarn__encoded_lines_open(tarn__encoded_lines *encoded, const tarn_vocab *vocab, tarn__encode_pool *pool,
                                      size_t memory, const char *path, bool strict) {
-  // Every place keeps its memory from block to block, so that there are no more of them than full blocks may be read.
+  // Every slot keeps its memory between blocks, so there are no more slots than the memory allows full blocks.
   const size_t full = memory / (BYTE_COST * (size_t)BLOCK_BYTES) + 1, places = full < RING ? full : RING;
   void *ring;
   *encoded = (tarn__encoded_lines){.vocab = vocab, .pool = pool, .most_cost = memory, .places = places};
@@ -73,7 +72,7 @@ static tarn_status encode_line(block *b, tarn__encoded_line *item) {
   return TARN_STATUS_OK;
 }
 
-// The memory of the ids may move while it grows, so that the pointers are known in the end.
+// The memory of the ids may move while it grows, so the pointers are set at the end.
 static void encode_block(void *user) {
   block *b = user;
   for (size_t i = 0; i < b->lines.count && b->failure.status == TARN_STATUS_OK; i++)
@@ -83,13 +82,13 @@ static void encode_block(void *user) {
     b->items[i].ids = ids;
     ids += b->items[i].count;
   }
-  tarn_vocab_ids_close(&b->line);  // as large as the longest line, in every block that waits
+  tarn_vocab_ids_close(&b->line);  // otherwise every waiting block would keep the size of its longest line
 }
 
 static tarn_status read_block(tarn__encoded_lines *e, block *b) {
   int64_t number = e->lines.number + (e->lines.more ? 0 : 1);
   size_t bytes = 0;
-  // Where reading fails, the lines before come first and the failure waits.
+  // If reading fails, the lines before are returned first, then the failure.
   tarn__failure_note(&e->failure, tarn__line_block_read(&b->lines, &e->lines, BLOCK_LINES, BLOCK_BYTES));
   TARN_TRY(tarn__grow(&b->items, &b->items_capacity, b->lines.count, sizeof *b->items));
   for (size_t i = 0; i < b->lines.count; i++) {
@@ -105,7 +104,7 @@ static tarn_status read_block(tarn__encoded_lines *e, block *b) {
   return TARN_STATUS_OK;
 }
 
-// Reads as far ahead as may be.
+// Reads ahead as far as the memory allows.
 static tarn_status read_ahead(tarn__encoded_lines *e) {
   while (!e->ended && e->count < e->places && (e->count == 0 || e->cost < e->most_cost)) {
     block *b = &e->ring[(e->first + e->count) % e->places];
@@ -120,7 +119,7 @@ static tarn_status read_ahead(tarn__encoded_lines *e) {
   return TARN_STATUS_OK;
 }
 
-// The lines of the block at hand were given. What an unusually long line took is given back.
+// All lines of the current block have been returned. Frees the memory of an unusually long line.
 static void leave_block(tarn__encoded_lines *e) {
   block *b = &e->ring[e->first];
   if (b->cost > (size_t)BYTE_COST * KEPT_BYTES) free_text(b);

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "tarn/text.h"
 
-// The end of the field in quotes that begins at `at`: behind its closing quote. NULL: there is none.
+// The end of the quoted field that begins at `at`, after its closing quote. NULL: there is none.
 static const char *end_of_quotes(const char *at, const char *end) {
   for (at++; at < end; at++) {
     if (*at != '"') continue;
@@ -16,8 +16,8 @@ static const char *end_of_quotes(const char *at, const char *end) {
   return NULL;
 }
 
-// The next field of a line: up to a delimiter or the line's end. False behind the last one. A field in quotes is given
-// with them; one that is not well-formed reaches to the next delimiter.
+// The next field of a line, up to a delimiter or the end of the line. False after the last one. A quoted field includes
+// its quotes; a malformed one ends at the next delimiter.
 static bool next_field(tarn__piece *field, const char **at, const char *end, char delimiter) {
   if (!*at) return false;
   const char *from = delimiter != '\t' && *at < end && **at == '"' ? end_of_quotes(*at, end) : NULL;
@@ -37,7 +37,7 @@ static int64_t count_fields(const char *text, size_t length, char delimiter) {
   return count;
 }
 
-// Takes the quotes off a field; `room` holds what has quotes inside. False: the quotes are not well-formed.
+// Removes the quotes of a field; `room` holds the result if it has quotes inside. False: the quotes are malformed.
 static tarn_status take_quotes(tarn__piece *field, char **room, size_t *room_size, bool *whole) {
   const char *end = field->text + field->length;
   *whole = true;
@@ -59,7 +59,7 @@ static tarn_status take_quotes(tarn__piece *field, char **room, size_t *room_siz
 
 static bool is_digits(const char *column) { return *column && strspn(column, "0123456789") == strlen(column); }
 
-// The number of a column from 1; 0: it is given by name.
+// The number of a column, from 1; 0: it is a name.
 static int64_t number_of(const char *column) {
   int64_t number = 0;
   if (!is_digits(column) || !tarn_text_integer(&number, column)) return 0;
@@ -90,7 +90,7 @@ static bool is_name(const tarn__piece *field, const char *name, char delimiter) 
          memcmp(field->text + 1, name, length) == 0;
 }
 
-// Finds a column that is given by name in the header.
+// Finds a named column in the header.
 static tarn_status find_name(int64_t *place, const tarn__labelled_table *t, const char *name, const char *text,
                              size_t length) {
   char names[256];
@@ -135,8 +135,7 @@ static tarn_status find_columns(tarn__labelled_table *t, const char *text, size_
   return TARN_STATUS_OK;
 }
 
-// Looks at the first line, which says how many fields there are and may be a header, and by its columns what divides
-// them.
+// Examines the first line, which sets the number of fields and may be a header; its columns also decide the delimiter.
 static tarn_status begin(tarn__labelled_table *t, const char *text, size_t length) {
   t->delimiter = t->columns.delimiter ? t->columns.delimiter : '\t';
   if (t->columns.delimiter || memchr(text, '\t', length)) return find_columns(t, text, length);
@@ -149,7 +148,7 @@ static tarn_status begin(tarn__labelled_table *t, const char *text, size_t lengt
                "%s:1: the first line has these columns with commas and with semicolons between them; say which with "
                "--delimiter",
                t->lines.path);
-  // Where neither fits, the failure is that of the mark that there is.
+  // If neither fits, the failure is that of the delimiter that occurs.
   const bool semicolons = fits[1] || (!fits[0] && memchr(text, ';', length) && !memchr(text, ',', length));
   const bool commas = !semicolons && memchr(text, ',', length);
   t->delimiter = semicolons ? ';' : commas ? ',' : '\t';
@@ -160,7 +159,7 @@ static bool has_header(const tarn__labelled_columns *c) {
   return c->header || !number_of(c->label) || !number_of(c->text) || (c->pair && !number_of(c->pair));
 }
 
-// `which` of the rooms is the field's.
+// `which`: the index of the field's room.
 static tarn_status take_field(tarn__piece *field, tarn__labelled_table *t, int which, int64_t column, const char *what,
                               const tarn__piece *all) {
   *field = (tarn__piece){0};

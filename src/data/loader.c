@@ -15,24 +15,24 @@ enum { ROOMS = 2, STACK = 512 * 1024 };
 struct tarn__loader {
   tarn__batcher *batcher;
   tarn__loader_share share;
-  int64_t number;  // of the update's batch that comes next, of all ranks'; `batches` where a new update begins
+  int64_t number;  // of the update's next batch, over all ranks; `batches` at the start of an update
   int64_t batches, predictions;
   tarn__batch_room rooms[ROOMS];
   tarn__loaded loaded[ROOMS];
-  sem_t empty, full;  // rooms to be filled; rooms with a batch that waits
+  sem_t empty, full;  // empty rooms; rooms with a waiting batch
   atomic_bool stop;
   pthread_t thread;
   bool running;
-  int next;     // the room that the caller gets next
+  int next;     // the room that the caller receives next
   bool in_use;  // the caller has a batch
 };
 
-// A signal may cut the waiting short.
+// A signal may interrupt the wait.
 static void wait_for(sem_t *semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) continue;
 }
 
-// Passes over batches of the update up to number `end`, which are others' to compute.
+// Skips batches of the update up to number `end`, which other ranks compute.
 static void skip(tarn__loader *l, int64_t end) {
   if (end > l->batches) end = l->batches;
   if (end > l->number) tarn__batcher_skip(l->batcher, end - l->number);
@@ -79,8 +79,8 @@ static void *work(void *user) {
   }
 }
 
-// Signals are for the thread that trains: their handlers ask it to stop. Only the fault of reading a file that was cut
-// off is this thread's own (base/map.h); where it is blocked, the system ends the process.
+// Signals go to the training thread: their handlers ask it to stop. This thread leaves only the fault of reading a
+// truncated file unblocked (base/map.h); if it were blocked, the system would end the process.
 static int start_thread(tarn__loader *l) {
   sigset_t all;
   sigset_t before;

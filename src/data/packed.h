@@ -1,17 +1,17 @@
-// Packed sentences: the rows of all, one behind the other, with offsets. Padding does not exist.
+// Packed sentences: the concatenated rows of all sentences, with offsets. There is no padding.
 #ifndef TARN_DATA_PACKED_H
 #define TARN_DATA_PACKED_H
 
 #include <stdint.h>
 
-// The memory is the caller's. Pointers may be NULL where a graph is only planned.
+// The caller owns the memory. Pointers may be NULL if a graph is only planned.
 typedef struct tarn__packed {
   int64_t sentences, rows;
   int64_t longest;           // upper bound of the tokens of one sentence
   const int32_t *ids;        // [rows]
-  const int32_t *positions;  // [rows], place of each token in its sentence, from 0
+  const int32_t *positions;  // [rows], position of each token in its sentence, from 0
   const int32_t *offsets;    // [sentences + 1]
-  const int32_t *segments;   // [rows], of models that have segments: that of each token, from 0
+  const int32_t *segments;   // [rows], for models with segments: that of each token, from 0
 } tarn__packed;
 
 // positions[r] of packed sentences from their offsets.

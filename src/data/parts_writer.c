@@ -15,15 +15,15 @@ struct tarn__parts_writer {
   const tarn_vocab *source_vocab, *target_vocab;
   tarn__set_rows rows;
   int64_t most;
-  tarn__shard_writer *part;  // that is being written
+  tarn__shard_writer *part;  // being written
   int64_t part_rows;
-  int64_t bytes, characters, bytes_before, characters_before;  // of the text, so far and up to the part
-  tarn__shard_index old;                                       // what the path named before
-  int count;                                                   // parts that were written
+  int64_t bytes, characters, bytes_before, characters_before;  // of the text so far, and before the part
+  tarn__shard_index old;                                       // the previous index at the path
+  int count;                                                   // parts written
   tarn__index_entry parts[TARN__INDEX_PARTS_MOST];
 };
 
-// Reads what stands there. What cannot be read is no index that this program made, and no file of it is touched.
+// Reads the previous index. If it cannot be read, this program did not make it, and none of its files is touched.
 static void read_old(tarn__parts_writer *w) {
   tarn__map map = {0};
   if (!tarn__file_exists(w->path) || tarn__map_open(&map, w->path) != TARN_STATUS_OK) return;
@@ -61,7 +61,7 @@ tarn_status tarn__parts_writer_open(tarn__parts_writer **writer, const char *pre
   return status;
 }
 
-// Gives the part at hand its share of the text.
+// Records the share of the text in the current part.
 static void measure_part(tarn__parts_writer *w) {
   tarn__shard_writer_measure(w->part, w->bytes - w->bytes_before, w->characters - w->characters_before);
   w->bytes_before = w->bytes;
@@ -80,7 +80,7 @@ static tarn_status finish_part(tarn__parts_writer *w) {
 
 tarn_status tarn__parts_writer_put(tarn__parts_writer *w, const int32_t *source, int64_t source_length,
                                    const int32_t *target, int64_t target_length) {
-  // A row has its tokens of 4 bytes at most, its ends and its offsets.
+  // A row has its tokens of at most 4 bytes, its ends and its offsets.
   const int64_t row = 4 * (source_length + target_length + 2) + 16;
   if (w->part_rows > 0 && tarn__shard_writer_bytes(w->part) + row > w->most) {
     TARN_TRY(finish_part(w));
@@ -107,8 +107,8 @@ static bool is_among(const tarn__index_entry *entries, int64_t count, const char
   return false;
 }
 
-// Whether a name is one that a part of this set has: that of the index, a number and a hash. An index may come from a
-// stranger, and name other files.
+// Whether a name can be that of a part of this set: the name of the index, a number and a hash. An index from another
+// source may name other files.
 static bool is_ours(const tarn__parts_writer *w, const char *name) {
   const char *slash = strrchr(w->path, '/'), *own = slash ? slash + 1 : w->path;
   const size_t base = strlen(own) - strlen(".tarn"), length = strlen(name);
@@ -120,7 +120,7 @@ static bool is_ours(const tarn__parts_writer *w, const char *name) {
 static void remove_file(const tarn__parts_writer *w, const char *name) {
   char path[PATH_MAX];
   if (is_ours(w, name) && tarn__shard_index_path(path, sizeof path, w->path, name) == TARN_STATUS_OK)
-    (void)unlink(path);  // one that stays takes room and does no harm
+    (void)unlink(path);  // a leftover file takes space but does no harm
 }
 
 tarn_status tarn__parts_writer_commit(tarn__parts_writer **writer) {
@@ -136,7 +136,7 @@ tarn_status tarn__parts_writer_commit(tarn__parts_writer **writer) {
   if (status == TARN_STATUS_OK) {
     for (uint32_t i = 0; i < w->old.header.parts; i++)
       if (!is_among(w->parts, w->count, w->old.parts[i].name)) remove_file(w, w->old.parts[i].name);
-    w->count = 0;  // they stay
+    w->count = 0;  // the parts stay
   }
   tarn__parts_writer_abort(writer);
   return status;

@@ -15,9 +15,9 @@
 #include "tarn/vocab.h"
 #include "text/joiners.h"
 
-// Bytes: a text without line ends is not read into memory to become one sentence.
+// Bytes: a limit, so that a text without line ends is not read into memory as one sentence.
 enum { LONGEST_LINE = TARN__SHARD_LONGEST };
-static const int64_t MOST_USEFUL_MEMORY = 256000000;  // bytes; the blocks of a text that are at work at the same time
+static const int64_t MOST_USEFUL_MEMORY = 256000000;  // bytes; the blocks of a text being encoded at the same time
 static const double CUT_OFF_WARNED = 0.01;            // share of the tokens
 
 void tarn_prepare_default(tarn_prepare_options *options) {
@@ -28,13 +28,13 @@ void tarn_prepare_default(tarn_prepare_options *options) {
 typedef struct side {
   const tarn_vocab *vocab;
   tarn__encoded_lines lines;
-  const tarn__encoded_line *line;  // at hand; NULL: there is none
-  const int32_t *ids;              // [length] of it that are kept
+  const tarn__encoded_line *line;  // the current one; NULL: there is none
+  const int32_t *ids;              // [length] the ids kept
   int64_t length;
   int64_t given;                     // lines
-  int64_t tokens, unknown, longest;  // of what was kept
-  int64_t kept, joined;              // sentences, and those that lose joiners
-  int64_t cut_off, left_out;         // tokens of truncated sentences, and of pairs that were left out
+  int64_t tokens, unknown, longest;  // of the sentences kept
+  int64_t kept, joined;              // sentences, and those that lost joiners
+  int64_t cut_off, left_out;         // tokens of truncated sentences, and of skipped pairs
 } side;
 
 typedef struct task {
@@ -43,11 +43,11 @@ typedef struct task {
   tarn_vocab *vocab, *target_vocab;
   side source, target;
   tarn__parts_writer *writer;
-  int32_t *row;  // [options->pack] sentences that are packed, each with its end
+  int32_t *row;  // [options->pack] packed sentences, each with its end
   int64_t row_used;
   bool in_document;
   tarn__encode_pool *pool;
-  size_t memory;  // bytes of what is read ahead, of each side
+  size_t memory;  // bytes of the read-ahead, per side
   tarn__work work;
 } task;
 
@@ -132,12 +132,12 @@ static tarn_status fail_counts(task *t) {
                     (long long)first, longer == &t->source ? t->options->source : t->options->target);
 }
 
-// Tokens of the longest sentence with its end: a row of packed sentences holds it whole.
+// Tokens of the longest sentence with its end: a row of packed sentences must hold it whole.
 static int64_t longest(const tarn_prepare_options *o) {
   return o->pack > 0 && o->pack < o->max_tokens ? o->pack : o->max_tokens;
 }
 
-// What the options say of an overlong side: *drop asks to leave the pair out, *cut to truncate it.
+// Applies the options to an overlong side: *drop asks to skip the pair, *cut to truncate it.
 static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
   const int64_t most = longest(t->options) - 1;
   if (s->length <= most) return TARN_STATUS_OK;
@@ -158,7 +158,7 @@ static void truncate(const task *t, side *s) {
   s->length -= more;
 }
 
-// Counts a pair that is left out.
+// Counts a skipped pair.
 static tarn_status leave_out(task *t) {
   t->source.left_out += t->source.length;
   t->target.left_out += t->target.length;
@@ -295,8 +295,8 @@ static tarn_status run(task *t) {
   return TARN_STATUS_OK;
 }
 
-// Half of the memory is for what is read ahead, the other one for all else: program, vocabulary, writing, and a line
-// that is longer than others.
+// Half of the memory is for reading ahead, the other half for the rest: program, vocabulary, writing, and an unusually
+// long line.
 static size_t memory_ahead(const tarn_prepare_options *o) {
   int64_t memory = o->memory;
   if (memory == 0) {

@@ -32,8 +32,8 @@ typedef struct task {
   int32_t *labels, *segments;
   float *numbers;
   size_t labels_room, segments_room, numbers_room;
-  int64_t joined;  // rows that lose joiners
-  char decimal;    // mark of the labels that are numbers; 0: none had one yet
+  int64_t joined;  // rows that lost joiners
+  char decimal;    // decimal mark of numeric labels; 0: none seen yet
   tarn__work work;
 } task;
 
@@ -55,7 +55,7 @@ static tarn_status check_options(const tarn_labelled_options *o) {
   return TARN_STATUS_OK;
 }
 
-// Takes the classes of the training set.
+// Copies the classes of the training set.
 static tarn_status take_classes(task *t, const tarn__shard *shard) {
   const char *path = t->options->labels_from;
   TARN_REQUIRE(shard->classes > 0, DATA, "%s: its sentences have no classes%s", shard->path,
@@ -79,7 +79,7 @@ static tarn_status open_all(task *t) {
     tarn__shard_close(&shard);
     TARN_TRY(status);
   }
-  // One shard, whatever its size; the parts of an older set go.
+  // One shard of any size; the parts of an older set are removed.
   return tarn__parts_writer_open(&t->writer, o->output, NULL, t->vocab, TARN__SET_SENTENCES, INT64_MAX);
 }
 
@@ -97,7 +97,7 @@ static tarn_status fail_class(const task *t, const char *label, int length) {
                     table->lines.path, line, word, t->classes.count, t->options->labels_from, t->classes.names[0]);
 }
 
-// The number of the label at hand among the classes, in the order in which they came.
+// The number of the current label among the classes, in order of appearance.
 static tarn_status find_class(task *t, int32_t *number) {
   const tarn__piece *label = &t->table.label;
   *number = tarn__class_names_find(&t->classes, label->text, label->length);
@@ -109,8 +109,8 @@ static tarn_status find_class(task *t, int32_t *number) {
   return tarn__fail_prefix(status, "%s:%lld: ", t->table.lines.path, (long long)t->table.lines.number);
 }
 
-// The decimal mark of the labels: what was given, or that of the first one that has one. A comma that may be a mark of
-// thousands is none.
+// The decimal mark of the labels: the given one, or that of the first label that has one. A comma that may separate
+// thousands does not count.
 static tarn_status find_mark(task *t, const char *word) {
   const bool comma = strchr(word, ',');
   if (t->decimal || (!comma && !strchr(word, '.'))) return TARN_STATUS_OK;

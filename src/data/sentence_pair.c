@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-// Tokens of both sentences that fit into `room`: the longer one is cut first.
+// The tokens of both sentences that fit into `room` tokens: the longer one is cut first.
 static void fit(int64_t *a, int64_t *b, int64_t room) {
   if (*a + *b <= room) return;
   const int64_t half = room / 2;

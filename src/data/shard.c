@@ -44,7 +44,7 @@ static tarn_status check_header(const tarn__shard_header *h, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// Gives the bytes of offsets and ids, which must fill the file with what version 2 has beside them.
+// The bytes of offsets and ids, which together with the additions of version 2 must fill the file.
 static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn__shard_header *h, size_t beside,
                               size_t size) {
   size_t count;
@@ -62,7 +62,7 @@ static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn
   return TARN_STATUS_OK;
 }
 
-// Checks that the offsets rise, stay inside and have the sums and longest lengths of the header.
+// Checks that the offsets increase, stay in range and match the sums and longest lengths of the header.
 static tarn_status check_offsets(const tarn__shard *s) {
   int sides = s->text ? 1 : 2;
   int64_t sum[2] = {0, 0};
@@ -86,7 +86,7 @@ static tarn_status check_offsets(const tarn__shard *s) {
   return TARN_STATUS_OK;
 }
 
-// Fills the fields that stand in the header.
+// Fills the fields from the header.
 static void take_header(tarn__shard *s, const tarn__shard_header *h) {
   s->pairs = h->pairs;
   s->text = h->sides == 1;
@@ -104,8 +104,8 @@ static void take_header(tarn__shard *s, const tarn__shard_header *h) {
   s->id_bytes = (int)h->id_bytes;
 }
 
-// Fills the fields from the map and checks everything but the ids. Header and offsets are copied first: what was
-// checked is what is used, even if somebody writes into the file.
+// Fills the fields from the map and checks everything but the ids. Header and offsets are copied first, so the checked
+// values are used even if another process writes into the file.
 static tarn_status read_all(tarn__shard *s, tarn__shard_opening *opening) {
   const tarn__shard_header *h = &opening->header;
   tarn__shard_rows *rows = &opening->rows;
@@ -154,7 +154,7 @@ tarn_status tarn__shard_find(char *path, size_t size, const char *prefix) {
   return TARN_STATUS_OK;
 }
 
-// A shard that is not there may be its text, or another file of the name that was given.
+// The path of a missing shard may name its text, or another file.
 static tarn_status fail_missing(const char *path, const char *prefix) {
   const tarn__file_kind kind = tarn__file_kind_at(prefix);
   tarn_status status =
@@ -237,7 +237,7 @@ void tarn__shard_release(const tarn__shard *shard) {
 
 static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k + 1] - s->offsets[k]; }
 
-// An id that is not in the vocabulary was not there when the shard was opened.
+// An id outside the vocabulary was written after the shard was opened.
 static int32_t safe_id(const tarn__shard *s, int64_t token, int32_t size) {
   const int32_t id = tarn__shard_id(s, token);
   if (id < size) return id;

@@ -1,4 +1,4 @@
-// The header of a shard file as its writer and its reader share it; docs/shard-format.md describes it.
+// The header of a shard file, shared by its writer and reader; described in docs/shard-format.md.
 #ifndef TARN_DATA_SHARD_FORMAT_H
 #define TARN_DATA_SHARD_FORMAT_H
 
@@ -7,15 +7,15 @@
 #include "base/status.h"
 #include "run/file_kind.h"
 
-// Version 2 is what files have that say more of their rows than tokens; all others are written as version 1.
+// Files with more than tokens about their rows have version 2; all others are written as version 1.
 enum { TARN__SHARD_VERSION = 1, TARN__SHARD_VERSION_ROWS = 2, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };
-// What version 2 may say of the rows of a text.
+// The properties of rows in version 2.
 enum {
   TARN__SHARD_CONTINUES = 1,  // windows of a stream
-  TARN__SHARD_CLASSES = 2,    // a class a row, and the names of the classes
-  TARN__SHARD_NUMBERS = 4,    // a number a row
-  TARN__SHARD_SEGMENTS = 8,   // where the second sentence of a row begins
-  TARN__SHARD_PACKED = 16,    // whole sentences a row, each with its end
+  TARN__SHARD_CLASSES = 2,    // a class per row, and the names of the classes
+  TARN__SHARD_NUMBERS = 4,    // a number per row
+  TARN__SHARD_SEGMENTS = 8,   // the start of the second sentence of a row
+  TARN__SHARD_PACKED = 16,    // rows of whole sentences, each with its end
   TARN__SHARD_FLAGS = 32      // one more than all of them together
 };
 enum { TARN__SHARD_CLASSES_MOST = 10000, TARN__SHARD_NAME_LONGEST = 255 };  // classes, and bytes of a name
@@ -39,9 +39,9 @@ typedef struct tarn__shard_rows {
   int32_t classes;     // 0: the rows have none
   int64_t names_size;  // bytes of all names of classes, each with a zero byte at its end
   char names_hash[TARN__SHARD_HASH], labels_hash[TARN__SHARD_HASH], segments_hash[TARN__SHARD_HASH];
-  int64_t bytes, characters;  // of the text of a stream, line ends counted as one each; 0: not known
+  int64_t bytes, characters;  // of a stream's text, each line end counted as one; 0: unknown
   char zero[96];
-  char hash[TARN__SHARD_HASH];  // of all before it, with the header
+  char hash[TARN__SHARD_HASH];  // of all fields before it, including the header
 } tarn__shard_rows;
 
 _Static_assert(sizeof(tarn__shard_rows) == 256, "what version 2 adds to the header has 256 bytes and no gaps");

@@ -11,7 +11,7 @@
 
 static const double SECONDS_UNTOLD = 5;
 enum { AHEAD = 8 };         // pieces that are read ahead
-enum { SMALL = 64 << 20 };  // bytes of ids whose check is over at once, and not told
+enum { SMALL = 64 << 20 };  // bytes of ids that are checked so fast that no progress is reported
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -23,11 +23,11 @@ typedef struct piece {
   size_t begin, size;
 } piece;
 
-// What is wrong with the ids of a shard.
+// A fault in the ids of a shard.
 typedef struct fault {
   bool found;
   int64_t pair;
-  int32_t id, vocabulary;  // of an id that is too large; vocabulary 0: an end of sentence is wrong
+  int32_t id, vocabulary;  // the id that is too large; vocabulary 0: an end of sentence is wrong
 } fault;
 
 typedef struct check {
@@ -36,27 +36,27 @@ typedef struct check {
   int count;
   const char *path;
   tarn__work work;
-  pthread_mutex_t lock;   // of the next four
+  pthread_mutex_t lock;   // guards the next four
   pthread_cond_t turned;  // `turn` has changed
-  piece next;             // to be taken
-  int64_t turn;           // the number of the piece that is hashed next
+  piece next;             // the next to take
+  int64_t turn;           // the number of the piece to hash next
   bool failed;
-  // Of the thread whose turn it is.
-  tarn__hasher *own, *whole;  // of the shard at hand, and of all
-  fault first;                // of the shard at hand
+  // Owned by the thread whose turn it is.
+  tarn__hasher *own, *whole;  // of the current shard, and of all
+  fault first;                // of the current shard
   size_t size, done;          // bytes of all
   double told;
   int bad;
   tarn__failure failure;
 } check;
 
-// Where an end of sentence must stand beside the last token, and nowhere else: before a second sentence. -1: nowhere.
+// The only position other than the last where an end of sentence must be: before a second sentence. -1: none.
 static int64_t first_end(const tarn__shard *s, int64_t k) {
   if (!s->segments || s->offsets[k] + s->segments[k] == s->offsets[k + 1]) return -1;
   return s->offsets[k] + s->segments[k] - 1;
 }
 
-// The largest of some ids, and how many are the end of sentence.
+// The largest of some ids, and the number of ends of sentence among them.
 static int64_t scan(const tarn__shard *s, int64_t from, int64_t to, uint32_t eos, uint32_t *largest) {
   uint32_t most = 0;
   int32_t ends = 0;  // of at most a piece of tokens
@@ -108,7 +108,7 @@ static int64_t sentence_of(const tarn__shard *s, int64_t token) {
   return low;
 }
 
-// The first thing that is wrong in a piece.
+// The first fault in a piece.
 static fault check_piece(const tarn__shard *s, const piece *p) {
   fault f = {0};
   const int64_t begin = (int64_t)p->begin / s->id_bytes, end = begin + (int64_t)p->size / s->id_bytes;
@@ -120,7 +120,7 @@ static fault check_piece(const tarn__shard *s, const piece *p) {
   return f;
 }
 
-// With the lock held.
+// Called with the lock held.
 static bool take(check *c, piece *p) {
   if (c->failed || c->next.shard == c->count) return false;
   const size_t left = c->openings[c->next.shard].ids_size - c->next.begin;
@@ -135,7 +135,7 @@ static bool take(check *c, piece *p) {
   return true;
 }
 
-// Has the system read what comes some pieces later.
+// Asks the system to read ahead some pieces.
 static void read_ahead(const check *c, const piece *p) {
   int shard = p->shard;
   size_t at = p->begin + (size_t)AHEAD * TARN__MAP_PIECE;
@@ -164,7 +164,7 @@ static void tell(check *c) {
   tarn__log(TARN_LOG_INFO, "%s: checking it, %.0f %% of %.1f GB", c->path, 100.0 * share, (double)c->size / 1e9);
 }
 
-// What is done with a piece in its turn. Returns whether all is well.
+// Processes a piece in its turn. Returns whether it has no fault.
 static bool add(check *c, const piece *p, const fault *f) {
   const tarn__shard *s = &c->shards[p->shard];
   if (p->begin == 0) c->first = (fault){0};
@@ -182,8 +182,7 @@ static bool add(check *c, const piece *p, const fault *f) {
   return c->failure.status == TARN_STATUS_OK;
 }
 
-// The checks of pieces run beside each other, the hashes in the order of the pieces. So what is wrong first is found
-// first, and it is always the same.
+// Pieces are checked in parallel but hashed in order, so the fault reported is always the first.
 static void work(check *c) {
   piece p;
   pthread_mutex_lock(&c->lock);

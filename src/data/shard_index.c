@@ -10,7 +10,7 @@ bool tarn__shard_index_is(const void *bytes, size_t size) {
   return size >= sizeof TARN__INDEX_MAGIC - 1 && memcmp(bytes, TARN__INDEX_MAGIC, sizeof TARN__INDEX_MAGIC - 1) == 0;
 }
 
-// A file of the same folder, with printable characters, and nothing behind its end.
+// A file in the same folder, with printable characters, and only zero bytes after its end.
 static bool is_name(const char name[TARN__INDEX_NAME]) {
   const size_t length = strnlen(name, TARN__INDEX_NAME);
   if (length == 0 || length == TARN__INDEX_NAME || name[0] == '.') return false;
@@ -31,7 +31,7 @@ static tarn_status check_header(const tarn__index_header *h, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// Counts above this cannot be those of a file.
+// Whether a file can have such a count.
 static bool is_count(int64_t count, int64_t least) { return count >= least && count <= INT64_MAX / 1024; }
 
 static tarn_status check_parts(const tarn__shard_index *index) {

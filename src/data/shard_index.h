@@ -1,5 +1,5 @@
-// The index of a set that is kept in several shards, its parts: a small file that stands where a shard would
-// (PREFIX.tarn) and names them in their order, with the counts and the hash of each (docs/shard-format.md).
+// The index of a set that is stored in several shards, its parts: a small file in the place of a shard (PREFIX.tarn)
+// that lists them in order, with the counts and hash of each (docs/shard-format.md).
 #ifndef TARN_DATA_SHARD_INDEX_H
 #define TARN_DATA_SHARD_INDEX_H
 
@@ -13,9 +13,9 @@
 
 enum { TARN__INDEX_VERSION = 1, TARN__INDEX_NAME = 256, TARN__INDEX_PARTS_MOST = 256 };
 
-// As it stands in the file.
+// As stored in the file.
 typedef struct tarn__index_entry {
-  char name[TARN__INDEX_NAME];  // of a file in the folder of the index; a zero byte and others behind it
+  char name[TARN__INDEX_NAME];  // of a file in the folder of the index, padded with zero bytes
   char hash[TARN__SHARD_HASH];  // of the shard (tarn__shard.hash)
   int64_t bytes, pairs, source_tokens, target_tokens;
 } tarn__index_entry;
@@ -33,20 +33,20 @@ _Static_assert(sizeof(tarn__index_entry) == 320 && sizeof(tarn__index_header) ==
 typedef struct tarn__shard_index {
   tarn__index_header header;
   tarn__index_entry *parts;    // [header.parts]
-  char hash[TARN__HASH_TEXT];  // of the file without its end, where it stands
+  char hash[TARN__HASH_TEXT];  // of the file without the hash itself, which is at its end
 } tarn__shard_index;
 
-// Whether bytes are, by their beginning, an index.
+// Whether the bytes begin like an index.
 bool tarn__shard_index_is(const void *bytes, size_t size);
-// Copies an index and checks all that can be known without its parts: magic, version, hash, that the size is what the
-// number of parts gives, names, and counts that have no overflow and the sums of the header. Fails with DATA.
+// Copies an index and checks everything that does not need its parts: magic, version, hash, the size for the number of
+// parts, names, and counts, which must not overflow and must add up to the sums of the header. Fails with DATA.
 tarn_status tarn__shard_index_read(tarn__shard_index *index, const void *bytes, size_t size) TARN_CHECKED;
 void tarn__shard_index_close(tarn__shard_index *index);
 
 // Writes an index of parts, atomically.
 tarn_status tarn__shard_index_write(const char *path, const tarn__index_entry *parts, int count) TARN_CHECKED;
 
-// The path of a part beside its index.
+// The path of a part in the folder of its index.
 tarn_status tarn__shard_index_path(char *path, size_t size, const char *index, const char *name) TARN_CHECKED;
 
 #endif

@@ -35,7 +35,7 @@ static tarn_status open_part(tarn__shard *s, tarn__shard_opening *opening, const
   char path[PATH_MAX];
   tarn__shard *part = &s->parts[i];
   TARN_TRY(tarn__shard_index_path(path, sizeof path, s->path, entry->name));
-  s->part_count = i + 1;  // to be closed
+  s->part_count = i + 1;  // must be closed
   TARN_TRY(tarn__shard_open_file(part, opening, path));
   TARN_REQUIRE(is_entry(part, entry), DATA, "%s: it is not the shard that the index names: its hash or counts differ",
                path);
@@ -43,7 +43,7 @@ static tarn_status open_part(tarn__shard *s, tarn__shard_opening *opening, const
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", path);
 }
 
-// The index has checked that the sums of pairs and tokens are none too large; of the text only the parts say something.
+// The index has checked that the sums of pairs and tokens do not overflow; only the parts have the length of the text.
 static tarn_status add_part(tarn__shard *s, const tarn__shard *part) {
   TARN_REQUIRE(part->bytes <= INT64_MAX - s->bytes && part->characters <= INT64_MAX - s->characters, DATA,
                "its text of %lld bytes and those before it are too large", (long long)part->bytes);
@@ -70,7 +70,7 @@ static void take_first(tarn__shard *s, const tarn__shard *first) {
   s->packed = first->packed;
 }
 
-// The hash of the offsets of all parts, as those of one shard.
+// The hash of the offsets of all parts, as if they were one shard.
 static tarn_status hash_offsets(char out[TARN__SHARD_HASH], const tarn__shard *s) {
   enum { ROOM = 1024 };
   int64_t room[ROOM] = {0}, base = 0, used = 1;
@@ -94,8 +94,8 @@ static tarn_status hash_offsets(char out[TARN__SHARD_HASH], const tarn__shard *s
   return TARN_STATUS_OK;
 }
 
-// The hash of the one shard that would hold all rows, so that it depends neither on the names of the parts nor on where
-// the set was cut.
+// The hash of a single shard with all rows, so it depends neither on the names of the parts nor on where the set was
+// cut.
 static tarn_status make_hash(tarn__shard *s, const tarn__shard_opening *first, const char ids[TARN__HASH_TEXT]) {
   tarn__shard_opening all = *first;
   tarn__shard_header *h = &all.header;

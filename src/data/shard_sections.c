@@ -85,7 +85,7 @@ static bool is_name(const char *name, size_t length) {
   return true;
 }
 
-// Points to the names of the classes, which stand one behind the other in the order of their bytes.
+// Points to the names of the classes, which are concatenated in byte order.
 static tarn_status take_names(const char **names, const tarn__shard_rows *rows, const char *text) {
   size_t left = (size_t)rows->names_size;
   for (int32_t c = 0; c < rows->classes; c++) {
@@ -100,7 +100,7 @@ static tarn_status take_names(const char **names, const tarn__shard_rows *rows, 
   return TARN_STATUS_OK;
 }
 
-// Checks each row's label and where its second sentence begins.
+// Checks each row's label and the start of its second sentence.
 static tarn_status check_each(const tarn__shard *s) {
   for (int64_t i = 0; i < s->pairs; i++) {
     const long long row = (long long)i;
@@ -125,7 +125,7 @@ tarn_status tarn__shard_take_sections(tarn__shard *s, const tarn__shard_rows *ro
                segments_size = (size_t)s->pairs * segment_bytes(rows);
   const size_t pointers_size = (size_t)rows->classes * sizeof(char *);
   void *memory;
-  memcpy(s->hash, rows->hash, TARN__SHARD_HASH);  // of all
+  memcpy(s->hash, rows->hash, TARN__SHARD_HASH);  // of the whole file
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, pointers_size + labels_size + segments_size + names_size, 1));
   s->sections = memory;
   uint8_t *labels = (uint8_t *)memory + pointers_size, *segments = labels + labels_size;

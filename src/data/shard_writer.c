@@ -12,7 +12,7 @@
 #include "data/shard_sections.h"
 #include "data/spool.h"
 
-enum { BUFFER = 4096 };  // ids that are made narrow together
+enum { BUFFER = 4096 };  // ids narrowed at a time
 
 struct tarn__shard_writer {
   tarn__shard_header header;
@@ -21,7 +21,7 @@ struct tarn__shard_writer {
   int64_t end;  // the last offset
   tarn__shard_rows rows;
   tarn__shard_labels labels;  // borrowed
-  tarn__index_entry *entry;   // of the part that this is; NULL: it is a shard of its own
+  tarn__index_entry *entry;   // of this part; NULL: a separate shard
   int number;
 };
 
@@ -39,7 +39,7 @@ static void put_spool_hash(char out[TARN__SHARD_HASH], const tarn__spool *spool)
   copy_hash(out, text);
 }
 
-// The source vocabulary of a text is that of its one side.
+// A text has the vocabulary of its only side as source vocabulary, too.
 static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const tarn_vocab *target) {
   h->sides = source == NULL;
   if (!source) source = target;
@@ -54,7 +54,7 @@ static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const t
   h->id_bytes = h->source_vocab_size <= 65536 && h->target_vocab_size <= 65536 ? 2 : 4;
 }
 
-// Makes the folder that a path is in.
+// Creates the folder of a path.
 static tarn_status prepare(tarn__shard_writer *w, const char *prefix) {
   const int64_t first = 0;
   TARN_TRY(tarn__shard_path(w->path, sizeof w->path, prefix));
@@ -87,7 +87,7 @@ static tarn_status put_ids(tarn__shard_writer *w, const int32_t *ids, int64_t co
   return TARN_STATUS_OK;
 }
 
-// Tokens that are added to each sentence: its end, but none to a window of a stream.
+// Tokens added to each sentence: its end, or none for a window of a stream.
 static int64_t added(const tarn__shard_writer *w) { return w->rows.flags & TARN__SHARD_CONTINUES ? 0 : 1; }
 
 static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64_t length, int32_t eos) {
@@ -131,14 +131,14 @@ void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labe
   if (labels->segments) writer->rows.flags |= TARN__SHARD_SEGMENTS;
 }
 
-// The sections behind the ids, in their order.
+// The sections after the ids, in order.
 enum { NAMES, LABELS, SEGMENTS, SECTIONS };
 typedef struct section {
   const void *data;
   size_t size;
 } section;
 
-// The names of the classes, one behind the other.
+// The concatenated names of the classes.
 static tarn_status join_names(char **names, tarn__shard_writer *w) {
   const tarn__shard_labels *l = &w->labels;
   void *memory;
@@ -157,7 +157,7 @@ static tarn_status join_names(char **names, tarn__shard_writer *w) {
   return TARN_STATUS_OK;
 }
 
-// Fills in the hashes, of which the last one covers all others.
+// Fills in the hashes; the last one covers all others.
 static void seal(tarn__shard_writer *w, const section *sections) {
   tarn__shard_header *h = &w->header;
   put_spool_hash(h->offsets_hash, w->offsets);
@@ -168,7 +168,7 @@ static void seal(tarn__shard_writer *w, const section *sections) {
   tarn__shard_seal(h, &w->rows);
 }
 
-// Turns the path of the index into that of a part, and says what the index needs to know.
+// Turns the path of the index into that of a part, and fills in the index entry.
 static tarn_status name_part(tarn__shard_writer *w) {
   const tarn__shard_header *h = &w->header;
   tarn__index_entry *e = w->entry;

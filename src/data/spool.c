@@ -9,10 +9,10 @@
 enum { BUFFER = 1 << 16 };  // bytes
 
 struct tarn__spool {
-  tarn__writer *file;  // an output that is never put in its place
+  tarn__writer *file;  // an output that is never committed
   char *path;
   tarn__hasher *hasher;
-  size_t size, used;  // put, and in the buffer
+  size_t size, used;  // bytes put, and bytes in the buffer
   uint8_t buffer[BUFFER];
 };
 

@@ -4,9 +4,9 @@
 
 #include "text/joiners.h"
 
-enum { LONGEST_PART = 1 << 20 };  // bytes of a line that are encoded together
+enum { LONGEST_PART = 1 << 20 };  // bytes of a line encoded at a time
 
-// The token that gives a newline back, if there is one.
+// The token that decodes to a newline, if there is one.
 static tarn_status find_line_end(int32_t *id, bool *own, const tarn_vocab *vocab) {
   tarn_vocab_ids ids = {0};
   tarn_vocab_text text = {0};
@@ -54,7 +54,7 @@ static void count_line(tarn__token_stream *s, const tarn__encoded_line *line) {
   s->tokens += line->count;
 }
 
-// Gives the line end that is due.
+// Returns the pending line end.
 static void give_line_end(tarn__token_stream *s, const int32_t **ids, int64_t *count) {
   s->due = false;
   s->bytes++;

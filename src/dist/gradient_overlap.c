@@ -12,16 +12,16 @@ struct tarn__gradient_overlap {
   tarn__gradient_sum *sum;
   tarn__gradient_gate gate;
   bool running;
-  double waited;  // seconds that the communicator had waited before
+  double waited;  // the communicator's waiting time before, in seconds
   pthread_t thread;
   pthread_mutex_t lock;  // of what follows
   pthread_cond_t changed;
-  tarn__device_stream *stream;  // of the sums,
-  tarn__device_event *ran;      // and what they come after: the last node that gave a gradient, of those that have run
-  size_t nodes;                 // that have run, or that the device was asked for
-  bool over;                    // all have, or the thread is to end
+  tarn__device_stream *stream;  // of the sums
+  tarn__device_event *ran;      // the newest node that completed a gradient; the sums come after it
+  size_t nodes;                 // finished nodes, or nodes that the device has been given
+  bool over;                    // all have finished, or the thread must end
   bool stopped;                 // the latter
-  // What the thread came to.
+  // The thread's outcome.
   tarn_status status;
   char line[1024];
 };
@@ -78,7 +78,7 @@ static void *run(void *user) {
   return NULL;
 }
 
-// The last node that adds to each gradient, by its number from 1; 0: none does.
+// The number of the last node that adds to each gradient, from 1; 0: none.
 static void find_last(const tarn__gradient_overlap *o, const tarn__graph *graph) {
   const tarn__model *model = o->sum->model;
   for (size_t i = 0; i < model->param_count; i++) {
@@ -99,9 +99,9 @@ tarn_status tarn__gradient_overlap_begin(void *overlap, const tarn__graph *graph
   o->over = o->stopped = false;
   o->sum->stream = o->stream;
   o->status = TARN_STATUS_OK;
-  // What earlier batches gave comes before.
+  // The sums come after the gradients of earlier batches.
   TARN_TRY(tarn__device_event_record(graph->device, o->ran, NULL));
-  // Signals are for the thread that trains, all but SIGBUS (base/map.h).
+  // Signals except SIGBUS (base/map.h) are left to the training thread.
   sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, SIGBUS);

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "device/transfer.h"
 
-// Elements that are worth a call, and what a communicator of processes takes for its rooms (comm_mpi.c).
+// Elements worth a call, and the memory of a communicator's rooms (comm_mpi.c).
 enum { MOST = 1 << 20, ROOMS = 3 << 20 };
 
 static size_t count_params(const tarn__model *model) { return model->param_count + model->helper_count; }
@@ -14,7 +14,7 @@ static int64_t size_of(const tarn__param *param) { return param->rows * param->c
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Of the parameters of a model: how many they are, the most rows and elements of one, and bytes of bits for each
+// Extents of a model's parameters: their number, the most rows and elements of one, and bytes of bits for each
 // parameter or each row of one.
 typedef struct extent {
   size_t params;
@@ -34,7 +34,7 @@ static extent measure(const tarn__model *model) {
   return all;
 }
 
-// A table's rows in use make a span for every other row at the most, and one more where a part ends.
+// A table's used rows form at most a span for every other row, plus one at the end of a part.
 static size_t most_spans(const extent *all, int ranks) { return (all->params + 1) * (size_t)ranks + (size_t)all->rows; }
 
 static int64_t room_of(const tarn__model *model, const extent *all) {
@@ -75,7 +75,7 @@ void tarn__gradient_sum_close(tarn__gradient_sum *sum) {
 
 // --- what some rank has written ---
 
-// flags [count]: whether any rank has them.
+// flags [count]: whether they are set on any rank.
 static tarn_status share_flags(const tarn__gradient_sum *sum, uint8_t *flags, size_t count) {
   const size_t bytes = (count + 7) / 8;
   uint8_t *own = sum->bits, *all = own + bytes;
@@ -95,7 +95,7 @@ static tarn_status clear(const tarn__gradient_sum *sum, const tarn__param *param
                                    (size_t)count * sizeof(float));
 }
 
-// sum->used: the rows that some rank used. What lies there from an earlier update is none of this one's.
+// sum->used: the rows used by some rank, without those of earlier updates.
 static tarn_status share_rows(const tarn__gradient_sum *sum, const tarn__param *param) {
   const size_t rows = (size_t)param->rows;
   const tarn__device *device = param->device;
@@ -108,7 +108,7 @@ static tarn_status share_rows(const tarn__gradient_sum *sum, const tarn__param *
   return device->type->copy_in(device, sum->stream, param->training.used_rows, sum->used, rows);
 }
 
-// What one rank wrote, all have written: the others zeros.
+// A gradient written by one rank counts as written on all, with zeros on the others.
 static tarn_status share_written(const tarn__gradient_sum *sum, tarn__param *param) {
   if (param->training.used_rows)
     TARN_TRY(share_rows(sum, param));
@@ -120,7 +120,7 @@ static tarn_status share_written(const tarn__gradient_sum *sum, tarn__param *par
 
 // --- what travels: parameters [end, begin), the last one first, as backward passes have done with them ---
 
-// Elements of a parameter, from *at on and before `end`, that travel; false at the end.
+// The next elements of a parameter to be sent, from *at on and before `end`; false at the end.
 static bool next_piece(tarn__optim_range *piece, const tarn__gradient_sum *sum, const tarn__param *param, int64_t *at,
                        int64_t end) {
   int64_t first = *at, stop = end;
@@ -136,8 +136,8 @@ static bool next_piece(tarn__optim_range *piece, const tarn__gradient_sum *sum, 
   return first < end;
 }
 
-// Lists the spans of all ranks' parts, in their order. Where the device has memory of its own they pass through the
-// room, unless the communicator reaches it.
+// Lists the spans of all ranks' parts, in order. If the device has separate memory they pass through the buffer, unless
+// the communicator reaches that memory.
 static void list_spans(const tarn__gradient_sum *sum, size_t begin, size_t end) {
   tarn__comm_span *span = sum->spans;
   float *room = sum->room;
@@ -166,7 +166,7 @@ static tarn_status sum_some(const tarn__gradient_sum *sum, size_t begin, size_t 
                               !sum->model->shares_optimiser);
 }
 
-// The end of what is summed in one call: a table whose rows are told apart alone, others until they are enough.
+// The end of the parameters of one call: a table with separate rows alone, others until they are enough.
 static size_t next_end(const tarn__gradient_sum *sum, size_t begin) {
   int64_t elements = 0;
   size_t end = begin;
@@ -181,7 +181,7 @@ static size_t next_end(const tarn__gradient_sum *sum, size_t begin) {
   return end;
 }
 
-// Whether nothing is added any more to gradients [end, begin).
+// Whether gradients [end, begin) are complete.
 static bool wait_at(const tarn__gradient_gate *gate, size_t begin, size_t end) {
   size_t nodes = 0;
   for (size_t i = end; gate && i < begin; i++)

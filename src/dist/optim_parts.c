@@ -11,12 +11,12 @@ static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static int64_t size_of(const tarn__param *param) { return param->trained ? param->rows * param->cols : 0; }
 
-// Tables of which an update knows the rows that were used (tarn__param_training.used_rows), as the model decides it.
+// Tables with known used rows (tarn__param_training.used_rows), as decided by the model.
 static bool has_rows(const tarn__model *model, const tarn__param *param) {
   return tarn__weights_look_up(&model->weights, param) || param->out == 1;
 }
 
-// The least that can be a part: of tables whole rows, and always whole blocks of random numbers (optim/moments.h).
+// The unit of a part: whole rows of tables, and always whole blocks of random numbers (optim/moments.h).
 static int64_t unit_of(const tarn__model *model, const tarn__param *param) {
   enum { BLOCK = 8, UNIT = 32 };
   if (!has_rows(model, param)) return UNIT;
@@ -25,13 +25,13 @@ static int64_t unit_of(const tarn__model *model, const tarn__param *param) {
   return rows * param->cols;
 }
 
-// Bytes that the optimiser keeps of an element.
+// Bytes of optimiser state per element.
 static int64_t weight_of(const tarn__model *model, const tarn__param *param) {
   const size_t sum = tarn__model_sums(model, param) ? sizeof(float) : 0;
   return (int64_t)(2 * tarn__dtype_size(tarn__model_moments(model)) + sum);
 }
 
-// What a rank has so far.
+// A rank's load so far.
 typedef struct load {
   int64_t held;  // bytes
   int rank;
@@ -48,7 +48,7 @@ static int by_rank(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-// Each rank gets as many units, and those with the least so far one more until all are given away.
+// Each rank gets equally many units, and those with the smallest load one more until all are distributed.
 static void cut(int64_t *ends, load *loads, int ranks, int64_t size, int64_t unit, int64_t weight) {
   const int64_t units = (size + unit - 1) / unit, each = units / ranks, left = units % ranks;
   qsort(loads, (size_t)ranks, sizeof *loads, by_held);
@@ -86,7 +86,7 @@ int64_t tarn__optim_part_end(const tarn__optim_parts *parts, size_t index, int r
   return parts->ends[index * (size_t)parts->ranks + (size_t)rank];
 }
 
-// A part has what describes the whole parameter; tables stay tables.
+// A part copies the description of the whole parameter; tables stay tables.
 static void describe(tarn__optim_parts *parts, size_t index) {
   const tarn__param *whole = tarn__model_param(parts->model, index);
   const tarn__optim_range range = tarn__optim_part_of(parts, index, parts->rank);
@@ -197,7 +197,7 @@ void tarn__optim_parts_refresh(tarn__optim_parts *parts) {
   }
 }
 
-// The largest rank has the peak that must fit.
+// The rank with the largest peak counts.
 static void lower(size_t *bytes, const tarn__optim_parts *parts, size_t whole,
                   size_t (*of)(const tarn__optim_parts *parts, int rank), size_t *total) {
   size_t most = 0;

@@ -8,12 +8,12 @@
 #include "device/transfer.h"
 #include "optim/adam.h"
 
-// Bytes that all ranks send at a time, and that each does at least: few calls, and little memory.
+// Bytes sent at a time by all ranks, and minimum per rank: few calls, and little memory.
 enum { ALL = 4 << 20, LEAST = 64 << 10 };
 
-// Where a walk over the values of a rank's parts stands.
+// The position of a walk over the values of a rank's parts.
 struct tarn__optim_place {
-  size_t param, at, left;  // bytes of the part that it has passed, and of all parts that are left
+  size_t param, at, left;  // bytes of the part already passed, and of all remaining parts
 };
 
 bool tarn__optim_shares(const tarn_config *config, int ranks) {
@@ -58,7 +58,7 @@ void tarn__optim_share_close(tarn__optim_share *share) {
   *share = (tarn__optim_share){0};
 }
 
-// Adds up what each rank has, in their order. A number at a time comes from each, so no memory is needed.
+// Sums the ranks' values in order. One number at a time comes from each rank, so no memory is needed.
 static tarn_status add_up(tarn__optim_share *share, double *values, size_t count) {
   for (size_t i = 0; i < count; i++) values[i] = values[i] * values[i];
   TARN_TRY(tarn__comm_sum_doubles(share->comm, values, (int64_t)count));
@@ -84,8 +84,8 @@ tarn_status tarn__optim_share_norms(tarn__optim_share *share, double *model, dou
 
 // --- the new weights ---
 
-// Values of a parameter that are sent from where they lie: those of many bytes, in the host's memory. The others are
-// gathered in the room, so that calls are few.
+// Whether a parameter's values are sent directly: large ones in the host's memory. The others are gathered in the
+// buffer, to make fewer calls.
 static bool is_direct(const tarn__param *param) {
   const size_t bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
   return tarn__device_is_host(param->device) && bytes >= LEAST;
@@ -107,7 +107,7 @@ static size_t value_bytes(const tarn__optim_share *share, size_t index, int rank
   return (size_t)tarn__optim_part_of(&share->parts, index, rank).count * tarn__dtype_size(param->dtype);
 }
 
-// Copies the next `bytes` of the values of a rank's parts into the room or out of it.
+// Copies the next `bytes` of the values of a rank's parts into the buffer or out of it.
 static tarn_status move(const tarn__optim_share *share, int rank, char *room, size_t bytes, bool out) {
   struct tarn__optim_place *p = &share->places[rank];
   p->left -= bytes;
@@ -131,7 +131,7 @@ static tarn_status move(const tarn__optim_share *share, int rank, char *room, si
   return TARN_STATUS_OK;
 }
 
-// How many bytes each rank has in the next round, one after the other; false: there are none.
+// The bytes of each rank in the next round; false: none.
 static bool next_round(const tarn__optim_share *share) {
   for (int r = 0; r < share->parts.ranks; r++) {
     const size_t left = share->places[r].left;

@@ -4,7 +4,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-// Seconds of updates before somebody is called slow, and the share of them by which others must have waited longer.
+// Minimum seconds of updates before a rank is called slow, and the share of them by which others must have waited
+// longer.
 static const double LEAST_SECONDS = 10, LEAST_SHARE = 0.2;
 
 tarn_status tarn__rank_use_open(tarn__rank_use *use, tarn__comm *comm) {
@@ -57,7 +58,7 @@ static tarn_status find_slow(tarn__rank_use *use, double seconds) {
   return TARN_STATUS_OK;
 }
 
-// Seconds that the others waited for a rank, on average, and it did not.
+// Mean seconds that the others waited more than this rank.
 static double waited_for(const tarn__rank_use *use, int rank) {
   double sum = 0.0;
   for (int r = 0; r < use->comm->size; r++) sum += use->window[r].waited - use->window[rank].waited;
@@ -85,7 +86,7 @@ tarn_status tarn__rank_use_share(tarn__rank_use *use, int64_t update) {
   return TARN_STATUS_OK;
 }
 
-// Takes `value` in any case.
+// Takes over `value` in any case.
 static bool set(json_t *object, const char *key, json_t *value) { return json_object_set_new(object, key, value) == 0; }
 
 bool tarn__rank_use_describe(const tarn__rank_use *use, json_t *object, bool whole) {

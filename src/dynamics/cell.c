@@ -11,8 +11,8 @@
 #include "ops/recurrence.h"
 
 enum {
-  TOGETHER = 4,       // vectors that a product reads a matrix for
-  WORTH_IT = 1 << 15  // multiplications of a step from which on threads share them
+  TOGETHER = 4,       // vectors per pass of a product over the matrix
+  WORTH_IT = 1 << 15  // multiplications per step above which threads share them
 };
 
 int64_t tarn__cell_gates(const tarn__cell_map *cell) { return tarn__recurrence_gates(&cell->spec); }
@@ -105,14 +105,14 @@ static void multiply_all(const tarn__cell_run *run, const double *state, const d
   }
 }
 
-// Input `i` of gates and units of a system, with what no product gives.
+// Input `i` of gates and units of a system: everything except the product.
 static double input_of(const tarn__cell_run *run, int64_t system, int64_t iteration, int64_t i) {
   const tarn__cell_map *cell = run->cell;
   const int64_t all = tarn__cell_gates(cell) * cell->spec.hidden;
   if (run->noise) return cell->noise_in[i] * run->noise[system * run->iterations + iteration];
   if (!run->inputs) return 0.0;
   const int64_t first = run->offsets[system], last = run->offsets[system + 1] - 1;
-  // Systems that have ended go on with their last input.
+  // Systems that have ended continue with their last input.
   const int64_t ahead = first + iteration < last ? first + iteration : last;
   return run->inputs[(cell->spec.reverse ? first + last - ahead : ahead) * all + i];
 }
@@ -120,7 +120,7 @@ static double input_of(const tarn__cell_run *run, int64_t system, int64_t iterat
 static double bias_of(const tarn__cell_map *cell, int64_t i) { return cell->bias ? cell->bias[i] : 0.0; }
 static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
-// Where the perturbations of a system and their products lie.
+// The perturbations of a system and their products.
 typedef struct moved {
   double *first;           // of direction j: first + j * stride
   const double *products;  // of direction j: products + j * product_stride
@@ -192,7 +192,7 @@ tarn_status tarn__cell_step(void *memory, double *state, double *perturbations, 
     double *p = run->work + s * all, *h = state + s * width;
     const moved m = {perturbations ? perturbations + s * width : NULL, run->work + (run->systems + s) * all, directions,
                      run->systems * width, run->systems * all};
-    // Apart from the product, because a GRU's reset gate multiplies the product alone.
+    // Separate from the product, because a GRU's reset gate multiplies only the product.
     double *x = run->work + (1 + directions) * run->systems * all + s * all;
     for (int64_t i = 0; i < all; i++) x[i] = input_of(run, s, iteration, i);
     if (cell->spec.cell == TARN__CELL_ECHO) step_echo(cell, h, p, x, &m);

@@ -1,5 +1,5 @@
-// A recurrence by itself, in double: a step of an echo state network, a GRU or an LSTM (ops/ops.h has the equations),
-// and of perturbations of its state.
+// A recurrence in double: a step of an echo state network, a GRU or an LSTM (equations in ops/ops.h), and of
+// perturbations of its state.
 #ifndef TARN_DYNAMICS_CELL_H
 #define TARN_DYNAMICS_CELL_H
 
@@ -14,8 +14,8 @@ typedef struct tarn__cell_map {
   double *weight;              // [gates * hidden, hidden]; NULL: it is sparse
   double *bias;                // [gates * hidden], or NULL
   tarn__sparse sparse;
-  double *noise_in;  // [hidden]: input weights of noise, of a reservoir alone; NULL: it has no input of its own
-  double factor;     // what the weight is multiplied by
+  double *noise_in;  // [hidden]: input weights of noise, for a reservoir alone; NULL: no noise
+  double factor;     // factor on the weight
 } tarn__cell_map;
 
 // The weights of a node of the op recurrence, of the first direction. Fails with MEMORY, or what the device fails with.
@@ -23,14 +23,14 @@ tarn_status tarn__cell_open(tarn__cell_map *cell, const tarn__node *node) TARN_C
 void tarn__cell_close(tarn__cell_map *cell);
 
 int64_t tarn__cell_gates(const tarn__cell_map *cell);
-int64_t tarn__cell_width(const tarn__cell_map *cell);  // of a state: hidden, and of an LSTM its cells behind
+int64_t tarn__cell_width(const tarn__cell_map *cell);  // of a state: hidden, for an LSTM followed by cells
 
-// The spectral radius of its matrix as it is multiplied; of echo state networks only.
+// The spectral radius of its scaled matrix; only for echo state networks.
 tarn_status tarn__cell_radius(double *radius, const tarn__cell_map *cell) TARN_CHECKED;
 
-// What drives it: the input of iteration t of system s, as it is added to W h, is row inputs[offsets[s] + t]
-// [gates * hidden], or from the end of the system's rows if spec.reverse; or noise[s * iterations + t] times noise_in;
-// or nothing.
+// The drive: the input of iteration t of system s, which is added to W h, is row inputs[offsets[s] + t] [gates *
+// hidden], or from the end of the system's rows if spec.reverse; or noise[s * iterations + t] times noise_in; or
+// nothing.
 typedef struct tarn__cell_run {
   const tarn__cell_map *cell;
   const double *inputs;

@@ -1,4 +1,4 @@
-// What of a model is iterated.
+// Chooses what is iterated.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const tarn_stack *layers_of(const tarn_dynamics *d) {
   return tarn__config_stack(d->checkpoint->config, tarn__model_first_stack(d->checkpoint->model)->id);
 }
 
-// The least number of layers after which a stack has the same weights again, to its end; 0: none.
+// The smallest number of layers after which the weights of a stack repeat, to its end; 0: none.
 static int period_of(const tarn__model_stack *stack) {
   for (int period = 1; period < stack->count; period++) {
     int i = period;
@@ -28,7 +28,7 @@ static int period_of(const tarn__model_stack *stack) {
   return 0;
 }
 
-// The recurrence of the lowest layer of [first, last) that has one: its weights, and the layer; -1: there is none.
+// The recurrence of the lowest recurrent layer of [first, last): its weights, and the layer; -1: none.
 static tarn_status find_recurrence(tarn_dynamics *d, int first, int last, int *layer) {
   static const int32_t ids[1] = {0}, offsets[2] = {0, 1};
   const tarn__model *model = d->checkpoint->model;

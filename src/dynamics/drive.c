@@ -37,7 +37,7 @@ static tarn_status copy_columns(double *out, const tarn__graph *graph, const tar
   return status;
 }
 
-// What the recurrence of the layer is given. The nodes behind it are computed, too, and of no interest.
+// The inputs of the layer's recurrence. Later nodes are computed too, but ignored.
 static tarn_status compute_inputs(tarn__drive *drive, const tarn_dynamics *d, tarn__graph *graph,
                                   const tarn__packed *packed) {
   const tarn__model *model = d->checkpoint->model;

@@ -1,4 +1,4 @@
-// The inside of tarn_dynamics: a model, or a reservoir alone, and what of it is iterated.
+// The inside of tarn_dynamics: a model, or a reservoir alone, and the iterated map.
 #ifndef TARN_DYNAMICS_DYNAMICS_H
 #define TARN_DYNAMICS_DYNAMICS_H
 
@@ -8,27 +8,27 @@
 #include "tarn/states.h"
 
 struct tarn_dynamics {
-  tarn_dynamics_options options;  // with their texts, which are the caller's until opening is over
+  tarn_dynamics_options options;  // with their texts, which belong to the caller until opening is done
   tarn_dynamics_info info;
   tarn__checkpoint *checkpoint;  // NULL: a reservoir alone
-  void *packed;                  // weights of products in the order in which they are read, in the memory of the device
+  void *packed;                  // weights of products in reading order, in the memory of the device
   size_t packed_bytes;
   tarn_states *states;  // the texts as tokens
   tarn__cell_map cell;  // of a recurrence
   tarn__arena texts;    // of info
 };
 
-// A checkpoint, or a description with random weights, which is then no file: path is that of the description.
+// Opens a checkpoint, or a description with random weights, without a file: path is that of the description.
 tarn_status tarn__dynamics_open_source(tarn__checkpoint **checkpoint, bool *trained, const char *path,
                                        const tarn_dynamics_options *options) TARN_CHECKED;
 
-// Chooses what is iterated, and says so in info.
+// Chooses what is iterated, and describes it in info.
 tarn_status tarn__dynamics_choose(tarn_dynamics *dynamics) TARN_CHECKED;
 
-// The tokens of the texts, all together: the caller frees *memory, where the parts lie that are made for it.
+// The tokens of all texts: the caller frees *memory, which holds the parts allocated for them.
 tarn_status tarn__dynamics_pack(const tarn_dynamics *dynamics, tarn__packed *packed, void **memory) TARN_CHECKED;
 
-// The iterations that options.iterations stands for. Fails with USAGE where there cannot be so many.
+// The number of iterations for options.iterations. Fails with USAGE if that many are impossible.
 tarn_status tarn__dynamics_iterations(const tarn_dynamics *dynamics, int64_t *iterations) TARN_CHECKED;
 
 #endif

@@ -1,4 +1,4 @@
-// All numbers with all their digits, for other programs.
+// All numbers with full precision, for other programs.
 #include <math.h>
 
 #include "dynamics/dynamics_page.h"

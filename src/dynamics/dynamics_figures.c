@@ -1,5 +1,5 @@
-// Figures: what changes from iteration to iteration, spectra, trajectories, and curves over a training and over
-// spectral radii. Curves are medians over sentences, their bands reach from quartile to quartile.
+// Figures: quantities over iterations, spectra, trajectories, and curves over a training and over spectral radii.
+// Curves are medians over sentences, with bands from quartile to quartile.
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 
 enum { SAMPLES = 200, CLOSE = 64, PATHS = 24 };
 
-// Something of a sentence after iteration t, 0 being the start; NAN: it has none.
+// A quantity of a sentence after iteration t, 0 being the start; NAN: none.
 typedef struct measure {
   const char *name, *title, *y_label, *caption;
   tarn__figure_part part;
   double (*at)(const tarn_dynamics_sentence *sentence, const tarn_dynamics_result *result, int64_t t);
-  bool of_steps;  // it belongs to an iteration, so it begins at the first, and many are shown by their mean
+  bool of_steps;  // it belongs to an iteration, so it begins at the first, and several are shown as their mean
 } measure;
 
 static double *numbers(tarn__dynamics_page *page, size_t count) {
@@ -29,7 +29,7 @@ static tarn__chart_line *lines_for(tarn__dynamics_page *page, size_t count) {
   return memory;
 }
 
-// A curve that grows by what is known.
+// A growing curve.
 static bool begin_line(tarn__dynamics_page *page, tarn__chart_line *line, double *data[4], size_t room) {
   double *memory = numbers(page, 4 * room);
   for (size_t i = 0; i < 4 && memory; i++) data[i] = memory + i * room;
@@ -137,7 +137,7 @@ static const measure measures[] = {
      "Norm of the tokens' representations without their mean, over that with it: 0 where all tokens are alike.",
      TARN__FIGURE_TOKENS, rank_collapse, false}};
 
-// The value of a sentence that stands for the iterations first .. last.
+// The value of a sentence that represents the iterations first .. last.
 static double value_of(const measure *m, const tarn_dynamics_sentence *s, const tarn_dynamics_result *r, int64_t first,
                        int64_t last) {
   double sum = 0;
@@ -153,7 +153,7 @@ static double value_of(const measure *m, const tarn_dynamics_sentence *s, const 
   return count > 0 ? sum / (double)count : NAN;
 }
 
-// The curve of a model up to iteration `end`; long ones by a point for as many iterations as a sample stands for.
+// The curve of a model up to iteration `end`; long ones with a point per sample of several iterations.
 static void collect(tarn__dynamics_page *page, const measure *m, const tarn_dynamics_result *r, int64_t end,
                     tarn__chart_line *line) {
   const int64_t begin = m->of_steps ? 1 : 0, count = end - begin + 1, samples = count < SAMPLES ? count : SAMPLES;
@@ -161,7 +161,7 @@ static void collect(tarn__dynamics_page *page, const measure *m, const tarn_dyna
   if (!values || !begin_line(page, line, data, (size_t)samples)) return;
   for (int64_t k = 0; k < samples; k++) {
     const int64_t first = begin + k * count / samples;
-    // The first one of states is the start itself.
+    // The first state is the start itself.
     const int64_t last = !m->of_steps && k == 0 ? first : begin + (k + 1) * count / samples - 1;
     tarn_dynamics_spread spread;
     for (int64_t i = 0; i < r->count; i++) values[i] = value_of(m, &r->sentences[i], r, first, last);
@@ -238,7 +238,7 @@ static void draw_spectra(tarn__dynamics_page *page) {
 
 // --- trajectories
 
-// The path of one token; false where nothing of it is finite.
+// The path of one token; false if nothing of it is finite.
 static bool trace(tarn__dynamics_page *page, tarn__chart_line *line, const tarn_dynamics_result *r,
                   const tarn_dynamics_sentence *s, int64_t token) {
   const int64_t end = r->kept < s->iterations ? r->kept : s->iterations;
@@ -317,7 +317,7 @@ static double free_exponent(const tarn_dynamics_point *p) { return p->free; }
 static double driven_exponent(const tarn_dynamics_point *p) { return p->driven; }
 static double capacity(const tarn_dynamics_point *p) { return p->memory_capacity; }
 
-// A line for each leak rate: points stand leak rate by leak rate.
+// A line for each leak rate: points are grouped by leak rate.
 static size_t add_radii(tarn__dynamics_page *page, tarn__chart_line *lines, size_t count,
                         double (*of)(const tarn_dynamics_point *point), const char *what) {
   const tarn_dynamics_scan *scan = page->options->scan;

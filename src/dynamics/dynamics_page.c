@@ -21,7 +21,7 @@ tarn__chart_label tarn__dynamics_label(tarn__dynamics_page *page, size_t model) 
   return (tarn__chart_label){.name = m->name, .note = m->info->layers > 0 ? note : NULL, .style = (int)model};
 }
 
-// What the numbers are of, for the line under each figure.
+// The origin of the numbers, for the line under each figure.
 static void describe(tarn__dynamics_page *page) {
   char date[TARN__DATE_TEXT], processor[TARN__PROCESSOR_TEXT];
   const tarn_dynamics_report_options *o = page->options;
@@ -61,7 +61,7 @@ static void table(tarn__buffer *out, const tarn__dynamics_page *page, int number
   tarn__table_html(out, &page->tables[number]);
 }
 
-// A row for each sentence, of which there may be hundreds: folded.
+// A row for each of possibly hundreds of sentences: folded.
 static void sentences(tarn__buffer *out, const tarn__dynamics_page *page) {
   const tarn__table *rows = &page->tables[TARN__DYNAMICS_SENTENCES];
   if (rows->count == 0) return;
@@ -70,7 +70,7 @@ static void sentences(tarn__buffer *out, const tarn__dynamics_page *page) {
   tarn__buffer_add(out, "</details>\n");
 }
 
-// Medians and figures first: what a reader comes for.
+// Medians and figures first, which most readers want.
 static void html(tarn__buffer *out, const tarn__dynamics_page *page) {
   static const struct {
     tarn__figure_part part;

@@ -1,4 +1,4 @@
-// The report on models as dynamical systems, for the files that make its parts. It uses the tables, charts and pages of
+// The report on models as dynamical systems, shared by the files of its parts. It uses the tables, charts and pages of
 // src/report.
 #ifndef TARN_DYNAMICS_DYNAMICS_PAGE_H
 #define TARN_DYNAMICS_DYNAMICS_PAGE_H
@@ -17,17 +17,17 @@ enum {
 };
 
 typedef struct tarn__dynamics_page {
-  tarn__report view;  // texts, title and origin; there are no results of trainings
+  tarn__report view;  // texts, title and origin, without results of trainings
   const tarn_dynamics_report_options *options;
   tarn_dynamics_summary *summaries;           // [model_count]
-  tarn__table tables[TARN__DYNAMICS_TABLES];  // without rows: nothing to show
+  tarn__table tables[TARN__DYNAMICS_TABLES];  // without rows: not shown
   tarn__figures figures;
 } tarn__dynamics_page;
 
-// How charts call a model.
+// The label of a model in charts.
 tarn__chart_label tarn__dynamics_label(tarn__dynamics_page *page, size_t model);
 
-// Draws all that there are numbers for.
+// Draws all figures for which there are numbers.
 tarn_status tarn__dynamics_figures(tarn__dynamics_page *page) TARN_CHECKED;
 tarn_status tarn__dynamics_tables(tarn__dynamics_page *page) TARN_CHECKED;
 

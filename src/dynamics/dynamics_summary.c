@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "tarn/dynamics_report.h"
 
-// A number of a sentence; NAN: it has none.
+// A number of a sentence; NAN: none.
 typedef double (*number)(const tarn_dynamics_sentence *sentence, int64_t exponents);
 
 static double finite_or_nan(double value) { return isfinite(value) ? value : NAN; }

@@ -49,14 +49,14 @@ static const char *became_one(tarn__dynamics_page *page, int64_t all, int64_t on
   return share;
 }
 
-// What is said of perturbations and of the end, of all sentences or of one.
+// Columns about perturbations and the end, for all sentences or for one.
 #define BEHAVIOUR_COLUMNS                                                                     \
   {"largest exponent", false, 0}, {"Kaplan-Yorke dimension", false, 0}, {"growth", false, 0}, \
       {"expansion ends", false, 0}, {"perturbations", true, 0}, {                             \
     "settles on", true, 0                                                                     \
   }
 
-// These columns, of all sentences.
+// These columns, for all sentences.
 static void behaviour(tarn__dynamics_page *page, const char **cells, const tarn_dynamics_summary *s) {
   tarn__report *view = &page->view;
   cells[0] = spread(page, &s->exponent, 4);

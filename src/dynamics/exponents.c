@@ -22,7 +22,7 @@ static int falling(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-// Iterations that have local exponents: after them there are none.
+// The number of iterations with local exponents.
 static int64_t known_of(const tarn_dynamics_sentence *s, int64_t k) {
   int64_t t = 0;
   while (k > 0 && t < s->iterations && !isnan(s->local[t * k])) t++;
@@ -41,14 +41,14 @@ static void judge_growth(tarn_dynamics_sentence *s, int64_t k, int64_t known) {
   }
 }
 
-// NAN of a state that is zero, with which a recurrence begins.
+// NAN for a zero state, with which a recurrence begins.
 static double state_growth(const tarn_dynamics_sentence *s, int64_t known, int64_t discard) {
   if (s->counted == 0 || !(s->norm[discard] > 0.0) || !(s->norm[known] > 0.0)) return NAN;
   return log(s->norm[known] / s->norm[discard]) / (double)s->counted;
 }
 
-// Layers of a pre-norm stack add to a stream that grows without bound, and their norms see its direction alone. There
-// perturbations grow as the state does, so that the exponent is above 0 for every finite time and means no chaos.
+// Layers of a pre-norm stack add to a stream that grows without bound, and their norms see only its direction. So
+// perturbations grow with the state, and the exponent is above 0 for every finite time without chaos.
 static bool drifts(const tarn_dynamics_sentence *s) {
   const double counted = (double)s->counted, state = s->state_growth * counted;
   return state > log(1.5) && s->exponents[0] * counted - state < 1.0;
@@ -74,7 +74,7 @@ void tarn__exponents_judge(tarn_dynamics_sentence *s, int64_t k, int64_t discard
     }
     s->exponents[j] = s->counted > 0 ? late / (double)s->counted : NAN;
   }
-  // The frame orders them by itself, but for those that a finite time does not tell apart.
+  // The frame orders them, except those that a finite time does not separate.
   if (s->counted > 0) qsort(s->exponents, (size_t)k, sizeof *s->exponents, falling);
   s->kaplan_yorke = tarn__kaplan_yorke(s->exponents, k, s->dimensions, &s->kaplan_yorke_least);
   s->state_growth = state_growth(s, known, discard);

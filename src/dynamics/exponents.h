@@ -1,4 +1,4 @@
-// What the local exponents of a sentence say.
+// Conclusions from the local exponents of a sentence.
 #ifndef TARN_DYNAMICS_EXPONENTS_H
 #define TARN_DYNAMICS_EXPONENTS_H
 
@@ -8,7 +8,7 @@
 // with `local` [iterations, k], `norm` and `diverged`; the exponents leave out the first `discard` iterations.
 void tarn__exponents_judge(tarn_dynamics_sentence *sentence, int64_t k, int64_t discard);
 
-// The Kaplan-Yorke dimension of k exponents by falling value, of `dimensions` that there are; *least: it may be more.
+// The Kaplan-Yorke dimension of k exponents in descending order, of `dimensions` in all; *least: it may be more.
 double tarn__kaplan_yorke(const double *exponents, int64_t k, int64_t dimensions, bool *least);
 
 #endif

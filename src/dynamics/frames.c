@@ -4,7 +4,7 @@
 
 #include "dynamics/sums.h"
 
-// Takes out of `vector` what lies in the directions of the first `count` vectors.
+// Removes the components of `vector` along the first `count` vectors.
 static void project(double *vector, const double *vectors, int64_t stride, int64_t n, int64_t count) {
   for (int pass = 0; pass < 2; pass++)
     for (int64_t i = 0; i < count; i++) {
@@ -32,8 +32,8 @@ static void multiply(double *vector, int64_t n, double factor) {
   for (int64_t c = 0; c < n; c++) vector[c] *= factor;
 }
 
-// The vector divided by its norm, which is returned; 0 or NAN where that cannot be done. Where squares would overflow
-// or vanish it is scaled first.
+// Divides the vector by its norm, which is returned; 0 or NAN if that is impossible. It is scaled first if squares
+// would overflow or vanish.
 static double normalise(double *vector, int64_t n) {
   const double square = tarn__sum_product(vector, vector, n);
   int exponent;
@@ -55,7 +55,7 @@ void tarn__frame_orthonormalise(double *vectors, int64_t stride, int64_t n, int6
                                 tarn__random *random) {
   for (int64_t j = 0; j < k; j++) {
     double *v = vectors + j * stride;
-    // What rounding leaves of a vector that lies in the others' span is no direction of its own.
+    // The rounding error of a vector in the span of the others is no new direction.
     const double before = normalise(v, n);
     double share = 0.0;
     if (before > 0.0) {

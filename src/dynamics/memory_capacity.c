@@ -7,12 +7,12 @@
 #include "base/random.h"
 #include "tarn/series.h"
 
-enum { LEFT_OUT = 500 };  // least inputs before the first sample
+enum { LEFT_OUT = 500 };  // minimum of inputs before the first sample
 
 typedef struct remembering {
   const tarn__cell_map *cell;
   const tarn__memory_task *task;
-  int64_t units, before, all;  // inputs before the samples, and in all
+  int64_t units, before, all;  // inputs before the samples, and in total
   double *inputs;              // [all]
   double *states;              // [2 samples, units]
   double *targets;             // [samples, delays]
@@ -46,7 +46,7 @@ static tarn_status open(remembering *r, void **memory) {
   return TARN_STATUS_OK;
 }
 
-// The states after the inputs; false where one is not finite.
+// The states after the inputs; *finite: all are.
 static tarn_status listen(remembering *r, bool *finite) {
   tarn__cell_run run = {.cell = r->cell, .noise = r->inputs, .iterations = r->all, .systems = 1, .work = r->work};
   tarn__random random;
@@ -63,7 +63,7 @@ static tarn_status listen(remembering *r, bool *finite) {
 
 static double *target_of(const remembering *r, int64_t sample) { return r->inputs + r->before + sample; }
 
-// What the readouts make of a state.
+// The readouts of a state.
 static void read_out(const remembering *r, double *out, const double *state) {
   const int64_t delays = r->task->delays;
   memcpy(out, r->bias, (size_t)delays * sizeof *out);

@@ -1,4 +1,4 @@
-// What is public and needs no model: words, defaults, spreads.
+// The public functions without a model: words, defaults, spreads.
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,7 +52,7 @@ static int rising(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Between two numbers in order; infinite ones are not multiplied by 0.
+// Interpolates between two sorted numbers, without multiplying infinities by 0.
 static double quantile(const double *values, int64_t count, double share) {
   const double place = share * (double)(count - 1);
   const int64_t low = (int64_t)place;

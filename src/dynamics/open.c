@@ -52,17 +52,17 @@ static tarn_status make(tarn_dynamics **out, const tarn_dynamics_options *option
   return TARN_STATUS_OK;
 }
 
-// What is said of a recurrence beside its width.
+// The description of a recurrence, except its width.
 static tarn_status describe_cell(tarn_dynamics *d) {
   d->info.precision = TARN_DYNAMICS_PRECISION_DOUBLE;
   d->info.products = TARN_FP32_EXACT;
-  d->options.precision = TARN_DYNAMICS_PRECISION_DOUBLE;  // what the tolerance follows
+  d->options.precision = TARN_DYNAMICS_PRECISION_DOUBLE;  // determines the tolerance
   if (d->cell.spec.cell != TARN__CELL_ECHO) return TARN_STATUS_OK;
   d->info.leak_rate = d->cell.spec.leak;
   return tarn__cell_radius(&d->info.spectral_radius, &d->cell);
 }
 
-// Products of fp32 by what was asked for, of weights that are packed once.
+// Prepares fp32 products in the requested way, with weights packed once.
 static tarn_status prepare_products(tarn_dynamics *d) {
   tarn__model *model = d->checkpoint->model;
   const char *lacks = tarn__device_split_lacks(model->device);
@@ -94,7 +94,7 @@ tarn_status tarn_dynamics_open(tarn_dynamics **dynamics, const char *path, const
   return status;
 }
 
-// The cell of a reservoir: its matrix as a sparse one, its bias, its weights of one input.
+// The cell of a reservoir: its sparse matrix, its bias, the weights of one input.
 static tarn_status take_reservoir(tarn_dynamics *d, const tarn_reservoir *reservoir, const tarn_esn_options *options) {
   const int64_t units = tarn_reservoir_units(reservoir);
   void *memory;

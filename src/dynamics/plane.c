@@ -7,7 +7,7 @@
 #include "base/threads.h"
 #include "dynamics/sums.h"
 
-enum { ROWS = 4096 };  // that a covariance is made of
+enum { ROWS = 4096 };  // used for a covariance
 
 // LAPACK, called as gfortran compiles it: the lengths of strings come last.
 extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
@@ -15,7 +15,7 @@ extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const
                     double *w, double *z, const int *ldz, int *isuppz, double *work, const int *lwork, int *iwork,
                     const int *liwork, int *info, size_t jobz_length, size_t range_length, size_t uplo_length);
 
-// The rows that are looked at, centred, as columns [width, rows], so that sums run along memory.
+// The sampled rows, centred, as columns [width, rows], so sums run along memory.
 static void gather(const tarn__plane *plane, double *columns, const float *x, int64_t rows, int64_t every,
                    int64_t width) {
   for (int64_t c = 0; c < width; c++) {

@@ -1,4 +1,4 @@
-// What is iterated, from its start.
+// Runs the map from its start.
 #include <string.h>
 
 #include "base/memory.h"

@@ -27,8 +27,8 @@ typedef struct scanning {
   tarn_dynamics *dynamics;
   const tarn_dynamics_scan_options *options;
   tarn_dynamics_options run;  // of each trajectory
-  tarn__cell_map cell;        // of the point at hand; its memory is the dynamics' own, but for noise_in
-  double radius;              // of the matrix as it is stored
+  tarn__cell_map cell;        // of the current point; its memory belongs to the dynamics, except noise_in
+  double radius;              // of the stored matrix
   tarn__drive free, driven;
   tarn_dynamics_scan *scan;
 } scanning;
@@ -79,7 +79,7 @@ static tarn_status open_scan(scanning *s, tarn_dynamics_scan **out) {
   return TARN_STATUS_OK;
 }
 
-// The input weights of noise, and both kinds of drive, which are the same for all points.
+// The input weights of noise, and both kinds of drive, shared by all points.
 static tarn_status open_drives(scanning *s) {
   const tarn_dynamics *d = s->dynamics;
   const bool text = d->states && d->states->summary.sentences > 0;
@@ -95,7 +95,7 @@ static tarn_status open_drives(scanning *s) {
                           text ? TARN_DYNAMICS_DRIVE_TEXT : TARN_DYNAMICS_DRIVE_NOISE);
 }
 
-// The median of the largest exponents, and what the two starts did.
+// The median of the largest exponents, and the synchronisation of the two starts.
 static tarn_status run_drive(const scanning *s, const tarn__drive *drive, double *median, tarn_dynamics_point *point) {
   tarn_dynamics_result *result;
   tarn_dynamics_spread spread;

@@ -8,13 +8,13 @@ static const double *state_at(const tarn__tail *tail, int64_t iteration) {
   return tail->ring + iteration % tail->slots * tail->stride;
 }
 
-// Relative; 0 for states that have always been zero, NAN where one of them is no number.
+// Relative; 0 for states that have always been zero, NAN if one is NaN.
 static double distance(const tarn__tail *tail, const double *a, const double *b) {
   const double apart = sqrt(tarn__sum_difference(a, b, tail->n));
   return apart == 0.0 ? 0.0 : apart / tail->scale;
 }
 
-// The first iteration from which on states return after `period`.
+// The first iteration after which states return after `period`.
 static int64_t settled_since(const tarn_dynamics_sentence *s, const tarn__tail *tail, const double *signatures,
                              int64_t period) {
   int64_t t = s->iterations - period;
@@ -37,7 +37,7 @@ void tarn__settling_judge(tarn_dynamics_sentence *s, const tarn__tail *tail, con
     if (!(s->residual <= apart)) s->residual = apart;
     if (s->settling != TARN_DYNAMICS_SETTLING_NONE || !(apart <= tail->tolerance)) continue;
     const int64_t since = settled_since(s, tail, signatures, period);
-    if (since > s->iterations - 2 * period) continue;  // a near return is none
+    if (since > s->iterations - 2 * period) continue;  // too late to confirm a return
     s->settling = period == 1 ? TARN_DYNAMICS_SETTLING_FIXED_POINT : TARN_DYNAMICS_SETTLING_CYCLE;
     s->period = period;
     s->settled = since;

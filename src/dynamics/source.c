@@ -1,4 +1,4 @@
-// Where a model comes from: a checkpoint, or a description whose weights are drawn.
+// The source of a model: a checkpoint, or a description with drawn weights.
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ static bool is_description(const char *path) {
   return end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
 }
 
-// As a training opens them.
+// As in a training.
 static tarn_status open_vocabs(tarn__checkpoint *c, const char *vocab) {
   const tarn_config_data *data = &c->config->data;
   const char *source = vocab ? vocab : data->vocab;

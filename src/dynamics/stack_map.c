@@ -7,7 +7,7 @@
 
 static int64_t numbers_of(const tarn__stack_map *map) { return map->packed->rows * map->model->config->model.d_model; }
 
-// Numbers of the host into the memory of the device, in its type, and back.
+// Copies numbers between the host and the device's memory, converting types.
 static tarn_status put(const tarn__stack_map *map, void *to, const double *from, int64_t count) {
   const tarn__device *device = map->model->device;
   if (map->model->dtype == TARN__F64) return tarn__device_put(device, to, from, (size_t)count * sizeof(double));
@@ -80,7 +80,7 @@ static tarn_status check_allowed(size_t bytes, size_t max_bytes) {
   return TARN_STATUS_OK;
 }
 
-// What all iterations take at most, before the workspaces are taken.
+// Checks an upper bound of the memory of all iterations before the workspaces are taken.
 static tarn_status check_bytes(tarn__stack_map *map, bool twice, size_t max_bytes) {
   size_t bytes = map->bytes;
   for (int i = 0; i < 1 + twice; i++) {

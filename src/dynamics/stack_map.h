@@ -6,11 +6,11 @@
 #include "dynamics/iterated.h"
 #include "model/model.h"
 
-// Layers that are built, with perturbations or without, for sentences that stay the same: a graph that is planned once
-// and run as often as the layers are the same.
+// Layers, with or without perturbations, for fixed sentences: a graph that is planned once and run as long as the
+// layers stay the same.
 typedef struct tarn__stack_graph {
   tarn__graph graph;
-  int first, last;  // layers, from 0; last 0: nothing is built
+  int first, last;  // layers, from 0; last 0: not built
   int64_t directions;
   tarn__tensor *y;
   void *workspace, *x, *v;  // in the memory of the device
@@ -24,15 +24,15 @@ typedef struct tarn__stack_map {
   int first, last;              // of a period, from 0
   bool whole;                   // the layers [first, last) in every iteration; else iteration t is layer first + t
   tarn__stack_graph graphs[2];  // with perturbations, without
-  float *single;                // where the model computes in fp32
-  size_t bytes;                 // that it has taken
+  float *single;                // if the model computes in fp32
+  size_t bytes;                 // taken so far
 } tarn__stack_map;
 
 // Takes memory for so many directions; beyond max_bytes (0: no limit) it fails with MEMORY.
 tarn_status tarn__stack_map_open(tarn__stack_map *map, int64_t directions, bool twice, size_t max_bytes) TARN_CHECKED;
 void tarn__stack_map_close(tarn__stack_map *map);
 
-// The residual stream in front of the first layer of all, [rows, d_model].
+// The residual stream before the first layer of the stack, [rows, d_model].
 tarn_status tarn__stack_map_start(tarn__stack_map *map, double *start) TARN_CHECKED;
 
 // tarn__iterated.step of a tarn__stack_map.

@@ -1,4 +1,4 @@
-// Sums over long vectors in an order that the source says: eight lanes, which are added up at the end.
+// Sums over long vectors in explicit order: eight lanes, added at the end.
 #ifndef TARN_DYNAMICS_SUMS_H
 #define TARN_DYNAMICS_SUMS_H
 

@@ -19,10 +19,10 @@ struct tarn__dynamics_memory {
   tarn__arena arena;
 };
 
-// A system while it is iterated.
+// The state of a system during the iteration.
 typedef struct walk {
   tarn_dynamics_sentence *result;
-  int64_t at, n;  // of its first number in a state, and how many it has
+  int64_t at, n;  // index of its first number in a state, and their number
   double scale;   // largest norm so far
   tarn__random random;
   double *diagonal;    // [k]
@@ -61,7 +61,7 @@ static int64_t discard_of(const trajectory *t, int64_t iterations) {
   return t->map->autonomous ? iterations / 2 : 0;
 }
 
-// Counts memory that is about to be taken.
+// Counts memory before it is taken.
 static tarn_status count_bytes(trajectory *t, size_t count, size_t size) {
   size_t bytes;
   TARN_TRY(tarn__mul_size(&bytes, count, size));
@@ -74,7 +74,7 @@ static tarn_status count_bytes(trajectory *t, size_t count, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// What dies with the trajectory. *out: a pointer.
+// Takes memory that is freed with the trajectory. *out: a pointer.
 static tarn_status take(trajectory *t, void *out, size_t count, size_t size) {
   void *memory;
   TARN_TRY(count_bytes(t, count, size));
@@ -83,7 +83,7 @@ static tarn_status take(trajectory *t, void *out, size_t count, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// What belongs to the result.
+// Takes an array of the result.
 static tarn_status take_array(trajectory *t, double **out, int64_t count) {
   void *memory;
   TARN_TRY(count_bytes(t, (size_t)count, sizeof(double)));
@@ -150,7 +150,7 @@ static int64_t largest_system(const trajectory *t) {
   return most;
 }
 
-// Counted ahead, because the plane comes when all is computed.
+// Counted in advance, because the plane is computed last.
 static tarn_status count_plane(trajectory *t) {
   const size_t most = t->options->max_memory;
   const size_t bytes = tarn__plane_bytes((t->result->kept + 1) * t->rows, t->map->width);
@@ -186,7 +186,7 @@ static tarn_status open_states(trajectory *t, const double *start) {
   return TARN_STATUS_OK;
 }
 
-// The second start: at relative distance `apart`; of a state of zeros, that far in root mean square.
+// The second start, at relative distance `apart`; from a zero state, at that root mean square distance.
 static void start_other(trajectory *t, walk *s) {
   double *other = t->other + s->at;
   const double *state = t->state + s->at;
@@ -203,7 +203,7 @@ static void sign(const trajectory *t, walk *s, int64_t iteration) {
     s->signatures[iteration * TARN__SIGNATURE + i] = tarn__sum_product(t->projections + i * s->n, state, s->n);
 }
 
-// A system that has diverged goes on as zeros, which nobody looks at.
+// A diverged system continues as zeros, which are ignored.
 static void stop(trajectory *t, walk *s) {
   s->over = true;
   for (int64_t i = 0; i < s->n; i++) t->state[s->at + i] = 0.0;
@@ -212,7 +212,7 @@ static void stop(trajectory *t, walk *s) {
     for (int64_t i = 0; i < s->n; i++) t->perturbations[j * t->numbers + s->at + i] = 0.0;
 }
 
-// A recurrence may start from zeros, of which every other state is a whole of itself away.
+// A recurrence may start from zeros, from which every state has relative distance 1.
 static double relative(const walk *s, double distance) {
   if (!isfinite(distance)) return NAN;  // the second start has diverged
   if (!(distance > 0.0)) return distance;
@@ -337,8 +337,7 @@ static bool is_drawn(const trajectory *t, int64_t index, int64_t iteration) {
   return true;
 }
 
-// Moves the rows that are drawn to the front, says of which state they are, and returns how many
-// there are.
+// Moves the drawn rows to the front, records their states, and returns their number.
 static int64_t gather_kept(trajectory *t, bool *drawn) {
   const int64_t width = t->map->width;
   int64_t rows = 0;
@@ -353,7 +352,7 @@ static int64_t gather_kept(trajectory *t, bool *drawn) {
   return rows;
 }
 
-// The states that were kept, in their plane. What lies behind a divergence or the end of a system stays NAN.
+// The kept states in their plane. Values after a divergence or the end of a system stay NAN.
 static tarn_status draw_plane(trajectory *t) {
   tarn_dynamics_result *r = t->result;
   const int64_t width = t->map->width;

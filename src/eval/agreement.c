@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "eval/bootstrap.h"
 
-// A number and its place.
+// A number and its index.
 typedef struct placed {
   float value;
   uint32_t place;
@@ -63,7 +63,7 @@ void tarn__agreement_close(tarn__agreement *agreement) {
 
 static double weight_of(const uint32_t *times, size_t i) { return times ? (double)times[i] : 1.0; }
 
-// Counts, by class, of answers that are right, of what would be right, and of what was answered. Returns their number.
+// Counts, by class, correct answers, true classes and answered classes. Returns the number of answers.
 static double count_classes(const tarn__agreement *a, const uint32_t *times) {
   double all = 0.0, *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   for (int32_t c = 0; c < 3 * a->classes; c++) a->room[c] = 0.0;
@@ -127,7 +127,7 @@ static double correlation(const double *x, const double *y, size_t count, const 
   return scale > 0.0 ? fmax(-1.0, fmin(1.0, xy / scale)) : 0.0;
 }
 
-// The rank of each number: equal ones have the mean of theirs.
+// The rank of each number: equal ones share their mean rank.
 static void rank(double *ranks, const uint32_t *order, const float *numbers, size_t count, const uint32_t *times) {
   double before = 0.0;
   for (size_t first = 0, last; first < count; first = last) {
@@ -157,7 +157,7 @@ double tarn__agreement_of(const tarn__agreement *a, tarn__agreement_kind kind, c
   return correlation(right, found, a->count, times);
 }
 
-// What the bootstrap asks for.
+// The argument of the bootstrap's score function.
 typedef struct asked {
   const tarn__agreement *agreement;
   tarn__agreement_kind kind;

@@ -6,8 +6,8 @@
 
 #include "tarn/results.h"
 
-// Points are those of a series: at least one, times from 0 on and not falling. Between them the curve is linear; after
-// the last one it keeps its value.
+// Points are those of a series: at least one, times from 0 on and not decreasing. The curve is linear between them and
+// constant after the last one.
 
 // The integral from 0 to `limit` (> 0 seconds) by the trapezoid rule, in score times seconds. The curve begins at time
 // 0 with the value `start`; the last piece ends at the limit, with the value interpolated there.

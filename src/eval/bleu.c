@@ -55,19 +55,19 @@ static double smooth_value(const tarn_bleu_options *options) {
   return options->smoothing == TARN_BLEU_SMOOTHING_FLOOR ? 0.1 : 1;
 }
 
-// What BLEU needs to know of a sentence.
+// The statistics of a sentence for BLEU.
 typedef struct bleu_statistics {
   int64_t counts[TARN_BLEU_ORDER];  // matched n-grams
   int64_t totals[TARN_BLEU_ORDER];  // n-grams of the hypothesis
   int64_t hypothesis_length, reference_length;
 } bleu_statistics;
 
-// What is kept from sentence to sentence.
+// Memory kept from sentence to sentence.
 typedef struct work {
   const tarn_bleu_options *options;
   tarn__codepoints text, spare;
   tarn__ngrams grams;
-  uint32_t *symbols;  // the words of the line read last
+  uint32_t *symbols;  // words of the last line
   size_t symbols_count, symbols_capacity;
 } work;
 
@@ -95,7 +95,7 @@ static tarn_status read_words(work *w, const char *line, bool is_reference, int6
   return TARN_STATUS_OK;
 }
 
-// Papineni's "best match length" is found after the hypothesis is read, so the lengths are remembered in *lengths.
+// Papineni's "best match length" is known only after the hypothesis is read, so *lengths keeps the lengths.
 static int64_t closest(const int64_t *lengths, size_t count, int64_t length) {
   int64_t best = -1;
   int64_t smallest = -1;
@@ -176,7 +176,7 @@ static tarn_status check_options(const tarn_bleu_options *options) {
   return TARN_STATUS_OK;
 }
 
-// Adds up the counts of all sentences in *out, and writes those of each to `each` unless it is NULL.
+// Sums the counts of all sentences in *out, and writes those of each to `each` unless it is NULL.
 static tarn_status count(tarn_bleu_result *out, bleu_statistics *each, const char *const *hypotheses,
                          const tarn__references *references, size_t sentences, const tarn_bleu_options *options) {
   TARN_TRY(check_options(options));

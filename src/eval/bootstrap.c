@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "base/work.h"
 
-// How often a resample has each item.
+// The count of each item in a resample.
 static void draw(uint32_t *times, size_t items, const tarn__bootstrap_options *o, int64_t resample) {
   for (size_t s = 0; s < items; s++) times[s] = 0;
   if (o->indices) {

@@ -8,19 +8,19 @@
 #include "eval/statistics.h"
 #include "tarn/score.h"
 
-// Of one order: n-grams of the hypothesis, of the reference, and of both.
+// For one order: n-grams of the hypothesis, of the reference, and of both.
 typedef struct statistics {
   int64_t hypothesis, reference, match;
 } statistics;
 
 enum { ORDERS = 2 * TARN_CHRF_ORDER_LIMIT };  // orders of characters, then of words
 
-// What is kept from sentence to sentence.
+// Memory kept from sentence to sentence.
 typedef struct work {
   const tarn_chrf_options *options;
   tarn__codepoints hypothesis, reference, squeezed;
   tarn__ngrams grams;
-  uint32_t *symbols;  // the words of the line read last
+  uint32_t *symbols;  // words of the last line
   size_t symbols_count, symbols_capacity;
 } work;
 
@@ -42,7 +42,7 @@ static tarn_status read_line(const work *w, tarn__codepoints *text, const char *
   return TARN_STATUS_OK;
 }
 
-// The characters whose n-grams count: all, or those that are not white space.
+// The characters whose n-grams count: all, or all but white space.
 static tarn_status squeeze(work *w, const tarn__codepoints *text) {
   TARN_TRY(tarn__codepoints_reserve(&w->squeezed, text->count));
   w->squeezed.count = 0;
@@ -62,8 +62,8 @@ static tarn_status add_word(work *w, const int32_t *spelling, size_t length, boo
   return TARN_STATUS_OK;
 }
 
-// Words as chrF++ wants them: one ASCII punctuation mark is cut off at the end of a word, or else at its front, but not
-// both ("(hi)" gives "(hi" and ")"), as Popovic's program does.
+// Words as in chrF++: one ASCII punctuation mark is split off the end of a word, or else its front, but not both
+// ("(hi)" gives "(hi" and ")"), like Popovic's program.
 static tarn_status read_words(work *w, const tarn__codepoints *text, bool is_reference) {
   size_t position = 0;
   size_t begin;
@@ -113,7 +113,7 @@ static tarn_status compare(work *w, statistics *stats) {
     int kind = i >= o->char_order;
     int order = kind ? i - o->char_order + 1 : i + 1;
     stats[i].reference = grams_of(reference[kind], order);
-    // An order that the reference does not have is not held against the hypothesis.
+    // An order that the reference lacks does not count against the hypothesis.
     stats[i].hypothesis = stats[i].reference ? grams_of(hypothesis[kind], order) : 0;
     stats[i].match = matched[i];
   }
@@ -180,7 +180,7 @@ static tarn_status check(const tarn_chrf_options *options) {
   return TARN_STATUS_OK;
 }
 
-// Numbers of a sentence's statistics: three for each order that the options ask for.
+// The size of a sentence's statistics: three numbers per requested order.
 static size_t width_of(const tarn_chrf_options *options) {
   return 3 * (size_t)(options->char_order + options->word_order);
 }

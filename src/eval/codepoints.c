@@ -18,7 +18,7 @@ tarn_status tarn__codepoints_reserve(tarn__codepoints *text, size_t count) {
 
 tarn_status tarn__codepoints_decode(tarn__codepoints *text, const char *utf8, int64_t *invalid) {
   size_t bytes = strlen(utf8);
-  TARN_TRY(tarn__codepoints_reserve(text, bytes + 1));  // never an array that is NULL, not even of an empty line
+  TARN_TRY(tarn__codepoints_reserve(text, bytes + 1));  // never a NULL array, not even for an empty line
   text->count = 0;
   for (size_t i = 0; i < bytes;) {
     int32_t c;
@@ -67,8 +67,8 @@ tarn_status tarn__codepoints_lower(tarn__codepoints *text) {
   return status;
 }
 
-// Python's set: bidirectional classes WS, B and S, and category Zs. It has the separators U+001C to U+001F, which
-// Unicode's White_Space has not, and U+200B is in neither.
+// Python's set: bidirectional classes WS, B and S, and category Zs. It contains the separators U+001C to U+001F, unlike
+// Unicode's White_Space; U+200B is in neither.
 bool tarn__is_space(int32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||

@@ -22,7 +22,7 @@ tarn_status tarn__ngrams_clear(tarn__ngrams *grams) {
   return TARN_STATUS_OK;
 }
 
-// The place of a key, or the free place where it belongs. The table is never full.
+// The slot of a key, or the free slot where it belongs. The table is never full.
 static tarn__ngrams_edge *find(const tarn__ngrams *grams, uint64_t key) {
   size_t mask = grams->edges_capacity - 1;
   uint64_t mixed = key * UINT64_C(0x9E3779B97F4A7C15);
@@ -48,7 +48,7 @@ static tarn_status rehash(tarn__ngrams *grams) {
 
 static uint64_t key_of(uint32_t node, uint32_t symbol) { return (uint64_t)node << 32 | symbol; }
 
-// The node that the symbol leads to, made when it is new.
+// The child node for the symbol, created if new.
 static tarn_status step(tarn__ngrams *grams, uint32_t *next, uint32_t node, uint32_t symbol) {
   if (2 * grams->edges_count >= grams->edges_capacity) TARN_TRY(rehash(grams));
   uint64_t key = key_of(node, symbol);
@@ -64,7 +64,7 @@ static tarn_status step(tarn__ngrams *grams, uint32_t *next, uint32_t node, uint
   return TARN_STATUS_OK;
 }
 
-// The node that the symbol leads to, or 0.
+// The child node for the symbol, or 0.
 static uint32_t look(const tarn__ngrams *grams, uint32_t node, uint32_t symbol) {
   if (!grams->edges_capacity) return 0;
   const tarn__ngrams_edge *edge = find(grams, key_of(node, symbol));

@@ -103,7 +103,7 @@ tarn_status tarn__rewrite_marks(tarn__codepoints *text, tarn__codepoints *spare)
 }
 
 tarn_status tarn__rewrite_points(tarn__codepoints *text, tarn__codepoints *spare) {
-  // Period and comma, unless a digit is before them; then, unless a digit follows; then a dash after a digit.
+  // Period and comma unless after a digit; then unless before a digit; then a dash after a digit.
   TARN_TRY(tarn__rewrite_pair(text, spare, is_not_digit, is_point, false));
   TARN_TRY(tarn__rewrite_pair(text, spare, is_point, is_not_digit, true));
   return tarn__rewrite_pair(text, spare, is_digit, is_dash, false);

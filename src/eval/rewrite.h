@@ -1,8 +1,8 @@
-// The steps that sacreBLEU's tokenizers are made of. Its tokenizers are short lists of regular expressions, applied one
-// after the other; each of them looks at one character or at two neighbours, so each is a single pass here.
+// The steps of sacreBLEU's tokenizers, which are short lists of regular expressions, applied one after the other; each
+// looks at one or two adjacent characters, so each is a single pass here.
 //
-// `spare` is scratch that the caller keeps between calls; a step may swap it with `text`. A step at most triples the
-// text.
+// `spare` is scratch memory that the caller keeps between calls; a step may swap it with `text`. A step at most triples
+// the text.
 #ifndef TARN_EVAL_REWRITE_H
 #define TARN_EVAL_REWRITE_H
 
@@ -19,10 +19,10 @@ tarn_status tarn__rewrite_single(tarn__codepoints *text, tarn__codepoints *spare
 tarn_status tarn__rewrite_pair(tarn__codepoints *text, tarn__codepoints *spare, tarn__character_class first,
                                tarn__character_class second, bool in_front) TARN_CHECKED;
 
-// Puts a space before the text and one behind it.
+// Adds a space at both ends of the text.
 tarn_status tarn__rewrite_pad(tarn__codepoints *text, tarn__codepoints *spare) TARN_CHECKED;
 
-// Replaces every occurrence of an ASCII word by one character, or by nothing when `by` is 0.
+// Replaces every occurrence of an ASCII word by one character, or by nothing if `by` is 0.
 void tarn__rewrite_replace(tarn__codepoints *text, const char *word, int32_t by);
 
 // s/[class]//
@@ -31,8 +31,8 @@ void tarn__rewrite_remove(tarn__codepoints *text, tarn__character_class single);
 // &quot; &amp; &lt; and &gt;, in this order, become their characters.
 void tarn__rewrite_entities(tarn__codepoints *text);
 
-// What mteval's 13a and Tercom do to Western punctuation: spaces around marks and symbols of ASCII other than
-// apostrophe, period, comma and dash, and around these three (not the apostrophe) depending on digits beside them.
+// The treatment of Western punctuation by mteval's 13a and Tercom: spaces around ASCII marks and symbols other than
+// apostrophe, period, comma and dash, and around the last three depending on adjacent digits.
 tarn_status tarn__rewrite_marks(tarn__codepoints *text, tarn__codepoints *spare) TARN_CHECKED;
 tarn_status tarn__rewrite_points(tarn__codepoints *text, tarn__codepoints *spare) TARN_CHECKED;
 

@@ -20,7 +20,7 @@ static void list_close(list *lines) {
 
 static size_t without_space(const char *line, size_t length) {
   while (length > 0) {
-    // Back to the lead byte, then forwards: ICU's way back wants offsets of 32 bits.
+    // Back to the lead byte, then forwards: ICU's backward iteration needs 32-bit offsets.
     size_t before = length - 1;
     while (before > 0 && length - before < 4 && U8_IS_TRAIL(line[before])) before--;
     int32_t c;
@@ -46,7 +46,7 @@ static tarn_status read_lines(list *read, tarn__lines *lines) {
     size_t length;
     TARN_TRY(tarn__lines_next(lines, &line, &length));
     if (!line) return TARN_STATUS_OK;
-    // sacreBLEU keeps it as well, so that its scores and ours stay the same.
+    // sacreBLEU keeps it too, so its scores and ours remain equal.
     if (read->count == 0 && length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)
       tarn__log(TARN_LOG_WARNING, "%s: its first line begins with a byte order mark, which is scored as part of it",
                 lines->path);

@@ -1,4 +1,4 @@
-// The references of a corpus, as both scores take them.
+// The references of a corpus, for all scores.
 #ifndef TARN_EVAL_SCORE_REFERENCES_H
 #define TARN_EVAL_SCORE_REFERENCES_H
 
@@ -14,13 +14,13 @@ typedef struct tarn__references {
   size_t count;
 } tarn__references;
 
-// Reference r of sentence s; NULL when it is absent.
+// Reference r of sentence s; NULL if absent.
 static inline const char *tarn__reference(const tarn__references *references, size_t r, size_t s) {
   return references->streams ? references->streams[r][s] : references->single[r];
 }
 
 // Checks that there are sentences and that each of them has a hypothesis and a reference, and sets *number to the
-// number of references a sentence, -1 when it varies.
+// number of references per sentence, -1 if it varies.
 tarn_status tarn__references_check(int64_t *number, const tarn__references *references, const char *const *hypotheses,
                                    size_t sentences) TARN_CHECKED;
 

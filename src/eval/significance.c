@@ -19,7 +19,7 @@ typedef struct work {
   double *sums[2];   // (width)
   double *scores;    // (systems, resamples), or (trials)
   double *observed;  // (systems)
-  uint32_t *chosen;  // one bit a sentence
+  uint32_t *chosen;  // one bit per sentence
 } work;
 
 void tarn_significance_default(tarn_significance_options *options) {
@@ -80,8 +80,8 @@ static double resampled_score(void *user, size_t system, const uint32_t *times) 
   return tarn__statistics_score_of(w->systems[system], times, w->sums[0]);
 }
 
-// How much two systems differ after those sentences that are chosen have changed places. All sums are taken in the same
-// order, so that equal ones are equal to the last bit.
+// The difference of two systems after the chosen sentences were exchanged. All sums have the same order, so that equal
+// ones are equal to the last bit.
 static double exchanged(work *w, const tarn_statistics *a, const tarn_statistics *b) {
   size_t width = w->width;
   memset(w->sums[0], 0, 2 * width * sizeof **w->sums);
@@ -96,8 +96,8 @@ static double exchanged(work *w, const tarn_statistics *a, const tarn_statistics
   return fabs(a->score(w->sums[0], a->options) - b->score(w->sums[1], b->options));
 }
 
-// Where only k sentences differ, exchanging all of them or none gives the difference there is: two of 2^k exchanges.
-// That sets the smallest p; counting those that differ more, as sacreBLEU does, would give 1 / (n + 1) for k = 0 and 1.
+// If only k sentences differ, exchanging all of them or none gives the observed difference: two of 2^k exchanges. That
+// bounds p from below; counting only larger differences, like sacreBLEU, would give 1 / (n + 1) for k = 0 and 1.
 static double p_of(const work *w, size_t system, int64_t count, int64_t n) {
   const double *a = w->systems[0]->values;
   const double *b = w->systems[system]->values;
@@ -122,7 +122,7 @@ static double randomize(work *w, size_t system, double difference) {
   return p_of(w, system, count, w->options->trials);
 }
 
-// From the scores of the same resamples.
+// From scores on the same resamples.
 static double bootstrap(const work *w, size_t system, double difference) {
   int64_t n = w->options->resamples;
   const double *scores = w->scores + system * (size_t)n;

@@ -1,5 +1,5 @@
-// What a score needs to know of each sentence. The score of any collection of sentences comes from the sums of their
-// statistics, so a resampled test set is scored without reading a word again.
+// Sufficient statistics of each sentence for a score. The score of any collection of sentences follows from the sums of
+// their statistics, so a resampled test set is scored without reading a word again.
 #ifndef TARN_EVAL_STATISTICS_H
 #define TARN_EVAL_STATISTICS_H
 
@@ -10,18 +10,17 @@
 typedef double (*tarn__statistics_score)(const double *sums, const void *options);
 
 struct tarn_statistics {
-  double *values;  // (sentences, width): whole numbers below 2^53, but for mean lengths of references
+  double *values;  // (sentences, width): whole numbers below 2^53, except mean lengths of references
   size_t sentences, width;
   tarn__statistics_score score;
   void *options;  // a copy, for `score`
 };
 
-// Makes room for the statistics; `options` are `options_size` bytes. The caller fills `values`.
+// Allocates the statistics; `options` are `options_size` bytes. The caller fills `values`.
 tarn_status tarn__statistics_open(tarn_statistics **statistics, size_t sentences, size_t width,
                                   tarn__statistics_score score, const void *options, size_t options_size) TARN_CHECKED;
 
-// The score of the sentences, each as often as `times` (sentences) says; NULL: once. `sums` is room for `width`
-// numbers.
+// The score of the sentences, each counted `times` (sentences) times; NULL: once. `sums` has space for `width` numbers.
 double tarn__statistics_score_of(const tarn_statistics *statistics, const uint32_t *times, double *sums);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// Beyond this the normal distribution is nearer than the logarithms of the gamma function are exact.
+// Beyond this the normal distribution is more accurate than the logarithms of the gamma function.
 #define FREEDOM_MOST 1e6
 
 // The continued fraction of the incomplete beta function (NIST Digital Library of Mathematical Functions, 8.17.22),
@@ -30,7 +30,7 @@ static double fraction(double a, double b, double x) {
   return value;
 }
 
-// The regularised incomplete beta function I_x(a, b); y is 1 - x, given so that it keeps its digits.
+// The regularised incomplete beta function I_x(a, b); y is 1 - x, passed to keep its digits.
 static double incomplete_beta(double a, double b, double x, double y) {
   if (x <= 0 || y <= 0) return x <= 0 ? 0 : 1;
   double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));

@@ -12,7 +12,7 @@
 // The statistics of a sentence.
 enum { EDITS, REFERENCE_LENGTH, WIDTH };
 
-// What is kept from sentence to sentence.
+// Memory kept from sentence to sentence.
 typedef struct work {
   const tarn_ter_options *options;
   tarn__codepoints text, spare;
@@ -35,13 +35,12 @@ static void work_close(work *w) {
 
 void tarn_ter_default(tarn_ter_options *options) { *options = (tarn_ter_options){0}; }
 
-// The words of the hypothesis get symbols; those of a reference that it does not have get 0, which equals none of them.
+// The words of the hypothesis get symbols; words that only a reference has get 0, which equals none of them.
 static tarn_status read_words(work *w, int side, const char *line, int64_t *invalid) {
   TARN_TRY(tarn__codepoints_decode(&w->text, line, invalid));
   tarn__codepoints_rstrip(&w->text);
   TARN_TRY(tarn__ter_tokenize(&w->text, &w->spare, w->options));
-  // sacreBLEU normalises references twice, which cuts off a few words more ("4.5's." becomes 4.5's and then 4.5 and
-  // 's).
+  // sacreBLEU normalises references twice, which splits a few more words ("4.5's." becomes 4.5's and then 4.5 and 's).
   if (side == REFERENCE) {
     tarn__codepoints_join(&w->text);
     TARN_TRY(tarn__ter_tokenize(&w->text, &w->spare, w->options));
@@ -88,7 +87,7 @@ static double score(const double *sums, const void *options) {
   return sums[EDITS] > 0 ? 100 : 0;
 }
 
-// Adds up the statistics of all sentences in *out, and writes those of each to `each` (sentences, WIDTH) unless it is
+// Sums the statistics of all sentences in *out, and writes those of each to `each` (sentences, WIDTH) unless it is
 // NULL.
 static tarn_status ter(tarn_ter_result *out, double *each, const char *const *hypotheses,
                        const tarn__references *references, size_t sentences, const tarn_ter_options *options) {

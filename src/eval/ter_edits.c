@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-// Of a cell that the beam leaves out. Larger than any number of edits, and one more does not overflow.
+// A cell outside of the beam. Larger than any number of edits, and adding one does not overflow.
 static const int32_t infinite = INT32_MAX / 2;
 
 // The cells of a row: columns first .. end - 1 of 0 .. reference words.
@@ -19,9 +19,9 @@ typedef struct pair {
   const uint32_t *reference;
   int64_t h, r;        // words
   int64_t beam, most;  // the widest window
-  double ratio;        // words of the reference for one of the hypothesis
-  uint32_t *words;     // (h) the hypothesis as it is now
-  uint32_t *moved;     // (h) equal to it, but for the move that is tried
+  double ratio;        // words of the reference per word of the hypothesis
+  uint32_t *words;     // (h) the current hypothesis
+  uint32_t *moved;     // (h) the same after the move being tried
   const int32_t *hypothesis_wrong, *reference_wrong;
   int32_t distance;  // of `words`
   int64_t tried;
@@ -49,7 +49,8 @@ void tarn__ter_edits_close(tarn__ter_edits *edits) {
   *edits = (tarn__ter_edits){0};
 }
 
-// Around the diagonal of a table that is seldom square. The last row reaches the end of the reference. Row 0 is whole.
+// Around the diagonal of a table that is seldom square. The last row reaches the end of the reference. Row 0 is
+// complete.
 static window window_of(const pair *p, int64_t row) {
   if (row == 0) return (window){0, p->r + 1};
   int64_t diagonal = (int64_t)floor((double)row * p->ratio);
@@ -70,7 +71,7 @@ static int32_t cell(const pair *p, int64_t row, int64_t column) {
 
 static inline int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
-// Row `row`, whose word is `word`, from the row before it: `above`, NULL for row 0.
+// Row `row`, for the word `word`, from the previous row `above`, NULL for row 0.
 static void fill(const pair *p, int32_t *out, int64_t row, uint32_t word, const int32_t *above) {
   window now = window_of(p, row);
   window before = window_of(p, row - 1);
@@ -94,7 +95,7 @@ static void fill_from(pair *p, int64_t row) {
   p->distance = cell(p, p->h, p->r);
 }
 
-// Whether a row differs from another by one number in all cells; then all rows after it do, if their words are equal.
+// Whether two rows differ by the same number in all cells; then so do all later rows with equal words.
 static bool differs_evenly(const int32_t *a, const int32_t *b, int64_t count, int32_t *by) {
   bool found = false;
   for (int64_t i = 0; i < count; i++) {
@@ -113,8 +114,8 @@ static void apply(uint32_t *out, const uint32_t *words, move by) {
   memcpy(out + by.first + head, words + by.first, (size_t)(by.middle - by.first) * sizeof *out);
 }
 
-// The distance after a move. Rows before it are known; rows after it need computing only until they run in parallel
-// with those of the words as they are.
+// The distance after a move. Earlier rows are known; later rows are computed only until they differ evenly from those
+// of the current words.
 static int32_t distance_after(pair *p, move by) {
   if (by.first == by.middle || by.middle == by.end) return p->distance;
   int32_t *rows[2] = {p->kept->rows, p->kept->rows + p->most};
@@ -138,8 +139,8 @@ static int32_t distance_after(pair *p, move by) {
   return distance;
 }
 
-// Walks back through the table: which words are wrong, and where the words of the reference stand in the hypothesis.
-// Of equally short ways Tercom takes a substitution (or none) first, then a deletion, then an insertion.
+// Walks back through the table: which words are wrong, and where the words of the reference are in the hypothesis. Of
+// equally short paths Tercom prefers a substitution (or none), then a deletion, then an insertion.
 static void align(pair *p) {
   int32_t *hypothesis_wrong = p->kept->wrong;
   int32_t *reference_wrong = p->kept->wrong + p->h + 1;
@@ -178,11 +179,11 @@ static bool better(const candidate *a, const candidate *b) {
 static move move_of(const pair *p, int64_t start, int64_t length, int64_t target) {
   if (target < start) return (move){target, start, start + length};
   if (target > start + length) return (move){start, start + length, target};
-  // A target within the block itself moves it by as many words as the target is behind its start.
+  // A target within the block moves it by the target's distance from its start.
   return (move){start, start + length, target + length < p->h ? target + length : p->h};
 }
 
-// Tries to move the block to the places before, within and behind its like in the reference. False when enough has been
+// Tries to move the block to the places before, within and after its equal in the reference. False if enough has been
 // tried.
 static bool try_block(pair *p, candidate *best, int64_t start, int64_t at, int64_t length) {
   const int32_t *place = p->kept->align;
@@ -207,7 +208,7 @@ static candidate find(pair *p) {
   candidate best = {0};
   for (int64_t start = 0; start < p->h; start++) {
     int64_t end = start + TARN__TER_BLOCK < p->h ? start + TARN__TER_BLOCK : p->h;
-    if (p->hypothesis_wrong[end] == p->hypothesis_wrong[start]) continue;  // no block from here has an error
+    if (p->hypothesis_wrong[end] == p->hypothesis_wrong[start]) continue;  // no block starting here has an error
     int64_t first = start > TARN__TER_DISTANCE ? start - TARN__TER_DISTANCE : 0;
     int64_t last = start + TARN__TER_DISTANCE < p->r - 1 ? start + TARN__TER_DISTANCE : p->r - 1;
     for (int64_t at = first; at <= last; at++) {

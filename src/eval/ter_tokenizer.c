@@ -18,7 +18,7 @@ static bool is_full_width_punctuation(int32_t c) {
 
 static bool is_either_punctuation(int32_t c) { return is_asian_punctuation(c) || is_full_width_punctuation(c); }
 
-// What becomes a word of its own. sacreBLEU's rules for kana look for a line that is nothing but kana, which a line
+// Characters that become separate words. sacreBLEU's rules for kana match only a line of nothing but kana, which a line
 // with a space at both ends never is.
 static bool is_asian(int32_t c) {
   return within(c, 0x4E00, 0x9FFF) || within(c, 0x3200, 0x4DBF) || within(c, 0x31C0, 0x31EF) ||

@@ -4,8 +4,8 @@
 
 #include "eval/student.h"
 
-#define LEVEL 0.05         // a verdict may be false so often
-enum { SEEDS_LEAST = 3 };  // that a verdict on configurations needs
+#define LEVEL 0.05         // accepted rate of false verdicts
+enum { SEEDS_LEAST = 3 };  // required for a verdict on configurations
 
 static double mean_of(const double *values, size_t count) {
   double sum = 0;
@@ -13,7 +13,7 @@ static double mean_of(const double *values, size_t count) {
   return sum / (double)count;
 }
 
-// Sample variance; 0 for one value, of which nothing is known.
+// Sample variance; 0 for one value, where it is unknown.
 static double variance_of(const double *values, size_t count) {
   double mean = mean_of(values, count);
   double squares = 0;
@@ -41,8 +41,9 @@ static double resampled_mean(const tarn__verdict_side *side, int64_t resample) {
   return sum / (double)side->runs;
 }
 
-// What of the variance over resamples of a side's mean is each run's own: its sentences that went well or badly in it
-// alone. The variance of the scores over seeds has that already. Of one run it cannot be told.
+// The part of the variance over resamples of a side's mean that is specific to each run: sentences that went well or
+// badly in that run alone. The variance of the scores over seeds already contains it. It cannot be determined from one
+// run.
 static double own_variance(const tarn__verdict_side *side, int64_t resamples) {
   double sum = 0;
   if (side->runs < 2) return 0;
@@ -54,7 +55,7 @@ static double own_variance(const tarn__verdict_side *side, int64_t resamples) {
   return sum / (double)(side->runs - 1) / (double)side->runs;
 }
 
-// The variance that the choice of items gives to the difference of the means, beyond what is each run's own.
+// The variance of the difference of the means due to the choice of items, beyond the part specific to each run.
 static double item_variance(const tarn__verdict_side *a, const tarn__verdict_side *b, int64_t resamples) {
   running v = {0};
   for (int64_t r = 0; r < resamples; r++) add(&v, resampled_mean(a, r) - resampled_mean(b, r));
@@ -98,7 +99,7 @@ void tarn__verdict_of(tarn_results_verdict *v, const tarn__verdict_side *a, cons
   if (a->runs > 1) parts += seeds_a * seeds_a / (double)(a->runs - 1);
   if (b->runs > 1) parts += seeds_b * seeds_b / (double)(b->runs - 1);
   if (test->items > 1) parts += items * items / (double)(test->items - 1);
-  if (!(variance > 0) || !(parts > 0)) {  // all scores are equal, or so near that their squares vanish
+  if (!(variance > 0) || !(parts > 0)) {  // all scores are equal, or so close that their squares vanish
     if (v->difference == 0 && v->basis != TARN_RESULTS_TWO_SEEDS)
       v->p_single = 1;
     else
@@ -120,8 +121,8 @@ size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count) {
     tarn_results_verdict *v = &verdicts[i];
     v->comparisons = tested;
     if (isnan(v->p_single)) continue;
-    // The corrected p is the greatest, over all p that are not above this one, of p times the number of those that are
-    // not below it; equal ones stand in any order, the first of them with the greatest factor.
+    // The corrected p is the maximum, over all p' <= p, of p' times the number of p not below p'; equal ones may have
+    // any order, and the first gets the largest factor.
     v->p = 0;
     for (size_t j = 0; j < count; j++) {
       size_t below = 0;

@@ -1,38 +1,37 @@
-// Whether two configurations differ, from the scores of their runs and, of a test, from those of resampled tests. The
-// method stands in tarn/results.h.
+// Whether two configurations differ, by the scores of their runs and, for a test, of resampled tests. tarn/results.h
+// describes the method.
 #ifndef TARN_EVAL_VERDICT_H
 #define TARN_EVAL_VERDICT_H
 
 #include "tarn/results.h"
 
-// The runs of a configuration, one a seed.
+// The runs of a configuration, one per seed.
 typedef struct tarn__verdict_side {
-  const double *scores;  // (runs)
-  const double *const
-      *resampled;  // (runs) lists of (resamples); NULL: there is no test that could have had other items
+  const double *scores;            // (runs)
+  const double *const *resampled;  // (runs) lists of (resamples); NULL: there is no test with items
   size_t runs;
 } tarn__verdict_side;
 
 typedef struct tarn__verdict_test {
-  int64_t resamples;  // 0: no item was resampled, and the sides have no `resampled`
+  int64_t resamples;  // 0: nothing was resampled, and the sides have no `resampled`
   size_t items;
   bool less;  // less is better
 } tarn__verdict_test;
 
-// A verdict that says nothing but the numbers of runs.
+// A verdict with nothing but the numbers of runs.
 tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less);
 
-// Of the difference a - b, as if it were the only comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.
+// The verdict on the difference a - b as the only comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.
 void tarn__verdict_of(tarn_results_verdict *verdict, const tarn__verdict_side *a, const tarn__verdict_side *b,
                       const tarn__verdict_test *test);
 
-// Corrects the p of the verdicts that have one for their number (Holm, "A simple sequentially rejective multiple test
-// procedure", Scandinavian Journal of Statistics 1979), decides, and returns that number.
+// Corrects the p-values for their number (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+// Journal of Statistics 1979), decides, and returns that number.
 size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count);
 
-// Whether this verdict, one of `others` in which the best of a table's rows meets every other row, lets it be called
-// the best: the row was chosen by its score, which may be luck in any of so many comparisons, so p counts `others`
-// times, and Holm's smaller corrections will not do.
+// Whether this verdict, one of `others` comparisons of a table's best row with every other row, lets it be called the
+// best: the row was chosen by its score, which may be luck in any of these comparisons, so p is multiplied by `others`,
+// and Holm's smaller factors do not suffice.
 bool tarn__verdict_leads(const tarn_results_verdict *verdict, size_t others);
 
 #endif

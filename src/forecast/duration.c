@@ -1,4 +1,4 @@
-// Forecasts how long a training will take: from its log, a probe of it, or its operations.
+// Forecasts the duration of a training: from its log, a probe, or its operations.
 #include "tarn/duration.h"
 #include "run/names.h"
 
@@ -18,10 +18,10 @@
 #include "text/lines.h"
 #include "train/trainer.h"
 
-// Of a probe: seconds at the least, and updates, the first of which is not counted (pages, clock frequencies).
+// Minimum seconds and updates of a probe, the first of which is not counted (pages, clock frequencies).
 static const double PROBE_SECONDS = 2.0;
 enum { LEAST_UPDATES = 4, MOST_UPDATES = 100000 };
-// What a forecast may be off beyond what its samples show, as measured (docs/training.md).
+// Measured errors of forecasts beyond the spread of the samples (docs/training.md).
 static const double RUN_LOW = 0.9, RUN_HIGH = 1.15, PROBE_LOW = 0.7, PROBE_HIGH = 1.4, COUNT_LOW = 0.5, COUNT_HIGH = 5;
 
 const char *tarn_duration_source_name(tarn_duration_source source) {
@@ -29,18 +29,18 @@ const char *tarn_duration_source_name(tarn_duration_source source) {
   return (unsigned)source < sizeof names / sizeof *names ? names[source] : NULL;
 }
 
-// What the samples of a training say.
+// The pace of a training from samples.
 typedef struct pace {
-  double update, low, high;   // seconds of one update: mean, and what a mean of many will lie between
-  double tokens;              // of an update, of both sides
-  double epoch_updates;       // 0: not known
+  double update, low, high;   // seconds of one update: mean, and bounds for the mean of many
+  double tokens;              // of an update, both sides
+  double epoch_updates;       // 0: unknown
   double validation;          // seconds
-  double done, done_seconds;  // RUN: updates and seconds on the training's clock so far
+  double done, done_seconds;  // for a run: updates and seconds on the training's clock so far
 } pace;
 
 static double least_known(double a, double b) { return a <= 0 || (b > 0 && b < a) ? b : a; }
 
-// Updates until the nearest limit; 0: none is known. *clock: that limit is train.max_minutes.
+// Updates until the nearest limit; 0: unknown. *clock: that limit is train.max_minutes.
 static double updates_of(bool *clock, const tarn_config_train *limits, const pace *p) {
   double updates = (double)limits->max_updates;
   *clock = false;
@@ -74,7 +74,7 @@ static void fill(tarn_duration *d, const tarn_config *config, const pace *p, dou
   const double validations_left = every > 0 ? left / every * p->validation : 0;
   d->seconds_left = left * p->update + validations_left;
   const double behind = d->seconds - d->seconds_left;
-  // A limit of minutes is kept however fast the machine is.
+  // A limit of minutes holds at any speed.
   const double least = clock ? 0.98 * left * p->update : low * left * p->low;
   const double most = clock ? 1.1 * left * p->update : high * left * p->high;
   d->low = behind + least + low * validations_left;
@@ -89,7 +89,7 @@ static int by_value(const void *a, const void *b) {
 // --- the log of a run
 
 typedef struct samples {
-  double *values;  // seconds of an update, of each line of the log
+  double *values;  // seconds per update, for each line of the log
   size_t count, capacity;
   double step, time, epoch, tokens;    // of the last line
   double validations, validation_sum;  // and their seconds
@@ -118,7 +118,7 @@ static tarn_status take_record(samples *s, const json_t *record) {
   return TARN_STATUS_OK;
 }
 
-// Lines that are no records, of a run that was killed while it wrote, are passed over.
+// Skips incomplete lines of a killed run.
 static tarn_status read_log(samples *s, tarn__lines *lines) {
   for (;;) {
     const char *line;
@@ -134,7 +134,7 @@ static tarn_status read_log(samples *s, tarn__lines *lines) {
   }
 }
 
-// Patience has ended the run, and nobody wants to change that.
+// Patience has ended the run, and no option changes that.
 static tarn_status has_ended(bool *ended, const tarn_train_options *options, const char *run) {
   static const char patience[] = "train.patience=";
   char path[PATH_MAX];
@@ -192,8 +192,7 @@ static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *co
 
 // --- a probe
 
-// Updates for two seconds. Their lengths differ, and so do their times; the mean of many lies nearer to the mean of
-// these the more of them there were.
+// Updates for two seconds. Their lengths and times differ; the interval of the mean narrows with their number.
 static tarn_status run_probe(pace *p, tarn_train *t) {
   tarn__train_update_result result;
   double sum = 0, squares = 0;

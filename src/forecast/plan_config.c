@@ -1,4 +1,4 @@
-// tarn_plan_make(): the plan of a configuration, with the lengths of its training data where they can be read.
+// tarn_plan_make(): the plan of a configuration, with the lengths of its training data if readable.
 #include "forecast/plan_config.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -17,7 +17,7 @@ static tarn_status vocab_size(int64_t *size, const char *path) {
   return TARN_STATUS_OK;
 }
 
-// The shard must belong to the vocabularies, where their files are there to be read.
+// The shard must belong to the vocabularies, if their files are readable.
 static tarn_status check_shard(const tarn__shard *shard, const tarn_config *config) {
   const tarn_config_data *data = &config->data;
   if (!data->vocab || !tarn__file_exists(data->vocab)) return TARN_STATUS_OK;
@@ -32,7 +32,7 @@ static tarn_status check_shard(const tarn__shard *shard, const tarn_config *conf
   return status;
 }
 
-// Sizes of the vocabularies: as given, else those of the shard, else those of the vocabulary files.
+// Sizes of the vocabularies: given, else from the shard, else from the vocabulary files.
 static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_config *config,
                                const tarn_plan_options *options, const tarn__shard *shard) {
   *source = options->source_vocab;
@@ -53,7 +53,7 @@ static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_conf
 
 // The sides that the model reads hold the same sentences, so the longer one fills the batch and another has fewer rows.
 static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
-  const double usual = 25.0;  // tokens of a sentence where no data say better
+  const double usual = 25.0;  // tokens per sentence without data
   const bool known = shard->pairs > 0;
   const int64_t rows = config->train.max_tokens;
   const int64_t most = config->model.max_length < rows ? config->model.max_length : rows;
@@ -99,7 +99,7 @@ static tarn_status plan_ranks(tarn__planned *p, const tarn_config *config, const
   tarn_status status = TARN_STATUS_OK;
   TARN_TRY(check_options(options));
   if (config->data.train && !options->source_vocab) status = tarn__shard_open(&p->shard, config->data.train);
-  // Without the data a plan is still possible, and asked for: say in the result which lengths it assumes.
+  // A plan is still possible without the data: the result states the assumed lengths.
   if (status == TARN_STATUS_IO) status = TARN_STATUS_OK;
   if (status == TARN_STATUS_OK && p->shard.pairs) status = check_shard(&p->shard, config);
   if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &p->shard);

@@ -4,14 +4,14 @@
 
 #include "train/plan_run.h"
 
-// What tarn_plan_make() plans, of one of so many ranks, and what it was made from.
+// The plan of tarn_plan_make(), for one of several ranks, and its sources.
 typedef struct tarn__planned {
   tarn_plan plan;
   tarn__model *model;  // without memory
-  tarn__shard shard;   // the training data; closed where they cannot be read
+  tarn__shard shard;   // the training data; closed if unreadable
 } tarn__planned;
 
-// Fails as tarn_plan_make() does, and leaves *planned closed. The config must outlive it.
+// Fails like tarn_plan_make(), and leaves *planned closed. The config must outlive it.
 tarn_status tarn__plan_ranks(tarn__planned *planned, const tarn_config *config, const tarn_plan_options *options,
                              int ranks) TARN_CHECKED;
 void tarn__planned_close(tarn__planned *planned);

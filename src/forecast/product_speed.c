@@ -1,4 +1,4 @@
-// How fast whole updates may be, from the speed of a matrix product on this machine.
+// Estimates the speed of whole updates from that of a matrix product on this machine.
 #include "forecast/product_speed.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@
 #include "model/model.h"
 #include "ops/ops.h"
 
-enum { ROWS = 1024, WIDEST = 2048 };  // of the product: rows of a usual batch; d_model at the most
-static const double SECONDS = 0.05;   // that a measurement takes, about
+enum { ROWS = 1024, WIDEST = 2048 };  // of the product: rows of a typical batch; largest d_model
+static const double SECONDS = 0.05;   // approximate duration of a measurement
 
-// A product and the memory that it needs.
+// A product and its memory.
 typedef struct product {
   const tarn__device *device;
   tarn__graph graph;
@@ -45,8 +45,8 @@ static void close_product(product *p) {
   tarn__device_free(p->device, p->workspace);
 }
 
-// Seconds of one run: the least of those of a moment, as other work on the machine makes some of them slower; or the
-// mean over some time, with that work.
+// Seconds of one run: the minimum over a moment, because other work slows some runs down; or the mean over some time,
+// including that work.
 static tarn_status time_product(double *seconds, product *p, int threads, double during) {
   const tarn__exec exec = {.threads = threads};
   TARN_TRY(tarn__graph_run(&p->graph, &exec));  // pages, and the clock frequency of the wide instructions

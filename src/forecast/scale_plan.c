@@ -1,4 +1,4 @@
-// tarn_scale_make(): what the equations of scale_time.h are filled with.
+// tarn_scale_make(): the inputs of the equations of scale_time.h.
 #include "tarn/scale.h"
 
 #include <math.h>
@@ -16,13 +16,13 @@
 #include "task/bands.h"
 #include "train/trainer.h"
 
-// Of a probe: seconds at the least, and updates, the first of which is not counted.
+// Minimum seconds and updates of a probe, the first of which is not counted.
 static const double PROBE_SECONDS = 2.0;
 enum { LEAST_UPDATES = 4 };
-enum { BUCKET = 1 << 20 };              // values that are summed at a time (gradient_sum.c),
+enum { BUCKET = 1 << 20 };              // values summed at a time (gradient_sum.c),
 enum { ROUND = 1 << 20 };               // and bytes (comm_mpi.c)
-enum { MOST_SENTENCES = 1 << 20 };      // that are counted to find what is in use
-enum { PIECE = 1 << 20, PIECES = 16 };  // values that adding is measured with
+enum { MOST_SENTENCES = 1 << 20 };      // counted to estimate the rows in use
+enum { PIECE = 1 << 20, PIECES = 16 };  // values for measuring the speed of adding
 
 void tarn_scale_default(tarn_scale_options *options) {
   static const int one = 1;
@@ -51,8 +51,8 @@ static tarn_status check(const tarn_scale_options *o) {
 
 // --- what is measured
 
-// Updates as one of several ranks computes them, which does not update at once; nothing of that differs with the limit
-// of the norm that makes it so.
+// Updates of one of several ranks, which do not update parameters at once; a limit on the norm has the same effect at
+// the same cost.
 static tarn_status open_probe(tarn_train **t, const tarn_train_options *options, const tarn_config *config) {
   void *memory;
   tarn_train_options o = *options;
@@ -109,7 +109,7 @@ static tarn_status measure_step(tarn_scale *scale, const tarn_train_options *opt
   return TARN_STATUS_OK;
 }
 
-// What a rank does with the values that travel: out of memory that no cache holds, added, back.
+// A rank's work on summed values: read from uncached memory, add, write back.
 static tarn_status measure_adding(double *rate) {
   const size_t all = (size_t)PIECE * PIECES;
   void *memory;
@@ -117,7 +117,7 @@ static tarn_status measure_adding(double *rate) {
   float *values = memory, *room = values + all, *others = room + PIECE;
   double seconds = 0;
   for (size_t i = 0; i < PIECE; i++) others[i] = 1;
-  for (int turn = 0; turn < 2; turn++) {  // the first one takes the pages
+  for (int turn = 0; turn < 2; turn++) {  // the first one allocates the pages
     const double begin = tarn__seconds();
     for (size_t at = 0; at < all; at += PIECE) {
       memcpy(room, values + at, PIECE * sizeof *room);
@@ -150,7 +150,7 @@ static tarn_status add_table(tarn_scale *scale, const tarn__model *model, const 
   return TARN_STATUS_OK;
 }
 
-// Shares of the tokens of a side of the data, from sentences all over it.
+// Shares of the tokens of a side, from sentences spread over the data.
 static tarn_status count_shares(double **shares, const tarn__shard *shard, bool target) {
   const int64_t words = target ? shard->target_vocab_size : shard->source_vocab_size;
   const int64_t longest = target ? shard->longest_target : shard->longest_source;
@@ -173,7 +173,7 @@ static tarn_status count_shares(double **shares, const tarn__shard *shard, bool 
   return tarn__shard_unchanged(shard);
 }
 
-// Whether only the rows of it that are in use travel.
+// Whether only its used rows are sent.
 static bool has_rows(const tarn__model *model, const tarn__param *param) {
   return param->trained && tarn__weights_look_up(&model->weights, param) &&
          !tarn__weights_predict(&model->weights, param);
@@ -228,7 +228,7 @@ static tarn_status add_parts(tarn_scale *scale, const tarn__planned *planned) {
 
 // --- points
 
-// Of the rank that needs most.
+// For the rank that needs most memory.
 static tarn_status plan_way(tarn_scale_way *way, const tarn__planned *planned, tarn_config *config, int ranks,
                             bool sharded) {
   const bool wanted = config->train.shard_optimiser;
@@ -275,7 +275,7 @@ static tarn_status fill(tarn_scale *scale, const tarn__planned *alone, const tar
   if (scale->adding <= 0) TARN_TRY(measure_adding(&scale->adding));
   TARN_TRY(add_parts(scale, alone));
   TARN_TRY(add_params(scale, alone));
-  // With several ranks gradients have memory of their own, and so have their sums.
+  // With several ranks gradients and their sums have separate memory.
   const tarn_plan_options planning = {
       .source_vocab = options->vocab_size, .target_vocab = options->vocab_size, .threads = training->threads};
   tarn__planned several;

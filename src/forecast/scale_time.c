@@ -4,14 +4,14 @@
 
 enum {
   WORD = 24,        // bytes of a status word
-  SHORT = 1 << 19,  // bytes in all below which gathering goes by doubling
+  SHORT = 1 << 19,  // total bytes below which gathering uses doubling
   PLAIN = 4,        // bytes of a value in fp32
-  FEW = 24          // of what few numbers are added from every rank
+  FEW = 24          // size of the few numbers gathered from every rank
 };
 
 static double doublings(int ranks) { return ceil(log2(ranks)); }
 
-// What every rank gets of the others where `bytes` are shared out.
+// Bytes that every rank gets from the others if `bytes` are divided among them.
 static double foreign(int ranks, double bytes) { return bytes * (ranks - 1) / ranks; }
 
 double tarn__scale_word(const tarn_scale *scale, int ranks) {
@@ -37,7 +37,7 @@ double tarn__scale_used_rows(const tarn__scale_table *table, double tokens) {
   return rows;
 }
 
-// What a sum does: the first half of it, the second, or both.
+// The halves of a sum: the first, the second, or both.
 enum { SCATTERS = 1, GATHERS = 2 };
 
 static double travel(const tarn_scale *scale, int ranks, double bytes, int what) {
@@ -49,8 +49,8 @@ static double travel(const tarn_scale *scale, int ranks, double bytes, int what)
   return rounds * each;
 }
 
-// What all ranks tell each other, so many bytes each: in as many pieces as those of all and one's own need to fit where
-// they are gathered (comm/mpi).
+// Exchange of so many bytes from each rank, in pieces that fit into the gathering buffer with those of all ranks and
+// the own one (comm/mpi).
 static double tell(const tarn_scale *scale, int ranks, double bytes) {
   const double pieces = ceil(bytes / floor((double)scale->round / (ranks + 1)));
   return tarn__scale_word(scale, ranks) + pieces * tarn__scale_gather(scale, ranks, bytes * ranks / pieces);
@@ -63,12 +63,12 @@ static double small_sums(const tarn_scale *scale, int ranks) {
   return seconds;
 }
 
-// Buckets on their way.
+// Buckets in transit.
 typedef struct queue {
   const tarn_scale *scale;
   int ranks, sharded;
   double end;              // of the last bucket
-  double adding, network;  // of all so far
+  double adding, network;  // total so far
 } queue;
 
 static void send(queue *q, double ready, double values) {
@@ -80,8 +80,8 @@ static void send(queue *q, double ready, double values) {
   q->network += network;
 }
 
-// The part with whose gradients those of an output layer go. It is the first to be complete, but its parameters come
-// before those of the layers (model.c), so its sums come after those of the lowest layer that has any.
+// The part with whose gradients those of an output layer are sent. The output layer is complete first, but its
+// parameters precede those of the layers (model.c), so its sums follow those of the lowest layer with any.
 static size_t find_release(const tarn_scale *scale, const tarn_scale_point *point) {
   const size_t output = scale->own->output;
   for (size_t i = 1; i < scale->part_count; i++)
@@ -89,7 +89,7 @@ static size_t find_release(const tarn_scale *scale, const tarn_scale_point *poin
   return output;
 }
 
-// The last backward pass of an update from the top to the bottom. Returns the seconds of all passes.
+// The last backward pass of an update, from top to bottom. Returns the seconds of all passes.
 static double walk(queue *q, const tarn_scale_point *point) {
   const tarn_scale *scale = q->scale;
   const size_t output = scale->own->output, release = find_release(scale, point);

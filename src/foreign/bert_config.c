@@ -83,7 +83,7 @@ const char *const tarn__bert_decoders[TARN__BERT_FAMILIES][2] = {
     {"lm_head.decoder.weight", "lm_head.decoder.bias"},
 };
 
-// Keys of their config.json that change nothing here, or are read below.
+// Keys of their config.json that are irrelevant here, or read below.
 static const char *const KNOWN[] = {"hidden_size",
                                     "num_hidden_layers",
                                     "num_attention_heads",
@@ -145,7 +145,7 @@ static tarn_status read_family(tarn__hf_config *file, const tarn__bert_family **
                     file->path, type);
 }
 
-// What changes the arithmetic in a way that tarn does not have.
+// Refuses settings whose arithmetic tarn does not support.
 static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_config *c) {
   const char *word;
   TARN_TRY(tarn__hf_demand(file, "is_decoder", false));
@@ -168,7 +168,7 @@ static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_conf
   return TARN_STATUS_OK;
 }
 
-// Not empty, and without what ends a line of YAML or may not stand in it.
+// Not empty, and without characters that end or are not allowed in a line of YAML.
 static bool is_plain(const char *name) {
   int32_t code;
   for (size_t at = 0, size = strlen(name); at < size;) {
@@ -198,7 +198,7 @@ static tarn_status read_names(const tarn__hf_config *file, const char **names, i
   return TARN_STATUS_OK;
 }
 
-// The names as head.labels has them. Equal ones could not be told apart.
+// The names in the form of head.labels. Equal ones could not be distinguished.
 static tarn_status join_names(const tarn__hf_config *file, tarn__bert_config *c, const char *const *names,
                               int32_t *places, int32_t count) {
   TARN_TRY(tarn__label_names_join(&c->labels, names, count));
@@ -219,7 +219,7 @@ static tarn_status read_classes(const tarn__hf_config *file, tarn__bert_config *
   return status;
 }
 
-// Of one label the package learns numbers.
+// With one label the package does regression.
 static tarn_status read_labels(const tarn__hf_config *file, tarn__bert_config *c) {
   static const char *const usual[] = {"LABEL_0", "LABEL_1"};
   const char *word, *architecture = json_string_value(json_array_get(tarn__hf_value(file, "architectures"), 0));

@@ -1,5 +1,4 @@
-// A checkpoint of a masked language model or a classifier from a folder of the package transformers with BERT or
-// RoBERTa.
+// Imports a masked language model or a classifier from a folder of the package transformers with BERT or RoBERTa.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "tarn/checkpoint.h"
 #include "text/vocab_kind.h"
 
-enum { SEED = 1 };  // of an output that the file does not have
+enum { SEED = 1 };  // for an output that the file lacks
 
 typedef struct source {
   tarn__hf_import import;
@@ -33,8 +32,8 @@ static tarn_status open_files(source *s) {
   s->head = tarn__hf_tensors_find(&s->import.tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
   s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->import.tensors, names[0].theirs[0]) &&
                 tarn__hf_tensors_find(&s->import.tensors, names[TARN__BERT_CLASSES].theirs[0]);
-  // The output of BERT's masked models has the activation of its layers, and tarn's has gelu, as RoBERTa's. Files
-  // without that output, classifiers among them, have no activation but that of their layers.
+  // The output of BERT's masked models has the activation of its layers, tarn's always gelu, like RoBERTa's. Files
+  // without that output, including classifiers, have only the activation of their layers.
   TARN_REQUIRE(!s->head || s->config.family->shifted || s->config.activation == &tarn__activation_gelu.part, DATA,
                "%s: \"hidden_act\" is not gelu, which tarn's output of masked models has", path);
   return TARN_STATUS_OK;
@@ -51,7 +50,7 @@ static tarn_status open_vocab(source *s, const char *given) {
   return TARN_STATUS_OK;
 }
 
-// The lines of a classifier, whose names of classes are written as YAML in double quotes.
+// The description's lines of a classifier, with class names as YAML in double quotes.
 static tarn_status describe_head(const source *s, tarn_vocab_text *out) {
   char line[128];
   if (!s->labelled) return TARN_STATUS_OK;
@@ -99,8 +98,7 @@ static tarn_status describe(source *s) {
   return status;
 }
 
-// The tensor of a name, or of what it is called in old files, or of the output's bias where it stands beside its
-// matrix.
+// The tensor of a name, or of its name in old files, or the output's bias stored with its matrix.
 static const tarn__stored *find_tensor(const source *s, const char *name) {
   static const char *const old[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
   const tarn__stored *tensor = NULL;
@@ -117,7 +115,7 @@ static const tarn__stored *find_tensor(const source *s, const char *name) {
   return tensor;
 }
 
-// Checks the tensors of a parameter, of which `skipped` rows at the beginning have no meaning, or takes their values.
+// Checks the tensors of a parameter, whose first `skipped` rows are meaningless, or takes their values.
 static tarn_status take(source *s, const char *const names[TARN__HF_PARTS], const char *ours, int64_t skipped,
                         bool set) {
   const tarn__stored *tensors[TARN__HF_PARTS] = {NULL};
@@ -155,18 +153,18 @@ static tarn_status take_all(void *user, bool set) {
   return s->head && !s->config.tied ? take(s, matrix, "embeddings.output.weight", 0, set) : TARN_STATUS_OK;
 }
 
-// The name without the prefix that it may have.
+// The name without an optional prefix.
 static const char *bare(const source *s, const char *name) {
   const size_t length = strlen(s->config.family->prefix);
   return strncmp(name, s->config.family->prefix, length) == 0 ? name + length : name;
 }
 
-// Numbers of places, which older files hold.
+// Position numbers, which older files hold.
 static bool is_buffer(const char *name) {
   return strcmp(name, "embeddings.position_ids") == 0 || strcmp(name, "embeddings.token_type_ids") == 0;
 }
 
-// Outputs of other tasks, which this model does not have.
+// Outputs of other tasks, which are dropped.
 static bool is_other_output(const char *name) {
   static const char *const beginnings[] = {"pooler.dense.", "cls.seq_relationship.", "classifier.", "qa_outputs."};
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
@@ -174,8 +172,8 @@ static bool is_other_output(const char *name) {
   return false;
 }
 
-// A file may hold what is shared a second time. A bias that does not stand beside the output's matrix is not added
-// where that is one of its own.
+// A file may repeat shared tensors. A bias that is not stored with the output's matrix is ignored if that matrix is
+// separate.
 static tarn_status check_copy(const source *s, const tarn__stored *tensor, bool *copy) {
   const tarn__stored *first = NULL;
   if (strcmp(tensor->name, tarn__bert_decoders[tarn__bert_family_index(&s->config)][0]) == 0)

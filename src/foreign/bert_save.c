@@ -1,4 +1,4 @@
-// A checkpoint as a folder for the package transformers, as BERT or RoBERTa.
+// Exports a checkpoint as a folder for the package transformers, as BERT or RoBERTa.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "store/checkpoint.h"
 #include "task/task.h"
 
-// What is written.
+// The export.
 typedef struct target {
   const tarn__checkpoint *from;
   tarn__bert_config config;
   tarn__hf_writer writer;
 } target;
 
-// The format says these things once, for all layers.
+// The format has these settings once, for all layers.
 static bool is_labelled(const tarn__checkpoint *c) {
   const tarn__task *task = tarn__config_task(c->config);
   return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
@@ -86,7 +86,7 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
   return TARN_STATUS_OK;
 }
 
-// Without segments of its own the model is one with a segment that adds nothing.
+// A model without segments is given one that adds nothing.
 static tarn_status describe(target *t, const tarn__bert_family *family) {
   const tarn__checkpoint *c = t->from;
   const tarn_config_model *m = &c->config->model;
@@ -113,7 +113,7 @@ static tarn_status describe(target *t, const tarn__bert_family *family) {
                                                      : TARN_STATUS_OK;
 }
 
-// Adds a table with rows of zeros before those of `ours` (NULL: there are no others).
+// Adds a table with rows of zeros before those of `ours` (NULL: only zeros).
 static tarn_status add_below(target *t, const char *theirs, const char *ours, int64_t zeros) {
   const float *values = NULL;
   int64_t rows = 0, cols = t->config.d_model;
@@ -154,7 +154,7 @@ static tarn_status add_all(target *t) {
       snprintf(ours, sizeof ours, "encoder.%s.%s", stack->layers[l].set, name->ours);
       TARN_TRY(tarn__hf_add_parts(&t->writer, prefix, name, ours));
     }
-  // The pooler is the body's, and the classifier is not.
+  // The pooler belongs to the body, the classifier does not.
   for (int i = 0; i < TARN__BERT_LABEL_NAMES && t->config.labelled; i++) {
     const tarn__hf_name *name = &tarn__bert_label_names[family][i];
     const bool pooler = strncmp(name->theirs[0], "pooler.", 7) == 0;

@@ -25,11 +25,11 @@
 enum { VERSION = 6, REVISION = 7, MOST_ALIASES = 4 };
 static const char SPECIFICATION[] = "TransformerSpec";
 
-// The types of its variables by our words.
+// The types of variables by our names.
 static const char *const TYPES[] = {"F32", "I8", "I16"};
 static const uint8_t TYPE_NUMBERS[] = {0, 1, 2};
 
-// Its numbers of activations.
+// CTranslate2's numbers of activations.
 static const struct {
   const tarn__part *part;
   int number;
@@ -39,7 +39,7 @@ static const struct {
                    {&tarn__activation_gelu.part, 3}};
 enum { ACTIVATION_COUNT = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
 
-// Parameters of a layer; those behind the first twelve are of decoders alone.
+// Parameters of a layer; those after the first twelve are only in decoders.
 enum { ENCODER_NAMES = 12, LAYER_NAMES = 20 };
 static const tarn__hf_name NAMES[LAYER_NAMES] = {
     {{"self_attention/linear_0/weight"}, "self_attn.qkv.weight"},
@@ -73,7 +73,7 @@ typedef struct target {
   uint32_t alias_count;
 } target;
 
-// A logit that is never taken.
+// A logit that is never chosen.
 static const float NEVER = -1e4f;
 
 static const tarn_kind *kind_of(const tarn_config *config, const tarn_stack *stack, int32_t layer) {
@@ -87,7 +87,7 @@ static int activation_of(const tarn_kind *kind) {
   return -1;
 }
 
-// The format says these things once for each stack, and the epsilon once for the model.
+// The format has these settings once per stack, and the epsilon once per model.
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stack, int32_t layer) {
   const tarn_kind *kind = kind_of(c->config, stack, layer), *first = kind_of(c->config, stack, 0);
   const tarn_kind *lowest = kind_of(c->config, &c->config->encoder, 0);
@@ -138,7 +138,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   return TARN_STATUS_OK;
 }
 
-// Adds a value without extents: of 1, 2 or 4 bytes by its type.
+// Adds a scalar of 1, 2 or 4 bytes by its type.
 static tarn_status add_scalar(target *t, const char *stack, const char *name, const char *dtype, double value) {
   char full[128];
   void *memory;
@@ -169,7 +169,7 @@ static tarn_status add_layers(target *t, const tarn_stack *stack, const char *si
   return TARN_STATUS_OK;
 }
 
-// The norm behind a stack of pre-norm layers.
+// The norm after a stack of pre-norm layers.
 static tarn_status add_last_norm(target *t, const char *side) {
   static const tarn__hf_name names[] = {{{"layer_norm/gamma"}, "norm.gain"}, {{"layer_norm/beta"}, "norm.bias"}};
   char prefix[32], ours[64];
@@ -231,7 +231,7 @@ static void add_alias(target *t, const char *alias, const char *variable) {
   t->aliases[t->alias_count++].variable = variable;
 }
 
-// Each matrix once; what shares it is an alias.
+// Each matrix once; shared uses are aliases.
 static tarn_status add_tables(target *t) {
   static const char source[] = "encoder/embeddings_0/weight", words[] = "decoder/embeddings/weight",
                     output[] = "decoder/projection/weight";
@@ -253,7 +253,7 @@ static tarn_status add_tables(target *t) {
   return TARN_STATUS_OK;
 }
 
-// A padding is never taken: CTranslate2 knows none, so that its bias says so.
+// Padding is never chosen: CTranslate2 has no such token, so its bias excludes it.
 static tarn_status add_bias(target *t) {
   const int32_t pad = tarn_vocab_pad(t->from->target);
   const bool biased = t->from->config->model.output_bias;
@@ -341,7 +341,7 @@ static tarn_status write_tokens(const char *folder, const char *name, const tarn
 
 static const char SHARED[] = "shared_vocabulary.json";
 
-// Two lists are two files, and then that of an export before must go: CTranslate2 looks for it first.
+// Two lists are two files; then a shared list of an earlier export must go, because CTranslate2 looks for it first.
 static tarn_status write_vocabs(const target *t, const char *folder) {
   const tarn_vocab *source = t->from->source, *other = t->from->target;
   char path[PATH_MAX];

@@ -25,9 +25,9 @@ const tarn__gpt2_name tarn__gpt2_model_names[TARN__GPT2_MODEL_NAMES] = {
     {"lm_head.weight", "embeddings.output.weight", false},
 };
 
-static const double EPSILON = 1e-5;  // of layer norms, where a file does not say
+static const double EPSILON = 1e-5;  // of layer norms, by default
 
-// Keys of a GPT-2 model's config.json that change nothing here, or are read below.
+// Keys of a GPT-2 model's config.json that are irrelevant here, or read below.
 static const char *const KNOWN[] = {"n_embd",
                                     "n_layer",
                                     "n_head",
@@ -76,7 +76,7 @@ static const char *const KNOWN[] = {"n_embd",
                                     "_attn_implementation_autoset"};
 enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN };
 
-// What changes the arithmetic in a way that tarn does not have.
+// Refuses settings whose arithmetic tarn does not support.
 static tarn_status check_rest(const tarn__hf_config *r) {
   const char *word;
   TARN_TRY(tarn__hf_word(r, &word, "model_type", "gpt2"));

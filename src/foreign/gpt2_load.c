@@ -1,4 +1,4 @@
-// A checkpoint from a folder of the package transformers.
+// Imports GPT-2 from a folder of the package transformers.
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ static bool is_buffer(const source *s, const char *name) {
   return false;
 }
 
-// A tied model's file may hold the shared matrix a second time.
+// A tied model's file may repeat the shared matrix.
 static tarn_status check_rest(const void *user) {
   const source *s = user;
   const tarn__stored *embedding =

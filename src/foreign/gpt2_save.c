@@ -1,4 +1,4 @@
-// A checkpoint as a folder for the package transformers.
+// Exports a checkpoint as a folder for the package transformers, as GPT-2.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "store/checkpoint.h"
 #include "task/task.h"
 
-// What is written.
+// The export.
 typedef struct target {
   const tarn__checkpoint *from;
   tarn__gpt2_config config;
   tarn__hf_writer writer;
 } target;
 
-// The format says these things once, for all layers.
+// The format has these settings once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn_stack *stack = &c->config->decoder;
   const tarn_kind *kind = &c->config->kinds[stack->layers[layer].kind];
@@ -62,7 +62,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
   TARN_TRY(tarn__hf_check_tables(c->path, m, "GPT-2"));
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
-  // It is that of the pattern's highest layer, which layers_to_keep may have left out.
+  // It belongs to the pattern's highest layer, which layers_to_keep may exclude.
   const tarn_kind *first = &c->config->kinds[c->config->decoder.layers[0].kind];
   const tarn_part_use *top = &c->model->decoder.norm.use;
   TARN_REQUIRE(top->part, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one", c->path);
@@ -96,7 +96,7 @@ static void describe(target *t) {
                                   .eos = tarn_vocab_eos(c->target)};
 }
 
-// What only training reads, and the format has no place for, is lost; the model computes the same.
+// Settings that only training reads, and that the format lacks, are lost; the model computes the same.
 static void warn_lost(const target *t) {
   const tarn_config *config = t->from->config;
   const tarn_stack *stack = &config->decoder;

@@ -14,7 +14,7 @@
 
 enum { LARGEST = 1 << 20, MOST_TOLD = 10 };  // bytes of a config.json
 
-// Words of an activation that stand for ours; the first one of an activation is written.
+// The package's words for our activations; the first one of an activation is written.
 static const struct {
   const char *word;
   const tarn__part *activation;
@@ -77,7 +77,7 @@ void tarn__hf_tell_unknown(const tarn__hf_config *config) {
               config->model, list, count > MOST_TOLD ? " and others" : "");
 }
 
-// Fails for a key that is missing, and names one that may stand for it.
+// Fails for a missing key, and suggests a similar one.
 static tarn_status fail_missing(const tarn__hf_config *config, const char *wanted) {
   const char *key;
   json_t *value;
@@ -88,7 +88,7 @@ static tarn_status fail_missing(const tarn__hf_config *config, const char *wante
   return tarn__fail(TARN_STATUS_DATA, "%s: it has no \"%s\"", config->path, wanted);
 }
 
-// A whole number, which JSON may also have as 1e3 or 1000.0; from 2^53 on reals are no longer all whole numbers.
+// A whole number, in JSON also written as 1e3 or 1000.0; from 2^53 on doubles do not represent all whole numbers.
 static bool take_whole(int64_t *number, const json_t *value) {
   const double real = json_real_value(value);
   const bool whole = json_is_real(value) && real == floor(real) && fabs(real) < 0x1p53;

@@ -2,7 +2,7 @@
 #ifndef TARN_FOREIGN_HF_NAME_H
 #define TARN_FOREIGN_HF_NAME_H
 
-// Ours may be several of theirs, one below the other.
+// Ours may consist of several of theirs, stacked.
 enum { TARN__HF_PARTS = 3 };
 typedef struct tarn__hf_name {
   const char *theirs[TARN__HF_PARTS];  // of a layer: "attention.self.query.weight" (of "encoder.layer.0.")

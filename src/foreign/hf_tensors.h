@@ -1,4 +1,4 @@
-// model.safetensors of the package transformers: tensors in F32, F16 or BF16 that are taken one by one, each once.
+// model.safetensors of the package transformers: tensors in F32, F16 or BF16, each used once.
 #ifndef TARN_FOREIGN_HF_TENSORS_H
 #define TARN_FOREIGN_HF_TENSORS_H
 
@@ -9,23 +9,22 @@
 typedef struct tarn__hf_tensors {
   tarn__safetensors file;
   bool *used;          // [file.count]
-  const char *prefix;  // that names may have: "transformer."
+  const char *prefix;  // optional prefix of names: "transformer."
 } tarn__hf_tensors;
 
-// Zero-initialise it; close it also where this fails.
+// Zero-initialise it; close it even after a failure.
 tarn_status tarn__hf_tensors_open(tarn__hf_tensors *tensors, const char *path, const char *prefix) TARN_CHECKED;
 void tarn__hf_tensors_close(tarn__hf_tensors *tensors);
 
 // The tensor of a name, with or without the prefix; NULL if there is none.
 const tarn__stored *tarn__hf_tensors_find(const tarn__hf_tensors *tensors, const char *name);
 
-// Checks that `tensor` (NULL: it is missing, as the message says with `name`) is a matrix of this shape, or with one
-// row also a vector, and notes that it is used. Fails with DATA.
+// Checks that `tensor` (NULL: missing, reported with `name`) is a matrix of this shape, or with one row also a vector,
+// and marks it as used. Fails with DATA.
 tarn_status tarn__hf_tensors_check(tarn__hf_tensors *tensors, const tarn__stored *tensor, const char *name,
                                    int64_t rows, int64_t cols) TARN_CHECKED;
 
-// Writes elements first .. first + count - 1 of a tensor that was checked as floats. Fails with DATA where one is not
-// finite.
+// Reads elements first .. first + count - 1 of a checked tensor as floats. Fails with DATA if one is not finite.
 tarn_status tarn__hf_tensors_read(const tarn__hf_tensors *tensors, float *values, const tarn__stored *tensor,
                                   size_t first, size_t count) TARN_CHECKED;
 

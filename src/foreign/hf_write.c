@@ -54,7 +54,7 @@ static const tarn__param *find_named(const tarn__model *model, const char *name)
   return NULL;
 }
 
-// What a set of the decoder lacks is the encoder's where they share it (model.share_stacks).
+// Parameters missing from a set of the decoder are the encoder's if they share it (model.share_stacks).
 static const tarn__param *find_param(const tarn__model *model, const char *name) {
   char shared[256];
   const tarn__param *param = find_named(model, name);

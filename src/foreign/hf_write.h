@@ -20,8 +20,8 @@ typedef struct tarn__hf_writer {
 } tarn__hf_writer;
 void tarn__hf_writer_close(tarn__hf_writer *writer);
 
-// The values of a parameter by its name as a matrix in the host's memory; a structured one is NAME.signs in place of
-// NAME.weight. They live as long as the model and the writer.
+// The values of a parameter as a matrix in the host's memory; a structured one is NAME.signs instead of NAME.weight.
+// They live as long as the model and the writer.
 tarn_status tarn__hf_values(tarn__hf_writer *writer, const char *name, const float **values, int64_t *rows,
                             int64_t *cols) TARN_CHECKED;
 
@@ -29,24 +29,23 @@ tarn_status tarn__hf_values(tarn__hf_writer *writer, const char *name, const flo
 tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float *values, int64_t rows, int64_t cols,
                          bool vector) TARN_CHECKED;
 
-// Adds the parameter `ours`, or the parts that it is of, under names that begin with `prefix`.
+// Adds the parameter `ours`, or its parts, under names that begin with `prefix`.
 tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, const tarn__hf_name *name,
                                const char *ours) TARN_CHECKED;
 
-// Fails with USAGE where heads of the kind's attention share keys and values, which the format of that name has not.
+// Fails with USAGE if heads of the kind's attention share keys and values, which the named format does not support.
 tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) TARN_CHECKED;
 
-// The same for a vocabulary in bands, embeddings with a projection, and an output of a mixture or of two matrices, none
-// of which a format of another program has.
+// The same for a vocabulary in bands, embeddings with a projection, and an output with a mixture or two matrices, which
+// no other program's format supports.
 tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *model, const char *format) TARN_CHECKED;
-// A number of a kind by its key; 0: its parts have none of it. And its activation.
+// A number of a kind by its key, 0: none; and its activation.
 double tarn__hf_number(const tarn_kind *kind, const char *key);
 const tarn__part *tarn__hf_ffn_activation(const tarn_kind *kind);
 
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
 
-// Writes the vocabulary into the folder in the form that transformers reads, WordPiece's or GPT-2's; warns where it is
-// of another kind, which has none.
+// Writes the vocabulary into the folder in transformers' form, WordPiece's or GPT-2's; warns if it is of another kind.
 tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 #endif

@@ -28,7 +28,7 @@ const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES] = {
     {{"encoder_attn_layer_norm.bias"}, "cross_attn.norm.bias"},
 };
 
-// Keys of both files that change nothing here, or are read below.
+// Keys of both files that are irrelevant here, or read below.
 static const char *const KNOWN[] = {"d_model",
                                     "encoder_layers",
                                     "decoder_layers",
@@ -98,8 +98,8 @@ static const char *const KNOWN[] = {"d_model",
                                     "_attn_implementation_autoset"};
 enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN };
 
-// What changes the arithmetic in a way that tarn does not have. Norms stand behind the branches whatever the file says:
-// the package's models have had no other form since it was divided from BART's.
+// Refuses settings whose arithmetic tarn does not support. Models are post-norm regardless of the file: the package has
+// had no other form since it was separated from BART.
 static tarn_status check_form(const tarn__hf_config *file) {
   const char *word;
   TARN_TRY(tarn__hf_word(file, &word, "model_type", NULL));
@@ -126,7 +126,7 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *s
   return TARN_STATUS_OK;
 }
 
-// Where the package may have a list: one token, since a sentence of tarn's ends with one alone.
+// The package may have a list; only one token is accepted, because our sentences end with one.
 static tarn_status read_end(const tarn__hf_config *file, int64_t *id, const char *key, int64_t other) {
   const json_t *list = tarn__hf_value(file, key), *first = json_array_get(list, 0);
   if (!json_is_array(list)) return tarn__hf_token(file, id, key, other);
@@ -176,7 +176,7 @@ static tarn_status read_model(const tarn__hf_config *file, tarn__marian_config *
   return read_tokens(file, c);
 }
 
-// The padding token is never taken; others cannot be forbidden.
+// The padding token is never chosen; others cannot be forbidden.
 static tarn_status check_bad_words(const tarn__hf_config *file, const tarn__marian_config *c) {
   json_t *list = tarn__hf_value(file, "bad_words_ids");
   const json_t *first = json_array_get(list, 0);
@@ -187,7 +187,7 @@ static tarn_status check_bad_words(const tarn__hf_config *file, const tarn__mari
   return TARN_STATUS_OK;
 }
 
-// The settings of translation name tokens anew, which the model was read with.
+// The generation settings repeat tokens of the model, which must agree.
 static tarn_status check_tokens(const tarn__hf_config *file, const tarn__marian_config *c) {
   const struct {
     const char *key;
@@ -224,7 +224,7 @@ static tarn_status read_generation(const tarn__hf_config *file, tarn__marian_con
   return check_bad_words(file, c);
 }
 
-// What a folder's two files, or the first alone where files are old, say of translation.
+// Reads a folder's two files, or only the first of old folders.
 tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder) {
   char path[PATH_MAX];
   tarn__hf_config file = {.model = "Marian", .known = KNOWN, .known_count = KNOWN_KEYS};
@@ -247,7 +247,7 @@ tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder)
   return status;
 }
 
-// The second file says how to translate.
+// The second file has the generation settings.
 static tarn_status write_generation(const tarn__marian_config *c, const char *folder) {
   char path[PATH_MAX];
   json_t *object = json_pack(
@@ -255,7 +255,7 @@ static tarn_status write_generation(const tarn__marian_config *c, const char *fo
       (json_int_t)c->eos, "forced_eos_token_id", (json_int_t)c->eos, "pad_token_id", (json_int_t)c->padding,
       "num_beams", (json_int_t)c->beam, "max_length", (json_int_t)c->longest, "min_length", (json_int_t)c->shortest,
       "length_penalty", c->length_penalty, "early_stopping", (int)c->early_stopping);
-  // The end of sentence stands for a padding that the vocabulary does not have.
+  // The end of sentence replaces a padding that the vocabulary lacks.
   if (c->padding != c->eos &&
       json_object_set_new(object, "bad_words_ids", json_pack("[[I]]", (json_int_t)c->padding)) != 0) {
     json_decref(object);

@@ -1,5 +1,5 @@
-// Marian as the package transformers stores it: config.json, generation_config.json and model.safetensors, and the
-// files of its vocabulary. An encoder and a decoder with norms behind their branches; the decoder reads padding first.
+// Marian in the format of the package transformers: config.json, generation_config.json and model.safetensors, and the
+// files of its vocabulary. A post-norm encoder and decoder; the decoder reads padding first.
 #ifndef TARN_FOREIGN_MARIAN_FORMAT_H
 #define TARN_FOREIGN_MARIAN_FORMAT_H
 
@@ -10,7 +10,7 @@
 #include "foreign/hf_config.h"
 #include "foreign/hf_name.h"
 
-#define TARN__MARIAN_PREFIX "model."  // of all names but those of the output
+#define TARN__MARIAN_PREFIX "model."  // of all names except the output's
 #define TARN__MARIAN_SHARED "shared.weight"
 #define TARN__MARIAN_ENCODER_WORDS "encoder.embed_tokens.weight"
 #define TARN__MARIAN_DECODER_WORDS "decoder.embed_tokens.weight"
@@ -19,7 +19,7 @@
 #define TARN__MARIAN_GENERATION "generation_config.json"
 #define TARN__MARIAN_EPSILON 1e-5  // of all norms
 
-// Of a layer: those behind the first TARN__MARIAN_ENCODER_NAMES are of decoders alone.
+// Names of a layer: those after the first TARN__MARIAN_ENCODER_NAMES are only in decoders.
 enum { TARN__MARIAN_ENCODER_NAMES = 12, TARN__MARIAN_LAYER_NAMES = 20 };
 extern const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES];
 
@@ -28,26 +28,26 @@ typedef struct tarn__marian_stack {
   double layerdrop;
 } tarn__marian_stack;
 
-// What the two files say of the model.
+// The model's settings in the two files.
 typedef struct tarn__marian_config {
   tarn__marian_stack encoder, decoder;
   int64_t d_model, positions, vocab, target_vocab;
-  int64_t padding, start;  // tokens; the decoder reads `start` first, which is the padding in models of Marian itself
+  int64_t padding, start;  // tokens; the decoder reads `start` first, which is the padding in Marian's own models
   const struct tarn__part *activation;
   double dropout, attention_dropout;
-  bool scaled;  // embeddings are, by sqrt(d_model)
+  bool scaled;  // embeddings are scaled by sqrt(d_model)
   bool shared;  // encoder and decoder read one matrix
   bool tied;    // the output's matrix is the decoder's
-  int64_t eos;  // -1: not said
+  int64_t eos;  // -1: missing
   // Of translation.
-  int64_t beam, longest, shortest;  // lengths with the token that the decoder reads first
+  int64_t beam, longest, shortest;  // lengths include the decoder's first token
   double length_penalty;
   bool early_stopping;
-  bool renormalised;  // probabilities are those of all tokens but padding
+  bool renormalised;  // probabilities are among all tokens but padding
 } tarn__marian_config;
 
-// Reads the two files of a folder, of which the second need not be there. Fails with IO, MEMORY, or DATA, naming the
-// key that is missing or has a value that tarn does not have.
+// Reads the two files of a folder, the second of which is optional. Fails with IO, MEMORY, or DATA, naming a key that
+// is missing or has an unsupported value.
 tarn_status tarn__marian_config_read(tarn__marian_config *config, const char *folder) TARN_CHECKED;
 tarn_status tarn__marian_config_write(const tarn__marian_config *config, const char *folder) TARN_CHECKED;
 

@@ -1,4 +1,4 @@
-// A checkpoint of a translation model from a folder of the package transformers with a Marian model.
+// Imports a translation model from a folder of the package transformers with a Marian model.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@ typedef struct source {
   tarn__marian_config config;
 } source;
 
-// The logit of padding where probabilities are those of all other tokens: exp() of it is 0, and with label smoothing a
-// loss stays a number of use.
+// The logit of padding if probabilities are among all other tokens: exp() of it is 0, and with label smoothing a loss
+// stays usable.
 static const float NEVER = -1e4f;
 
 static tarn_status open_files(source *s) {
@@ -78,7 +78,7 @@ static tarn_status describe(source *s) {
   char text[1600];
   const tarn__marian_config *c = &s->config;
   const char *mixer = tarn__mixer_attention.part.word;
-  // A length of the package counts what the decoder reads first and the end of sentence; ours neither.
+  // The package's lengths count the decoder's first token and the end of sentence, ours neither.
   const int64_t longest = c->longest > 2 ? c->longest - 2 : 0, shortest = c->shortest > 1 ? c->shortest - 1 : 0;
   snprintf(text, sizeof text,
            "model: { d_model: %lld, norm: post, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
@@ -104,7 +104,7 @@ static tarn_status describe(source *s) {
   return tarn__hf_import_describe(&s->import, text, strlen(text), keys);
 }
 
-// The first tensor that there is of several names, of which the last is NULL; *name is its name, or the first one.
+// The first existing tensor of several names, ended by NULL; *name is its name, or the first one.
 static const tarn__stored *find_first(const source *s, const char *const *names, const char **name) {
   *name = *names;
   for (const char *const *at = names; *at; at++) {
@@ -116,7 +116,7 @@ static const tarn__stored *find_first(const source *s, const char *const *names,
   return NULL;
 }
 
-// A matrix of embeddings by all its names, which hold the same where they are tied.
+// A matrix of embeddings under all its names, which must agree if tied.
 static tarn_status take_words(source *s, const char *const *names, const char *ours, bool set) {
   const char *name[TARN__HF_PARTS] = {NULL};
   const tarn__stored *const tensors[TARN__HF_PARTS] = {find_first(s, names, &name[0])};
@@ -172,7 +172,7 @@ static tarn_status take_stack(source *s, const tarn__marian_stack *stack, const 
   return TARN_STATUS_OK;
 }
 
-// Older files hold the positions, which follow from a formula.
+// Older files hold the positions, which must match the formula.
 static tarn_status check_positions(source *s, const char *name, bool values) {
   const tarn__stored *tensor = tarn__hf_tensors_find(&s->import.tensors, name);
   const int64_t d = s->config.d_model, half = d / 2;
@@ -201,7 +201,7 @@ static tarn_status take_all(void *user, bool set) {
   return check_positions(s, "decoder.embed_positions.weight", set);
 }
 
-// A file may hold what is shared several times, and a matrix that nothing reads.
+// A file may repeat shared tensors, and hold an unused matrix.
 static tarn_status check_rest(const void *user) {
   const source *s = user;
   const bool all = s->config.tied && s->config.shared;

@@ -1,4 +1,4 @@
-// A checkpoint of a translation model as a folder for the package transformers, as Marian.
+// Exports a translation model as a folder for the package transformers, as Marian.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "store/checkpoint.h"
 #include "task/task.h"
 
-// What is written.
+// The export.
 typedef struct target {
   const tarn__checkpoint *from;
   tarn__marian_config config;
@@ -22,7 +22,7 @@ static const tarn_kind *kind_of(const tarn_config *config, const tarn_stack *sta
   return &config->kinds[stack->layers[layer].kind];
 }
 
-// The format says heads and widths once for each stack, and the other things once for all layers.
+// The format has heads and widths once per stack, and the other settings once for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stack, int32_t layer) {
   static const char *const numbers[] = {"heads", "ffn.width"};
   const tarn_kind *kind = kind_of(c->config, stack, layer), *first = kind_of(c->config, stack, 0);
@@ -93,7 +93,7 @@ static void describe(target *t) {
   const tarn_config_translate *use = &config->translate;
   const tarn_kind *kind = kind_of(config, &config->encoder, 0);
   const int32_t pad = tarn_vocab_pad(c->target), eos = tarn_vocab_eos(c->target);
-  // Where the length follows from the source's, the format has the greatest one.
+  // If the length depends on the source's, the format gets the maximum.
   const int64_t longest = use->max_len_a > 0 || use->max_len_b > m->max_length - 1 ? m->max_length - 1 : use->max_len_b;
   t->config = (tarn__marian_config){
       .encoder = describe_stack(config, &config->encoder),
@@ -126,7 +126,7 @@ static tarn_status check_vocabs(const target *t) {
   return TARN_STATUS_OK;
 }
 
-// What only training reads, and the format has no place for, is lost; the model computes the same.
+// Settings that only training reads, and that the format lacks, are lost; the model computes the same.
 static void warn_lost(const target *t) {
   const tarn_config *config = t->from->config;
   const tarn_stack *const stacks[] = {&config->encoder, &config->decoder};
@@ -175,7 +175,7 @@ static tarn_status add_tables(target *t) {
   return t->config.tied ? TARN_STATUS_OK : add_words(t, "", TARN__MARIAN_OUTPUT, "embeddings.output.weight");
 }
 
-// A matrix of one row, of zeros where the model has no bias.
+// A matrix of one row, zeros if the model has no bias.
 static tarn_status add_bias(target *t) {
   const float *values;
   int64_t rows = 1, cols = t->config.target_vocab;

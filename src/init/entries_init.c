@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "device/transfer.h"
 
-// The value on its way between the host and the device.
+// A host copy of the values.
 static tarn_status fetch(void **memory, tarn__entries *entries, const tarn__param *param, bool filled) {
   const size_t bytes = tarn__param_value_bytes(param);
   TARN_TRY(tarn__alloc(memory, TARN__MEMORY_OTHER, bytes, 1));
@@ -34,7 +34,7 @@ static void store(const tarn__param *param, const tarn__entries *entries, int64_
     ((float *)entries->values)[at] = value;
 }
 
-// By its bits, which do not depend on how a thread treats denormal numbers.
+// Compares bits, independently of the thread's treatment of denormal numbers.
 static bool is_zero(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -64,7 +64,7 @@ tarn_status tarn__entries_append(tarn__param *param, size_t first, const float *
   void *memory;
   tarn__entries entries;
   TARN_TRY(fetch(&memory, &entries, param, first > 0));
-  // Until all rows are there, the last start says how many entries there are.
+  // Until all rows are complete, the last start is the number of entries.
   int64_t at = entries.starts[param->rows];
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {

@@ -43,7 +43,7 @@ static tarn_status fill_hadamard(const tarn__param *param, float *values, tarn__
   return status;
 }
 
-// The matrix NAME.weight and the signs NAME.signs that stand for it have one stream, so that they are equal.
+// The matrix NAME.weight and its signs NAME.signs use the same stream, so that they are equal.
 static size_t length_for_stream(const tarn__param *param) {
   size_t length = strlen(param->name);
   bool structured = param->init.kind == TARN__INIT_HADAMARD || param->init.kind == TARN__INIT_SIGNS;
@@ -56,7 +56,7 @@ static tarn_status name_reservoir(const tarn__param *param, tarn_status status) 
   return tarn__fail_prefix(status, "kinds.%s.spectral_radius: %s: ", param->reservoir->kind, param->name);
 }
 
-// A reservoir's *factor is used, or made if it is 0.
+// A reservoir's *factor is used, or determined if 0.
 static tarn_status fill_reservoir(const tarn__param *param, float *values, double *factor, tarn__random *random) {
   return name_reservoir(
       param, tarn__reservoir_values(values, factor, param->rows, param->init.gain, param->reservoir, random));
@@ -113,7 +113,7 @@ static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *v
   return TARN_STATUS_OK;
 }
 
-enum { ZEROS = 0x5A45524F };  // stream of what is set to zero, far from the numbers of draws
+enum { ZEROS = 0x5A45524F };  // stream of the zeros, far from the numbers of draws
 
 static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   TARN_TRY(draw_values(param, seed, values, factor));
@@ -131,7 +131,7 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
   return make_values(param, seed, values, &factor);
 }
 
-// Values change their type piece by piece on their way between the host and the device.
+// Values are converted piece by piece between the host and the device.
 enum { PIECE = 1024 };
 
 static tarn_status put_value(const tarn__param *param, size_t first, const float *values, size_t count) {
@@ -162,7 +162,7 @@ static tarn_status get_value(const tarn__param *param, float *values, size_t cou
   return TARN_STATUS_OK;
 }
 
-// What the master copy of a part has of values [first, first + count) of its whole.
+// Writes values [first, first + count) of a whole parameter to the master copy of a part, as far as they belong to it.
 static tarn_status put_master(const tarn__param *part, int64_t first, const float *values, int64_t count) {
   const int64_t begin = part->training.first, end = begin + part->rows * part->cols;
   const int64_t from = first > begin ? first : begin, to = first + count < end ? first + count : end;
@@ -230,7 +230,7 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     if (param->trained && !trained) continue;
-    // What lies in a file that is mapped has its values, and cannot be written.
+    // A parameter in a mapped file has its values and cannot be written.
     if (param->mapped.value || param->mapped.rounded) continue;
     tarn__failure_note(&failure, initialise_one(param, seed));
     if (done) done(user, param);
@@ -238,7 +238,7 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
   return tarn__failure_raise(&failure);
 }
 
-// Values that are made.
+// The state of generating values.
 typedef struct making {
   tarn__work work;
   _Atomic int64_t done;

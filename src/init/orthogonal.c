@@ -1,6 +1,6 @@
 // Householder QR in double on columns stored one after the other. Compiled without contraction of a*b+c (see
-// CMakeLists.txt); a sum of products has eight interleaved partial sums whose order is written down, so that compilers
-// may vectorise it and every machine gets the same bits.
+// CMakeLists.txt); a sum of products has eight interleaved partial sums in explicit order, so compilers can vectorise
+// it and every machine gets the same bits.
 #include "init/orthogonal.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static void reflect(double *column, const double *v, int64_t n) {
   for (int64_t i = 0; i < n; i++) column[i] -= scale * v[i];
 }
 
-// Turns the part of a column from its diagonal on into a unit Householder vector in place and returns the sign of the
-// diagonal of R.
+// Replaces the part of a column from its diagonal on by a unit Householder vector and returns the sign of the diagonal
+// of R.
 static double make_reflector(double *x, int64_t n) {
   double norm = sqrt(dot(x, x, n));
   double sign = x[0] < 0.0 ? 1.0 : -1.0;  // R's diagonal is sign * norm
@@ -41,8 +41,8 @@ static double make_reflector(double *x, int64_t n) {
   return sign;
 }
 
-// a: n columns of m >= n elements; afterwards column k holds the reflector k from its diagonal on. Columns are taken in
-// small panels, so that a panel stays in the L1 cache while the reflectors pass by.
+// a: n columns of m >= n elements; afterwards column k holds the reflector k from its diagonal on. Columns are
+// processed in small panels, which stay in the L1 cache while the reflectors are applied.
 static void factor(double *a, double *sign, int64_t m, int64_t n) {
   for (int64_t first = 0; first < n; first += PANEL) {
     int64_t last = first + PANEL < n ? first + PANEL : n;
@@ -55,7 +55,7 @@ static void factor(double *a, double *sign, int64_t m, int64_t n) {
   }
 }
 
-// q: column j becomes sign[j] * H_0 H_1 ... H_(n-1) e_j; reflectors after j leave e_j as it is.
+// q: column j becomes sign[j] * H_0 H_1 ... H_(n-1) e_j; reflectors after j leave e_j unchanged.
 static void form(double *q, const double *a, const double *sign, int64_t m, int64_t n) {
   for (int64_t first = 0; first < n; first += PANEL) {
     int64_t last = first + PANEL < n ? first + PANEL : n;

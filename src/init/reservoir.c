@@ -7,10 +7,10 @@
 #include "graph/entries.h"
 #include "init/spectral_radius.h"
 
-static const double REWIRED = 0.1;  // share of a small world's pairs that are rewired
+static const double REWIRED = 0.1;  // rewired share of a small world's pairs
 
-// The pairs of units that are joined, as a set: a table with open addressing and linear probing, of which at least half
-// is free (Knuth 1973, 6.4). It takes the memory of its pairs, however many units there are.
+// The set of joined pairs of units: a hash table with open addressing and linear probing, at most half full (Knuth
+// 1973, 6.4). Its memory depends only on the number of pairs.
 typedef struct pairs {
   uint64_t *slots;  // a pair's key; 0: free
   size_t mask;      // slots - 1, of a power of 2
@@ -43,7 +43,7 @@ static bool has(const pairs *set, int64_t i, int64_t j) { return set->slots[find
 
 static void join(const pairs *set, int64_t i, int64_t j) { set->slots[find(set, key_of(i, j))] = key_of(i, j); }
 
-// Those behind it that would not be found any more move up.
+// Later entries that would no longer be found move up.
 static void part(const pairs *set, int64_t i, int64_t j) {
   size_t gap = find(set, key_of(i, j));
   for (size_t at = (gap + 1) & set->mask; set->slots[at] != 0; at = (at + 1) & set->mask) {
@@ -55,8 +55,7 @@ static void part(const pairs *set, int64_t i, int64_t j) {
   set->slots[gap] = 0;
 }
 
-// As Watts and Strogatz do it: ring by ring of neighbours, around the units; a unit that knows all others keeps its
-// pair.
+// As in Watts and Strogatz: by distance of neighbours, around the units; a unit joined to all others keeps its pair.
 static tarn_status draw_small_world(const pairs *set, int64_t n, int64_t half, tarn__random *random) {
   int64_t *degree;
   void *memory;
@@ -81,7 +80,7 @@ static tarn_status draw_small_world(const pairs *set, int64_t n, int64_t half, t
   return TARN_STATUS_OK;
 }
 
-// `ends` lists every unit once for each pair that it is in, so that a draw from it is in proportion to the degrees.
+// `ends` lists every unit once for each pair that it is in, so a draw from it is proportional to the degrees.
 static tarn_status draw_scale_free(const pairs *set, int64_t n, int64_t m, tarn__random *random) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(m * (2 * n - 1 - m)), sizeof(int32_t)));
@@ -109,7 +108,7 @@ static int by_column(const void *a, const void *b) {
 // Both directions of each pair, by rows.
 static tarn_status take_pairs(tarn__sparse *matrix, int64_t n, int64_t entries, const pairs *set) {
   TARN_TRY(tarn__sparse_alloc(matrix, n, entries));
-  int64_t *next = matrix->starts + 1;  // while rows are filled: where the next entry of a row goes
+  int64_t *next = matrix->starts + 1;  // while rows are filled: the place of the next entry of a row
   for (size_t s = 0; s <= set->mask; s++) {
     if (set->slots[s] == 0) continue;
     next[set->slots[s] & UINT32_MAX]++;
@@ -145,7 +144,7 @@ static tarn_status draw_pairs(tarn__sparse *matrix, int64_t n, const tarn__reser
   return status;
 }
 
-// Unit i hears the `degree` units before it, in rising order.
+// Unit i receives from the `degree` units before it, in ascending order.
 static tarn_status draw_ring(tarn__sparse *matrix, int64_t n, int64_t degree) {
   TARN_TRY(tarn__sparse_alloc(matrix, n, n * degree));
   for (int64_t i = 0; i < n; i++) {
@@ -159,7 +158,7 @@ static tarn_status draw_ring(tarn__sparse *matrix, int64_t n, int64_t degree) {
   return TARN_STATUS_OK;
 }
 
-// Entries do not depend on each other here.
+// Entries are independent here.
 static tarn_status draw_random(tarn__sparse *matrix, int64_t n, double share, tarn__random *random) {
   size_t capacity = (size_t)n;
   int64_t entries = 0;

@@ -1,7 +1,8 @@
 // The recurrent matrices of echo state networks, in models of sentences and of series of numbers: a graph, normal
 // weights on its edges, scaled to a spectral radius.
 //
-// Entry (i, j) is what unit i hears from unit j. With n units and a sparsity s there are about (1 - s) n edges a unit:
+// Entry (i, j) is the weight from unit j to unit i. With n units and sparsity s there are about (1 - s) n edges per
+// unit:
 //   random       every entry, a unit's own among them, with probability 1 - s (Gilbert 1959, Erdos and Renyi 1959; the
 //                Bernoulli mask of Ueda et al.)
 //   small_world  a ring on which each unit knows its k nearest, k the even number next to (1 - s) n; each of the
@@ -24,10 +25,9 @@
 tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__reservoir *reservoir,
                                   tarn__random *random) TARN_CHECKED;
 
-// The graph with its weights times *factor, which if it is 0 is made such that the spectral radius becomes `radius`;
-// see tarn__spectral_factor(), also for how it fails. A radius of 0 gives a matrix without edges, and leaves *factor 0:
-// no unit hears another. Equal generators and factors give equal bits on every machine. On a failure there is no matrix
-// to close.
+// The graph with its weights times *factor, which, if 0, is determined so that the spectral radius becomes `radius`;
+// see tarn__spectral_factor(), also for its failures. A radius of 0 gives a matrix without edges, and leaves *factor 0.
+// Equal generators and factors give equal bits on every machine. After a failure there is no matrix to close.
 tarn_status tarn__reservoir_matrix(tarn__sparse *matrix, double *factor, int64_t n, double radius,
                                    const tarn__reservoir *reservoir, tarn__random *random) TARN_CHECKED;
 // The same as values [n, n], rounded to float.

@@ -15,14 +15,14 @@ enum {
   FACTOR_BITS = 20
 };
 
-// What ARPACK does. Of a matrix of tens of thousands of units many eigenvalues are within a thousandth of the largest:
+// Settings of ARPACK. A matrix of tens of thousands of units has many eigenvalues within a thousandth of the largest:
 // with 64 vectors it missed that by 0.08 % for 32,768 units, with 96 by 0.01 %, and with 1e-13 it took minutes.
 typedef struct effort {
-  int wanted;  // eigenvalues that it looks for; more than a pair, so that a close one is not taken for the largest
+  int wanted;  // eigenvalues sought; more than a pair, so that a close one is not taken for the largest
   int basis;   // Krylov vectors
   double tolerance;
 } effort;
-static const effort USUAL = {6, 64, 1e-13}, LARGE = {8, 128, 1e-9};  // LARGE: of more than LARGEST units
+static const effort USUAL = {6, 64, 1e-13}, LARGE = {8, 128, 1e-9};  // LARGE: for more than LARGEST units
 
 // LAPACK and ARPACK (Lehoucq, Sorensen, Yang 1998), called as gfortran compiles them: the lengths of strings come last.
 extern void dgeev_(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda, double *wr,
@@ -94,7 +94,7 @@ static tarn_status arnoldi_open(arnoldi *a, void **memory, const tarn__sparse *m
   return TARN_STATUS_OK;
 }
 
-// False where it did not converge.
+// False if it did not converge.
 static bool arnoldi_run(double *radius, arnoldi *a, const tarn__sparse *matrix, double tol) {
   const double sigma = 0;
   const int vectors = 0;
@@ -108,7 +108,7 @@ static bool arnoldi_run(double *radius, arnoldi *a, const tarn__sparse *matrix, 
   if (info != 0 || a->iparam[4] < a->nev || a->iparam[4] > a->nev + 1) return false;
   dneupd_(&vectors, "A", a->select, a->dr, a->di, a->v, &a->n, &sigma, &sigma, a->workev, "I", &a->n, "LM", &a->nev,
           &tol, a->resid, &a->ncv, a->v, &a->n, a->iparam, a->ipntr, a->workd, a->workl, &a->lworkl, &info, 1, 1, 2);
-  *radius = largest(a->dr, a->di, a->iparam[4]);  // one more than was asked for where a pair would be cut
+  *radius = largest(a->dr, a->di, a->iparam[4]);  // one more than requested if a pair would be cut
   return info == 0 && isfinite(*radius);
 }
 
@@ -154,7 +154,7 @@ static tarn_status partition_open(partition *p, const tarn__sparse *matrix) {
   return TARN_STATUS_OK;
 }
 
-// The entries inside component c as a matrix of their own.
+// The entries inside component c as a separate matrix.
 static tarn_status extract(tarn__sparse *part, const tarn__sparse *matrix, const partition *p, int32_t c) {
   int64_t size = p->starts[c + 1] - p->starts[c], entries = 0;
   const int32_t *members = p->members + p->starts[c];
@@ -178,7 +178,7 @@ static tarn_status radius_of_part(double *radius, const tarn__sparse *part) {
   int64_t entries = part->starts[part->n];
   *radius = 0;
   if (entries == 0) return TARN_STATUS_OK;
-  if (entries == part->n) {  // strongly connected, and one edge a unit: a ring
+  if (entries == part->n) {  // strongly connected, with one edge per unit: a ring
     double sum = 0;
     for (int64_t e = 0; e < entries; e++) sum += log(fabs(part->values[e]));
     *radius = exp(sum / (double)part->n);

@@ -1,4 +1,4 @@
-// The graphs of a model: loss over whole sentences, and the two parts of decoding.
+// The graphs of a model: the loss over whole sentences, and the two parts of decoding.
 #include <math.h>
 
 #include "graph/update.h"
@@ -9,10 +9,10 @@
 #include "task/head.h"
 #include "task/task.h"
 
-// Nothing is left out.
+// No shortcuts: everything is computed.
 static const tarn__model_shortcuts WHOLE = {0};
 
-// The tokens that one side's embedding reads.
+// The input tokens of one side's embedding.
 typedef struct token_rows {
   const int32_t *ids, *positions;
   int64_t rows, longest;    // longest: above every position
@@ -27,7 +27,7 @@ static token_rows tokens_of(const tarn__packed *packed) {
   return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments};
 }
 
-// Places of rows in their sentences, where the position scheme or a mixer looks at them.
+// Positions of rows in their sentences, if the position scheme or a mixer needs them.
 static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, const int32_t *positions,
                                   int64_t rows) {
   const bool read = tarn__position_of(&model->config->model.positions)->reads || tarn__model_by_position(model);
@@ -50,7 +50,7 @@ static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run
   return tarn__embedding(run->graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
 }
 
-// Words in bands, to whose vectors the position scheme's are added; those look nothing up.
+// Embeds words in bands and adds the vectors of the position scheme, which look nothing up.
 static tarn__tensor *embed_bands(const tarn__model *model, const tarn__block_run *run, const tarn__bands *bands,
                                  tarn__param *learned, token_rows t) {
   const double scale = model->config->model.embedding_scale ? sqrt((double)run->d_model) : 1.0;
@@ -91,7 +91,7 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
   return projection->weight ? tarn__linear(run->graph, x, projection->weight, projection->bias, TARN__IDENTITY) : x;
 }
 
-// Lets a layer begin with its carried states.
+// Starts a layer from its carried states.
 static void carry(tarn__block_run *run, const tarn__model_stack *stack, int layer, const tarn__model_carried *carried) {
   const int64_t width = tarn__layer_state_width(stack->layers[layer].weights, run->d_model);
   const tarn__dtype dtype = tarn__recurrence_state_dtype(run->graph->dtype);
@@ -102,7 +102,7 @@ static void carry(tarn__block_run *run, const tarn__model_stack *stack, int laye
                                   "states behind");
 }
 
-// The layers [first, last) of a stack, without those that are left out. Only decoders carry states.
+// Runs the layers [first, last) of a stack except the skipped ones. Only decoders carry states.
 static void run_layers(const tarn__model *model, tarn__stack_id id, int first, int last,
                        const tarn__model_shortcuts *cuts, const tarn__block_run *run, tarn__stream *stream) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, id);
@@ -120,7 +120,7 @@ static void run_layers(const tarn__model *model, tarn__stack_id id, int first, i
   }
 }
 
-// What the position scheme adds to the scores of a stack, of a table that its layers share.
+// The biases that the position scheme adds to the scores of a stack, from a table that its layers share.
 static tarn__tensor *biases_of(const tarn__model *model, tarn__graph *graph, tarn__stack_id id, bool causal) {
   const tarn_part_use *position = &model->config->model.positions;
   const tarn__model_stack *stack = tarn__model_stack_at(model, id);
@@ -168,8 +168,8 @@ static tarn__stream begin_stream(const tarn__model *model, const tarn__task_stac
   return stream;
 }
 
-// The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
-// pending branch itself would read a sum that no rounding to the activations' precision has touched.
+// The residual stream above the frozen bottom. Its pending branch is added there whether it is cached or not: a norm
+// that adds the branch itself would read a sum that has not been rounded to the precision of the activations.
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
                                   const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   tarn__stream stream = begin_stream(model, what, run, packed, cuts);
@@ -193,7 +193,7 @@ static tarn__block_run run_of(const tarn__model *model, tarn__graph *graph, cons
                            .longest = packed->longest};
 }
 
-// The output of a stack. `run` holds what it attends to.
+// The output of a stack. `run` holds the memory it attends to.
 static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
                                  const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
@@ -243,7 +243,7 @@ tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
-// The output of the last stack, of a text.
+// The output of the last stack for a text.
 static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                   const tarn__model_shortcuts *cuts) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_TARGET] = target};

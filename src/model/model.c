@@ -18,7 +18,7 @@ static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
 }
 
-// The table of biases that the layers of a stack share, where the position scheme has one.
+// The table of biases that the layers of a stack share, if the position scheme has one.
 static void declare_biases(tarn__model_stack *stack, tarn__declare *declare, const tarn_config *config,
                            tarn__stack_id id) {
   int64_t heads;
@@ -29,10 +29,10 @@ static void declare_biases(tarn__model_stack *stack, tarn__declare *declare, con
   stack->biases = tarn__position_of(position)->declare_biases(declare, position->keys, heads, trained);
 }
 
-// The parameters of each layer of a stack that has a set of its own: the first, and the one behind the last.
+// The range of parameters of each layer of a stack that has its own set: the first, and one past the last.
 typedef size_t (*set_ranges)[2];
 
-// Another layer of a set. That of a set that both stacks have uses the encoder's parameters, too.
+// Another layer of a set. If both stacks share the set, it uses the encoder's parameters.
 static void use_again(tarn__model *model, const set_ranges ranges[TARN__STACKS], tarn__stack_id id,
                       const tarn_layer *layer) {
   const int32_t shared = id == TARN__STACK_DECODER ? tarn__config_shared_layer(model->config, layer) : -1;
@@ -96,8 +96,8 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
   return declare->status;
 }
 
-// A table of positions is trained where its side's embedding is. The matrix of an output that an input shares is
-// trained, whatever the input's positions are.
+// A table of positions is trained if its side's embedding is. The matrix of an output that shares an input's table is
+// trained regardless of the input's positions.
 static tarn_status declare_positions(tarn__model *model, tarn__declare *declare) {
   const tarn_config_model *config = &model->config->model;
   const tarn__position_entry *position = tarn__position_of(&config->positions);
@@ -112,7 +112,7 @@ static tarn_status declare_positions(tarn__model *model, tarn__declare *declare)
   return declare->status;
 }
 
-// What else the embeddings of a text are made of. Segments begin like the embeddings.
+// The other terms of the embeddings of a text. Segments are initialised like the embeddings.
 static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
   const tarn_config_model *config = &model->config->model;
   const tarn__init init = {TARN__INIT_NORMAL, config->embedding_std, 1};
@@ -127,8 +127,8 @@ static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
   return declare->status;
 }
 
-// From the width of a side's table to d_model, with a bias, named after the table and trained where it is. Logits of an
-// output that shares it begin with a variance of at most 2, as inputs do.
+// From the width of a side's table to d_model, with a bias, named after the table and trained if it is. Logits of an
+// output that shares it start with a variance of at most 2, as inputs do.
 static tarn__linear_weights declare_projection(tarn__declare *declare, const tarn__param *table, int64_t d_model) {
   char name[64], weight[80], bias[80];
   tarn__linear_weights weights = {0};
@@ -156,7 +156,7 @@ static void declare_projections(tarn__task_weights *weights, tarn__declare *decl
   weights->source_projection.bias->uses++;
 }
 
-// How many of the inputs and the output use each table; of bands the first one's is the table.
+// Counts how many of the inputs and the output use each table; for bands the table is that of the first band.
 static void count_tables(tarn__task_weights *weights) {
   tarn__param *tables[] = {weights->source_table, weights->target_table, weights->output_table};
   const tarn__bands *bands[] = {&weights->source_bands, &weights->target_bands, &weights->output_bands};
@@ -191,8 +191,8 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   return task->declare_output(&site, &model->weights);
 }
 
-// Branches of a stack with its residual, those of layers_to_keep that are left out among them, so that weights trained
-// without that key serve.
+// Residual branches of a stack, including layers that layers_to_keep removes, so that weights trained without that key
+// can be used.
 static int64_t branches_of(const tarn_config *config, const tarn__task_stack *what) {
   const tarn_stack *stack = tarn__config_stack(config, what->id);
   int64_t branches = 0;
@@ -303,7 +303,7 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   model->training = training;
   model->fp32 = training ? tarn__model_products(&config->train) : TARN__FP32_EXACT;
   tarn_status status = tarn__device_default(&model->device, dtype);
-  // What a training computes in stands in its description, what others do in an option.
+  // The description names the precision of training, an option that of other commands.
   if (status == TARN_STATUS_UNSUPPORTED && training)
     status = tarn__config_fail(config, status, "train.precision", "%s", tarn_error_message());
   model->no_table = (tarn__param){.name = "no table", .cols = config->model.d_model, .uses = 1, .dtype = dtype};
@@ -349,12 +349,12 @@ void tarn__model_close(tarn__model **model) {
   *model = NULL;
 }
 
-// However they are stored. What is trained is never stored as entries.
+// Independent of the storage. Trained parameters are never stored as entries.
 static size_t count_of(const tarn__param *param) { return (size_t)(param->rows * param->cols); }
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-// Of its own.
+// Whether it has its own master copy.
 static bool has_master(const tarn__model *model, const tarn__param *param) {
   if (model->shares_optimiser) return false;
   return model->training && param->trained && param->dtype == TARN__BF16;
@@ -372,7 +372,7 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
   return aligned(count_of(param) * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float)));
 }
 
-// Bytes for the rows that are used of a table that only embeddings read (param.h); 0 for all other parameters.
+// Bytes for the list of used rows of a table that only embeddings read (param.h); 0 for all other parameters.
 static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
   bool read = tarn__weights_look_up(&model->weights, param) || param->out == 1;
   bool known = read && !tarn__weights_predict(&model->weights, param) && param->dtype != TARN__F64;

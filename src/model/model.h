@@ -1,7 +1,8 @@
-// A model: the parameters that a description asks for, and the graphs that are built from them. Its task says which
-// stacks it has and what they read; of a side that none reads, whatever below speaks of it is not looked at.
+// A model: the parameters of a description, and the graphs built from them. Its task defines its stacks and their
+// inputs; arguments about a side that no stack reads are ignored.
 //
-// A model is opened without memory (names, shapes, counts: enough to plan), then allocated, then initialised or loaded.
+// A model is opened without memory (names, shapes and counts, enough for a plan), then allocated, then initialised or
+// loaded.
 #ifndef TARN_MODEL_MODEL_H
 #define TARN_MODEL_MODEL_H
 
@@ -11,40 +12,40 @@
 #include "tarn/config.h"
 #include "task/task.h"
 
-// Recurrent states of the decoder's layers with which the sentences of a batch begin and end, where these are windows
-// of a longer text: for layer l, start[l] and end[l] [rows, tarn__layer_state_width()], F32, in device memory; row s is
-// that of sentence s. Layers without a state are skipped.
+// Recurrent states of the decoder's layers at the start and end of each sentence of a batch, if the sentences are
+// windows of a longer text: for layer l, start[l] and end[l] [rows, tarn__layer_state_width()], F32, in device memory;
+// row s belongs to sentence s. Layers without a state are skipped.
 typedef struct tarn__model_carried {
   int64_t rows;                     // at least the sentences of the batch
   void *const *start, *const *end;  // both NULL where a graph is only planned
 } tarn__model_carried;
 
-// What is particular to a step: what it does not compute, and where its sentences begin.
-#define TARN__HELPERS "backskipping's predictor"  // what helpers are, in messages
+#define TARN__HELPERS "backskipping's predictor"  // the name of helpers in messages
 
+// Options of a step: what it skips, and the states its sentences start from.
 typedef struct tarn__model_shortcuts {
-  // Outputs of the frozen bottom that were computed before, to be read in place of running it
-  // (tarn__model_bottom_table()), and the table's row of each source token [source.rows]. NULL: the bottom runs.
+  // Cached outputs of the frozen bottom, read instead of running it (tarn__model_bottom_table()), and the table's row
+  // of each source token [source.rows]. NULL: the bottom runs.
   tarn__param *bottom;
   const int32_t *bottom_ids;
-  // The layers of each stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are not in
-  // the graph at all. NULL: all run.
+  // The layers of each stack that the step skips (LayerDrop), one flag per layer from the bottom. They are not in the
+  // graph. NULL: all run.
   const bool *skip[TARN__STACKS];
   const tarn__model_carried *carried;  // NULL: from zeros
-  // What is shown of the layers of each stack: of the embeddings, which have an output alone, then of each layer from
-  // the bottom. NULL: nobody looks.
+  // The tensors to show of each stack: of the embeddings, which have only an output, then of each layer from the
+  // bottom. NULL: none.
   tarn__shows *shows[TARN__STACKS];
-  // In training: the part of an update's predictions that is in this batch, which tarn__model_build_loss() knows from
+  // In training: the fraction of an update's predictions in this batch, which tarn__model_build_loss() derives from
   // grad_scale.
   double share;
-  tarn__tensor **stacks;  // [TARN__STACKS] is given the output of each stack; NULL: nobody wants it
+  tarn__tensor **stacks;  // [TARN__STACKS] receives the output of each stack; NULL: not wanted
 } tarn__model_shortcuts;
 
-// One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
-// Decoder layers by how many rows of its hypothesis a token sees in them: as many as in any layer, or fewer. What the
-// near ones keep of a token may be large, a state, and is not needed for long.
+// Two groups of decoder layers, by the number of rows of its hypothesis that a token sees: as many as in any layer, or
+// fewer. The near layers may keep a large state per token, but do not need it for long.
 enum { TARN__FAR, TARN__NEAR, TARN__SIGHTS };
 
+// One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
 typedef struct tarn__model_layer {
   const tarn__layer_weights *weights;
   int sight;
@@ -55,53 +56,52 @@ typedef struct tarn__model_layer {
 typedef struct tarn__model_stack {
   tarn__model_layer *layers;  // from the bottom
   int count;
-  double skip;              // what norm deepnorm multiplies x by
+  double skip;              // the factor of x in norm deepnorm
   tarn__norm_weights norm;  // the final norm, when the last layer is pre-norm; else without an entry
-  tarn__param *biases;      // of attention by distance, that its layers share (tarn__position_entry); NULL: none
+  tarn__param *biases;      // of attention by distance, shared by its layers (tarn__position_entry); NULL: none
 } tarn__model_stack;
 
 typedef struct tarn__model {
   const tarn_config *config;  // the caller's; must outlive the model
   int64_t source_vocab, target_vocab;
   tarn__dtype dtype;           // of compute: F32, BF16, F64
-  tarn__fp32 fp32;             // how products of fp32 are computed: as train.fp32 says while training, else EXACT
-  const tarn__device *device;  // where it lives: tarn__device_default(), unless the caller sets another one before
-                               // memory is taken
+  tarn__fp32 fp32;             // how products of fp32 are computed: train.fp32 while training, else EXACT
+  const tarn__device *device;  // tarn__device_default(), unless the caller sets another one before allocation
   bool training;               // gradients, master copies (and moments, by the trainer) exist
   bool updates_at_once;        // tarn__model_update_at_once()
-  bool shares_optimiser;       // ranks do: master copies in bf16 and moments are those of parts (param.training.part),
-                               // which take their own memory; set it before memory is taken
-  uint64_t seed;               // of the frozen weights; a checkpoint records it
-  tarn__param **params;        // all parameters, each once, in a fixed order
+  bool shares_optimiser;  // ranks do: master copies in bf16 and moments are those of parts (param.training.part), which
+                          // take their own memory; set it before allocation
+  uint64_t seed;          // of the frozen weights; a checkpoint records it
+  tarn__param **params;   // all parameters, each once, in a fixed order
   size_t param_count;
   tarn__param **helpers;  // of backskipping, while training: no part of the model, with an optimiser of their own
   size_t helper_count;
-  tarn__task_weights weights;                        // what there is beside the layers
+  tarn__task_weights weights;                        // those outside the layers
   tarn__param *source_positions, *target_positions;  // learned ones [max_length, d_model], or NULL
   tarn__param *segments;                             // [model.segments, d_model] of a text's sentences, or NULL
   tarn__norm_weights embedding_norm;                 // of the embeddings of a text; else without an entry
-  // A table of embeddings without rows, as wide as the model: of adaptive inputs, positions are added in a node of
-  // their own, which looks nothing up.
+  // A table of embeddings without rows, as wide as the model: with adaptive inputs, a separate node adds the positions
+  // and looks nothing up.
   tarn__param no_table;
   tarn__model_stack encoder, decoder;
-  // The most rows, the token's own counted, that decoder layers of each sight see; INT64_MAX: all; 0: there are none.
+  // The most rows, including the token's own, that decoder layers of each group see; INT64_MAX: all; 0: no such layers.
   int64_t sights[TARN__SIGHTS];
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
-  const struct tarn__map *map;  // where values lie that take no memory of the model (tarn__param.mapped); NULL: none do
+  const struct tarn__map *map;  // file with values outside the model's memory (tarn__param.mapped); NULL: none
 } tarn__model;
 
-// A stack; without layers where the model has none of that id.
+// A stack; it has no layers if the model has none of that id.
 static inline const tarn__model_stack *tarn__model_stack_at(const tarn__model *model, tarn__stack_id id) {
   return id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder;
 }
 
-// Number `index` of all parameters (param_count), and behind them the helpers (helper_count).
+// Number `index` of all parameters (param_count), followed by the helpers (helper_count).
 static inline tarn__param *tarn__model_param(const tarn__model *model, size_t index) {
   return index < model->param_count ? model->params[index] : model->helpers[index - model->param_count];
 }
 
-// What train.fp32 asks for.
+// The value of train.fp32.
 tarn__fp32 tarn__model_products(const tarn_config_train *train);
 
 // Starts a graph of the model.
@@ -110,95 +110,93 @@ static inline void tarn__model_begin(const tarn__model *model, tarn__graph *grap
   graph->fp32 = model->fp32;
 }
 
-// Declares the parameters. Takes memory for names and shapes only. Fails with UNSUPPORTED where training asks for
-// products that the device does not have.
+// Declares the parameters. Allocates only names and shapes. Fails with UNSUPPORTED if training needs products that the
+// device does not have.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) TARN_CHECKED;
-// Says of every parameter whether it may be rounded to INT8 (tarn__param.rounds): of a translation model that does not
-// train, the matrices and tables that its graphs read in no other way. Part of tarn__model_open().
+// Decides for every parameter whether it may be rounded to INT8 (tarn__param.rounds): in a translation model that does
+// not train, the matrices and tables that its graphs read only in products and lookups. Part of tarn__model_open().
 tarn_status tarn__model_find_rounded(tarn__model *model) TARN_CHECKED;
-// Makes a model of trainings that update each parameter as soon as its gradient is whole (graph/update.h): gradients
-// get no memory of their own. To be called before the model is allocated.
+// Prepares a model for trainings that update each parameter as soon as its gradient is complete (graph/update.h):
+// gradients get no memory of their own. Call it before allocation.
 void tarn__model_update_at_once(tarn__model *model);
-// Takes memory for values, master copies (unless shares_optimiser) and gradients. In bf16 a frozen matrix exists in
-// bf16 only.
+// Allocates values, master copies (unless shares_optimiser) and gradients. In bf16 a frozen matrix exists only in bf16.
 tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
-// Gives every parameter its first value as a function of (seed, name, initialiser). Orthogonal matrices take about half
-// a second per million parameters; different parameters are made on different threads.
+// Gives every parameter its initial value, a function of (seed, name, initialiser). Orthogonal matrices take about half
+// a second per million parameters; threads make different parameters in parallel.
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) TARN_CHECKED;
 // The same for the frozen parameters only: trained ones are then read from a checkpoint.
 tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) TARN_CHECKED;
-// What is drawn anew every so many updates (param->redraw) is a function of the update's number too. Says of a model
-// before its frozen parameters are made that it has done so many updates; and draws what the update at hand, from 1,
-// needs anew.
+// Parameters that are redrawn at intervals of updates (param->redraw) also depend on the number of the update. The
+// first function sets the number of updates done, before the frozen parameters are made; the second redraws the
+// parameters due at this update, from 1.
 void tarn__model_set_draws(tarn__model *model, int64_t update);
 tarn_status tarn__model_redraw(tarn__model *model, int64_t update) TARN_CHECKED;
-// The same; `done` is called for each parameter that is, on the thread that made it.
+// The same; calls `done` for each finished parameter, on the thread that made it.
 tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
                                         void (*done)(void *user, const tarn__param *param), void *user) TARN_CHECKED;
-// The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
+// The same for one parameter, in fp32 into `values` [rows, cols], to check a checkpoint's recipe.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
-// Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained), or what of it
-// its part has, and the compute copy.
+// Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained), or its part of
+// the copy, and the compute copy.
 tarn_status tarn__param_set(tarn__param *param, const float *values) TARN_CHECKED;
-// The same of `count` of its values, in the order of rows, from number `first` on. Both fail with INTERNAL for one
-// whose values lie in a file.
+// The same for `count` of its values, in the order of rows, from number `first` on. Both fail with INTERNAL if the
+// values are in a file.
 tarn_status tarn__param_set_part(tarn__param *param, size_t first, const float *values, size_t count) TARN_CHECKED;
 // Reads a parameter as fp32: the master copy if it has one of its own, else the compute copy (exact for frozen bf16).
 tarn_status tarn__param_get(const tarn__param *param, float *values) TARN_CHECKED;
 void tarn__model_close(tarn__model **model);
 
-// Bytes by category of parameters and what belongs to them, without allocating. With shares_optimiser parts are not
-// counted.
+// Bytes of parameters by category, with their gradients and optimiser state, without allocating. With shares_optimiser,
+// parts are not counted.
 typedef struct tarn__model_size {
   size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;  // with helpers
   int64_t trained, frozen;                                              // parameters (each set once)
-  int64_t shared_uses;    // parameters that sharing saves: sum over sets of (uses - 1) * size
-  int64_t shared_layers;  // of them those of layers; the others are of embeddings and the output layer
+  int64_t shared_uses;    // parameters saved by sharing: sum over sets of (uses - 1) * size
+  int64_t shared_layers;  // those of layers; the rest are of embeddings and the output layer
 } tarn__model_size;
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
 // Whether train.autofreeze sums the gradients of a parameter: it belongs to a trained set of the encoder.
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
-// Bytes of such a sum, 0 where there is none, and of each moment of a trained parameter, whose type is that of
-// train.moments; multiples of 64.
+// Bytes of such a sum (0: none), and of each moment of a trained parameter, in the type of train.moments; multiples of
+// 64.
 size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param);
 tarn__dtype tarn__model_moments(const tarn__model *model);
 size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param);
 
-// The frozen bottom: the lowest layers of the stack that may have one (tarn__task_stack) that are frozen, if its
-// embedding is frozen too. The number of these layers, or 0. Without dropout their output is a function of the sentence
-// alone.
+// The frozen bottom: the lowest frozen layers of the stack that may have one (tarn__task_stack), if its embedding is
+// frozen too. Returns the number of these layers, or 0. Without dropout their output depends only on the sentence.
 int tarn__model_bottom(const tarn__model *model);
-// A frozen table of that output, without values: a row for each of `tokens` source tokens, in the model's precision.
+// A frozen table for that output, without values: one row for each of `tokens` source tokens, in the model's precision.
 tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens);
-// Appends the frozen bottom alone and returns its output [source.rows, d_model] (kept), the residual stream with every
-// branch added. The bits of a row depend on its sentence only, and are those of the whole model's forward pass.
+// Appends only the frozen bottom and returns its output [source.rows, d_model] (kept), the residual stream with every
+// branch added. The bits of a row depend only on its sentence and equal those of the whole model's forward pass.
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source);
 
-// Whether some layer's backskipping does a true backward pass now and then.
+// Whether the backskipping of some layer does a true backward pass at intervals.
 bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of the task: F64 [1, 2] = {sum of
-// the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. For training
-// call tarn__model_differentiate() on it: the gradients are those of grad_scale * the loss. `answers` (NULL: not
-// wanted) is given what tarn__task.tally reads (kept), NULL where the task's measures need no answers.
+// the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. For training call
+// tarn__model_differentiate() on it: the gradients are those of grad_scale * the loss. `answers` (NULL: not wanted)
+// receives the input of tarn__task.tally (kept), or NULL if the task's measures need none.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing, double grad_scale,
                                      tarn__tensor **answers);
 
-// Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
-// if the graph does not train. `shortcuts` may be NULL.
+// Language models: the input of the output layer for every target row [target.rows, d_model] (kept), without dropout if
+// the graph does not train. `shortcuts` may be NULL.
 tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const tarn__model_shortcuts *shortcuts);
 
-// Of a language model: -log p of tokens, without dropout. Of the packed target rows those of `rows` [count] are
-// predicted, the token of rows[i] being targets[i]. Returns F64 [count, 2], both columns alike (kept).
+// Language models: -log p of tokens, without dropout. The prediction at packed target row rows[i] (`rows` [count]) is
+// scored for the token targets[i]. Returns F64 [count, 2], both columns equal (kept).
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count);
 
-// Most tokens of a sentence that a language model takes when it scores or generates, the end of sentence counted:
-// model.max_length, or without positions and weights by position as many as there can be.
+// The most tokens of a sentence, including the end of sentence, that a language model accepts for scoring or
+// generation: model.max_length, or no limit without positions and weights by position.
 int64_t tarn__model_longest(const tarn__model *model);
 // Whether a token mixer of it has weights by position.
 bool tarn__model_by_position(const tarn__model *model);
@@ -206,14 +204,14 @@ bool tarn__model_by_position(const tarn__model *model);
 // Appends the backward pass of that loss, with recomputation if the configuration says so.
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);
 
-// Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values that its
-// cross-attention needs, cross[l] [source.rows, tarn__layer_cross_width()] (kept to the end of the run; NULL for layers
+// Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values of its
+// cross-attention, cross[l] [source.rows, tarn__layer_cross_width()] (kept until the end of the run; NULL for layers
 // without cross-attention).
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross);
 
-// What layers of one sight see. Hypothesis i sees cache rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] in the
-// order of time, its own new row the last of them. A step writes cache rows first_row .. first_row + its rows - 1.
+// The history that layers of one group see. Hypothesis i sees cache rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1]
+// in temporal order; the last is its own new row. A step writes cache rows first_row .. first_row + its rows - 1.
 typedef struct tarn__model_history {
   const int32_t *rows, *ranges;
   int64_t count, cache_rows, first_row;
@@ -222,8 +220,8 @@ typedef struct tarn__model_history {
 // Decoding, second part: one step for `rows` hypotheses.
 typedef struct tarn__model_step {
   int64_t rows;
-  const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its place
-  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows of its sight, tarn__layer_cache_width()] of
+  const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its position
+  // The cache of layer l for earlier tokens: self_cache[l] [cache_rows of its group, tarn__layer_cache_width()] of
   // tarn__layer_cache_dtype().
   void *const *self_cache;
   tarn__model_history histories[TARN__SIGHTS];
@@ -236,7 +234,7 @@ typedef struct tarn__model_step {
   const int32_t *source_ranges;
   const int32_t *predicted;  // [predicted_count] the rows whose next token is wanted; NULL: all rows
   int64_t predicted_count;
-  int64_t best;  // continuations wanted of each, beside the end of sentence; 0: the log-probabilities of all words
+  int64_t best;  // continuations wanted of each, besides the end of sentence; 0: the log-probabilities of all words
   int32_t eos;
   // Draws from the continuations (ops/ops.h: tarn__sample_rows()), [draw_count * TARN__DRAW_WORDS], whose rows are
   // numbers among those whose next token is wanted. `sampling` NULL: the continuations themselves.
@@ -244,18 +242,18 @@ typedef struct tarn__model_step {
   const int32_t *draws;
   int64_t draw_count;
 } tarn__model_step;
-// Returns the best continuations of every row whose next token is wanted (kept); with best 0 ids are NULL and values
-// [rows, words] those of tarn__output_log_probabilities(); with `sampling` they are those of the draws. Without such a
-// row both are NULL. The rows of a step may be
-// several tokens of one hypothesis, in the order of time, if no mixer is `sequential`.
+// Returns the best continuations of every row whose next token is wanted (a result). If best is 0, ids are NULL and
+// values [rows, words] are those of tarn__output_log_probabilities(); with `sampling` they are those of the draws.
+// Without such a row both are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if no
+// mixer is `sequential`.
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
-// Weights packed for products (src/model/pack.c), which decoding wants: bytes that the packed weights of a model need;
-// packing them into `memory` (aligned to 64 bytes, the caller's), after which every forward product of a graph reads
-// them in place of the values, until they are given up. int8: as INT8 with a scale for each output, for models in F32;
-// vocabularies that may be rounded are then looked up so too. What a file holds as INT8 is put in order and not
-// rounded. A model that trains must not run a step in between. On a device whose products read weights as they lie both
-// do nothing; the first of the three says whether the device has what is wanted.
+// Weights packed for products (src/model/pack.c), for decoding: a check that the device supports them, the bytes they
+// need, and packing into `memory` (aligned to 64 bytes, owned by the caller). Every forward product of a graph then
+// reads the packed weights instead of the values, until they are given up. int8: as INT8 with a scale per output, for
+// models in F32; vocabularies that may be rounded are then looked up as INT8, too. Weights that a file holds as INT8
+// are only reordered, not rounded. A model that trains must not run a step in between. On a device whose products read
+// weights unpacked, the last two do nothing.
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) TARN_CHECKED;
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
 tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) TARN_CHECKED;

@@ -1,11 +1,11 @@
-// Weights in the order in which products read them, for decoding: its steps have few rows, so packing for every product
+// Weights in the order in which products read them, for decoding: its steps have few rows, so packing in every product
 // would cost more than the product.
 #include "base/map.h"
 #include "model/model.h"
 #include "task/bands.h"
 
-// Weights of linear layers, and the output table; not tables that are only looked up in, vectors, signs, stacks of
-// matrices and what is stored as its entries.
+// Weights of linear layers, and the output table; not tables used only for lookups, vectors, signs, stacks of matrices,
+// or parameters stored as entries.
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
   if (tarn__weights_predict(&model->weights, param)) return true;
   return param->rows > 1 && param->out == 0 && param->entries == 0 && !tarn__weights_look_up(&model->weights, param) &&
@@ -22,7 +22,7 @@ static tarn__device_weight weight_of(const tarn__model *model, const tarn__param
                                .fp32 = model->fp32};
 }
 
-// Vocabularies of which rows are looked up.
+// Vocabularies used for lookups.
 static bool is_table(const tarn__model *model, const tarn__param *param) {
   return tarn__weights_look_up(&model->weights, param);
 }
@@ -31,13 +31,13 @@ static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static size_t rounded_bytes(const tarn__param *param) { return aligned((size_t)(param->rows * param->cols)); }
 
-// Bytes in which a table is rounded for lookups; 0 for one that is not, or lies rounded in a file.
+// Bytes of a table rounded for lookups; 0 if it is not rounded, or already rounded in a file.
 static size_t table_bytes(const tarn__model *model, const tarn__param *param, bool int8) {
   if (!int8 || !param->rounds || !is_table(model, param) || param->mapped.rounded) return 0;
   return rounded_bytes(param) + aligned((size_t)param->rows * sizeof(float));
 }
 
-// What lookups read: of the file, or rounded into `memory`, which has table_bytes().
+// Points lookups to the file's table, or rounds it into `memory`, which has table_bytes().
 static tarn_status round_table(const tarn__model *model, tarn__param *param, char *memory, int threads) {
   tarn__param_decoding *decoding = &param->decoding;
   if (!param->rounds || !is_table(model, param)) return TARN_STATUS_OK;
@@ -52,7 +52,7 @@ static tarn_status round_table(const tarn__model *model, tarn__param *param, cha
   return TARN_STATUS_OK;
 }
 
-// Products will not read the values where a file is mapped again.
+// Products no longer read the values, so the mapped file's pages can be given back.
 static void release(const tarn__model *model, const tarn__param *param) {
   if (!model->map || is_table(model, param)) return;
   const size_t count = (size_t)(param->rows * param->cols);

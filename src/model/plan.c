@@ -13,7 +13,7 @@ static tarn_plan_part *part_of(tarn_plan *plan, const char *label) {
 }
 
 static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn__param *param) {
-  const int64_t count = param->rows * param->cols;  // however they are stored
+  const int64_t count = param->rows * param->cols;  // independent of the storage
   if (!param->trained) {
     part->frozen_parameters += count;
     return;
@@ -25,8 +25,8 @@ static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn
   if (tarn__model_sums(model, param)) part->optimiser_bytes += (size_t)count * sizeof(float);
 }
 
-// Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first, those
-// that its layers share to none.
+// Parameters of a stack: those named "<stack>.<set>." belong to the first layer that uses the set; those that all its
+// layers share belong to none.
 static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__task_stack *what) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   const tarn_stack *layers = tarn__config_stack(model->config, what->id);
@@ -55,7 +55,7 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__tas
   if (stack->norm.bias) add_param(top, model, stack->norm.bias);
 }
 
-// Parameters beside the layers: those of the output layer alone, which are named after it or a table of its own, or all
+// Parameters outside the layers: either those of the output layer alone, named after it or its own table, or all
 // others.
 static void add_beside(tarn_plan *plan, const tarn__model *model, const char *label) {
   const tarn__task_weights *weights = &model->weights;
@@ -81,7 +81,7 @@ static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *n
 
 static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) {
   tarn_plan_part *part = NULL;
-  const char *label = NULL;  // its node's: those of a layer follow each other
+  const char *label = NULL;  // of its node; the nodes of a layer are adjacent
   for (size_t n = 0; n < graph->node_count; n++) {
     const tarn__node *node = graph->nodes[n];
     if (!part || node->label != label) part = part_of(plan, node->label ? node->label : "other");
@@ -96,7 +96,7 @@ static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) 
   }
 }
 
-// Offsets of sentences of the mean length, the last one with the rest.
+// Offsets of sentences of the mean length; the last one takes the remainder.
 static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t rows) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences + 1, sizeof(int32_t)));
@@ -105,7 +105,7 @@ static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t ro
   return TARN_STATUS_OK;
 }
 
-// The graph of a step of update number `update` (0: one that refreshes nothing), planned.
+// The planned graph of a step of update number `update` (0: one that refreshes nothing).
 static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const tarn__batch *step,
                              const tarn__model_shortcuts *shortcuts, int64_t update, int threads) {
   tarn__model_begin(model, graph, true, threads);
@@ -118,8 +118,8 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
 
 static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-// What describes a graph and the model's parameters: with a thousand layers that is as much as their activations, where
-// these are recomputed.
+// Bytes of the descriptions of the graph and the parameters: with a thousand layers and recomputation, they are as
+// large as the activations.
 static size_t description_bytes(const tarn__model *model, const tarn__graph *graph) {
   size_t bytes = graph->node_capacity * sizeof *graph->nodes + graph->tensor_capacity * sizeof *graph->tensors;
   for (size_t n = 0; n < graph->node_count; n++) bytes += whole_lines(graph->nodes[n]->attr_bytes);
@@ -141,7 +141,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   }
   const tarn__model_carried carried = {.rows = step->target.sentences};
   if (model->config->train.carry_state) shortcuts.carried = &carried;
-  // Backskipping: the first update does all the true backward passes that most updates leave out.
+  // Backskipping: the first update does all the true backward passes that most updates skip.
   if (tarn__model_refreshes(model)) {
     TARN_TRY(plan_step(graph, model, step, &shortcuts, 1, threads));
     plan->activation_bytes = graph->activation_bytes;
@@ -155,7 +155,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   if (description > plan->program_bytes) plan->program_bytes = description;
   void *parts;
   const tarn__task *task = tarn__config_task(model->config);
-  // Beside the layers: embeddings, output, two stacks' own, and other.
+  // Outside the layers: embeddings, output, the two stacks' own, and other.
   size_t most = 5;
   for (int i = 0; i < task->stack_count; i++) most += (size_t)tarn__model_stack_at(model, task->stacks[i].id)->count;
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));

@@ -5,12 +5,12 @@
 #include "model/model.h"
 #include "tarn/plan.h"
 
-// The batch that is planned for.
+// The batch to plan for.
 typedef struct tarn__plan_batch {
   int64_t source_rows, target_rows;        // of the largest batch
   double source_length, target_length;     // tokens of a mean sentence, at least 1
   int64_t longest_source, longest_target;  // tokens of the longest sentence
-  int64_t source_tokens;                   // of all training data; 0: not known
+  int64_t source_tokens;                   // of all training data; 0: unknown
 } tarn__plan_batch;
 
 // The model needs no memory of its own (tarn__model_open() is enough).

@@ -1,4 +1,4 @@
-// Which parameters INT8 may stand for when a model translates.
+// The parameters that may be INT8 when a model translates.
 #include "base/memory.h"
 #include "model/model.h"
 #include "model/stacks.h"
@@ -6,8 +6,8 @@
 #include "ops/recurrence.h"
 #include "task/bands.h"
 
-// Whether kernels read an input of a node as it is packed, or a row of it at a time. Of tables, those of vocabularies
-// alone are rounded for lookups (pack.c); parts have others, such as the vectors of positions in HyperMixer.
+// Whether kernels read an input of a node packed, or one row at a time. Only the tables of vocabularies are rounded for
+// lookups (pack.c); parts have others, such as the vectors of positions in HyperMixer.
 static bool reads_rounded(const tarn__model *model, const tarn__node *node, int input, const tarn__param *param) {
   switch (node->op->id) {
     case TARN__OP_LINEAR:
@@ -25,7 +25,7 @@ static bool reads_rounded(const tarn__model *model, const tarn__node *node, int 
   }
 }
 
-// What is read in another way is not rounded.
+// A parameter that is read in any other way is not rounded.
 static void look_at(const tarn__model *model, const tarn__graph *graph) {
   for (size_t n = 0; n < graph->node_count; n++)
     for (int i = 0; i < TARN__MAX_INPUTS; i++) {
@@ -37,8 +37,8 @@ static void look_at(const tarn__model *model, const tarn__graph *graph) {
 
 static const tarn__model_shortcuts WHOLE = {0};
 
-// The graphs of one sentence of one token: encoding and a step, with the best words and with all of them, and both
-// stacks over whole sentences, as somebody sees them who looks into the model.
+// The graphs of one sentence of one token: encoding; a step, with the best words and with all words; and both stacks
+// over whole sentences, as `tarn states` reads them.
 static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tarn__tensor **cross,
                                void *const *caches) {
   const int32_t offsets[] = {0, 1};
@@ -66,7 +66,7 @@ static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tar
 
 tarn_status tarn__model_find_rounded(tarn__model *model) {
   const bool translates = tarn__config_task(model->config)->uses >> TARN__USE_TRANSLATE & 1u;
-  // What cannot be decoded is refused where it is to be.
+  // Decoding itself rejects models that cannot be decoded.
   if (model->training || !translates || tarn_config_check_decoding(model->config) != TARN_STATUS_OK)
     return TARN_STATUS_OK;
   for (size_t i = 0; i < model->param_count; i++) {

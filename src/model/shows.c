@@ -12,8 +12,8 @@ static tarn__tensor *numbers_of(const tarn__model *model, tarn__graph *graph, ta
   return numbers;
 }
 
-// A mixture has no logits of its own, nor have bands; those of which its probabilities are the softmax are their
-// logarithms.
+// A mixture has no logits, nor have bands; the logarithms of their probabilities serve as logits, since their softmax
+// gives the probabilities.
 static tarn__tensor *logits_of(tarn__graph *graph, const tarn__head *head) {
   const tarn__task_weights *weights = head->weights;
   if (head->prior || weights->output_bands.count > 0) return tarn__head_log_probabilities(graph, head);

@@ -1,19 +1,19 @@
 // The activations, one entry each. Everything else follows from this table: the enum, the reference and the fast
-// kernels, the words of descriptions with their documentation, and what tests go through. An activation with a number
-// of its own or with keys is a part of its own instead (parts/activation/swish_beta_activation.c).
+// kernels, the words of descriptions with their documentation, and the tests. An activation with a parameter or keys is
+// a separate part instead (parts/activation/swish_beta_activation.c).
 //
 //   X(name, word, value, slope, vector, vector_slope, part)
 //
 // value, slope   act(v) and act'(v) of a double v, for the reference (device/reference/activation_ref.c)
 // vector...      the same of a register x of floats, for fast kernels, with one exponential at most, and what
-//                device/cpu/activation_vec.h has
+//                device/cpu/rows/activation_vec.h has
 // part           what tarn__part says of the word: text, equation, source, other names
 //
 // Phi is the distribution function of the normal distribution, sigma(x) = 1 / (1 + e^-x).
 #ifndef TARN_OPS_ACTIVATION_TABLE_H
 #define TARN_OPS_ACTIVATION_TABLE_H
 
-// Of SELU: the fixed point of mean 0 and variance 1.
+// SELU: the fixed point of mean 0 and variance 1.
 #define TARN__SELU_LAMBDA 1.0507009873554804934
 #define TARN__SELU_ALPHA 1.6732632423543772848
 
@@ -22,13 +22,13 @@
   X(TARN__IDENTITY, identity, v, 1, x, one, \
     (.text = "x: the two products are one linear map", .equation = "x", .source = "none", .also = "linear none"))
 
-// Its gradient needs no more than the sign of y.
+// Its gradient needs only the sign of y.
 #define TARN__ACTIVATION_RELU(X) \
   X(TARN__RELU, relu, v > 0 ? v : 0, v > 0 ? 1 : 0, \
     tarn__vec_select(x < 0.0f, zero, x), tarn__vec_select(x > 0.0f, one, zero), \
     (.text = "max(x, 0)", .equation = "max(x, 0)", .source = "Nair and Hinton 2010"))
 
-// Those that keep what they were applied to, z.
+// Those that keep their input z.
 #define TARN__ACTIVATION_KEEPING(X) \
   X(TARN__GELU, gelu, \
     0.5 * v * erfc(-HALF_ROOT * v), 0.5 * erfc(-HALF_ROOT * v) + v * DENSITY * exp(-0.5 * v * v), \
@@ -69,16 +69,16 @@
      .source = "Ramachandran et al. 2017 (arXiv 1710.05941)", \
      .also = "silu"))
 
-// Of gates alone: no word of a description.
+// Only for gates: no word of a description.
 #define TARN__ACTIVATION_OF_GATES(X) \
   X(TARN__SIGMOID, sigmoid, sigmoid(v), sigmoid(v) * (1 - sigmoid(v)), \
     tarn__vec_sigmoid(x), tarn__sigmoid_slope_vec(x), ())
 // clang-format on
 
-// In the order of the enum, which part of the file of a model does not depend on.
+// In the order of the enum, on which no model file depends.
 #define TARN__EACH_ACTIVATION(X) \
   TARN__ACTIVATION_IDENTITY(X) TARN__ACTIVATION_RELU(X) TARN__ACTIVATION_KEEPING(X) TARN__ACTIVATION_OF_GATES(X)
-// Those that keep z, for kernels that are compiled once for each.
+// Those that keep z, for kernels compiled once for each.
 #define TARN__KEPT_ACTIVATIONS(X) TARN__ACTIVATION_KEEPING(X) TARN__ACTIVATION_OF_GATES(X)
 // Words of descriptions, the default first.
 #define TARN__ACTIVATION_WORDS(X) TARN__ACTIVATION_RELU(X) TARN__ACTIVATION_KEEPING(X) TARN__ACTIVATION_IDENTITY(X)

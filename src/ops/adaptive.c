@@ -11,7 +11,7 @@ static int64_t rows_of(tarn__tensor *const *parts, int count) {
   return rows;
 }
 
-// Rows [first, first + count) of a list; of one that is only planned, so many.
+// Rows [first, first + count) of a list; of a planned one only the number.
 static tarn__tensor *part_of_list(tarn__graph *graph, const tarn__tensor *list, int64_t first, int64_t count) {
   return tarn__graph_input(graph, count, list->host ? list->host + first : NULL, "rows of a band");
 }
@@ -28,7 +28,7 @@ static void rows_gradient(tarn__graph *graph, tarn__node *node) {
   }
 }
 
-// The numbers of rows of all directions, part by part, of parts from number `part` on.
+// The row numbers for all directions, part by part, from part number `part` on.
 static tarn__tensor *rows_of_directions(tarn__graph *graph, const tarn__node *node, int part) {
   const tarn__tensor *rows = node->in[TARN__ADAPTIVE_ROWS];
   const int64_t count = graph->directions * rows->cols, period = node->out[0]->rows;
@@ -46,7 +46,7 @@ static tarn__tensor *rows_of_directions(tarn__graph *graph, const tarn__node *no
   return tarn__graph_input(graph, count, memory, "rows of bands in all directions");
 }
 
-// All of these ops are linear in what they join, which moves together or not at all.
+// All of these ops are linear in their parts, which move together or not at all.
 static void push_parts(tarn__graph *graph, tarn__node *node, int part_of_rows) {
   tarn__node *push = tarn__graph_node(graph, node->op, node->attr_bytes);
   if (node->attr_bytes > 0) memcpy(push->attr, node->attr, node->attr_bytes);
@@ -89,7 +89,7 @@ tarn__tensor *tarn__adaptive_rows(tarn__graph *graph, tarn__tensor *const *parts
   return y;
 }
 
-// The gradient of a loss is a number that its node has been told; here its rule is only called upon.
+// The gradient of a loss is a number that its node already has; this only invokes its rule.
 static void sum_gradient(tarn__graph *graph, tarn__node *node) {
   (void)graph;
   for (int k = 0; k < TARN__ADAPTIVE_PARTS && node->in[k]; k++) node->in[k]->grad = node->out[0];

@@ -5,7 +5,7 @@
 #include "ops/offsets.h"
 #include "ops/relative_attention.h"
 
-// With biases the offsets of keys are those of queries; a backward node has the biases in their place.
+// With biases the offsets of keys are those of queries; in a backward node the biases replace them.
 static const tarn__tensor *key_offsets_of(const tarn__node *node) {
   const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
   return node->in[biased ? TARN__ATTENTION_QUERY_OFFSETS : TARN__ATTENTION_KEY_OFFSETS];
@@ -91,8 +91,8 @@ static double backward_flops(const tarn__node *node) {
   return products * 2.0 * pairs(node) * (double)((const tarn__attention_spec *)node->attr)->d;
 }
 
-// The gradient takes over the memory of queries (self-attention: of q, k and v): a sequence's head is read before its
-// gradient is written.
+// The gradient takes over the memory of queries (self-attention: of q, k and v): each head of a sequence is read before
+// its gradient is written.
 static const tarn__op op_backward = {.id = TARN__OP_ATTENTION_BACKWARD,
                                      .name = "attention_backward",
                                      .flops = backward_flops,
@@ -132,7 +132,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, biases, dbiases);
 }
 
-// Scores and the two tangents of them, then the two of the result, where both sides move.
+// Scores and their two tangents, then the result's two, if both sides move.
 static double tangent_flops(const tarn__node *node) {
   const tarn__tensor *dq = node->in[TARN__ATTENTION_TANGENT_QUERIES];
   const tarn__tensor *dkv = node->in[TARN__ATTENTION_TANGENT_KEYS_VALUES];

@@ -1,43 +1,43 @@
-// What the files of the op attention share: attributes, places of inputs and outputs.
+// Shared by the files of the op attention: attributes, indices of inputs and outputs.
 #ifndef TARN_OPS_ATTENTION_H
 #define TARN_OPS_ATTENTION_H
 
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
-// Dropout of the weights: that of query row r (of all sequences), head h and key j of its sequence, counted from 0, is
-// that of row r and column h * KEYS + j.
-enum { TARN__ATTENTION_HEADS = 1024, TARN__ATTENTION_KEYS = 1 << 25 };  // the most heads, and keys of a sequence
+// Dropout of the weights: query row r (of all sequences), head h and key j of its sequence, from 0, use the number of
+// row r and column h * KEYS + j.
+enum { TARN__ATTENTION_HEADS = 1024, TARN__ATTENTION_KEYS = 1 << 25 };  // limits on heads, and keys of a sequence
 
 typedef struct tarn__attention_attr {
-  tarn__attention_spec spec;  // the first member: kernels without dropout look at it alone
+  tarn__attention_spec spec;  // the first member: kernels without dropout read only this
   tarn__dropout dropout;
   int64_t kv_heads;  // a divisor of spec.heads
-  int64_t reach;     // of the biases; -1: there are none
+  int64_t reach;     // of the biases; -1: none
 } tarn__attention_attr;
 
 // Relative keys and values (Shaw et al. 2018; ops/relative_attention.h): tables [2 k + 1, d / heads], row k + n for the
-// distance n from query to key. keys NULL: there are none; values NULL: relative keys alone.
+// distance n from query to key. keys NULL: none; values NULL: only relative keys.
 typedef struct tarn__relative {
   tarn__param *keys, *values;
 } tarn__relative;
 
-// What some attentions have beside their spec.
+// Optional arguments of attention in addition to its spec.
 typedef struct tarn__attention_extras {
   // Heads of keys and values, a divisor of spec.heads: head h has the keys and values of head h / (heads / kv_heads),
   // so that both are kv_heads * d / heads columns (1: multi-query attention, Shazeer 2019; else grouped-query
-  // attention, Ainslie et al. 2023). 0: as many as there are heads.
+  // attention, Ainslie et al. 2023). 0: as many as heads.
   int kv_heads;
-  // Biases by head and distance (T5: Raffel et al. 2020): [spec.heads, 2 reach + 1], F32, F64 in double. Column
-  // reach + clip(j - i, -reach, reach) of row h is added to the scaled score of query i and key j of head h. The
-  // attention is then one of sequences to themselves: query_offsets and key_offsets are one tensor. Gradient: to
-  // biases, where they need one, the sums by distance of each sequence, added in the order of sequences. NULL: none.
+  // Biases by head and distance (T5: Raffel et al. 2020): [spec.heads, 2 reach + 1], F32, F64 in double. Column reach +
+  // clip(j - i, -reach, reach) of row h is added to the scaled score of query i and key j of head h. The attention is
+  // then self-attention: query_offsets and key_offsets are one tensor. Gradient: to biases, if needed, the sums by
+  // distance of each sequence, added in the order of sequences. NULL: none.
   tarn__tensor *biases;
-  // The attention is then one of sequences to themselves, without biases.
+  // The attention is then self-attention without biases.
   tarn__relative relative;
 } tarn__attention_extras;
 
-// tarn__attention() and tarn__attention_rows() with them. In the latter, the query is at the place of the last row of
+// tarn__attention() and tarn__attention_rows() with extras. In the latter, the query is at the place of the last row of
 // its range.
 tarn__tensor *tarn__attention_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec,
@@ -55,24 +55,24 @@ static inline int64_t tarn__attention_kv_width(const tarn__attention_attr *attr)
 bool tarn__attention_extras_fit(const tarn__graph *graph, const tarn__attention_spec *spec,
                                 const tarn__attention_extras *extras);
 
-// slopes [spec.heads], at most TARN__ATTENTION_HEADS: what each position of distance subtracts from the scaled scores
-// of a head; all 0 where spec.alibi is 0. Where heads is a power of two, head i = 1 .. heads has 2^(-alibi i / heads).
-// Else the slopes of the next lower power of two come first, and then every second one of twice that many heads (Press
-// et al.'s own code, where alibi is 8).
+// slopes [spec.heads], at most TARN__ATTENTION_HEADS: the amount per unit of distance subtracted from the scaled scores
+// of a head; all 0 if spec.alibi is 0. If heads is a power of two, head i = 1 .. heads has 2^(-alibi i / heads). Else
+// the slopes of the next lower power of two come first, and then every second one of twice that many heads (Press et
+// al.'s code, with alibi 8).
 void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes);
 
 static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
   return head * (int64_t)TARN__ATTENTION_KEYS + key;
 }
 
-// Sequences of more keys than this are long: of those in BF16 the backward pass reads the result and statistics of the
-// forward pass, so that it can go through the keys in pieces that stay in a cache (Dao 2023: FlashAttention-2). For
-// shorter ones it makes what it needs of its inputs alone, and nothing else is kept.
+// Sequences of more keys than this are long: for those in BF16 the backward pass reads the result and statistics of the
+// forward pass, so it can process the keys in pieces that stay in a cache (Dao 2023: FlashAttention-2). For shorter
+// ones it needs only its inputs, and nothing else is kept.
 enum { TARN__ATTENTION_LONG = 384 };
 
 // Forward: in QUERIES, KEYS_VALUES, the offsets of both, BIASES or NULL; out RESULT [R, d] and STATISTICS F32 [2 H, R]
-// or NULL, written for long sequences, where the kernels have a use for them: the largest score of query row r and head
-// h, scaled for powers of two, and 1 / the sum of the powers, are in column r of rows 2 h and 2 h + 1.
+// or NULL, written for long sequences if the kernels use them: the largest score of query row r and head h, scaled for
+// powers of two, and 1 / the sum of the powers, are in column r of rows 2 h and 2 h + 1.
 enum {
   TARN__ATTENTION_QUERIES,
   TARN__ATTENTION_KEYS_VALUES,
@@ -82,13 +82,13 @@ enum {
 };
 enum { TARN__ATTENTION_RESULT, TARN__ATTENTION_STATISTICS };
 
-// Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients
-// so far of queries and keys_values (NULL: none); then both outputs of the forward pass, where there are STATISTICS.
-// With biases, whose offsets are one tensor, BIASES are in the place of the keys' offsets.
-// Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one tensor, DQUERIES, if the inputs are one. Where
-// biases need a gradient, DBIASES of their shape, and BIAS_SUMS F32 (F64 in double) [2 H, R], of which nothing is left:
-// the sums of sequence s and head h by distance, from -m to m, m the largest distance in it or reach if that is less,
-// are the 2 m + 1 numbers from 2 (H first + h length) on, of a sequence of `length` rows from row `first` on.
+// Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients so
+// far of queries and keys_values (NULL: none); then both outputs of the forward pass, if there are STATISTICS. With
+// biases, whose offsets are one tensor, BIASES replace the keys' offsets. Out DQUERIES and DKEYS_VALUES, each NULL if
+// not wanted; both are one tensor, DQUERIES, if the inputs are one. If biases need a gradient, DBIASES of their shape,
+// and BIAS_SUMS F32 (F64 in double) [2 H, R], scratch memory: the sums of sequence s and head h by distance, from -m to
+// m, m the largest distance in it or reach if that is less, are the 2 m + 1 numbers from 2 (H first + h length) on, of
+// a sequence of `length` rows from row `first` on.
 enum {
   TARN__ATTENTION_DO = 4,
   TARN__ATTENTION_PREVIOUS_QUERIES,
@@ -100,8 +100,8 @@ enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES, TARN__ATTENTION_D
 enum { TARN__ATTENTION_BACKWARD_BIASES = TARN__ATTENTION_KEY_OFFSETS };
 
 // Tangent: the forward inputs in the same places, BIASES among them, and the tangents of queries and of keys and values
-// (one tensor if the inputs are one; NULL: they do not move). Of query i and key j of a sequence, with the weights p of
-// the forward pass, its mask m of dropout (1 / what is kept, or 0; 1 without) and the scale of scores:
+// (one tensor if the inputs are one; NULL: zero). For query i and key j of a sequence, with the weights p of the
+// forward pass, its dropout mask m (1 / the kept share, or 0; 1 without) and the scale of scores:
 //   ds_ij = scale (dq_i k_j + q_i dk_j),  dp_ij = p_ij (ds_ij - sum over j' of p_ij' ds_ij')
 //   dout_i = sum over j of m_ij (dp_ij v_j + p_ij dv_j)
 enum { TARN__ATTENTION_TANGENT_QUERIES = TARN__ATTENTION_BIASES + 1, TARN__ATTENTION_TANGENT_KEYS_VALUES };
@@ -110,9 +110,9 @@ enum { TARN__ATTENTION_TANGENT_QUERIES = TARN__ATTENTION_BIASES + 1, TARN__ATTEN
 typedef struct tarn__attention_backward {
   const tarn__tensor *queries, *keys_values, *dout;
   const tarn__tensor *dqueries, *dkeys_values;  // NULL: not wanted
-  const tarn__tensor *result, *statistics;      // NULL where no sequence is long
-  bool add_queries, add_keys_values;            // add to what is there
-  const tarn__tensor *biases;                   // NULL: there are none
+  const tarn__tensor *result, *statistics;      // NULL if no sequence is long
+  bool add_queries, add_keys_values;            // add to the present values
+  const tarn__tensor *biases;                   // NULL: none
   const tarn__tensor *dbiases, *bias_sums;      // NULL: not wanted
   const int32_t *query_offsets, *key_offsets;
   int64_t sequences;

@@ -4,7 +4,7 @@
 #include "ops/offsets.h"
 #include "ops/relative_attention.h"
 
-// Every range must be in order, no longer than planned, and name rows that exist.
+// Every range must be in order, no longer than planned, and name existing rows.
 static tarn_status check(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
@@ -25,7 +25,7 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Pairs of a query and a key; a bound where nothing is known but the shapes.
+// Pairs of a query and a key; a bound if only the shapes are known.
 static double pairs_of(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   return tarn__ranges_rows(node->in[TARN__ATTENTION_ROWS_RANGES], spec->longest);
@@ -46,8 +46,7 @@ static double bytes(const tarn__node *node) {
          tarn__tensor_bytes(node->in[TARN__ATTENTION_ROWS_BIASES]);
 }
 
-// Relative vectors of a query: those of the distances to the keys that it sees; where nothing is known but the shapes,
-// a bound.
+// Relative vectors of a query, for the distances to the keys that it sees; a bound if only the shapes are known.
 static double distances_of(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const int64_t rows = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;

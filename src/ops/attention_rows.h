@@ -1,4 +1,4 @@
-// What the files of the op attention_rows share.
+// Shared by the files of the op attention_rows.
 #ifndef TARN_OPS_ATTENTION_ROWS_H
 #define TARN_OPS_ATTENTION_ROWS_H
 
@@ -8,11 +8,11 @@
 typedef struct tarn__attention_rows_attr {
   tarn__attention_spec spec;  // the first member
   int64_t kv_heads;
-  int64_t reach;  // of the biases; -1: there are none
+  int64_t reach;  // of the biases; -1: none
 } tarn__attention_rows_attr;
 
-// ROWS may be NULL: the range itself names rows. BIASES may be NULL: there are none. RELATIVE_KEYS, which makes the
-// node one of the op relative_attention_rows, and RELATIVE_VALUES may be NULL too.
+// ROWS may be NULL: the range itself names rows. BIASES may be NULL: none. RELATIVE_KEYS, which makes the node one of
+// the op relative_attention_rows, and RELATIVE_VALUES may be NULL too.
 enum {
   TARN__ATTENTION_ROWS_QUERIES,
   TARN__ATTENTION_ROWS_KEYS_VALUES,

@@ -3,8 +3,8 @@
 #include "base/fixed.h"
 #include "ops/ops.h"
 
-// T5 computes the logarithm in fp32, and rounds to zero; limits between buckets are whole powers for the usual numbers,
-// and must not fall below them here.
+// T5 computes the logarithm in fp32 and rounds to zero; the limits between buckets are whole powers for the usual
+// numbers, and rounding must not move them below.
 static const double ROUNDING = 1e-9;
 
 static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t max_distance) {

@@ -1,9 +1,9 @@
-// Rows of keys and values that incremental decoding keeps from step to step.
+// Keys and values that incremental decoding keeps between steps.
 #include "ops/cache.h"
 
 #include "ops/ops.h"
 
-// The rows that are appended, twice; the cache is longer.
+// The appended rows, twice, not the whole cache.
 static double bytes(const tarn__node *node) {
   const tarn__tensor *cache = node->in[TARN__CACHE_CACHE];
   return 2.0 * (double)node->in[TARN__CACHE_X]->rows * (double)((const tarn__cache_attr *)node->attr)->cols *

@@ -1,11 +1,11 @@
-// What the files of the op cache_append share: attributes, places of inputs.
+// Shared by the files of the op cache_append: attributes, indices of inputs.
 #ifndef TARN_OPS_CACHE_H
 #define TARN_OPS_CACHE_H
 
 #include "graph/graph.h"
 
-// Of cache_append for caches that several tensors fill side by side: `cols` columns of x [R, *] from `column` on go to
-// the columns of the cache from `to` on. The rest is as with tarn__cache_append().
+// For caches that several tensors fill side by side: copies `cols` columns of x [R, *] from `column` on to the columns
+// of the cache from `to` on, otherwise like tarn__cache_append().
 tarn__tensor *tarn__cache_append_columns(tarn__graph *graph, tarn__tensor *x, int64_t column, int64_t cols,
                                          tarn__tensor *cache, int64_t to, int64_t first_row);
 

@@ -3,7 +3,7 @@
 #include "graph/tangents.h"
 #include "ops/offsets.h"
 
-// Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
+// Fails with INTERNAL unless sentences cover all rows, or single rows name rows of x.
 static tarn_status check(const tarn__node *node) {
   const tarn__tensor *offsets = node->in[TARN__CONV_OFFSETS];
   if (offsets) {
@@ -64,7 +64,7 @@ static const tarn__op op_tangent = {
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__conv_attr *attr = node->attr;
   tarn__tensor *x = node->in[TARN__CONV_X], *logits = node->in[TARN__CONV_LOGITS], *y = node->out[0];
-  // A kernel that is the same for all rows: linear in x.
+  // The same kernel for all rows: linear in x.
   if (logits->param && attr->dropout.threshold == 0) {
     y->tangent = tarn__depthwise_conv(graph, x->tangent, logits,
                                       tarn__tangent_offsets(graph, node->in[TARN__CONV_OFFSETS]), attr->spec, 0.0);
@@ -89,7 +89,7 @@ static const tarn__op op_conv = {.id = TARN__OP_DEPTHWISE_CONV,
                                  .cheap = true,
                                  .check = check};
 
-// Of x the rows that are named.
+// The named rows of x.
 static double rows_bytes(const tarn__node *node) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
   const tarn__tensor *y = node->out[0];

@@ -1,11 +1,11 @@
-// Dropout masks as a function of (seed, step, site, row, column), so that the forward and the backward pass compute
-// them again instead of storing them. One block of Philox 4x32-10 serves 8 neighbouring columns of a row:
+// Dropout masks as a function of (seed, step, site, row, column), recomputed in the backward pass instead of stored.
+// One block of Philox 4x32-10 serves 8 adjacent columns of a row:
 //
 //   counter = (column / 8, row, site, step), key = seed          columns 8 b .. 8 b + 7 of the row
 //   4 words of 32 bits = 8 numbers of 16 bits, low half first:   | w0 lo | w0 hi | w1 lo | ... | w3 hi |
 //
-// An element is kept if its number is at least threshold = round(p * 65536), and then scaled by
-// 1 / (1 - threshold / 65536), so that its expectation is exact for the probability that is really used.
+// An element is kept if its number is at least threshold = round(p * 65536), and then scaled by 1 / (1 - threshold /
+// 65536), so its expectation is exact for the probability actually used.
 #ifndef TARN_OPS_DROPOUT_H
 #define TARN_OPS_DROPOUT_H
 
@@ -18,17 +18,17 @@
 #include "base/random.h"
 #include "graph/graph.h"
 
-// Columns of one block, and columns that tarn__dropout_numbers() computes at a time.
+// Columns of one block, and columns per pass of tarn__dropout_numbers().
 enum { TARN__DROPOUT_BLOCK = 8, TARN__DROPOUT_CHUNK = 128 };
 
-// One place of the model where dropout acts; an attribute of the node.
+// One place of dropout in the model; an attribute of the node.
 typedef struct tarn__dropout {
   uint32_t threshold;  // of 65536; 0: no dropout
   uint32_t site;
 } tarn__dropout;
 
-// Takes a site of the graph if p is not 0, so that places without dropout have no part in the numbers of others.
-// Without training nothing is dropped.
+// Takes a site of the graph if p is not 0, so that places without dropout do not affect the numbers of others. Without
+// training nothing is dropped.
 static inline tarn__dropout tarn__dropout_make(tarn__graph *graph, double p) {
   tarn__dropout dropout = {0, p > 0.0 ? tarn__graph_site(graph) : 0};
   if (!(p >= 0.0 && p < 1.0)) {
@@ -63,7 +63,7 @@ static inline bool tarn__dropout_keeps(tarn__dropout dropout, const tarn__exec *
   return numbers[column % TARN__DROPOUT_BLOCK] >= dropout.threshold;
 }
 
-// Number of elements that a buffer for the numbers of `cols` columns must have.
+// Required elements of a buffer for the numbers of `cols` columns.
 static inline size_t tarn__dropout_room(int64_t cols) {
   return ((size_t)cols + TARN__DROPOUT_CHUNK - 1) / TARN__DROPOUT_CHUNK * TARN__DROPOUT_CHUNK;
 }
@@ -120,7 +120,7 @@ static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[
 
 #if defined(__AVX2__)
 
-// Vectors of counters that are worked on at once, and their counters.
+// Vectors of counters processed at once, and their counters.
 enum { TARN__DROPOUT_VECTORS = 2, TARN__DROPOUT_STEP = TARN__DROPOUT_VECTORS * TARN__DROPOUT_LANES };
 
 // The ten rounds: counters become words.
@@ -172,8 +172,8 @@ static inline void tarn__dropout_numbers(uint16_t *numbers, const tarn__exec *ex
 #endif
 }
 
-// The numbers of `rows` rows, each from block `first` on for `blocks` blocks, one row behind the other; writes
-// tarn__dropout_room(rows * blocks * 8) numbers. Where rows are short, this takes less time than row by row.
+// The numbers of `rows` consecutive rows, each from block `first` on for `blocks` blocks; writes
+// tarn__dropout_room(rows * blocks * 8) numbers. Faster than row by row if rows are short.
 static inline void tarn__dropout_matrix(uint16_t *numbers, const tarn__exec *exec, uint32_t site, int64_t row,
                                         int64_t rows, int64_t first, int64_t blocks) {
 #if defined(__AVX2__)
@@ -182,7 +182,7 @@ static inline void tarn__dropout_matrix(uint16_t *numbers, const tarn__exec *exe
   for (int64_t i = 0; i < rows * blocks; i += TARN__DROPOUT_STEP) {
     _Alignas(64) uint64_t row_of[TARN__DROPOUT_STEP], block_of[TARN__DROPOUT_STEP];
     for (int l = 0; l < TARN__DROPOUT_STEP; l++) {
-      // Where the order of tarn__dropout_first() has counter l.
+      // The place of counter l in the order of tarn__dropout_first().
       const int half = TARN__DROPOUT_LANES / 2, in = l % TARN__DROPOUT_LANES;
       const int place = l - in + in % half * 2 + in / half;
       row_of[place] = (uint32_t)row;

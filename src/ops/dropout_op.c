@@ -3,8 +3,8 @@
 #include "graph/tangents.h"
 #include "ops/ops.h"
 
-// Forward and backward nodes do the same, y = mask * x / (1 - p); the attribute is a tarn__dropout. So do tangents,
-// whose second input is a tensor of the forward pass: its rows are those that have masks of their own.
+// Forward and backward nodes compute the same, y = mask * x / (1 - p); the attribute is a tarn__dropout. So do
+// tangents, whose second input is a tensor of the forward pass, whose rows determine the masks.
 static const tarn__op backward_op = {.id = TARN__OP_DROPOUT_BACKWARD, .name = "dropout_backward", .in_place = true};
 
 static void gradient(tarn__graph *graph, tarn__node *node) {

@@ -3,7 +3,7 @@
 #include "ops/offsets.h"
 #include "ops/ops.h"
 
-// Rows of the tables, as many as the result has, and not the tables.
+// As many rows of the tables as the result has, not the whole tables.
 static double bytes(const tarn__node *node) {
   const tarn__tensor *table = node->in[TARN__EMBEDDING_TABLE], *y = node->out[0];
   const int tables = (table->rows > 0) + (node->in[TARN__EMBEDDING_LEARNED] != NULL);
@@ -12,7 +12,7 @@ static double bytes(const tarn__node *node) {
          tarn__tensor_bytes(node->in[TARN__EMBEDDING_POSITIONS]) + tarn__tensor_bytes(y);
 }
 
-// The same of the gradient, which every row is added to.
+// The same for the gradient, to which every row is added.
 static double backward_bytes(const tarn__node *node) {
   const tarn__tensor *dy = node->in[TARN__EMBEDDING_BACKWARD_DY];
   const double size = node->dparam[0]->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
@@ -23,7 +23,7 @@ static double backward_bytes(const tarn__node *node) {
 static const tarn__op op_backward = {
     .id = TARN__OP_EMBEDDING_BACKWARD, .name = "embedding_backward", .bytes = backward_bytes};
 
-// The gradient of one of the tables, which row r of the result takes row ids[r] of, times `scale`.
+// The gradient of one of the tables, from which row r of the result takes row ids[r], times `scale`.
 static void grad_table(tarn__graph *graph, const tarn__node *node, tarn__tensor *ids, const tarn__tensor *table,
                        double scale) {
   if (!table || !tarn__param_learns(table->param)) return;

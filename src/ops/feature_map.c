@@ -3,7 +3,7 @@
 #include "graph/tangents.h"
 #include "ops/linear_attention.h"
 
-// The product with W, where there is one.
+// The product with W, if any.
 static double flops(const tarn__node *node) {
   const tarn__feature_map_spec *spec = node->attr;
   if (!node->in[TARN__FEATURE_MAP_PROJECTION]) return 0.0;

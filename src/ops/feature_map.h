@@ -6,9 +6,8 @@
 //            features, because the features themselves leave the range of floats where |k|^2 / (2 sqrt(width)) exceeds
 //            a hundred. The mean of exp(e(q)) . exp(e(k)) over W is exp(q . k / sqrt(width))
 //                                                         (Choromanski et al. 2021, arXiv 2009.14794: FAVOR+)
-// What is a factor of all features of a query, or of all features of all keys, is in numerator and denominator of
-// linear attention alike. So there is no 1 / sqrt(m), and e(q) = W u: its square would only cost digits.
-// linear_attention takes the exponentials, less their maxima.
+// A common factor of all features of a query, or of all keys, cancels in linear attention. So there is no 1 / sqrt(m),
+// and e(q) = W u: its square would only cost digits. linear_attention takes the exponentials, minus their maxima.
 //
 // x [R, *] has `heads` heads of `width` columns from query_column on, and as many from key_column on. The result [R,
 // 2 heads features] has the features of the queries, head by head, and then those of the keys: ELU in the type of x,

@@ -22,7 +22,7 @@ static double sentence_flops(int64_t n, int64_t d) {
   return 2.0 * (double)n * (cosines + sines);
 }
 
-// Exact where the offsets are known, else a bound.
+// Exact if the offsets are known, else a bound.
 static double flops(const tarn__node *node) {
   const tarn__tensor *y = node->out[0], *offsets = node->in[TARN__FOURIER_OFFSETS];
   double sum = 2.0 * (double)y->rows * (double)y->cols * (double)y->cols;

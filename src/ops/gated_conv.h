@@ -1,5 +1,5 @@
-// The op gated_conv: a depthwise convolution of width 3 inside the borders of sentences, and a gate, of the network
-// that predicts gradients (parts/backskip.h):
+// The op gated_conv: a depthwise convolution of width 3 within sentences, with a gate, for the network that predicts
+// gradients (parts/backskip.h):
 //   y[t, c] = sigmoid(u[t, c] + v[t, c]) * sum over j = -1, 0, 1 of kernel[j + 1, c] * x[t + j, c]
 // Rows t + j of another sentence count as zeros. It is linear in x.
 //

@@ -4,7 +4,7 @@
 #include "ops/activation.h"
 #include "ops/linear.h"
 
-// Of all rows that groups can have together: where capacity cuts none, all of them have one.
+// For all rows that the groups can have together: without dropped choices every row has one.
 static double forward_flops(const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__GROUPED_X], *y = node->out[TARN__LINEAR_Y];
   return 2.0 * (double)x->rows * (double)x->cols * (double)y->cols;
@@ -50,7 +50,7 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   }
 }
 
-// The activation's result again from what it was applied to.
+// The activation's result, recomputed from its input.
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   return tarn__activate(graph, node->out[TARN__LINEAR_Z], *(const tarn__activation *)node->attr);
 }
@@ -58,7 +58,7 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
 static const tarn__op op_tangent = {
     .id = TARN__OP_GROUPED_LINEAR, .name = "grouped_linear_tangent", .flops = forward_flops};
 
-// The products of all directions without the bias, and then the slope of the activation.
+// The products of all directions without the bias, then the slope of the activation.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__activation activation = *(const tarn__activation *)node->attr;
   tarn__tensor *y = node->out[TARN__LINEAR_Y], *saved = y;

@@ -1,12 +1,12 @@
-// Products of groups of rows, each with a matrix of its own: those of experts, whose rows lie together (ops/route.h).
+// Products of groups of rows, each with its own matrix: those of experts, whose rows are adjacent (ops/route.h).
 //
 //   grouped_linear          y rows of group e = act(x weight_e^T + bias_e): rows offsets[e] .. offsets[e + 1] - 1, with
 //                           rows [e n, (e + 1) n) of weight [E n, m], and columns [e n, (e + 1) n) of bias [1, E n]
 //   grouped_linear_dweight  dweight_e (+)= dz_e^T x_e, dbias_e (+)= column sums of dz_e
 //   grouped_linear_dx       dx_e (+)= dz_e weight_e
 //
-// Rows after the last group hold nothing in x and y. Every row of a product has the bits that it has in any other
-// group. The gradient of the activation is that of linear (ops/linear.h).
+// Rows after the last group are unused in x and y. The bits of a row do not depend on its group. The gradient of the
+// activation is that of linear (ops/linear.h).
 #ifndef TARN_OPS_GROUPED_H
 #define TARN_OPS_GROUPED_H
 
@@ -16,9 +16,9 @@
 tarn__tensor *tarn__grouped_linear(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *weight,
                                    tarn__param *bias, tarn__activation activation);
 
-// Inside; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear.
-// BLOCK, of tangents: a tensor of the forward pass, whose rows are those that the offsets are of; x and y have such
-// blocks of rows one behind the other. NULL: x has one block.
+// Internal; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear. BLOCK, for
+// tangents: a tensor of the forward pass, to whose rows the offsets refer; x and y are sequences of such blocks of
+// rows. NULL: x has one block.
 enum { TARN__GROUPED_X, TARN__GROUPED_WEIGHT, TARN__GROUPED_BIAS, TARN__GROUPED_OFFSETS, TARN__GROUPED_BLOCK };
 static inline int64_t tarn__grouped_block(const tarn__node *node) {
   return node->in[node->in[TARN__GROUPED_BLOCK] ? TARN__GROUPED_BLOCK : TARN__GROUPED_X]->rows;

@@ -35,7 +35,7 @@ tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__
   double *y = x + shape->in;
   double *work = y + rows;
   for (size_t i = 0; i < sign_count; i++) sign[i] = signs[i];
-  // Column i is what becomes of the unit vector i.
+  // Column i is the image of unit vector i.
   for (int64_t i = 0; i < shape->in; i++) {
     x[i] = 1.0;
     tarn__hadamard_row(y, x, sign, shape, work);
@@ -58,7 +58,7 @@ static const tarn__op dx_op = {.id = TARN__OP_HADAMARD_DX, .name = "hadamard_dx"
 static void gradient(tarn__graph *graph, tarn__node *forward) {
   tarn__tensor *x = forward->in[0], *bias = forward->in[2], *y = forward->out[0], *dz = y->grad;
   bool masked = ((const tarn__hadamard_attr *)forward->attr)->relu;
-  // What the bias sums is masked already.
+  // The bias sums already masked gradients.
   if (bias != NULL && bias->needs_grad) {
     dz = tarn__linear_dz(graph, dz, y, bias->param, masked ? TARN__RELU : TARN__IDENTITY);
     masked = false;
@@ -75,7 +75,7 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   tarn__graph_emit(graph, node);
 }
 
-// The product of all directions without the bias, and then the slope of relu.
+// The product of all directions without the bias, then the slope of relu.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const bool relu = ((const tarn__hadamard_attr *)node->attr)->relu;
   tarn__tensor *y = node->out[0];

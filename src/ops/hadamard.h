@@ -3,12 +3,12 @@
 // A square transform of width n is three rounds of random signs and a normalised Hadamard transform (Yu et al. 2016,
 // "Orthogonal random features"; after Le, Sarlos and Smola 2013, "Fastfood"):
 //   Q = H D3 H D2 H D1, D diagonal matrices of signs, H of order n, H H = I
-// It costs 3 n log2 n additions in place of n^2 multiply-adds and keeps 3 n signs in place of n^2 weights.
-// Where n is no power of two there are six rounds, which transform the first, the last, the middle, and again the
-// first, the last and the middle N elements in place of all n, N being the largest power of two below n. Each round is
-// orthogonal, so Q is.
+// It costs 3 n log2 n additions instead of n^2 multiply-adds and keeps 3 n signs instead of n^2 weights. If n is no
+// power of two there are six rounds, which transform the first, the last, the middle, and again the first, the last and
+// the middle N elements instead of all n, N being the largest power of two below n. Each round is orthogonal, and so is
+// Q.
 //
-// A block of rows [out, in] of a projection is made of square transforms so that it has orthonormal rows (out <= in) or
+// A block of rows [out, in] of a projection is composed of square transforms and has orthonormal rows (out <= in) or
 // columns (out >= in):
 //   out = k in       k transforms of width `in` over one another, each times 1 / sqrt(k)
 //   in = k out       k transforms of width `out` side by side, each times 1 / sqrt(k): their sum
@@ -30,24 +30,24 @@ typedef struct tarn__hadamard_shape {
   int64_t blocks;   // blocks of `out` rows; all have the same input
   int64_t width;    // of a transform
   int64_t parts;    // transforms of a block
-  int64_t window;   // elements that a round transforms: the largest power of two that is not above `width`
-  int rounds;       // 3 if that is all of them, else 6
+  int64_t window;   // elements transformed by a round: the largest power of two not above `width`
+  int rounds;       // 3 if window is width, else 6
   double scale;     // 1 / sqrt(parts), times the gain of the signs' initialiser
 } tarn__hadamard_shape;
 
 // The shape of a matrix [out, in] whose rows are cut into `blocks` equal blocks. All sizes are 1 or more.
 tarn__hadamard_shape tarn__hadamard_shape_of(int64_t out, int64_t in, int blocks);
-// The same of the signs of a projection (param->out and param->in).
+// The same for the signs of a projection (param->out and param->in).
 tarn__hadamard_shape tarn__hadamard_shape_signs(const tarn__param *signs);
 static inline int64_t tarn__hadamard_sign_rows(const tarn__hadamard_shape *shape) {
   return shape->rounds * shape->blocks * shape->parts;
 }
 
-// The matrix [blocks * out, in] that signs stand for. Computed in double with sums of fixed order: equal bits on every
+// The matrix [blocks * out, in] given by signs. Computed in double with sums of fixed order: equal bits on every
 // machine.
 tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__hadamard_shape *shape) TARN_CHECKED;
 
-// Where a transform reads and writes: the elements of x and y at its two ends.
+// The elements of x and y that a transform reads and writes.
 typedef struct tarn__hadamard_ends {
   int64_t in_at, in_count, out_at, out_count;
 } tarn__hadamard_ends;
@@ -66,13 +66,13 @@ static inline int64_t tarn__hadamard_signs_at(const tarn__hadamard_shape *shape,
   return transform * shape->rounds * shape->width;
 }
 
-// First element of the window that a round transforms.
+// First element of the window of a round.
 static inline int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, int round) {
   int64_t rest = shape->width - shape->window;
   return round % 3 == 0 ? 0 : round % 3 == 1 ? rest : rest / 2;
 }
 
-// The attribute of both nodes; relu: of hadamard alone.
+// The attribute of both nodes; relu: only of hadamard.
 typedef struct tarn__hadamard_attr {
   tarn__hadamard_shape shape;
   int relu;  // 0 or 1

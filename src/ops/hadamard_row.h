@@ -1,5 +1,5 @@
-// The product of one row with a structured orthogonal matrix in plain C, on TARN_REAL: what the reference computes in
-// both of its types, and what the matrix of signs itself is made with.
+// The product of one row with a structured orthogonal matrix in plain C, on TARN_REAL: used by the reference in both of
+// its types, and to compute the matrix of signs.
 #ifndef TARN_OPS_HADAMARD_ROW_H
 #define TARN_OPS_HADAMARD_ROW_H
 

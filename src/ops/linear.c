@@ -61,12 +61,12 @@ static void gradient(tarn__graph *graph, tarn__node *linear) {
   }
 }
 
-// The activation's result again from what it was applied to.
+// The activation's result, recomputed from its input.
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *linear) {
   return tarn__activate(graph, linear->out[TARN__LINEAR_Z], ((const tarn__linear_attr *)linear->attr)->activation);
 }
 
-// The product of all directions without the bias, and then the slope of the activation.
+// The product of all directions without the bias, then the slope of the activation.
 static void tangent(tarn__graph *graph, tarn__node *linear) {
   const tarn__activation activation = ((const tarn__linear_attr *)linear->attr)->activation;
   tarn__tensor *y = linear->out[TARN__LINEAR_Y], *saved = y;

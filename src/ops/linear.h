@@ -1,4 +1,4 @@
-// Inside of the op linear: its nodes.
+// Internals of the op linear: its nodes.
 //
 //   linear          in: x, weight, bias or NULL            out: y, z (tarn__keeps_z(): y = act(z)) or NULL
 //   linear_dz       in: dy, y (relu), z (others) or NULL   out: dz, in the memory of dy, or NULL   dparam: bias or NULL
@@ -18,8 +18,8 @@ typedef struct tarn__linear_attr {
   tarn__activation activation;
 } tarn__linear_attr;
 
-// The gradient before an activation from that behind it, dy: in the memory of dy, or dy itself without an activation.
-// saved: what the activation's gradient is computed from, as above. The gradient of `bias` (NULL: none) comes with it.
+// The gradient before an activation from dy after it: in the memory of dy, or dy itself without an activation. saved:
+// the tensor from which the activation's gradient is computed, as above. Also adds the gradient of `bias` (NULL: none).
 tarn__tensor *tarn__linear_dz(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *saved, tarn__param *bias,
                               tarn__activation activation);
 

@@ -8,13 +8,13 @@ static tarn_status check(const tarn__node *node) {
                              "linear_attention", "sentences");
 }
 
-// Of one product of all rows with the state of their heads.
+// One product of all rows with the state of their heads.
 static double product_flops(const tarn__node *node, const tarn__linear_attention_spec *spec) {
   return 2.0 * (double)node->in[TARN__LINEAR_ATTENTION_PHI]->rows * (double)(spec->heads * spec->features) *
          (double)spec->width;
 }
 
-// As the equations say it, whether kernels go by states or, in a short sentence, by its pairs of rows.
+// By the equations, whether kernels use states or, in short sentences, pairs of rows.
 static double flops(const tarn__node *node) { return 2.0 * product_flops(node, node->attr); }
 
 // S and U again, and a product with each for the gradients of queries, keys and values.
@@ -96,7 +96,7 @@ tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn
   if (start && end)
     fits = fits && spec.causal && is_states(start, phi->dtype, &spec) && is_states(end, phi->dtype, &spec) &&
            start->rows >= offsets->cols - 1 && end->rows >= offsets->cols - 1 &&
-           (!start->data || start->data != end->data);  // without memory where the graph is only planned
+           (!start->data || start->data != end->data);  // without memory if the graph is only planned
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "linear_attention: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_linear_attention, sizeof spec);
   *(tarn__linear_attention_spec *)node->attr = spec;
@@ -113,7 +113,7 @@ tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn
   return y;
 }
 
-// Every range must name rows that exist, its own the last of them.
+// Every range must name existing rows, its own being the last.
 static tarn_status check_rows(const tarn__node *node) {
   const tarn__linear_attention_rows_attr *attr = node->attr;
   const tarn__tensor *list = node->in[TARN__LINEAR_ATTENTION_ROWS], *cache = node->in[TARN__LINEAR_ATTENTION_CACHE];
@@ -130,7 +130,7 @@ static double rows_flops(const tarn__node *node) {
   return 2.0 * product_flops(node, &((const tarn__linear_attention_rows_attr *)node->attr)->spec);
 }
 
-// Of the cache the state before and the state after each row.
+// The states in the cache before and after each row.
 static double rows_bytes(const tarn__node *node) {
   const tarn__tensor *cache = node->in[TARN__LINEAR_ATTENTION_CACHE], *y = node->out[0];
   return tarn__tensor_bytes(node->in[TARN__LINEAR_ATTENTION_PHI]) + 2.0 * tarn__tensor_bytes(y) +

@@ -1,23 +1,23 @@
 // The op linear_attention (Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236): attention whose weights are
-// products of positive features, so that its cost grows linearly with the length of a sentence. Per sentence and head,
-// with features phi(q_i), phi(k_j) of m numbers and values v_j of `width`:
+// products of positive features, so its cost grows linearly with the length of a sentence. Per sentence and head, with
+// features phi(q_i), phi(k_j) of m numbers and values v_j of `width`:
 //   y_i = (phi(q_i) S_i) / (phi(q_i) . z_i),  S_i = sum over j of phi(k_j) v_j^T [m, width],  z_i = sum of phi(k_j) [m]
-// over all rows j of the sentence, or, `causal`, over j <= i. The denominator counts as TARN__LINEAR_ATTENTION_LEAST at
-// least: where the features of all keys have underflowed, y is 0.
+// over all rows j of the sentence, or, `causal`, over j <= i. The denominator is at least TARN__LINEAR_ATTENTION_LEAST:
+// if the features of all keys have underflowed, y is 0.
 //
-// `exponents`: phi holds e, the logarithms of the features, in F32 (F64 in double). Then a state has for each feature f
-// also M_f, the largest exponent of the keys that it holds, and
+// `exponents`: phi holds e, the logarithms of the features, in F32 (F64 in double). Then a state also has for each
+// feature f the largest exponent M_f of its keys, and
 //   phi(k_j)_f = exp(e(k_j)_f - M_f),  phi(q_i)_f = exp(e(q_i)_f + M_f - c_i),  c_i the largest e(q_i)_f + M_f
-// so that neither underflows however far from 0 all exponents lie: the shifts cancel, and the denominator is at least
-// about 1. M is that of the whole sentence, or, causal, runs along it; the sums are scaled where it rises. Kernels may
-// let keys rise up to TARN__LINEAR_ATTENTION_RISE above M before they do. Gradients and tangents are those of e.
+// so neither underflows however far from 0 the exponents are: the shifts cancel, and the denominator is at least about
+// 1. M is that of the whole sentence or, causal, a running maximum; the sums are rescaled when it rises. Kernels may
+// let keys rise up to TARN__LINEAR_ATTENTION_RISE above M before they rescale. Gradients and tangents are those of e.
 //
 // phi [R, 2 heads features] is what tarn__feature_map() returns; values [R, *] holds v from value_column on; offsets:
 // I32 [1, n + 1]. Returns [R, heads * width]. start, end: both or neither; of causal attention. EXTERNAL [at least as
-// many rows as sentences, tarn__linear_attention_state()], F32 (F64 in double): sentence s goes on from the state
-// start[s] in place of zeros, and its last state is written to end[s]. They must not be the same memory. A state is,
-// head by head, S and then z, and with exponents M (of no meaning where z is 0: there it holds no key yet). Gradient:
-// to phi and values; none flows to the start.
+// many rows as sentences, tarn__linear_attention_state()], F32 (F64 in double): sentence s begins with the state
+// start[s] instead of zeros, and its last state is written to end[s]. They must not share memory. A state is, head by
+// head, S and then z, and with exponents M (meaningless if z is 0, before the first key). Gradient: to phi and values;
+// none flows to the start.
 //
 // Nodes, gN_i = dy_i / D_i, gD_i = -(dy_i . y_i) / D_i, D the denominators:
 //   linear_attention           in: phi, values, offsets, start, end                          out: y, D [R, heads]
@@ -36,14 +36,14 @@
 typedef struct tarn__linear_attention_spec {
   int64_t heads, width, features;
   int64_t value_column;
-  int64_t causal;     // 0 or 1; no bool, behind which bytes would be unset
+  int64_t causal;     // 0 or 1; not bool, which would leave bytes unset
   int64_t exponents;  // 0 or 1
 } tarn__linear_attention_spec;
 
 tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn__tensor *values, tarn__tensor *offsets,
                                      tarn__linear_attention_spec spec, tarn__tensor *start, tarn__tensor *end);
 
-// Numbers of a head's state, and of a state.
+// Sizes of a head's state, and of a state.
 static inline int64_t tarn__linear_attention_head_state(const tarn__linear_attention_spec *spec) {
   return spec->features * (spec->width + (spec->exponents ? 2 : 1));
 }
@@ -53,9 +53,9 @@ static inline int64_t tarn__linear_attention_state(const tarn__linear_attention_
 }
 
 // One step of the causal form for incremental decoding (no gradient). Row i of phi and values follows the token whose
-// cache row is rows[ranges[2 i + 1] - 2], or begins where its range has one row only. cache (EXTERNAL, F32, or F64 in
-// double, whatever type phi has: sums of many features need it) [*, tarn__linear_attention_state()] holds the state
-// after every token; that of row i goes to its row first_row + i, which is rows[ranges[2 i + 1] - 1].
+// cache row is rows[ranges[2 i + 1] - 2], or begins if its range has only one row. cache (EXTERNAL, F32, or F64 in
+// double, for any type of phi: sums of many features need it) [*, tarn__linear_attention_state()] holds the state after
+// every token; that of row i goes to its row first_row + i, which is rows[ranges[2 i + 1] - 1].
 tarn__tensor *tarn__linear_attention_rows(tarn__graph *graph, tarn__tensor *phi, tarn__tensor *values,
                                           tarn__tensor *cache, int64_t first_row, tarn__tensor *rows,
                                           tarn__tensor *ranges, tarn__linear_attention_spec spec);
@@ -66,8 +66,8 @@ static inline tarn__dtype tarn__linear_attention_state_dtype(tarn__dtype dtype) 
 
 static const float TARN__LINEAR_ATTENTION_LEAST = 1e-35f;
 
-// exp of it, times thousands of keys, features and values, is far from the largest float (exp(88)), and what is smaller
-// by as much as floats reach below 1 is nothing beside it.
+// exp of it, times thousands of keys, features and values, is far from the largest float (exp(88)), and terms smaller
+// by the range of floats below 1 are negligible against it.
 static const float TARN__LINEAR_ATTENTION_RISE = 30.0f;
 
 enum {
@@ -79,7 +79,7 @@ enum {
 };
 enum { TARN__LINEAR_ATTENTION_Y, TARN__LINEAR_ATTENTION_DENOMINATORS };
 
-// Backward: the same inputs without END, and then these. Outputs that are not wanted are NULL.
+// Backward: the same inputs without END, and then these. Unwanted outputs are NULL.
 enum {
   TARN__LINEAR_ATTENTION_BACK_Y = TARN__LINEAR_ATTENTION_END + 1,
   TARN__LINEAR_ATTENTION_BACK_DENOMINATORS,
@@ -94,7 +94,7 @@ enum {
   TARN__LINEAR_ATTENTION_TANGENT_VALUES
 };
 
-// Single rows: PHI and VALUES, and in place of OFFSETS:
+// Single rows: PHI and VALUES, and instead of OFFSETS:
 enum { TARN__LINEAR_ATTENTION_CACHE = 2, TARN__LINEAR_ATTENTION_ROWS, TARN__LINEAR_ATTENTION_RANGES };
 
 typedef struct tarn__linear_attention_rows_attr {
@@ -102,7 +102,7 @@ typedef struct tarn__linear_attention_rows_attr {
   int64_t first_row;
 } tarn__linear_attention_rows_attr;
 
-// The cache row of the token before row i, or -1 at the beginning.
+// The cache row of the previous token of row i, or -1 at the beginning.
 static inline int64_t tarn__linear_attention_before(const tarn__node *node, int64_t i) {
   const int32_t *rows = node->in[TARN__LINEAR_ATTENTION_ROWS]->data;
   const int32_t *range = (const int32_t *)node->in[TARN__LINEAR_ATTENTION_RANGES]->data + 2 * i;

@@ -1,4 +1,4 @@
-// The op linear with its weight transposed: what a factor that an input shares with the output layer does there.
+// The op linear with its weight transposed, for a factor of the input embedding shared with the output layer.
 #ifndef TARN_OPS_LINEAR_TRANSPOSED_H
 #define TARN_OPS_LINEAR_TRANSPOSED_H
 

@@ -1,4 +1,4 @@
-// Integers that ops take: offsets of packed sentences, I32 [1, n + 1], and numbers of rows, I32 [1, n].
+// Integer inputs of ops: offsets of packed sentences, I32 [1, n + 1], and row numbers, I32 [1, n].
 #ifndef TARN_OPS_OFFSETS_H
 #define TARN_OPS_OFFSETS_H
 
@@ -8,24 +8,24 @@
 tarn_status tarn__offsets_check(const tarn__tensor *offsets, int64_t rows, const char *op,
                                 const char *what) TARN_CHECKED;
 
-// Single rows of incremental decoding name the rows that they see: row i, list[ranges[2 i]] .. list[ranges[2 i + 1] -
-// 1], at least one. Fails with INTERNAL, in the name of `op`, unless those of `count` rows are in `list` and among
+// Single rows of incremental decoding name the rows that they see: row i sees list[ranges[2 i]] .. list[ranges[2 i + 1]
+// - 1], at least one. Fails with INTERNAL, in the name of `op`, unless those of `count` rows are in `list` and among
 // `rows`.
 tarn_status tarn__ranges_check(const tarn__tensor *list, const tarn__tensor *ranges, int64_t count, int64_t rows,
                                const char *op) TARN_CHECKED;
 
-// Fails with INTERNAL, in the name of `op`, unless all of the numbers, each of which is a `what`, are 0 to rows - 1.
+// Fails with INTERNAL, in the name of `op`, unless all numbers, each a `what`, are 0 to rows - 1.
 tarn_status tarn__numbers_check(const tarn__tensor *numbers, int64_t rows, const char *op,
                                 const char *what) TARN_CHECKED;
 
-// How many rows all rows see together that see `width` rows from `before` before themselves on, within their sentence:
-// exact where the offsets are known, else (offsets NULL, or without numbers) a bound.
+// The total number of rows seen by all rows, if each sees `width` rows from `before` before itself on, within its
+// sentence: exact if the offsets are known, else (offsets NULL, or without values) a bound.
 double tarn__offsets_taps(const tarn__tensor *offsets, int64_t rows, int64_t width, int64_t before);
 
-// How many rows the ranges [2 n] of n single rows hold together; `bound` for each row where they are not known yet.
+// The total number of rows in the ranges [2 n] of n single rows; `bound` per row if not known yet.
 double tarn__ranges_rows(const tarn__tensor *ranges, int64_t bound);
 
-// The sentence that row `row` (0 <= row < rows) belongs to.
+// The sentence of row `row` (0 <= row < rows).
 static inline int64_t tarn__offsets_find(const tarn__tensor *offsets, int64_t row) {
   const int32_t *offset = offsets->data;
   int64_t low = 0, high = offsets->cols - 1;  // offset[low] <= row < offset[high]

@@ -1,6 +1,6 @@
-// The ops: builders that append nodes to a graph. Tensors are [rows, cols]; rows are packed tokens. Every op stands in
-// a file of its own: shape rule, gradient rule, operations counted and checks. What computes it stands in the tables of
-// devices (device/op_list.h).
+// The ops: builders that append nodes to a graph. Tensors are [rows, cols]; rows are packed tokens. Every op has its
+// own file with shape rule, gradient rule, operation count and checks. Its kernels are in the tables of devices
+// (device/op_list.h).
 //
 // Letters: R rows, d model width, V vocabulary, H heads, n sequences.
 #ifndef TARN_OPS_OPS_H
@@ -14,20 +14,19 @@
 #define TARN__ACTIVATION_NAME(name, ...) name,
 typedef enum tarn__activation { TARN__EACH_ACTIVATION(TARN__ACTIVATION_NAME) TARN__ACTIVATIONS_END } tarn__activation;
 
-// y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
-// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but
-// relu keeps what it was applied to, z, where a gradient is wanted; y can be made from it again (train.recompute:
-// cheap).
+// y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL. Gradient: relu by the
+// sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but relu keeps its input z
+// if a gradient is wanted; y can be recomputed from it (train.recompute: cheap).
 tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                            tarn__activation activation);
 
-// The same with a frozen structured orthogonal matrix in place of `weight`: y [R, out] = act(x [R, in] Q^T + bias), Q
-// the matrix [out, in] that `signs` stand for (signs->out, signs->in; see ops/hadamard.h). signs and bias are frozen.
-// Gradient: relu by the sign of y, dx = dy Q. Any other activation is a node of its own behind it.
+// The same with a frozen structured orthogonal matrix instead of `weight`: y [R, out] = act(x [R, in] Q^T + bias), Q
+// the matrix [out, in] given by `signs` (signs->out, signs->in; see ops/hadamard.h). signs and bias are frozen.
+// Gradient: relu by the sign of y, dx = dy Q. Any other activation is a separate node after it.
 tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,
                              tarn__activation activation);
 
-// y [R, n] = act(x) elementwise; `form` is none of TARN__IDENTITY and TARN__RELU.
+// y [R, n] = act(x) elementwise; `form` is neither TARN__IDENTITY nor TARN__RELU.
 tarn__tensor *tarn__activate(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
 
 // Residual sum with dropout on the branch, and a norm of the sum, whose gain and bias are [1, d]:
@@ -36,9 +35,9 @@ tarn__tensor *tarn__activate(tarn__graph *graph, tarn__tensor *x, tarn__activati
 //   RMS    y [R, d] = gain * sum / sqrt(mean square + epsilon), bias is NULL              (Zhang and Sennrich 2019)
 //   SCALE  y [R, d] = gain / sqrt(d) * sum / sqrt(mean square + epsilon), gain [1, 1]     (Nguyen and Salazar 2019)
 // y is the norm of the sum as it is stored, rounded to bf16 if the sum is. branch may be NULL (sum = x, then no sum is
-// stored); a norm whose gain is NULL is none: the sum alone (y = NULL). A skip of 0 counts as 1; another one needs a
-// branch and a norm, and nothing but the norm reads its sum (DeepNorm, Wang et al. 2022). Post-norm uses y alone;
-// pre-norm goes on with the sum and feeds y to the next sublayer.
+// stored); without a gain there is no norm, only the sum (y = NULL). A skip of 0 counts as 1; another one needs a
+// branch and a norm, and only the norm reads its sum (DeepNorm, Wang et al. 2022). Post-norm uses only y; pre-norm
+// continues with the sum and feeds y to the next sublayer.
 typedef enum tarn__norm_form { TARN__NORM_LAYER, TARN__NORM_RMS, TARN__NORM_SCALE } tarn__norm_form;
 typedef struct tarn__norm {
   tarn__norm_form form;
@@ -56,12 +55,11 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // query_offsets[s] .. query_offsets[s+1]-1 and key rows key_offsets[s] .. key_offsets[s+1]-1 (I32 tensors [1, n + 1]).
 // queries holds q in columns [query_column, query_column + d); keys_values holds k and v likewise at key_column and
 // value_column. Self-attention: queries == keys_values == qkv [R, 3 d]. `causal`: query i sees keys 0..i of its
-// sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
-// dropout, in training: each weight after the softmax becomes 0 with this probability, and else is divided by what is
-// left of 1 (Vaswani et al.'s own code; its mask is in ops/attention.h).
-// alibi > 0: attention with linear biases (ALiBi: Press et al. 2022). -slope |i - j| is added to the scaled score of
-// query i and key j of a sequence, with the slopes of tarn__attention_slopes(); a sequence must then have as many
-// queries as keys.
+// sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d]. dropout,
+// in training: each weight after the softmax becomes 0 with this probability p, and is else divided by 1 - p (Vaswani
+// et al.'s code; its mask is in ops/attention.h). alibi > 0: attention with linear biases (ALiBi: Press et al. 2022).
+// -slope |i - j| is added to the scaled score of query i and key j of a sequence, with the slopes of
+// tarn__attention_slopes(); a sequence must then have equally many queries and keys.
 typedef struct tarn__attention_spec {
   int heads;
   int causal;  // 0 or 1
@@ -69,7 +67,7 @@ typedef struct tarn__attention_spec {
   int64_t query_column, key_column, value_column;
   int64_t longest;
   double dropout;
-  double alibi;  // the least slope is 2^-alibi; 0: nothing is added to scores
+  double alibi;  // the smallest slope is 2^-alibi; 0: nothing is added to scores
 } tarn__attention_spec;
 tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                               tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec);
@@ -88,11 +86,11 @@ tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, ta
 //   LSTM  i, f, o = s(x + W h + b), g = tanh(x_g + W_g h + b_g), c' = f c + i g, h' = o tanh(c')
 //                                                              (Hochreiter and Schmidhuber 1997, with forget gates)
 //   ECHO  h' = (1 - leak) h + leak f(x + W h + b), f ReLU or tanh                      (Jaeger 2001; Ueda et al.)
-// x [R, directions * gates * hidden] is the input's part, projected outside, with gates in the order r, z, n (GRU), i,
-// f, g, o (LSTM). Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL, leaks [1, hidden] or NULL.
-// An ECHO's frozen weight may be stored as its entries (graph/entries.h). Two directions, forward and
-// reverse, lie side by side in x and in the result [R, directions * hidden], all states h'.
-// Gradient: through time, to x, weights and biases, of each where something is trained.
+// x [R, directions * gates * hidden] is the projected input, with gates in the order r, z, n (GRU), i, f, g, o (LSTM).
+// Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL, leaks [1, hidden] or NULL. An ECHO's frozen
+// weight may be stored as its entries (graph/entries.h). Two directions, forward and reverse, are side by side in x and
+// in the result [R, directions * hidden], all states h'. Gradient: through time, to x, weights and biases, as far as
+// they are trained.
 typedef enum tarn__cell { TARN__CELL_GRU, TARN__CELL_LSTM, TARN__CELL_ECHO } tarn__cell;
 typedef struct tarn__recurrence_spec {
   tarn__cell cell;
@@ -100,22 +98,22 @@ typedef struct tarn__recurrence_spec {
   int directions;  // 1 or 2
   bool reverse;    // one direction: from the last row of a sentence to its first
   bool relu;       // ECHO: f is ReLU, else tanh
-  double leak;     // ECHO: 0 < leak <= 1; of all units, unless the weights have leaks
+  double leak;     // ECHO: 0 < leak <= 1; for all units, unless the weights have leaks
 } tarn__recurrence_spec;
 typedef struct tarn__recurrent {
   tarn__param *weight, *bias;
-  tarn__param *leaks;  // ECHO: the leak of each unit, frozen; NULL: spec.leak is that of all
+  tarn__param *leaks;  // ECHO: the leak of each unit, frozen; NULL: spec.leak for all
 } tarn__recurrent;
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);
 
-// The same, in the forward direction only, of windows of longer texts: sentence s begins with the state start[s] in
-// place of zeros, and its last state is written to end[s]. Both are EXTERNAL [at least as many rows as sentences,
-// tarn__recurrence_cache_width()], of an LSTM hidden state and then cell state, F32 (F64 in double) whatever type x
-// has, as states are within a sentence: so consecutive windows have the bits of one long sentence. They must not be the
-// same memory; rows of `end` without a sentence stay as they were.
-// Gradient: as above, but none flows to the start (truncated backpropagation through time, Williams and Peng 1990). The
-// gradient of the weights reads it, for the first row of each sentence.
+// The same, in the forward direction only, for windows of longer texts: sentence s begins with the state start[s]
+// instead of zeros, and its last state is written to end[s]. Both are EXTERNAL [at least as many rows as sentences,
+// tarn__recurrence_cache_width()], for LSTM hidden state and then cell state, F32 (F64 in double) for any type of x,
+// like states within a sentence: so consecutive windows have the bits of one long sentence. They must not share memory;
+// rows of `end` without a sentence stay unchanged. Gradient: as above, but none flows to the start (truncated
+// backpropagation through time, Williams and Peng 1990). The gradient of the weights reads it, for the first row of
+// each sentence.
 tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                        tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
                                        tarn__tensor *end);
@@ -124,8 +122,8 @@ static inline tarn__dtype tarn__recurrence_state_dtype(tarn__dtype dtype) {
 }
 
 // One step of the same for incremental decoding (no gradient), one direction. Row i of x [R, gates * hidden] follows
-// the token whose cache row is rows[ranges[2 i + 1] - 2], or begins where its range has one row only. cache (EXTERNAL)
-// [*, tarn__recurrence_cache_width()] holds the states of every token, LSTM with the cell behind; those of row i go to
+// the token whose cache row is rows[ranges[2 i + 1] - 2], or begins if its range has only one row. cache (EXTERNAL) [*,
+// tarn__recurrence_cache_width()] holds the states of every token, for LSTM followed by the cell; those of row i go to
 // its row first_row + i, which is rows[ranges[2 i + 1] - 1]. Returns the states [R, hidden].
 int64_t tarn__recurrence_cache_width(tarn__cell cell, int64_t hidden);
 tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
@@ -133,7 +131,7 @@ tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__t
                                     tarn__recurrence_spec spec);
 
 // Gated linear unit: y [R, d] = left * act(right) of the halves of x [R, 2 d]. With the sigmoid that of Dauphin et al.
-// 2017, with other activations, the identity among them, those of Shazeer 2020.
+// 2017, with other activations, including the identity, those of Shazeer 2020.
 tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x, tarn__activation gate);
 
 // Light and dynamic convolution (Wu et al. 2019) over packed sentences: every channel is convolved with the kernel of
@@ -150,18 +148,18 @@ tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__te
                                    tarn__conv_spec spec, double dropout);
 
 // The causal convolution of single rows for incremental decoding (no gradient): row i of the result [m, d] sees the
-// last K of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), which are in the order of time.
-// logits is as above, [m, H K] for a tensor; ranges is I32 [1, 2 m]. spec.before is ignored.
+// last K of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), in order of time. logits is as
+// above, [m, H K] for a tensor; ranges is I32 [1, 2 m]. spec.before is ignored.
 tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
                                         tarn__tensor *ranges, tarn__conv_spec spec);
 
 // Rotary positions (Su et al. 2021) on the queries and keys of packed rows, in the convention of LLaMA and GPT-NeoX
 // (rotate_half): from `column` on x [R, *] has `heads` heads of `width` columns, and of each head the first n =
-// `rotated` columns (even) are turned by the row's position, i < n / 2:
+// `rotated` columns (even) are rotated by the row's position, i < n / 2:
 //   angle = position base^(-2 i / n);  y[i] = x[i] cos(angle) - x[i + n/2] sin(angle),
 //                                      y[i + n/2] = x[i + n/2] cos(angle) + x[i] sin(angle)
-// y [R, *] is x in all other columns, and takes over its memory where nobody else reads it. positions: I32 [1, R], of
-// whole sentences or of the rows of a decoding step, whose keys are cached as they are turned. Gradient: turned back.
+// y [R, *] equals x in all other columns, and takes over its memory if it has no other reader. positions: I32 [1, R],
+// of whole sentences or of the rows of a decoding step, whose keys are cached after rotation. Gradient: rotated back.
 typedef struct tarn__rotary_spec {
   int64_t column, heads, width, rotated;
   double base;  // more than 1
@@ -169,18 +167,18 @@ typedef struct tarn__rotary_spec {
 tarn__tensor *tarn__rotary(tarn__graph *graph, tarn__tensor *x, tarn__tensor *positions, tarn__rotary_spec spec);
 
 // Average pooling over packed sentences as a token mixer (PoolFormer, Yu et al. 2022): the mean of a window of tokens,
-// less the token itself, which the residual adds again (AvgPool(x) - x):
+// minus the token itself, which the residual adds again (AvgPool(x) - x):
 //   y[r] = mean of x[j] over the rows j of the sentence with r - before <= j < r - before + width, less x[r]
-// The mean is that of the tokens that there are (count_include_pad=False). `before`: rows before the row itself;
-// (width - 1) / 2 is centred, width - 1 causal; less than width. Its gradient needs nothing of the forward pass.
+// The mean is over existing tokens (count_include_pad=False). `before`: rows before the row itself; (width - 1) / 2 is
+// centred, width - 1 causal; less than width. Its gradient needs nothing of the forward pass.
 typedef struct tarn__pooling_spec {
   int64_t width, before;
 } tarn__pooling_spec;
 tarn__tensor *tarn__pooling(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__pooling_spec spec);
 
 // The causal form of single rows for incremental decoding (no gradient): row i of the result [m, d] is the mean of the
-// last `width` of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), which are in the order of
-// time, less the last of them, its own; ranges is I32 [1, 2 m].
+// last `width` of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), in order of time, minus the
+// last of them, its own; ranges is I32 [1, 2 m].
 tarn__tensor *tarn__pooling_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows, tarn__tensor *ranges,
                                  int64_t width);
 
@@ -193,22 +191,22 @@ tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t co
 // Token embedding with positions and dropout:
 //   y [R, d] = dropout(scale * table[id] + position(p))
 // ids and positions are I32 [1, R] (position = place in the sentence, from 0). Sinusoids as in tensor2tensor and
-// fairseq: first half sines, second half cosines, frequencies exp(-i ln(10000) / (d/2 - 1)). `learned` [P, d] holds the
-// positions 0 .. P - 1 in their place; NULL: sinusoids. positions may be NULL: none added.
+// fairseq: first half sines, second half cosines, frequencies exp(-i ln(10000) / (d/2 - 1)). `learned` [P, d] replaces
+// them for the positions 0 .. P - 1; NULL: sinusoids. positions may be NULL: none added.
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout);
 
-// y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros beyond its borders:
-// kernel [1, 3 c] (F32, or F64 in the reference in double) holds what rows t - 1, t and t + 1 are multiplied by.
-// offsets: I32 [1, sentences + 1].
+// y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros outside: kernel [1, 3
+// c] (F32, or F64 in the reference in double) has the factors on rows t - 1, t and t + 1. offsets: I32 [1, sentences +
+// 1].
 tarn__tensor *tarn__gated_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *u, tarn__tensor *v,
                                tarn__tensor *offsets, tarn__param *kernel);
 
-// Gradients that stand in for true ones; for backward passes, without gradients of their own. A copy; dy + scale delta;
-// and a comparison, which returns its sums over all elements, F64 [1, 3] (kept) as in the structure, and in *error, if
-// it is not NULL, the gradient of |approximation - truth|^2 / |truth|^2 with respect to the approximation.
+// Approximate gradients, for backward passes only. A copy; dy + scale delta; and a comparison, which returns its sums
+// over all elements, F64 [1, 3] (kept) as in the structure, and in *error, if it is not NULL, the gradient of
+// |approximation - truth|^2 / |truth|^2 with respect to the approximation.
 typedef struct tarn__stand_in_sums {
-  double dot, approximation, truth;  // of products of both, of squares of each
+  double dot, approximation, truth;  // of product of both, squares of each
 } tarn__stand_in_sums;
 tarn__tensor *tarn__stand_in_copy(tarn__graph *graph, tarn__tensor *x);
 tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *delta, double scale);
@@ -225,16 +223,16 @@ tarn__tensor *tarn__stand_in_measure(tarn__graph *graph, tarn__tensor *approxima
 tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
                                 tarn__tensor *targets, double smoothing, double grad_scale);
 
-// The same without gradients and smoothing, token by token: -log p of every row's target, F64 [R, 2] (nll, nll).
+// The same per token, without gradients and smoothing: -log p of every row's target, F64 [R, 2] (nll, nll).
 tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
                                       tarn__tensor *targets);
 
-// Dropout alone: x with each element kept with probability 1 - p, and then divided by it (ops/dropout.h). x itself
-// where nothing is dropped.
+// Plain dropout: each element of x is kept with probability 1 - p, and then divided by it (ops/dropout.h). x itself if
+// nothing is dropped.
 tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p);
 
 // Rows of x by number: y [n, d] = x[rows[i]], rows I32 [1, n], in any order. Gradient: dx[rows[i]] += dy[i], zeros in
-// rows that nobody selects.
+// unselected rows.
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows);
 
 // The mean of the rows of each packed sentence: y [n, d], offsets I32 [1, n + 1]; zeros for a sentence without rows.
@@ -247,8 +245,8 @@ tarn__tensor *tarn__tanh(tarn__graph *graph, tarn__tensor *x);
 // and
 //   loss = sum over rows of (number - value)^2
 // Returns F64 [1, 2] = {loss, loss}, unscaled; in training the same pass computes the gradients of grad_scale * loss,
-// of x, and added to those of weight and bias. values: I32 [1, n], which holds the bits of floats (a graph's inputs are
-// integers); NULL: there is no loss. *numbers: F32 [n, 1] (F64 in the reference in double).
+// of x, and added to those of weight and bias. values: I32 [1, n], the bits of floats (a graph's inputs are integers);
+// NULL: no loss. *numbers: F32 [n, 1] (F64 in the reference in double).
 tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                                   tarn__tensor *values, double grad_scale, tarn__tensor **numbers);
 

@@ -13,7 +13,7 @@ static double loss_gradient_flops(const tarn__node *node) {
   return product_flops(node) * ((node->out[1] != NULL) + (node->dparam[0] != NULL));
 }
 
-// The gradients come from the forward node itself, which gets the outputs that it lacked.
+// The forward node itself computes the gradients, for which it gets additional outputs.
 static void loss_gradient(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
   if (table->needs_grad) node->dparam[0] = table->param;
@@ -23,12 +23,12 @@ static void loss_gradient(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, node->out[1]);
 }
 
-// The logits of all directions, whose softmax those of log-probabilities and losses go through.
+// The logits of all directions, from which the tangents of log-probabilities and losses follow.
 static tarn__tensor *logit_tangent(tarn__graph *graph, const tarn__node *node) {
   return tarn__linear(graph, node->in[0]->tangent, node->in[1]->param, NULL, TARN__IDENTITY);
 }
 
-// Beside them the log-probabilities of all words, which the loss itself never holds: it is for checks and small models.
+// Also needs the log-probabilities of all words, which the loss itself never stores: for checks and small models.
 static void loss_tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__output_tangent_attr attr = {.smoothing = ((const tarn__output_attr *)node->attr)->smoothing,
                                           .form = TARN__OUTPUT_TANGENT_LOSS};

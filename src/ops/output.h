@@ -1,4 +1,4 @@
-// Inside of the output layer: its nodes.
+// Internals of the output layer: its nodes.
 //   output_loss               in: x, table, bias or NULL, targets
 //                             out: loss [1, 2], dx or NULL, losses of the rows [R, 2] or NULL
 //                             dparam: table or NULL, bias or NULL

@@ -11,7 +11,7 @@ static double loss_gradient_flops(const tarn__node *node) {
   return product_flops(node) * ((node->out[TARN__MIXTURE_DH] != NULL) + (node->dparam[0] != NULL));
 }
 
-// A gradient that the forward node itself computes.
+// A gradient computed by the forward node.
 static tarn__tensor *own_gradient(tarn__graph *graph, tarn__tensor *of, const char *name) {
   if (!of->needs_grad) return NULL;
   tarn__tensor *gradient = tarn__graph_tensor(graph, of->dtype, of->rows, of->cols, name);

@@ -1,4 +1,4 @@
-// The output layer of decoding: the best next tokens alone.
+// The output layer of decoding: only the best next tokens.
 #include "ops/output_top.h"
 
 #include "ops/ops.h"

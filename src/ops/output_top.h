@@ -1,4 +1,4 @@
-// Inside of the output layer of decoding.
+// Internals of the output layer of decoding.
 //   output_top   in: x, table, bias or NULL   out: log-probabilities [R, best + 1], ids [R, best]
 #ifndef TARN_OPS_OUTPUT_TOP_H
 #define TARN_OPS_OUTPUT_TOP_H

@@ -3,7 +3,7 @@
 #include "graph/tangents.h"
 #include "ops/offsets.h"
 
-// Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
+// Fails with INTERNAL unless sentences cover all rows, or single rows name rows of x.
 static tarn_status check(const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__POOLING_X], *offsets = node->in[TARN__POOLING_OFFSETS];
   if (offsets) return tarn__offsets_check(offsets, x->rows, "pooling", "sentences");
@@ -44,7 +44,7 @@ static const tarn__op op_pooling = {.id = TARN__OP_POOLING,
                                     .cheap = true,
                                     .check = check};
 
-// Of x the rows that are named.
+// The named rows of x.
 static double rows_bytes(const tarn__node *node) {
   const tarn__pooling_spec *spec = node->attr;
   const tarn__tensor *y = node->out[0];

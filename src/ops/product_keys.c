@@ -40,7 +40,7 @@ static double tangent_flops(const tarn__node *node) {
 static const tarn__op op_tangent = {
     .id = TARN__OP_PRODUCT_KEYS_TANGENT, .name = "product_keys_tangent", .flops = tangent_flops};
 
-// Which keys are nearest does not move but where two are equally near.
+// The choice of nearest keys is constant except where two are equally near.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *gates = node->out[TARN__PRODUCT_KEYS_GATES];
   tarn__node *push = tarn__graph_node(graph, &op_tangent, sizeof(tarn__product_keys_spec));

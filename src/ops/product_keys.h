@@ -3,9 +3,9 @@
 //
 //   a query of head h is (u, v), w numbers each; s_i = u . keys[h, 0, i], t_j = v . keys[h, 1, j]
 //   the k pairs (i, j) of largest s_i + t_j are among those of the k largest s and the k largest t
-//   ids = i n + j of these pairs, by falling sum; gates = softmax of their sums, of each head by itself
+//   ids = i n + j of these pairs, by falling sum; gates = softmax of their sums, per head
 //
-// Of equal numbers the first is the larger.
+// Of equal numbers the first counts as larger.
 #ifndef TARN_OPS_PRODUCT_KEYS_H
 #define TARN_OPS_PRODUCT_KEYS_H
 
@@ -27,12 +27,12 @@ typedef struct tarn__nearest {
 tarn__nearest tarn__product_keys(tarn__graph *graph, tarn__tensor *queries, tarn__param *keys,
                                  tarn__product_keys_spec spec);
 
-// Inside. Backward has QUERIES and KEYS too; out: gradient of the queries or NULL; dparam: keys or NULL.
+// Internal. Backward has QUERIES and KEYS too; out: gradient of the queries or NULL; dparam: keys or NULL.
 enum { TARN__PRODUCT_KEYS_QUERIES, TARN__PRODUCT_KEYS_KEYS };
 enum { TARN__PRODUCT_KEYS_GATES, TARN__PRODUCT_KEYS_IDS };
 enum { TARN__PRODUCT_KEYS_G = 2, TARN__PRODUCT_KEYS_CHOSEN, TARN__PRODUCT_KEYS_DGATES, TARN__PRODUCT_KEYS_PREVIOUS };
-// Tangent, with KEYS, G and CHOSEN, without QUERIES: of a pair ds = du . keys[h, 0, i] + dv . keys[h, 1, j]; out: that
-// of the gates, g (ds - the sum of g ds over the pairs of its head).
+// Tangent, with KEYS, G and CHOSEN, without QUERIES: for a pair ds = du . keys[h, 0, i] + dv . keys[h, 1, j]; out: the
+// gates' tangent g (ds - the sum of g ds over the pairs of its head).
 enum { TARN__PRODUCT_KEYS_DQUERIES = TARN__PRODUCT_KEYS_DGATES };
 
 #endif

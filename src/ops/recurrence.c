@@ -5,8 +5,8 @@
 #include "ops/offsets.h"
 #include "ops/recurrence_inside.h"
 
-// Share of zeros from which on the recurrent matrix of an echo state network is multiplied as a sparse one. The
-// break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with AVX-512
+// Share of zeros from which the recurrent matrix of an echo state network is multiplied as a sparse one. The break-even
+// points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with AVX-512
 // (bench/performance.md).
 static const double SPARSE = 0.85;
 
@@ -17,8 +17,7 @@ bool tarn__recurrence_sparse(const tarn__tensor *weight) {
          param->reservoir->sparsity >= SPARSE;
 }
 
-// Of the products of all steps with one recurrent weight. Of a sparse one only the entries count that it is to have:
-// those alone are multiplied.
+// The products of all steps with one recurrent weight. For a sparse one only its expected entries count.
 double tarn__recurrence_product_flops(const tarn__tensor *weight, int64_t rows) {
   if (weight->param->entries > 0)
     return 2.0 * (double)rows * tarn__reservoir_entries(weight->rows, weight->param->reservoir);
@@ -26,7 +25,7 @@ double tarn__recurrence_product_flops(const tarn__tensor *weight, int64_t rows) 
   return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols * share;
 }
 
-// The first step of a sentence has no product, unless it begins with a state; what flows back ends there all the same.
+// The first step of a sentence has no product, unless it begins with a state; the backward pass ends there in any case.
 static double loop_flops(const tarn__node *node, int first_weight, const tarn__tensor *offsets, int64_t rows,
                          const tarn__tensor *start) {
   const tarn__recurrence_spec *spec = node->attr;
@@ -47,7 +46,7 @@ static double backward_flops(const tarn__node *node) {
                     node->in[TARN__RECURRENCE_BACK_DY]->rows, NULL);
 }
 
-// That is a dense product whatever the weight is.
+// A dense product for any kind of weight.
 static double dweight_flops(const tarn__node *node) {
   const tarn__recurrence_dweight_attr *attr = node->attr;
   const tarn__tensor *first = node->in[TARN__RECURRENCE_DWEIGHT_FIRST];
@@ -68,7 +67,7 @@ static tarn_status backward_check(const tarn__node *node) {
 static const tarn__op dweight_op = {
     .id = TARN__OP_RECURRENCE_DWEIGHT, .name = "recurrence_dweight", .flops = dweight_flops};
 
-// The gradient of x takes over the memory of the gates, which were written over x.
+// The gradient of x takes over the memory of the gates, which overwrote x.
 static const tarn__op backward_op = {.id = TARN__OP_RECURRENCE_BACKWARD,
                                      .name = "recurrence_backward",
                                      .flops = backward_flops,
@@ -193,7 +192,7 @@ static bool fits(const tarn__tensor *x, const tarn__tensor *offsets, const tarn_
   return spec->directions == 1 || !weights[0].leaks;
 }
 
-// Gates and extra are kept by nodes that have them as outputs.
+// Nodes keep gates and extra if they have them as outputs.
 static void keep_inside(tarn__graph *graph, tarn__node *node) {
   const tarn__recurrence_spec *spec = node->attr;
   const tarn__tensor *x = node->in[TARN__RECURRENCE_X];
@@ -257,7 +256,7 @@ static bool holds_states(const tarn__tensor *states, const tarn__tensor *x, cons
 tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                        tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
                                        tarn__tensor *end) {
-  const bool apart = !start->data || start->data != end->data;  // without memory where the graph is only planned
+  const bool apart = !start->data || start->data != end->data;  // without memory if the graph is only planned
   if (spec.directions != 1 || spec.reverse || !apart || !holds_states(start, x, offsets, &spec) ||
       !holds_states(end, x, offsets, &spec))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "recurrence: its carried states do not fit");

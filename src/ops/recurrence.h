@@ -1,7 +1,7 @@
-// Inside of the op recurrence: its nodes.
+// Internals of the op recurrence: its nodes.
 //
-// If something is trained, forward keeps, in the activations' type: the gates behind their activations, in the
-// memory of x where nobody else reads that, and one more number a unit (GRU: W_hn h + b_hn; LSTM: the cell).
+// If something is trained, forward keeps, in the activations' type: the gates after their activations, in the memory of
+// x if it has no other reader, and one more number per unit (GRU: W_hn h + b_hn; LSTM: the cell).
 //
 // Nodes:
 //   recurrence           in: x, offsets, weights, biases, start, end, leaks                   out: y, gates, extra
@@ -12,20 +12,20 @@
 //   recurrence_tangent   in: dx, y, gates, extra, offsets, weights, start, dstart             out: dy, dend
 //                        (ECHO: leaks in place of extra)
 //   recurrence_rows      in: x, cache, rows, ranges, weight, bias, leaks                      out: y
-// du [R, directions * gates * hidden] is the gradient of what the weights add to x, with 0 in the first row of a
-// sentence, which has no row before it. Where sentences begin with a state of their own, the gradient of that row is in
-// du first [sentences, gates * hidden].
+// du [R, directions * gates * hidden] is the gradient of the weights' addition to x, with 0 in the first row of a
+// sentence. If sentences begin with given states, the gradient of that row is in du first [sentences, gates * hidden].
 //
-// Tangents, of row t of a sentence, with what the forward pass kept and dh, dc the tangents of the states before it:
+// Tangents for row t of a sentence, with the kept tensors of the forward pass and dh, dc the tangents of the previous
+// states:
 //   GRU   dr = r (1 - r) (dx_r + W_r dh), dz likewise, dn = (1 - n^2) (dx_n + dr e + r W_n dh), e = W_n h + b_n,
 //         dh' = (1 - z) dn + z dh + dz (h - n)
 //   LSTM  di, df, do as dr, dg = (1 - g^2) (dx_g + W_g dh), dc' = df c + f dc + di g + i dg,
 //         dh' = do tanh(c') + o (1 - tanh(c')^2) dc'
 //   ECHO  dh' = (1 - leak) dh + leak f' (dx + W dh)
-// The tangent of `start` [directions * its rows, *], where the caller gives it one, is that of the states that
-// sentences begin with. Where `end` is given memory for a tangent, that of the last states is written there.
+// The caller may give `start` a tangent [directions * its rows, *], that of the initial states. If `end` has memory for
+// a tangent, that of the last states is written there.
 //
-// `end`, though an input, is written: a node that runs again in the backward pass writes what it wrote before.
+// `end`, though an input, is written: a node that runs again in the backward pass writes the same values.
 #ifndef TARN_OPS_RECURRENCE_H
 #define TARN_OPS_RECURRENCE_H
 
@@ -57,7 +57,7 @@ enum {
 enum { TARN__RECURRENCE_BACK_DX, TARN__RECURRENCE_BACK_DU, TARN__RECURRENCE_BACK_FIRST };
 
 enum {
-  TARN__RECURRENCE_TANGENT_DX,  // NULL: x does not move
+  TARN__RECURRENCE_TANGENT_DX,  // NULL: zero
   TARN__RECURRENCE_TANGENT_Y,
   TARN__RECURRENCE_TANGENT_GATES,
   TARN__RECURRENCE_TANGENT_EXTRA,
@@ -65,7 +65,7 @@ enum {
   TARN__RECURRENCE_TANGENT_OFFSETS,
   TARN__RECURRENCE_TANGENT_WEIGHTS,
   TARN__RECURRENCE_TANGENT_START = TARN__RECURRENCE_TANGENT_WEIGHTS + 2,
-  TARN__RECURRENCE_TANGENT_DSTART  // NULL: it does not move
+  TARN__RECURRENCE_TANGENT_DSTART  // NULL: zero
 };
 enum { TARN__RECURRENCE_TANGENT_DY, TARN__RECURRENCE_TANGENT_DEND };
 
@@ -91,14 +91,14 @@ typedef struct tarn__recurrence_rows_attr {
   int64_t first_row;
 } tarn__recurrence_rows_attr;
 
-// The cache row of the token before row i, or -1 at the beginning.
+// The cache row of the previous token of row i, or -1 at the beginning.
 static inline int64_t tarn__recurrence_row_before(const tarn__node *node, int64_t i) {
   const int32_t *rows = node->in[TARN__RECURRENCE_ROWS_ROWS]->data;
   const int32_t *range = (const int32_t *)node->in[TARN__RECURRENCE_ROWS_RANGES]->data + 2 * i;
   return range[1] - range[0] > 1 ? rows[range[1] - 2] : -1;
 }
 
-// Which direction a weight belongs to.
+// The direction of a weight.
 typedef struct tarn__recurrence_dweight_attr {
   tarn__recurrence_spec spec;
   int direction;
@@ -113,7 +113,7 @@ static inline bool tarn__recurrence_reverse(const tarn__recurrence_spec *spec, i
   return spec->directions == 2 ? direction == 1 : spec->reverse;
 }
 
-// Some columns of a matrix in the activations' type; data is NULL where it is absent.
+// Some columns of a matrix in the activations' type; data is NULL if absent.
 typedef struct tarn__recurrence_band {
   void *data;
   int64_t cols, first;
@@ -129,14 +129,15 @@ static inline int64_t tarn__recurrence_at(const tarn__recurrence_band *band, int
   return row * band->cols + band->first;
 }
 
-// Whether a recurrent weight is better multiplied as a sparse matrix, by what is known of it before it has values, or
-// can be multiplied in no other way.
+// Whether a recurrent weight is better multiplied as a sparse matrix, as known before it has values, or can only be
+// multiplied so.
 bool tarn__recurrence_sparse(const tarn__tensor *weight);
 
-// Floating-point operations of the products of `rows` states with a recurrent weight as tarn__recurrence_sparse() says.
+// Floating-point operations of the products of `rows` states with a recurrent weight, dense or sparse by
+// tarn__recurrence_sparse().
 double tarn__recurrence_product_flops(const tarn__tensor *weight, int64_t rows);
 
-// Whether weight, bias and leaks are of a recurrence with that input.
+// Whether weight, bias and leaks fit a recurrence with that input.
 bool tarn__recurrence_fits(const tarn__tensor *x, const tarn__recurrent *weights, const tarn__recurrence_spec *spec);
 
 #endif

@@ -5,7 +5,7 @@ int64_t tarn__recurrence_cache_width(tarn__cell cell, int64_t hidden) {
   return cell == TARN__CELL_LSTM ? 2 * hidden : hidden;
 }
 
-// Every range must name rows that exist, its own the last of them.
+// Every range must name existing rows, its own being the last.
 static tarn_status check(const tarn__node *node) {
   const tarn__recurrence_rows_attr *attr = node->attr;
   const tarn__tensor *list = node->in[TARN__RECURRENCE_ROWS_ROWS], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
@@ -26,12 +26,12 @@ static tarn_status check(const tarn__node *node) {
 static double flops(const tarn__node *node) {
   const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
   const int64_t rows = node->in[TARN__RECURRENCE_ROWS_X]->rows;
-  // What is not stored as entries is packed for dense products.
+  // Weights not stored as entries are packed for dense products.
   if (weight->param->entries > 0) return tarn__recurrence_product_flops(weight, rows);
   return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols;
 }
 
-// Of the cache the state before and the state after each row.
+// The states in the cache before and after each row.
 static double bytes(const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
   return tarn__tensor_bytes(x) + tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_LEAKS]) +

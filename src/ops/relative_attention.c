@@ -15,7 +15,7 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Pairs of a query and a key that it sees, and of a query and a distance that occurs in its sentence: exact where the
+// Pairs of a query and a key that it sees, and of a query and a distance that occurs in its sentence: exact if the
 // offsets are known, else a bound.
 typedef struct pairs {
   double keys, distances;
@@ -46,8 +46,8 @@ static double flops(const tarn__node *node) {
   return 2.0 * (2.0 * p.keys + tables * p.distances) * (double)((const tarn__attention_spec *)node->attr)->d;
 }
 
-// Scores and the gradient of the weights, then one product for the queries, and one each for what is compared and what
-// is summed.
+// Scores and the gradient of the weights, then one product for the queries, and one each for keys and values with their
+// relative vectors.
 static double backward_flops(const tarn__node *node) {
   const tarn__attention_backward b = tarn__attention_backward_of(node);
   const pairs p = pairs_of(node);
@@ -59,7 +59,7 @@ static double backward_flops(const tarn__node *node) {
   return 2.0 * (keys * p.keys + distances * p.distances) * (double)((const tarn__attention_spec *)node->attr)->d;
 }
 
-// The gradient takes over the memory of queries, as that of attention does.
+// The gradient takes over the memory of queries, like that of attention.
 static const tarn__op op_backward = {.id = TARN__OP_RELATIVE_ATTENTION_BACKWARD,
                                      .name = "relative_attention_backward",
                                      .flops = backward_flops,

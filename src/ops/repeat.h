@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-// y [directions * R, d]: the rows of x [R, d], once for each direction, so that ops of two factors, of which one moves,
-// are their own rules.
+// y [directions * R, d]: the rows of x [R, d], once for each direction, so that ops of two factors, one of which moves,
+// are their own tangent rules.
 tarn__tensor *tarn__repeat(tarn__graph *graph, tarn__tensor *x);
 
 #endif

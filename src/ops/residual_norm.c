@@ -10,7 +10,7 @@ static const tarn__op op_backward = {.id = TARN__OP_RESIDUAL_NORM_BACKWARD,
                                      .inplace_out = TARN__RN_DX,
                                      .inplace_in = TARN__RN_DY};
 
-// The same without a norm, where only the branch's gradient is computed.
+// The same without a norm, for the branch's gradient only.
 static const tarn__op op_branch_backward = {.id = TARN__OP_RESIDUAL_BACKWARD,
                                             .name = "residual_backward",
                                             .in_place = true,
@@ -24,7 +24,7 @@ static tarn__param *learner(const tarn__tensor *tensor) {
   return tensor && tarn__param_learns(tensor->param) ? tensor->param : NULL;
 }
 
-// No gradient reaches y (or there is none): the gradient of the sum is that of x as it stands.
+// No gradient reaches y (or there is no y): the gradient of the sum is that of x.
 static void grad_of_sum(tarn__graph *graph, const tarn__node *node, tarn__tensor *dsum) {
   tarn__tensor *x = node->in[TARN__RN_X];
   tarn__tensor *branch = node->in[TARN__RN_BRANCH];
@@ -67,7 +67,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (wants(branch)) tarn__grad_add(graph, branch, back->out[TARN__RN_DBRANCH]);
 }
 
-// The statistics that the forward pass writes: of LAYER two a row, else one.
+// The statistics written by the forward pass: two per row for LAYER, else one.
 static tarn__tensor *keep_statistics(tarn__graph *graph, tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RN_X];
   const bool centred = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_LAYER;
@@ -75,8 +75,8 @@ static tarn__tensor *keep_statistics(tarn__graph *graph, tarn__node *node) {
                             centred ? 2 : 1, "norm statistics");
 }
 
-// With a branch: the tangent of the sum, or where nobody wants it that of y, takes over the memory of the branch's.
-// Without one: that of y the memory of that of x.
+// With a branch, the tangent of the sum (or of y, if the sum's is unwanted) takes over the memory of the branch's;
+// without one, that of y takes over that of x's.
 static const tarn__op op_residual_tangent = {.id = TARN__OP_RESIDUAL_NORM_TANGENT,
                                              .name = "residual_norm_tangent",
                                              .in_place = true,
@@ -112,7 +112,7 @@ static void tangent(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, push);
 }
 
-// y again from the sum: the forward pass takes the norm of the sum as it is stored.
+// Recomputes y from the sum: the forward pass normalises the sum as stored.
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node);
 
 // With a branch: the sum takes over its memory.

@@ -1,4 +1,4 @@
-// What the files of the op rotary share: attributes, places of inputs and outputs.
+// Shared by the files of the op rotary: attributes, indices of inputs and outputs.
 #ifndef TARN_OPS_ROTARY_H
 #define TARN_OPS_ROTARY_H
 
@@ -9,7 +9,7 @@ typedef struct tarn__rotary_attr {
   int back;  // 0, or 1: by the negative angle
 } tarn__rotary_attr;
 
-// The gradient of the result takes the place of X on the way back.
+// The gradient of the result replaces X in the backward pass.
 enum { TARN__ROTARY_X, TARN__ROTARY_POSITIONS };
 
 #endif

@@ -49,7 +49,7 @@ static int64_t kept_columns(const tarn__node *node) {
   return node->in[TARN__ROUTE_WEIGHT]->rows * (node->in[TARN__ROUTE_NOISE] ? 3 : 1);
 }
 
-// Choices and places do not move but where two experts are equally probable.
+// Choices and places are constant except where two experts are equally probable.
 static void route_tangent(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[TARN__ROUTE_X], *weight = node->in[TARN__ROUTE_WEIGHT];
   tarn__tensor *gates = node->out[TARN__ROUTE_GATES];
@@ -68,7 +68,7 @@ static void route_tangent(tarn__graph *graph, tarn__node *node) {
 static const tarn__op op_route = {
     .id = TARN__OP_ROUTE, .name = "route", .grad = route_grad, .tangent = route_tangent, .flops = route_flops};
 
-// How many choices an expert takes.
+// The number of choices that an expert takes.
 static int64_t room_of(const tarn__graph *graph, const tarn__route_spec *spec, int64_t rows, int64_t experts) {
   if (!graph->training || isinf(spec->capacity)) return INT64_MAX;
   const double room = ceil(spec->capacity * (double)(rows * spec->choices) / (double)experts);
@@ -106,7 +106,7 @@ static tarn__routed route(tarn__graph *graph, tarn__tensor *x, tarn__param *weig
     node->out[TARN__ROUTE_PROBABILITIES] =
         tarn__graph_tensor(graph, dtype, rows, kept_columns(node), "probabilities of experts");
   tarn__graph_emit(graph, node);
-  // Integers have no gradient: what reads them and nothing else that has one needs none.
+  // Integers have no gradient: nodes that read nothing else with a gradient need none.
   routed.places->needs_grad = routed.offsets->needs_grad = false;
   routed.offsets->keep = node->out[TARN__ROUTE_PROBABILITIES] != NULL;  // for tarn__route_visit()
   return routed;

@@ -22,11 +22,11 @@ static void grad(tarn__graph *graph, tarn__node *node) {
     if (gain && x->needs_grad) back->out[TARN__SCALE_DX] = tarn__grad_into(graph, x, &back->in[TARN__SCALE_PREVIOUS]);
     if (dgain || dshift || back->out[TARN__SCALE_DX]) tarn__graph_emit(graph, back);
   }
-  // A shift alone: the gradient of x as it stands.
+  // Only a shift: the gradient of x is dy.
   if (!gain && x->needs_grad) tarn__grad_add(graph, x, dy);
 }
 
-// Of a shift alone: that of x as it stands.
+// With only a shift: that of x.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__tensor *gain = node->in[TARN__SCALE_GAIN];
   tarn__tensor *dx = node->in[TARN__SCALE_X]->tangent;

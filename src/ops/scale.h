@@ -11,8 +11,8 @@ tarn__tensor *tarn__scale(tarn__graph *graph, tarn__tensor *x, tarn__param *gain
 // Forward: GAIN or SHIFT may be NULL.
 enum { TARN__SCALE_X, TARN__SCALE_GAIN, TARN__SCALE_SHIFT };
 
-// Backward, of a gain or a shift that learns, or of a gain: DY is there; SAVED_X only where the gain learns, SAVED_GAIN
-// where there is one. DX (NULL: not wanted) shares PREVIOUS, the gradient of x so far, or NULL.
+// Backward, with a trained gain or shift, or any gain: DY is set; SAVED_X only if the gain is trained, SAVED_GAIN with
+// a gain. DX (NULL: not wanted) shares the memory of PREVIOUS, the gradient of x so far, or NULL.
 enum { TARN__SCALE_DY, TARN__SCALE_SAVED_X, TARN__SCALE_SAVED_GAIN, TARN__SCALE_PREVIOUS };
 enum { TARN__SCALE_DX };
 enum { TARN__SCALE_DGAIN, TARN__SCALE_DSHIFT };

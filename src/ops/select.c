@@ -9,7 +9,7 @@ static tarn_status check(const tarn__node *node) {
   return tarn__numbers_check(node->in[TARN__SELECT_ROWS], node->in[TARN__SELECT_X]->rows, "select_rows", "row");
 }
 
-// The rows that are selected, twice.
+// The selected rows, twice.
 static double bytes(const tarn__node *node) {
   return tarn__tensor_bytes(node->in[TARN__SELECT_ROWS]) + 2.0 * tarn__tensor_bytes(node->out[0]);
 }
@@ -18,7 +18,7 @@ static tarn_status check_backward(const tarn__node *node) {
   return tarn__numbers_check(node->in[TARN__SELECT_ROWS], node->out[0]->rows, "select_rows_backward", "row");
 }
 
-// The rows that were selected are read and added; without a gradient so far all others are written.
+// The selected rows are read and added; without a gradient so far all others are also written.
 static double backward_bytes(const tarn__node *node) {
   const double rows = tarn__tensor_bytes(node->in[TARN__SELECT_DY]);
   return tarn__tensor_bytes(node->in[TARN__SELECT_ROWS]) + 3.0 * rows +

@@ -1,5 +1,5 @@
-// What the files of the op sentence_mean share: places of inputs. PREVIOUS is the gradient of x so far, which the
-// output shares, or NULL.
+// Shared by the files of the op sentence_mean: indices of inputs. PREVIOUS is the gradient of x so far, whose memory
+// the output shares, or NULL.
 #ifndef TARN_OPS_SENTENCE_MEAN_H
 #define TARN_OPS_SENTENCE_MEAN_H
 

@@ -35,7 +35,7 @@ int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node) {
   return count;
 }
 
-// Fails with INTERNAL unless the sentences cover all rows and none is longer than the plan says.
+// Fails with INTERNAL unless the sentences cover all rows and none is longer than planned.
 static tarn_status check(const tarn__node *node) {
   const tarn__tensor *a = node->in[TARN__SENTENCE_A], *offsets = node->in[TARN__SENTENCE_OFFSETS];
   const int64_t longest = ((const tarn__sentence_spec *)node->attr)->longest;
@@ -47,7 +47,7 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Each of the three products has one multiplication for every row, column of x and row of z that its head has.
+// Each of the three products has one multiplication for every row, column of x and row of z of its head.
 static double flops(const tarn__node *node) {
   const tarn__sentence_spec *spec = node->attr;
   const tarn__tensor *a = node->in[TARN__SENTENCE_A];
@@ -109,7 +109,7 @@ static tarn__tensor *build(tarn__graph *graph, const tarn__op *op, tarn__tensor 
   return node->out[0];
 }
 
-// The product of each factor's directions with the other factor.
+// The products of each factor's directions with the other factor.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__sentence_spec *spec = node->attr;
   tarn__tensor *a = node->in[TARN__SENTENCE_A], *factor = node->in[TARN__SENTENCE_FACTOR], *y = node->out[0];

@@ -1,13 +1,14 @@
-// Products within packed sentences, of rows with what a sentence has in place of them. Three tensors belong together:
+// Products within packed sentences, between token rows and a fixed number of rows per sentence. Three tensors belong
+// together:
 //   a [R, heads * h]   rows, for each head h columns
-//   x [R, *]           rows, of which `d` columns from `column` on are meant, d / heads for each head
+//   x [R, *]           rows, of which `d` columns from `column` on are used, d / heads for each head
 //   z [n * h, d]       h rows for each of n sentences: those of sentence s from row s * h on
 // Sentence s has the rows offsets[s] .. offsets[s + 1] - 1 (I32 [1, n + 1]); head g has the columns [g h, (g + 1) h) of
-// a and [g d / heads, (g + 1) d / heads) of the meant ones of x and of z. For each sentence and head
+// a and [g d / heads, (g + 1) d / heads) of the used ones of x and of z. For each sentence and head
 //   OUTER    z = a^T x       what the sentence is, h rows however many tokens it has: tarn__sentence_outer()
 //   PRODUCT  x = a z         what each token reads of it: tarn__sentence_product()
 //   WEIGHTS  a = x z^T       the gradient of a, of both: of the first with z's gradient, of the second with x's
-// and every gradient is one of the three again.
+// and every gradient is again one of the three.
 //
 // HyperMixer mixes tokens by both (Mai et al. 2023, W2 gelu(W1^T X)); Linformer projects keys and values by the first
 // (Wang et al. 2020), a being rows of a table of positions.
@@ -18,8 +19,8 @@
 
 typedef struct tarn__sentence_spec {
   int64_t heads;    // at least 1; divides the columns of a, and d
-  int64_t column;   // of x; OUTER alone, else 0
-  int64_t d;        // columns of x that are meant, and of z
+  int64_t column;   // of x; only OUTER, else 0
+  int64_t d;        // used columns of x, and columns of z
   int64_t longest;  // upper bound of the rows of a sentence, for scratch
 } tarn__sentence_spec;
 
@@ -30,10 +31,10 @@ tarn__tensor *tarn__sentence_outer(tarn__graph *graph, tarn__tensor *a, tarn__te
 tarn__tensor *tarn__sentence_product(tarn__graph *graph, tarn__tensor *a, tarn__tensor *z, tarn__tensor *offsets,
                                      tarn__sentence_spec spec);
 
-// Forward: A and the other factor, which is x of OUTER and z of PRODUCT; one output.
+// Forward: A and the other factor, x for OUTER and z for PRODUCT; one output.
 enum { TARN__SENTENCE_A, TARN__SENTENCE_FACTOR, TARN__SENTENCE_OFFSETS };
-// Backward: beside these (FACTOR is NULL if DA is not wanted) the gradient DY of the output, and the gradients so far
-// of both (NULL: none). Out DA and DFACTOR, each NULL if not wanted.
+// Backward: also (FACTOR is NULL if DA is not wanted) the gradient DY of the output, and the gradients so far of both
+// (NULL: none). Out DA and DFACTOR, each NULL if not wanted.
 enum { TARN__SENTENCE_DY = 3, TARN__SENTENCE_PREVIOUS_A, TARN__SENTENCE_PREVIOUS_FACTOR };
 enum { TARN__SENTENCE_DA, TARN__SENTENCE_DFACTOR };
 
@@ -45,12 +46,12 @@ typedef enum tarn__sentence_form {
 } tarn__sentence_form;
 typedef struct tarn__sentence_task {
   tarn__sentence_form form;
-  const tarn__tensor *a, *x, *z;  // one of them, which form says, is written
-  int64_t column;                 // of x: spec.column, or 0 where x has the meant columns alone
-  bool add;                       // to what is there
+  const tarn__tensor *a, *x, *z;  // the one given by form is written
+  int64_t column;                 // of x: spec.column, or 0 if x has only the used columns
+  bool add;                       // to the present values
 } tarn__sentence_task;
 
-// The products of a node, at most two. Returns how many.
+// The products of a node, at most two. Returns their number.
 int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node);
 
 #endif

@@ -1,6 +1,6 @@
 #include "ops/sparse_linear.h"
 
-// Of the entries that are expected: what is drawn differs a little with the seed, and so would the count.
+// Counts the expected entries: the drawn number, and with it the count, would vary slightly with the seed.
 static double flops(const tarn__node *node) {
   const tarn__param *weight = node->in[TARN__SPARSE_LINEAR_WEIGHT]->param;
   return 2.0 * (double)node->in[TARN__SPARSE_LINEAR_X]->rows * (double)weight->rows * (double)weight->cols *

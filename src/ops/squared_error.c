@@ -1,4 +1,4 @@
-// Regression: a number a row, and its squared distance from what it should be.
+// Regression: a number per row, and its squared error.
 #include "ops/squared_error.h"
 
 #include "ops/ops.h"
@@ -12,7 +12,7 @@ static double gradient_flops(const tarn__node *node) {
   return flops(node) * ((node->out[TARN__SQUARED_ERROR_DX] != NULL) + (node->dparam[0] != NULL));
 }
 
-// The gradients come from the forward node itself, which gets the outputs that it lacked.
+// The forward node itself computes the gradients, for which it gets additional outputs.
 static void gradient(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[TARN__SQUARED_ERROR_X];
   tarn__tensor *weight = node->in[TARN__SQUARED_ERROR_WEIGHT], *bias = node->in[TARN__SQUARED_ERROR_BIAS];

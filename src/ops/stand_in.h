@@ -1,4 +1,4 @@
-// Ops on gradients that stand in for true ones (parts/backskip.h), all of them nodes of a backward pass:
+// Ops on approximate gradients (parts/backskip.h), all in backward passes:
 //   stand_in_copy     in: x                 out: y = x
 //   stand_in_add      in: dy, delta         out: dx = dy + scale delta, in the memory of dy where nothing else reads it
 //   stand_in_measure  in: approximation, truth

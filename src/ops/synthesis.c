@@ -16,7 +16,7 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Pairs of a token and one that it sees: exact where the offsets are known, else a bound.
+// Pairs of a token and one that it sees: exact if the offsets are known, else a bound.
 static double pairs(const tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *offsets = node->in[TARN__SYNTHESIS_OFFSETS];
@@ -30,7 +30,7 @@ static double pairs(const tarn__node *node) {
   return sum;
 }
 
-// Multiplications of one pair: its logit, its score.
+// Multiplications per pair: its logit, its score.
 static double logit_terms(const tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   return spec->form == TARN__SYNTHESIS_DENSE ? (double)node->in[TARN__SYNTHESIS_SOURCE]->cols : 0.0;
@@ -45,7 +45,7 @@ static double flops(const tarn__node *node) {
   return 2.0 * pairs(node) * (logit_terms(node) + score_terms(node) + d);
 }
 
-// Logits and scores again and the gradient of the weights; then the products that lead to what is wanted.
+// Logits and scores again and the gradient of the weights; then the products for the wanted gradients.
 static double backward_flops(const tarn__node *node) {
   const double d = (double)((const tarn__synthesis_spec *)node->attr)->d;
   double terms = logit_terms(node) + score_terms(node) + d;
@@ -76,11 +76,11 @@ static void grad(tarn__graph *graph, tarn__node *node) {
     back->out[TARN__SYNTHESIS_DMIX] =
         tarn__graph_tensor(graph, graph->dtype == TARN__F64 ? TARN__F64 : TARN__F32, 1, 2, "gradient of a mix");
   tarn__graph_emit(graph, back);
-  // A row of numbers for a vector: as the bias of one row has its gradient.
+  // A row of numbers as a vector, whose gradient is that of the bias of one row.
   if (mixes) tarn__linear_dz(graph, back->out[TARN__SYNTHESIS_DMIX], NULL, mix->param, TARN__IDENTITY);
 }
 
-// Logits and scores again; of each direction what moves of them, and two means.
+// Logits and scores again; for each direction their tangents, and two means.
 static double tangent_flops(const tarn__node *node) {
   const double d = (double)((const tarn__synthesis_spec *)node->attr)->d;
   const double directions = (double)tarn__tangent_directions(node->out[0], node->in[TARN__SYNTHESIS_X]->rows);
@@ -96,7 +96,7 @@ static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *weight = node->in[TARN__SYNTHESIS_WEIGHT];
   tarn__tensor *x = node->in[TARN__SYNTHESIS_X], *source = node->in[TARN__SYNTHESIS_SOURCE], *y = node->out[0];
-  // Weights that are the same whatever the tokens are: linear in x.
+  // The weights do not depend on the tokens: linear in x.
   if (spec->form == TARN__SYNTHESIS_RANDOM && !node->in[TARN__SYNTHESIS_MIX]) {
     y->tangent = tarn__synthesis(graph, x->tangent, (tarn__synthesis_logits){.weight = weight->param},
                                  tarn__tangent_offsets(graph, node->in[TARN__SYNTHESIS_OFFSETS]), *spec);
@@ -119,7 +119,7 @@ static const tarn__op op_synthesis = {.id = TARN__OP_SYNTHESIS,
                                       .cheap = true,
                                       .check = check};
 
-// The ranges and the rows that they name, and places that there are.
+// Checks the ranges, the rows that they name, and the number of places.
 static tarn_status check_rows(const tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *ranges = node->in[TARN__SYNTHESIS_RANGES];
@@ -142,7 +142,7 @@ static double rows_flops(const tarn__node *node) {
   return 2.0 * rows_seen(node) * (logit_terms(node) + score_terms(node) + d);
 }
 
-// Of the cache the rows that are seen, of the weights at most a row of terms for each of them.
+// The seen rows of the cache, and at most a row of terms of the weights for each.
 static double rows_bytes(const tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *cache = node->in[TARN__SYNTHESIS_CACHE], *y = node->out[0];
@@ -160,7 +160,7 @@ static const tarn__op op_rows = {.id = TARN__OP_SYNTHESIS_ROWS,
                                  .bytes = rows_bytes,
                                  .check = check_rows};
 
-// Whether what the logits are made of has the shapes that the form needs, of `rows` rows.
+// Whether the sources of the logits have the shapes for the form, with `rows` rows.
 static bool logits_fit(const tarn__synthesis_logits *l, int64_t rows, const tarn__synthesis_spec *spec) {
   const bool dense = spec->form == TARN__SYNTHESIS_DENSE, random = spec->form == TARN__SYNTHESIS_RANDOM;
   if (spec->heads < 1 || spec->d < 1 || spec->d % spec->heads != 0 || spec->longest < 0 || spec->longest > spec->places)

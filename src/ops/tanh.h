@@ -1,5 +1,5 @@
-// What the files of the op tanh share: places of inputs of its gradient, which needs what came out. PREVIOUS is the
-// gradient of x so far, which the output shares, or NULL.
+// Shared by the files of the op tanh: indices of inputs of its gradient, which needs the output. PREVIOUS is the
+// gradient of x so far, whose memory the output shares, or NULL.
 //   tanh_tangent  in: y, dx [k R, n]   out: dy = (1 - y^2) dx
 #ifndef TARN_OPS_TANH_H
 #define TARN_OPS_TANH_H

@@ -3,7 +3,7 @@
 #include "graph/tangents.h"
 #include "ops/offsets.h"
 
-// Fails with INTERNAL unless sentences cover all rows and none is longer than the weights are for.
+// Fails with INTERNAL unless sentences cover all rows and none is longer than the weights allow.
 static tarn_status check_sentences(const tarn__node *node, const tarn__tensor *offsets, const tarn__tensor *out,
                                    const tarn__tensor *in) {
   const tarn__token_attr *attr = node->attr;
@@ -43,7 +43,7 @@ static tarn_status check_rows(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Weights that the sentences use together: exact where the offsets are known, else a bound.
+// Weights used by all sentences together: exact if the offsets are known, else a bound.
 static double weights_used(const tarn__token_attr *attr, const tarn__tensor *offsets, const tarn__tensor *tokens) {
   if (attr->spec.form != TARN__TOKENS_AMONG) {
     const int64_t rows = offsets->host ? offsets->host[offsets->cols - 1] : tokens->rows;
@@ -58,7 +58,7 @@ static double weights_used(const tarn__token_attr *attr, const tarn__tensor *off
   return sum;
 }
 
-// The tensor among both sides of a product that has a row for each token.
+// The factor of a product with a row for each token.
 static const tarn__tensor *tokens_of(const tarn__token_attr *attr, const tarn__tensor *out, const tarn__tensor *in) {
   return attr->spec.form == TARN__TOKENS_IN ? in : out;
 }
@@ -87,7 +87,7 @@ static double rows_flops(const tarn__node *node) {
   return 2.0 * taps * (double)node->out[0]->cols;
 }
 
-// What single rows read: the rows of the cache that they name and as many weights of each.
+// Reads of single rows: the named rows of the cache and as many weights for each.
 static double rows_bytes(const tarn__node *node) {
   const tarn__tensor *y = node->out[0];
   const double taps = tarn__ranges_rows(node->in[TARN__TOKENS_RANGES], node->in[TARN__TOKENS_WEIGHT]->rows);
@@ -125,7 +125,7 @@ static void emit_dweight(tarn__graph *graph, const tarn__node *node, tarn__tenso
   tarn__graph_emit(graph, back);
 }
 
-// Emits dx, and what comes with it; returns dz.
+// Emits dx and its companions; returns dz.
 static tarn__tensor *emit_dx(tarn__graph *graph, const tarn__node *node) {
   tarn__tensor *x = node->in[TARN__TOKENS_X], *gate = node->in[TARN__TOKENS_GATE];
   tarn__tensor *dy = node->out[TARN__TOKENS_Y]->grad;
@@ -165,7 +165,7 @@ static const tarn__op op_tangent = {.id = TARN__OP_TOKEN_LINEAR_TANGENT,
                                     .in_place = true,
                                     .inplace_in = TARN__TOKENS_TANGENT_DZ};
 
-// The product of all directions without the bias; then, where there is one, through the gate.
+// The product of all directions without the bias, then through the gate, if any.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[TARN__TOKENS_X], *gate = node->in[TARN__TOKENS_GATE];
   const tarn__tensor *added = node->in[TARN__TOKENS_ADDED];

@@ -2,7 +2,7 @@
 
 #include "graph/tangents.h"
 
-// Rows of the table, as many as are named, and not the table.
+// As many rows of the table as are named, not the whole table.
 static double rows_of(const tarn__node *node) {
   const tarn__tensor *table = node->in[TARN__WEIGHTED_TABLE], *ids = node->in[TARN__WEIGHTED_IDS];
   return (double)(ids->rows * ids->cols) * (double)table->cols * (double)tarn__dtype_size(table->dtype);

@@ -47,7 +47,7 @@ static inline bool tarn__adam_sums(const tarn__param *param) {
 // another copy. grad_norm() of the device reads the gradients: `gradients`.
 double tarn__adam_bytes(tarn__param *const *params, size_t count, double *gradients);
 
-// What a device is given: the constants of a step, the same for every parameter.
+// The constants of a step for a device, the same for every parameter.
 //   g = gradient * grad + decay_gradient * w;   m += beta1_rest * (g - m);   v = beta2 * v + beta2_rest * g * g
 //   w = keep_weight * w - step_size * m / (sqrt(v) * inverse_correction2 + epsilon)
 typedef struct tarn__adam_factors {

@@ -32,7 +32,7 @@ static tarn_status open_sums(tarn__ridge *ridge, const tarn__device *device, int
   ridge->solved_totals = ridge->totals;
   if (tarn__device_is_host(device)) return TARN_STATUS_OK;
   ridge->filling = NULL;
-  const size_t values = classes ? 0 : waiting;  // rows of classes are the device's
+  const size_t values = classes ? 0 : waiting;  // rows of classes are in the device's memory
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, values + (size_t)width, sizeof(double));
   if (status != TARN_STATUS_OK) {
     tarn__ridge_close(ridge);
@@ -54,7 +54,7 @@ tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, const tarn__device *dev
 size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t outputs) {
   size_t n = (size_t)inputs, m = (size_t)outputs;
   size_t sums = (n + 1) * (n + m) + TARN__RIDGE_PIECE * (size_t)pitch_of(inputs), solving = n * (n + m);
-  // The sums as the host sees them, and the matrix where the device factors it.
+  // The host's copy of the sums, and the device's copy of the matrix to factor.
   size_t copies = tarn__device_is_host(device) ? 0 : (n + 1) * (n + m) + n * n;
   return (sums + solving + copies) * sizeof(double);
 }
@@ -65,7 +65,7 @@ void tarn__ridge_close(tarn__ridge *ridge) {
   *ridge = (tarn__ridge){0};
 }
 
-// Adds the samples that wait.
+// Adds the waiting samples.
 static tarn_status flush(tarn__ridge *ridge) {
   const size_t bytes = (size_t)(ridge->waiting_count * ridge->pitch) * sizeof *ridge->waiting;
   if (ridge->filling != ridge->waiting && bytes > 0 && !ridge->classes)
@@ -163,8 +163,8 @@ static void substitute(double *b, const double *u, int64_t n) {
   }
 }
 
-// U in place of the upper triangle of A = U'U; *fails: a pivot is not above `least`. `apart` is room for A in the
-// memory of the device, or A itself.
+// Replaces the upper triangle of A = U'U by U; *fails: a pivot is not above `least`. `apart` is memory for A on the
+// device, or A itself.
 static tarn_status factorise(double *a, double *apart, const tarn__ridge *ridge, double least, bool *fails) {
   const size_t bytes = (size_t)(ridge->inputs * ridge->inputs) * sizeof *a;
   if (apart != a) TARN_TRY(tarn__device_put(ridge->device, apart, a, bytes));
@@ -206,7 +206,7 @@ static void solve_outputs(double *weights, double *bias, const double *a, double
   }
 }
 
-// With the products as the host sees them.
+// With the host's view of the products.
 static tarn_status solve_on(double *weights, double *bias, double *used, const tarn__ridge *ridge,
                             const double *products) {
   const tarn__device *device = ridge->device;

@@ -14,10 +14,10 @@
 #include "base/status.h"
 #include "device/device.h"
 
-enum { TARN__RIDGE_PIECE = 64 };  // samples that are added at once
+enum { TARN__RIDGE_PIECE = 64 };  // samples added at once
 
-// The sums, and samples that wait to be added. Zero-initialise or open it. Products, totals and waiting samples lie in
-// the memory of the device, which takes rows of its own and adds one to the other (device/device.h); the host solves.
+// The sums, and samples waiting to be added. Zero-initialise or open it. Products, totals and waiting samples are in
+// the memory of the device, which adds them (device/device.h); the host solves.
 typedef struct tarn__ridge {
   const tarn__device *device;
   int64_t inputs, outputs, width;  // width = inputs + outputs
@@ -25,11 +25,11 @@ typedef struct tarn__ridge {
   int64_t count;                   // samples in the sums
   double *products;                // [inputs, width]: X'X (from the diagonal on) and X'Y
   double *totals;                  // [width]: sums of x and y
-  int64_t wide, pitch;             // numbers of a sample that waits: width, of classes inputs; and between samples
+  int64_t wide, pitch;             // numbers per waiting sample: width, for classes inputs; and their distance
   double *waiting;                 // [TARN__RIDGE_PIECE, pitch]
-  int32_t waiting_classes[TARN__RIDGE_PIECE];  // the host's; they go with the call
+  int32_t waiting_classes[TARN__RIDGE_PIECE];  // in the host's memory, passed with the call
   int64_t waiting_count;
-  // In the host's memory, which may be the device's: where samples with values are written, and the totals of the last
+  // In the host's memory, which may be the device's: the buffer of samples with values, and the totals of the last
   // solution.
   double *filling, *solved_totals;
 } tarn__ridge;
@@ -43,26 +43,26 @@ void tarn__ridge_close(tarn__ridge *ridge);
 // One sample: x [inputs], y [outputs]. The sums do not depend on the number of threads.
 tarn_status tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) TARN_CHECKED;
 
-// Of classes: `count` samples, the rows of a matrix [*, inputs] in the memory of the device, F32 or BF16, from row
-// `first` on, and their classes [count] in the host's. How they are cut into calls changes no bit.
+// With classes: `count` samples, the rows of a matrix [*, inputs] in the memory of the device, F32 or BF16, from row
+// `first` on, and their classes [count] in the host's. The division into calls changes no bit.
 tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count,
                                  const int32_t *classes) TARN_CHECKED;
 
-// Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
+// Adds the samples of `other`, of the same widths and kind, so that parts of a series can be summed separately.
 tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) TARN_CHECKED;
 
-// Lets `change` have all sums, numbers [count]: the products, of which those below the diagonal
-// mean nothing, and the totals. Samples that wait are added before; ridge->count is the caller's to change.
+// Passes all sums to `change`, numbers [count]: the products, meaningless below the diagonal, and the totals. Waiting
+// samples are added first; the caller adjusts ridge->count.
 tarn_status tarn__ridge_change(tarn__ridge *ridge, tarn_status (*change)(void *user, double *numbers, int64_t count),
                                void *user) TARN_CHECKED;
 
-// Bytes that the sums of classes and solving them take at most, beside weights and bias, in the memory of the device
-// and in the host's.
+// Upper bound of the bytes of the sums with classes and of solving, without weights and bias, in the memory of the
+// device and in the host's.
 size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t outputs);
 
-// weights [inputs, outputs] and bias [outputs]. Where Cholesky's factorisation fails, or a pivot is below 2^-49 of the
-// largest, the ridge is made ten times larger (at least 2^-52 of the mean of the diagonal); *used is what it came to.
-// The sums are kept. Fails with DATA (no samples), NUMERIC (sums that are not finite) or MEMORY.
+// weights [inputs, outputs] and bias [outputs]. If Cholesky's factorisation fails, or a pivot is below 2^-49 of the
+// largest, the ridge is made ten times larger (at least 2^-52 of the mean of the diagonal); *used is the final one. The
+// sums are kept. Fails with DATA (no samples), NUMERIC (sums that are not finite) or MEMORY.
 tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn__ridge *ridge,
                               double penalty) TARN_CHECKED;
 

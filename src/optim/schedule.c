@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// From lr at the end of warm-up to min_lr at max_updates, by half a cosine or in a line.
+// From lr at the end of warm-up to min_lr at max_updates, by half a cosine or linearly.
 static double falling(const tarn_config_train *train, int64_t n) {
   const double pi = 3.14159265358979323846;
   if (n >= train->max_updates) return train->min_lr;

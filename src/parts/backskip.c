@@ -5,7 +5,7 @@
 
 #include "ops/hadamard.h"
 
-// Size of the random image of the gradient: about that of what the two branches of a reservoir pass down.
+// Scale of the gradient's random image: about that of the gradients through the two branches of a reservoir.
 static const double FEEDBACK_SCALE = 0.5;
 
 // One use of a layer in a graph; in the graph's arena.
@@ -14,10 +14,10 @@ struct tarn__backskip {
   tarn__stand_in_sums *sums;
   tarn__tensor *offsets;
   bool refresh;
-  tarn__tensor *below;           // what the gradient goes to
+  tarn__tensor *below;           // receives the gradient
   tarn__tensor *input, *output;  // x and z, detached
-  tarn__tensor *features[2];     // of these, for the predictor's gate
-  tarn__tensor *dy;              // refresh: a copy, because the true backward pass writes over it
+  tarn__tensor *features[2];     // of these two, for the predictor's gate
+  tarn__tensor *dy;              // refresh: a copy, because the true backward pass overwrites it
   tarn__tensor *measured;        // refresh: the sums of the comparison
 };
 
@@ -64,7 +64,7 @@ static void build_features(tarn__graph *graph, tarn__backskip *skip) {
   skip->features[1] = tarn__linear(graph, skip->output, w->output, NULL, TARN__IDENTITY);
 }
 
-// What the method adds to dy, or NULL.
+// The term that the method adds to dy, or NULL.
 static tarn__tensor *build_delta(tarn__graph *graph, const tarn__backskip *skip, tarn__tensor *dy) {
   const tarn__backskip_weights *w = skip->weights;
   switch (w->how.method) {
@@ -87,8 +87,8 @@ static tarn__tensor *add_delta(tarn__graph *graph, const tarn__backskip *skip, t
   return delta ? tarn__stand_in_add(graph, dy, delta, scale) : dy;
 }
 
-// Compares with the true gradient. A predictor's nodes are then differentiated by the rules of their ops, as those of a
-// forward pass are.
+// Compares with the true gradient. A predictor's nodes are then differentiated by the rules of their ops, like those of
+// a forward pass.
 static void compare(tarn__graph *graph, tarn__backskip *skip, tarn__tensor *truth) {
   bool learns = skip->weights->how.method == TARN_BACKSKIP_PREDICTOR;
   size_t first = graph->node_count;
@@ -133,7 +133,7 @@ static void leave_grad(tarn__graph *graph, tarn__node *node) {
 
 static const tarn__op op_leave = {.id = TARN__OP_MARK, .name = "backskip_leave", .grad = leave_grad, .bytes = no_bytes};
 
-// A node that computes nothing: the same values in the same memory, under a gradient rule of its own.
+// A node that computes nothing: the same values in the same memory, with a separate gradient rule.
 static tarn__tensor *mark(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, tarn__backskip *skip) {
   tarn__node *node = tarn__graph_node(graph, op, sizeof skip);
   *(tarn__backskip **)node->attr = skip;
@@ -162,7 +162,7 @@ tarn__backskip *tarn__backskip_enter(const tarn__block_run *run, const tarn__bac
     stream->x = mark(graph, &op_enter, stream->x, skip);
     graph->lean = weights->how.refresh > 1;
   } else {
-    // The pending branch is the work of the layer below.
+    // The pending branch belongs to the layer below.
     const char *label = graph->label;
     if (stream->branch && stream->branch->source) graph->label = stream->branch->source->label;
     skip->below = tarn__stream_finish(graph, stream, &(tarn__norm_weights){0});
@@ -178,7 +178,7 @@ void tarn__backskip_leave(const tarn__block_run *run, tarn__backskip *skip, tarn
   graph->lean = false;
   skip->input = tarn__graph_detached(graph, stream->input);
   skip->output = tarn__graph_detached(graph, stream->branch ? stream->branch : stream->x);
-  // Outside of the layer's segment, so that no backward pass computes the layer again for their sake.
+  // Outside of the layer's segment, so that no backward pass recomputes the layer for them.
   int segment = graph->segment;
   tarn__graph_segment_end(graph);
   if (skip->weights->how.method == TARN_BACKSKIP_PREDICTOR && !skip->refresh) build_features(graph, skip);

@@ -1,4 +1,4 @@
-// Cross-attention of a decoder layer, which every token mixer of decoders is followed by.
+// Cross-attention of a decoder layer, after the token mixer.
 #include "ops/attention.h"
 #include "parts/block.h"
 

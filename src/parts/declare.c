@@ -13,7 +13,7 @@ void *tarn__declare_struct(tarn__declare *declare, size_t size) {
   return declare->status == TARN_STATUS_OK ? memory : NULL;
 }
 
-// The parameter of that name, with one more use; NULL: there is none yet.
+// The parameter of that name, with one more use; NULL: none yet.
 static tarn__param *use_again(tarn__declare *declare, const char *full, int64_t rows, int64_t cols) {
   const uint64_t hash = tarn__hash64(full, strlen(full), 0);
   size_t step = 0;
@@ -55,7 +55,7 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
     declare->status = tarn__index_add(declare->params.names, tarn__hash64(copy, strlen(copy), 0));
   if (declare->status != TARN_STATUS_OK) return NULL;
   tarn__param *param = memory;
-  // A weight is a matrix, if only of one row.
+  // A weight is a matrix, even with one row.
   const size_t length = strlen(name);
   const bool weight = length >= 6 && strcmp(name + length - 6, "weight") == 0;
   *param = (tarn__param){.name = copy,
@@ -83,11 +83,11 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
   return signs;
 }
 
-// What a projection makes, as far as first values that depend on the depth of a model go by it.
+// The role of a projection, for first values that depend on the depth of a model.
 typedef enum role {
   ROLE_OTHER,
-  ROLE_SCORES,  // queries, keys, logits: what the weights of attention are made of
-  ROLE_VALUES,  // and in its last block of rows values
+  ROLE_SCORES,  // queries, keys, logits: inputs of attention weights
+  ROLE_VALUES,  // the same, with values in the last block of rows
   ROLE_APART    // weights of a sum over tokens, products of a state with itself, vectors by distance: the depth of a
                 // model does not concern them
 } role;
@@ -106,26 +106,26 @@ static role role_of(const char *name) {
   return ROLE_OTHER;
 }
 
-// Whether a matrix that is declared now is frozen, and whether a bias or norm is.
+// Whether the next matrix is frozen, and whether a bias or norm is.
 static bool matrix_frozen(const tarn__declare *declare) {
   return declare->kind->frozen != TARN_FROZEN_NO || declare->frozen_part;
 }
 
-// The logits of Synthesizers became scores after models with frozen ones had been trained. Frozen values are made anew
-// from what stands in a checkpoint, so those of frozen matrices stay as they were.
+// The logits of Synthesizers became scores after models with frozen ones had been trained. Frozen values are recomputed
+// from their recipe in the checkpoint, so frozen matrices keep the old rule.
 static role role_in(const tarn__declare *declare, const char *name) {
   const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
   const bool later = strcmp(last, "token") == 0 || strcmp(last, "logits") == 0;
   return later && matrix_frozen(declare) ? ROLE_OTHER : role_of(name);
 }
 
-// What norms that depend on the depth of a model make of the gain of a projection.
+// The gain of a projection under norms that depend on the depth of a model.
 static double depth_gain(const tarn__declare *declare, const char *name, double *gain, double *last_gain) {
   const role made = role_in(declare, name);
   *last_gain = 0.0;
   switch (declare->kind->norm) {
     case TARN_NORM_DEEPNORM:
-      if (*gain == TARN__ATTENTION_GAIN) *gain = 1.0;  // fairseq's, which is not the paper's
+      if (*gain == TARN__ATTENTION_GAIN) *gain = 1.0;  // fairseq's, not the paper's
       if (made == ROLE_OTHER) return declare->beta;
       if (made == ROLE_VALUES) *last_gain = declare->beta;
       return 1.0;
@@ -148,7 +148,7 @@ static tarn__init init_of(const tarn__declare *declare, const char *name, int64_
     case TARN_INIT_HADAMARD:
       return (tarn__init){TARN__INIT_HADAMARD, all, blocks};
     case TARN_INIT_NORMAL:
-      // A factor on one of the blocks needs them.
+      // A factor on one block needs separate blocks.
       return (tarn__init){TARN__INIT_NORMAL, all * gain * sqrt(2.0 / (double)(out / blocks + in)),
                           *last_gain != 0.0 ? blocks : 1};
     case TARN_INIT_XAVIER:
@@ -170,7 +170,7 @@ tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64
   const tarn__init init = init_of(declare, name, out, in, blocks, gain, &last_gain);
   const size_t before = *declare->params.count;
   tarn__param *param = tarn__declare_param(declare, part, out, in, !matrix_frozen(declare), init);
-  // A set that the encoder has declared keeps its first values, which are by the encoder's depth.
+  // A set declared by the encoder keeps its first values, by the encoder's depth.
   if (param && *declare->params.count > before) param->last_gain = last_gain;
   return declare->last = param;
 }
@@ -253,7 +253,7 @@ tarn__tensor *tarn__activated_project(tarn__graph *graph, tarn__tensor *x, const
   return entry->apply(graph, z, NULL, activated->use->keys, activated->number);
 }
 
-// A number beside a norm: "self_attn.gate" beside "self_attn.norm".
+// A number with the prefix of a norm: "self_attn.gate" for "self_attn.norm".
 static tarn__param *number_beside(tarn__declare *declare, const char *norm, const char *word, double first) {
   char part[128];
   const char *dot = strrchr(norm, '.');
@@ -261,7 +261,7 @@ static tarn__param *number_beside(tarn__declare *declare, const char *norm, cons
   return tarn__declare_number(declare, part, first);
 }
 
-// Whether the output of the sublayer of a norm is a projection that learns: "ffn.out" beside "ffn.norm".
+// Whether the output of the sublayer of a norm is a trained projection: "ffn.out" for "ffn.norm".
 static bool has_output(const tarn__param *last, const char *norm) {
   char name[128];
   const int length = snprintf(name, sizeof name, ".%.*s.out.weight", (int)(strrchr(norm, '.') - norm), norm);
@@ -269,9 +269,9 @@ static bool has_output(const tarn__param *last, const char *norm) {
   return last && last->trained && all > (size_t)length && strcmp(last->name + all - (size_t)length, name) == 0;
 }
 
-// What stands on the branch of a sublayer, whose last projection is `last`. With norm fixup a branch begins as 0: by
-// its last projection, or where that is frozen or there is none, by its factor, if that is trained. A norm inside a
-// sublayer, which is called otherwise, has nothing to do with its branch.
+// Declares the parameters on the branch of a sublayer whose last projection is `last`. With norm fixup a branch begins
+// as 0: by its last projection or, if that is frozen or missing, by its factor, if trained. A norm inside a sublayer
+// has another name and does not concern the branch.
 static void declare_branch(tarn__declare *declare, const char *norm, tarn__param *last, tarn__norm_weights *weights) {
   const tarn_kind *kind = declare->kind;
   const char *dot = strrchr(norm, '.');

@@ -2,7 +2,7 @@
 //
 // A part of a layer (its token mixer, its channel mixer, its norm, its activation) or of a model (its position scheme)
 // is an entry of a table. An entry owns its word and its keys; from them come reading, checks, "did you mean", writing
-// and the documentation. Whoever reads a description (src/config) walks through these tables and knows no entry.
+// and the documentation. The reader of descriptions (src/config) walks through these tables and knows no entry.
 #ifndef TARN_PARTS_PART_H
 #define TARN_PARTS_PART_H
 
@@ -38,22 +38,23 @@ typedef struct tarn__option {
   bool open_least, open_most;     // whether the limit itself is outside the range
   const tarn_config_word *words;  // of type WORD
   int word_count;
-  const char *before;   // may stand before a word: "valid/" of measures, whose scores are called so. NULL: nothing
-  const char *value;    // the default as written in a file; NULL: none, or see `derived`
-  const char *derived;  // the default in words where it depends on other keys
+  const char *before;   // optional prefix of a word: "valid/" of measures, as in the names of scores. NULL: none
+  const char *value;    // the default in file syntax; NULL: none, or see `derived`
+  const char *derived;  // the default in words if it depends on other keys
   const char *unit;     // NULL: none
   const char *help;
-  bool later;   // written only where it differs from its default, and never where that is derived from other keys than
-                // one of the model: descriptions from before there was this key stay the same text
-  bool random;  // where it is above 0, outputs differ between steps: a probability with which something is left out,
-                // how far something is shifted
-  const char *also;  // names that other programs use for it, separated by spaces, for "did you mean"
+  bool later;        // written only if it differs from its default, and never if that is derived from other keys than
+                     // one of the model: descriptions from before there was this key stay the same text
+  bool random;       // if above 0, outputs differ between steps: a probability of dropping something,
+                     // how far something is shifted
+  const char *also;  // names in other programs, separated by spaces, for "did you mean"
   // Of type PART.
   tarn__part_table table;
-  bool beside;         // the keys of the entry stand beside this key, which is a word alone
-  const char *number;  // the key of the table's first entry that a plain number sets; 0: there is no such part. Such a
-                       // part is written as that number where all its other keys have their defaults. NULL: none
-  size_t inherits;     // where in tarn_config_model its default stands; 0: `value`, or the first entry
+  bool beside;  // the keys of the entry are siblings of this key, which is a word alone
+  // The key of the table's first entry that a plain number sets; the number 0: there is no such part. Such a part is
+  // written as that number if all its other keys have their defaults. NULL: none.
+  const char *number;
+  size_t inherits;  // offset of its default in tarn_config_model; 0: `value`, or the first entry
 } tarn__option;
 
 // The first fields of an option, by type.
@@ -70,21 +71,21 @@ typedef struct tarn__option {
 #define TARN__KEY_BELOW_MOST .open_most = true
 #define TARN__KEY_ABOVE_LEAST .open_least = true
 
-// Where a part stands, as its checks see it.
+// The place of a part in a description, for its checks.
 typedef struct tarn__part_site tarn__part_site;
 
-// What the entries of all tables have; the first member of each table's own structure.
+// Common to the entries of all tables; the first member of each table's structure.
 typedef struct tarn__part {
   const char *word;  // in a description
   const char *text;  // its meaning, for the documentation
   // What it computes, in plain text with line ends, and the publication, "Author and Author 2019 (arXiv 1234.56789)":
   // for its page in docs/parts.
   const char *equation, *source;
-  const char *also;  // names that other programs use for it, separated by spaces; NULL: none
+  const char *also;  // names in other programs, separated by spaces; NULL: none
   const tarn__option *options;
   int option_count;
-  size_t size;  // of the structure that the options fill; 0: it has no keys
-  // Fills in the defaults that depend on other keys, and checks what an option cannot say. NULL: there is nothing.
+  size_t size;  // of the structure filled by the options; 0: it has no keys
+  // Fills in defaults that depend on other keys, and checks conditions that an option cannot express. NULL: nothing.
   tarn_status (*resolve)(const tarn__part_site *site, void *keys);
 } tarn__part;
 
@@ -96,9 +97,9 @@ struct tarn__part_site {
   const tarn_config_model *model;
   const tarn_kind *kind;  // NULL: the part is one of the whole model
   bool in_encoder;        // a layer of the encoder is of this kind
-  bool attends;           // a layer of a decoder that has an encoder is, and its mixer is followed by cross-attention
+  bool attends;           // a layer of a decoder with an encoder is, and cross-attention follows its mixer
   const char *path;       // of the map that has the part's keys: "kinds.R", "kinds.R.norm_type"
-  // Fails with the line of the key "kinds.R.heads", or of what stands above it.
+  // Fails with the line of the key "kinds.R.heads", or of its parent.
   tarn_status (*fail)(const tarn__part_site *site, const char *key, const char *text);
   const void *root;
 };

@@ -10,7 +10,7 @@ static void join(tarn__graph *graph, tarn__stream *stream) {
   stream->branch = NULL;
 }
 
-// x with a branch added to it, and its norm.
+// x plus a branch, and the norm of the sum.
 static tarn__residual_out build_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
                                      const tarn__norm_weights *norm) {
   return tarn__norm_of(&norm->use)->build(graph, x, branch, dropout, norm);
@@ -34,7 +34,7 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
     begin_segment(graph, stream);
     return norm->shift ? tarn__scale(graph, stream->x, NULL, norm->shift) : stream->x;
   }
-  // The op that adds a branch belongs to the layer of the branch, so that one tensor, the sum, crosses the border.
+  // The op that adds a branch belongs to the layer of the branch, so that only the sum crosses the border.
   if (!stream->branch) begin_segment(graph, stream);
   tarn__residual_out out = build_norm(graph, stream->x, stream->branch, stream->dropout, norm);
   stream->x = out.sum;
@@ -62,7 +62,7 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
   stream->x = build_norm(graph, x, branch, dropout, &own).y;
 }
 
-// The stream itself goes on with its branch apart, so that what follows has the bits that it has when nobody looks.
+// The stream itself continues with a separate branch, so the following bits are the same as without showing.
 void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__shows *shows) {
   if (!tarn__shows_want(shows, TARN__SHOW_OUTPUT)) return;
   tarn__stream seen = *stream;

@@ -17,13 +17,12 @@
 #include "run/record.h"
 
 // --- events
-// -----------------------------------------------------------------------------------------------------------
 
-// Numbers of the fields that are written.
+// Field numbers.
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION_LOG = 7 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2, SESSION_LOG_STATUS = 1, SESSION_START = 1 };
 
-// Wall time and step of an event, which come first.
+// The wall time and step at the beginning of an event.
 static tarn_status put_head(tarn__message *m, int64_t step) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -33,9 +32,8 @@ static tarn_status put_head(tarn__message *m, int64_t step) {
 }
 
 // --- records
-// ----------------------------------------------------------------------------------------------------------
 
-// One call of write() a record, so that a reader meets whole ones.
+// One write() per record, so that readers see whole records.
 static tarn_status write_record(const tarn__event_file *file, const tarn__message *event) {
   tarn__message record = {0};
   uint64_t length = event->size;
@@ -72,7 +70,6 @@ static tarn_status write_config(const tarn__event_file *file, tarn__message *eve
 }
 
 // --- file
-// -------------------------------------------------------------------------------------------------------------
 
 // The latest time in the names of the folder's event files; -1 if there is none.
 static tarn_status latest(long long *out, const char *folder) {
@@ -101,7 +98,7 @@ static tarn_status make_file(tarn__event_file *file, const char *folder) {
   char path[PATH_MAX];
   long long seconds = 0;
   TARN_TRY(latest(&seconds, folder));
-  // TensorBoard reads files in the order of their names.
+  // TensorBoard reads files in order of their names.
   seconds = seconds >= (long long)time(NULL) ? seconds + 1 : (long long)time(NULL);
   if (gethostname(host, sizeof host - 1) != 0 || !*host || strchr(host, '/')) strcpy(host, "host");
   TARN_REQUIRE(snprintf(path, sizeof path, "%s/" TARN__RUN_EVENTS "%010lld.%s.%lld.0", folder, seconds, host,
@@ -126,7 +123,7 @@ tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, in
   return status;
 }
 
-// The event of a record, and the summary in it, while scores arrive.
+// The event of a record, and its summary, under construction.
 typedef struct building {
   tarn__message summary, value;
 } building;

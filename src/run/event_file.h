@@ -1,6 +1,6 @@
 // TensorBoard's event file of a run: events.out.tfevents.TIME.HOST.PROCESS.0, next to the log.
 //
-// The file is a series of records as TensorFlow's TFRecord frames them (tensorflow/core/lib/io/record_writer.h):
+// The file is a series of records framed as in TensorFlow's TFRecord (tensorflow/core/lib/io/record_writer.h):
 //
 //   8 bytes length of the data, little-endian | 4 bytes masked CRC-32C of these 8 | the data | 4 bytes masked CRC-32C
 //   of it
@@ -10,8 +10,8 @@
 // hyper-parameters (train/event_config.h), and each of the others has the scores of one record of the log as scalars,
 // under the names of run/record.h.
 //
-// Each session of a run writes a file of its own, as TensorFlow does. Where it starts, TensorBoard drops what files
-// before it have from that step on; so a resumed run has each point once, although a kill lost some updates.
+// Each session of a run writes a separate file, like TensorFlow. From its first step on TensorBoard drops the points of
+// earlier files; so a resumed run has each point once, even if a kill lost some updates.
 #ifndef TARN_RUN_EVENT_FILE_H
 #define TARN_RUN_EVENT_FILE_H
 
@@ -31,8 +31,8 @@ typedef struct tarn__event_file {
 // Whether a run directory has no event file yet.
 tarn_status tarn__event_file_none(bool *none, const char *folder) TARN_CHECKED;
 
-// Makes a new file in a run directory, named so that it sorts behind all event files there, for a session that starts
-// at `step`. `config` is the summary of the run's configuration (train/event_config.h); NULL writes none.
+// Creates a new file in a run directory, named to sort after all its event files, for a session that starts at `step`.
+// `config` is the summary of the run's configuration (train/event_config.h); NULL writes none.
 tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, int64_t step,
                                   const tarn__message *config) TARN_CHECKED;
 

@@ -1,4 +1,4 @@
-// Messages in Protocol Buffers, as TensorBoard's event files have them.
+// Messages in Protocol Buffers for TensorBoard's event files.
 #ifndef TARN_RUN_EVENT_MESSAGE_H
 #define TARN_RUN_EVENT_MESSAGE_H
 
@@ -7,14 +7,14 @@
 
 #include "base/status.h"
 
-// A message that grows; zero-initialise it, and free `data` with tarn__free(). Numbers are little-endian, as the format
-// and this processor have them.
+// A growing message; zero-initialise it, and free `data` with tarn__free(). Numbers are little-endian, in the format
+// and on this processor.
 typedef struct tarn__message {
   uint8_t *data;
   size_t size, capacity;
 } tarn__message;
 
-// Bytes as they are.
+// Raw bytes.
 tarn_status tarn__message_put(tarn__message *m, const void *data, size_t size) TARN_CHECKED;
 // A field: its number, and a whole number, a double, a float, or bytes (a text, or another message).
 tarn_status tarn__message_number(tarn__message *m, int field, uint64_t value) TARN_CHECKED;

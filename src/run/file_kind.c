@@ -59,15 +59,15 @@ static bool has(const void *bytes, size_t size, const char *word) {
   return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
-// Whose tensors a file holds is said at the beginning of its header.
+// The beginning of the header says which program's tensors a file holds.
 static tarn__file_kind tensors_kind(const void *bytes, size_t size) {
   if (has(bytes, size, "\"" TARN__MODEL_MARK "\"")) return TARN__FILE_KIND_MODEL;
   if (has(bytes, size, "\"" TARN__SERIES_MARK "\"")) return TARN__FILE_KIND_SERIES;
   return has(bytes, size, "{\"format\":\"pt\"}") ? TARN__FILE_KIND_HF_WEIGHTS : TARN__FILE_KIND_TENSORS;
 }
 
-// Wide characters without a byte order mark: nearly all high bytes of a text in Latin letters are zero, and hardly a
-// low one.
+// Wide characters without a byte order mark: in text with Latin letters nearly all high bytes are zero, and hardly any
+// low ones.
 static tarn__file_kind wide_kind(const uint8_t *b, size_t size) {
   size_t zeros[4] = {0};
   const size_t count = size / 4;
@@ -173,7 +173,7 @@ static const char *wanted_text(tarn__file_kind wanted) {
   }
 }
 
-// What to do with a file that is close to what is wanted.
+// Advice for a file of a related kind.
 static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_SWEEP_CONFIG) return "; tarn sweep takes this one";
   if (kind == TARN__FILE_KIND_HF_CONFIG || kind == TARN__FILE_KIND_HF_WEIGHTS)
@@ -185,17 +185,17 @@ static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
   return "";
 }
 
-// Whether there is nothing to explain: the kind is not known, or it is what was asked for, and damaged.
+// Whether there is nothing to explain: the kind is unknown, or it is the wanted one, but damaged.
 static bool fits(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_UNKNOWN || kind == TARN__FILE_KIND_EMPTY || kind == wanted) return true;
-  // Their readers say what a file of tensors lacks.
+  // Their readers report what a file of tensors lacks.
   if (kind == TARN__FILE_KIND_TENSORS && (wanted == TARN__FILE_KIND_MODEL || wanted == TARN__FILE_KIND_SERIES))
     return true;
   // Any text may be meant as a description: its reader names the line.
   if (wanted == TARN__FILE_KIND_CONFIG || wanted == TARN__FILE_KIND_SWEEP_CONFIG) {
     if (kind == TARN__FILE_KIND_TEXT) return true;
   }
-  // GPT-2's vocabulary is a folder, whose reader says what is missing in it.
+  // GPT-2's vocabulary is a folder, whose reader reports missing files.
   const bool folder = kind == TARN__FILE_KIND_FOLDER || kind == TARN__FILE_KIND_HF_FOLDER;
   if (folder && wanted == TARN__FILE_KIND_VOCAB) return true;
   if (kind == TARN__FILE_KIND_FOLDER && (wanted == TARN__FILE_KIND_RUN || wanted == TARN__FILE_KIND_HF_FOLDER))
@@ -203,7 +203,7 @@ static bool fits(tarn__file_kind kind, tarn__file_kind wanted) {
   return kind == TARN__FILE_KIND_RUN && (wanted == TARN__FILE_KIND_MODEL || wanted == TARN__FILE_KIND_CONFIG);
 }
 
-// Shards are named without their ending, so the name of one may be given where another file is meant.
+// Shards are named without their ending, so the name of one may also be that of another file.
 static bool names_shard(const char *path) {
   char shard[PATH_MAX];
   return !tarn__file_exists(path) && snprintf(shard, sizeof shard, "%s.tarn", path) < (int)sizeof shard &&

@@ -29,7 +29,7 @@ static bool is_score(const char *key) {
 }
 
 static tarn_status read_object(const receiver *r, const char *key, const json_t *object) {
-  // Jansson's iteration takes a pointer to what it does not change.
+  // Jansson's iteration lacks const.
   void *next = json_object_iter((json_t *)(uintptr_t)object);
   for (; next; next = json_object_iter_next((json_t *)(uintptr_t)object, next)) {
     const json_t *value = json_object_iter_value(next);

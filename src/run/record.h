@@ -1,4 +1,4 @@
-// Names of the scores in a record of a run's log (docs/training.md), the same for all who read or follow the log.
+// Names of the scores in a record of a run's log (docs/training.md), shared by all readers of the log.
 //
 // A number under the key K of a record of the kind "train" is the score "train/K"; one in an object under K has its own
 // key behind that ("backskip/cosine/encoder 3 R"). A key of a validation loses its "valid_", and "valid/ppl" =
@@ -17,7 +17,7 @@ enum { TARN__SCORE_NAME = 256 };  // bytes of a score's name with its zero byte
 // Receives one score; a failure ends the reading and is forwarded.
 typedef tarn_status (*tarn__record_fn)(void *user, const char *name, double value);
 
-// Hands out all scores in the order of the record. Fails with DATA when there is no kind or a name is too long.
+// Passes all scores in the order of the record. Fails with DATA if there is no kind or a name is too long.
 tarn_status tarn__record_scores(const json_t *record, tarn__record_fn receive, void *user) TARN_CHECKED;
 
 #endif

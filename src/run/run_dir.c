@@ -60,7 +60,7 @@ static bool is_own(const tarn__run_dir *dir, const char *name) {
   return number_of(name) >= 0;
 }
 
-// Temporary files (base/temporary.h) of processes that were killed; the lock says that none of them is at work. The
+// Removes temporary files (base/temporary.h) of killed processes; the lock ensures that none of them is running. The
 // names of a run's files are short enough to be kept whole.
 static void remove_half_written(const tarn__run_dir *dir) {
   DIR *folder = opendir(dir->path);

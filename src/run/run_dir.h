@@ -15,19 +15,19 @@ typedef struct tarn__run_dir {
   char *config, *log, *last, *best, *average, *cache, *result;
 } tarn__run_dir;
 
-// Makes the folder if need be, locks it, and removes what killed processes left behind half-written. Fails with IO
-// (says what cannot be made or written) or BUSY.
+// Makes the folder if necessary, locks it, and removes temporary files of killed processes. Fails with IO (naming what
+// cannot be made or written) or BUSY.
 tarn_status tarn__run_dir_open(tarn__run_dir *dir, const char *path) TARN_CHECKED;
-// The same without making or locking anything.
+// The same without making or locking.
 tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) TARN_CHECKED;
 void tarn__run_dir_close(tarn__run_dir *dir);
 
-// Fails with USAGE unless there is a configuration to go on with.
+// Fails with USAGE unless there is a configuration to continue with.
 tarn_status tarn__run_dir_check(const tarn__run_dir *dir) TARN_CHECKED;
 // Writes config.yaml.
 tarn_status tarn__run_dir_write_config(const tarn__run_dir *dir, const char *text) TARN_CHECKED;
 
-// The numbered checkpoints by rising number; free with tarn__run_dir_list_close().
+// The numbered checkpoints in ascending order; free with tarn__run_dir_list_close().
 typedef struct tarn__run_dir_list {
   char **paths;
   int64_t *updates;

@@ -1,4 +1,4 @@
-// Small JSON files of runs and sweeps, read with every value checked. Texts are copied into an arena.
+// Small JSON files of runs and sweeps, with every value checked. Texts are copied into an arena.
 #ifndef TARN_RUN_RUN_FILE_H
 #define TARN_RUN_RUN_FILE_H
 
@@ -7,19 +7,19 @@
 
 #include "base/memory.h"
 
-// A file that is open, for messages too.
+// An open file, also for messages.
 typedef struct tarn__run_file {
   json_t *root;  // an object
   const char *path;
 } tarn__run_file;
 
-// Reads FOLDER/NAME. *exists is false, and all else untouched, if there is no such file.
+// Reads FOLDER/NAME. *exists is false, and everything else unchanged, if there is no such file.
 tarn_status tarn__run_file_open(tarn__run_file *file, bool *exists, const char *folder, const char *name,
                                 tarn__arena *arena) TARN_CHECKED;
 void tarn__run_file_close(tarn__run_file *file);
 
-// The value of a key of `object`, a part of the file. A key that is missing or null leaves *out as it is; a value of
-// another type, and a negative whole number, fail with DATA.
+// The value of a key of `object`, a part of the file. A missing or null key leaves *out unchanged; a value of another
+// type, and a negative whole number, fail with DATA.
 tarn_status tarn__run_file_text(const tarn__run_file *file, const json_t *object, const char *key, const char **out,
                                 tarn__arena *arena) TARN_CHECKED;
 tarn_status tarn__run_file_real(const tarn__run_file *file, const json_t *object, const char *key,

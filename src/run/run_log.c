@@ -15,15 +15,15 @@
 
 enum { DIGITS = 9 };
 
-// Whether the score of a set at a step is one that the training has.
+// Whether the training's state includes the score of a set at a step.
 static bool is_scored(const tarn__run_log_place *at, const char *set, json_int_t step) {
   for (int32_t i = 0; set && i < at->set_count; i++)
     if (strcmp(at->sets[i], set) == 0) return at->scored[i] == step + 1;
   return false;
 }
 
-// Whether a record was written before the state that `at` describes was saved. A validation or a score at the very step
-// of the checkpoint may have come before it or after.
+// Whether a record was written before the state `at` was saved. A validation or a score at the step of the checkpoint
+// may have come before or after it.
 static tarn_status keep_line(bool *keep, const char *line, size_t length, const tarn__run_log_place *at) {
   json_t *record;
   *keep = false;
@@ -36,7 +36,7 @@ static tarn_status keep_line(bool *keep, const char *line, size_t length, const 
   const bool score = kind && strcmp(kind, "scored") == 0;
   const bool scored = is_scored(at, json_string_value(json_object_get(record, "set")), step);
   bool first_freeze = kind && step == 0 && at->update == 0 && strcmp(kind, "freeze") == 0;
-  // That of the untrained model leaves a mark of its own.
+  // That of the untrained model has a separate mark.
   bool validated = step == 0 ? at->at_start : at->validated == step;
   // The validation of an average comes after everything else of its step.
   *keep = step < at->update ? checkpoint == NULL
@@ -46,7 +46,7 @@ static tarn_status keep_line(bool *keep, const char *line, size_t length, const 
   return TARN_STATUS_OK;
 }
 
-// The seconds that the last validation in a log took; 0 where there is none.
+// The duration of the last validation in a log in seconds; 0 if there is none.
 static tarn_status last_validation(double *seconds, const char *text, size_t size) {
   *seconds = 0;
   for (size_t begin = 0; begin < size;) {
@@ -69,7 +69,7 @@ static tarn_status cut_back(tarn__run_log *log, const char *path, const tarn__ru
   size_t size;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn__file_read(path, &text, &size));
-  // It was compared when the training was opened, under the lock of the run.
+  // It was compared when the training was opened, under the run's lock.
   if ((size_t)at->log.bytes > size) {
     tarn__free(text);
     return tarn__fail(TARN_STATUS_DATA, "%s: it became shorter", path);
@@ -96,7 +96,7 @@ static tarn_status cut_back(tarn__run_log *log, const char *path, const tarn__ru
   return status;
 }
 
-// Gives the records of a whole log, from a step on, to the event file.
+// Writes the records of a whole log, from a step on, to the event file.
 static tarn_status repeat(tarn__run_log *log, const char *text, size_t size, int64_t from) {
   for (size_t begin = 0; begin < size;) {
     const char *newline = memchr(text + begin, '\n', size - begin);
@@ -147,7 +147,7 @@ static tarn_status write_line(tarn__run_log *log, const json_t *record, char **l
   *line = tarn__json_dump(record, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
   TARN_REQUIRE(*line, MEMORY, "out of memory: a line of %s", log->path);
   size_t length = strlen(*line);
-  (*line)[length] = '\n';  // in place of the zero byte, for one call of write()
+  (*line)[length] = '\n';  // replaces the zero byte, for a single write()
   const bool written = tarn__write_all(log->fd, *line, length + 1);
   if (written) tarn__log_sum_add(&log->sum, *line, length + 1);
   (*line)[length] = '\0';
@@ -165,7 +165,7 @@ tarn_status tarn__run_log_add(tarn__run_log *log, json_t *record, char **line) {
   return status;
 }
 
-// Whether the path is still that of the file that is written. Where that cannot be told, it is.
+// Whether the path still names the open file; true if unknown.
 static bool is_in_place(const tarn__run_log *log) {
   struct stat own, there;
   if (fstat(log->fd, &own) != 0) return true;
@@ -184,7 +184,7 @@ static tarn_status read_back(const tarn__run_log *log, char *text, size_t size) 
   return TARN_STATUS_OK;
 }
 
-// The open file has all that was written, whatever became of its name.
+// The open file has everything written, regardless of its name.
 static tarn_status put_back(tarn__run_log *log) {
   void *text;
   const size_t size = (size_t)log->sum.bytes;

@@ -1,4 +1,4 @@
-// The log of a run: log.jsonl, one JSON object a line, each with "kind" ("train", "valid") and "step".
+// The log of a run: log.jsonl, one JSON object per line, each with "kind" ("train", "valid") and "step".
 #ifndef TARN_RUN_RUN_LOG_H
 #define TARN_RUN_RUN_LOG_H
 
@@ -12,12 +12,12 @@
 typedef struct tarn__run_log {
   int fd;
   char *path;
-  tarn__log_sum sum;          // of all that is in the file
-  double validation_seconds;  // that the last validation in it took when it was opened; 0: there is none
+  tarn__log_sum sum;          // of the whole file
+  double validation_seconds;  // duration of the last validation when it was opened; 0: none
   tarn__event_file events;    // the same for TensorBoard, if it is open
 } tarn__run_log;
 
-// Where a training stands, as far as its log goes.
+// The state of a training as far as its log is concerned.
 typedef struct tarn__run_log_place {
   int64_t update;           // optimiser steps done
   int64_t validated;        // update of the last validation; 0: none yet
@@ -25,22 +25,21 @@ typedef struct tarn__run_log_place {
   const char *const *sets;  // [set_count] names of the scored sets
   const int64_t *scored;    // [set_count] 1 + the update of the set's last score; 0: none yet
   int32_t set_count;
-  tarn__log_sum log;  // of the log as it was then; zero where that is not known
+  tarn__log_sum log;  // of the log at that time; zero if unknown
 } tarn__run_log_place;
 
-// Opens the log for additions and first cuts it back to `at`, so that the log of a resumed run is that of a run that
-// went through: what lies behind at->log goes, which must fit, or, where that is not known, records of later steps and
-// a line that a kill cut off. With `events`, a folder, every record goes to a new event file there as well; the file
-// starts with `config` (run/event_file.h) and the records of the step that training stands at, or with all of the log
-// if the folder has no event file yet.
+// Opens the log for appending and first cuts it back to `at`, so that the log of a resumed run equals that of an
+// uninterrupted one: removes everything after at->log, which must match, or, if that is unknown, records of later steps
+// and an incomplete line. With `events`, a folder, every record also goes to a new event file there; the file starts
+// with `config` (run/event_file.h) and the records of the training's step, or with the whole log if the folder has no
+// event file yet.
 tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const tarn__run_log_place *at, const char *events,
                                const tarn__message *config) TARN_CHECKED;
-// Adds a record, whose reference is taken over (NULL: memory was lacking), and returns its text, to be freed with
-// free(). A line reaches the file whole or the call fails; after
-// that the file may end within it.
+// Adds a record, whose reference is taken over (NULL: memory had run out), and returns its text, to be freed with
+// free(). The whole line is written or the call fails; then the file may end within it.
 tarn_status tarn__run_log_add(tarn__run_log *log, json_t *record, char **line) TARN_CHECKED;
-// Brings the log to the disk, so that a checkpoint may say how long it is. Where its file was removed or replaced since
-// it was opened, it is written again, with a warning.
+// Syncs the log to disk, so that a checkpoint may record its length. If its file was removed or replaced since it was
+// opened, it is written again, with a warning.
 tarn_status tarn__run_log_sync(tarn__run_log *log) TARN_CHECKED;
 void tarn__run_log_close(tarn__run_log *log);
 

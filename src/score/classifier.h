@@ -31,7 +31,7 @@ struct tarn_classifier {
 };
 
 // Computes a batch. *answers: log-probabilities [predictions, classes], or numbers [predictions], valid until the next
-// call; *loss their sum of losses. Fails with NUMERIC where they are none.
+// call; *loss the sum of losses. Fails with NUMERIC if they are not finite.
 tarn_status tarn__classifier_run(tarn_classifier *classifier, const tarn__batch *batch, const float **answers,
                                  double *loss) TARN_CHECKED;
 

@@ -1,9 +1,9 @@
 #include "score/classifier_share.h"
 
-// What stands before the arrays of a batch in a parcel.
+// The header of a batch's arrays in a parcel.
 typedef struct heading {
   int64_t sentences, rows, longest, predictions;
-  int64_t segments, selected, targets, values;  // whether there are any
+  int64_t segments, selected, targets, values;  // whether present
 } heading;
 
 void tarn__classifier_put(tarn_classifier *c, int rank, const tarn__batch *batch) {
@@ -28,7 +28,7 @@ void tarn__classifier_put(tarn_classifier *c, int rank, const tarn__batch *batch
   if (head.values) tarn__share_put(to, batch->values, n, sizeof *batch->values);
 }
 
-// Its arrays stay where they came; a parcel without a batch gives one of nothing.
+// Its arrays stay in the parcel; a parcel without a batch gives an empty one.
 static tarn_status take_batch(tarn__batch *batch, tarn__share_reader from) {
   const heading *head;
   tarn__packed *text = &batch->target;
@@ -48,7 +48,7 @@ static tarn_status take_batch(tarn__batch *batch, tarn__share_reader from) {
   return TARN_STATUS_OK;
 }
 
-// Numbers that answer a prediction.
+// Numbers per prediction.
 static int64_t width(const tarn_classifier *c) { return c->names.count ? c->names.count : 1; }
 
 tarn_status tarn__classifier_round(tarn_classifier *c, bool *more) {

@@ -1,4 +1,4 @@
-// From lines of text to labels.
+// Labels lines of text.
 #include <math.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum { BLOCK_BYTES = 4 << 20 };
 
-// Lines, and the rows of a batch of them so far, in the classifier's arrays.
+// The lines of a batch so far, as rows in the classifier's arrays.
 typedef struct filling {
   int64_t rows, sentences, longest;
   const char *path;
   const char *const *lines;
   const size_t *lengths;
   size_t count;
-  int64_t before;  // lines of the file before these
+  int64_t before;  // earlier lines of the file
 } filling;
 
 static tarn_status grow(tarn_classifier *c, int64_t rows, int64_t sentences) {
@@ -47,7 +47,7 @@ static tarn_status add_row(tarn_classifier *c, filling *f) {
   return TARN_STATUS_OK;
 }
 
-// Encodes a line: one sentence, or two behind and before a tab.
+// Encodes a line: one sentence, or two separated by a tab.
 static tarn_status encode(tarn_classifier *c, const filling *f, tarn_classify_result *result, size_t line) {
   const char *text = f->lines[line], *end = text + f->lengths[line];
   const char *tab = memchr(text, '\t', (size_t)(end - text));
@@ -89,12 +89,12 @@ static void make_batch(tarn__batch *batch, tarn_classifier *c, const filling *f)
                                     .segments = config->model.segments > 0 ? c->segments : NULL},
                          .predictions = f->sentences,
                          .selected = c->selected,
-                         // Labels that are not known: what is computed of them is not looked at.
+                         // The labels are unknown; the loss computed from them is ignored.
                          .targets = c->zeros,
                          .values = (const float *)(const void *)c->zeros};
 }
 
-// Fills in what the answers of a row say.
+// Fills in the result of a row's answers.
 static void tell(tarn_classifier *c, tarn_classify_result *result, const float *answers, int64_t row) {
   const int32_t classes = c->names.count;
   if (!classes) {
@@ -111,7 +111,7 @@ static void tell(tarn_classifier *c, tarn_classify_result *result, const float *
   result->order = c->order;
 }
 
-// The batch of lines [first, *last), as many as are computed together.
+// Fills a batch with lines [first, *last).
 static tarn_status fill_batch(tarn_classifier *c, tarn__batch *batch, filling *f, tarn_classify_result *results,
                               size_t first, size_t *last) {
   f->rows = f->sentences = f->longest = 0;
@@ -124,7 +124,7 @@ static tarn_status fill_batch(tarn_classifier *c, tarn__batch *batch, filling *f
   return TARN_STATUS_OK;
 }
 
-// Tells of `count` lines from `first` on.
+// Reports `count` lines from `first` on.
 static tarn_status give(tarn_classifier *c, const filling *f, tarn_classify_result *results, size_t first,
                         int64_t count, const float *answers, tarn_classify_sink sink, void *user) {
   for (int64_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-// From lines of text to their log-probabilities: tokenization, scoring of ids, sums.
+// Log-probabilities of lines of text: tokenization, scoring of ids, sums.
 #include "score/lm_text.h"
 
 #include <math.h>
@@ -21,12 +21,12 @@ struct tarn_lm {
   tarn__scorer *scorer;
   bool masked;     // a masked language model: its ends of sentence are not predicted
   int64_t begins;  // 1: it reads a token before w1 .. wn
-  // The lines of one call; so many lines of the file came before them.
+  // The lines of one call; the number of earlier lines of the file.
   int64_t before;
   tarn_vocab_ids ids;
   tarn__scorer_sentence *sentences;
   size_t sentences_capacity;
-  tarn_vocab_text kept;  // of a line that was cut
+  tarn_vocab_text kept;  // of a truncated line
   tarn__repaired repaired;
   tarn__arena results;
   // The window of tarn_lm_score_file().
@@ -110,7 +110,7 @@ int tarn__lm_ranks(const tarn_lm *lm) { return tarn_ranks_count(lm->options.rank
 int64_t tarn__lm_window(const tarn_lm *lm) { return lm->checkpoint->config->model.max_length; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
 
-// Lengths of the text that the tokens stand for: of the whole line, or of what is kept of it.
+// Lengths of the tokens' text: the whole line, or its kept part.
 static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, size_t length, int64_t tokens) {
   const int64_t ends = !lm->masked;
   if (out->truncated) {
@@ -123,7 +123,7 @@ static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, siz
   return TARN_STATUS_OK;
 }
 
-// The tokens of a line, and the sentence that is to be scored.
+// The tokens of a line, and the sentence to be scored.
 static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence *sentence, const char *line,
                           size_t length) {
   const int64_t most = tarn__model_longest(lm->checkpoint->model) - lm->begins;
@@ -233,7 +233,7 @@ tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink,
   tarn__lines lines = {0};
   if (tarn__lm_helps(lm)) return tarn__scorer_help(lm->scorer);
   TARN_TRY(tarn__lines_open(&lines, path, false));
-  lines.raw = true;  // each line says by itself whether bytes of it were replaced
+  lines.raw = true;  // each line reports its replaced bytes
   lines.prompt = true;
   tarn__work work;
   tarn__work_begin(&work, "scoring", "lines");

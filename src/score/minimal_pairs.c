@@ -26,7 +26,7 @@ typedef struct task {
   tarn__arena *arena;  // of the result
   char **names;        // files, sorted, without .jsonl
   size_t count, capacity;
-  // The pairs of a file: good and bad sentence by turns.
+  // The pairs of a file: alternating good and bad sentences.
   tarn__arena texts;
   const char **lines;
   size_t *lengths, lines_capacity, lengths_capacity, line_count;
@@ -60,7 +60,7 @@ static tarn_status list_files(task *t) {
   return TARN_STATUS_OK;
 }
 
-// Adds a text of the object at hand.
+// Adds a text of the current object.
 static tarn_status add_text(task *t, const json_t *object, const char *key) {
   const json_t *text = json_object_get(object, key);
   TARN_REQUIRE(json_is_string(text), DATA, "expected a text \"%s\"", key);
@@ -97,7 +97,7 @@ static bool same_field(const char *name, const char *given) {
   return *name == *given;
 }
 
-// A paradigm counts as a whole under its field, so a pair of another one would be counted under a wrong name.
+// A paradigm counts as a whole for its field, so a pair of another field would be counted under a wrong name.
 static tarn_status check_field(const tarn_minimal_pairs_count *paradigm, const json_t *object) {
   const json_t *field = json_object_get(object, "field");
   const char *given = json_is_string(field) ? json_string_value(field) : "";
@@ -192,7 +192,7 @@ static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_min
   return TARN_STATUS_OK;
 }
 
-// Adds a paradigm to a mean, with the squares of the two sides of its interval in `low` and `high`; finish() divides.
+// Adds a paradigm to a mean, summing the squared sides of its interval in `low` and `high`; finish() divides.
 static void add(tarn_minimal_pairs_count *mean, const tarn_minimal_pairs_count *paradigm) {
   const double below = paradigm->accuracy - paradigm->low, above = paradigm->high - paradigm->accuracy;
   mean->pairs += paradigm->pairs;
@@ -202,9 +202,9 @@ static void add(tarn_minimal_pairs_count *mean, const tarn_minimal_pairs_count *
   mean->high += above * above;
 }
 
-// Paradigms of other sizes weigh the same, so an interval of the pooled pairs would be one of another figure, which
-// need not be in it. The sides of independent intervals add as variances do (Zou and Donner, Statistics in Medicine
-// 2008).
+// Paradigms weigh the same regardless of size, so an interval of the pooled pairs would belong to another figure and
+// need not contain the mean. The sides of independent intervals add like variances (Zou and Donner, Statistics in
+// Medicine 2008).
 static void finish(tarn_minimal_pairs_count *mean, size_t paradigms) {
   const double count = (double)paradigms;
   mean->accuracy /= count;
@@ -218,7 +218,7 @@ static tarn_status make_fields(task *t, tarn_minimal_pairs_result *result) {
   tarn_minimal_pairs_count *fields = memory;
   const tarn_minimal_pairs_count *paradigms = result->paradigms;
   size_t count = 0;
-  // Every name that no earlier paradigm has, then in order of the alphabet: there are a handful.
+  // Collects distinct names, then sorts them: there are only a handful.
   for (size_t i = 0; i < t->count; i++) {
     size_t k = 0;
     while (k < count && strcmp(fields[k].name, paradigms[i].field) != 0) k++;

@@ -20,9 +20,9 @@ struct tarn__scorer {
   size_t workspace_bytes;
   int64_t *order;  // of the sentences by length
   size_t order_capacity;
-  // The batch at hand.
+  // The current batch.
   int32_t *ids, *positions, *offsets, *rows, *targets;
-  int32_t *segments;  // of a model that has them: zeros
+  int32_t *segments;  // for a model with segments: zeros
   size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity, segments_capacity;
   tarn__scorer_share shared;
 };
@@ -90,8 +90,8 @@ static tarn_status check_ids(const tarn__scorer *s, const tarn__scorer_sentence 
   return TARN_STATUS_OK;
 }
 
-// Numbers of the sentences by rising length, equal lengths in their order: a counting sort would need the lengths to be
-// small, and there are few sentences beside the arithmetic that each takes.
+// Indices of the sentences by ascending length, stable: a counting sort would need short lengths, and sorting is cheap
+// compared with scoring.
 typedef struct key {
   int64_t length, number;
 } key;
@@ -114,7 +114,7 @@ static tarn_status sort_sentences(tarn__scorer *s, const tarn__scorer_sentence *
   return TARN_STATUS_OK;
 }
 
-// Sentences [first, last) of the order that are computed together.
+// The end of the batch of sentences from `first` of the order.
 static int64_t batch_end(const tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t first, int64_t count) {
   int64_t tokens = 0;
   int64_t last = first;
@@ -123,7 +123,7 @@ static int64_t batch_end(const tarn__scorer *s, const tarn__scorer_sentence *sen
   return last;
 }
 
-// Packs a batch; *predicted are the tokens that the output layer is asked for.
+// Packs a batch; *predicted: tokens to be predicted.
 static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicted,
                         const tarn__scorer_sentence *sentences, int64_t first, int64_t last) {
   size_t tokens = 0;
@@ -147,7 +147,7 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
       s->targets[(*predicted)++] = sentence->ids[t];
     }
     s->offsets[++packed->sentences] = (int32_t)packed->rows;
-    packed->longest = sentence->length;  // they come by rising length
+    packed->longest = sentence->length;  // lengths are ascending
   }
   tarn__packed_positions(s->positions, s->offsets, packed->sentences);
   return TARN_STATUS_OK;
@@ -164,7 +164,7 @@ static tarn_status make_room(tarn__scorer *s) {
   return TARN_STATUS_OK;
 }
 
-// Losses of what was packed, two numbers alike for each prediction.
+// Losses of the packed batch, two equal numbers per prediction.
 static tarn_status compute(tarn__scorer *s, const double **values, const tarn__packed *packed, int64_t predicted) {
   tarn__model_begin(s->model, &s->graph, false, s->options.threads);
   tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, packed, s->rows, s->targets, predicted);
@@ -204,7 +204,7 @@ typedef struct copy {
   int64_t sentence, token;
 } copy;
 
-// The copy behind this one; of sentences without a token there is none.
+// The next copy; sentences without a token have none.
 static void next_copy(const tarn__scorer *s, copy *at, const tarn__scorer_sentence *sentences, int64_t count) {
   at->token++;
   while (at->sentence < count && at->token >= sentences[s->order[at->sentence]].length - 1)
@@ -233,10 +233,10 @@ static void put_copy(tarn__scorer *s, tarn__packed *packed, const tarn__scorer_s
   s->targets[packed->sentences] = sentence->ids[token];
   packed->rows += before + sentence->length;
   s->offsets[++packed->sentences] = (int32_t)packed->rows;
-  packed->longest = before + sentence->length;  // they come by rising length
+  packed->longest = before + sentence->length;  // lengths are ascending
 }
 
-// Computes a batch of copies, from *at on, which becomes the first of the next.
+// Computes a batch of copies, from *at on, which becomes the first of the next batch.
 static tarn_status run_copies(tarn__scorer *s, copy *at, const tarn__scorer_sentence *sentences, int64_t count) {
   const int64_t before = s->options.first >= 0;
   tarn__packed packed = {0};

@@ -14,23 +14,23 @@ typedef struct tarn__scorer_options {
   int threads;         // 0: those of the pool; default 0
   bool int8;           // weights of products as INT8; default false
   tarn__comm *comm;    // its ranks share each run; default NULL: this process is alone
-  int32_t mask;        // of a masked language model: what stands for a hidden token; default -1
-  int32_t first;       // and what begins each row; -1, the default: nothing
+  int32_t mask;        // of a masked language model: the mask token; default -1
+  int32_t first;       // the first token of each row; -1, the default: none
 } tarn__scorer_options;
 
 void tarn__scorer_default(tarn__scorer_options *options);
 
 // One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn. Or a window of a
-// longer text. Of a masked language model: the model reads `first`, w1 .. wn and the end of sentence, for each of w1 ..
-// wn once, which is hidden by the mask and predicted; `known` and `before` are not used, and the log-probability of the
-// end of sentence is 0.
+// longer text. Of a masked language model: the model reads `first`, w1 .. wn and the end of sentence, once for each of
+// w1 .. wn, hidden by the mask and predicted; `known` and `before` are ignored, and the log-probability of the end of
+// sentence is 0.
 typedef struct tarn__scorer_sentence {
   const int32_t *ids;  // [length]
   int64_t length;
-  int64_t known;  // the output layer is not computed for so many tokens from the first: an earlier sentence of the list
-                  // begins with the same ones; 0 .. length
-  const int32_t *before;      // what the model reads before w1; NULL: the end of sentence
-  double *log_probabilities;  // [length], natural logarithm; those of `known` tokens are left alone
+  int64_t known;              // number of initial tokens without output layer: an earlier sentence of the list
+                              // begins with the same ones; 0 .. length
+  const int32_t *before;      // token read before w1; NULL: the end of sentence
+  double *log_probabilities;  // [length], natural logarithm; those of `known` tokens stay unchanged
 } tarn__scorer_sentence;
 
 typedef struct tarn__scorer tarn__scorer;
@@ -42,12 +42,12 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
 void tarn__scorer_close(tarn__scorer **scorer);
 
 // Fills log_probabilities. Sentences are computed in batches of similar length; the bits of a sentence do not depend on
-// the others. Fails with DATA (an id outside the vocabulary), NUMERIC (the model gives no numbers) or MEMORY.
+// the others. Fails with DATA (an id outside the vocabulary), NUMERIC (results are not finite) or MEMORY.
 tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) TARN_CHECKED;
 
-// With several ranks a run is one of all: rank 0 gives the sentences and has the log-probabilities, and what others
-// give is not looked at. tarn__scorer_help() makes the runs of another rank until rank 0 calls tarn__scorer_end(),
-// which does nothing for a process alone.
+// With several ranks all take part in a run: rank 0 gives the sentences and gets the log-probabilities; the others'
+// arguments are ignored. tarn__scorer_help() does the runs of another rank until rank 0 calls tarn__scorer_end(), which
+// does nothing for a single process.
 tarn_status tarn__scorer_help(tarn__scorer *scorer) TARN_CHECKED;
 tarn_status tarn__scorer_end(tarn__scorer *scorer) TARN_CHECKED;
 

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-// What stands before the ids of a sentence in a parcel.
+// The header of a sentence's ids in a parcel.
 typedef struct heading {
   int64_t length, known, before;  // before: -1 for NULL
 } heading;
@@ -25,7 +25,7 @@ void tarn__scorer_share_close(tarn__scorer_share *share) {
 
 static int64_t new_tokens(const tarn__scorer_sentence *sentence) { return sentence->length - sentence->known; }
 
-// A parcel: how many sentences, and of each its heading, what is read before it, its ids.
+// A parcel: the number of sentences, and for each its header, the token before it, and its ids.
 static tarn_status fill_parcels(tarn__scorer_share *s, const tarn__scorer_sentence *sentences, int64_t count) {
   const int ranks = s->share.comm->size;
   TARN_TRY(tarn__grow(&s->whose, &s->whose_room, (size_t)count, sizeof *s->whose));

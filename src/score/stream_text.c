@@ -1,4 +1,4 @@
-// The log-probability of a text that is one stream of tokens, by a window that slides over it.
+// The log-probability of a text as one stream of tokens, by a sliding window.
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,10 +17,10 @@ typedef struct slide {
   int32_t *ids;  // tokens `base` .. `end` - 1 of the text
   size_t ids_capacity;
   int64_t base, end;
-  bool ended;     // there are no more
+  bool ended;     // no more tokens
   int64_t start;  // of the next window
   int64_t counted;
-  // The windows that are computed together.
+  // The windows of a batch.
   int64_t most, count;
   tarn__scorer_sentence *sentences;  // [most]
   double *log_probabilities;         // [most * window]
@@ -47,8 +47,8 @@ static void close_slide(slide *s) {
   tarn__free(s->log_probabilities);
 }
 
-// Reads so many tokens that the next windows can be computed. Of what is behind, those from the beginning of the last
-// window stay: the last one of the text begins behind it.
+// Reads enough tokens for the next windows. Keeps earlier tokens from the beginning of the last window on: the text's
+// last window begins after it.
 static tarn_status fill(slide *s) {
   const int64_t gone = s->start - s->stride - s->base;
   if (gone > 0) {
@@ -78,7 +78,7 @@ static void add_window(slide *s, int64_t start, int64_t length) {
   s->counted = start + length;
 }
 
-// The next windows. The last one of a text ends with it, so that its context is no shorter than that of others.
+// The next windows. The last one ends with the text, so its context is no shorter than that of others.
 static void cut_windows(slide *s) {
   s->count = 0;
   for (; s->count < s->most && s->start + s->window <= s->end; s->start += s->stride)

@@ -1,4 +1,4 @@
-// The echo state network behind tarn/series.h: its matrices, a step of it, its readout.
+// The echo state network behind tarn/series.h: its matrices, its step, its readout.
 #ifndef TARN_SERIES_ESN_H
 #define TARN_SERIES_ESN_H
 
@@ -20,15 +20,15 @@ struct tarn_esn {
   char **names;                         // [columns]
 };
 
-// A network of zeros without W and names; every other array is there.
+// A network of zeros without W and names, with all other arrays.
 tarn_status tarn__esn_new(tarn_esn **esn, int64_t units, int64_t columns) TARN_CHECKED;
 // Copies of the names of all columns.
 tarn_status tarn__esn_name(tarn_esn *esn, const char *const *names) TARN_CHECKED;
 
-// A network with random matrices, or those of options->matrices, for a series of so many columns.
+// A network with random matrices, or those of options->matrices, for a series with `columns` columns.
 tarn_status tarn__esn_make(tarn_esn **esn, const tarn_esn_options *options, int64_t columns) TARN_CHECKED;
 
-// The next state from a row as the series has it. `work` has room for units + columns numbers.
+// The next state from a row of the series. `work` has space for units + columns numbers.
 void tarn__esn_step(const tarn_esn *esn, double *state, const double *row, double *work);
 // The forecast, in units of the series.
 void tarn__esn_read(const tarn_esn *esn, double *row, const double *state);

@@ -12,7 +12,7 @@
 static const char FORMAT[] = TARN__SERIES_MARK;
 static const char *const ACTIVATIONS[] = {[TARN_ESN_TANH] = "tanh", [TARN_ESN_RELU] = "relu"};
 
-// Copies a tensor [rows, columns], or [rows] where columns is 0.
+// Copies a tensor [rows, columns], or [rows] if columns is 0.
 static tarn_status load(double *out, const tarn__safetensors *file, const char *path, const char *name, int64_t rows,
                         int64_t columns) {
   const tarn__stored *t = tarn__safetensors_find(file, name);
@@ -44,7 +44,6 @@ tarn_status tarn__esn_load_reservoir(tarn_esn *esn, const tarn__safetensors *fil
 }
 
 // --- saving
-// -----------------------------------------------------------------------------------------------------------
 
 enum { TENSORS = 7, FIXED_TEXTS = 9, TEXT = 40 };
 
@@ -111,7 +110,6 @@ tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) {
 }
 
 // --- opening
-// ----------------------------------------------------------------------------------------------------------
 
 static tarn_status text(const char **out, const tarn__safetensors *file, const char *path, const char *key) {
   *out = tarn__safetensors_text(file, key);

@@ -5,7 +5,7 @@
 #include "series/esn.h"
 #include "store/safetensors.h"
 
-// Reads W, Win and bias (zero where there is none) into a network of W's number of units; all must be finite.
+// Reads W, Win and bias (zero if missing) into a network of W's number of units; all must be finite.
 tarn_status tarn__esn_load_reservoir(tarn_esn *esn, const tarn__safetensors *file, const char *path) TARN_CHECKED;
 
 #endif

@@ -16,8 +16,8 @@ static tarn_status standardize(tarn_esn *esn, const tarn_series *series, int64_t
   return TARN_STATUS_OK;
 }
 
-// The state goes through rows 0 .. rows - 2; with `sums` samples are added, without them errors are summed. It is the
-// first and the second half of the training.
+// Runs the state through rows 0 .. rows - 2 and adds samples to `sums` or, without `sums`, sums errors: the two halves
+// of the training.
 static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares, const tarn_series *series,
                         double *room, tarn__work *work) {
   int64_t n = esn->info.units, d = esn->info.columns;

@@ -27,7 +27,7 @@ static void moments(double *mean, double *variance, const double *values, int64_
       sum += values[r * d + c];
       constant &= values[r * d + c] == first;
     }
-    // A mean that is rounded would leave a constant column some variance.
+    // A rounded mean would leave a constant column some variance.
     mean[c] = constant ? first : sum / (double)rows;
     for (int64_t r = 0; r < rows; r++) squares += pow(values[r * d + c] - mean[c], 2);
     variance[c] = squares / (double)rows;
@@ -39,7 +39,7 @@ tarn_status tarn__column_moments(double *mean, double *variance, const tarn_seri
   return check_variances(variance, series);
 }
 
-// `whole`: variances by which a row's error is normalised; `compared`: those for the NRMSE.
+// `whole`: variances that normalise a row's error; `compared`: those for the NRMSE.
 static void compare(tarn_forecast_measures *m, const tarn_series *forecast, const double *truth, const double *whole,
                     const double *compared, double threshold) {
   int64_t d = forecast->columns;
@@ -84,7 +84,7 @@ tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_s
   double *mean = memory, *whole = mean + d, *compared = whole + d;
   tarn_status status = tarn__column_moments(mean, whole, series, series->rows);
   moments(mean, compared, series->values + range->from * d, rows_from(series, range->from, range->rows), d);
-  // Where the rows compared do not vary, there is no NRMSE, but all else.
+  // If the compared rows do not vary, there is no NRMSE, but everything else.
   for (int64_t c = 0; c < d && status == TARN_STATUS_OK; c++)
     if (compared[c] != 0) status = check_variance(compared[c], series->names[c]);
   if (status == TARN_STATUS_OK) compare(measures, forecast, series->values + from * d, whole, compared, threshold);

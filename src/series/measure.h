@@ -6,8 +6,8 @@
 #include "tarn/series.h"
 
 // Mean and variance (divided by the number of rows) of each column over the first `rows` rows. The variance of a column
-// of equal numbers is 0. Fails with DATA, naming the column, where a variance is 0 or no finite number, so that nothing
-// can be normalised by it.
+// of equal numbers is 0. Fails with DATA, naming the column, if a variance is 0 or not finite, so that it cannot
+// normalise anything.
 tarn_status tarn__column_moments(double *mean, double *variance, const tarn_series *series, int64_t rows) TARN_CHECKED;
 
 #endif

@@ -1,4 +1,4 @@
-// The reservoir without a readout of its own, and ridge regression for readouts of others.
+// The reservoir without a readout, and ridge regression for external readouts.
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "optim/ridge.h"
 #include "series/esn.h"
 
-// A network whose readout is never used, and whose inputs are taken as they are.
+// A network whose readout is never used and whose inputs are not standardized.
 struct tarn_reservoir {
   tarn_esn *esn;
 };

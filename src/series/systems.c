@@ -48,7 +48,7 @@ static void lorenz(tarn_series *series, const tarn_series_recipe *r, tarn__work 
 
 static double mackey_glass_slope(double x, double delayed) { return 0.2 * delayed / (1 + pow(delayed, 10)) - 0.1 * x; }
 
-// The last `delay` + 1 values and slopes in rings; slot t % (delay + 1) is of step t.
+// The last `delay` + 1 values and slopes in rings; slot t % (delay + 1) belongs to step t.
 static void mackey_glass(tarn_series *series, const tarn_series_recipe *r, double *past, double *slopes, int64_t delay,
                          tarn__work *work) {
   double x = 1.2, h = r->dt / (double)r->substeps;

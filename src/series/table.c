@@ -56,7 +56,7 @@ tarn_status tarn__series_check_columns(const tarn_series *series, const char *co
   return TARN_STATUS_OK;
 }
 
-// Hands the text on to the file and forgets it.
+// Writes the text to the file and clears it.
 static tarn_status hand_on(tarn__writer *writer, tarn__buffer *line) {
   TARN_TRY(line->status);
   TARN_TRY(tarn__writer_put(writer, line->data, line->used));
@@ -71,7 +71,7 @@ static void add_quoted(tarn__buffer *line, const char *name) {
 }
 
 static tarn_status write_rows(tarn__writer *writer, tarn__buffer *line, const tarn_series *series) {
-  // A column without a name has its number, which would make the header a row of numbers.
+  // A column without a name has its number, with which the header would look like a row of numbers.
   for (int64_t c = 0; c < series->columns; c++) {
     const char *name = series->names[c];
     const bool plain = !strpbrk(name, ",\"\r\n");

@@ -1,4 +1,4 @@
-// Reading of tables of numbers, and finding out what divides their columns and what their decimal mark is.
+// Reads tables of numbers, and infers their delimiter and decimal mark.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,16 +11,16 @@
 #include "base/memory.h"
 #include "series/table.h"
 
-// How a table is written.
+// The form of a table.
 typedef struct marks {
   char delimiter, decimal;
 } marks;
 
-// A cell of the text, cut out of its line with a zero byte behind it.
+// The text is cut into cells, each ended by a zero byte.
 typedef struct reader {
   const char *path;
   marks form;
-  bool found;                 // the form was found out, and not said by the caller
+  bool found;                 // the form was inferred, not given by the caller
   bool header;                // the first line is one
   int64_t width;              // cells of a line
   int64_t commas, thousands;  // numbers with a decimal comma, and those that may be thousands
@@ -30,7 +30,7 @@ typedef struct reader {
   int64_t count;    // cells of the last line
   int64_t *chosen;  // [chosen_count] columns from 0
   int64_t chosen_count;
-  char **names;  // [count of the first line]; those of the header, which lie in the text, or NULL
+  char **names;  // [count of the first line]; those of the header, which point into the text, or NULL
   double *values;
   size_t used, capacity;
 } reader;
@@ -42,19 +42,19 @@ static void trim(char **cell) {
   *cell = begin;
 }
 
-// What stands around cells and is no part of them.
+// Characters around cells that are not part of them.
 static const char *blanks(char delimiter) { return delimiter == '\t' ? " \r" : " \t\r"; }
 
-// The next cell's beginning, or NULL behind the last one. Any number of blanks is one delimiter, and none at the end of
-// a line.
+// The beginning of the next cell, or NULL after the last one. Any number of blanks is one delimiter, and none at the
+// end of a line.
 static char *behind_border(char *border, char delimiter) {
   if (delimiter != ' ') return *border == delimiter ? border + 1 : NULL;
   border += strspn(border, blanks(delimiter));
   return *border ? border : NULL;
 }
 
-// Takes a cell in quotes, in which "" is a quote and a delimiter is no border (RFC 4180), and moves behind the
-// delimiter that ends it. False: it does not end, or something stands behind it.
+// Takes a quoted cell, in which "" is a quote and a delimiter is text (RFC 4180), and moves past the delimiter after
+// it. False: it is unterminated, or something follows it.
 static bool take_quoted(char **cell, char **at, char delimiter) {
   char *from = *at + 1, *to = from;
   *cell = to;
@@ -79,7 +79,7 @@ static void take_plain(char **cell, char **at, char delimiter) {
   trim(cell);
 }
 
-// Splits the next line into r->cells. False at the end of the text; empty lines at the end are no lines.
+// Splits the next line into r->cells. False at the end of the text; empty lines at the end do not count.
 static tarn_status next_line(reader *r, bool *more) {
   *more = r->text + strspn(r->text, " \t\r\n") < r->end;
   if (!*more) return TARN_STATUS_OK;
@@ -108,13 +108,13 @@ static tarn_status next_line(reader *r, bool *more) {
   return TARN_STATUS_OK;
 }
 
-// strtod() takes these as numbers as well.
+// strtod() accepts these too.
 static bool is_hexadecimal(const char *cell) {
   cell += strspn(cell, "+-");
   return cell[0] == '0' && (cell[1] == 'x' || cell[1] == 'X');
 }
 
-// Keeps the first line as a header, or leaves it to be read as numbers.
+// Takes the first line as a header, or leaves it as numbers.
 static tarn_status read_header(reader *r, tarn_series_header header) {
   bool any = false;
   double value;
@@ -228,12 +228,12 @@ static tarn_status hand_over(reader *r, tarn_series **series) {
   return status;
 }
 
-// What a form makes of the first lines of a text.
+// The result of reading the first lines of a text in some form.
 typedef struct trial {
   bool works, header;
-  bool thousands;  // all decimal commas may be marks of thousands
+  bool thousands;  // all decimal commas may be thousands separators
   int64_t width;
-  size_t numbers;  // that were read, as far as it went
+  size_t numbers;  // read up to the first failure
   uint64_t hash;   // of them
 } trial;
 
@@ -258,7 +258,7 @@ static bool has_commas(const reader *r) {
   return false;
 }
 
-// Reads a copy of the first lines as if the table were written so. One column whose header has commas is none.
+// Reads a copy of the first lines in this form. A single column whose header has commas is refused.
 static tarn_status try_form(trial *t, const reader *whole, size_t size, marks form, const tarn_series_format *format) {
   reader r = *whole;
   void *copy;
@@ -281,7 +281,7 @@ static tarn_status try_form(trial *t, const reader *whole, size_t size, marks fo
   return status == TARN_STATUS_MEMORY ? status : TARN_STATUS_OK;
 }
 
-// The bytes of the lines that a form is found by: at least two, and no more than are needed to see what is usual.
+// The bytes of the lines from which the form is inferred: at least two lines, and no more than necessary.
 static size_t first_lines(const reader *r) {
   enum { ENOUGH = 1 << 18, LINES = 1000 };
   const char *at = r->text;
@@ -292,7 +292,7 @@ static size_t first_lines(const reader *r) {
   return (size_t)(at - r->text);
 }
 
-// "2 columns with commas between them": how a form reads a line.
+// "2 columns with commas between them": a line in this form.
 static void describe(char out[80], const marks *form, const trial *t) {
   const char *mark = form->delimiter == ',' ? "commas" : form->delimiter == ';' ? "semicolons" : "tabs";
   const char *decimal = form->decimal == ',' ? " and decimal commas" : "";
@@ -317,9 +317,9 @@ static bool goes_further(const trial *a, const trial *b) {
   return a->width > b->width;
 }
 
-// Sets the form that reads the first lines. Where several do, with the same numbers, it is any of them; with others,
-// commas in a header are what divides it. Where none does, it is the one that goes furthest, whose failure says what is
-// wrong. Commas both between columns and in quoted numbers are the last thought.
+// Sets the form that reads the first lines. If several do with the same numbers, any of them; with different numbers,
+// commas in a header are delimiters. If none does, the one that gets furthest, whose failure says what is wrong. Commas
+// both between columns and in quoted numbers are tried last.
 static tarn_status find_form(reader *r, const tarn_series_format *format) {
   static const marks FORMS[] = {{',', '.'}, {';', '.'}, {';', ','}, {'\t', '.'}, {'\t', ','}, {',', ','}};
   const bool other = format->delimiter && !strchr(",;\t", format->delimiter);
@@ -360,7 +360,7 @@ static tarn_status check_format(const tarn_series_format *format) {
   return TARN_STATUS_OK;
 }
 
-// All of the text, with a zero byte behind it.
+// The whole text, with a final zero byte.
 static tarn_status read_text(char **text, size_t *size, tarn__input *input) {
   enum { CHUNK = 1 << 16 };
   size_t capacity = 0;
@@ -391,7 +391,7 @@ tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_
     tarn__free(text);
     return status;
   }
-  r.text = size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;  // a byte order mark is no text
+  r.text = size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;  // without a byte order mark
   r.end = text + size;
   void *cells = NULL;
   status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);

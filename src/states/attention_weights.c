@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "ops/attention.h"
 
-// What a thread works on: a head of a sentence.
+// A thread's unit of work: a head of a sentence.
 typedef struct head {
   int64_t queries, keys, width;
   bool causal;
@@ -13,7 +13,7 @@ typedef struct head {
   const float *biases;                  // by distance from the query to the key, of distance 0; NULL: none
   int64_t reach;                        // of them, or of relative keys
   const tarn__states_matrix *relative;  // relative keys; values NULL: none
-  float *near;                          // what the query at hand has in common with each of them [2 reach + 1]
+  float *near;                          // products of the current query with each of them [2 reach + 1]
   float *transposed;                    // its keys [width, keys]
   float *query;                         // [width]
 } head;

@@ -1,4 +1,4 @@
-// Weights of attention, which the kernels of the op never hold as a whole: made again from its queries and keys.
+// Weights of attention, which the op's kernels never store as a whole: recomputed from queries and keys.
 #ifndef TARN_STATES_ATTENTION_WEIGHTS_H
 #define TARN_STATES_ATTENTION_WEIGHTS_H
 
@@ -12,8 +12,8 @@ typedef struct tarn__states_matrix {
   int64_t cols;
 } tarn__states_matrix;
 
-// What tarn__attention_with() is given beside its spec; kv_heads 0: as many as heads. biases,
-// relative keys: values NULL: none.
+// Arguments of tarn__attention_with() in addition to its spec; kv_heads 0: as many as heads. biases, relative keys:
+// values NULL: none.
 typedef struct tarn__states_extras {
   int kv_heads;
   tarn__states_matrix biases;

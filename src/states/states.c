@@ -28,7 +28,7 @@ static tarn_status check_options(const tarn_states_options *o) {
   return TARN_STATUS_OK;
 }
 
-// `shared`: a checkpoint that is another's, whose weights are as it wants them; NULL: that of the path is opened.
+// `shared`: an external checkpoint with prepared weights; NULL: opens that of the path.
 static tarn_status open_all(tarn_states *states, const char *path, tarn__checkpoint *shared) {
   tarn_states_options *o = &states->options;
   TARN_TRY(check_options(o));

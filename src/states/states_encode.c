@@ -1,4 +1,4 @@
-// From lines of text to the tokens that the model reads.
+// Converts lines of text to the tokens that the model reads.
 #include <string.h>
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@ static int64_t longest_of(const tarn_states *states) {
   return text ? tarn__model_longest(states->checkpoint->model) : states->checkpoint->config->model.max_length;
 }
 
-// Room for a sentence of so many tokens; *ids is where they go.
+// Makes space for a sentence of so many tokens, at *ids.
 static tarn_status open_sentence(tarn_states *states, tarn__states_text *text, int64_t tokens, int32_t **ids) {
   TARN_REQUIRE(tokens <= 1 << 24, DATA, "%lld tokens are too many for one sentence", (long long)tokens);
   const size_t all = (size_t)text->tokens + (size_t)tokens;
@@ -49,8 +49,8 @@ static void count_unknown(tarn_states *states, const tarn_vocab *vocab, const in
   for (int64_t i = 0; i < tokens; i++) states->summary.unknown += ids[i] == unknown;
 }
 
-// Tokens with an end of sentence behind them (a source), or with it or model.decoder_start before them (what the next
-// token is predicted of).
+// Tokens followed by an end of sentence (a source), or preceded by it or model.decoder_start (from which the next token
+// is predicted).
 static tarn_status encode_plain(tarn_states *states, tarn_states_side side, const char *line, size_t length) {
   tarn__states_text *text = &states->sides[side];
   const tarn_vocab *vocab = tarn__states_vocab(states, side);
@@ -71,7 +71,7 @@ static tarn_status encode_plain(tarn_states *states, tarn_states_side side, cons
   return TARN_STATUS_OK;
 }
 
-// One sentence, or two of a model that knows pairs, as a whole row.
+// One sentence, or two for a model with pairs, as a whole row.
 static tarn_status encode_row(tarn_states *states, const char *line, size_t length) {
   tarn__states_text *text = &states->sides[TARN_STATES_SIDE_SOURCE];
   const tarn_vocab *vocab = tarn__states_vocab(states, TARN_STATES_SIDE_SOURCE);
@@ -120,7 +120,7 @@ static tarn_status check_targets(const tarn_states *states) {
   return TARN_STATUS_OK;
 }
 
-// The end of taking sentences: none after a failure.
+// Ends taking sentences; drops all after a failure.
 static tarn_status end(tarn_states *states, tarn_status status) {
   if (status != TARN_STATUS_OK) begin(states, false);
   for (int i = 0; i < TARN_STATES_SIDE_COUNT; i++) states->summary.tokens[i] = states->sides[i].tokens;
@@ -146,7 +146,7 @@ tarn_status tarn_states_encode(tarn_states *states, const char *const *lines, co
   return end(states, encode_lines(states, lines, lengths, targets, target_lengths, count));
 }
 
-// A line of each file; *more is false behind the last one.
+// A line of each file; *more is false after the last one.
 static tarn_status encode_next(tarn_states *states, tarn__lines files[TARN_STATES_SIDE_COUNT], bool targets,
                                bool *more) {
   bool ended[TARN_STATES_SIDE_COUNT] = {false, false};
@@ -176,7 +176,7 @@ tarn_status tarn_states_encode_file(tarn_states *states, const char *path, const
   begin(states, target_path != NULL);
   tarn_status status = tarn__lines_open(&files[0], path, false);
   if (status == TARN_STATUS_OK && target_path) status = tarn__lines_open(&files[1], target_path, false);
-  files[0].raw = files[1].raw = true;  // encoding a line sees to invalid bytes
+  files[0].raw = files[1].raw = true;  // encoding a line handles invalid bytes
   tarn__work work;
   tarn__work_begin(&work, "reading", "lines");
   while (status == TARN_STATUS_OK && more) {

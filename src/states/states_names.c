@@ -1,4 +1,4 @@
-// What a model offers, under which names, and what of it is selected.
+// The available arrays of a model, their names, and the selection.
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "states/states.h"
 #include "tarn/text.h"
 
-// Of a layer: what is behind its name, and what it is.
+// Arrays of a layer: suffix of the name, and meaning.
 static const struct {
   const char *suffix, *text;
 } SHOWS[TARN__SHOWS] = {
@@ -25,7 +25,7 @@ static const struct {
 };
 
 static const struct {
-  const char *name, *words, *classes;  // classes: what it is where the model has a prediction a sentence
+  const char *name, *words, *classes;  // classes: the meaning for a model with one prediction per sentence
 } ANSWERS[TARN__ANSWERS] = {
     [TARN__ANSWER_INPUT] = {"output.input", "what the output layer reads", "what the output layer reads"},
     [TARN__ANSWER_LOGITS] = {"output", "logits of all words", "logits of the classes, or the number"},
@@ -64,7 +64,7 @@ static tarn_states_side side_of(const tarn__task *task, tarn__side side) {
   return task->source && side == TARN__SIDE_TARGET ? TARN_STATES_SIDE_TARGET : TARN_STATES_SIDE_SOURCE;
 }
 
-// What a stack offers, as its layers have shown it.
+// The arrays of a stack, as shown by its layers.
 static tarn_status offer_stack(tarn_states *states, int number) {
   const tarn__task_stack *what = &states->task->stacks[number];
   const tarn__model_stack *stack = tarn__model_stack_at(states->checkpoint->model, what->id);
@@ -109,7 +109,7 @@ static tarn_status offer_answers(tarn_states *states) {
   return TARN_STATUS_OK;
 }
 
-// Asks for everything, or for nothing.
+// Requests everything or nothing.
 static void want(tarn_states *states, bool all) {
   for (int s = 0; s < TARN__STACKS; s++) {
     const int count = tarn__model_stack_at(states->checkpoint->model, (tarn__stack_id)s)->count;
@@ -121,7 +121,7 @@ static void want(tarn_states *states, bool all) {
   states->shows.best = 1;
 }
 
-// The graph of a sentence is built without its tokens: what the layers show is what there is.
+// Builds the graph of a sentence without its tokens: the layers show all available tensors.
 tarn_status tarn__states_offer(tarn_states *states) {
   const tarn__model *model = states->checkpoint->model;
   const tarn__packed packed = {.sentences = 1, .rows = 1, .longest = 1};
@@ -143,7 +143,7 @@ tarn_status tarn__states_offer(tarn_states *states) {
   return TARN_STATUS_OK;
 }
 
-// An attention to an encoder, of a layer or of a model that has none.
+// Attention to an encoder, for a layer or a model without one.
 static tarn_status refuse_cross(const tarn_states *states, const char *name) {
   const tarn__states_list *offered = &states->offered;
   const char *path = states->checkpoint->path;
@@ -177,7 +177,7 @@ static tarn_status refuse(const tarn_states *states, const char *name) {
   return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; did you mean \"%s\"?", path, name, nearest);
 }
 
-// The likeliest words: "output.top10", and their numbers with it; "output.top10.ids": these alone.
+// The likeliest words: "output.top10", with their ids; "output.top10.ids": only these.
 static tarn_status select_top(tarn_states *states, const char *name, bool *found) {
   static const char prefix[] = "output.top";
   const tarn__states_list *offered = &states->offered;

@@ -1,4 +1,4 @@
-// Texts through the model, batch by batch, to the numbers of the arrays that are selected.
+// Runs texts through the model, batch by batch, and extracts the selected arrays.
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "states/states.h"
 #include "task/labelled.h"
 
-// An array of a batch: where its tensor is, for the host, and memory for the numbers of a sentence.
+// An array of a batch: its tensor in the host's memory, and memory for the numbers of a sentence.
 typedef struct reading {
   tarn__shown shown;
   tarn__states_matrix values, keys;
@@ -64,10 +64,10 @@ void tarn_states_places(const tarn_states *states, size_t array, int64_t *places
     places[s + 1] = is_missing(states, a) ? -1 : places[s] + tarn__states_numbers(states, a, s);
 }
 
-// Sides of the model's task that the selection reads.
+// The sides that the selection reads.
 static int sides_of(const tarn_states *states) { return states->task->source && states->stacks > 1 ? 2 : 1; }
 
-// The sentences [first, *last) that are computed together: on each side at most so many tokens.
+// The end of the batch beginning with sentence `first`: at most `together` tokens per side.
 static int64_t batch_end(const tarn_states *states, int64_t first) {
   int64_t last = first + 1;
   for (; last < states->summary.sentences; last++)
@@ -132,7 +132,7 @@ static tarn_status plan_batch(job *j) {
   return tarn__graph_plan(&states->graph);
 }
 
-// Plans the batch that begins with j->first, of fewer sentences where they need too much memory.
+// Plans the batch that begins with j->first, with fewer sentences if they need too much memory.
 static tarn_status begin_batch(job *j) {
   tarn_states *states = j->states;
   const size_t most = states->options.max_memory;
@@ -211,7 +211,7 @@ static void copy_row(float *out, const reading *r, int64_t row) {
     for (int64_t c = 0; c < width; c += r->shown.group) normalise(out + c, r->shown.group);
 }
 
-// Whether all numbers are finite: of no other float all bits of the exponent are set.
+// Whether all numbers are finite: only other floats have all bits of the exponent set.
 static bool are_finite(const float *x, int64_t count) {
   uint32_t worst = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -277,7 +277,7 @@ static tarn_status run_all(job *j, tarn__work *work, int64_t *places) {
   for (j->first = 0; j->first < states->summary.sentences; j->first = j->last) {
     TARN_TRY(begin_batch(j));
     TARN_TRY(read_batch(j));
-    // Before anybody sees what was computed from the file.
+    // Before results computed from the file are returned.
     TARN_TRY(tarn__map_check(&states->checkpoint->file.map));
     for (int64_t s = j->first; s < j->last; s++) TARN_TRY(give(j, s, places));
     int64_t done = 0;

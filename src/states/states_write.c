@@ -1,4 +1,4 @@
-// Results as files, whose sizes are known from the tokens: every array has its place before anything is computed.
+// Results as files, whose sizes follow from the tokens: every array has its place before the computation.
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,13 @@
 
 enum { NAME = 160, HEADER = 256, ALIGN = 64 };
 
-// An array of a file, and the byte at which its next values go.
+// An array of a file, and the offset of its next values.
 typedef struct slot {
   char name[NAME];
   tarn__stored stored;
   tarn__writer *output;
-  bool shares;  // the output of the first one
-  bool places;  // of `array`: its offsets, which are computed when they are written
+  bool shares;  // it shares the output of the first one
+  bool places;  // the offsets of `array`, computed when written
   size_t array;
   uint64_t at;
 } slot;
@@ -30,8 +30,8 @@ typedef struct files {
   slot *slots;      // the arrays, then those with tokens and offsets
   size_t count;     // slots
   size_t arrays;    // of them
-  slot *last;       // the one that was written to last
-  int64_t *places;  // [sentences + 1]: where one array of attention has its sentences; there may be many of them
+  slot *last;       // the last one written to
+  int64_t *places;  // [sentences + 1]: the offsets of the sentences of one array of attention, which may be many
 } files;
 
 static tarn_status add(files *f, const char *name, const char *suffix, const char *dtype, int64_t rows, int64_t cols,
@@ -83,7 +83,7 @@ static tarn_status list(files *f) {
   return TARN_STATUS_OK;
 }
 
-// What is written in places needs a file that has some.
+// Writing at offsets needs a seekable file.
 static tarn_status open_output(slot *s, const char *path) {
   TARN_TRY(tarn__writer_open(&s->output, path));
   TARN_REQUIRE(tarn_output_file_temporary(s->output), IO,
@@ -112,7 +112,7 @@ static tarn_status begin_safetensors(files *f) {
     tarn__stored_text *text = texts;
     char(*name)[2][NAME] = names;
     text[0] = (tarn__stored_text){"tarn", tarn_version()};
-    tarn__utf8_repair(path, checkpoint, strlen(checkpoint));  // metadata is UTF-8, and names of files need not be
+    tarn__utf8_repair(path, checkpoint, strlen(checkpoint));  // metadata must be UTF-8, file names need not be
     text[1] = (tarn__stored_text){"checkpoint", path};
     for (size_t a = 0; a < f->arrays; a++) {
       if (selected->arrays[a].form != TARN_STATES_FORM_ATTENTION) continue;
@@ -132,7 +132,7 @@ static tarn_status begin_safetensors(files *f) {
   return status;
 }
 
-// The header of format 1.0 of NumPy's files: a dictionary of Python, filled up with blanks.
+// The header of format 1.0 of NumPy's files: a Python dictionary, padded with blanks.
 static tarn_status begin_npy(slot *s) {
   const tarn__stored *stored = &s->stored;
   const char *type = strcmp(stored->dtype, "F32") == 0 ? "<f4" : strcmp(stored->dtype, "I32") == 0 ? "<i4" : "<i8";
@@ -160,7 +160,7 @@ static bool is_ours(const files *f, const char *file) {
   return false;
 }
 
-// Arrays of an earlier call would stay beside tokens and offsets that are not theirs.
+// Arrays of an earlier call would remain with tokens and offsets that do not match.
 static tarn_status refuse_others(const files *f) {
   DIR *folder = opendir(f->path);
   tarn_status status = TARN_STATUS_OK;

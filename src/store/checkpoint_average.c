@@ -8,7 +8,7 @@
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
 
-// What must be the same in all files: description, seed, frozen weights, vocabularies.
+// The metadata that must be equal in all files: description, seed, frozen weights, vocabularies.
 static bool must_agree(const char *key) {
   static const char *const keys[] = {TARN__KEY_MODEL, TARN__KEY_SEED, TARN__KEY_SOURCE_VOCAB, TARN__KEY_TARGET_VOCAB};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -35,21 +35,21 @@ static bool is_state(const char *name) {
          strncmp(name, TARN__TENSOR_STATE, strlen(TARN__TENSOR_STATE)) == 0;
 }
 
-// Only what is trained; the frozen weights of a dense file stay bit by bit what they are.
+// Only trained parameters; the frozen weights of a dense file keep their bits.
 static bool is_averaged(const tarn__stored *tensor, const tarn_checkpoint_info *info) {
   for (size_t i = 0; i < info->param_count; i++)
     if (strcmp(info->params[i].name, tensor->name) == 0) return info->params[i].trained;
   return false;
 }
 
-// The result: tensors and texts of the first file, without what belongs to its training.
+// The result: tensors and texts of the first file, without those of its training.
 typedef struct mean {
   tarn__stored *tensors;
   tarn__stored_text *texts;
   const tarn__device *device;
-  float **sums;  // [count] in the memory of the device; NULL where the first file's tensor is taken as it is
-  void *own;     // memory of the sums for which the caller's does not suffice
-  void *piece;   // of a file, where the device cannot read the host's memory
+  float **sums;  // [count] in the memory of the device; NULL if the first file's tensor is taken unchanged
+  void *own;     // memory of the sums that do not fit into the caller's
+  void *piece;   // of a file, if the device cannot read the host's memory
   size_t count, text_count;
   char *names;  // updates of the files
   size_t names_size;
@@ -68,8 +68,8 @@ static void mean_close(mean *m) {
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-// Gives every averaged tensor room for its sum: in `room`, whose part in use is cleared, as long as tensors fit; in
-// memory of its own where they do not.
+// Gives every averaged tensor memory for its sum: in `room`, whose used part is cleared, as long as tensors fit, else
+// in separate memory.
 static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, char *room, size_t room_bytes) {
   size_t need = 0, used = 0;
   for (size_t i = 0; i < m->count; i++) {
@@ -123,7 +123,7 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, size_t fi
   return TARN_STATUS_OK;
 }
 
-// Piece by piece, whose pages are released.
+// Piece by piece, releasing the pages.
 static tarn_status add_values(const mean *m, float *sums, const tarn__safetensors *tensors, const tarn__stored *from,
                               double weight) {
   const char *values = from->data;

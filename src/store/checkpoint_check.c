@@ -42,7 +42,7 @@ static tarn_status check_rounded(const tarn__safetensors *tensors, const tarn__s
   return TARN_STATUS_OK;
 }
 
-// A dense file may hold any frozen weights, but signs are signs: all that is said of their matrix hangs on it.
+// A dense file may hold any frozen weights, but signs must be 1 or -1: their matrix depends on it.
 static tarn_status check_signs(const tarn__safetensors *tensors, const tarn__stored *tensor) {
   for (size_t i = 0; i < tensor->bytes / sizeof(float); i++) {
     float value;
@@ -84,7 +84,7 @@ static void mark(bool *known, const tarn__safetensors *tensors, const tarn__stor
   if (tensor) known[tensor - tensors->tensors] = true;
 }
 
-// The matrix NAME.weight that signs stand for, which a dense file holds for other tools.
+// The matrix NAME.weight of signs, which a dense file holds for other tools.
 static tarn_status mark_matrix(bool *known, const tarn__safetensors *tensors, const tarn__param *signs) {
   char name[512];
   snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
@@ -107,8 +107,8 @@ static tarn_status mark_param(bool *known, const tarn__checkpoint_file *file, co
   return param->init.kind == TARN__INIT_SIGNS ? mark_matrix(known, tensors, param) : TARN_STATUS_OK;
 }
 
-// Backskipping's own parameters and their moments, and carried states: only a model that trains has them, so that the
-// name must do.
+// Backskipping's own parameters and their moments, and carried states: only a model in training has them, so the name
+// must suffice.
 static bool is_helper(const tarn__checkpoint_file *file, const char *name) {
   static const char *const states[] = {TARN__TENSOR_MOMENT1, TARN__TENSOR_MOMENT2};
   if (strncmp(name, TARN__TENSOR_STATE, strlen(TARN__TENSOR_STATE)) == 0) return file->has_progress;

@@ -1,4 +1,4 @@
-// Public functions that make one checkpoint from others.
+// Public functions that make a checkpoint from others.
 #include "base/memory.h"
 #include "device/devices.h"
 #include "store/checkpoint.h"

@@ -54,7 +54,7 @@ tarn_status tarn__checkpoint_update(int64_t *update, const char *path) {
   return TARN_STATUS_OK;
 }
 
-// What the log says of the validations of two checkpoints.
+// The validations of two checkpoints, from the log.
 typedef struct contest {
   int64_t best_update, average_update;
   const char *word;  // of the metric
@@ -116,7 +116,7 @@ static tarn_status full_path(char path[PATH_MAX], const char *run, tarn_checkpoi
   return TARN_STATUS_OK;
 }
 
-// Both are there: the better one by its validation, and the best where the average's is not known.
+// Both exist: takes the better one by validation, or the best if the average's is unknown.
 static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], const char *run, const char *best,
                            const char *average) {
   char path[PATH_MAX];
@@ -200,7 +200,7 @@ tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
   *found = (tarn_checkpoint_found){0};
   TARN_REQUIRE(tarn_checkpoint_choice_name(choice), USAGE, "a choice of checkpoint that does not exist");
   const bool exists = stat(path, &info) == 0;
-  // Of the choice AUTO whoever reads the file says so.
+  // With AUTO the reader of the file reports it.
   TARN_REQUIRE(exists || choice == TARN_CHECKPOINT_CHOICE_AUTO, IO, "%s: cannot read: %s", path, strerror(errno));
   if (exists && S_ISDIR(info.st_mode)) return find_in_run(found, path, choice);
   TARN_REQUIRE(choice == TARN_CHECKPOINT_CHOICE_AUTO, USAGE,

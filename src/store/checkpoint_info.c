@@ -1,4 +1,4 @@
-// tarn_checkpoint_info: what a file says about its parameters.
+// tarn_checkpoint_info: a file's information about its parameters.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void append(char *text, const char *word) {
   snprintf(text + used, PLACES_TEXT - used, "%s%s", used ? " " : "", word);
 }
 
-// The layers of a stack that use the set that "<stack>.<set>.rest" names.
+// The layers of a stack that use the set named by "<stack>.<set>.rest".
 static void layers_of(char *places, const char *name, const char *stack_name, const tarn_stack *stack) {
   size_t length = strlen(stack_name);
   if (strncmp(name, stack_name, length) != 0 || name[length] != '.') return;
@@ -43,7 +43,7 @@ static void shared_layers_of(char *places, const tarn_config *config, const char
     const tarn_layer *layer = &config->decoder.layers[i];
     const char *set = name + strlen(side);
     const size_t length = strlen(layer->set);
-    // The name first: a walk over the encoder for each parameter and layer took minutes where stacks are deep.
+    // Compares the name first: a walk over the encoder for each parameter and layer took minutes in deep stacks.
     if (strncmp(set, layer->set, length) != 0 || set[length] != '.') continue;
     if (tarn__config_shared_layer(config, layer) < 0) continue;
     char text[96];
@@ -53,7 +53,7 @@ static void shared_layers_of(char *places, const tarn_config *config, const char
   }
 }
 
-// Of words in bands all but the first table, which is that of its side or of the output.
+// For words in bands all but the first table, which is that of its side or of the output.
 static void find_bands(char *places, const tarn__task_weights *weights, const tarn__param *param) {
   const tarn__bands *bands[] = {&weights->source_bands, &weights->target_bands, &weights->output_bands};
   static const char *const words[] = {"source", "target", "output"};
@@ -83,7 +83,7 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   shared_layers_of(places, model->config, param->name);
 }
 
-// Adds the bytes of a tensor, which must be as loading wants it; 0 where there is none.
+// Adds the bytes of a tensor, which must pass the checks of loading; 0 if there is none.
 static tarn_status add_bytes(int64_t *bytes, const tarn__safetensors *tensors, const char *prefix,
                              const tarn__param *param) {
   const tarn__stored *stored = tarn__checkpoint_values(tensors, prefix, param);
@@ -138,8 +138,8 @@ static tarn_status describe_all(tarn_checkpoint_info *info) {
   return TARN_STATUS_OK;
 }
 
-// Tensors that are no parameter's: in a file for other tools, matrices for which signs stand; in a training, what
-// backskipping learns, with its moments.
+// Tensors of no parameter: in a file for other tools, the matrices of signs; in a training, backskipping's predictors
+// with their moments.
 static void count_others(tarn_checkpoint_info *info) {
   const tarn__safetensors *tensors = &info->memory->file.tensors;
   int64_t rest = -info->trained_bytes - info->frozen_bytes - info->optimiser_bytes - info->vocab_bytes;

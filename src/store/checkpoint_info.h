@@ -1,4 +1,5 @@
-// What an open tarn_checkpoint_info holds: shared by what describes its parameters and what reads their values.
+// The inside of an open tarn_checkpoint_info, shared by the description of its parameters and the reading of their
+// values.
 #ifndef TARN_STORE_CHECKPOINT_INFO_H
 #define TARN_STORE_CHECKPOINT_INFO_H
 

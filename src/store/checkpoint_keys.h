@@ -1,4 +1,4 @@
-// The words of a checkpoint's metadata and the names of its tensors that are no parameters (docs/checkpoint-format.md).
+// The keys of a checkpoint's metadata and the names of its tensors other than parameters (docs/checkpoint-format.md).
 #ifndef TARN_STORE_CHECKPOINT_KEYS_H
 #define TARN_STORE_CHECKPOINT_KEYS_H
 
@@ -24,7 +24,7 @@
 
 #define TARN__TENSOR_SOURCE_VOCAB "vocab.source"
 #define TARN__TENSOR_TARGET_VOCAB "vocab.target"
-#define TARN__TENSOR_SCALE ".scale"  // ends the name of what 1 stands for in each row of a matrix of 8-bit integers
+#define TARN__TENSOR_SCALE ".scale"  // ends the name of the scales of the rows of a matrix of 8-bit integers
 #define TARN__TENSOR_MOMENT1 "optimiser.moment1."  // and the parameter's name
 #define TARN__TENSOR_HELPER "backskip."            // begins the names of backskipping's own parameters
 #define TARN__TENSOR_MOMENT2 "optimiser.moment2."

@@ -1,5 +1,5 @@
-// Reading of checkpoints. Nothing in a file is believed: its contents must agree with their hash, its description must
-// be valid, and its tensors must be those that the description asks for, before memory for a model is taken.
+// Reading of checkpoints. Files are not trusted: before memory for a model is taken, the contents must agree with their
+// hash, the description must be valid, and the tensors must be those of the description.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,8 +96,8 @@ void tarn__checkpoint_file_close(tarn__checkpoint_file *file) {
   *file = (tarn__checkpoint_file){0};
 }
 
-// The description of the model stands in the file twice: for people and other tools alone, and within the
-// configuration. They must mean the same.
+// The description of the model is in the file twice: alone, for people and other tools, and within the configuration.
+// They must agree.
 static tarn_status check_model_text(const tarn__checkpoint_file *file, const tarn_config *config) {
   tarn_config *model;
   char hash[TARN_CONFIG_HASH];
@@ -118,7 +118,7 @@ tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn
   if (status == TARN_STATUS_OK) status = check_model_text(file, *config);
   if (status == TARN_STATUS_OK) return status;
   tarn_config_close(config);
-  // A wrong description in a file is a wrong file, not a mistake of usage.
+  // A wrong description in a file is a data error, not a usage error.
   return status == TARN_STATUS_USAGE ? TARN_STATUS_DATA : status;
 }
 
@@ -172,13 +172,13 @@ tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_
   return tarn__recipe_check(*recipe, path, param, file->seed);
 }
 
-// Who has the moments of a parameter: it, or its part.
+// The holder of the moments of a parameter: itself, or its part.
 static const tarn__param *holder(const tarn__param *param) {
   return param->training.part ? param->training.part : param;
 }
 
-// Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
-// not hold just these already.
+// Checks that everything the model needs is present. *recipes is set if frozen values must be computed, unless the
+// model already has them.
 static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn__model *model, bool moments,
                                   bool *recipes) {
   *recipes = false;
@@ -205,10 +205,10 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
   return TARN_STATUS_OK;
 }
 
-enum { PIECE = TARN__MAP_PIECE / sizeof(float) };  // numbers that go by way of the host's memory at a time
+enum { PIECE = TARN__MAP_PIECE / sizeof(float) };  // numbers copied through the host's memory at a time
 
-// An array of the parameter's device, or what its part has of it; by way of `buffer`, piece by piece, if the host
-// cannot write there. A copy in any case, because the place of a tensor in files of other tools need not be aligned.
+// Reads an array into the parameter's device, or its part; through `buffer`, piece by piece, if the host cannot write
+// there. Copied in any case, because tensors in other tools' files need not be aligned.
 static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
                               void *out, float *buffer) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
@@ -228,13 +228,13 @@ static tarn_status take_state(const tarn__checkpoint_file *file, const char *pre
   return TARN_STATUS_OK;
 }
 
-// Where the values of a parameter can lie at once: what the optimiser updates is fp32, as they are.
+// The destination for direct reading of a parameter's values: the optimiser's fp32 copy.
 static float *passage(const tarn__param *param) {
   return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.master;
 }
 
-// Reads numbers of a tensor in F32 or BF16. Halves are read into the upper half of the room: none is written over
-// before it has been widened.
+// Reads numbers of a tensor in F32 or BF16. BF16 values are read into the upper half of the buffer, so none is
+// overwritten before it has been widened.
 static void take_floats(const tarn__checkpoint_file *file, float *values, const tarn__stored *tensor, size_t first,
                         size_t count) {
   const char *from = tensor->data;
@@ -267,7 +267,7 @@ static tarn_status take_values(const tarn__checkpoint_file *file, tarn__param *p
   return TARN_STATUS_OK;
 }
 
-// `buffer` has room for a piece.
+// `buffer` has space for a piece.
 static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
   if (!find_recipe(file, param)) TARN_TRY(take_values(file, param, buffer));
   if (!moments || !param->trained) return TARN_STATUS_OK;
@@ -301,7 +301,7 @@ static void grow(size_t *most, const tarn__param *param) {
   if (!passage(param) && piece > *most) *most = piece;
 }
 
-// Numbers of the largest piece that goes by way of the host's memory.
+// Size of the largest piece copied through the host's memory.
 static size_t largest_piece(const tarn__model *model) {
   size_t most = 1;
   for (size_t i = 0; i < model->param_count; i++) grow(&most, model->params[i]);
@@ -327,7 +327,7 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
   return status;
 }
 
-// Whoever writes into the file while it is read must not make a model of his own.
+// Writing into the file while it is read must not produce a different model.
 tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
   return tarn__map_judge(&file->tensors.map, load(file, model, moments));
 }
@@ -336,8 +336,8 @@ static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
   return tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false);
 }
 
-// Values that kernels can read where they lie take no memory of the model, if its device reads that of the host: those
-// of INT8, and those of BF16 for a model in BF16 that reads them only to pack them or row by row (tarn__param.rounds).
+// Values that kernels can read in the mapped file take no memory of the model, if its device reads the host's memory:
+// INT8, and BF16 for a BF16 model that only packs them or reads them row by row (tarn__param.rounds).
 static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *file) {
   size_t rows = 0;
   const bool host = c->model->device->type->host_memory;
@@ -368,7 +368,7 @@ static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *
   return TARN_STATUS_OK;
 }
 
-// Frozen layers take a line of text in a file and any amount of memory in a model.
+// A frozen layer is a line of text in a file but any amount of memory in a model.
 static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__model *model) {
   tarn__model_size size;
   tarn__model_measure(model, &size);
@@ -380,14 +380,14 @@ static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__m
   return TARN_STATUS_OK;
 }
 
-// How a checkpoint is opened.
+// The way in which a checkpoint is opened.
 typedef struct how {
   tarn__dtype dtype;
   const tarn_prune *prune;              // NULL: whole
-  tarn_translate_precision *precision;  // what it is used in, and then nothing is copied that need not be; else NULL
+  tarn_translate_precision *precision;  // the precision of its use, with as little copying as possible; else NULL
 } how;
 
-// Says what AUTO stands for.
+// Resolves AUTO.
 static tarn_status choose(how *way, const tarn__safetensors *tensors) {
   if (!way->precision) return refuse_int8(tensors);
   const bool int8 = find_int8(tensors);
@@ -423,7 +423,7 @@ static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *
   return tarn__checkpoint_file_load(file, c->model, false);
 }
 
-// The file stays open where values of the model lie in it.
+// The file stays open if values of the model are in it.
 static void keep_file(tarn__checkpoint *c, tarn__checkpoint_file *file) {
   bool mapped = false;
   for (size_t i = 0; i < c->model->param_count; i++)

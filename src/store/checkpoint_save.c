@@ -1,4 +1,4 @@
-// Writing of checkpoints: collects tensors and texts, hashes them, hands them to the writer of safetensors.
+// Writing of checkpoints: collects tensors and texts, hashes them, and passes them to the safetensors writer.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "store/progress.h"
 #include "store/recipe.h"
 
-// What goes into the file. The arena owns texts and names.
+// The contents of the file. The arena owns texts and names.
 typedef struct contents {
   tarn__arena arena;
   tarn__stored *tensors;
@@ -48,7 +48,7 @@ static tarn_status add_joined(contents *c, char **name, const char *prefix, cons
   return tarn__arena_strdup(&c->arena, name, text);
 }
 
-// `values`, F32 or BF16, lie in the memory of the parameter's device.
+// `values`, F32 or BF16, are in the memory of the parameter's device.
 static tarn_status add_typed(contents *c, const char *prefix, const tarn__param *param, const void *values,
                              tarn__dtype dtype) {
   TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
@@ -74,7 +74,7 @@ static tarn_status add_values(contents *c, const char *prefix, const tarn__param
   return add_typed(c, prefix, param, values, TARN__F32);
 }
 
-// An array of a parameter that is apart, in parts.
+// An array of a parameter that is divided into parts.
 typedef struct part_source {
   tarn__stored_source source;
   tarn__part_reader reader;
@@ -94,13 +94,13 @@ static tarn_status add_parts(contents *c, const char *prefix, const tarn__param 
   TARN_TRY(tarn__arena_alloc(&c->arena, &memory, 1, sizeof(part_source)));
   part_source *source = memory;
   *source = (part_source){{read_part}, extra->parts, index, array};
-  TARN_TRY(add_typed(c, prefix, param, source, dtype));  // which stands for the values
+  TARN_TRY(add_typed(c, prefix, param, source, dtype));  // which provides the values
   c->tensors[c->tensor_count - 1].data = NULL;
   c->tensors[c->tensor_count - 1].source = &source->source;
   return TARN_STATUS_OK;
 }
 
-// Of parameter number `index`, as are the next ones.
+// For parameter number `index`, like the next ones.
 static tarn_status add_master(contents *c, const tarn__param *param, size_t index,
                               const tarn__checkpoint_extra *extra) {
   if (!param->training.master && param->training.part)
@@ -128,7 +128,7 @@ static tarn_status add_sum(contents *c, const tarn__param *param, size_t index, 
   return param->training.grad_sum ? add_values(c, TARN__TENSOR_SUM, param, param->training.grad_sum) : TARN_STATUS_OK;
 }
 
-// For other tools: the matrix NAME.weight that the signs NAME.signs stand for.
+// For other tools: the matrix NAME.weight of the signs NAME.signs.
 static tarn_status add_dense(contents *c, const tarn__param *signs, const float *values) {
   void *memory;
   size_t count;
@@ -148,7 +148,7 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
   return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
 }
 
-// The dense matrix of a parameter that is stored as its entries.
+// The dense matrix of a parameter stored as its entries.
 static tarn_status add_entries(contents *c, const tarn__param *param) {
   void *values;
   size_t count;
@@ -158,7 +158,7 @@ static tarn_status add_entries(contents *c, const tarn__param *param) {
   return add_values(c, "", &(tarn__param){.name = param->name, .rows = param->rows, .cols = param->cols}, values);
 }
 
-// As 8-bit integers, in the order of rows, and what 1 stands for in each of them.
+// As 8-bit integers, row by row, with the scales of the rows.
 static tarn_status add_rounded(contents *c, const tarn__model *model, const tarn__param *param) {
   void *values, *scales;
   char *name;
@@ -206,7 +206,7 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     TARN_TRY(add_joined(c, &key, TARN__KEY_FROZEN, param->name));
     TARN_TRY(add_text(c, key, recipe));
   }
-  // The state of the training: moments, and what helps it but is no part of the model.
+  // The state of the training: moments, and helpers that are not part of the model.
   for (size_t i = 0; extra->progress && i < model->param_count + model->helper_count; i++) {
     const tarn__param *param = tarn__model_param(model, i);
     if (!param->trained) continue;

@@ -1,4 +1,4 @@
-// Values of a checkpoint's parameters, one at a time: where they are mapped, or read, widened or drawn for the caller.
+// Values of a checkpoint's parameters, one at a time: mapped, or read, widened or drawn for the caller.
 #include <string.h>
 
 #include "base/fixed.h"
@@ -16,8 +16,7 @@ const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_
   return tensor->data;
 }
 
-// Opening the description has checked types and shapes. The place of a tensor in files of other tools need not be
-// aligned.
+// Opening the description has checked types and shapes. Tensors in other tools' files need not be aligned.
 static void read_values(const tarn__safetensors *tensors, const tarn__stored *tensor, const tarn__param *param,
                         float *values) {
   const size_t count = (size_t)(param->rows * param->cols);
@@ -41,8 +40,7 @@ static void read_values(const tarn__safetensors *tensors, const tarn__stored *te
   }
 }
 
-// As opening the model does it: within the limits, from the draw that the file's update has, and with the hash that the
-// line names.
+// As in opening the model: within the limits, from the draw of the file's update, and with the hash of the recipe.
 static tarn_status draw_values(const struct tarn__checkpoint_info_memory *m, const char *recipe,
                                const tarn__param *param, float *values) {
   TARN_TRY(tarn__regenerate_check(m->model, m->path, true));

@@ -22,7 +22,7 @@ static const tarn__param *find_param(const tarn__model *model, const char *name)
   return NULL;
 }
 
-// What else may be done where a frozen parameter has other values than in the file.
+// The remedy if a frozen parameter has other values than in the file.
 static const char *other_remedy(const tarn__param *param) {
   switch (param->init.kind) {
     case TARN__INIT_FEATURES:
@@ -41,15 +41,15 @@ static tarn_status check_frozen(const tarn__param *param, const tarn__param *the
   TARN_REQUIRE(strcmp(hash, param->hash) == 0, DATA,
                "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed%s", path,
                param->name, other_remedy(param));
-  // The signs of a Hadamard layer are the same for every gain, its matrix is not.
+  // The signs of a Hadamard layer do not depend on the gain, its matrix does.
   TARN_REQUIRE(param->init.kind != TARN__INIT_SIGNS || theirs->init.gain == param->init.gain, DATA,
                "%s has %s, which is frozen here, with an init_gain of %g, and the description asks for %g", path,
                param->name, theirs->init.gain, param->init.gain);
   return TARN_STATUS_OK;
 }
 
-// A classifier's body is any model: an encoder alone, a language model, or the encoder of a translation model, whose
-// source is its text. Its head is new unless the other model has the same one.
+// A classifier's body may come from an encoder-only model, a language model, or the encoder of a translation model,
+// whose source is its text. Its head is new unless the other model has the same one.
 static const tarn__param *find_theirs(const tarn__model *model, const tarn__param *param,
                                       const tarn__checkpoint *from) {
   const tarn__model *other = from->model;
@@ -72,7 +72,7 @@ static bool is_new(const tarn__model *model, const tarn__param *param, const tar
   return theirs->model.task != ours->model.task || strcmp(theirs->head.labels ? theirs->head.labels : "", labels) != 0;
 }
 
-// `values` has room for the largest parameter.
+// `values` has space for the largest parameter.
 static tarn_status take(tarn__param *param, const tarn__model *model, const tarn__checkpoint *from, float *values) {
   if (is_new(model, param, from)) return TARN_STATUS_OK;
   const tarn__param *theirs = find_theirs(model, param, from);
@@ -80,10 +80,10 @@ static tarn_status take(tarn__param *param, const tarn__model *model, const tarn
   TARN_REQUIRE(theirs->rows == param->rows && theirs->cols == param->cols, DATA,
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
                (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
-  // Without the dense matrix: theirs is frozen too, and has its hash.
+  // Without the dense matrix: the other one is frozen too, and has a hash.
   if (param->entries > 0 && !theirs->trained) return check_frozen(param, theirs, theirs->hash, from->path);
   TARN_TRY(tarn__param_get(theirs, values));
-  if (param->redraw > 0) return TARN_STATUS_OK;  // a function of the seed and the update, whatever theirs were
+  if (param->redraw > 0) return TARN_STATUS_OK;  // a function of the seed and the update, independent of the file
   if (!param->trained) {
     char hash[TARN__HASH_TEXT];
     tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
@@ -102,7 +102,7 @@ static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, co
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     const size_t size = (size_t)(param->rows * param->cols);
-    const bool is_seen = param->entries == 0 || !param->reservoir;  // of others the hash alone
+    const bool is_seen = param->entries == 0 || !param->reservoir;  // of others only the hash
     if (is_seen && size > largest) largest = size;
   }
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, largest, sizeof(float)));

@@ -13,7 +13,7 @@
 #include "store/checkpoint_keys.h"
 #include "store/progress.h"
 
-// What a run's files say of its log: `update` is -1 where they say nothing.
+// The records about a run's log in its files: `update` is -1 without a record.
 typedef struct claim {
   tarn__log_sum sum;
   bool whole;
@@ -33,7 +33,7 @@ static tarn_status from_result(claim *c, const char *path) {
   return TARN_STATUS_OK;
 }
 
-// The header alone: checkpoints are large, and what is damaged in them has no part in the log.
+// Reads only the header: checkpoints are large, and their damage does not concern the log.
 static tarn_status from_checkpoint(claim *c, const char *path) {
   tarn__safetensors file;
   tarn__progress progress;
@@ -79,7 +79,7 @@ tarn_status tarn__log_check_run(tarn__log_check *check, const char *folder) {
   TARN_TRY(tarn__path_join(log, folder, TARN__RUN_LOG));
   TARN_TRY(tarn__path_join(result, folder, TARN__RUN_RESULT));
   TARN_TRY(tarn__path_join(last, folder, TARN__CHECKPOINT_LAST));
-  // Before the log: a training that is at work makes it longer.
+  // Before the log, which a running training extends.
   TARN_TRY(from_result(&c, result));
   if (c.update < 0) TARN_TRY(from_checkpoint(&c, last));
   TARN_TRY(tarn__log_text(&text, &size, log));

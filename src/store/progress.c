@@ -7,10 +7,10 @@
 
 #include "base/json_io.h"
 
-// More than any training reaches, and so far below the largest integer that counting on from there does not overflow.
+// More than any training reaches, and far enough below the largest integer that counting on does not overflow.
 static const int64_t MOST = (int64_t)1 << 53;
 
-// A duration that a clock which went back has made negative is not known: 0.
+// A duration made negative by a clock that went back is unknown: 0.
 typedef enum sort { COUNT, AMOUNT, REAL, DURATION } sort;
 
 // One table for both directions.
@@ -18,7 +18,7 @@ static const struct {
   const char *name;
   sort sort;
   size_t offset;
-  bool optional;  // 0 where an older checkpoint lacks it
+  bool optional;  // 0 if an older checkpoint lacks it
 } fields[] = {
 #define FIELD(name, sort) \
   { #name, sort, offsetof(tarn__progress, name), false }
@@ -55,7 +55,7 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-// NULL when there is no memory.
+// NULL if memory runs out.
 static json_t *write_norms(const tarn__progress *progress) {
   json_t *array = json_array();
   for (int64_t i = 0; i < progress->norm_count; i++) {
@@ -66,7 +66,7 @@ static json_t *write_norms(const tarn__progress *progress) {
   return array;
 }
 
-// Of the sets up to the last one that was scored; NULL when there is no memory.
+// The sets up to the last scored one; NULL if memory runs out.
 static json_t *write_scored(const tarn__progress *progress, int count) {
   json_t *array = json_array();
   for (int i = 0; i < count; i++) {

@@ -5,9 +5,9 @@
 #include "base/status.h"
 #include "store/checkpoint.h"
 
-// JSON, in which every double has the digits to come back exactly. Give *text to free().
+// JSON, with enough digits to restore every double exactly. Free *text with free().
 tarn_status tarn__progress_write(char **text, const tarn__progress *progress) TARN_CHECKED;
-// `file` is for messages. Fails with DATA when a number is missing or out of range.
+// `file` is for messages. Fails with DATA if a number is missing or out of range.
 tarn_status tarn__progress_read(tarn__progress *progress, const char *text, const char *file) TARN_CHECKED;
 
 #endif

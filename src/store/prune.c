@@ -10,7 +10,7 @@
 
 enum { OVERRIDE_TEXT = 64 + 5 * TARN_CONFIG_LAYERS };
 
-// The layers of the whole pattern that a stack has.
+// The present layers of a stack's whole pattern.
 static void mark_present(bool *present, const tarn_stack *stack) {
   for (int32_t i = 0; i < stack->depth; i++) present[i] = stack->keep_count == 0;
   for (int64_t i = 0; i < stack->keep_count; i++) present[stack->layers_to_keep[i] - 1] = true;
@@ -45,7 +45,7 @@ static void write_override(char text[OVERRIDE_TEXT], const char *name, const boo
   snprintf(text + used, OVERRIDE_TEXT - used, "]");
 }
 
-// Writes the override for one stack; an empty text where it stays as it is.
+// Writes the override for one stack; an empty text if it stays unchanged.
 static tarn_status prune_stack(char text[OVERRIDE_TEXT], const tarn_stack *stack, const char *name, const char *list,
                                double rate) {
   bool present[TARN_CONFIG_LAYERS] = {false};
@@ -73,7 +73,7 @@ static int32_t trained_layers(const tarn_config *config, const tarn_stack *stack
   return count;
 }
 
-// A rate leaves out every so many layers, whatever they are: of alternating ones perhaps all that are trained.
+// A rate drops layers at regular distances, so with alternating layers perhaps all trained ones.
 static void warn_of_untrained(const tarn_stack *before, const tarn_config *whole, const tarn_stack *after,
                               const tarn_config *pruned, const char *name) {
   if (trained_layers(whole, before) > 0 && trained_layers(pruned, after) == 0)
@@ -82,7 +82,7 @@ static void warn_of_untrained(const tarn_stack *before, const tarn_config *whole
 
 tarn_status tarn__prune_config(tarn_config **config, const char *text, const tarn_prune *prune) {
   char overrides[2][OVERRIDE_TEXT];
-  // Only a training has a cache, and what it holds need not be there any more.
+  // Only a training has a cache, whose data may be gone.
   const char *given[3] = {"train.cache_frozen=no"};
   size_t count = 1;
   TARN_REQUIRE(prune->rate >= 0 && prune->rate <= 0.5, USAGE, "the rate of pruning is 0 to 0.5, not %g", prune->rate);

@@ -20,10 +20,10 @@ void tarn_limits_default(tarn_limits *out) {
 
 void tarn_limits_set(const tarn_limits *given) { limits = *given; }
 
-// Steps for one number, as measured in units of the arithmetic of orthogonal matrices: uniform and normal draws, and
-// finding a place of a graph in memory.
+// Steps per number, measured in units of the arithmetic of orthogonal matrices: uniform and normal draws, and locating
+// an entry of a graph in memory.
 enum { UNIFORM = 20, NORMAL = 80, PLACE = 30 };
-// Operations from which on it is said at the start that it may take long, and seconds otherwise.
+// Operations above which a long duration is announced at the start, and seconds otherwise.
 static const double MANY = 1e10, LONG = 2.0, OFTEN = 1.0;
 
 // Householder reflections of n columns of m >= n rows, to factor and to form (orthogonal.c).
@@ -33,8 +33,8 @@ static tarn__regenerate_cost cost_of_orthogonal(double rows, double cols, double
                                  16.0 * m * n + 8.0 * n};
 }
 
-// A look at every pair, and draws for those that are joined. A unit of a small world that knows nearly all others draws
-// many times until it finds one it does not know.
+// A visit to every pair, and draws for joined ones. A unit of a small world that is joined to nearly all others draws
+// many times until it finds a new one.
 static tarn__regenerate_cost cost_of_reservoir(double n, const tarn__reservoir *reservoir) {
   const double pairs = n * n, entries = (1.0 - reservoir->sparsity) * pairs;
   double operations = (UNIFORM + 4) * pairs + (NORMAL + PLACE) * entries;
@@ -76,7 +76,7 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
       break;
   }
   if (param->sparsity > 0.0) cost.operations += UNIFORM * count;
-  // The values on their way into the model, all of them or the entries.
+  // Temporary memory of the values, all of them or the entries.
   const bool sparse = param->entries > 0 && param->reservoir;
   cost.bytes += sparse ? (double)tarn__param_value_bytes(param) : count * sizeof(float);
   return cost;
@@ -90,7 +90,7 @@ static int by_size(const void *a, const void *b) {
 tarn__regenerate_cost tarn__regenerate_all(const tarn__model *model) {
   tarn__regenerate_cost all = {0};
   enum { MOST = 64 };
-  double largest[MOST + 1] = {0};  // in falling order
+  double largest[MOST + 1] = {0};  // in descending order
   const size_t at_once = tarn__threads() < MOST ? (size_t)tarn__threads() : MOST;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
@@ -126,7 +126,7 @@ typedef struct progress {
   const char *file;
   double done, operations;
   double begun, told;  // on the clock
-  double last;         // what was told last; -1: nothing
+  double last;         // the last report; -1: none
   tarn__work work;
 } progress;
 
@@ -159,7 +159,7 @@ tarn_status tarn__regenerate(tarn__model *model, uint64_t seed, const char *file
   tarn_status status = tarn__model_initialise_told(model, seed, note, &p);
   tarn__work_end(&p.work);
   pthread_mutex_destroy(&p.lock);
-  // Whoever shows it takes it away now, also where it failed.
+  // The final report removes the display, even after a failure.
   if (p.last >= 0 && p.last < p.operations) tell(&p, p.operations);
   return status;
 }

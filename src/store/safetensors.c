@@ -11,7 +11,7 @@
 #include "device/transfer.h"
 
 enum { LENGTH_BYTES = 8, ALIGN = 64 };
-static const uint64_t LONGEST_HEADER = 100000000;  // as the reference implementation has it
+static const uint64_t LONGEST_HEADER = 100000000;  // as in the reference implementation
 static const char METADATA[] = "__metadata__";
 
 static const struct {
@@ -20,7 +20,7 @@ static const struct {
 } dtypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
               {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"F64", 8},     {"I64", 8}, {"U64", 8}};
 
-// Bytes of an element, or 0 for a word that is no type.
+// Bytes of an element, or 0 for an unknown type.
 static size_t dtype_bytes(const char *name) {
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     if (strcmp(dtypes[i].name, name) == 0) return dtypes[i].bytes;
@@ -39,7 +39,7 @@ static int by_name(const void *a, const void *b) {
 static int by_key(const void *a, const void *b) {
   return strcmp(((const tarn__stored_text *)a)->key, ((const tarn__stored_text *)b)->key);
 }
-// Where two tensors begin at the same place, the empty one is first.
+// If two tensors begin at the same place, the empty one comes first.
 static int by_place(const void *a, const void *b) {
   const tarn__stored *x = *(const tarn__stored *const *)a;
   const tarn__stored *y = *(const tarn__stored *const *)b;
@@ -102,7 +102,7 @@ static tarn_status read_metadata(tarn__safetensors *file, json_t *entry) {
   return TARN_STATUS_OK;
 }
 
-// Together the tensors cover the data once: no byte belongs to none or to two.
+// The tensors must cover the data exactly once.
 static tarn_status check_cover(const tarn__safetensors *file, const uint8_t *data, size_t data_size) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, file->count, sizeof(tarn__stored *)));
@@ -212,7 +212,7 @@ static json_t *describe(const tarn__stored *tensor, size_t begin) {
                    (json_int_t)(begin + tensor->bytes));
 }
 
-// The header as text that grows. A tree of tens of thousands of tensors would take many times as much.
+// The header as growing text. A JSON tree of tens of thousands of tensors would take many times as much memory.
 typedef struct header {
   char *text;
   size_t length, capacity;
@@ -225,7 +225,7 @@ static tarn_status header_add(header *h, const char *text, size_t length) {
   return TARN_STATUS_OK;
 }
 
-// A member of the header. Takes `value` in any case; NULL: memory is lacking.
+// A member of the header. Takes over `value` in any case; NULL: memory had run out.
 static tarn_status header_member(header *h, const char *name, json_t *value) {
   json_t *member = json_object();
   const bool whole = value && member && json_object_set(member, name, value) == 0;
@@ -251,7 +251,7 @@ static tarn_status header_metadata(header *h, const tarn__stored_text *texts, si
   return header_member(h, METADATA, metadata);
 }
 
-// Free h->text with tarn__free(), after a failure too.
+// Free h->text with tarn__free(), even after a failure.
 static tarn_status make_header(header *h, const tarn__stored *const *order, size_t count,
                                const tarn__stored_text *texts, size_t text_count) {
   if (text_count) TARN_TRY(header_metadata(h, texts, text_count));
@@ -264,7 +264,7 @@ static tarn_status make_header(header *h, const tarn__stored *const *order, size
   return header_add(h, "}", 1);
 }
 
-// The bytes of tensors that are written or read.
+// The transfer of tensors' bytes.
 typedef struct transfer {
   tarn__work work;
   double done, all;
@@ -281,7 +281,7 @@ static void begin(transfer *moved, const char *what, const tarn__stored *tensors
   tarn__work_begin(&moved->work, what, "bytes");
 }
 
-// *data: bytes of a tensor, valid until the room is used again.
+// *data: bytes of a tensor, valid until the buffer is reused.
 static tarn_status read_values(const tarn__stored *tensor, void **data, size_t first, size_t bytes,
                                tarn__host_room *room) {
   if (!tensor->source) return tarn__device_read(tensor->device, data, (const char *)tensor->data + first, bytes, room);
@@ -290,7 +290,7 @@ static tarn_status read_values(const tarn__stored *tensor, void **data, size_t f
   return tensor->source->read(tensor->source, *data, first, bytes);
 }
 
-// Values go to the file piece by piece, so that those of a device need no more room in the host's memory than one.
+// Values are written piece by piece, so those of a device need only one piece of the host's memory.
 static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, tarn__host_room *room,
                               transfer *moved) {
   for (size_t done = 0; done < tensor->bytes;) {
@@ -331,8 +331,8 @@ static tarn_status put_file(tarn__writer *writer, const header *h, const tarn__s
 }
 
 static tarn_status check_for_writing(const char *path, const tarn__stored *tensors, size_t count) {
-  // What could not be read again is not written. An entry has at most 16 values: a name, an object with three keys,
-  // two arrays of a few numbers.
+  // Files that could not be read again are not written. An entry has at most 16 values: a name, an object with three
+  // keys, two arrays of a few numbers.
   TARN_REQUIRE(count <= TARN__JSON_VALUES / 16, DATA, "%s: %zu tensors, but a safetensors file of ours has at most %d",
                path, count, TARN__JSON_VALUES / 16);
   for (size_t i = 0; i < count; i++) {
@@ -385,10 +385,10 @@ tarn_status tarn__safetensors_begin(tarn__writer *writer, uint64_t *places, cons
   return status;
 }
 
-// What describes all tensors, as it is hashed.
+// The description of all tensors, for hashing.
 typedef struct manifest {
   tarn__hasher *hasher;
-  tarn__host_room room;  // for values that lie on a device
+  tarn__host_room room;  // for values on a device
 } manifest;
 
 // The zero byte separates.
@@ -442,7 +442,7 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
   return TARN_STATUS_OK;
 }
 
-// A copy of an array that is then sorted.
+// A sorted copy of an array.
 static tarn_status sorted(void **copy, const void *array, size_t count, size_t size,
                           int (*compare)(const void *, const void *)) {
   TARN_TRY(tarn__alloc(copy, TARN__MEMORY_OTHER, count, size));

@@ -6,23 +6,23 @@
 
 #include "text/utf8.h"
 
-// The versions of Unicode that the package tokenizers 0.23 has: of general categories, of canonical decomposition and
-// of small letters. ICU knows the age of each character, so that newer ones are left as they are; TARN's own lists hold
-// what old releases of ICU do not know, and categories that have changed since.
+// The Unicode versions of the package tokenizers 0.23, for general categories, canonical decomposition and lower case.
+// ICU knows the age of each character, so newer ones are left unchanged; our own lists hold characters that old
+// releases of ICU do not know, and categories that have changed since.
 enum { OF_CATEGORIES = 8, OF_DECOMPOSITION = 9, OF_CASE = 17 };
-enum { MOST_LETTERS = 8 };  // that a character becomes
+enum { MOST_LETTERS = 8 };  // results of one character
 
-// A text on its way: the word that grows, and the marks that wait for their order.
+// The state of a text: the growing word, and the marks that wait to be ordered.
 typedef struct split {
   const tarn__bert_rules *rules;
-  const UNormalizer2 *nfd;  // NULL until it is needed
+  const UNormalizer2 *nfd;  // NULL until needed
   tarn__bert_sink sink;
   void *user;
   char word[TARN__BERT_TOO_LONG];
   size_t length;
-  int characters;  // of the word, at most one more than there may be
-  // Characters that follow a base and have a combining class, in the order of their classes; those above the longest
-  // word are not kept, since theirs is too long already.
+  int characters;  // of the word, at most one more than allowed
+  // Characters that follow a base and have a combining class, in the order of their classes; those beyond the longest
+  // word are dropped, because that word is too long already.
   struct {
     int32_t code;
     uint8_t class;
@@ -36,7 +36,7 @@ static bool is_newer(int32_t code, int version) {
   return age[0] > version;
 }
 
-// The general category in Unicode 8, as a mask; 0 for what it does not have.
+// The general category in Unicode 8, as a mask; 0 if unassigned there.
 static uint32_t category(int32_t code) {
   switch (code) {
     case 0x166D:
@@ -69,7 +69,7 @@ static bool is_left_out(int32_t code) {
   return (category(code) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
 }
 
-// The blocks that BERT takes for Chinese; the package leaves U+2B820 to U+2B91F out.
+// The blocks that BERT treats as Chinese; the package omits U+2B820 to U+2B91F.
 static bool is_chinese(int32_t code) {
   return (code >= 0x4E00 && code <= 0x9FFF) || (code >= 0x3400 && code <= 0x4DBF) ||
          (code >= 0x20000 && code <= 0x2A6DF) || (code >= 0x2A700 && code <= 0x2B81F) ||
@@ -77,7 +77,7 @@ static bool is_chinese(int32_t code) {
          (code >= 0x2F800 && code <= 0x2FA1F);
 }
 
-// Small letters that Unicode 16 and 17 added.
+// Lower-case letters added by Unicode 16 and 17.
 static const struct {
   int32_t first, last, distance;
 } ADDED[] = {{0x1C89, 0x1C89, 0x1C8A - 0x1C89},
@@ -120,11 +120,11 @@ static tarn_status put_small(split *s, int32_t code) {
   return alone ? end_word(s) : TARN_STATUS_OK;
 }
 
-// Takes a character in its order.
+// Takes a character after ordering.
 static tarn_status put_ordered(split *s, int32_t code) {
   if (!s->rules->lowercase) return put_small(s, code);
   TARN_TRY(put_small(s, to_lower(code)));
-  return code == 0x130 ? put_small(s, 0x307) : TARN_STATUS_OK;  // the one letter that becomes two
+  return code == 0x130 ? put_small(s, 0x307) : TARN_STATUS_OK;  // the only letter that becomes two
 }
 
 static tarn_status end_run(split *s) {
@@ -134,8 +134,7 @@ static tarn_status end_run(split *s) {
   return TARN_STATUS_OK;
 }
 
-// Takes a character that decomposition leaves as it is. Marks that are left out still end the order where they have no
-// combining class.
+// Takes a fully decomposed character. Dropped marks without a combining class still end the ordering.
 static tarn_status put_decomposed(split *s, int32_t code) {
   const uint8_t class = is_newer(code, OF_DECOMPOSITION) ? 0 : u_getCombiningClass(code);
   const bool kept = !(category(code) & U_GC_MN_MASK);
@@ -181,7 +180,7 @@ static tarn_status take(split *s, int32_t code) {
   return alone ? put(s, ' ') : TARN_STATUS_OK;
 }
 
-// Takes ASCII letters and digits, which nothing happens to but the change of case, and returns how many bytes they are.
+// Takes ASCII letters and digits, which only change case, and returns the number of bytes.
 static size_t take_plain(split *s, const char *text, size_t length) {
   const int offset = s->rules->lowercase ? 0x20 : 0;
   size_t i = 0;

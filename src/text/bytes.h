@@ -1,6 +1,6 @@
-// The byte vocabulary: a token for each of the 256 bytes, after <unk> (which no text gives), <s> and </s>, so that byte
-// b has the id 3 + b. The file is the one line "tarn-vocab byte 1", or "tarn-vocab byte 2", which has <cls>, <sep> and
-// <mask> as well, with the ids 259 to 261. tarn__bytes_kind (text/vocab_kind.h) opens it.
+// The byte vocabulary: a token for each of the 256 bytes, after <unk> (which never results from text), <s> and </s>, so
+// that byte b has the id 3 + b. The file is the one line "tarn-vocab byte 1", or "tarn-vocab byte 2", which also has
+// <cls>, <sep> and <mask>, with the ids 259 to 261. tarn__bytes_kind (text/vocab_kind.h) opens it.
 #ifndef TARN_TEXT_BYTES_H
 #define TARN_TEXT_BYTES_H
 

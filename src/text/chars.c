@@ -13,7 +13,7 @@ static const char MAGIC[] = "tarn-vocab char ";
 enum { UNK = TARN__VOCAB_UNK, CODES = 0x110000, UNKNOWN = 0xFFFD, PAGE = 256, LONGEST_NAME = 12 };
 
 typedef struct chars {
-  int32_t *pages[CODES / PAGE];  // ids by code point; 0: unknown. NULL: none of the page is known
+  int32_t *pages[CODES / PAGE];  // ids by code point; 0: unknown. NULL: the whole page is unknown
   int32_t *codes;                // by id; the special ones are -1
   char (*names)[LONGEST_NAME];
   int32_t count;
@@ -32,7 +32,7 @@ static void close_chars(void *self) {
   tarn__free(c);
 }
 
-// Reads "U+00E4": 4 to 6 upper-case hexadecimal digits, no surrogate. -1 if it is something else.
+// Reads "U+00E4": 4 to 6 upper-case hexadecimal digits, no surrogate. -1 otherwise.
 static int32_t read_code(const char *line, size_t length) {
   int32_t code = 0;
   if (length < 6 || length > 8 || line[0] != 'U' || line[1] != '+') return -1;
@@ -169,7 +169,7 @@ static tarn_status count_characters(tally *tallies, tarn__text_next next, void *
   }
 }
 
-// `tallies` is in the order of frequency.
+// `tallies` is in order of frequency.
 static tarn_status write_file(tarn_vocab_text *out, const tally *tallies, const tarn_vocab_options *options) {
   char line[128];
   int64_t kept = 0;

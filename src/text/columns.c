@@ -1,11 +1,10 @@
-// How wide a text stands on a terminal.
+// The width of a text on a terminal.
 #include <unicode/uchar.h>
 
 #include "tarn/text.h"
 #include "text/utf8.h"
 
-// Wide and full-width characters (Unicode Standard Annex 11) fill two columns; what is put on the character before it,
-// and what is not seen, none.
+// Wide and full-width characters (Unicode Standard Annex 11) fill two columns; combining and invisible characters none.
 static size_t columns_of(int32_t code) {
   if (code < 0) return 1;  // shown as U+FFFD
   if (code < 0x20 || code == 0x7F || (code >= 0x1160 && code <= 0x11FF)) return 0;

@@ -8,7 +8,7 @@
 
 static bool begins_character(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
 
-// Whether the character at a place is drawn onto the one before it.
+// Whether the character at a place combines with the previous one.
 static bool extends(const char *text, size_t length, size_t at) {
   int32_t code;
   if (at >= length) return false;
@@ -40,7 +40,7 @@ size_t tarn__cut(size_t *next, bool *within, const char *text, size_t length, si
   *within = true;
   for (size_t at = most; at > most / 2; at--)
     if (is_boundary(text, length, at)) return *next = at;
-  // Nothing but combining marks, or bytes that are no UTF-8.
+  // Only combining marks, or invalid UTF-8.
   size_t at = most;
   while (at > most - 4 && !begins_character(text[at])) at--;
   return *next = begins_character(text[at]) ? at : most;

@@ -13,10 +13,10 @@
 typedef struct token {
   const char *text;     // as in the file, zero-terminated
   uint32_t at, length;  // its bytes
-  bool whole;           // the merges make this token of its bytes, so a piece of text can be looked up at once
+  bool whole;           // the merges turn its bytes into this token, so a piece of text can be looked up directly
 } token;
 
-// The special tokens of RoBERTa's; of GPT-2's the end alone, which begins as well.
+// The special tokens of RoBERTa; GPT-2 has only the end, which is also the beginning.
 typedef enum special { BEGIN, END, MASK, PAD, UNKNOWN, SPECIALS } special;
 static const char *const NAMES[SPECIALS] = {"<s>", "</s>", "<mask>", "<pad>", "<unk>"};
 
@@ -70,7 +70,7 @@ static void fill_alphabet(int16_t byte_of[ALPHABET]) {
   for (int b = 0; b < 256; b++) byte_of[is_plain(b) ? b : 256 + others++] = (int16_t)b;
 }
 
-// The id of some bytes with this hash, or -1.
+// The id of these bytes with this hash, or -1.
 static int32_t find(const gpt2 *g, const char *bytes, size_t length, uint64_t hash) {
   size_t step = 0;
   int64_t id;
@@ -85,7 +85,7 @@ static int32_t find_token(const gpt2 *g, const char *bytes, size_t length) {
   return find(g, bytes, length, tarn__hash64(bytes, length, 0));
 }
 
-// Writes the bytes that a token of the file stands for; their number is 0 if it is no token.
+// Writes the bytes of a token in the file and returns their number, 0 if it is no token.
 static size_t read_token(char *out, const char *text, size_t length, const int16_t byte_of[ALPHABET]) {
   size_t used = 0;
   for (size_t i = 0; i < length;) {
@@ -190,7 +190,7 @@ static tarn_status add_merge(gpt2 *g, tarn_vocab_text *room, const char *line, s
   return TARN_STATUS_OK;
 }
 
-// *at is the number of the merge that is read.
+// *at is the number of the current merge.
 static tarn_status read_merges(gpt2 *g, tarn__vocab_reader *reader, const int16_t byte_of[ALPHABET], int64_t *at) {
   int64_t count;
   tarn_vocab_text room = {0};

@@ -23,7 +23,7 @@ static tarn_status write_file(const char *folder, const char *name, const char *
   return tarn__file_write(path, data, size);
 }
 
-// The merges are the file's last lines; those before them are one for each token and three of numbers.
+// The merges are the file's last lines, after one line for each token and three with numbers.
 static tarn_status write_merges(const char *folder, const tarn_vocab *vocab) {
   static const char VERSION[] = "#version: 0.2\n";
   size_t size;

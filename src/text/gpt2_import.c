@@ -1,5 +1,4 @@
-// GPT-2's vocabulary from the files that OpenAI and Hugging Face give: a JSON object from tokens to ids, and a list of
-// merges.
+// GPT-2's vocabulary from the files of OpenAI and Hugging Face: a JSON object from tokens to ids, and a list of merges.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 enum { PAIRS = 2 };
 
-// As Hugging Face names them, and as OpenAI did.
+// Names used by Hugging Face and by OpenAI.
 static const struct {
   const char *tokens, *merges;
 } NAMES[PAIRS] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
@@ -26,7 +25,7 @@ static int pair_of(const char *path) {
   return -1;
 }
 
-// A folder of BERT's is none of GPT-2's.
+// A folder of BERT's is not one of GPT-2's.
 bool tarn__gpt2_is_original(const char *path) {
   return pair_of(path) >= 0 || (tarn__vocab_is_folder(path) && !tarn__wordpiece_is_original(path));
 }
@@ -43,7 +42,7 @@ static tarn_status find_files(char tokens[PATH_MAX], char merges[PATH_MAX], cons
   return tarn__vocab_sibling(merges, path, NAMES[pair].merges);
 }
 
-// RoBERTa's vocabularies hold GPT-2's, and may hold its end of text too.
+// RoBERTa's vocabularies contain GPT-2's, possibly with its end of text.
 static bool is_roberta(const json_t *object) {
   static const char *const names[] = {"<s>", "</s>", "<mask>"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -78,7 +77,7 @@ static tarn_status import_tokens(tarn_vocab_text *out, const char *path) {
   return status;
 }
 
-// The next line of the list of merges that is not empty; a last one without an end counts.
+// The next non-empty line of the list of merges; a last one without an end counts.
 static bool next_merge(const char **at, const char *end, const char **line, size_t *length) {
   while (*at < end) {
     const char *newline = memchr(*at, '\n', (size_t)(end - *at));
@@ -91,7 +90,7 @@ static bool next_merge(const char **at, const char *end, const char **line, size
   return false;
 }
 
-// The first line may say a version, as in "#version: 0.2".
+// The first line may be a version, such as "#version: 0.2".
 static const char *skip_version(const char *data, const char *end) {
   static const char VERSION[] = "#version";
   if ((size_t)(end - data) < sizeof VERSION - 1 || memcmp(data, VERSION, sizeof VERSION - 1) != 0) return data;
@@ -127,7 +126,7 @@ static int64_t line_of(const char *data, size_t size, int64_t merge) {
   return number;
 }
 
-// What is wrong with the vocabulary is told with its place in the two files.
+// Errors in the vocabulary are reported with their place in the two files.
 static tarn_status check(const tarn_vocab_text *out, const char *tokens, const char *merges, const char *data,
                          size_t size) {
   int64_t merge;

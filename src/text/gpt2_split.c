@@ -42,7 +42,7 @@ static category added(int32_t code) {
   return low < ADDED_COUNT && code >= ADDED[low].first ? ADDED[low].category : OTHER;
 }
 
-// Whether a newer Unicode than ours has assigned the character.
+// Whether the character was assigned by a newer Unicode than ours.
 static bool is_newer(int32_t code) {
   UVersionInfo version;
   u_getUnicodeVersion(version);

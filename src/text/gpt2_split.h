@@ -1,9 +1,9 @@
-// How GPT-2's tokenizer cuts a text into pieces before byte-pair encoding works on each of them (Radford et al. 2019):
+// How GPT-2's tokenizer cuts a text into pieces before byte-pair encoding (Radford et al. 2019):
 //
 //     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
 // A piece is a contraction, a run of letters, of numbers or of anything else, each with the one blank before it, or
-// white space, of which the last character is left over for what follows.
+// white space, whose last character is left for what follows.
 #ifndef TARN_TEXT_GPT2_SPLIT_H
 #define TARN_TEXT_GPT2_SPLIT_H
 

@@ -17,7 +17,7 @@ static bool joins(int32_t code) {
          u_getIntPropertyValue(code, UCHAR_INDIC_SYLLABIC_CATEGORY) != U_INSC_OTHER;
 }
 
-// Whether the letter that ends at `at` joins; marks above and below it, such as Arabic vowels, are passed over.
+// Whether the letter that ends at `at` joins; marks above and below it, such as Arabic vowels, are skipped.
 static bool joins_before(const char *text, size_t at) {
   while (at > 0) {
     size_t first = at - 1;

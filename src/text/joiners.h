@@ -8,17 +8,17 @@
 
 #include "tarn/vocab.h"
 
-// Whether a joiner stands between two letters that join: of a cursive script (Unicode's Joining_Type), or of one of the
-// scripts that come from Brahmi (Indic_Syllabic_Category). Between other letters, and in emoji, joiners say how a text
-// looks, and not what it says.
+// Whether a joiner stands between two letters that join: of a cursive script (Unicode's Joining_Type), or of a script
+// derived from Brahmi (Indic_Syllabic_Category). Between other letters, and in emoji, joiners only affect the
+// appearance.
 bool tarn__joiners_spell(const char *text, size_t length);
 
-// Whether so many lines of all are more than stray ones: one of 10,000.
+// Whether `lines` of `all` are more than stray ones: one of 10,000.
 bool tarn__joiners_matter(int64_t lines, int64_t all);
 
-// Counts a line that a vocabulary reads and takes its joiners from.
+// Counts a line from which a vocabulary removes joiners.
 int64_t tarn__joiners_lost(const tarn_vocab *vocab, const char *text, size_t length);
-// Warns where so many lines of all of a file lose them and that matters. `name`: the vocabulary's.
+// Warns if `lines` of `all` lines of a file lose them and that matters. `name`: the vocabulary's.
 void tarn__joiners_warn(const char *path, const tarn_vocab *vocab, const char *name, int64_t lost, int64_t all);
 
 #endif

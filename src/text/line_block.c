@@ -24,7 +24,7 @@ static tarn_status read_line(tarn__line_block *block, size_t *used, tarn__lines 
   return TARN_STATUS_OK;
 }
 
-// Whether no line comes for now. *left, in seconds, is how long lines are waited for.
+// Whether no further line arrives for now. *left is the remaining waiting time in seconds.
 static bool runs_dry(const tarn__lines *lines, double *left) {
   if (tarn__lines_is_ready(lines, 0)) return false;
   const double begun = tarn__seconds(), wait = fmin(*left, PAUSE);

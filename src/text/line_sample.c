@@ -12,7 +12,7 @@ typedef struct tarn__sampled_line {
   size_t length;
 } sampled;
 
-enum { LINE_BYTES = 32 };  // what a line takes beside its text, with the room to grow
+enum { LINE_BYTES = 32 };  // overhead of a line in addition to its text, with space to grow
 
 void tarn__line_sample_open(tarn__line_sample *sample, size_t room) {
   *sample = (tarn__line_sample){.room = room, .threshold = UINT64_MAX};
@@ -29,7 +29,7 @@ static bool is_full(const tarn__line_sample *s, size_t more) {
   return s->text_used + more + (size_t)(s->kept + 1) * LINE_BYTES > s->room;
 }
 
-// Leaves out a quarter of the lines, about.
+// Drops about a quarter of the lines.
 static void thin_out(tarn__line_sample *s) {
   const int64_t count = s->kept;
   size_t from = 0;

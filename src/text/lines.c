@@ -44,7 +44,7 @@ bool tarn__lines_is_ready(const tarn__lines *lines, int milliseconds) {
 }
 
 double tarn__lines_share(const tarn__lines *lines) {
-  // What lies in the buffer was read and not given.
+  // The bytes in the buffer were read but not yet delivered.
   const double waiting = (double)(lines->end - lines->start), given = lines->input.given;
   return tarn__input_share(&lines->input) * (given > 0 ? (given - waiting) / given : 0);
 }
@@ -73,8 +73,8 @@ static tarn_status check(tarn__lines *lines, const char **text, size_t *length) 
   return TARN_STATUS_OK;
 }
 
-// What of a line is at hand, until its end was found, the file has ended or it is too long anyway: tarn__cut() looks at
-// a character behind the longest.
+// Reads until the end of the line or the file, or until the line is too long: tarn__cut() needs a character beyond the
+// limit.
 static tarn_status find_line(tarn__lines *lines, const char **line, size_t *size, bool *ended) {
   const char *end = NULL;
   size_t searched = 0;
@@ -91,7 +91,7 @@ static tarn_status find_line(tarn__lines *lines, const char **line, size_t *size
   return TARN_STATUS_OK;
 }
 
-// Takes the first part of a line that is longer than it may be.
+// Takes the first part of an overlong line.
 static tarn_status cut(tarn__lines *lines, const char *line, size_t *size) {
   size_t next;
   bool within;

@@ -11,12 +11,12 @@
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 
-static const char BLANK[] = "\xE2\x96\x81";  // U+2581, with which pieces that begin a word begin
+static const char BLANK[] = "\xE2\x96\x81";  // U+2581, the first character of pieces that begin a word
 enum { BLANK_LENGTH = sizeof BLANK - 1 };
 
 typedef struct marian {
   tarn__spm *spm;
-  char *text;           // of all tokens, each with a zero byte behind it
+  char *text;           // of all tokens, each followed by a zero byte
   const char **tokens;  // [facts.size], in it
   tarn__index index;
   tarn__vocab_facts facts;
@@ -53,7 +53,7 @@ static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader) {
   TARN_TRY(tarn__vocab_number(reader, &count, TARN__MARIAN_SIZE, TARN__MARIAN_MOST));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)count + 1, sizeof *m->tokens));
   m->tokens = memory;
-  // With a zero byte in the place of each newline the tokens take no more room than what is left of the file.
+  // With a zero byte for each newline the tokens need no more space than the rest of the file.
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(reader->end - reader->at) + 1, 1));
   char *at = m->text = memory;
   for (int64_t i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ typedef struct encoding {
   tarn_vocab_ids *ids;
 } encoding;
 
-// What is written like a special token is ordinary text.
+// Text that looks like a special token is ordinary text.
 static tarn_status take_piece(void *user, const char *text, size_t length) {
   const encoding *e = user;
   const tarn__vocab_facts *f = &e->vocab->facts;
@@ -142,10 +142,10 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
   return TARN_STATUS_OK;
 }
 
-// White space as Python's str.strip() takes it off.
+// White space as removed by Python's str.strip().
 static bool is_space(int32_t code) { return code >= 0 && (u_isUWhiteSpace(code) || (code >= 0x1C && code <= 0x1F)); }
 
-// Writes blanks in place of their mark, and takes off white space at both ends.
+// Replaces the mark of a blank by a blank, and strips white space at both ends.
 static void tidy(tarn_vocab_text *text) {
   size_t to = 0, kept = 0;
   for (size_t at = 0; at < text->length;) {

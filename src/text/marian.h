@@ -1,6 +1,6 @@
 // The vocabulary of one side of a Marian model, as Hugging Face's MarianTokenizer has it: a SentencePiece model cuts
-// the text, and a list says which token a piece is. Both sides may have the same list; what a list does not have is
-// <unk>. A text may begin with a code such as ">>deu<<", which is a token of its own.
+// the text, and a list maps pieces to tokens. Both sides may have the same list; pieces missing from it are <unk>. A
+// text may begin with a code such as ">>deu<<", which is one token.
 //
 // The file: a line "tarn-vocab marian 1", a line "size N" and N lines with a token each in the order of their ids, a
 // line "model B", and the B bytes of the SentencePiece model.
@@ -26,7 +26,7 @@ enum { TARN__MARIAN_MOST = 1000000 };  // tokens
 // The name of a side's SentencePiece model there.
 const char *tarn__marian_model_name(bool target);
 
-// Makes the bytes of our file of the files in `folder`. The caller frees them with tarn__free(). Fails with IO, or
+// Makes the bytes of our file from the files in `folder`. The caller frees them with tarn__free(). Fails with IO, or
 // DATA, naming the file and the token or the key.
 tarn_status tarn__marian_import(char **bytes, size_t *size, const char *folder, bool target) TARN_CHECKED;
 

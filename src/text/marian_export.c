@@ -7,7 +7,7 @@
 #include "text/vocab_files.h"
 #include "text/vocab_kind.h"
 
-// The SentencePiece model of a side: of our file its last bytes.
+// The SentencePiece model of a side: the last bytes of our file.
 static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool target) {
   char path[PATH_MAX];
   size_t size;

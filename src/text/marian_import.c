@@ -1,4 +1,4 @@
-// The vocabulary of one side from the files that the package transformers keeps of a MarianTokenizer.
+// The vocabulary of one side from the files of a MarianTokenizer of the package transformers.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static tarn_status check_special(const json_t *settings, const char *key, const 
   return TARN_STATUS_OK;
 }
 
-// Whether each side has a list of tokens of its own. Settings that would change the tokens of a text are refused.
+// Whether each side has a separate list of tokens. Settings that would change the tokens of a text are refused.
 static tarn_status take_settings(bool *separate, const json_t *settings, const char *path) {
   static const char *const specials[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}};
   TARN_REQUIRE(json_is_object(settings), DATA, "%s: not a JSON object", path);

@@ -31,8 +31,8 @@ tarn_status tarn__pair_table_add(tarn__pair_table *table, bool *fresh, const tar
   return tarn__index_add(&table->index, hash_of(merge->left, merge->right));
 }
 
-// A piece of text while its merges are done. Nodes are the places of the first ids, linked to their neighbours; a node
-// that went into its left neighbour has the id -1. The heap has rank << 32 | place of merges that may have gone stale.
+// A piece of text during its merges. Nodes are the places of the initial ids, linked to their neighbours; a node merged
+// into its left neighbour has the id -1. The heap has rank << 32 | place of possible merges, which may be stale.
 typedef struct work {
   const tarn__pair_table *table;
   int32_t *ids;
@@ -98,7 +98,7 @@ static void merge_all(work *w) {
 tarn_status tarn__pair_table_apply(const tarn__pair_table *table, int32_t *ids, size_t *count) {
   if (*count < 2) return TARN_STATUS_OK;
   TARN_REQUIRE(*count <= INT32_MAX / 4, DATA, "a piece of text of %zu bytes without a break is too long", *count);
-  // A merge takes one node away and adds two entries to the heap at most.
+  // A merge removes one node and adds at most two entries to the heap.
   uint64_t heap[3 * SHORT];
   uint32_t links[2 * SHORT];
   void *memory = NULL;

@@ -9,10 +9,10 @@ struct tarn__piece_node {
   uint32_t first;  // its first child
   int32_t id;      // of the piece that ends here, or -1
   uint16_t count;  // of children
-  uint8_t byte;    // by which it is reached
+  uint8_t byte;    // on the edge to it
 };
 
-// The pieces that go through a node.
+// The pieces whose paths contain a node.
 typedef struct range {
   uint32_t from, to, depth;
 } range;
@@ -31,7 +31,7 @@ static int by_bytes(const void *a, const void *b) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
-// Fills the nodes level by level and returns how many there are. Each one has a range.
+// Fills the nodes level by level and returns their number. Each one has a range.
 static uint32_t fill(tarn__piece_node *nodes, range *ranges, const tarn__piece *pieces, size_t count) {
   uint32_t used = 1;
   nodes[0] = (tarn__piece_node){.id = -1};
@@ -69,7 +69,7 @@ tarn_status tarn__piece_trie_open(tarn__piece_trie *trie, tarn__piece *pieces, s
   return TARN_STATUS_OK;
 }
 
-// The child of a node by a byte, or 0.
+// The child of a node for a byte, or 0.
 static uint32_t child(const tarn__piece_trie *trie, uint32_t at, uint8_t byte) {
   uint32_t low = trie->nodes[at].first;
   uint32_t high = low + trie->nodes[at].count;

@@ -1,4 +1,4 @@
-// A tree of the bytes of tokens, for the longest token that a text begins with.
+// A trie of the bytes of tokens, to find the longest token with which a text begins.
 #ifndef TARN_TEXT_PIECE_TRIE_H
 #define TARN_TEXT_PIECE_TRIE_H
 
@@ -16,12 +16,12 @@ typedef struct tarn__piece {
 typedef struct tarn__piece_node tarn__piece_node;
 
 typedef struct tarn__piece_trie {
-  tarn__piece_node *nodes;  // the children of a node lie side by side, in the order of their bytes
+  tarn__piece_node *nodes;  // the children of a node are adjacent, in the order of their bytes
   uint32_t start[256];      // the node of each first byte; 0: no token begins with it
 } tarn__piece_trie;
 
-// Makes the tree and puts the pieces into another order. Of equal pieces the one of the highest id is known. Start it
-// as {0}; close it also after a failure.
+// Builds the trie and reorders the pieces. Of equal pieces the one with the highest id counts. Start it as {0}; close
+// it even after a failure.
 tarn_status tarn__piece_trie_open(tarn__piece_trie *trie, tarn__piece *pieces, size_t count) TARN_CHECKED;
 void tarn__piece_trie_close(tarn__piece_trie *trie);
 

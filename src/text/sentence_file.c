@@ -1,4 +1,4 @@
-// The sentences of text files, one a line.
+// The sentences of text files, one per line.
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/work.h"
@@ -16,7 +16,7 @@ typedef struct task {
   bool begun, ended;          // a sentence was written; and a document ended after the last one
   tarn__writer *writer;
   tarn__work work;
-  size_t files, file;  // how many, and at which it is
+  size_t files, file;  // their number, and the current one
 } task;
 
 void tarn_sentences_default(tarn_sentences_options *options) { *options = (tarn_sentences_options){.language = "en"}; }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "text/utf8.h"
 
-// What a character is for us: the Sentence_Break property of UAX #29, with a few of our own.
+// Classes of characters: the Sentence_Break property of UAX #29, with a few additions.
 typedef enum mark {
   OTHER,
   SPACE,
@@ -15,12 +15,12 @@ typedef enum mark {
   UPPER,
   LETTER,  // without case
   DIGIT,
-  STOP,  // of any kind: the code says which
+  STOP,  // of any kind, given by the code
   QUOTE,
   OPEN,  // a bracket
   CLOSE,
   CONTINUE,  // comma, colon, semicolon, dash
-  EXTEND     // marks on the character before
+  EXTEND     // marks on the previous character
 } mark;
 
 typedef struct tarn__sentence_character {
@@ -95,7 +95,7 @@ static size_t skip_spaces(const view *v, size_t at) {
   return at;
 }
 
-// The characters from `from` to `to` as UTF-8 with plain apostrophes; 0 if they are too long for a word of a list.
+// The characters from `from` to `to` as UTF-8 with plain apostrophes; 0 if too long for a word of a list.
 static size_t copy_word(const view *v, char word[WORD], size_t from, size_t to) {
   size_t used = 0;
   for (size_t i = from; i < to; i++) {
@@ -130,7 +130,7 @@ static bool all(const view *v, size_t from, size_t to, mark kind) {
   return to > from;
 }
 
-// Stops one after the other, also with blanks between them, as in ". . .".
+// Consecutive stops, also with blanks between them, as in ". . .".
 static size_t skip_stops(const view *v, size_t at) {
   for (;;) {
     size_t next = skip_spaces(v, at);
@@ -147,8 +147,8 @@ static size_t skip_reference(const view *v, size_t at) {
   return end > at + 1 && is(v, end, CLOSE) ? end + 1 : at;
 }
 
-// Closing marks right after the stops, and those that stand alone, as in tokenized text. A straight quotation mark that
-// stands alone closes if it is the second one of a pair; `quotes` of them are before `at`.
+// Closing marks right after the stops, and separate ones, as in tokenized text. A separate straight quotation mark
+// closes if it is the second one of a pair; `quotes` of them precede `at`.
 static size_t skip_closing(const view *v, size_t at, size_t quotes) {
   while (is(v, at, QUOTE) || is(v, at, CLOSE) || skip_reference(v, at) > at) {
     quotes += v->text[at].code == '"';
@@ -172,13 +172,13 @@ static size_t skip_opening(const view *v, size_t at) {
 
 static bool is_wide(int32_t code) { return code == 0x3002 || code == 0xFF01 || code == 0xFF0E || code == 0xFF1F; }
 
-// What stands behind a dash with blanks around it, or `at`.
+// The place after a dash with blanks around it, or `at`.
 static size_t skip_dash(const view *v, size_t at) {
   bool dash = at < v->length && u_charType(v->text[at].code) == U_DASH_PUNCTUATION && is(v, at + 1, SPACE);
   return dash ? skip_opening(v, skip_spaces(v, at + 1)) : at;
 }
 
-// Whether the next word is one that hardly goes on in a sentence.
+// Whether the next word is one that rarely continues a sentence.
 static bool is_starter(const view *v, const place *p) {
   size_t end = word_end(v, p->word);
   if (end == p->word + 1 && end < v->length && v->text[end].code == '.') return false;  // an initial
@@ -224,7 +224,7 @@ static bool is_dotted(const view *v, size_t from, size_t to) {
   return dotted;
 }
 
-// Whether an abbreviation that is a word otherwise ("No", "Fig") has its number after it.
+// Whether an abbreviation that is otherwise a word ("No", "Fig") is followed by its number.
 static bool is_numbered(const view *v, const place *p) {
   size_t end = word_end(v, p->word);
   if (is(v, p->word, DIGIT)) return true;
@@ -232,7 +232,7 @@ static bool is_numbered(const view *v, const place *p) {
   return is_roman(v, p->word, end);
 }
 
-// Whether a single full stop ends the sentence; the next word does not begin with a small letter.
+// Whether a single full stop ends the sentence; the next word does not begin with a lower-case letter.
 static bool ends_at_period(const view *v, const place *p) {
   const tarn__sentence_language *l = v->language;
   size_t from = p->first;
@@ -265,10 +265,10 @@ static bool ends(const view *v, const place *p) {
   for (size_t i = p->first; i < p->stops; i++)
     strong = strong || u_getIntPropertyValue(v->text[i].code, UCHAR_SENTENCE_BREAK) == U_SB_STERM;
   if (is(v, p->word, STOP) || p->word >= v->length) return false;
-  // After a dash with a blank a new line of a dialogue may begin.
+  // A new line of a dialogue may begin after a dash with a blank.
   if (is(v, p->next, CONTINUE) && !is(v, skip_dash(v, p->next), UPPER)) return false;
   if (p->first > p->start && is(v, p->first - 1, OPEN)) return false;  // "(!)"
-  // Tokenized text in small letters has its full stops apart from the words.
+  // Lower-case tokenized text has its full stops separated from the words.
   if (is(v, p->word, LOWER)) return period && alone && p->end == p->stops;
   if (period) return ends_at_period(v, p);
   return !strong || !is_speech(v, p);

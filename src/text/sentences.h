@@ -11,7 +11,7 @@ typedef struct tarn__sentence {
   size_t start, end;  // bytes in the paragraph, without white space around
 } tarn__sentence;
 
-// Zero-initialise, set the language, use again as often as you like, close.
+// Zero-initialise, set the language, use any number of times, close.
 typedef struct tarn__sentences {
   const tarn__sentence_language *language;
   tarn__sentence *items;  // the result

@@ -1,7 +1,8 @@
 // SentencePiece parses a model with protocol buffers and then trusts the compiled table of its normaliser: a uint32
 // with the size of a trie, the trie, and a block of zero-terminated strings that the trie's leaves point into. The trie
 // is a double array (darts-clone) of 32-bit units; a walk from a unit reads 256 units around the place it points to and
-// keeps at most 32 matches. A damaged file could make it read outside. So every unit that a walk can reach is checked.
+// keeps at most 32 matches. A damaged file could make it read out of bounds, so every unit that a walk can reach is
+// checked.
 #include <string.h>
 
 #include "base/memory.h"
@@ -13,13 +14,13 @@ enum { MATCHES = 32, DEPTH = 128 };  // DEPTH: bytes of the longest key; real on
 typedef struct trie {
   const uint8_t *units;
   size_t count;         // of units
-  size_t strings_size;  // of the strings that leaves point into
-  uint8_t *matches;     // for each unit: 1 + most matches on any walk that goes on from it; 0: not yet known
+  size_t strings_size;  // of the leaves' strings
+  uint8_t *matches;     // for each unit: 1 + most matches on any walk from it; 0: not yet known
 } trie;
 
 static uint32_t unit_at(const trie *t, size_t i) { return tarn__wire_u32(t->units + 4 * i); }
 
-// Checks everything that a walk reaches from unit `at`. A cycle ends at the limit of the depth.
+// Checks everything that a walk reaches from unit `at`. A cycle ends at the depth limit.
 static bool check_unit(trie *t, size_t at, int depth) {
   if (t->matches[at]) return true;
   if (depth > DEPTH) return false;

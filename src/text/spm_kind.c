@@ -6,7 +6,7 @@
 #include "text/spm.h"
 #include "text/vocab_kind.h"
 
-// A model has no fixed first bytes: everything that no other kind takes is tried.
+// A model has no fixed first bytes: everything that no other kind accepts is tried.
 static bool detect(const void *bytes, size_t size) {
   (void)bytes;
   (void)size;
@@ -33,7 +33,7 @@ void tarn__vocab_describe_spm(tarn__vocab_facts *facts, const void *bytes, size_
   facts->loses_joiners = found.loses_joiners;
 }
 
-// How ALBERT's models name <cls>, <sep> and <mask>.
+// ALBERT's names of <cls>, <sep> and <mask>.
 static const char *const OF_ALBERT[TARN_SPECIAL_COUNT] = {"[CLS]", "[SEP]", "[MASK]"};
 
 static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size) {
@@ -58,8 +58,8 @@ static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *b
 
 static const char *piece(const void *self, int32_t id) { return tarn__spm_piece(self, id); }
 
-// A long text is encoded in parts. Pieces of a model that splits at white space, as ours do, never go across a blank,
-// so that the ids are those of the whole.
+// A long text is encoded in parts. Pieces of a model that splits at white space, as ours do, never cross a blank, so
+// the ids are those of the whole.
 static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
   ids->count = ids->parts = 0;
   for (size_t next; ids->parts == 0 || length > 0; text += next, length -= next, ids->parts++) {

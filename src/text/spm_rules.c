@@ -1,6 +1,5 @@
-// What a SentencePiece model says of its kind and of how it normalises text, and rules like SentencePiece's own but for
-// the joiners. A rule is a compiled table (text/spm_check.c); a key that is no key any more leaves its characters as
-// they are.
+// The kind and normalisation of a SentencePiece model, and rules that differ from SentencePiece's only in the joiners.
+// A rule is a compiled table (text/spm_check.c); removing a key leaves its characters unchanged.
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ static bool open_trie(trie *t, const uint8_t *table, size_t size) {
   return bytes <= size - 4;
 }
 
-// The unit of a key that is replaced by something, or 0, which is no key's.
+// The unit of a key with a replacement, or 0, which belongs to no key.
 static size_t find_key(const trie *t, const char *key) {
   size_t at = 0;
   for (const char *c = key; *c; c++) {
@@ -87,7 +86,7 @@ bool tarn__spm_table(const void **table, size_t *table_size, const void *bytes, 
   return *table_size > 0;
 }
 
-// The name, of which others may have made anything.
+// The name, which may contain anything in other programs' models.
 static void take_name(char name[TARN__SPM_NAME], const tarn__wire *field) {
   size_t used = 0;
   for (const uint8_t *c = field->at; c < field->end && used + 1 < TARN__SPM_NAME; c++)

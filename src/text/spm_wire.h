@@ -1,4 +1,4 @@
-// Protocol buffers as a SentencePiece model is written with them, read without trust.
+// Protocol buffers as used in SentencePiece models, read without trust.
 #ifndef TARN_TEXT_SPM_WIRE_H
 #define TARN_TEXT_SPM_WIRE_H
 
@@ -26,7 +26,7 @@ static inline bool tarn__wire_varint(tarn__wire *w, uint64_t *value) {
   return false;
 }
 
-// Takes one field; *body is its contents, of the kind that has a length (*has_body) or of that of numbers.
+// Takes one field; *body is its contents, of a type with a length (*has_body) or a number.
 static inline bool tarn__wire_field(tarn__wire *w, uint64_t *number, bool *has_body, tarn__wire *body) {
   uint64_t key;
   uint64_t size = 0;

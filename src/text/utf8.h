@@ -1,4 +1,4 @@
-// UTF-8: decoding, checking and repairing. All of the library's UTF-8 goes through here, and here through ICU.
+// UTF-8: decoding, checking and repairing. All UTF-8 of the library is handled here, by ICU.
 #ifndef TARN_TEXT_UTF8_H
 #define TARN_TEXT_UTF8_H
 
@@ -15,7 +15,7 @@ static inline size_t tarn__utf8_decode(int32_t *code, const char *text, size_t s
   return length;
 }
 
-// Writes a code point as 1 .. 4 bytes and returns how many.
+// Writes a code point as 1 .. 4 bytes and returns their number.
 size_t tarn__utf8_encode(char text[4], int32_t code);
 
 // Bytes before the first invalid one; `size` if all is valid.

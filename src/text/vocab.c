@@ -21,12 +21,12 @@ struct tarn_vocab {
   tarn__vocab_facts facts;
 };
 
-// The first kind that takes the bytes; the last one takes all.
+// The first kind that accepts the bytes is used; the last one accepts all.
 static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind,  &tarn__wordpiece_kind,
                                                 &tarn__bytes_kind, &tarn__chars_kind, &tarn__marian_kind,
                                                 &tarn__spm_kind};
 
-// Takes over the bytes, also when it fails.
+// Takes over the bytes, even on failure.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
   void *memory;
   *vocab = NULL;
@@ -59,7 +59,7 @@ tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t
   return open_bytes(vocab, copy, size);
 }
 
-// A file of ours may be named vocab.txt as well.
+// A file of ours may also be named vocab.txt.
 static bool is_wordpiece(const char *path) {
   return tarn__wordpiece_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
 }
@@ -86,13 +86,13 @@ static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiec
 tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   *vocab = NULL;
   tarn_status status = open_file(vocab, path, TARN_WORDPIECE_CASE_AS_SAID);
-  // What names one of another program's files says more of it.
+  // A message about another program's file names it and says more.
   if (status == TARN_STATUS_OK || (is_original(path) && tarn__file_kind_at(path) < TARN__FILE_KIND_FOLDER))
     return status;
   return tarn__file_kind_explain(status, path, TARN__FILE_KIND_VOCAB);
 }
 
-// Writes the bytes of a vocabulary, which is closed.
+// Writes the bytes of a vocabulary and closes it.
 static tarn_status write_file(const char *output, tarn_vocab **vocab) {
   tarn_status status = tarn__mkdir_of_file(output);
   if (status == TARN_STATUS_OK) status = tarn__file_write(output, (*vocab)->bytes, (*vocab)->bytes_size);

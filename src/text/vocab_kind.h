@@ -1,4 +1,4 @@
-// What each kind of vocabulary gives to tarn/vocab.h, and what the kinds that are text files share.
+// The interface of a kind of vocabulary behind tarn/vocab.h, and helpers for kinds that are text files.
 #ifndef TARN_TEXT_VOCAB_KIND_H
 #define TARN_TEXT_VOCAB_KIND_H
 
@@ -10,7 +10,7 @@
 
 typedef struct tarn__vocab_facts {
   int32_t size, unk, bos, eos, pad;     // unk, bos and pad: -1 if there is none
-  int32_t special[TARN_SPECIAL_COUNT];  // -1 for what there is not; TARN__VOCAB_NO_SPECIAL for all of them
+  int32_t special[TARN_SPECIAL_COUNT];  // -1 for missing ones; TARN__VOCAB_NO_SPECIAL: none
   const char *type;                     // NULL: the name of the kind
   char normalization[48];               // "": identity
   bool loses_joiners;
@@ -19,21 +19,21 @@ typedef struct tarn__vocab_facts {
 #define TARN__VOCAB_NO_SPECIAL \
   { -1, -1, -1 }
 
-// `self` is the object that open made. The other functions are called with ids that are in range only.
+// `self` is the object made by open. The other functions are called only with ids in range.
 typedef struct tarn__vocab_kind {
   // Whether the bytes begin as a file of this kind does.
   bool (*detect)(const void *bytes, size_t size);
-  // The bytes stay where they are as long as the object. On failure there is nothing to close.
+  // The bytes outlive the object. On failure there is nothing to close.
   tarn_status (*open)(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size);
   void (*close)(void *self);
   const char *(*piece)(const void *self, int32_t id);
   tarn_status (*encode)(const void *self, tarn_vocab_ids *ids, const char *text, size_t length);
   tarn_status (*decode)(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count);
-  bool (*begins_word)(const void *self, int32_t id);  // special tokens are not asked for
+  bool (*begins_word)(const void *self, int32_t id);  // not called for special tokens
   const char *name;
 } tarn__vocab_kind;
 
-// The first tokens of our own kinds of file, and those of masked models, which a file of version 2 has too.
+// The first tokens of our own kinds of file, and those of masked models, which version 2 adds.
 enum {
   TARN__VOCAB_UNK,
   TARN__VOCAB_BOS,
@@ -49,15 +49,15 @@ extern const char *const tarn__vocab_specials[TARN__VOCAB_ALL_SPECIALS];
 extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__wordpiece_kind, tarn__bytes_kind,
     tarn__chars_kind, tarn__marian_kind;
 
-// The special tokens that `options` ask for: TARN__VOCAB_SPECIALS or TARN__VOCAB_ALL_SPECIALS.
+// The number of special tokens for `options`: TARN__VOCAB_SPECIALS or TARN__VOCAB_ALL_SPECIALS.
 int tarn__vocab_count_specials(const tarn_vocab_options *options);
 // The facts of a file of ours whose first `specials` tokens are the special ones.
 tarn__vocab_facts tarn__vocab_own_facts(int32_t size, int specials);
 
-// Sets what the bytes of a SentencePiece model say of its type and normalization.
+// Sets type and normalization from the bytes of a SentencePiece model.
 void tarn__vocab_describe_spm(tarn__vocab_facts *facts, const void *bytes, size_t size);
 
-// Reads the lines of a vocabulary that is text. `at` moves from the first byte to `end`.
+// Reads the lines of a text vocabulary. `at` moves from the first byte to `end`.
 typedef struct tarn__vocab_reader {
   const char *at, *end;
 } tarn__vocab_reader;
@@ -76,7 +76,7 @@ tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) TARN_CHECKED;
 // Whether two vocabularies have the same tokens with the same numbers.
 bool tarn__vocab_same_tokens(const tarn_vocab *a, const tarn_vocab *b);
 
-// Appends to a text and keeps a zero byte after it.
+// Appends to a text, followed by a zero byte.
 tarn_status tarn__vocab_append(tarn_vocab_text *text, const char *bytes, size_t length) TARN_CHECKED;
 
 #endif

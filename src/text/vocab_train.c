@@ -1,4 +1,4 @@
-// Training of vocabularies: the lines of text files, counted, for the kinds that learn from them.
+// Training of vocabularies from the lines of text files, with counts.
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@
 #include "text/vocab_kind.h"
 #include "text/words.h"
 
-// SentencePiece writes this character for what is unknown, and skips every line that has it.
+// SentencePiece uses this character for unknown text, and skips every line with it.
 static const char RESERVED[] = "\xE2\x96\x85";
 enum { RESERVED_BYTES = sizeof RESERVED - 1, MARK_OF_SPACE = 0x2581 };
 
@@ -29,17 +29,17 @@ void tarn_vocab_default(tarn_vocab_options *options) {
       .type = TARN_VOCAB_TYPE_BPE, .size = 8000, .character_coverage = 1.0, .minimum_count = 1, .threads = 2};
 }
 
-// The lines of several files, one after the other; for SentencePiece in parts where they are long, and without what it
-// would skip or end the process for.
+// The lines of several files, one after the other; for SentencePiece, long ones in parts, and without text that it
+// would skip or that would end the process.
 typedef struct feed {
   const char *const *files;
   size_t count, next;
-  int64_t texts;  // lines so far that are not empty
-  bool late;      // the normalization has to be known before the text can be
+  int64_t texts;  // non-empty lines so far
+  bool late;      // the normalization must be known before the text is read
   bool pieces;    // for SentencePiece
   bool allow_loss;
   tarn__lines lines;
-  const char *rest;  // of the line at hand; NULL: there is none
+  const char *rest;  // of the current line; NULL: there is none
   size_t rest_length;
   char *room;  // for a part without reserved characters
   size_t room_capacity;
@@ -49,7 +49,7 @@ typedef struct feed {
   bool sampled;
 } feed;
 
-// Whether a text has anything but white space, and anything that is left behind SentencePiece's normalisation.
+// Whether a text has anything but white space, and anything left after SentencePiece's normalisation.
 static void look(bool *any, bool *visible, const char *text, size_t length) {
   *any = *visible = false;
   for (size_t at = 0; at < length && !*visible;) {
@@ -62,7 +62,7 @@ static void look(bool *any, bool *visible, const char *text, size_t length) {
   }
 }
 
-// Takes the next line that is not empty; f->rest is NULL after the last one.
+// Takes the next non-empty line; f->rest is NULL after the last one.
 static tarn_status next_line(feed *f) {
   tarn_vocab_report *r = &f->report;
   for (;;) {
@@ -93,7 +93,7 @@ static tarn_status next_line(feed *f) {
 
 static bool wants_joiners(const feed *f) { return tarn__joiners_matter(f->report.joined, f->texts); }
 
-// Puts a blank in the place of every character that SentencePiece keeps for itself.
+// Replaces every character reserved by SentencePiece by a blank.
 static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length) {
   const char *found = memmem(*text, *length, RESERVED, RESERVED_BYTES);
   if (!found) return TARN_STATUS_OK;
@@ -115,7 +115,7 @@ static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length
   return TARN_STATUS_OK;
 }
 
-// Fails where too much of the text is lost.
+// Fails if too much of the text is lost.
 static tarn_status finish(feed *f) {
   tarn_vocab_report *r = &f->report;
   const int64_t reserved = r->reserved * RESERVED_BYTES;
@@ -170,8 +170,8 @@ static tarn_status feed_next(void *user, const char **text, size_t *length) {
   }
 }
 
-// Bytes that a byte of text takes at most while SentencePiece learns from it, measured on English (books, Wikipedia);
-// less for long texts, whose words come again. What the program takes without a text.
+// Peak bytes per byte of text while SentencePiece trains, measured on English (books, Wikipedia); less for long texts,
+// whose words repeat. Memory of the program without a text.
 enum { BPE_COST = 10, UNIGRAM_COST = 27, NO_TEXT = 24000000 };
 
 static size_t sample_room(const tarn_vocab_options *o) {
@@ -179,7 +179,7 @@ static size_t sample_room(const tarn_vocab_options *o) {
   return (size_t)((memory - NO_TEXT) / (o->type == TARN_VOCAB_TYPE_BPE ? BPE_COST : UNIGRAM_COST));
 }
 
-// Goes through the whole text.
+// Reads the whole text.
 static tarn_status draw(feed *f) {
   tarn__line_sample *s = &f->sample;
   for (;;) {
@@ -193,7 +193,7 @@ static tarn_status draw(feed *f) {
   return TARN_STATUS_OK;
 }
 
-// Gives the lines of the sample that was drawn.
+// Returns the lines of the drawn sample.
 static tarn_status sampled_next(void *user, const char **text, size_t *length) {
   feed *f = user;
   tarn__line_sample *s = &f->sample;
@@ -215,7 +215,7 @@ static bool are_files(const feed *f) {
   return true;
 }
 
-// Looks at all lines of files that will be read again.
+// Reads all lines of files ahead of the real pass.
 static tarn_status look_ahead(bool *joiners, const feed *whole) {
   feed f = {.files = whole->files, .count = whole->count, .pieces = true};
   tarn_status status;
@@ -226,7 +226,7 @@ static tarn_status look_ahead(bool *joiners, const feed *whole) {
   return status;
 }
 
-// Takes the rule that was asked for, or finds it, and trains.
+// Takes the requested rule, or finds one, and trains.
 static tarn_status train_pieces(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   tarn_vocab_options own = *options;
   const bool found = options->normalization == TARN_VOCAB_NORMALIZATION_AUTO;
@@ -246,7 +246,7 @@ static tarn_status train_pieces(char **bytes, size_t *size, feed *f, const tarn_
   return tarn__spm_train(bytes, size, f->sampled ? sampled_next : feed_next, f->work.fn ? note_pieces : NULL, f, &own);
 }
 
-// What a type has no use for stands at its default.
+// Options that do not apply to a type must have their defaults.
 static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
   tarn_vocab_options fresh;
   tarn_vocab_default(&fresh);
@@ -331,7 +331,7 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
   size_t size = 0;
   tarn__work_begin(&f.work, "reading text", "lines");
   tarn_status status = train(&bytes, &size, &f, options);
-  // A failure while a file was read names that file.
+  // A failure while reading a file names it.
   tarn__work_end(&f.work);
   const bool reading = f.lines.input.open;
   tarn__lines_close(&f.lines);

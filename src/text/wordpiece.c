@@ -65,7 +65,7 @@ static tarn_status read_tokens(wordpiece *w, tarn__vocab_reader *reader) {
   return tarn__vocab_finish(reader);
 }
 
-// Makes the tree of the tokens that stand within words, or of the others.
+// Builds the trie of the tokens within words, or of the others.
 static tarn_status make_trie(const wordpiece *w, tarn__piece_trie *trie, bool within) {
   void *memory;
   size_t count = 0;
@@ -110,7 +110,7 @@ static tarn_status parse(wordpiece *w, const char *bytes, size_t size) {
   for (int i = 0; i < TARN_SPECIAL_COUNT; i++) w->facts.special[i] = find(w, SPECIALS[i]);
   w->facts.bos = w->facts.special[TARN_SPECIAL_CLS];
   w->facts.eos = w->facts.special[TARN_SPECIAL_SEP];
-  // Characters of format are removed, the joiners among them.
+  // Format characters, including the joiners, are removed.
   w->facts.loses_joiners = true;
   snprintf(w->facts.normalization, sizeof w->facts.normalization, "BERT%s%s", w->rules.lowercase ? ", lower case" : "",
            w->rules.strip_accents ? ", no accents" : "");

@@ -1,4 +1,4 @@
-// BERT's vocabulary from vocab.txt, a token a line, and from the settings in tokenizer_config.json beside it.
+// BERT's vocabulary from vocab.txt, one token per line, and the settings in tokenizer_config.json in the same folder.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ bool tarn__wordpiece_is_original(const char *path) {
   return true;
 }
 
-// A key that is yes or no, or null, which is as if it were not there.
+// A boolean key, or null, which counts as missing.
 static tarn_status read_flag(bool *flag, const json_t *object, const char *key, const char *path) {
   const json_t *value = json_object_get(object, key);
   if (!value || json_is_null(value)) return TARN_STATUS_OK;
@@ -44,7 +44,7 @@ static tarn_status take_settings(tarn__bert_rules *rules, const json_t *object, 
   return read_flag(&rules->chinese, object, "tokenize_chinese_chars", path);
 }
 
-// What the package transformers takes where nothing is said is uncased.
+// The default of the package transformers is uncased.
 static tarn_status read_settings(tarn__bert_rules *rules, const char *path, tarn_wordpiece_case casing) {
   char settings[PATH_MAX];
   *rules = (tarn__bert_rules){.lowercase = true, .strip_accents = true, .chinese = true};
@@ -60,7 +60,7 @@ static tarn_status read_settings(tarn__bert_rules *rules, const char *path, tarn
   return TARN_STATUS_OK;
 }
 
-// The length of a line without the white space at its end.
+// The length of a line without trailing white space.
 static size_t trim(const char *line, size_t length) {
   size_t kept = 0;
   for (size_t at = 0; at < length;) {
@@ -71,7 +71,7 @@ static size_t trim(const char *line, size_t length) {
   return kept;
 }
 
-// Gives the lines of the file to our own file; a last one without an end counts.
+// Writes the lines of the file to ours; a last one without an end counts.
 static tarn_status write_tokens(tarn_vocab_text *out, const tarn__bert_rules *rules, const char *data, size_t size,
                                 const char *path) {
   size_t count = 0;

@@ -20,7 +20,7 @@ typedef struct word {
   int64_t count;
 } word;
 
-// Words in the order they came.
+// Words in the order of their first occurrence.
 typedef struct table {
   word *items;
   size_t capacity;
@@ -71,8 +71,8 @@ static void table_close(table *t) {
   *t = (table){0};
 }
 
-// Gives the next word of a text, in lower case if asked and with U+FFFD for invalid bytes: *length is 0 at the end.
-// `room` holds what differs from the text.
+// Returns the next word of a text, in lower case if requested and with U+FFFD for invalid bytes: *length is 0 at the
+// end. `room` holds a word that differs from the text.
 static tarn_status next_word(const char **at, const char *end, const char **text, size_t *length, bool lowercase,
                              tarn_vocab_text *room) {
   while (*at < end && is_space(**at)) ++*at;
@@ -81,7 +81,7 @@ static tarn_status next_word(const char **at, const char *end, const char **text
   *text = start;
   *length = (size_t)(*at - start);
   if (*length == 0 || (!lowercase && tarn__utf8_valid(start, *length) == *length)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__grow(&room->data, &room->capacity, 4 * *length + 4, 1));  // a letter may grow in lower case
+  TARN_TRY(tarn__grow(&room->data, &room->capacity, 4 * *length + 4, 1));  // a letter may become longer in lower case
   room->length = 0;
   for (const char *p = start; p < *at;) {
     int32_t code;
@@ -166,7 +166,7 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
     if (status != TARN_STATUS_OK) break;
     const int64_t found = find_word(&vocab->words, item, size, tarn__hash64(item, size, 0));
     ids->data[ids->count++] =
-        found >= vocab->specials ? (int32_t)found : UNK;  // "</s>" in a text is no end of sentence
+        found >= vocab->specials ? (int32_t)found : UNK;  // "</s>" in a text is not the end of sentence
   }
   tarn_vocab_text_close(&room);
   return status;

@@ -1,5 +1,5 @@
-# Messages that once sent people astray, each to its last letter, with the exit code; and beside each what then goes well: a
-# suggestion is followed, a file that is not damaged is read.
+# Messages that once misled users, each compared exactly, with the exit code; and after each a case that succeeds: a
+# suggestion is followed, an undamaged file is read.
 set -u
 . "$(dirname "$0")/../tiny_run.sh"
 

@@ -26,7 +26,7 @@ for kind in "${kinds[@]}"; do
   "$TARN" train --resume "$kind-parts" --set train.max_updates=60 >/dev/null 2>two.err || fail "$kind: one: $(cat two.err)"
   [ "$(losses "$kind-parts" | wc -l)" -eq 12 ] || fail "$kind: the parts do not make a whole"
 
-  # One line, whoever fails.
+  # One line, whichever rank fails.
   code=0
   launch 2 train model.yaml --run "$kind" >/dev/null 2>error.txt || code=$?
   ours error.txt

@@ -62,7 +62,7 @@ done
 [ "$(number recompute_flops_per_token mixed.json)" = 0 ] || fail "something is computed again without being asked for"
 grep -q '"label":"encoder 2 L".*"recompute_flops_per_token":[1-9]' block.json || fail "encoder 2 L is not computed again"
 
-# The sums of the average stand in the workspace; what does not fit there is planned beside the translators.
+# The sums of the average use the workspace; the rest is planned in addition to the translators.
 small="--set train.max_tokens=64 --set data.valid=train --set train.keep_last=2"
 "$TARN" plan model.yaml --json $small >alone.json
 "$TARN" plan model.yaml --json $small --set train.average=2 >average.json

@@ -115,7 +115,7 @@ grep -q "^file  *set/train.tarn (index of shards)$" out.txt && grep -q "^rows  *
   [ "$(grep -c "  set/train\.0[0-9]*-[0-9a-f]*\.tarn$" out.txt)" = "$parts" ] || fail "inspect of an index: $(cat out.txt)"
 "$TARN" inspect set/train 2>&1 >/dev/null | grep -qx 'tarn inspect: there is no set/train; this is set/train.tarn' || fail "a name is completed without a word"
 "$TARN" inspect set/train.tarn --json | grep -q '"rows":2000,' || fail "inspect --json of an index"
-# A folder is a run, whatever lies beside it.
+# A folder is taken for a run, whatever else has its name.
 mkdir set/train
 expect 1 "set/train" "$TARN" inspect set/train
 rmdir set/train

@@ -113,7 +113,7 @@ if [ -w /dev/full ]; then
       bash -c '"$TARN" score model text "$@" 2>error >/dev/full; code=$?; grep tarn error >&2; exit $code' - $options
   done
 fi
-# Whoever has read enough ends the work, without a word.
+# A closed pipe ends the work without a message.
 mkfifo pipe
 exec 3<>pipe 4>pipe 3<&-
 for options in "" --json --tokens "--json --summary-only" "--stride 4"; do

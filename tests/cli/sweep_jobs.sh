@@ -334,7 +334,7 @@ wait
 for run in here/*/seed-*; do same_runs "$run" "dealt/${run#here/}"; done
 [ -z "$(find dealt -name '*.holder')" ] || fail "claims are left: $(find dealt -name '*.holder')"
 
-# Runs that failed are tried again by whoever is free, and rank 0 ends when that is over: a launcher ends all when it fails.
+# A free rank tries failed runs again, and rank 0 ends after that, because a launcher ends all ranks when it fails.
 for name in half/seed-1 half/seed-2 regular/seed-2; do
   rm dealt/$name/test.json
   echo '{ "version": "1", "status": "failed", "message": "it was dark", "update": 1, "seconds": 1 }' >dealt/$name/test.json

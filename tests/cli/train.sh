@@ -138,7 +138,7 @@ grep -q '"kind":"log_accepted","step":30,' torn/log.jsonl || fail "no mark: $(ca
 refuse 1 "silent: there is no checkpoint_average.safetensors in this run; there is: best, last" \
   "$TARN" translate silent --checkpoint average
 
-# Whoever resumes a run that is over is told so, in JSON too.
+# Resuming a finished run says so, in JSON too.
 "$TARN" train --resume torn --json >out.txt 2>told.txt
 grep -q '^tarn train: torn is over: train.max_updates reached at update 40, so nothing is left to train' told.txt ||
   fail "resumed silently: $(cat told.txt)"

@@ -71,7 +71,7 @@ name=$(cat /proc/$program/comm)
 exec 3>&-
 wait $program || fail "it fails at the end of its input"
 
-# What is typed is answered line by line, and whoever types is told how it ends.
+# Typed lines are answered one by one, after a hint how to end.
 if command -v script >/dev/null; then
   head -n 1 plain.en >first-line.txt  # a file, which can be read again and again
   { head -n 1 lines.de; within_two_minutes grep -qFf first-line.txt typed.txt; sed -n 2p lines.de; printf '\004'; } |

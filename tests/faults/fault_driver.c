@@ -247,7 +247,7 @@ static void run(plan *p, const char *work) {
   for (int kind = 0; p->faults >= 0 && kind < FAULT_KIND_COUNT; kind++)
     if (wanted(p, kind_words[kind])) fail_calls(p, (fault_kind)kind);
   if (p->bends > 0) bend(p);
-  if (p->only_first && (p->kills > 0 || p->losses > 0)) {  // whoever is killed, it ends the command
+  if (p->only_first && (p->kills > 0 || p->losses > 0)) {  // whichever process is killed, the command ends
     c->only_first = false;
     verdict_close(&p->v);
     verdict_begin(&p->v, &p->counted);

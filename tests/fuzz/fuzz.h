@@ -35,8 +35,8 @@ void fuzz_remove(const char *folder);
 bool fuzz_good(tarn_status status);
 // The same, if `status` is a failure.
 void fuzz_must(tarn_status status);
-// A number from the bytes of an input, with which a target chooses what it does beside reading: the same input, the
-// same.
+// A number from the bytes of an input, with which a target chooses its actions besides reading: equal inputs give equal
+// numbers.
 unsigned fuzz_choice(const uint8_t *data, size_t size);
 // Ends the process if a property does not hold.
 #define FUZZ_REQUIRE(condition) \

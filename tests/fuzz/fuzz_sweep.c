@@ -1,5 +1,5 @@
-// The file of a sweep with its base: an archive of sweep.yaml and base.yaml, beside data that are there; and the folder
-// "out" of the sweep, if it is in the archive, with runs as they may lie in it.
+// The file of a sweep with its base: an archive of sweep.yaml and base.yaml, next to existing data; and the folder
+// "out" of the sweep, if the archive has it, with runs in any state.
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Files that the scripts beside this one made with other implementations: tensors in groups, "batch/NAME". Include it
+// Files that the scripts of this folder made with other implementations: tensors in groups, "batch/NAME". Include it
 // after cmocka.h.
 #ifndef TARN_TESTS_GOLDEN_FILE_H
 #define TARN_TESTS_GOLDEN_FILE_H

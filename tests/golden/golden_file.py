@@ -1,4 +1,4 @@
-"""What the scripts beside this one write into the golden files of models, and golden_parameters.h reads.
+"""The contents of the golden files of models: the scripts of this folder write them, golden_parameters.h reads them.
 
 Parameters are not stored: each is drawn from its name, here and in C, with integers and powers of two alone, so that the
 bits are the same. Number i of a parameter is the sum of the four 16-bit parts of hash i of "CASE SEED NAME", less its

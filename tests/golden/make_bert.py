@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden files of test_bert_model.c: small random BERT and RoBERTa models and their logits by transformers.
 
-    python3 tests/golden/make_bert.py            (needs torch, transformers and safetensors; writes bert_model/ beside itself)
+    python3 tests/golden/make_bert.py            (needs torch, transformers and safetensors; writes bert_model/ into its folder)
     python3 tests/golden/make_bert.py CHECK FOLDER EXPECTED ...   logits of folders against EXPECTED, files of ours
 
 bert_model/bert is a BertForMaskedLM, bert_model/roberta a RobertaForMaskedLM with gelu_new in its layers and one row of

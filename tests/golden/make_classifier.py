@@ -2,7 +2,7 @@
 """Makes the golden files of test_classifier_golden.c: loss, gradients and answers of small classifiers and regression
 models as PyTorch computes them.
 
-    python3 tests/golden/make_classifier.py   (needs torch and safetensors; writes classifier_*.safetensors beside itself)
+    python3 tests/golden/make_classifier.py   (needs torch and safetensors; writes classifier_*.safetensors into its folder)
 
 The layers are those of make_transformer.py; what is here is a body of one stack, its second sentences, and the head. A
 file holds what make_transformer.py says, but for the batch: ids, offsets, second (where second sentences begin), labels

@@ -2,10 +2,10 @@
 """Makes experts_*.safetensors, noisy_*.safetensors and memory_*.safetensors of test_golden.c: experts, with noisy gating
 too, and memories with product keys, in encoder and decoder, as PyTorch computes them from the published equations
 (Shazeer et al. 2017, Lepikhin et al. 2020, Fedus et al. 2021; Lample et al. 2019), each expert for all tokens, all pairs
-of keys. The noise is drawn as src/ops/dropout.h says, with the seed and the step of the test. Format and everything beside the
+of keys. The noise is drawn as src/ops/dropout.h says, with the seed and the step of the test. Format and everything except the
 feed-forward layers are those of make_transformer.py.
 
-    python3 tests/golden/make_experts.py            (needs torch and safetensors; writes *.safetensors beside itself)
+    python3 tests/golden/make_experts.py            (needs torch and safetensors; writes *.safetensors into its folder)
 
 Gradients are those of the loss and the balance losses of all layers; result/loss is without these. Seeds are tried until
 no token's choice is close, so that no rounding can change it.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden files of test_gpt2_model.c: small random GPT-2 models and their log-probabilities by transformers.
 
-    python3 tests/golden/make_gpt2.py            (needs torch, transformers and safetensors; writes gpt2_model/ beside itself)
+    python3 tests/golden/make_gpt2.py            (needs torch, transformers and safetensors; writes gpt2_model/ into its folder)
     python3 tests/golden/make_gpt2.py CHECK FOLDER EXPECTED   log-probabilities of a folder against EXPECTED, a file of ours
 
 gpt2_model/tied has the activation gelu_new and one matrix for embedding and output, gpt2_model/untied has gelu, an inner

@@ -1,6 +1,6 @@
 """Byte-level byte-pair encoding by the packages tokenizers and tiktoken, for test_gpt2_vocab.c.
 
-make_gpt2_vocab.py DATA         writes beside itself: gpt2_toy/, a small vocabulary in GPT-2's format, gpt2_toy.cases, texts
+make_gpt2_vocab.py DATA         writes into its folder: gpt2_toy/, a small vocabulary in GPT-2's format, gpt2_toy.cases, texts
                                 and their tokens by it, and gpt2_real.cases, the same for GPT-2's vocabulary in DATA/gpt2
 make_gpt2_vocab.py DATA CASES   writes many more cases for GPT-2's vocabulary to CASES: all sentences of DATA/blimp, random
                                 Unicode, invalid UTF-8; TARN_GPT2_CASES=CASES makes the test check them as well

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden files of test_marian_model.c: small random Marian models, their logits, tokens and translations by transformers.
 
-    python3 tests/golden/make_marian.py          (needs torch, transformers and sentencepiece; writes marian_model/ beside itself)
+    python3 tests/golden/make_marian.py          (needs torch, transformers and sentencepiece; writes marian_model/ into its folder)
     python3 tests/golden/make_marian.py CTRANSLATE2   (needs ctranslate2; writes ctranslate2_model/ of what is there)
     python3 tests/golden/make_marian.py CHECK FOLDER EXPECTED ...   logits of folders against EXPECTED, files of ours
 

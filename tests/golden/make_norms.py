@@ -2,7 +2,7 @@
 """Makes the golden files of test_golden.c for norms and what stands on branches: ScaleNorm, ReZero alone and with norms,
 B2T, DeepNorm and Fixup, trained, frozen, and with frozen matrices alone, between encoder and decoder of unequal depths.
 
-    python3 tests/golden/make_norms.py [CASE...]  (needs torch and safetensors; writes *.safetensors beside itself)
+    python3 tests/golden/make_norms.py [CASE...]  (needs torch and safetensors; writes *.safetensors into its folder)
 
 There is no package of them all, so the published equations are written down here, with PyTorch's own norms:
     ScaleNorm   y = g x / |x|                                                    (Nguyen and Salazar 2019, equation 5)

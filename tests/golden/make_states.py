@@ -2,7 +2,7 @@
 """Makes the golden file of test_states_golden.c: the inside of models of make_transformer.py as PyTorch computes it, and of
 models of make_bert.py and make_gpt2.py as the package transformers does.
 
-    python3 tests/golden/make_states.py  (needs torch, transformers and safetensors; writes states.safetensors beside itself)
+    python3 tests/golden/make_states.py  (needs torch, transformers and safetensors; writes states.safetensors into its folder)
 
 For each case CASE, whose weights and batch stand in its own file, it holds fp32 tensors (rounded from double) CASE/NAME
 under the names of `tarn states`: rows are those of the packed batch, and weights of attention lie sentence by sentence,

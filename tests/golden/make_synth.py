@@ -2,7 +2,7 @@
 """Makes the golden files of test_golden.c for HyperMixer and the Synthesizers, trained and frozen, alone and with
 dot-product attention ("plus"), in encoder and decoder.
 
-    python3 tests/golden/make_synth.py [CASE...]  (needs torch and safetensors; writes *.safetensors beside itself)
+    python3 tests/golden/make_synth.py [CASE...]  (needs torch and safetensors; writes *.safetensors into its folder)
 
 There is no package of them with these shapes, so the published equations are written down here, sentence by sentence:
     HyperMixer   W1, W2 = MLP1(x + p), MLP2(x + p); y = LN(W2 gelu(W1^T x))        (Mai et al. 2023, equations 1 to 4)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden files of test_golden.c: loss and gradients of small models as PyTorch computes them.
 
-    python3 tests/golden/make_transformer.py [CASE...]  (needs torch and safetensors; writes *.safetensors beside itself)
+    python3 tests/golden/make_transformer.py [CASE...]  (needs torch and safetensors; writes *.safetensors into its folder)
 
 The network is written down once more here, on padded batches with masks and with PyTorch's own attention, so that it
 shares nothing with tarn but the names and shapes of the parameters. Everything is computed in double precision from
@@ -134,7 +134,7 @@ class Case:
                 self.make_norm(f"{side}.norm", True)
 
     def suits(self, batch):
-        """Whether these weights will do, beside what find() asks of them all."""
+        """Whether these weights will do, besides the conditions of find()."""
         return True
 
     def order(self, kind):

@@ -1,6 +1,6 @@
 """BERT's WordPiece by the package tokenizers, for test_wordpiece.c and cli/wordpiece_package.sh.
 
-make_wordpiece.py                     writes beside itself: wordpiece_toy/vocab.txt, a vocabulary trained on our own words,
+make_wordpiece.py                     writes into its folder: wordpiece_toy/vocab.txt, a vocabulary trained on our own words,
                                       with characters of many scripts; wordpiece_cased.cases and wordpiece_uncased.cases,
                                       texts with their tokens by it and the text that comes back
 make_wordpiece.py compare TARN FOLDER FILE...   trains a cased and an uncased vocabulary on the files into FOLDER, and

@@ -13,7 +13,7 @@ typedef struct linear_case {
   int sentences;
   const int32_t *offsets;
   double scale;  // of x
-  int rest;      // columns beside queries, keys and values
+  int rest;      // columns besides queries, keys and values
 } linear_case;
 
 static inline tarn__linear_attention_spec linear_spec(const linear_case *at) {
@@ -25,7 +25,7 @@ static inline tarn__linear_attention_spec linear_spec(const linear_case *at) {
                                        .exponents = at->softmax};
 }
 
-// States, random or to be written, in the type that they have beside x of the graph's. z is kept away from 0.
+// States, random or to be written, in the type that goes with that of the graph's x. z is kept away from 0.
 static inline tarn__tensor *linear_states(check *c, tarn__graph *graph, const linear_case *at) {
   const tarn__linear_attention_spec spec = linear_spec(at);
   const tarn__dtype dtype = tarn__linear_attention_state_dtype(graph->dtype);

@@ -44,7 +44,7 @@ static inline void recurrence_thin(check *c, tarn__graph *graph, tarn__param *pa
   }
 }
 
-// States of carried sentences, random or to be written, in the type that they have beside x of the graph's.
+// States of carried sentences, random or to be written, in the type that goes with that of the graph's x.
 static inline tarn__tensor *recurrence_states(check *c, tarn__graph *graph, int64_t sentences,
                                               const tarn__recurrence_spec *spec) {
   const int64_t width = tarn__recurrence_cache_width(spec->cell, spec->hidden);

@@ -40,8 +40,8 @@ static void against_reference(void **state) {
     }
 }
 
-// Long sequences, whose backward pass is one of its own in BF16, beside short ones. The first slopes leave nothing of
-// distant keys, the last ones nearly all.
+// Long sequences, which have a separate backward pass in BF16, together with short ones. The first slopes leave nothing
+// of distant keys, the last ones nearly all.
 static void long_sequences(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {

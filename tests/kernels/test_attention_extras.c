@@ -55,7 +55,7 @@ static void groups(void **state) {
     }
 }
 
-// Long sequences, whose backward pass is one of its own in BF16, beside short ones.
+// Long sequences, which have a separate backward pass in BF16, together with short ones.
 static void long_sequences(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {

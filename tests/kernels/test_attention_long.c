@@ -7,7 +7,7 @@
 
 #include "kernels/attention_check.h"
 
-// Beside a long sequence short ones, and one of just the length where long ones begin.
+// A long sequence with short ones, and one of exactly the length where long ones begin.
 static void self_attention(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {

@@ -12,7 +12,7 @@
 #include "ops/sentence_product.h"
 
 typedef struct shape {
-  int64_t h, d, heads, column, beside;  // h of all heads; beside: columns of x behind those that are meant
+  int64_t h, d, heads, column, beside;  // h of all heads; beside: columns of x after those used
   int sentences;
   const int32_t *offsets;
 } shape;

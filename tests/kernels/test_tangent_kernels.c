@@ -50,7 +50,7 @@ static void norms(void **state) {
     check_tangent_kernels(deep_build, &deep_cases[i].s, deep_cases[i].name, 1e-5);
 }
 
-// Beside the small ones, heads of whole registers, and more queries than a block.
+// Small heads, heads of whole registers, and more queries than a block.
 static void attention(void **state) {
   (void)state;
   static const attention_case large[] = {

@@ -1,5 +1,5 @@
-// The fast kernels of the tangents of parts beside plain attention against the reference in double, and that a device
-// which lacks one is refused.
+// Compares the fast kernels of the tangents of parts other than plain attention with the reference in double, and
+// checks that a device without one is rejected.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

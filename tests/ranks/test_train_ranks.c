@@ -163,7 +163,7 @@ static const variant variants[] = {
      {"encoder.layers=R R L", "model.frozen_embeddings=encoder", "model.embeddings=none", "model.embedding_dropout=0",
       "kinds.R.dropout=0", "train.cache_frozen=yes"}},
     {"text", "text.yaml", 2e-6, 2e-3, {"train.threads=1"}},
-    // Tracks are those of the update, whoever reads them.
+    // Tracks are those of the update, whichever rank reads them.
     {"carried", "carried.yaml", 2e-6, 2e-3, {"train.threads=1"}},
     // Masks are those of the sentence, whichever rank has it.
     {"masked", "masked.yaml", 2e-6, 2e-3, {"train.threads=1"}},
@@ -284,7 +284,8 @@ static void payload_is_what_is_trained(void **state) {
       assert_true(bytes < element * trained && bytes % element == 0);
     else
       assert_int_equal(bytes, element * trained);
-    // Ranks send others their halves, then the halves of the sums or weights; words and flags are little beside that.
+    // Ranks send others their halves, then the halves of the sums or weights; words and flags are small compared with
+    // them.
     const json_int_t sent = number_at(result, "ranks", "sent_bytes") / 2;
     assert_true(sent >= 2 * bytes && sent < 2 * bytes + (shares ? 4 * trained : 0) + 10000);
     assert_int_equal(number_at(result, "ranks", "count"), 2);

@@ -1,5 +1,5 @@
-// A communicator for tests: its ranks are threads of one process. Whoever waits too long fails, and with that all do,
-// so that a test that would hang ends with a line.
+// A communicator for tests: its ranks are threads of one process. A rank that waits too long fails, and so do all
+// others, so a test that would hang ends with a message.
 #ifndef TARN_TESTS_THREAD_RANKS_H
 #define TARN_TESTS_THREAD_RANKS_H
 

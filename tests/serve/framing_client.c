@@ -5,8 +5,8 @@
 //   framing_client PORT COUNT   COUNT bodies of 1 MB, all in flight at the same time
 //
 // A bad form must be answered with the code that is expected (0: not at all), and the connection must end without an
-// answer to the good request: whoever gets that has smuggled one. A good form must be answered with 200. Prints a line
-// for each that failed, and how many were tried; exits with 1 if any failed.
+// answer to the good request, which would mean that one was smuggled. A good form must be answered with 200. Prints a
+// line for each that failed, and how many were tried; exits with 1 if any failed.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

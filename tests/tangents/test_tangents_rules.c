@@ -1,5 +1,5 @@
-// The forward-mode rules of the ops of parts beside attention, in double: J v against central differences and against
-// the gradient rules; and that no op is without one but those that need none.
+// Checks the forward-mode rules of the ops of parts other than attention, in double: J v against central differences
+// and the gradient rules; and that every op that needs a rule has one.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-// Descriptions of models of width 8 over a vocabulary of 20 words, for tests of what lies beside the layers:
-// embeddings, projections, outputs. Define KINDS, the kinds of layers, before; include it after cmocka.h.
+// Descriptions of models of width 8 over a vocabulary of 20 words, for tests of the parameters outside the
+// layers: embeddings, projections, outputs. Define KINDS, the kinds of layers, before; include it after cmocka.h.
 #ifndef TARN_TESTS_BESIDE_LAYERS_H
 #define TARN_TESTS_BESIDE_LAYERS_H
 
@@ -38,7 +38,7 @@ static inline tarn__model *open_model(const tarn_config *config) {
   return model;
 }
 
-// The parameters beside the layers, with their uses: "band1.weight 6x8 1"; f: frozen.
+// The parameters outside the layers, with their uses: "band1.weight 6x8 1"; f: frozen.
 static inline void beside(char *text, size_t size, const tarn__model *model) {
   *text = '\0';
   for (size_t i = 0; i < model->param_count; i++) {
@@ -51,7 +51,7 @@ static inline void beside(char *text, size_t size, const tarn__model *model) {
   }
 }
 
-// What a description has beside its layers, and that no layer shares any of it.
+// Checks the parameters of a description outside its layers, and that no layer shares any of them.
 static inline void assert_beside(const char *model_keys, const char *stacks, const char *params) {
   char text[800];
   tarn_config *config = parse(model_keys, stacks);

@@ -177,7 +177,7 @@ static void are_checked(void **state) {
   tarn_limits_set(&limits);
 }
 
-// Whoever reads a file that was replaced in place gets no values of a file that was never there.
+// A reader of a file that was replaced in place never gets a mixture of the old and the new values.
 static void a_changed_file_is_noticed(void **state) {
   (void)state;
   char *bytes;

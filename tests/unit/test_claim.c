@@ -145,7 +145,7 @@ static void what_is_not_known_is_no_death(void **state) {
   assert_non_null(file);
   assert_int_equal(fscanf(file, "%63s", id), 1);
   fclose(file);
-  for (int start = 0; start < 2; start++) {  // of a process that runs: by whoever could not see its own
+  for (int start = 0; start < 2; start++) {  // of a running process: by one that could not see its own
     snprintf(text, sizeof text, "%s %s %ld %d here\n", id, space, (long)getpid(), start);
     write_claim(text, 30);
     assert_false(takes("on here"));

@@ -566,11 +566,11 @@ static void texts_of_the_first_version_are_kept(void **state) {
 }
 
 static char *option_tables(void) {
-  char *text = NULL;
-  size_t size;
+  char *text = NULL, *rows = NULL;
+  size_t size, rows_size;
   char section[64] = "";
   tarn_config_option option;
-  FILE *out = open_memstream(&text, &size);
+  FILE *out = open_memstream(&text, &size), *row = NULL;
   assert_non_null(out);
   for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
     size_t n = (size_t)(strrchr(option.key, '.') - option.key);
@@ -579,17 +579,27 @@ static char *option_tables(void) {
     if (strlen(option.value) + 1 == sizeof option.value || strlen(option.range) + 1 == sizeof option.range)
       fail_msg("default or range of %s is too long: \"%s\", \"%s\"", option.key, option.value, option.range);
     if (strlen(section) != n || strncmp(section, option.key, n) != 0) {
+      if (row) {
+        assert_int_equal(fclose(row), 0);
+        put_option_section(out, &text, section, rows);
+        free(rows);
+      }
       snprintf(section, sizeof section, "%.*s", (int)n, option.key);
-      fprintf(out, "\n### %s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", section);
+      row = open_memstream(&rows, &rows_size);
+      assert_non_null(row);
     }
-    put_option_row(out, &option);
+    put_option_row(row, &option);
   }
+  assert_non_null(row);
+  assert_int_equal(fclose(row), 0);
+  put_option_section(out, &text, section, rows);
+  free(rows);
   assert_int_equal(fclose(out), 0);
   return text;
 }
 
-// Truth values of YAML keep their meaning beside `matrices`; a gain of 1 is not written, so that a description from
-// before the key is the same text.
+// Truth values of YAML keep their meaning next to `matrices`; a gain of 1 is not written, so that a description from
+// before the key stays the same text.
 static void test_frozen_words(void **state) {
   (void)state;
   static const struct {

@@ -287,7 +287,7 @@ static void test_planned_memory(void **state) {
   (void)state;
   assert_true(planned("performer", "L L", 900) < planned("performer", "L L", 20) * 3 / 2);
   assert_true(planned("attention", "L L", 900) > planned("attention", "L L", 20) * 3 / 2);
-  // Beside layers that keep every token too.
+  // Also together with layers that keep every token.
   const size_t both = planned("performer", "L A", 900) - planned("performer", "L A", 20);
   const size_t keys = planned("performer", "A", 900) - planned("performer", "A", 20);
   const size_t states = planned("performer", "L", 900) - planned("performer", "L", 20);

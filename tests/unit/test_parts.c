@@ -21,7 +21,7 @@ enum { TEXT = 4096 };
 // How a part is named in a description: what stands before and behind its word and keys.
 static const struct {
   const char *before, *after;
-  const char *key;  // the path of its keys; "" where they stand beside the word
+  const char *key;  // the path of its keys; "" if they are siblings of the word
 } slots[TARN__TABLE_COUNT] = {
     [TARN__TABLE_MIXER] = {"encoder: { layers: K }\ndecoder: { layers: L }\nkinds: { L: , K: { mixer: ", " } }\n", ""},
     [TARN__TABLE_CHANNEL] = {"decoder: { layers: K }\nkinds: { K: { ffn: { type: ", " } } }\n", "kinds.K.ffn"},

@@ -157,7 +157,7 @@ static void labels_of_points_do_not_overlap(void **state) {
     assert_int_equal(out.status, TARN_STATUS_OK);
     rectangle r[8];
     const size_t beside = patches(out.data, r, 8);
-    assert_true(beside == 8 || beside == 0);  // all beside their points, or all in a column
+    assert_true(beside == 8 || beside == 0);  // all next to their points, or all in a column
     column += beside == 0;
     for (size_t i = 0; i < beside; i++) {
       for (size_t k = 0; k < i; k++) {

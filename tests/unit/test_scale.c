@@ -115,7 +115,7 @@ static void sums_follow_the_backward_pass(void **state) {
   near(f.point.sharded.waiting_seconds, sharded);
 }
 
-// 24 bytes of few numbers come in two pieces where 12 of each rank fit beside 12 of one's own, and the bits of 96
+// 24 bytes of few numbers come in two pieces if 12 bytes of each rank fit besides 12 of its own, and the bits of 96
 // parameters in one. Each costs a message.
 static void what_all_tell_comes_in_pieces(void **state) {
   (void)state;

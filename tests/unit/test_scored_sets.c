@@ -1,5 +1,4 @@
-// Scored sets: sentences that are scored beside the validation data, each on its own schedule, outside of training
-// time.
+// Scored sets: sentences scored in addition to the validation data, each on its own schedule, outside training time.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

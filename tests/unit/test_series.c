@@ -168,7 +168,7 @@ static void takes_a_form_and_refuses_what_is_ambiguous(void **state) {
           "t.csv:1: \"1,5\" may be 2 columns with commas between them, or one column with decimal commas; say which "
           "with --delimiter or --decimal");
   refused(read_text(&s, "a;5,2\n", automatic, "2"), TARN_STATUS_DATA, "t.csv:1: \"a;5,2\" may be ");
-  // A point beside a decimal comma is a mark of thousands, which no number has here.
+  // With a decimal comma, a point is a mark of thousands, which numbers must not have here.
   refused(read_text(&s, "x;y\n1.234,5;2\n", automatic, NULL), TARN_STATUS_DATA,
           "t.csv:2: column 1 x: \"1.234,5\" is no finite number; --delimiter and --decimal say how");
   refused(read_text(&s, "x;y\n1,5;2\n2.5;2\n", automatic, NULL), TARN_STATUS_DATA, "\"2.5\" is no finite number");
@@ -550,7 +550,7 @@ static void errors_are_divided_by_the_variance_of_the_rows_compared(void **state
   must(tarn_forecast_measure(&m, forecast, s, 2, NULL, 0.4));
   assert_int_equal(m.rows, 2);
   assert_true(fabs(m.nrmse - sqrt((1 + 0.25) / 2)) < 1e-12);
-  assert_int_equal(m.valid_steps, 2);      // by the variance of all rows, beside which these errors are small
+  assert_int_equal(m.valid_steps, 2);      // by the variance of all rows, compared with which these errors are small
   const tarn_series_range all = {2, 100};  // the rows behind the end do not count
   must(tarn_forecast_measure(&m, forecast, s, 4, &all, 0.4));
   assert_true(fabs(m.nrmse - sqrt((1 + 0.25) / 2)) < 1e-12);

@@ -326,7 +326,7 @@ static void flip(const char *path, size_t at) {
   tarn__free(file);
 }
 
-// Threads check pieces of parts beside each other; of several bad parts it is always the first that is named.
+// Threads check pieces of parts in parallel; the message always names the first of several bad parts.
 static void test_first_bad_part(void **state) {
   (void)state;
   enum { TIMES = 200, PART = 3000000 };

@@ -84,7 +84,7 @@ static void few_seeds_say_little(void **state) {
   assert_true(v.basis == TARN_RESULTS_NO_SPREAD && isnan(v.p_single) && v.difference == -1);
   v = compare(same, 3, same, 3);
   assert_true(v.p_single == 1 && v.difference == 0);
-  // None of these is a verdict, whatever stands beside it.
+  // None of these is a verdict, whatever stands next to it.
   tarn_results_verdict all[] = {compare(a, 2, b, 2), compare(a, 1, b, 1), compare(a, 3, b, 3)};
   assert_int_equal(tarn__verdict_correct(all, 3), 1);
   assert_int_equal(all[0].decision, TARN_RESULTS_NONE);

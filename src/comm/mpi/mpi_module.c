@@ -1,7 +1,7 @@
-// The module of one MPI (module.h): compiled once for each that the configuration has found, into a shared object.
+// The module of one MPI (module.h): compiled into a shared object for each MPI that was found at configuration.
 //
-// All calls are nonblocking ones that are waited for: MPI's own waiting burns a core, which on a machine with fewer
-// cores than ranks is the core of the rank that is waited for.
+// All calls are nonblocking, with our own waiting: MPI's waiting burns a core, which on a machine with fewer cores than
+// ranks is needed by the other rank.
 #include "comm/mpi/module.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@ static MPI_Comm ranks = MPI_COMM_NULL, beats = MPI_COMM_NULL;
 static int rank_count, own_rank;
 static char line[MPI_MAX_ERROR_STRING + 64], beat_line[MPI_MAX_ERROR_STRING + 64];
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static const atomic_int *lost;  // NULL: nobody says
+static const atomic_int *lost;  // NULL: none
 static bool given_up;
 static const char LOST[] = "another rank is lost";
 
@@ -31,13 +31,13 @@ static int give(int code) {
 // A call of MPI, and its code.
 #define ALONE(call) (take(), give(call))
 
-// The line of a failure, NULL for none.
+// The message of a failure, NULL for none.
 static const char *outcome_in(char out[MPI_MAX_ERROR_STRING + 64], const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   if (code == MPI_SUCCESS) return NULL;
   ALONE(MPI_Error_string(code, text, &length));
-  text[strcspn(text, "\n")] = '\0';  // MPICH has a stack of calls behind its line
+  text[strcspn(text, "\n")] = '\0';  // MPICH appends a call stack to its message
   snprintf(out, MPI_MAX_ERROR_STRING + 64, "%s: %s", call, text);
   return out;
 }
@@ -58,8 +58,8 @@ static void patient(bool is) { is_patient = is; }
 
 enum { SPINS = 20000, YIELDS = 2000 };
 
-// Waits for a request: for the short time that ranks of equal work are apart without giving the core away, then with
-// others before it, and from some milliseconds on asleep most of the time.
+// Waits for a request: first briefly without yielding the core, as ranks with equal work are almost simultaneous, then
+// yielding, and after some milliseconds mostly asleep.
 static const char *wait_for(MPI_Request *request, const char *call, int code) {
   for (int64_t turn = 0; code == MPI_SUCCESS; turn++) {
     int done = 0;
@@ -91,7 +91,7 @@ static const char *join(int *rank, int *size) {
     failed = outcome("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
     if (failed) return failed;
     atexit(finish);
-    // Open MPI tells errors of nonblocking calls to the communicator of all, whatever they were made on.
+    // Open MPI reports errors of all nonblocking calls on MPI_COMM_WORLD.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     if (level < MPI_THREAD_SERIALIZED)
@@ -119,8 +119,8 @@ static bool leave(void) {
   return true;
 }
 
-// What gather and broadcast hand to MPI, piece by piece, in the place of the caller's memory: that may be gone by the
-// time that MPI is done with a call that was given up.
+// The buffer that gather and broadcast pass to MPI, piece by piece, instead of the caller's memory, which may be freed
+// before MPI is done with an abandoned call.
 static char stage[1 << 20];
 
 static size_t piece_of(size_t left, size_t most) { return left < most ? left : most; }
@@ -158,7 +158,7 @@ static const char *broadcast(int root, void *data, size_t bytes) {
   return NULL;
 }
 
-// Counts and places of all ranks, as MPI wants them: for what is sent, then for what is received.
+// Counts and displacements of all ranks for MPI: for sending, then for receiving.
 static const char *places(int **counts, size_t most) {
   static int *all;
   if (most > INT_MAX / (size_t)rank_count) return "more bytes than an MPI call takes";
@@ -246,7 +246,7 @@ static void end_beats(void *room) {
     MPI_Cancel(&p->receive);
     MPI_Wait(&p->receive, MPI_STATUS_IGNORE);  // its buffer is freed next
   }
-  if (p->sending) MPI_Wait(&p->send, MPI_STATUS_IGNORE);  // a small message leaves without the other side
+  if (p->sending) MPI_Wait(&p->send, MPI_STATUS_IGNORE);  // a small message is sent without the receiver
   give(0);
 }
 

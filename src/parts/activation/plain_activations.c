@@ -1,4 +1,4 @@
-// The activations without a number of their own: an entry for each word of ops/activation_table.h.
+// The activations without a parameter: an entry for each word of ops/activation_table.h.
 #include "parts/block.h"
 
 #define FIELDS(...) __VA_ARGS__

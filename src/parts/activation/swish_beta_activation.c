@@ -1,4 +1,4 @@
-// Swish with its number beta (Ramachandran et al. 2017), which a layer learns or which stands in the description.
+// Swish with a number beta (Ramachandran et al. 2017), learnt by the layer or given in the description.
 #include "ops/swish_beta.h"
 #include "parts/block.h"
 

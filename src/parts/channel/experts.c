@@ -10,9 +10,9 @@ typedef struct experts_weights {
   const tarn__experts_keys *keys;
   int64_t choices;
   tarn__param *router;
-  tarn__param *noise;            // of noisy gating that is trained; else NULL
-  tarn__linear_weights in, out;  // those of all experts, one below the other
-  tarn__activated activation;    // whose number they share
+  tarn__param *noise;            // of trained noisy gating; else NULL
+  tarn__linear_weights in, out;  // of all experts, stacked
+  tarn__activated activation;    // its number is shared by all experts
   tarn__norm_weights norm;
 } experts_weights;
 
@@ -45,13 +45,13 @@ void *tarn__experts_declare(tarn__declare *declare, const tarn__experts_keys *ke
   weights->choices = choices;
   weights->router = tarn__declare_dense(declare, "ffn.router", keys->experts, declare->d_model, 1, 1.0);
   if (!weights->router) return NULL;
-  // Its numbers stay in fp32 (Fedus et al. 2021, selective precision), and it is not rounded to INT8.
+  // It stays in fp32 (Fedus et al. 2021, selective precision), and is not rounded to INT8.
   weights->router->vector = true;
   weights->router->out = keys->experts;
   weights->router->in = declare->d_model;
   if (keys->train_router) weights->router->trained = true;
   if (keys->gating == TARN__GATING_NOISY && declare->kind->frozen != TARN_FROZEN_YES) {
-    // All experts begin with noise of the same size; the router itself begins as others do.
+    // All experts begin with equal noise; the router itself is initialised like others.
     weights->noise = tarn__declare_param(declare, "ffn.noise.weight", keys->experts, declare->d_model,
                                          weights->router->trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
     if (!weights->noise) return NULL;
@@ -66,7 +66,7 @@ void *tarn__experts_declare(tarn__declare *declare, const tarn__experts_keys *ke
   return weights;
 }
 
-// A frozen layer computes in training what it computes elsewhere: its output must not depend on the batch.
+// A frozen layer computes the same in training as elsewhere: its output must not depend on the batch.
 static tarn__route_spec spec_of(const experts_weights *weights, const tarn__block_run *run, const tarn_kind *kind) {
   const tarn__experts_keys *keys = weights->keys;
   tarn__route_spec spec = {

@@ -1,10 +1,10 @@
-// What the entries of experts share: keys, parameters, graph. Word and number of choices of a row differ.
+// Keys, parameters and graph shared by the entries of experts, which differ in word and number of choices per row.
 #ifndef TARN_PARTS_CHANNEL_EXPERTS_H
 #define TARN_PARTS_CHANNEL_EXPERTS_H
 
 #include "parts/block.h"
 
-// How a router chooses: NOISY is Shazeer's noisy top-k gating (ops/route.h), of mixtures alone.
+// How a router chooses: NOISY is Shazeer's noisy top-k gating (ops/route.h), only for mixtures.
 typedef enum tarn__gating { TARN__GATING_SOFTMAX, TARN__GATING_NOISY } tarn__gating;
 
 typedef struct tarn__experts_keys {
@@ -59,7 +59,7 @@ typedef struct tarn__experts_keys {
   }
 
 tarn_status tarn__experts_resolve(const tarn__part_site *site, void *keys);
-// choices: of a token; normalise: its gates are divided by their sum.
+// choices: per token; normalise: its gates are divided by their sum.
 void *tarn__experts_declare(tarn__declare *declare, const tarn__experts_keys *keys, int64_t choices);
 void tarn__experts_build(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
 

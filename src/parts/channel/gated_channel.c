@@ -1,6 +1,6 @@
 // Feed-forward networks with a gate (Shazeer 2020): y = W_out (left * act(right)), where left and right are two
 // products of x. GLU has the sigmoid (Dauphin et al. 2017), GEGLU GELU, ReGLU ReLU, SwiGLU Swish, LiGLU no function, so
-// it is bilinear. Unlike Shazeer's they have biases, as the network without a gate has.
+// it is bilinear. Unlike Shazeer's they have biases, like the network without a gate.
 #include "ops/swish_beta.h"
 #include "parts/block.h"
 
@@ -39,7 +39,7 @@ static const tarn__option swish_options[] = {
 typedef struct gated_weights {
   const gated_keys *keys;
   tarn__linear_weights in, out;  // rows of `in` are left, right
-  tarn__param *beta;             // of swiglu, where it is learned; else NULL
+  tarn__param *beta;             // of swiglu, if learnt; else NULL
   tarn__norm_weights norm;
 } gated_weights;
 
@@ -63,7 +63,7 @@ static void *declare_gated(tarn__declare *declare, const void *memory) {
   return weights;
 }
 
-// The entries that have no beta leave it 0.
+// Entries without beta leave it 0.
 static tarn__tensor *gate_of(tarn__graph *graph, tarn__tensor *halves, const gated_weights *weights,
                              tarn__activation gate) {
   const double beta = weights->keys->beta;

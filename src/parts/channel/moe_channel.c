@@ -1,7 +1,6 @@
-// A mixture of experts (Shazeer et al. 2017), routed as in GShard (Lepikhin et al. 2020): first choices have room
-// before second ones, and the balance loss counts first choices. In place of GShard's random second choice the router
-// has the noise of the Switch Transformer, or Shazeer's own: normal, on logits, of a size that is learnt, and his two
-// losses with it.
+// A mixture of experts (Shazeer et al. 2017), routed as in GShard (Lepikhin et al. 2020): first choices take precedence
+// over second ones, and the balance loss counts first choices. Instead of GShard's random second choice the router has
+// the noise of the Switch Transformer, or Shazeer's: normal noise of learnt size on logits, with his two losses.
 #include "parts/channel/experts.h"
 
 static const tarn_config_word gatings[] = {
@@ -30,10 +29,10 @@ static const tarn__option options[] = {
      .also = "w_load load_loss"},
     TARN__EXPERTS_OPTIONS};
 
-// Whether a weight differs from its default; a key given with its default is not noticed.
+// Whether a weight differs from its default; a key given with its default goes unnoticed.
 static bool is_given(double value) { return value != 0.01; }
 
-// A key that the gating does not have is not given.
+// Refuses keys that the gating does not have.
 static tarn_status check_gating(const tarn__part_site *site, const tarn__experts_keys *keys) {
   if (keys->gating == TARN__GATING_SOFTMAX) {
     if (!is_given(keys->importance) && !is_given(keys->load)) return TARN_STATUS_OK;

@@ -1,6 +1,6 @@
-// A memory with product keys (Lample et al. 2019), in place of a feed-forward network. The paper normalises queries by
-// their batch; here they have a layer norm, with which a row does not depend on its batch, so that decoding and packing
-// change no bit.
+// A memory with product keys (Lample et al. 2019), in place of a feed-forward network. The paper normalises queries
+// over the batch; here they have a layer norm, so a row does not depend on its batch, and decoding and packing change
+// no bit.
 #include "ops/product_keys.h"
 #include "ops/weighted_rows.h"
 #include "parts/block.h"

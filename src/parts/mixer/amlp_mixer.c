@@ -1,4 +1,4 @@
-// aMLP (Liu et al. 2021): gMLP, with a tiny attention of one head added to what gates.
+// aMLP (Liu et al. 2021): gMLP, with a tiny attention of one head added to its gate.
 #include "parts/mixer/gated_mlp.h"
 
 static const tarn__option options[] = {

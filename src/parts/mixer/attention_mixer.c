@@ -24,13 +24,13 @@ static const tarn__option options[] = {
      .later = true, .also = "num_key_value_heads multi_query n_kv_heads num_kv_heads key_value_heads n_head_kv"},
 };
 
-// Self-attention. Where queries have as many heads as keys, one product makes them all.
+// Self-attention. With equal numbers of heads one product computes queries, keys and values.
 typedef struct attention_weights {
   int64_t heads, kv_heads;
   double attention_dropout;
-  tarn__linear_weights qkv;    // rows are queries, keys, values; weight NULL where the heads are fewer:
+  tarn__linear_weights qkv;    // rows are queries, keys, values; weight NULL with fewer kv_heads:
   tarn__linear_weights q, kv;  // rows of kv are keys, values
-  tarn__relative relative;     // of the position scheme; keys NULL: it has none
+  tarn__relative relative;     // of the position scheme; keys NULL: none
   tarn__linear_weights out;
   tarn__norm_weights norm;
 } attention_weights;
@@ -45,7 +45,7 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
                          (long long)keys->heads);
 }
 
-// The vectors by distance of a position scheme that has some: all heads share them.
+// The vectors by distance of a position scheme, shared by all heads.
 static tarn__relative declare_relative(tarn__declare *declare, int64_t width) {
   const tarn__position_entry *position = tarn__position_of(declare->position);
   tarn__relative relative = {0};
@@ -83,9 +83,9 @@ static tarn__tensor *linear(const tarn__block_run *run, tarn__tensor *x, const t
   return tarn__project(run->graph, x, weights, TARN__IDENTITY);
 }
 
-// Queries, keys and values, as the position scheme turns them.
+// Queries, keys and values after rotation by the position scheme.
 typedef struct projected {
-  tarn__tensor *q, *kv;  // one tensor where the heads are as many
+  tarn__tensor *q, *kv;  // one tensor if the numbers of heads are equal
   int64_t key_column, value_column;
 } projected;
 

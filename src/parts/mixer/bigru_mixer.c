@@ -1,10 +1,10 @@
-// The BiGRU reservoir of Shen et al. (ACL 2021) when frozen: a bidirectional GRU whose two directions a linear
-// projection brings back to d_model. The paper leaves its width open; by default both directions together are as wide
-// as the layer.
+// The BiGRU reservoir of Shen et al. (ACL 2021) when frozen: a bidirectional GRU and a linear projection of both
+// directions to d_model. The paper does not give its width; by default both directions together are as wide as the
+// layer.
 #include "parts/mixer/recurrent_layer.h"
 
 typedef struct bigru_keys {
-  tarn__recurrent_keys recurrent;  // without what cross-attention has
+  tarn__recurrent_keys recurrent;  // without the keys of cross-attention
 } bigru_keys;
 
 static const tarn__option options[] = {

@@ -1,4 +1,4 @@
-// What light and dynamic convolution share (Wu et al. 2019): a projection to 2 d with a gated linear unit, a depthwise
+// Shared by light and dynamic convolution (Wu et al. 2019): a projection to 2 d with a gated linear unit, a depthwise
 // convolution with a softmax kernel for each head, and a projection back; in the decoder causal, then cross-attention.
 // The kernels of a light convolution are a parameter, those of a dynamic one a function of each position.
 #ifndef TARN_PARTS_MIXER_CONV_LAYER_H
@@ -7,7 +7,7 @@
 #include "parts/block.h"
 
 typedef struct tarn__conv_keys {
-  int64_t heads;          // kernels of a layer, and of the cross-attention that follows
+  int64_t heads;          // kernels of a layer, and heads of the following cross-attention
   int64_t kernel;         // width in tokens; odd in the encoder
   double kernel_dropout;  // DropConnect on the softmax kernel
   double cross_dropout;   // of the weights of that cross-attention
@@ -25,10 +25,10 @@ typedef struct tarn__conv_weights {
 } tarn__conv_weights;
 
 tarn_status tarn__conv_resolve(const tarn__part_site *site, void *keys);
-// All but the kernel.
+// Everything except the kernel.
 tarn__conv_weights *tarn__conv_declare(tarn__declare *declare, const tarn__conv_keys *keys);
 void tarn__conv_build(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
-// What is convolved.
+// The convolved values.
 int64_t tarn__conv_cache_width(const void *keys, int64_t d_model);
 // As many rows as the kernel is wide.
 int64_t tarn__conv_history(const void *keys);

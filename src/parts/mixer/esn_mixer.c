@@ -1,12 +1,12 @@
-// An echo state network (Jaeger 2001; Ueda et al.), with W_rec [hidden, hidden] made once and never trained
+// An echo state network (Jaeger 2001; Ueda et al.), with W_rec [hidden, hidden] drawn once and never trained
 // (init/reservoir.h):
 //   h' = (1 - leak_rate) h + leak_rate f(W_rec h + W_in x)
-// Its parameters are esn.in, the W_in of a projection, absent where the layer's input itself drives the units;
-// esn.recurrent, W_rec; esn.leak_rate, where each unit has one of its own; esn.out, the readout.
+// Its parameters are esn.in, the W_in of a projection, absent if the layer's input drives the units directly;
+// esn.recurrent, W_rec; esn.leak_rate, if each unit has its own; esn.out, the readout.
 //
 // At the scale of Ueda et al. 2025 (arXiv 2503.01724), tens of thousands of units, W_rec and a sparse W_in are stored
-// and multiplied as their entries (graph/entries.h). What is trained is always dense: W_rec never is, and a W_in that
-// learns has its zeros at the beginning only.
+// and multiplied as their entries (graph/entries.h). Trained matrices are always dense: a trained W_in has its zeros
+// only at the beginning.
 #include <math.h>
 
 #include "graph/entries.h"
@@ -16,14 +16,14 @@ typedef enum esn_function { RELU, TANH } esn_function;
 typedef enum esn_input { PROJECTION, DIRECT } esn_input;
 typedef enum esn_storage { AUTO, DENSE, ENTRIES } esn_storage;
 
-// From where on matrices are stored as entries on their own account: these are of 8 bytes, where those of a dense
-// matrix are of 2 or 4, and are multiplied faster from about here on (bench/performance.md). Smaller recurrent matrices
-// are packed for decoding as all weights are, to INT8 too.
+// The sparsity from which matrices are stored as entries by default: an entry takes 8 bytes instead of 2 or 4, and
+// products become faster at about this point (bench/performance.md). Smaller recurrent matrices are packed for decoding
+// like all weights, also to INT8.
 static const double SPARSE = 0.85;
 static const int64_t MANY_UNITS = 4096;
 
 typedef struct esn_keys {
-  tarn__recurrent_keys recurrent;  // frozen_recurrence is no key: W_rec always is
+  tarn__recurrent_keys recurrent;  // frozen_recurrence is no key: W_rec is always frozen
   double leak_rate, leak_rate_min, spectral_radius;
   double sparsity;  // share of W_rec's entries that are 0
   tarn__topology topology;
@@ -91,8 +91,8 @@ static const tarn__option options[] = {
     TARN__KEY_CROSS_DROPOUT(esn_keys, recurrent.cross_dropout),
 };
 
-// A random graph needs an entry to be expected. Each other topology has a least graph, to which a share of entries is
-// rounded if it is nearer to that graph than to none.
+// A random graph needs an expected number of at least one entry. Every other topology has a smallest graph, to which a
+// share of entries is rounded if it is closer to that graph than to none.
 static tarn_status check_sparsity(const tarn__part_site *site, const esn_keys *keys) {
   const int64_t hidden = keys->recurrent.hidden;
   const double n = (double)hidden, entries = (1.0 - keys->sparsity) * n * n;
@@ -143,7 +143,7 @@ static tarn_status check_scale(const tarn__part_site *site, const esn_keys *keys
   return TARN_STATUS_OK;
 }
 
-// Room for the entries of W_in, if it is stored as such; 0: it is not.
+// Capacity for the entries of W_in, if stored as entries, else 0.
 static int64_t input_room(const esn_keys *keys, int64_t d, bool frozen) {
   const int64_t all = keys->recurrent.hidden * d;
   const bool wanted = keys->storage == ENTRIES || (keys->storage == AUTO && keys->input_sparsity >= SPARSE);
@@ -152,7 +152,7 @@ static int64_t input_room(const esn_keys *keys, int64_t d, bool frozen) {
   return room < all ? room : all;
 }
 
-// The same of W_rec.
+// The same for W_rec.
 static int64_t recurrent_room(const esn_keys *keys) {
   const int64_t hidden = keys->recurrent.hidden;
   const tarn__reservoir reservoir = {.topology = keys->topology, .sparsity = keys->sparsity};
@@ -161,7 +161,7 @@ static int64_t recurrent_room(const esn_keys *keys) {
   return tarn__reservoir_room(hidden, &reservoir);
 }
 
-// Entries are counted with 32 bits (graph/entries.h).
+// Entries are counted in 32 bits (graph/entries.h).
 static tarn_status check_room(const tarn__part_site *site, const esn_keys *keys) {
   const int64_t in = input_room(keys, site->model->d_model, input_frozen(keys, site->kind));
   const int64_t recurrent = recurrent_room(keys);

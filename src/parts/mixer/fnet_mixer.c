@@ -1,5 +1,5 @@
 // FNet (Lee-Thorp et al. 2021): the real part of the discrete Fourier transform of a sentence along tokens and along
-// features. It has no weights but its norm. Every token sees all others, so it stands in encoders alone.
+// features. It has no weights but its norm. Every token sees all others, so it works only in encoders.
 #include "ops/fourier.h"
 #include "parts/block.h"
 

@@ -9,9 +9,9 @@ static const double EPSILON = 1e-5;  // of the norm within the gate
 typedef struct gated_mlp_weights {
   const tarn__gated_mlp_keys *keys;
   tarn__linear_weights value, gate;  // both halves of the first projection
-  tarn__param *gain, *bias;          // of the norm of the half that is mixed
+  tarn__param *gain, *bias;          // of the norm of the mixed half
   tarn__linear_weights tokens, out;
-  tarn__linear_weights qkv, attended;  // of the tiny attention; without a weight where there is none
+  tarn__linear_weights qkv, attended;  // of the tiny attention; without a weight if there is none
   tarn__norm_weights norm;
 } gated_mlp_weights;
 
@@ -25,7 +25,7 @@ tarn_status tarn__gated_mlp_resolve(const tarn__part_site *site, void *memory) {
   return site->attends ? tarn__heads_check(site, keys->heads) : TARN_STATUS_OK;
 }
 
-// A layer norm of `width` columns, whatever the norm of the kind's residual is.
+// A layer norm of `width` columns, independent of the kind's norm.
 static void declare_norm(tarn__declare *declare, gated_mlp_weights *weights, int64_t width) {
   const int64_t d_model = declare->d_model;
   const bool trained = declare->kind->frozen != TARN_FROZEN_YES;
@@ -56,7 +56,7 @@ void *tarn__gated_mlp_declare(tarn__declare *declare, const void *memory) {
   return weights;
 }
 
-// What the tiny attention adds to the gate, NULL without one; keys and values go to the cache while decoding.
+// The tiny attention's addition to the gate, NULL without one; keys and values go to the cache while decoding.
 static tarn__tensor *attend(const tarn__block_run *run, const gated_mlp_weights *weights, tarn__tensor *x,
                             tarn__tensor **cache) {
   const int64_t d = weights->keys->attention;
@@ -103,7 +103,7 @@ void tarn__gated_mlp_build(const tarn__block_run *run, const void *memory, const
   tarn__stream_leave(graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
-// What is mixed across tokens, and keys and values.
+// The mixed half, and keys and values.
 int64_t tarn__gated_mlp_cache_width(const void *memory, int64_t d_model) {
   const tarn__gated_mlp_keys *keys = memory;
   (void)d_model;

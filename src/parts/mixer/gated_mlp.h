@@ -1,5 +1,5 @@
-// What gMLP and aMLP share (Liu et al. 2021): the block with its spatial gating unit, which aMLP adds a tiny attention
-// to.
+// Shared by gMLP and aMLP (Liu et al. 2021): the block with its spatial gating unit, to which aMLP adds a tiny
+// attention.
 #ifndef TARN_PARTS_MIXER_GATED_MLP_H
 #define TARN_PARTS_MIXER_GATED_MLP_H
 
@@ -8,7 +8,7 @@
 typedef struct tarn__gated_mlp_keys {
   int64_t hidden, tokens;
   int64_t attention;  // width; 0: there is none
-  int64_t heads;      // of the cross-attention that follows, if one does
+  int64_t heads;      // of a following cross-attention
   double cross_dropout;
 } tarn__gated_mlp_keys;
 

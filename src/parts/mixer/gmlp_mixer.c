@@ -1,4 +1,4 @@
-// gMLP (Liu et al. 2021): a projection, one half of which gates the other after a linear layer across tokens, and a
+// gMLP (Liu et al. 2021): a projection, whose one half gates the other after a linear layer across tokens, and a
 // projection back.
 #include "parts/mixer/gated_mlp.h"
 

@@ -1,6 +1,6 @@
-// HyperMixer (Mai et al. 2023): an MLP over the tokens of a sentence, as in MLP-Mixer, whose two matrices are made from
-// the tokens themselves by hypernetworks, so that it takes sentences of any length and treats all positions alike. The
-// hypernetworks are without biases, and begin wider, as in the authors' own code (idiap/hypermixing).
+// HyperMixer (Mai et al. 2023): an MLP over the tokens of a sentence, as in MLP-Mixer, whose two matrices are computed
+// from the tokens by hypernetworks, so it takes sentences of any length and treats all positions alike. The
+// hypernetworks have no biases, and larger first values, as in the authors' code (idiap/hypermixing).
 #include "ops/sentence_product.h"
 #include "parts/block.h"
 
@@ -9,7 +9,7 @@ typedef struct hyper_keys {
   bool tied;           // W2 = W1
   bool positions;      // p
   bool mixed_norm;     // the norm after the mixing
-  int64_t max_length;  // the model's, where there are positions
+  int64_t max_length;  // the model's, with positions
 } hyper_keys;
 
 static const tarn__option options[] = {
@@ -34,7 +34,7 @@ typedef struct hypernetwork {
 
 typedef struct hyper_weights {
   const hyper_keys *keys;
-  hypernetwork first, second;  // of W1 and W2; the second without weights where they are tied
+  hypernetwork first, second;  // of W1 and W2; the second without weights if tied
   tarn__param *positions;      // [max_length, d_model]; NULL: none
   tarn__norm_weights norm, mixed_norm;
 } hyper_weights;
@@ -46,7 +46,7 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
 
 static const double GAIN = 1.41421356237309504880;
 
-// As large as the sinusoids of the authors.
+// As large as the authors' sinusoids.
 static tarn__param *declare_positions(tarn__declare *declare, int64_t max_length) {
   const bool trained = declare->kind->frozen == TARN_FROZEN_NO && !declare->frozen_part;
   const tarn__init init = {TARN__INIT_NORMAL, 0.70710678118654752440 * declare->kind->init_gain, 1};
@@ -72,7 +72,7 @@ static void *declare_hyper(tarn__declare *declare, const void *memory) {
   return weights;
 }
 
-// One of the two matrices: a row of it for each token.
+// One of the two matrices, with a row for each token.
 static tarn__tensor *matrix_of(const tarn__block_run *run, const hypernetwork *network, tarn__tensor *x) {
   tarn__tensor *inner = tarn__project(run->graph, x, &network->in, TARN__GELU);
   return tarn__project(run->graph, inner, &network->out, TARN__IDENTITY);

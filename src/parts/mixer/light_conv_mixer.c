@@ -3,8 +3,8 @@
 
 #include "parts/mixer/conv_layer.h"
 
-// The kernel of a light convolution is no projection: whatever the projections are, it has the spread of Xavier's rule
-// for fairseq's tensor [heads, 1, kernel], uniform or, with init normal, normal.
+// The kernel of a light convolution is no projection: with any init it has the spread of Xavier's rule for fairseq's
+// tensor [heads, 1, kernel], uniform or, with init normal, normal.
 static void *declare_light(tarn__declare *declare, const void *memory) {
   const tarn__conv_keys *keys = memory;
   tarn__conv_weights *weights = tarn__conv_declare(declare, keys);

@@ -1,8 +1,8 @@
-// What linear attention and Performer share: a projection to queries, keys and values, attention by products of their
-// features, and a projection of its result.
+// Shared by linear attention and Performer: a projection to queries, keys and values, attention by products of their
+// features, and an output projection.
 //
-// Parameters are those of attention (self_attn.qkv, self_attn.out, self_attn.norm, the cross-attention that follows),
-// and with the softmax kernel self_attn.features.weight [features, d_model / heads], always frozen.
+// Parameters are those of attention (self_attn.qkv, self_attn.out, self_attn.norm, the following cross-attention), and
+// with the softmax kernel self_attn.features.weight [features, d_model / heads], always frozen.
 #ifndef TARN_PARTS_MIXER_LINEAR_ATTENTION_LAYER_H
 #define TARN_PARTS_MIXER_LINEAR_ATTENTION_LAYER_H
 
@@ -11,7 +11,7 @@
 
 // The first fields of both mixers' keys.
 typedef struct tarn__linear_attention_keys {
-  int64_t heads;         // divides d_model; of self-attention and of the cross-attention that follows
+  int64_t heads;         // divides d_model; of self-attention and the following cross-attention
   double cross_dropout;  // of the weights of the latter
 } tarn__linear_attention_keys;
 
@@ -27,9 +27,9 @@ tarn__linear_attention_weights *tarn__linear_attention_declare(tarn__declare *de
                                                                const tarn__linear_attention_keys *keys);
 void tarn__linear_attention_build(const tarn__block_run *run, const void *weights, const tarn_kind *kind,
                                   tarn__stream *stream);
-// Numbers of the state after a token; `softmax`: with the features of the softmax kernel.
+// Size of the state after a token; `softmax`: with the features of the softmax kernel.
 int64_t tarn__linear_attention_width(int64_t heads, int64_t features, int64_t d_model, bool softmax);
-// A state holds all earlier tokens: a token sees the one before it, and its own.
+// A state summarises all earlier tokens: a token sees the previous state and its own.
 int64_t tarn__linear_attention_history(const void *keys);
 
 #endif

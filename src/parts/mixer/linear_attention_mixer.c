@@ -1,5 +1,5 @@
 // Linear attention (Katharopoulos, Vyas, Pappas, Fleuret 2020): the features of queries and keys are elu + 1. In the
-// decoder causal, with a recurrent state, and followed by cross-attention, which is that of softmax.
+// decoder causal, with a recurrent state, and followed by softmax cross-attention.
 #include "parts/mixer/linear_attention_layer.h"
 
 static const tarn__option options[] = {

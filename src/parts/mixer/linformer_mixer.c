@@ -1,6 +1,6 @@
-// Linformer (Wang et al. 2020): attention to k rows that keys and values are projected to, over the tokens of a
-// sentence, by a table of positions. A sentence of n tokens uses its first n rows. Every row it attends to holds tokens
-// from all of the sentence, so there is no causal form.
+// Linformer (Wang et al. 2020): attention to k rows, to which a table of positions projects keys and values over the
+// tokens of a sentence. A sentence of n tokens uses the table's first n rows. Every projected row mixes the whole
+// sentence, so there is no causal form.
 #include "ops/sentence_product.h"
 #include "parts/mixer/token_layer.h"
 
@@ -33,8 +33,8 @@ static const tarn__option options[] = {
 typedef struct linformer_weights {
   const linformer_keys *keys;
   tarn__linear_weights qkv, out;
-  tarn__param *table;  // [tokens, tables rows]: of one table, of keys and values, or of the keys of all heads and
-                       // then the values
+  tarn__param *table;  // [tokens, tables rows]: one table, or those of keys and values, or those of the keys of all
+                       // heads and then the values
   tarn__norm_weights norm;
 } linformer_weights;
 
@@ -64,8 +64,8 @@ static void *declare_linformer(tarn__declare *declare, const void *memory) {
   return weights;
 }
 
-// The integers that tell rows of a batch apart: the place of each token in its sentence, and where the projected rows
-// of each sentence begin. Without numbers where the graph is only planned.
+// The integers that structure a batch: the position of each token in its sentence, and the first projected row of each
+// sentence. Without values if the graph is only planned.
 static tarn__tensor *places_of(const tarn__block_run *run, int64_t rows) {
   const int32_t *offset = run->offsets->host;
   void *memory = NULL;

@@ -1,6 +1,5 @@
-// Performer (Choromanski et al. 2021): linear attention whose features are those of the softmax kernel (FAVOR+), by a
-// random matrix that is never trained. In the decoder causal, with a recurrent state, and followed by cross-attention,
-// which is that of softmax.
+// Performer (Choromanski et al. 2021): linear attention with features of the softmax kernel (FAVOR+) from a random
+// matrix that is never trained. In the decoder causal, with a recurrent state, and followed by softmax cross-attention.
 #include <math.h>
 
 #include "parts/mixer/linear_attention_layer.h"

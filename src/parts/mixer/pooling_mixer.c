@@ -1,12 +1,12 @@
 // Average pooling (MetaFormer: Yu et al. 2022, whose PoolFormer it is): the mean of a window of tokens of the sentence,
-// less the token itself, which the residual adds again. It has no weights but its norm; in the decoder it is causal,
-// and cross-attention follows.
+// minus the token itself, which the residual adds again. It has no weights but its norm; in the decoder it is causal,
+// followed by cross-attention.
 #include "parts/block.h"
 
 typedef struct pooling_keys {
-  int64_t heads;         // of the cross-attention that follows, if one does
+  int64_t heads;         // of a following cross-attention
   double cross_dropout;  // of its weights
-  int64_t window;  // tokens; odd in the encoder; of 1 the mean would be the token itself, less which nothing is left
+  int64_t window;        // tokens; odd in the encoder; with 1 the mean would be the token itself, and the output 0
 } pooling_keys;
 
 static const tarn__option options[] = {
@@ -56,7 +56,7 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
-// What is averaged.
+// The averaged values.
 static int64_t cache_width(const void *keys, int64_t d_model) {
   (void)keys;
   return d_model;

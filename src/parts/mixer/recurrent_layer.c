@@ -18,7 +18,7 @@ void tarn__recurrent_default(tarn__recurrent_keys *keys, int64_t hidden) {
   if (keys->hidden == 0) keys->hidden = hidden;
 }
 
-// What is frozen in part must be there and learn otherwise.
+// Partly frozen matrices must exist, in a trained kind.
 tarn_status tarn__recurrent_check(const tarn__part_site *site, const tarn__recurrent_keys *keys, int directions) {
   const tarn_kind *kind = site->kind;
   const struct {
@@ -91,14 +91,14 @@ static tarn__tensor *recur(const tarn__block_run *run, const tarn__recurrent_wei
   return tarn__recurrence(run->graph, gates, run->offsets, weights->cell, weights->spec);
 }
 
-// The input's part of all gates.
+// The input's contribution to all gates.
 static tarn__tensor *drive(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *x) {
   if (!weights->in.weight) return x;
   if (weights->in.weight->entries > 0) return tarn__sparse_linear(run->graph, x, weights->in.weight);
   return tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
 }
 
-// The one block of an echo state network is no gate.
+// The single block of an echo state network is no gate.
 static void show(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *states) {
   tarn__show_tensor(run->shows, TARN__SHOW_STATES, states);
   const bool wanted = tarn__shows_want(run->shows, TARN__SHOW_GATES) || tarn__shows_want(run->shows, TARN__SHOW_CELLS);

@@ -1,21 +1,21 @@
-// What the recurrent token mixers share: a projection of the layer's input to all gates, a recurrence over each
+// Shared by the recurrent token mixers: a projection of the layer's input to all gates, a recurrence over each
 // sentence, and a projection of its states back to d_model.
 //
-// A layer of one direction without a residual and with hidden units as many as d_model has no MIXER.out: its states are
-// its output, as in the usual LSTM language model.
+// A unidirectional layer without a residual and with d_model units has no MIXER.out: its states are its output, as in
+// the usual LSTM language model.
 //
 // Parameters, MIXER being gru or lstm: MIXER.in, over both directions, gates in PyTorch's order (r, z, n; i, f, g, o);
-// MIXER.forward and MIXER.reverse, the recurrent weights, each gate's block initialised apart (frozen: each orthogonal,
-// so that no state dies out or explodes by them) and the bias of GRU, whose reset gate acts on it (LSTM needs no second
-// one); MIXER.out.
+// MIXER.forward and MIXER.reverse, the recurrent weights, each gate's block initialised separately (frozen: each
+// orthogonal, so that states neither vanish nor explode) and the bias of GRU, on which its reset gate acts (LSTM needs
+// no second one); MIXER.out.
 #ifndef TARN_PARTS_MIXER_RECURRENT_LAYER_H
 #define TARN_PARTS_MIXER_RECURRENT_LAYER_H
 
 #include "parts/block.h"
 
-// What is frozen in part keeps its random first values though the kind is trained.
+// Partly frozen matrices keep their random first values in a trained kind.
 typedef struct tarn__recurrent_keys {
-  int64_t heads;           // of the cross-attention that follows, if one does
+  int64_t heads;           // of a following cross-attention
   double cross_dropout;    // of its weights
   int64_t hidden;          // units of each direction
   bool frozen_input;       // W_in, the projection of the layer's input to all gates
@@ -51,26 +51,26 @@ extern const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS];
 
 typedef struct tarn__recurrent_weights {
   tarn__recurrence_spec spec;
-  tarn__linear_weights in, out;  // each without a weight where there is none; that of `in` may be stored as its entries
+  tarn__linear_weights in, out;  // without a weight if missing; that of `in` may be stored as entries
   tarn__recurrent cell[2];
   tarn__norm_weights norm;
 } tarn__recurrent_weights;
 
-// Resolving, in this order: the default of hidden, then (after the mixer's own checks) what must be true of the others.
+// Resolving, in this order: the default of hidden, then (after the mixer's checks) the conditions on the others.
 void tarn__recurrent_default(tarn__recurrent_keys *keys, int64_t hidden);
 tarn_status tarn__recurrent_check(const tarn__part_site *site, const tarn__recurrent_keys *keys, int directions);
 // Both for one direction.
 tarn_status tarn__recurrent_resolve(const tarn__part_site *site, void *keys);
 
-// Parameters of a cell with gates, named after `mixer`.
+// Parameters of a gated cell, named after `mixer`.
 tarn__recurrent_weights *tarn__recurrent_declare(tarn__declare *declare, const tarn__recurrent_keys *keys,
                                                  const char *mixer, tarn__cell cell, int directions);
-// Of these the projection of the states, the norm, cross-attention; spec is set.
+// Of these the projection of the states, the norm and cross-attention; spec is set.
 void tarn__recurrent_declare_rest(tarn__declare *declare, const tarn__recurrent_keys *keys, const char *mixer,
                                   tarn__recurrent_weights *weights);
 void tarn__recurrent_build(const tarn__block_run *run, const void *weights, const tarn_kind *kind,
                            tarn__stream *stream);
-// Its own row and that of the token before.
+// Its own row and the previous one.
 int64_t tarn__recurrent_history(const void *keys);
 bool tarn__recurrent_partly_frozen(const void *keys);
 

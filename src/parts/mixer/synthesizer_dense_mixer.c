@@ -1,6 +1,6 @@
-// The dense Synthesizer (Tay et al. 2021): a two-layer network makes a token's logits over all positions of its
-// sentence from the token alone. The hidden layer is cut among the heads, so that all heads together take the
-// operations of as wide a comparison of tokens; only the logits of positions that a sentence has are computed.
+// The dense Synthesizer (Tay et al. 2021): a two-layer network computes a token's logits over all positions of its
+// sentence from the token alone. The hidden layer is divided among the heads, so all heads together cost as much as
+// attention of that width; only logits of existing positions are computed.
 #include "parts/mixer/synthesizer_layer.h"
 
 typedef struct dense_keys {

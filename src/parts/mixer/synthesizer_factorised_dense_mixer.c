@@ -1,6 +1,6 @@
-// The factorised dense Synthesizer (Tay et al. 2021): a token makes two short rows of a and b numbers, a b >=
-// max_length, and its logit of position j is the product of number j mod a of the first and number j div a of the
-// second, which is what tiling the one and repeating the other gives.
+// The factorised dense Synthesizer (Tay et al. 2021): a token gives two short rows of a and b numbers, a b >=
+// max_length, and its logit for position j is the product of number j mod a of the first and number j div a of the
+// second, the result of tiling the one and repeating the other.
 #include "parts/mixer/synthesizer_layer.h"
 
 typedef struct factorised_keys {

@@ -21,7 +21,7 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
   return tarn__synthesizer_resolve_fixed(site, &keys->common, keys->fixed);
 }
 
-// Both factors so large that logits have the variance 1.
+// Both factors are scaled so that logits have variance 1.
 static void *declare_low_rank(tarn__declare *declare, const void *memory) {
   const low_rank_keys *keys = memory;
   tarn__synthesizer_weights *weights = tarn__declare_struct(declare, sizeof *weights);

@@ -33,7 +33,7 @@ void tarn__synthesizer_declare_rest(tarn__declare *declare, const tarn__synthesi
   weights->keys = keys;
   if (keys->plus) {
     weights->in = tarn__declare_linear(declare, "synthesizer.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
-    // Two equal shares, which are trained with the biases.
+    // Two equal shares, trained like biases.
     weights->mix = tarn__declare_param(declare, "synthesizer.mix.bias", 1, 2, declare->kind->frozen != TARN_FROZEN_YES,
                                        (tarn__init){TARN__INIT_ZERO, 0.0, 1});
   } else {
@@ -44,7 +44,7 @@ void tarn__synthesizer_declare_rest(tarn__declare *declare, const tarn__synthesi
   tarn__cross_declare(declare, keys->heads, keys->cross_dropout);
 }
 
-// What the logits of x are made of.
+// The source of the logits of x.
 static tarn__synthesis_logits logits_of(const tarn__block_run *run, const tarn__synthesizer_weights *weights,
                                         tarn__tensor *x) {
   tarn__graph *graph = run->graph;
@@ -59,7 +59,7 @@ static tarn__synthesis_logits logits_of(const tarn__block_run *run, const tarn__
 
 static tarn__tensor *mix_tokens(const tarn__block_run *run, const tarn__synthesizer_weights *weights, tarn__tensor *x) {
   const tarn__synthesizer_keys *keys = weights->keys;
-  // What is planned for may be longer than any sentence that comes: the op looks at those.
+  // The planned length may exceed every actual sentence: the op reads those.
   const int64_t longest = run->longest < keys->max_length ? run->longest : keys->max_length;
   const tarn__synthesis_spec spec = {.form = weights->form,
                                      .heads = keys->heads,
@@ -84,7 +84,7 @@ void tarn__synthesizer_build(const tarn__block_run *run, const void *memory, con
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
-// Values, and keys where they are compared.
+// Values, and keys if they are compared.
 int64_t tarn__synthesizer_cache_width(const void *keys, int64_t d_model) {
   return ((const tarn__synthesizer_keys *)keys)->plus ? 2 * d_model : d_model;
 }

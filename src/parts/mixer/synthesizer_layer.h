@@ -1,6 +1,5 @@
-// What the Synthesizers have in common (Tay et al. 2021): values, a projection after the mean, the mixture with
-// attention by queries and keys ("plus"), and their graph; the files of the entries declare what their logits are made
-// of.
+// Shared by the Synthesizers (Tay et al. 2021): values, a projection after the mean, the mixture with attention by
+// queries and keys ("plus"), and their graph; the entries declare the sources of their logits.
 #ifndef TARN_PARTS_MIXER_SYNTHESIZER_LAYER_H
 #define TARN_PARTS_MIXER_SYNTHESIZER_LAYER_H
 
@@ -9,13 +8,13 @@
 
 // The first member of each entry's keys.
 typedef struct tarn__synthesizer_keys {
-  int64_t heads;         // of the mixer, and of the cross-attention that follows
+  int64_t heads;         // of the mixer and the following cross-attention
   bool plus;             // logits are mixed with scores of queries and keys
-  double cross_dropout;  // of the cross-attention that follows
+  double cross_dropout;  // of the following cross-attention
   int64_t max_length;    // the model's
 } tarn__synthesizer_keys;
 
-// The options of these, and what they need of the others.
+// The options of these, and their conditions on the others.
 #define TARN__SYNTHESIZER_OPTIONS(structure)                                                                        \
   {"heads", TARN__KEY_INTEGER(structure, common.heads, 1, 1024), .value = "4",                                      \
    .help = "heads of the mixer and of the cross-attention that follows; a divisor of model.d_model",                \
@@ -25,7 +24,7 @@ typedef struct tarn__synthesizer_keys {
            "mix the synthetic logits with those of dot-product attention, in two trained shares that add up to 1"}, \
       TARN__KEY_CROSS_DROPOUT(structure, common.cross_dropout)
 
-// The key `hidden` of the two-layer networks that make logits of a token.
+// The key `hidden` of the two-layer networks that compute logits from a token.
 #define TARN__SYNTHESIZER_HIDDEN(structure)                                                     \
   {                                                                                             \
     "hidden", TARN__KEY_INTEGER(structure, hidden, 1, 65536),                                   \
@@ -47,9 +46,9 @@ typedef struct tarn__synthesizer_weights {
   const tarn__synthesizer_keys *keys;
   tarn__synthesis_form form;
   int64_t left;                      // of FACTORISED
-  tarn__linear_weights hidden;       // makes the source of a token; without a weight where there is none
-  tarn__linear_weights factors;      // behind it, of FACTORISED
-  tarn__param *places;               // [max_length, heads * k]: the source is a row of it, by position; NULL: it is not
+  tarn__linear_weights hidden;       // computes a token's source; without a weight if there is none
+  tarn__linear_weights factors;      // after it, of FACTORISED
+  tarn__param *places;               // [max_length, heads * k]: the source is its row for the position; NULL: it is not
   tarn__param *weight, *bias, *mix;  // as tarn__synthesis() takes them
   tarn__linear_weights in, out;      // in: values, or queries, keys and values
   tarn__norm_weights norm;
@@ -61,7 +60,7 @@ tarn_status tarn__synthesizer_resolve_hidden(const tarn__part_site *site, tarn__
                                              int64_t *hidden);
 // The same, and the check of `fixed`.
 tarn_status tarn__synthesizer_resolve_fixed(const tarn__part_site *site, tarn__synthesizer_keys *keys, bool fixed);
-// Declares what all have, after the entry's own parameters.
+// Declares the common parameters, after the entry's own.
 void tarn__synthesizer_declare_rest(tarn__declare *declare, const tarn__synthesizer_keys *keys,
                                     tarn__synthesizer_weights *weights);
 // A matrix NAME.weight of normal numbers of this standard deviation; `fixed`: never trained.
@@ -72,7 +71,7 @@ void tarn__synthesizer_build(const tarn__block_run *run, const void *weights, co
 int64_t tarn__synthesizer_cache_width(const void *keys, int64_t d_model);
 bool tarn__synthesizer_by_position(const void *keys);
 
-// The members of an entry beside `part` and `declare`.
+// The members of an entry other than `part` and `declare`.
 #define TARN__SYNTHESIZER_ENTRY                                                                        \
   .causal = true, .decodes = true, .attends = true, .bounded = true, .build = tarn__synthesizer_build, \
   .cache_width = tarn__synthesizer_cache_width, .by_position = tarn__synthesizer_by_position

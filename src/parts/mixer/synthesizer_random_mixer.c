@@ -1,5 +1,5 @@
-// The random Synthesizer (Tay et al. 2021): a table of logits for each head, drawn at random and trained or left as it
-// is; they depend on the places of two tokens and not on the tokens.
+// The random Synthesizer (Tay et al. 2021): a table of logits for each head, drawn at random and trained or fixed; it
+// depends on the positions of two tokens, not on the tokens.
 #include "parts/mixer/synthesizer_layer.h"
 
 typedef struct random_keys {

@@ -1,4 +1,4 @@
-// Weights that are indexed by the place of a token in its sentence: what the mixers share that have some.
+// Shared by mixers with weights indexed by the position of a token in its sentence.
 #ifndef TARN_PARTS_MIXER_TOKEN_LAYER_H
 #define TARN_PARTS_MIXER_TOKEN_LAYER_H
 
@@ -15,10 +15,9 @@
   }
 tarn_status tarn__tokens_resolve(const tarn__part_site *site, int64_t *tokens);
 
-// NAME.weight [out, in] as the kind's init says. With `near_zero`, where it is trained, uniform below 1e-3 times
-// init_gain.
+// NAME.weight [out, in] by the kind's init. With `near_zero`, if trained, uniform below 1e-3 times init_gain.
 tarn__param *tarn__token_weight(tarn__declare *declare, const char *name, int64_t out, int64_t in, bool near_zero);
-// NAME.bias [n], 1 all over.
+// NAME.bias [n], all ones.
 tarn__param *tarn__token_bias_one(tarn__declare *declare, const char *name, int64_t n);
 
 #endif

@@ -1,4 +1,4 @@
-// RMSNorm (Zhang and Sennrich 2019): a gain, and neither a mean nor a bias.
+// RMSNorm (Zhang and Sennrich 2019): a gain, without mean and bias.
 #include "parts/block.h"
 
 typedef struct rms_norm_keys {

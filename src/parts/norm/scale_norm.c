@@ -1,4 +1,4 @@
-// ScaleNorm (Nguyen and Salazar 2019): one gain, and neither a mean nor a bias.
+// ScaleNorm (Nguyen and Salazar 2019): one gain, without mean and bias.
 #include <math.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // Attention with linear biases (ALiBi: Press et al. 2022): nothing is added to embeddings, and the scores of
-// self-attention fall linearly with the distance between query and key, in each head with a slope of its own. In
-// encoders, whose tokens see later ones too, the distance counts the same in both directions.
+// self-attention fall linearly with the distance between query and key, with a different slope in each head. In
+// encoders, whose tokens also see later ones, the distance counts equally in both directions.
 #include "parts/block.h"
 
 typedef struct alibi_keys {

@@ -1,7 +1,7 @@
 // A vector for each position, added to the embeddings (Gehring et al. 2017).
 #include "parts/block.h"
 
-// They begin like the embeddings.
+// Initialised like the embeddings.
 static tarn__param *declare_table(tarn__declare *declare, const char *name, const tarn_config_model *model,
                                   bool trained) {
   return tarn__declare_param(declare, name, model->max_length, declare->d_model, trained,

@@ -1,4 +1,4 @@
-// No positions: the order of tokens is known to mixers alone.
+// No positions: only mixers know the order of tokens.
 #include "parts/block.h"
 
 const tarn__position_entry tarn__position_none = {

@@ -1,5 +1,5 @@
 // Rotary positions (RoPE: Su et al. 2021), in the convention of LLaMA and GPT-NeoX: nothing is added to embeddings, and
-// queries and keys of self-attention are turned by their positions, so that a score depends on their distance.
+// queries and keys of self-attention are rotated by their positions, so a score depends on their distance.
 #include <math.h>
 
 #include "parts/block.h"
@@ -19,7 +19,7 @@ static const tarn__option options[] = {
      .also = "partial_rotary_factor rotary_pct rotary_percentage"},
 };
 
-// Columns of a head that are turned, which need not be a whole number.
+// Rotated columns of a head, not necessarily a whole number.
 static double turned(const rotary_keys *keys, int64_t head) { return keys->share * (double)head; }
 
 static tarn__tensor *turn(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head) {
@@ -29,7 +29,7 @@ static tarn__tensor *turn(const tarn__block_run *run, tarn__tensor *x, int64_t c
   return tarn__rotary(run->graph, x, run->positions, spec);
 }
 
-// Columns are turned in pairs.
+// Columns are rotated in pairs.
 static tarn_status check_heads(const tarn__part_site *site, int64_t heads) {
   const rotary_keys *keys = site->model->positions.keys;
   const int64_t head = site->model->d_model / heads;
@@ -41,7 +41,7 @@ static tarn_status check_heads(const tarn__part_site *site, int64_t heads) {
                          (long long)heads, (long long)head, turned(keys, head));
 }
 
-// As with sinusoids: there is no end, but a model has learnt to read positions below max_length only.
+// As with sinusoids: the formula has no limit, but a model has only learnt positions below max_length.
 const tarn__position_entry tarn__position_rotary = {
     .part = {.word = "rotary",
              .text = "rotary positions, Su et al. 2021: queries and keys of self-attention are turned by their "

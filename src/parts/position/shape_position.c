@@ -1,5 +1,5 @@
-// Sinusoids whose positions are shifted in training (SHAPE: Kiyono et al. 2021), so that a model learns that only
-// distances count.
+// Sinusoids whose positions are shifted in training (SHAPE: Kiyono et al. 2021), so a model learns that only distances
+// count.
 #include "ops/embedding.h"
 #include "parts/block.h"
 

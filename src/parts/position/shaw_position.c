@@ -24,7 +24,7 @@ static int64_t relative(const void *memory, bool *values) {
   return keys->reach;
 }
 
-// Every distance is clipped to one that has vectors, so a model can read longer texts than it was trained on.
+// Every distance is clipped to one with vectors, so a model can read longer texts than it was trained on.
 const tarn__position_entry tarn__position_shaw = {
     .part = {.word = "shaw",
              .text = "relative keys and values, Shaw et al. 2018: self-attention adds learnt vectors for the "

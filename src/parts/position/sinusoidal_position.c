@@ -11,7 +11,7 @@ static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
   return tarn__embedding(graph, e->ids, e->positions, e->table, NULL, e->scale, e->dropout);
 }
 
-// Their formula has no end, but a model has learnt to read positions below max_length only.
+// The formula has no limit, but a model has only learnt positions below max_length.
 const tarn__position_entry tarn__position_sinusoidal = {
     .part = {.word = "sinusoidal",
              .text = "sine and cosine of Vaswani et al. 2017",

@@ -33,7 +33,7 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
                          (long long)keys->max_distance, (long long)keys->buckets / 2);
 }
 
-// They begin as in T5.
+// Initialised as in T5.
 static tarn__param *declare_biases(tarn__declare *declare, const void *memory, int64_t heads, bool trained) {
   const t5_keys *keys = memory;
   return tarn__declare_param(declare, "biases.weight", keys->buckets, heads, trained,

@@ -12,7 +12,7 @@ static const tarn__part *const activations[] = {TARN__ACTIVATION_WORDS(PLAIN) TA
 
 static const struct {
   const char *noun;
-  const tarn__part *const *entries;  // NULL behind the last one
+  const tarn__part *const *entries;  // ends with NULL
 } tables[TARN__TABLE_COUNT] = {
     [TARN__TABLE_MIXER] = {"mixer", mixers},
     [TARN__TABLE_CHANNEL] = {"channel mixer", channels},

@@ -44,7 +44,7 @@
   X(tarn__position_shape)            \
   X(tarn__position_t5)               \
   X(tarn__position_shaw)
-// Those of ops/activation_table.h, and behind them those that are parts of their own.
+// Those of ops/activation_table.h, followed by those with a file of their own.
 #define TARN__OWN_ACTIVATIONS(X) X(tarn__activation_swish_beta)
 
 #define TARN__DECLARE_MIXER(name) extern const tarn__mixer_entry name;
@@ -66,7 +66,7 @@ const tarn__part *tarn__part_at(tarn__part_table table, int index);
 // The entry of a word; NULL if there is none.
 const tarn__part *tarn__part_find(tarn__part_table table, const char *word);
 
-// What the entries of a table are, in a message: "mixer".
+// The noun for the entries of a table in messages: "mixer".
 const char *tarn__part_noun(tarn__part_table table);
 
 #endif
