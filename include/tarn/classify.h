@@ -18,6 +18,7 @@
 
 #include "tarn/config.h"
 #include "tarn/export.h"
+#include "tarn/measure.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -79,14 +80,12 @@ TARN_API tarn_status tarn_classifier_lines(tarn_classifier *classifier, const ch
 
 // A measure and its 95 % interval, from 1000 bootstrap resamples of the rows.
 typedef struct tarn_classify_measure {
-  tarn_metric metric;
+  const tarn_measure *measure;
   double value, low, high;
 } tarn_classify_measure;
 
-enum { TARN_CLASSIFY_MEASURES = 3 };
 typedef struct tarn_classify_test {
-  tarn_classify_measure
-      measures[TARN_CLASSIFY_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
+  tarn_classify_measure measures[TARN_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
   int measure_count;
   double loss;       // mean over rows: cross-entropy in nats, without label smoothing, or squared error
   int64_t rows;      // rows scored

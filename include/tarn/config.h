@@ -126,23 +126,6 @@ extern "C" {
   X(TARN_CLOCK_CPU, "cpu",                                                                 \
     "processor seconds of the process in the training steps, divided by its threads: for " \
     "machines that others use too")
-#define TARN_METRIC_MAP(X)                                                                          \
-  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")                                   \
-  X(TARN_METRIC_NLL, "nll", "the same without label smoothing, in nats")                            \
-  X(TARN_METRIC_PPL, "ppl", "perplexity per target token: exp(nll)")                                \
-  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")                        \
-  X(TARN_METRIC_BPC, "bpc",                                                                         \
-    "bits per character of the validation text; of language models whose vocabulary "               \
-    "is one of bytes or characters, or whose validation text is a stream")                          \
-  X(TARN_METRIC_BPB, "bpb", "bits per byte of it, likewise")                                        \
-  X(TARN_METRIC_ACCURACY, "accuracy",                                                               \
-    "share of masked tokens whose likeliest word, or of sentences whose likeliest "                 \
-    "class, is the right one")                                                                      \
-  X(TARN_METRIC_F1, "f1", "F1 of the second class, or, of more than two, the mean of those of all") \
-  X(TARN_METRIC_MCC, "mcc", "Matthews correlation of the classes")                                  \
-  X(TARN_METRIC_MSE, "mse", "mean squared error of the numbers")                                    \
-  X(TARN_METRIC_PEARSON, "pearson", "Pearson's correlation of the numbers")                         \
-  X(TARN_METRIC_SPEARMAN, "spearman", "Spearman's correlation of the numbers")
 #define TARN_ARCHITECTURE_MAP(X)                                                                        \
   X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \
     "a decoder that attends to what an encoder makes of a source: translation")                         \
@@ -180,7 +163,6 @@ typedef enum tarn_fp32 { TARN_FP32_MAP(TARN_CHOICE_VALUE) TARN_FP32_COUNT } tarn
 TARN_API const char *tarn_fp32_name(tarn_fp32 fp32);
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
-typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
 typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn_pool;
 typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn_task;
@@ -425,8 +407,8 @@ typedef struct tarn_config_valid {
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
   bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
-  tarn_metric metric;            // what "best" and patience look at (tarn/measure.h) [bleu if valid.bleu; else nll,
-                                 // or accuracy of classes, or pearson of numbers]
+  int metric;                    // number of the measure that "best" and patience look at (tarn_measure_of()) [bleu if
+                                 // valid.bleu; else nll, or accuracy of classes, or pearson of numbers]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;

@@ -77,13 +77,15 @@ static double count_classes(const tarn__agreement *a, const uint32_t *times) {
   return all;
 }
 
-static double accuracy(const tarn__agreement *a, double all) {
+double tarn__agreement_accuracy(const tarn__agreement *a, const uint32_t *times) {
+  const double all = count_classes(a, times);
   double hits = 0.0;
   for (int32_t c = 0; c < a->classes; c++) hits += a->room[c];
   return hits / all;
 }
 
-static double f1(const tarn__agreement *a) {
+double tarn__agreement_f1(const tarn__agreement *a, const uint32_t *times) {
+  count_classes(a, times);
   const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   double sum = 0.0, classes = 0.0;
   for (int32_t c = a->classes == 2 ? 1 : 0; c < a->classes; c++) {
@@ -95,7 +97,8 @@ static double f1(const tarn__agreement *a) {
   return classes > 0.0 ? sum / classes : 0.0;
 }
 
-static double matthews(const tarn__agreement *a, double all) {
+double tarn__agreement_mcc(const tarn__agreement *a, const uint32_t *times) {
+  const double all = count_classes(a, times);
   const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   double covariance = 0.0, right_variance = all * all, found_variance = all * all;
   for (int32_t c = 0; c < a->classes; c++) {
@@ -139,34 +142,32 @@ static void rank(double *ranks, const uint32_t *order, const float *numbers, siz
   }
 }
 
-double tarn__agreement_of(const tarn__agreement *a, tarn__agreement_kind kind, const uint32_t *times) {
-  if (a->classes) {
-    const double all = count_classes(a, times);
-    return kind == TARN__AGREEMENT_ACCURACY ? accuracy(a, all) : kind == TARN__AGREEMENT_F1 ? f1(a) : matthews(a, all);
-  }
+double tarn__agreement_pearson(const tarn__agreement *a, const uint32_t *times) {
   double *right = a->room, *found = right + a->count;
-  if (kind == TARN__AGREEMENT_SPEARMAN) {
-    rank(right, a->orders, a->right_number, a->count, times);
-    rank(found, a->orders + a->count, a->found_number, a->count, times);
-  } else {
-    for (size_t i = 0; i < a->count; i++) {
-      right[i] = (double)a->right_number[i];
-      found[i] = (double)a->found_number[i];
-    }
+  for (size_t i = 0; i < a->count; i++) {
+    right[i] = (double)a->right_number[i];
+    found[i] = (double)a->found_number[i];
   }
+  return correlation(right, found, a->count, times);
+}
+
+double tarn__agreement_spearman(const tarn__agreement *a, const uint32_t *times) {
+  double *right = a->room, *found = right + a->count;
+  rank(right, a->orders, a->right_number, a->count, times);
+  rank(found, a->orders + a->count, a->found_number, a->count, times);
   return correlation(right, found, a->count, times);
 }
 
 // What the bootstrap asks for.
 typedef struct asked {
   const tarn__agreement *agreement;
-  tarn__agreement_kind kind;
+  tarn__agreement_measure measure;
 } asked;
 
 static double resampled(void *user, size_t system, const uint32_t *times) {
   (void)system;
   const asked *what = user;
-  return tarn__agreement_of(what->agreement, what->kind, times);
+  return what->measure(what->agreement, times);
 }
 
 static int by_score(const void *a, const void *b) {
@@ -175,9 +176,9 @@ static int by_score(const void *a, const void *b) {
 }
 
 tarn_status tarn__agreement_interval_of(tarn__agreement_interval *interval, const tarn__agreement *agreement,
-                                        tarn__agreement_kind kind, int64_t resamples, uint64_t seed) {
+                                        tarn__agreement_measure measure, int64_t resamples, uint64_t seed) {
   void *memory;
-  asked what = {agreement, kind};
+  asked what = {agreement, measure};
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)resamples, sizeof(double)));
   double *scores = memory;
   const tarn__bootstrap_options draws = {.resamples = resamples, .seed = seed};

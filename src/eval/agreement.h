@@ -9,17 +9,6 @@
 
 #include "base/status.h"
 
-typedef enum tarn__agreement_kind {
-  TARN__AGREEMENT_ACCURACY,  // share of answers that are right
-  // Of two classes F1 of the second one, the positive class; of more the mean of the F1 of all classes that are right
-  // or were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is.
-  TARN__AGREEMENT_F1,
-  TARN__AGREEMENT_MCC,  // R_K (Gorodkin 2004), of two classes Matthews' correlation; 0 where a side has one class only
-  TARN__AGREEMENT_PEARSON,   // 0 where a side is constant
-  TARN__AGREEMENT_SPEARMAN,  // Pearson's correlation of ranks; equal numbers have the mean of their ranks
-  TARN__AGREEMENTS
-} tarn__agreement_kind;
-
 // Zero-initialise or open; close accepts both. The answers are borrowed.
 typedef struct tarn__agreement {
   size_t count;                              // answers, at least 1
@@ -37,15 +26,27 @@ void tarn__agreement_close(tarn__agreement *agreement);
 // The most bytes that tarn__agreement_open() holds at any time for `count` answers.
 size_t tarn__agreement_bytes(size_t count, int32_t classes);
 
-// A measure of the answers, each as often as `times` (count) says; NULL: once. Of classes the first three, of numbers
-// the others.
-double tarn__agreement_of(const tarn__agreement *agreement, tarn__agreement_kind kind, const uint32_t *times);
+// A measure of the answers, each as often as `times` (count) says; NULL: once.
+typedef double (*tarn__agreement_measure)(const tarn__agreement *agreement, const uint32_t *times);
+
+// Of classes. The share of answers that are right.
+double tarn__agreement_accuracy(const tarn__agreement *agreement, const uint32_t *times);
+// Of two classes F1 of the second one, the positive class; of more the mean of the F1 of all classes that are right or
+// were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is.
+double tarn__agreement_f1(const tarn__agreement *agreement, const uint32_t *times);
+// R_K (Gorodkin 2004), of two classes Matthews' correlation; 0 where a side has one class only.
+double tarn__agreement_mcc(const tarn__agreement *agreement, const uint32_t *times);
+
+// Of numbers. Pearson's correlation, 0 where a side is constant.
+double tarn__agreement_pearson(const tarn__agreement *agreement, const uint32_t *times);
+// Pearson's correlation of ranks; equal numbers have the mean of their ranks.
+double tarn__agreement_spearman(const tarn__agreement *agreement, const uint32_t *times);
 
 // The measure and its 95 % bootstrap interval from `resamples` resamples (eval/bootstrap.h), 40 at least.
 typedef struct tarn__agreement_interval {
   double value, low, high;
 } tarn__agreement_interval;
 tarn_status tarn__agreement_interval_of(tarn__agreement_interval *interval, const tarn__agreement *agreement,
-                                        tarn__agreement_kind kind, int64_t resamples, uint64_t seed) TARN_CHECKED;
+                                        tarn__agreement_measure measure, int64_t resamples, uint64_t seed) TARN_CHECKED;
 
 #endif

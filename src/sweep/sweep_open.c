@@ -123,7 +123,7 @@ static tarn_status list_runs(tarn_sweep *sweep) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
       *run = (tarn_sweep_run){
           .variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN, .idle = NAN};
-      for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = run->test[k] = NAN;
+      for (int k = 0; k < TARN_MEASURES; k++) run->valid[k] = run->test[k] = NAN;
       if (!sweep->folder) continue;
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/" TARN__RUN_SEED_PATH, sweep->folder, sweep->variants[v].name,
                                 (long long)run->seed));

@@ -81,8 +81,8 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   if (numbers && config->train.label_smoothing > 0 && keys->given(keys->root, "train.label_smoothing"))
     return keys->fail(keys->root, "train.label_smoothing", "is for classes; regression has numbers");
   if (numbers) config->train.label_smoothing = 0;
-  if (config->valid.metric == TARN_METRIC_COUNT)
-    config->valid.metric = numbers ? TARN_METRIC_PEARSON : TARN_METRIC_ACCURACY;
+  if (config->valid.metric == TARN__METRIC_COUNT)
+    config->valid.metric = numbers ? TARN__METRIC_PEARSON : TARN__METRIC_ACCURACY;
   return TARN_STATUS_OK;
 }
 
@@ -165,32 +165,6 @@ static tarn__tensor *number_loss(tarn__graph *graph, const tarn__task_loss *from
   return loss;
 }
 
-// Measures of the set.
-static tarn_status agree(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally, const tarn_metric *metrics,
-                         const tarn__agreement_kind *kinds, int count) {
-  tarn__agreement agreement;
-  tarn__labelled_answers(&agreement, tally);
-  TARN_TRY(tarn__agreement_open(&agreement));
-  for (int i = 0; i < count; i++) scores[metrics[i]] = tarn__agreement_of(&agreement, kinds[i], NULL);
-  tarn__agreement_close(&agreement);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status class_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
-  static const tarn_metric metrics[] = {TARN_METRIC_ACCURACY, TARN_METRIC_F1, TARN_METRIC_MCC};
-  static const tarn__agreement_kind kinds[] = {TARN__AGREEMENT_ACCURACY, TARN__AGREEMENT_F1, TARN__AGREEMENT_MCC};
-  scores[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
-  scores[TARN_METRIC_NLL] = tally->watched / (double)tally->predictions;
-  return agree(scores, tally, metrics, kinds, 3);
-}
-
-static tarn_status number_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
-  static const tarn_metric metrics[] = {TARN_METRIC_PEARSON, TARN_METRIC_SPEARMAN};
-  static const tarn__agreement_kind kinds[] = {TARN__AGREEMENT_PEARSON, TARN__AGREEMENT_SPEARMAN};
-  scores[TARN_METRIC_LOSS] = scores[TARN_METRIC_MSE] = tally->watched / (double)tally->predictions;
-  return agree(scores, tally, metrics, kinds, 2);
-}
-
 // A classifier that knows nothing has the logarithm of the number of classes, of which there are at most 10000.
 static bool classes_diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
   (void)words;
@@ -221,19 +195,16 @@ static bool numbers_diverged(char is[TARN__TASK_TEXT], double value, int64_t wor
   .sections = 1u << TARN__TASK_HEAD, .declare_tables = declare_tables, .first = tarn__labelled_first,      \
   .pooled_input = head, .batches = tarn__labelled_batches, .most_predictions = tarn__labelled_predictions, \
   .count = tarn__labelled_count, .tally = tarn__labelled_tally, .resolve = resolve
-#define CLASSES                                                                                                    \
-  .name = "classification", .model = "a classifier",                                                               \
-  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_CLASSIFICATION,            \
-  .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_ACCURACY | 1u << TARN_METRIC_F1 | \
-              1u << TARN_METRIC_MCC,                                                                               \
-  .declare_output = declare_classes, .loss = class_loss, .watched = TARN_METRIC_NLL, .diverged = classes_diverged, \
-  .scores = class_scores
-#define NUMBERS                                                                                                        \
-  .name = "regression", .model = "a regression model",                                                                 \
-  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_REGRESSION,                    \
-  .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_MSE | 1u << TARN_METRIC_PEARSON | 1u << TARN_METRIC_SPEARMAN, \
-  .declare_output = declare_number, .loss = number_loss, .watched = TARN_METRIC_MSE, .diverged = numbers_diverged,     \
-  .scores = number_scores
+#define CLASSES                                                                                                        \
+  .name = "classification", .model = "a classifier",                                                                   \
+  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_CLASSIFICATION,                \
+  .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_CLASSES, .declare_output = declare_classes, \
+  .loss = class_loss, .watched = TARN__METRIC_NLL, .diverged = classes_diverged
+#define NUMBERS                                                                                     \
+  .name = "regression", .model = "a regression model",                                              \
+  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_REGRESSION, \
+  .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_SQUARES | 1u << TARN__KEPT_NUMBERS,             \
+  .declare_output = declare_number, .loss = number_loss, .watched = TARN__METRIC_MSE, .diverged = numbers_diverged
 
 const tarn__task tarn__task_classify_encoder = {CLASSES, LABELLED, ENCODER_STACK};
 const tarn__task tarn__task_classify_decoder = {CLASSES, LABELLED, DECODER_STACK};

@@ -18,7 +18,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
     return keys->fail(keys->root, "data.target_vocab",
                       "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", no_encoder);
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_NLL;
+  if (config->valid.metric == TARN__METRIC_COUNT) config->valid.metric = TARN__METRIC_NLL;
   return TARN_STATUS_OK;
 }
 
@@ -77,15 +77,13 @@ const tarn__task tarn__task_language_model = {
     .readout = true,
     .uses = 1u << TARN__USE_SCORE_TEXT | 1u << TARN__USE_CONTINUE_TEXT,
     .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_DECODER,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC |
-                1u << TARN_METRIC_BPB,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TEXT,
     .declare_tables = declare_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
-    .watched = TARN_METRIC_NLL,
+    .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
     .count = count_text,
-    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };

@@ -8,8 +8,8 @@
 #include "data/batch.h"
 #include "parts/block.h"
 #include "tarn/config.h"
-#include "tarn/measure.h"
 #include "tarn/vocab.h"
+#include "task/measure_entry.h"
 
 // The keys of a description as an entry's checks see them: the file is the reader's affair.
 typedef struct tarn__task_keys {
@@ -111,16 +111,6 @@ typedef struct tarn__task_loss {
   tarn__tensor **answers;
 } tarn__task_loss;
 
-// What is counted over the batches of a set of data. Zero-initialise it.
-typedef struct tarn__task_tally {
-  double loss, watched;  // sums
-  int64_t predictions;
-  int64_t characters;  // of the set, where it is scored by them; 0: it is not
-  int64_t bytes;       // likewise
-  int64_t right;       // predictions that are right, where the entry counts them
-  void *room;          // memory that count() took, and who called it frees with tarn__free()
-} tarn__task_tally;
-
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
@@ -139,7 +129,7 @@ typedef struct tarn__task {
   unsigned uses;        // set of tarn__use (1 << use)
   unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have
   unsigned sections;    // set of tarn__task_section: the sections of a description that are its own
-  unsigned measures;    // set of tarn_metric (1 << metric)
+  unsigned keeps;       // set of tarn__kept (1 << kept): what its evaluations keep, from which its measures follow
   // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
   // tables of positions, what else the output has.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
@@ -159,7 +149,7 @@ typedef struct tarn__task {
   int64_t (*most_predictions)(const tarn_config *config, int64_t rows, int64_t sentences);
   // The measure that shows whether a training goes wrong. diverged() says whether a value of it, a mean over
   // predictions, is that of a model that has diverged, and in `is` what to say of it: "%.4g nats a token, over ...,".
-  tarn_metric watched;
+  tarn__metric watched;
   bool (*diverged)(char is[TARN__TASK_TEXT], double value, int64_t words);
   // Adds what measures need of a batch beside the sums of its loss, from the answers that `loss` gave; NULL: nothing.
   void (*tally)(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
@@ -167,9 +157,6 @@ typedef struct tarn__task {
   // model.max_length tokens are left out.
   tarn_status (*count)(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                        const tarn_vocab *target) TARN_CHECKED;
-  // The measures that follow from the batches of a set, all of them added, whose loss is finite: sets those that the
-  // entry has.
-  tarn_status (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) TARN_CHECKED;
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;
@@ -226,7 +213,11 @@ bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind);
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) TARN_CHECKED;
 
 // Whether a task has a measure.
-bool tarn__task_has(const tarn__task *task, tarn_metric metric);
+bool tarn__task_has(const tarn__task *task, int metric);
+// The measures of a task that follow from the batches of a set, all of them added, whose loss is finite; of the others
+// the places stay as they are.
+tarn_status tarn__task_scores(double scores[TARN_MEASURES], const tarn__task *task,
+                              const tarn__task_tally *tally) TARN_CHECKED;
 
 // The token that the description's task has in front of each sentence; -1: none.
 tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const tarn_vocab *target) TARN_CHECKED;
@@ -238,8 +229,4 @@ int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int
 // Resolves and checks a description by its task. Fails where it asks for a measure that the task has not, and names
 // those that it has.
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
-
-// Whether a value of a measure is better than another.
-bool tarn__metric_better(double value, double than, tarn_metric metric);
-
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "task/labelled.h"
 #include "task/task.h"
 
 const tarn__task *tarn__task_at(int index) { return index < tarn__task_count ? tarn__task_table[index] : NULL; }
@@ -113,7 +114,26 @@ bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const t
   return false;
 }
 
-bool tarn__task_has(const tarn__task *task, tarn_metric metric) { return (task->measures >> metric & 1u) != 0; }
+bool tarn__task_has(const tarn__task *task, int metric) { return (task->keeps & tarn__measure_at(metric)->of) != 0; }
+
+tarn_status tarn__task_scores(double scores[TARN_MEASURES], const tarn__task *task, const tarn__task_tally *tally) {
+  const bool rows = (task->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_NUMBERS)) != 0;
+  tarn__agreement answers = {0};
+  if (rows) {
+    tarn__labelled_answers(&answers, tally);
+    TARN_TRY(tarn__agreement_open(&answers));
+  }
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const tarn__measure *measure = tarn__measure_at(m);
+    if (!tarn__task_has(task, m)) continue;
+    if (rows && measure->rows)
+      scores[m] = measure->rows(&answers, NULL);
+    else if (measure->sums)
+      scores[m] = measure->sums(tally);
+  }
+  if (rows) tarn__agreement_close(&answers);
+  return TARN_STATUS_OK;
+}
 
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) {
   static const char *const verbs[] = {[TARN__USE_TRANSLATE] = "translate",
@@ -133,14 +153,14 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], others);
 }
 
-static tarn_status check_metric(const tarn__task *task, tarn_metric metric, const tarn__task_keys *keys) {
+static tarn_status check_metric(const tarn__task *task, int metric, const tarn__task_keys *keys) {
   char text[256];
   if (tarn__task_has(task, metric)) return TARN_STATUS_OK;
   int used = snprintf(text, sizeof text, "%s has no %s; its measures are", task->model, tarn_measure_of(metric)->word);
   const char *separator = " ";
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    if (!tarn__task_has(task, (tarn_metric)m)) continue;
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", separator, tarn_measure_of((tarn_metric)m)->word);
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    if (!tarn__task_has(task, m)) continue;
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", separator, tarn_measure_of(m)->word);
     separator = ", ";
   }
   return keys->fail(keys->root, "valid.metric", text);
@@ -173,7 +193,7 @@ tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys)
     return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
   if (config->model.decoder_start >= 0 && !task->source)
     return keys->fail(keys->root, "model.decoder_start", "is for a decoder behind an encoder");
-  if (!tarn__task_has(task, TARN_METRIC_BLEU)) {
+  if (!tarn__task_has(task, TARN__METRIC_BLEU)) {
     char text[TARN__TASK_TEXT];
     snprintf(text, sizeof text, "%s does not translate", task->model);
     if (config->valid.bleu && keys->given(keys->root, "valid.bleu")) return keys->fail(keys->root, "valid.bleu", text);

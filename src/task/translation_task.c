@@ -2,9 +2,9 @@
 #include "task/next_token.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
-  if (config->valid.metric == TARN_METRIC_COUNT)
-    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_NLL;
-  if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu)
+  if (config->valid.metric == TARN__METRIC_COUNT)
+    config->valid.metric = config->valid.bleu ? TARN__METRIC_BLEU : TARN__METRIC_NLL;
+  if (config->valid.metric == TARN__METRIC_BLEU && !config->valid.bleu)
     return keys->fail(keys->root, "valid.metric", "bleu needs valid.bleu: yes");
   return TARN_STATUS_OK;
 }
@@ -50,13 +50,12 @@ const tarn__task tarn__task_translation = {
     .other_stacks = "encoder-decoder needs encoder.layers, or encoder.place; a language model is a decoder",
     .uses = 1u << TARN__USE_TRANSLATE,
     .embeddings = (1u << TARN_EMBEDDINGS_COUNT) - 1,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BLEU,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TRANSLATIONS,
     .declare_tables = declare_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
-    .watched = TARN_METRIC_NLL,
+    .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
-    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };

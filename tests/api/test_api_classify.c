@@ -159,7 +159,7 @@ static void use_tarn_classifier_test(void) {
   tarn_classify_test test;
   works(tarn_classifier_test(classifier, &test, "labels"));
   assert_int_equal(test.rows, 8);
-  assert_int_equal(test.measures[0].metric, TARN_METRIC_ACCURACY);
+  assert_string_equal(test.measures[0].measure->word, "accuracy");
   assert_true(test.loss > 0 && test.measures[0].low <= test.measures[0].high);
   works(tarn_classifier_test(number, &test, "numbers"));
   assert_int_equal(test.measure_count, 2);
