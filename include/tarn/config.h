@@ -131,15 +131,6 @@ extern "C" {
     "a decoder that attends to what an encoder makes of a source: translation")                         \
   X(TARN_ARCHITECTURE_DECODER, "decoder", "a decoder alone, without cross-attention: a language model") \
   X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone, whose tokens see the whole text: a masked language model")
-#define TARN_TASK_MAP(X)                                                                            \
-  X(TARN_TASK_TRANSLATION, "translation", "from the sentences of a source to those of a target")    \
-  X(TARN_TASK_LANGUAGE_MODEL, "language-model", "each token of a text from those before it")        \
-  X(TARN_TASK_MASKED_LANGUAGE_MODEL, "masked-language-model",                                       \
-    "tokens of a text that are hidden from the model, from all others (Devlin et al. 2019, Liu et " \
-    "al. 2019)")                                                                                    \
-  X(TARN_TASK_CLASSIFICATION, "classification", "the class of a sentence, or of two")               \
-  X(TARN_TASK_REGRESSION, "regression", "a number for a sentence, or for two")
-
 #define TARN_POOL_MAP(X)                                                   \
   X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it") \
   X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                      \
@@ -161,11 +152,12 @@ typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISI
 typedef enum tarn_fp32 { TARN_FP32_MAP(TARN_CHOICE_VALUE) TARN_FP32_COUNT } tarn_fp32;
 // "exact" and so on; NULL for another value.
 TARN_API const char *tarn_fp32_name(tarn_fp32 fp32);
+// The word of a task in model.task by its number, which never changes: "translation" is 0; NULL: there is none.
+TARN_API const char *tarn_task_word(int task);
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
 typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn_pool;
-typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn_task;
 #undef TARN_CHOICE_VALUE
 
 enum {
@@ -235,8 +227,8 @@ typedef struct tarn_config_model {
   bool share_stacks;
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
   tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
-  tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,
-                                   // masked-language-model of an encoder alone]
+  int task;                        // number of what is learnt (tarn_task_word()) [translation with encoder and decoder,
+                                   // language-model of a decoder, masked-language-model of an encoder alone]
   int64_t segments;     // vectors that tell the first sentence of a row from the second, added to the embeddings of an
                         // encoder alone (BERT's token types); a row's second sentence has the last of two; 0: none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
@@ -470,6 +462,9 @@ TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, cons
 
 // Frees the description and sets the pointer to NULL; accepts NULL.
 TARN_API void tarn_config_close(tarn_config **config);
+
+// Whether models of a description have a use: "translate", "attend" (to a source), "score", "generate", "classify".
+TARN_API bool tarn_config_has_use(const tarn_config *config, const char *use);
 
 // Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule
 // has its max_updates, and so on. Fails with USAGE; the line names the key.

@@ -42,7 +42,6 @@ WORDS = {
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
     "method": words("TARN_GENERATOR_METHOD_"),
 }
-TASKS = words("TARN_TASK_")
 CHOICES = words("TARN_CHECKPOINT_CHOICE_")
 BLOCK = 2000  # lines that go to the library together, as the program reads them; an interrupt comes between two
 
@@ -149,7 +148,7 @@ class Run:
         config = Handle(c.tarn_config, "tarn_config_close")
         text = self.info.config
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
-        self.task = TASKS[config.pointer.contents.model.task]
+        self.task = _text(lib.tarn_task_word(config.pointer.contents.model.task))
         self._json = _json(config)
         config.close()
 

@@ -1,6 +1,7 @@
 #include "config/config_options.h"
 
 #include "task/measure_entry.h"
+#include "task/task_list.h"
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
 #define WORD(value, word, text) {word, text, value},
@@ -23,7 +24,8 @@ static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 #define MEASURE(NAME, word, text) {#word, text, TARN__METRIC_##NAME},
 static const tarn_config_word metric_words[] = {TARN__MEASURE_LIST(MEASURE)};
 static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
-static const tarn_config_word task_words[] = {TARN_TASK_MAP(WORD)};
+#define TASK(NAME, entries, word, text) {word, text, TARN__LEARNS_##NAME},
+static const tarn_config_word task_words[] = {TARN__TASK_LIST(TASK)};
 static const tarn_config_word pool_words[] = {TARN_POOL_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 

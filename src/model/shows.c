@@ -22,7 +22,7 @@ static tarn__tensor *logits_of(tarn__graph *graph, const tarn__head *head) {
 
 static void build_answers(const tarn__model *model, tarn__graph *graph, const tarn__head *head,
                           tarn__model_shows *shows) {
-  const bool words = model->config->model.task != TARN_TASK_REGRESSION;
+  const bool words = !(tarn__config_task(model->config)->keeps >> TARN__KEPT_NUMBERS & 1u);
   tarn__tensor **answer = shows->answer;
   graph->label = "output";
   if (wants(shows, TARN__ANSWER_INPUT)) answer[TARN__ANSWER_INPUT] = head->x;

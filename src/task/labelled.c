@@ -83,7 +83,7 @@ static tarn_status match_classes(finisher *f, const tarn_config *config) {
 }
 
 static tarn_status check_labels(const tarn_config *config, const tarn__shard *shard) {
-  const bool numbers = config->model.task == TARN_TASK_REGRESSION;
+  const bool numbers = (tarn__config_task(config)->keeps >> TARN__KEPT_NUMBERS & 1u) != 0;
   TARN_REQUIRE(shard->labels || shard->numbers, DATA,
                "%s: its sentences have no labels; tarn prepare --table makes sets with labels", shard->path);
   TARN_REQUIRE(!numbers || shard->numbers, DATA,

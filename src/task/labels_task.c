@@ -66,7 +66,7 @@ static tarn_status check_names(const tarn_config *config, const tarn__task_keys 
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn_config_data *data = &config->data;
-  const bool numbers = config->model.task == TARN_TASK_REGRESSION;
+  const bool numbers = config->model.task == TARN__LEARNS_REGRESSION;
   TARN_TRY(resolve_pool(config, keys));
   if (isnan(config->head.dropout)) config->head.dropout = config->model.dropout;
   TARN_TRY(resolve_embeddings(config, keys));
@@ -197,16 +197,18 @@ static bool numbers_diverged(char is[TARN__TASK_TEXT], double value, int64_t wor
   .count = tarn__labelled_count, .tally = tarn__labelled_tally, .resolve = resolve
 #define CLASSES                                                                                                        \
   .name = "classification", .model = "a classifier",                                                                   \
-  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_CLASSIFICATION,                \
+  .models = "classifiers (model.task: classification or regression)", .task = TARN__LEARNS_CLASSIFICATION,             \
   .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_CLASSES, .declare_output = declare_classes, \
   .loss = class_loss, .watched = TARN__METRIC_NLL, .diverged = classes_diverged
-#define NUMBERS                                                                                     \
-  .name = "regression", .model = "a regression model",                                              \
-  .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_REGRESSION, \
-  .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_SQUARES | 1u << TARN__KEPT_NUMBERS,             \
+#define NUMBERS                                                                                        \
+  .name = "regression", .model = "a regression model",                                                 \
+  .models = "classifiers (model.task: classification or regression)", .task = TARN__LEARNS_REGRESSION, \
+  .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_SQUARES | 1u << TARN__KEPT_NUMBERS,                \
   .declare_output = declare_number, .loss = number_loss, .watched = TARN__METRIC_MSE, .diverged = numbers_diverged
 
-const tarn__task tarn__task_classify_encoder = {CLASSES, LABELLED, ENCODER_STACK};
-const tarn__task tarn__task_classify_decoder = {CLASSES, LABELLED, DECODER_STACK};
-const tarn__task tarn__task_regress_encoder = {NUMBERS, LABELLED, ENCODER_STACK};
-const tarn__task tarn__task_regress_decoder = {NUMBERS, LABELLED, DECODER_STACK};
+static const tarn__task classify_encoder = {CLASSES, LABELLED, ENCODER_STACK};
+static const tarn__task classify_decoder = {CLASSES, LABELLED, DECODER_STACK};
+static const tarn__task regress_encoder = {NUMBERS, LABELLED, ENCODER_STACK};
+static const tarn__task regress_decoder = {NUMBERS, LABELLED, DECODER_STACK};
+const tarn__task *const tarn__tasks_classification[] = {&classify_encoder, &classify_decoder, NULL};
+const tarn__task *const tarn__tasks_regression[] = {&regress_encoder, &regress_decoder, NULL};

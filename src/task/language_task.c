@@ -65,11 +65,11 @@ static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config
   return status;
 }
 
-const tarn__task tarn__task_language_model = {
+static const tarn__task entry = {
     .name = "language model",
     .model = "a language model",
     .models = "language models (models with a decoder alone)",
-    .task = TARN_TASK_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_DECODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},
@@ -87,3 +87,5 @@ const tarn__task tarn__task_language_model = {
     .count = count_text,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_language[] = {&entry, NULL};

@@ -107,11 +107,11 @@ static void tally(tarn__task_tally *sums, const tarn__batch *batch, const void *
   for (int64_t i = 0; i < batch->predictions; i++) sums->right += words[i] == batch->targets[i];
 }
 
-const tarn__task tarn__task_masked_model = {
+static const tarn__task entry = {
     .name = "masked language model",
     .model = "a masked language model",
     .models = "masked language models (models with an encoder alone)",
-    .task = TARN_TASK_MASKED_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_MASKED_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_ENCODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
@@ -134,3 +134,5 @@ const tarn__task tarn__task_masked_model = {
     .tally = tally,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_masked[] = {&entry, NULL};

@@ -10,6 +10,7 @@
 #include "tarn/config.h"
 #include "tarn/vocab.h"
 #include "task/measure_entry.h"
+#include "task/task_list.h"
 
 // The keys of a description as an entry's checks see them: the file is the reader's affair.
 typedef struct tarn__task_keys {
@@ -115,7 +116,7 @@ typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
   const char *models;  // "translation models (models with an encoder and a decoder)"
-  tarn_task task;      // what it is called in a description
+  tarn__learns task;   // what it is called in a description
   tarn_architecture architecture;
   bool source;  // its data are pairs of a source and a target; else they are a text, which is the target
   int stack_count;
@@ -161,13 +162,14 @@ typedef struct tarn__task {
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;
 
-extern const tarn__task tarn__task_translation, tarn__task_language_model, tarn__task_masked_model;
-extern const tarn__task tarn__task_classify_encoder, tarn__task_classify_decoder;
-extern const tarn__task tarn__task_regress_encoder, tarn__task_regress_decoder;
+// The entries of a task, one for each architecture that learns it; NULL behind the last one.
+#define TARN__TASK_ENTRIES(NAME, entries, word, text) extern const tarn__task *const tarn__tasks_##entries[];
+TARN__TASK_LIST(TARN__TASK_ENTRIES)
+#undef TARN__TASK_ENTRIES
 
-// The registry: a line per entry (task_table.c). Of the entries of an architecture the first is what its models learn
+// The registry: the entries of each task (task_table.c). Of those of an architecture the first is what its models learn
 // where nothing else is said.
-extern const tarn__task *const tarn__task_table[];
+extern const tarn__task *const *const tarn__task_table[];
 extern const int tarn__task_count;
 
 // Entry number `index`; NULL behind the last one.

@@ -5,19 +5,32 @@
 #include "task/labelled.h"
 #include "task/task.h"
 
-const tarn__task *tarn__task_at(int index) { return index < tarn__task_count ? tarn__task_table[index] : NULL; }
+const tarn__task *tarn__task_at(int index) {
+  for (int i = 0; i < tarn__task_count; i++)
+    for (const tarn__task *const *entry = tarn__task_table[i]; *entry; entry++)
+      if (index-- == 0) return *entry;
+  return NULL;
+}
+
+const char *tarn_task_word(int task) {
+#define WORD(NAME, entries, word, text) word,
+  static const char *const words[] = {TARN__TASK_LIST(WORD)};
+#undef WORD
+  return task >= 0 && task < TARN__LEARNS_COUNT ? words[task] : NULL;
+}
 
 const tarn__task *tarn__task_usual(tarn_architecture architecture) {
-  for (int i = 0; i < tarn__task_count; i++)
-    if (tarn__task_table[i]->architecture == architecture) return tarn__task_table[i];
-  return NULL;
+  const tarn__task *task;
+  int i = 0;
+  while ((task = tarn__task_at(i++)) != NULL && task->architecture != architecture) continue;
+  return task;
 }
 
 const tarn__task *tarn__config_task(const tarn_config *config) {
   const tarn_config_model *model = &config->model;
-  for (int i = 0; i < tarn__task_count; i++)
-    if (tarn__task_table[i]->architecture == model->architecture && tarn__task_table[i]->task == model->task)
-      return tarn__task_table[i];
+  const tarn__task *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if (task->architecture == model->architecture && (int)task->task == model->task) return task;
   return NULL;
 }
 
@@ -35,17 +48,16 @@ static unsigned stacks_of(const tarn__task *task) {
 }
 
 const tarn__task *tarn__task_with(unsigned stacks) {
-  for (int i = 0; i < tarn__task_count; i++)
-    if (stacks_of(tarn__task_table[i]) == stacks) return tarn__task_table[i];
-  return NULL;
+  const tarn__task *task;
+  int i = 0;
+  while ((task = tarn__task_at(i++)) != NULL && stacks_of(task) != stacks) continue;
+  return task;
 }
 
 tarn__stack_id tarn__task_missing(unsigned stacks) {
-  const tarn__task *least = NULL;
-  for (int i = 0; i < tarn__task_count; i++)
-    if ((stacks_of(tarn__task_table[i]) & stacks) == stacks &&
-        (!least || tarn__task_table[i]->stack_count < least->stack_count))
-      least = tarn__task_table[i];
+  const tarn__task *least = NULL, *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if ((stacks_of(task) & stacks) == stacks && (!least || task->stack_count < least->stack_count)) least = task;
   tarn__stack_id id = TARN__STACK_DECODER;
   for (int s = 0; least && s < least->stack_count; s++)
     if (!(stacks >> least->stacks[s].id & 1u)) id = least->stacks[s].id;
@@ -140,17 +152,31 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
                                       [TARN__USE_SCORE_TEXT] = "score single sentences",
                                       [TARN__USE_CONTINUE_TEXT] = "continue text",
                                       [TARN__USE_CLASSIFY] = "tell labels"};
-  const tarn__task *task = tarn__config_task(config);
+  const tarn__task *task = tarn__config_task(config), *other;
   char others[256] = "";
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);
-  for (int i = 0; i < tarn__task_count; i++) {
-    const tarn__task *other = tarn__task_table[i];
+  for (int i = 0; (other = tarn__task_at(i)) != NULL; i++) {
     const size_t used = strlen(others);
     if (!(other->uses >> use & 1u) || strstr(others, other->models)) continue;  // several tasks may be one in words
     snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? " and " : "", other->models);
   }
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], others);
+}
+
+bool tarn_config_has_use(const tarn_config *config, const char *use) {
+  static const struct {
+    const char *word;
+    tarn__use use;
+  } words[] = {{"translate", TARN__USE_TRANSLATE},
+               {"attend", TARN__USE_TRANSLATE},
+               {"score", TARN__USE_SCORE_TEXT},
+               {"generate", TARN__USE_CONTINUE_TEXT},
+               {"classify", TARN__USE_CLASSIFY}};
+  const tarn__task *task = tarn__config_task(config);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i].word, use) == 0) return (task->uses >> words[i].use & 1u) != 0;
+  return false;
 }
 
 static tarn_status check_metric(const tarn__task *task, int metric, const tarn__task_keys *keys) {

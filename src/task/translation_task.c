@@ -36,11 +36,11 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
   return TARN_STATUS_OK;
 }
 
-const tarn__task tarn__task_translation = {
+static const tarn__task entry = {
     .name = "translation",
     .model = "a translation model",
     .models = "translation models (models with an encoder and a decoder)",
-    .task = TARN_TASK_TRANSLATION,
+    .task = TARN__LEARNS_TRANSLATION,
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,
     .label_smoothing = 0.1,
@@ -59,3 +59,5 @@ const tarn__task tarn__task_translation = {
     .diverged = tarn__next_token_diverged,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_translation[] = {&entry, NULL};

@@ -21,6 +21,19 @@ static int close_all(void **state) {
   return sandbox_close(state);
 }
 
+static void use_tarn_task_word(void) {
+  assert_string_equal(tarn_task_word(0), "translation");
+  assert_string_equal(tarn_task_word(small->model.task), "translation");
+  assert_null(tarn_task_word(-1));
+  assert_null(tarn_task_word(1000));
+}
+
+static void use_tarn_config_has_use(void) {
+  assert_true(tarn_config_has_use(small, "translate") && tarn_config_has_use(small, "attend"));
+  assert_false(tarn_config_has_use(small, "score") || tarn_config_has_use(small, "classify"));
+  assert_false(tarn_config_has_use(small, "") || tarn_config_has_use(small, "translat"));
+}
+
 static void use_tarn_fp32_name(void) {
   assert_string_equal(tarn_fp32_name(TARN_FP32_EXACT), "exact");
   assert_string_equal(tarn_fp32_name(TARN_FP32_SPLIT3), "split3");
@@ -305,6 +318,8 @@ int main(void) {
   static const char *const headers[] = {"config.h", "measure.h", NULL};
   static const api_use uses[] = {
       USE(tarn_fp32_name),
+      USE(tarn_task_word),
+      USE(tarn_config_has_use),
       USE(tarn_config_read),
       USE(tarn_config_parse),
       USE(tarn_config_close),

@@ -98,7 +98,7 @@ static void ranks_of_no_numbers(void **state) {
 // A task whose measures find no memory says so.
 static void memory_that_is_out(void **state) {
   (void)state;
-  static const tarn__task *const tasks[] = {&tarn__task_classify_encoder, &tarn__task_regress_encoder};
+  const tarn__task *const tasks[] = {tarn__tasks_classification[0], tarn__tasks_regression[0]};
   static const float numbers[] = {1, 2, 3, 4}, answers[] = {1, 3, 2, 4, 3, 5, 4, 6};
   static const int32_t labels[] = {0, 1, 1, 0};
   for (int i = 0; i < 2; i++) {

@@ -108,7 +108,7 @@ static void classifiers_know_their_labels(void **state) {
   char *text, *again;
   for (int round = 0; round < 2; round++) {
     tarn__label_names names;
-    assert_true(config->model.task == TARN_TASK_CLASSIFICATION && config->valid.metric == TARN__METRIC_ACCURACY);
+    assert_true(config->model.task == TARN__LEARNS_CLASSIFICATION && config->valid.metric == TARN__METRIC_ACCURACY);
     assert_true(config->head.pool == TARN_POOL_CLS && config->head.hidden == 4 && config->head.dropout == 0.25);
     assert_int_equal(tarn__label_names_open(&names, config->head.labels), TARN_STATUS_OK);
     assert_int_equal(names.count, 2);
@@ -239,7 +239,7 @@ static void encoders_learn_from_masks(void **state) {
       parsed("encoder: { layers: L }\nkinds: { L: }\nmodel: { segments: 2, embedding_norm: yes }\n", NULL);
   char *text, *again;
   assert_int_equal(config->model.architecture, TARN_ARCHITECTURE_ENCODER);
-  assert_int_equal(config->model.task, TARN_TASK_MASKED_LANGUAGE_MODEL);
+  assert_int_equal(config->model.task, TARN__LEARNS_MASKED_LANGUAGE_MODEL);
   assert_int_equal(config->model.embeddings, TARN_EMBEDDINGS_ENCODER_OUTPUT);
   assert_true(config->masking.share == 0.15 && config->masking.random == 0.1 && config->masking.keep == 0.1);
   assert_false(config->masking.whole_words || config->valid.bleu);

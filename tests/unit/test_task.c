@@ -98,7 +98,7 @@ static const tarn__task parity = {
     .name = "parity",
     .model = "a model of parity",
     .models = "models of parity",
-    .task = TARN_TASK_MASKED_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_MASKED_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_ENCODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
@@ -117,7 +117,8 @@ static const tarn__task parity = {
 };
 
 // In place of the program's own registry.
-const tarn__task *const tarn__task_table[] = {&tarn__task_translation, &tarn__task_language_model, &parity};
+static const tarn__task *const parities[] = {&parity, NULL};
+const tarn__task *const *const tarn__task_table[] = {tarn__tasks_translation, tarn__tasks_language, parities};
 const int tarn__task_count = sizeof tarn__task_table / sizeof *tarn__task_table;
 
 static const char description[] =

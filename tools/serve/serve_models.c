@@ -33,7 +33,6 @@ static tarn_status find_uses(serve_models *m) {
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
   if (status == TARN_STATUS_OK) {
-    const tarn_task task = config->model.task;
     take_name(m);
     m->precision = m->options.precision;
     if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
@@ -41,11 +40,8 @@ static tarn_status find_uses(serve_models *m) {
           strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
     m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
     m->length_penalty = config->translate.length_penalty;
-    m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
-    m->uses[SERVE_ATTEND] = task == TARN_TASK_TRANSLATION;
-    m->uses[SERVE_SCORE] = task == TARN_TASK_LANGUAGE_MODEL || task == TARN_TASK_MASKED_LANGUAGE_MODEL;
-    m->uses[SERVE_GENERATE] = task == TARN_TASK_LANGUAGE_MODEL;
-    m->uses[SERVE_CLASSIFY] = task == TARN_TASK_CLASSIFICATION || task == TARN_TASK_REGRESSION;
+    for (int use = 0; use < SERVE_USES; use++)
+      m->uses[use] = tarn_config_has_use(config, serve_use_word((serve_use)use));
   }
   tarn_config_close(&config);
   tarn_checkpoint_info_close(&info);
