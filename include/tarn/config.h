@@ -131,10 +131,11 @@ extern "C" {
     "a decoder that attends to what an encoder makes of a source: translation")                         \
   X(TARN_ARCHITECTURE_DECODER, "decoder", "a decoder alone, without cross-attention: a language model") \
   X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone, whose tokens see the whole text: a masked language model")
-#define TARN_POOL_MAP(X)                                                   \
-  X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it") \
-  X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                      \
-  X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all")
+#define TARN_POOL_MAP(X)                                                                                   \
+  X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it")                                 \
+  X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                                                      \
+  X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all; of a word, its last token") \
+  X(TARN_POOL_FIRST, "first", "of a word, its first token")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
@@ -248,9 +249,10 @@ typedef struct tarn_config_masking {
 
 // The head of a classifier or a regression model, above its body (docs/classification.md).
 typedef struct tarn_config_head {
-  tarn_pool pool;      // the vector that represents a row [cls of an encoder, last of a decoder]
-  int64_t hidden;      // width of a hidden layer with tanh below the output layer; 0: there is none [0]
-  double dropout;      // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
+  tarn_pool pool;  // the vector that represents a row, or a word [cls of an encoder, last of a decoder; of words first
+                   // and last]
+  int64_t hidden;  // width of a hidden layer with tanh below the output layer; 0: there is none [0]
+  double dropout;  // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
   const char *labels;  // names of the classes, no two alike, separated by bars, a bar in a name doubled (so that none
                        // may begin with one); NULL for regression, or if there is no data.train to take them from
                        // [those of data.train]
@@ -463,7 +465,8 @@ TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, cons
 // Frees the description and sets the pointer to NULL; accepts NULL.
 TARN_API void tarn_config_close(tarn_config **config);
 
-// Whether models of a description have a use: "translate", "attend" (to a source), "score", "generate", "classify".
+// Whether models of a description have a use: "translate", "attend" (to a source), "score", "generate", or the word
+// of a verb (tarn/classify.h).
 TARN_API bool tarn_config_has_use(const tarn_config *config, const char *use);
 
 // Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule

@@ -37,6 +37,9 @@ typedef struct tarn__shard {
   const char *const *names;   // [classes], or NULL; UTF-8, each another
   const int32_t *labels;      // [pairs] 0 .. classes-1, or NULL
   const float *numbers;       // [pairs] finite, or NULL: to be predicted by regression
+  // [target_tokens] in place of labels: the class of the word that begins at a token, -1: none does; NULL: there are
+  // none. Those of a row: tarn__shard_word_labels().
+  const int32_t *word_labels;
   // [pairs] where the second sentence of a row begins, behind the end of the first; its length where it has none; NULL:
   // no row has.
   const int32_t *segments;
@@ -79,5 +82,7 @@ int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.
 void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids);
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids);
+// The labels of the words of a row, one a token, where there are word_labels.
+const int32_t *tarn__shard_word_labels(const tarn__shard *shard, int64_t pair);
 
 #endif

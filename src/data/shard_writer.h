@@ -38,7 +38,9 @@ void tarn__shard_writer_packs(tarn__shard_writer *writer);
 typedef struct tarn__shard_labels {
   const char *const *names;  // [classes], 2 .. TARN__SHARD_CLASSES_MOST of them: UTF-8 without control characters
   int32_t classes;
-  const int32_t *labels;    // classes
+  const int32_t *labels;  // classes
+  // In place of labels, one entry a token: the class of the word that begins at it, -1: none does.
+  const int32_t *word_labels;
   const float *numbers;     // in place of classes
   const int32_t *segments;  // where second sentences begin; a row with two holds an end of sentence before it
 } tarn__shard_labels;

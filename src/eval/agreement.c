@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "eval/bootstrap.h"
@@ -29,11 +30,27 @@ static tarn_status sort_numbers(uint32_t *order, const float *numbers, size_t co
   return TARN_STATUS_OK;
 }
 
+// What is kept of a sentence of words: tarn__span_counts.
+enum { WORDS, RIGHT_WORDS, RIGHT, FOUND, HITS, COUNTS };
+
+static void count_spans(tarn__agreement *a) {
+  int64_t first = 0;
+  for (size_t i = 0; i < a->count; i++) {
+    const tarn__span_counts c =
+        tarn__spans_count(a->spans, a->right_class + first, a->found_class + first, a->ends[i] - first);
+    const double counts[COUNTS] = {(double)c.words, (double)c.right_words, (double)c.right, (double)c.found,
+                                   (double)c.hits};
+    memcpy(a->room + i * COUNTS, counts, sizeof counts);
+    first = a->ends[i];
+  }
+}
+
 static tarn_status prepare(tarn__agreement *a) {
   void *memory;
-  const size_t room = a->classes ? 3 * (size_t)a->classes : 2 * a->count;
+  const size_t room = a->ends ? COUNTS * a->count : a->classes ? 3 * (size_t)a->classes : 2 * a->count;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, room, sizeof(double)));
   a->room = memory;
+  if (a->ends) count_spans(a);
   if (a->classes) return TARN_STATUS_OK;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 2 * a->count, sizeof(uint32_t)));
   a->orders = memory;
@@ -41,7 +58,8 @@ static tarn_status prepare(tarn__agreement *a) {
   return sort_numbers(a->orders + a->count, a->found_number, a->count);
 }
 
-size_t tarn__agreement_bytes(size_t count, int32_t classes) {
+size_t tarn__agreement_bytes(size_t count, int32_t classes, bool words) {
+  if (words) return COUNTS * count * sizeof(double);
   if (classes) return 3 * (size_t)classes * sizeof(double);
   return count * (2 * sizeof(double) + 2 * sizeof(uint32_t) + sizeof(placed));
 }
@@ -63,6 +81,13 @@ void tarn__agreement_close(tarn__agreement *agreement) {
 
 static double weight_of(const uint32_t *times, size_t i) { return times ? (double)times[i] : 1.0; }
 
+// The sum over sentences of one of their counts.
+static double sum_of(const tarn__agreement *a, int which, const uint32_t *times) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a->count; i++) sum += weight_of(times, i) * a->room[i * COUNTS + (size_t)which];
+  return sum;
+}
+
 // Counts, by class, of answers that are right, of what would be right, and of what was answered. Returns their number.
 static double count_classes(const tarn__agreement *a, const uint32_t *times) {
   double all = 0.0, *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
@@ -78,6 +103,7 @@ static double count_classes(const tarn__agreement *a, const uint32_t *times) {
 }
 
 double tarn__agreement_accuracy(const tarn__agreement *a, const uint32_t *times) {
+  if (a->ends) return sum_of(a, RIGHT_WORDS, times) / sum_of(a, WORDS, times);
   const double all = count_classes(a, times);
   double hits = 0.0;
   for (int32_t c = 0; c < a->classes; c++) hits += a->room[c];
@@ -85,6 +111,10 @@ double tarn__agreement_accuracy(const tarn__agreement *a, const uint32_t *times)
 }
 
 double tarn__agreement_f1(const tarn__agreement *a, const uint32_t *times) {
+  if (a->ends) {
+    const double either = sum_of(a, RIGHT, times) + sum_of(a, FOUND, times);
+    return either > 0.0 ? 2.0 * sum_of(a, HITS, times) / either : 0.0;
+  }
   count_classes(a, times);
   const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   double sum = 0.0, classes = 0.0;

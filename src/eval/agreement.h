@@ -4,10 +4,12 @@
 #ifndef TARN_EVAL_AGREEMENT_H
 #define TARN_EVAL_AGREEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
+#include "eval/spans.h"
 
 // Zero-initialise or open; close accepts both. The answers are borrowed.
 typedef struct tarn__agreement {
@@ -15,6 +17,10 @@ typedef struct tarn__agreement {
   int32_t classes;                           // 0: they are numbers
   const int32_t *right_class, *found_class;  // [count] 0 .. classes-1
   const float *right_number, *found_number;  // [count] finite
+  // Of sentences whose words have classes: answers are sentences, the classes above [ends[count - 1]] those of all
+  // words, of which sentence i has those below ends[i] that no earlier one has. NULL: an answer is a class.
+  const int64_t *ends;
+  const tarn__span_label *spans;  // [classes] with `ends`
   // Private.
   double *room;
   uint32_t *orders;  // of numbers: their places by rising value, of both sides
@@ -23,16 +29,17 @@ typedef struct tarn__agreement {
 // Of the fields before the private ones; what they point to must stay. Fails with MEMORY.
 tarn_status tarn__agreement_open(tarn__agreement *agreement) TARN_CHECKED;
 void tarn__agreement_close(tarn__agreement *agreement);
-// The most bytes that tarn__agreement_open() holds at any time for `count` answers.
-size_t tarn__agreement_bytes(size_t count, int32_t classes);
+// The most bytes that tarn__agreement_open() holds at any time for `count` answers, or sentences of words.
+size_t tarn__agreement_bytes(size_t count, int32_t classes, bool words);
 
 // A measure of the answers, each as often as `times` (count) says; NULL: once.
 typedef double (*tarn__agreement_measure)(const tarn__agreement *agreement, const uint32_t *times);
 
-// Of classes. The share of answers that are right.
+// Of classes. The share of answers, or of words, that are right.
 double tarn__agreement_accuracy(const tarn__agreement *agreement, const uint32_t *times);
 // Of two classes F1 of the second one, the positive class; of more the mean of the F1 of all classes that are right or
-// were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is.
+// were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is. Of sentences of words that of
+// their entities, of all types together (micro).
 double tarn__agreement_f1(const tarn__agreement *agreement, const uint32_t *times);
 // R_K (Gorodkin 2004), of two classes Matthews' correlation; 0 where a side has one class only.
 double tarn__agreement_mcc(const tarn__agreement *agreement, const uint32_t *times);

@@ -59,8 +59,8 @@ void tarn__model_build_shows(const tarn__model *model, tarn__graph *graph, const
     if (shows->stack[i]) shows->stack[i]->keep = true;
   }
   if (!shows->answers || stacks < task->stack_count) return;
-  tarn__tensor *x =
-      task->labelled ? task->pooled_input(graph, &from) : task->output_input(graph, from.states, from.weights);
+  tarn__tensor *x = task->labelled == TARN__LABELLED_SENTENCES ? task->pooled_input(graph, &from)
+                                                               : task->output_input(graph, from.states, from.weights);
   const tarn__head head = tarn__head_of(graph, from.states, x, &model->weights);
   build_answers(model, graph, &head, shows);
 }

@@ -36,13 +36,16 @@ static tarn_status open_batcher(tarn__batcher **batcher, const tarn_classifier *
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", shard->path);
 }
 
-static void add(tarn__task_tally *tally, const tarn__batch *batch, const float *answers, double loss) {
+static void add(tarn_classify_test *result, tarn__task_tally *tally, const tarn__batch *batch, const float *answers,
+                double loss) {
   tally->loss += loss;
   tally->predictions += batch->predictions;
+  result->rows += batch->target.sentences;
   tarn__labelled_tally(tally, batch, answers);
 }
 
-static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher, tarn__work *work) {
+static tarn_status run_batches(tarn_classifier *c, tarn_classify_test *result, tarn__task_tally *tally,
+                               tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   for (int64_t b = 0; b < batches; b++) {
     tarn__batch batch;
@@ -50,15 +53,15 @@ static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn
     double loss;
     tarn__batcher_next(batcher, &batch);
     TARN_TRY(tarn__classifier_run(c, &batch, &answers, &loss));
-    add(tally, &batch, answers, loss);
-    tarn__work_at(work, (double)tally->predictions, (double)(b + 1) / (double)batches);
+    add(result, tally, &batch, answers, loss);
+    tarn__work_at(work, (double)result->rows, (double)(b + 1) / (double)batches);
   }
   return TARN_STATUS_OK;
 }
 
 // The same with a batch for each rank at a time.
-static tarn_status share_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher,
-                                 tarn__work *work) {
+static tarn_status share_batches(tarn_classifier *c, tarn_classify_test *result, tarn__task_tally *tally,
+                                 tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   const int ranks = c->share.comm->size;
   tarn__batch batch;
@@ -74,9 +77,9 @@ static tarn_status share_batches(tarn_classifier *c, tarn__task_tally *tally, ta
       const float *answers;
       double loss;
       TARN_TRY(tarn__classifier_take(c, r, &batch, &answers, &loss));
-      if (batch.predictions > 0) add(tally, &batch, answers, loss);
+      if (batch.predictions > 0) add(result, tally, &batch, answers, loss);
     }
-    tarn__work_at(work, (double)tally->predictions, (double)b / (double)batches);
+    tarn__work_at(work, (double)result->rows, (double)b / (double)batches);
   }
   return TARN_STATUS_OK;
 }
@@ -113,11 +116,12 @@ static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, co
   tarn_status status = tarn__labelled_count(&tally, c->checkpoint->config, shard, c->checkpoint->target);
   tarn__work work;
   tarn__work_begin(&work, "testing", "rows");
-  if (status == TARN_STATUS_OK) status = (c->share.comm ? share_batches : run_batches)(c, &tally, batcher, &work);
+  if (status == TARN_STATUS_OK)
+    status = (c->share.comm ? share_batches : run_batches)(c, result, &tally, batcher, &work);
   tarn__work_end(&work);
   if (status == TARN_STATUS_OK) status = measure(c, result, &tally);
   result->left_out = tarn__batcher_left_out(batcher);
-  result->rows = tally.predictions;
+  result->words = c->of_words ? tally.predictions : 0;
   result->loss = tally.loss / (double)(tally.predictions > 0 ? tally.predictions : 1);
   tarn__free(tally.room);
   tarn__batcher_close(&batcher);

@@ -200,9 +200,9 @@ static tarn_status check_test(const tarn_sweep *sweep) {
                  "test: the variant %s is %s, and blimp is for language models", sweep->variants[i].name, task->model);
     TARN_REQUIRE(!sweep->test_text || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
                  "test: the variant %s is %s, and text is for language models", sweep->variants[i].name, task->model);
-    TARN_REQUIRE(!sweep->test_labelled || task->uses >> TARN__USE_CLASSIFY & 1u, USAGE,
-                 "test: the variant %s is %s, and labelled is for classifiers and regression models",
-                 sweep->variants[i].name, task->model);
+    TARN_REQUIRE(!sweep->test_labelled || task->uses >> TARN__USE_LABEL & 1u, USAGE,
+                 "test: the variant %s is %s, and labelled is for models that tell labels", sweep->variants[i].name,
+                 task->model);
   }
   if (sweep->test_blimp) return check_pairs(sweep->test_blimp);
   if (sweep->test_labelled) return check_labelled(sweep->test_labelled);

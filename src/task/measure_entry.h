@@ -21,6 +21,7 @@ typedef enum tarn__kept {
   TARN__KEPT_TEXT,          // characters and bytes of the text, where they are known
   TARN__KEPT_RIGHT,         // how many predictions are right
   TARN__KEPT_CLASSES,       // the right class of each row and the likeliest one
+  TARN__KEPT_WORD_CLASSES,  // the right class of each word of a sentence and the likeliest one
   TARN__KEPT_NUMBERS,       // the right number of each row and the answer
   TARN__KEPT_TRANSLATIONS,  // none: the model translates the set (train/set_measure.h)
 } tarn__kept;

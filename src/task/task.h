@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "data/batch.h"
 #include "parts/block.h"
+#include "tarn/classify.h"
 #include "tarn/config.h"
 #include "tarn/vocab.h"
 #include "task/measure_entry.h"
@@ -25,7 +26,7 @@ typedef enum tarn__use {
   TARN__USE_TRANSLATE,
   TARN__USE_SCORE_TEXT,
   TARN__USE_CONTINUE_TEXT,
-  TARN__USE_CLASSIFY
+  TARN__USE_LABEL
 } tarn__use;
 
 // Sections of a description that only some tasks have.
@@ -112,6 +113,9 @@ typedef struct tarn__task_loss {
   tarn__tensor **answers;
 } tarn__task_loss;
 
+// What has labels: nothing, sentences (or pairs of them), or the words of sentences.
+typedef enum tarn__labelled { TARN__LABELLED_NOTHING, TARN__LABELLED_SENTENCES, TARN__LABELLED_WORDS } tarn__labelled;
+
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
@@ -124,20 +128,21 @@ typedef struct tarn__task {
   const char *other_stacks;               // what to do where a description has others
   bool segments;                          // its rows may have two sentences, which model.segments tells apart
   bool head;                              // its output has parameters beside the output table, whatever the keys say
-  bool labelled;                          // a sentence has one prediction, its label: no words are predicted
+  tarn__labelled labelled;                // what has labels, where no words are predicted
   double label_smoothing;                 // of its trainings where train.label_smoothing is not given
-  bool readout;         // its output layer may be computed by regression from the states (train.optimiser: ridge)
-  unsigned uses;        // set of tarn__use (1 << use)
-  unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have
-  unsigned sections;    // set of tarn__task_section: the sections of a description that are its own
-  unsigned keeps;       // set of tarn__kept (1 << kept): what its evaluations keep, from which its measures follow
+  bool readout;           // its output layer may be computed by regression from the states (train.optimiser: ridge)
+  unsigned uses;          // set of tarn__use (1 << use)
+  const tarn_verb *verb;  // of tasks with labels: what telling them is called
+  unsigned embeddings;    // set of tarn_embeddings: what of model.embeddings its models may have
+  unsigned sections;      // set of tarn__task_section: the sections of a description that are its own
+  unsigned keeps;         // set of tarn__kept (1 << kept): what its evaluations keep, from which its measures follow
   // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
   // tables of positions, what else the output has.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   // What the output table reads of states.
   tarn__tensor *(*output_input)(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
-  // The same of tasks whose sentences have one prediction each: a row a sentence, from states, offsets and batch.
+  // The same of tasks whose sentences have labels: a row a sentence, from states, offsets and batch.
   tarn__tensor *(*pooled_input)(tarn__graph *graph, const tarn__task_loss *from);
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
@@ -213,6 +218,9 @@ bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind);
 
 // Fails with USAGE unless models of the description are for that use, in a line that begins with `path` (NULL: none).
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) TARN_CHECKED;
+
+// The same of telling labels under a verb's word; NULL: under any.
+tarn_status tarn__task_require_verb(const tarn_config *config, const char *verb, const char *path) TARN_CHECKED;
 
 // Whether a task has a measure.
 bool tarn__task_has(const tarn__task *task, int metric);

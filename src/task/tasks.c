@@ -129,7 +129,8 @@ bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const t
 bool tarn__task_has(const tarn__task *task, int metric) { return (task->keeps & tarn__measure_at(metric)->of) != 0; }
 
 tarn_status tarn__task_scores(double scores[TARN_MEASURES], const tarn__task *task, const tarn__task_tally *tally) {
-  const bool rows = (task->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_NUMBERS)) != 0;
+  const bool rows =
+      (task->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_WORD_CLASSES | 1u << TARN__KEPT_NUMBERS)) != 0;
   tarn__agreement answers = {0};
   if (rows) {
     tarn__labelled_answers(&answers, tally);
@@ -151,7 +152,7 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   static const char *const verbs[] = {[TARN__USE_TRANSLATE] = "translate",
                                       [TARN__USE_SCORE_TEXT] = "score single sentences",
                                       [TARN__USE_CONTINUE_TEXT] = "continue text",
-                                      [TARN__USE_CLASSIFY] = "tell labels"};
+                                      [TARN__USE_LABEL] = "tell labels"};
   const tarn__task *task = tarn__config_task(config), *other;
   char others[256] = "";
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
@@ -171,12 +172,33 @@ bool tarn_config_has_use(const tarn_config *config, const char *use) {
   } words[] = {{"translate", TARN__USE_TRANSLATE},
                {"attend", TARN__USE_TRANSLATE},
                {"score", TARN__USE_SCORE_TEXT},
-               {"generate", TARN__USE_CONTINUE_TEXT},
-               {"classify", TARN__USE_CLASSIFY}};
+               {"generate", TARN__USE_CONTINUE_TEXT}};
   const tarn__task *task = tarn__config_task(config);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i].word, use) == 0) return (task->uses >> words[i].use & 1u) != 0;
+  return task->verb && strcmp(task->verb->word, use) == 0;
+}
+
+// Whether an entry before number `index` has the same verb.
+static bool is_known(const tarn_verb *verb, int index) {
+  for (int i = 0; i < index; i++)
+    if (tarn__task_at(i)->verb == verb) return true;
   return false;
+}
+
+const tarn_verb *tarn_verb_at(int index) {
+  const tarn__task *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if (task->verb && !is_known(task->verb, i) && index-- == 0) return task->verb;
+  return NULL;
+}
+
+tarn_status tarn__task_require_verb(const tarn_config *config, const char *verb, const char *path) {
+  const tarn__task *task = tarn__config_task(config);
+  TARN_TRY(tarn__task_require(config, TARN__USE_LABEL, path));
+  TARN_REQUIRE(!verb || strcmp(task->verb->word, verb) == 0, USAGE, "%s: %s does not %s; its verb is %s (tarn %s)",
+               path, task->model, verb, task->verb->word, task->verb->word);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status check_metric(const tarn__task *task, int metric, const tarn__task_keys *keys) {
