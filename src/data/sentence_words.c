@@ -25,10 +25,20 @@ static tarn_status encode(tarn__sentence_words *row, const tarn_vocab *vocab, co
   return tarn_vocab_encode(vocab, &row->encoded, row->spaced, word->length + 1);
 }
 
+// What a normalization leaves nothing of, such as U+FFFD, is unknown.
+static tarn_status put_unknown(tarn__sentence_words *row, const tarn_vocab *vocab) {
+  if (tarn_vocab_unk(vocab) < 0) return TARN_STATUS_OK;
+  tarn_vocab_ids *ids = &row->encoded;
+  TARN_TRY(tarn__grow(&ids->data, &ids->capacity, 1, sizeof *ids->data));
+  ids->data[ids->count++] = tarn_vocab_unk(vocab);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_word(tarn__sentence_words *row, const tarn_vocab *vocab, const tarn__piece *word, int64_t most) {
   TARN_TRY(tarn__grow(&row->pieces, &row->pieces_room, (size_t)row->words + 1, sizeof *row->pieces));
   row->pieces[row->words++] = *word;
   TARN_TRY(encode(row, vocab, word));
+  if (row->encoded.count == 0) TARN_TRY(put_unknown(row, vocab));
   const int64_t count = (int64_t)row->encoded.count;
   // Among bytes and characters the space stands alone, and the word begins behind it.
   const int64_t before = tarn_vocab_is_spelling(vocab) && row->words > 1;

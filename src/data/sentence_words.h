@@ -25,8 +25,9 @@ typedef struct tarn__sentence_words {
 // The next word from `at` on, and what stands behind it; of length 0: there is none.
 tarn__piece tarn__next_word(const char **at, const char *end);
 
-// Makes the row of a text, of at most `most` tokens, at least 2: where words do not fit, the last ones are cut off.
-// Where a word gives no token (`empty`) there is no row. Fails with MEMORY, or as tarn_vocab_encode() does.
+// Makes the row of a text, of at most `most` tokens, at least 2: where words do not fit, the last ones are cut off. A
+// word that gives no token is the unknown one; where the vocabulary has none (`empty`) there is no row. Fails with
+// MEMORY, or as tarn_vocab_encode() does.
 tarn_status tarn__sentence_words_make(tarn__sentence_words *row, const tarn_vocab *vocab, const tarn__piece *text,
                                       int64_t most) TARN_CHECKED;
 void tarn__sentence_words_close(tarn__sentence_words *row);

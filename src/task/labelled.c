@@ -252,6 +252,7 @@ void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, con
     room->right_class[first + i] = batch->targets[i];
     room->found_class[first + i] = best;
   }
+  if (first == 0) room->sentences = 0;  // the first batch of the set
   for (int64_t s = 0, i = 0; room->ends && s < batch->target.sentences; s++) {
     while (i < batch->predictions && batch->selected[i] < batch->target.offsets[s + 1]) i++;
     room->ends[room->sentences++] = first + i;
