@@ -24,9 +24,6 @@ static void tasks_have_measures(void **state) {
        "--set valid.metric=bpc: valid.metric: a translation model has no bpc; its measures are loss, nll, ppl, bleu"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
        "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc, bpb"},
-      {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
-       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, bpb, accuracy, f1, mcc, mse, pearson, "
-       "spearman; did you mean \"nll\"?"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
        "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
        "decoder"},
@@ -80,16 +77,31 @@ static void tasks_have_measures(void **state) {
 }
 
 // The head of a classifier, and its labels, come back as they were written; names hold what they like.
-// The words of all tasks, and the nearest.
-static void a_wrong_task_is_told_the_right_ones(void **state) {
-  (void)state;
-  char message[512] = "m.yaml:3: model.task: \"masked-languge-model\" is not one of ";
-  for (int i = 0; tarn_task_word(i); i++) {
-    const size_t used = strlen(message);
-    snprintf(message + used, sizeof message - used, "%s%s", i > 0 ? ", " : "", tarn_task_word(i));
+static const char *word_of_measure(int i) {
+  const tarn_measure *measure = tarn_measure_of(i);
+  return measure ? measure->word : NULL;
+}
+
+// A line that names all words of a list: BEGIN "first, second, ..." END.
+static const char *with_words(const char *begin, const char *(*word)(int index), const char *end) {
+  static char line[512];
+  snprintf(line, sizeof line, "%s", begin);
+  for (int i = 0; word(i); i++) {
+    const size_t used = strlen(line);
+    snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? ", " : "", word(i));
   }
-  strcat(message, "; did you mean \"masked-language-model\"?");
-  expect_error("encoder: { layers: L }\nkinds: { L: }\nmodel: { task: masked-languge-model }\n", NULL, message);
+  strcat(line, end);
+  return line;
+}
+
+static void wrong_words_are_told_the_right_ones(void **state) {
+  (void)state;
+  expect_error("encoder: { layers: L }\nkinds: { L: }\nmodel: { task: masked-languge-model }\n", NULL,
+               with_words("m.yaml:3: model.task: \"masked-languge-model\" is not one of ", tarn_task_word,
+                          "; did you mean \"masked-language-model\"?"));
+  expect_error(
+      "decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
+      with_words("m.yaml:3: valid.metric: \"pll\" is not one of ", word_of_measure, "; did you mean \"nll\"?"));
 }
 
 static void measures_have_two_spellings(void **state) {
@@ -104,8 +116,8 @@ static void measures_have_two_spellings(void **state) {
   assert_int_equal(config->valid.metric, TARN__METRIC_BLEU);
   tarn_config_close(&config);
   expect_error(SMALL, "valid.metric=valid_blue",
-               "--set valid.metric=valid_blue: valid.metric: \"blue\" is not one of loss, nll, ppl, bleu, bpc, bpb, "
-               "accuracy, f1, mcc, mse, pearson, spearman; did you mean \"bleu\"?");
+               with_words("--set valid.metric=valid_blue: valid.metric: \"blue\" is not one of ", word_of_measure,
+                          "; did you mean \"bleu\"?"));
 }
 
 static void classifiers_know_their_labels(void **state) {
@@ -311,7 +323,7 @@ static void sets_are_scored(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tasks_have_measures),         cmocka_unit_test(a_wrong_task_is_told_the_right_ones),
+      cmocka_unit_test(tasks_have_measures),         cmocka_unit_test(wrong_words_are_told_the_right_ones),
       cmocka_unit_test(measures_have_two_spellings), cmocka_unit_test(classifiers_know_their_labels),
       cmocka_unit_test(suggestions_would_be_taken),  cmocka_unit_test(smoothing_is_for_translation),
       cmocka_unit_test(encoders_learn_from_masks),   cmocka_unit_test(sets_are_scored)};
