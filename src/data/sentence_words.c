@@ -35,8 +35,7 @@ static tarn_status put_unknown(tarn__sentence_words *row, const tarn_vocab *voca
 }
 
 static tarn_status add_word(tarn__sentence_words *row, const tarn_vocab *vocab, const tarn__piece *word, int64_t most) {
-  TARN_TRY(tarn__grow(&row->pieces, &row->pieces_room, (size_t)row->words + 1, sizeof *row->pieces));
-  row->pieces[row->words++] = *word;
+  row->words++;
   TARN_TRY(encode(row, vocab, word));
   if (row->encoded.count == 0) TARN_TRY(put_unknown(row, vocab));
   const int64_t count = (int64_t)row->encoded.count;
@@ -69,7 +68,6 @@ tarn_status tarn__sentence_words_make(tarn__sentence_words *row, const tarn_voca
 void tarn__sentence_words_close(tarn__sentence_words *row) {
   tarn_vocab_ids_close(&row->encoded);
   tarn__free(row->ids);
-  tarn__free(row->pieces);
   tarn__free(row->first);
   tarn__free(row->spaced);
   *row = (tarn__sentence_words){0};

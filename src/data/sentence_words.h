@@ -7,16 +7,15 @@
 
 // Zero-initialise it; closing accepts that.
 typedef struct tarn__sentence_words {
-  int64_t words;        // of the text
-  int64_t whole;        // of them in the row, the first ones
-  int64_t length;       // tokens of the row, its end of sentence included
-  int64_t cut_off;      // tokens that did not fit
-  int64_t empty;        // the number, from 1, of the first word that gives no token; 0: none
-  int32_t *ids;         // [length]
-  tarn__piece *pieces;  // [words], of the text
-  int32_t *first;       // [words] the first token of each word of the row
+  int64_t words;    // of the text
+  int64_t whole;    // of them in the row, the first ones
+  int64_t length;   // tokens of the row, its end of sentence included
+  int64_t cut_off;  // tokens that did not fit
+  int64_t empty;    // the number, from 1, of the first word that gives no token; 0: none
+  int32_t *ids;     // [length]
+  int32_t *first;   // [whole] the first token of each word of the row
   // Private.
-  size_t ids_room, pieces_room, first_room;
+  size_t ids_room, first_room;
   tarn_vocab_ids encoded;
   char *spaced;
   size_t spaced_room;

@@ -176,7 +176,7 @@ static tarn_status check_pairs(const char *path) {
 static tarn_status check_labelled(const char *path) {
   tarn__shard shard = {0};
   tarn_status status = tarn__shard_open(&shard, path);
-  if (status == TARN_STATUS_OK && !shard.labels && !shard.numbers)
+  if (status == TARN_STATUS_OK && !shard.classes && !shard.numbers)
     status = tarn__fail(TARN_STATUS_DATA, "%s: the shard has no labels (tarn prepare --labels)", path);
   tarn__shard_close(&shard);
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "test: labelled: ");

@@ -115,6 +115,23 @@ for type in char byte whitespace; do
   [ "$("$TARN" tag run.$type two --labels 2>/dev/null | wc -w)" -eq 5 ] || fail "a vocabulary of type $type"
 done
 
+# A sweep is tested and compared by F1 where that chose the models, and by accuracy else.
+cat >sweep.yaml <<'YAML'
+base: c.yaml
+baseline: one
+seeds: [1, 2]
+threads: 1
+set: { train.max_updates: 40, valid.metric: f1, valid.every: 20 }
+test: { labelled: dev }
+variants: { one: {}, two: { model.dropout: 0.1 } }
+YAML
+"$TARN" sweep sweep.yaml --output sweep --quiet
+"$TARN" compare sweep >out.txt
+grep -q '^valid/f1 over T' out.txt && grep -q 'test f1' out.txt && grep -qE '^two +2 ' out.txt || fail "the comparison: $(cat out.txt)"
+"$TARN" report sweep --output page >out.txt && grep -q 'F1' page/report.html || fail "the report has no F1"
+sed 's/labelled: dev/labelled: plain/' sweep.yaml >wrong.yaml
+refuse 1 'test: labelled: plain: the shard has no labels' "$TARN" sweep wrong.yaml --output none
+
 # --- over HTTP, where the build and the machine have what that takes
 if command -v curl >/dev/null && ! "$TARN" serve nowhere 2>&1 | grep -q "no libmicrohttpd"; then
   "$TARN" serve c --port 0 --threads 1 >address.txt 2>server.txt &
