@@ -55,7 +55,7 @@ static int take_given(tarn_prepare_options *o, const given *g) {
 static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l, const given *g) {
   if (!l->table)
     return cli_usage(&COMMAND,
-                     "--labels, --pair, --labels-from, --numbers, --header, --delimiter and "
+                     "--labels, --pair, --labels-from, --numbers, --per-word, --header, --delimiter and "
                      "--decimal need --table");
   const char *other = o->source                     ? "source"
                       : o->target                   ? "target"
@@ -73,7 +73,8 @@ static int check_table(const tarn_prepare_options *o, const tarn_labelled_option
 }
 
 static bool is_labelled(const tarn_labelled_options *l, const given *g) {
-  return l->table || l->label || l->pair || l->labels_from || l->numbers || l->header || g->delimiter || g->decimal;
+  return l->table || l->label || l->pair || l->labels_from || l->numbers || l->per_word || l->header || g->delimiter ||
+         g->decimal;
 }
 
 static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, const given *g, bool json) {
@@ -204,6 +205,7 @@ int cmd_prepare(int argc, char **argv) {
       {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "column of the table with the second sentences", 0, 0},
       {"labels-from", CLI_TEXT, &labelled.labels_from, "PREFIX", "shard of the training set, for its classes", 0, 0},
       {"numbers", CLI_FLAG, &labelled.numbers, NULL, "the labels are numbers, for regression", 0, 0},
+      {"per-word", CLI_FLAG, &labelled.per_word, NULL, "a label for each word of the text, divided as words are", 0, 0},
       {"header", CLI_FLAG, &labelled.header, NULL, "skip the first line although all columns are given as numbers", 0,
        0},
       TABLE_OPTIONS(g),

@@ -29,9 +29,11 @@ static void print_labels(const tarn_testset_result *r) {
   const tarn_classify_test *test = &r->labels;
   for (int i = 0; i < test->measure_count; i++) {
     const tarn_classify_measure *m = &test->measures[i];
-    printf("%s %.4f (95 %%: %.4f .. %.4f)\n", tarn_measure_of(m->metric)->name, m->value, m->low, m->high);
+    printf("%s %.4f (95 %%: %.4f .. %.4f)\n", m->measure->name, m->value, m->low, m->high);
   }
-  printf("%s in %.1f s, loss %.4f\n", CLI_COUNT(test->rows, "row"), r->seconds, test->loss);
+  printf("%s", CLI_COUNT(test->rows, "row"));
+  if (test->words) printf(", %s", CLI_COUNT(test->words, "word"));
+  printf(" in %.1f s, loss %.4f\n", r->seconds, test->loss);
   if (test->left_out) printf("%s left out: longer than model.max_length\n", CLI_COUNT(test->left_out, "row"));
 }
 

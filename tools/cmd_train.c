@@ -33,12 +33,12 @@ typedef struct view {
   bool json, quiet, terminal;
   bool told;  // a failure that rank 0 prints
   double shown_at;
-  tarn_metric metric;  // by which the training chooses the best model
+  int metric;  // by which the training chooses the best model
 } view;
 
 // What is derived from another measure is told where the best model is chosen by it.
-static bool is_told(const double *scores, int metric, tarn_metric chosen) {
-  return !isnan(scores[metric]) && (!tarn_measure_of((tarn_metric)metric)->derived || metric == (int)chosen);
+static bool is_told(const double *scores, int metric, int chosen) {
+  return !isnan(scores[metric]) && (!tarn_measure_of(metric)->derived || metric == chosen);
 }
 
 // "12 min left"; a lower bound as long as nobody knows how long a validation takes.
@@ -73,8 +73,8 @@ static void print_validation(const view *v, const tarn_train_event *e) {
          e->path  ? "validation of the average"
          : e->set ? e->set
                   : "validation");
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+  for (int m = 0; m < tarn_measure_count(); m++) {
+    const tarn_measure *measure = tarn_measure_of(m);
     if (is_told(e->scores, m, v->metric)) printf("  %s %.*f", measure->name, measure->told_digits, e->scores[m]);
   }
   if (e->best) printf("  %s(best so far)%s", colour_on(stdout, COLOUR_GREEN), colour_on(stdout, COLOUR_NONE));
@@ -154,7 +154,7 @@ static const char *end_text(tarn_train_end end) {
   return "";
 }
 
-static int print_result_json(const tarn_train_result *r, tarn_metric chosen, const tarn_plan *plan) {
+static int print_result_json(const tarn_train_result *r, int chosen, const tarn_plan *plan) {
   json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "kind", "end", "reason", end_text(r->end), "step",
                              (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
                              r->tokens_per_second, "checkpoint", json_output_text(r->checkpoint));
@@ -169,8 +169,8 @@ static int print_result_json(const tarn_train_result *r, tarn_metric chosen, con
   json_object_set_new(object, "token_operations", json_output_real(r->cost.token_operations));
   json_object_set_new(object, "best_operations", json_output_real(r->cost.best_operations));
   json_object_set_new(object, "moved_bytes", json_output_real(r->cost.moved_bytes));
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+  for (int m = 0; m < tarn_measure_count(); m++) {
+    const tarn_measure *measure = tarn_measure_of(m);
     char key[32];
     snprintf(key, sizeof key, "valid_%s", measure->word);
     if (is_told(r->scores, m, chosen)) json_object_set_new(object, key, json_real(r->scores[m]));
@@ -194,7 +194,7 @@ static void print_cost(const tarn_cost *cost) {
   printf("; %.4g GB moved\n", cost->moved_bytes / 1e9);
 }
 
-static void print_result(const tarn_train_result *r, tarn_metric chosen, const tarn_plan *plan) {
+static void print_result(const tarn_train_result *r, int chosen, const tarn_plan *plan) {
   const tarn_measure *measure = tarn_measure_of(chosen);
   char time[32];
   cli_time(time, r->seconds);

@@ -13,7 +13,8 @@ static int print_json(const cli_command *command, const tarn_labelled_result *r)
   json_t *labels = r->classes ? json_pack("{s:i, s:I}", "classes", (int)r->classes, "most", (json_int_t)r->most)
                               : json_pack("{s:o, s:o}", "least", json_output_real(r->least), "greatest",
                                           json_output_real(r->greatest));
-  const bool made = object && labels && json_object_update(object, labels) == 0;
+  const bool made = object && labels && json_object_update(object, labels) == 0 &&
+                    (!r->words || json_object_set_new(object, "words", json_integer(r->words)) == 0);
   json_decref(labels);
   if (!made) json_decref(object);
   return json_output_print(command, stdout, made ? object : NULL, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -24,8 +25,8 @@ static void print_text(const tarn_labelled_result *r) {
   printf("text   %10" PRId64 " tokens, %" PRId64 " unknown (%.2f %%), longest row %" PRId64 "\n", r->tokens, r->unknown,
          100.0 * (double)r->unknown / (double)r->tokens, r->longest);
   if (r->classes)
-    printf("labels %10d classes, the most frequent one has %.2f %% of the rows\n", r->classes,
-           100.0 * (double)r->most / (double)r->rows);
+    printf("labels %10d classes, the most frequent one has %.2f %% of the %s\n", r->classes,
+           100.0 * (double)r->most / (double)(r->words ? r->words : r->rows), r->words ? "words" : "rows");
   else
     printf("labels %10s %g to %g\n", "numbers,", r->least, r->greatest);
   if (r->dropped) printf("%s left out: overlong\n", CLI_COUNT(r->dropped, "row"));

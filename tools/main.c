@@ -17,15 +17,18 @@
 #include "progress_show.h"
 #include "shared_ranks.h"
 #include "stop_signal.h"
+#include "tarn/classify.h"
 #include "tarn/log.h"
 #include "tarn/text.h"
 #include "tarn/version.h"
 
-// In the order of use.
-static const struct {
+typedef struct known_command {
   const char *name;
   int (*run)(int argc, char **argv);
-} commands[] = {
+} known_command;
+
+// In the order of use. Of no name: one for each verb of models that tell labels, which runs by that name.
+static const known_command table[] = {
     {"corpus", cmd_corpus},
     {"sentences", cmd_sentences},
     {"vocab", cmd_vocab},
@@ -49,7 +52,7 @@ static const struct {
     {"sweep", cmd_sweep},
     {"compare", cmd_compare},
     {"report", cmd_report},
-    {"classify", cmd_classify},
+    {NULL, cmd_label},
     {"score", cmd_score},
     {"blimp", cmd_blimp},
     {"generate", cmd_generate},
@@ -58,7 +61,20 @@ static const struct {
     {"dynamics", cmd_dynamics},
     {"series", cmd_series},
 };
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof table / sizeof *table, VERBS = 32 };
+
+// Of the table, with its verbs.
+static known_command commands[COMMANDS + VERBS];
+static size_t command_count;
+
+static void list_commands(void) {
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (table[i].name) commands[command_count++] = table[i];
+    const tarn_verb *verb;
+    for (int v = 0; !table[i].name && v < VERBS && (verb = tarn_verb_at(v)) != NULL; v++)
+      commands[command_count++] = (known_command){verb->word, table[i].run};
+  }
+}
 
 static void print_message(void *user, tarn_log_level level, const char *text) {
   (void)user;
@@ -91,7 +107,7 @@ static void visit_command(void *user, const cli_command *command, const cli_opti
 void commands_visit(cli_visitor visitor, void *user) {
   visiting v = {visitor, user, ""};
   cli_visit(visit_command, &v);
-  for (size_t i = 0; i < COMMANDS; i++) {
+  for (size_t i = 0; i < command_count; i++) {
     char name[32], words[128];
     char *argv[] = {name, NULL, NULL};
     snprintf(name, sizeof name, "%s", commands[i].name);
@@ -123,9 +139,9 @@ static int print_help(void) {
 }
 
 static int unknown(const char *word) {
-  const char *names[COMMANDS + 2] = {"help", "version"};
-  for (size_t i = 0; i < COMMANDS; i++) names[i + 2] = commands[i].name;
-  const char *nearest = tarn_text_nearest(word, names, COMMANDS + 2);
+  const char *names[COMMANDS + VERBS + 2] = {"help", "version"};
+  for (size_t i = 0; i < command_count; i++) names[i + 2] = commands[i].name;
+  const char *nearest = tarn_text_nearest(word, names, command_count + 2);
   fprintf(stderr, "tarn: unknown command \"%s\"", word);
   if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
   fprintf(stderr, " (see tarn --help)\n");
@@ -133,7 +149,7 @@ static int unknown(const char *word) {
 }
 
 static int run_command(int argc, char **argv) {
-  for (size_t i = 0; i < COMMANDS; i++) {
+  for (size_t i = 0; i < command_count; i++) {
     if (strcmp(argv[0], commands[i].name) == 0) return commands[i].run(argc, argv);
   }
   return unknown(argv[0]);
@@ -207,6 +223,7 @@ int main(int argc, char **argv) {
   void (*at_pipe)(int) = signal(SIGPIPE, SIG_IGN);
   catch_fault_signal();
   cli_show_messages();
+  list_commands();
   json_memory_start();
   progress_start();
   int code = run(argc, argv);

@@ -13,8 +13,8 @@ static void on_event(void *user, const tarn_train_event *event) {
   (void)user;
   if (event->kind == TARN_TRAIN_EVENT_LOG) printf("update %" PRId64 ": loss %.3f\n", event->update, event->loss);
   if (event->kind == TARN_TRAIN_EVENT_VALID)
-    printf("update %" PRId64 ": validation loss %.3f%s\n", event->update, event->scores[TARN_METRIC_LOSS],
-           event->best ? ", the best so far" : "");
+    printf("update %" PRId64 ": validation loss %.3f%s\n", event->update,
+           event->scores[tarn_measure_find("loss")->number], event->best ? ", the best so far" : "");
 }
 
 int main(int argc, char **argv) {

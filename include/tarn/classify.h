@@ -1,4 +1,5 @@
-// Using classifiers and regression models: the label of a sentence, or of a pair of sentences.
+// Using models that tell labels: the class of a sentence or of a pair of sentences, a number for it, or the classes of
+// its words. Which of these a model tells follows from what it has learnt, and is named by a verb.
 //
 //   tarn_classify_options options;
 //   tarn_classify_default(&options);
@@ -18,6 +19,7 @@
 
 #include "tarn/config.h"
 #include "tarn/export.h"
+#include "tarn/measure.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -25,7 +27,19 @@
 extern "C" {
 #endif
 
+// What telling labels is called: the command (tarn classify), the path of a server (/classify), a method in Python.
+typedef struct tarn_verb {
+  const char *word;     // "classify"
+  const char *doing;    // "classifying"
+  const char *summary;  // "Print the labels of ...", for help
+  const char *models;   // whose verb it is: "a classifier or a regression model"
+  bool words;           // labels are those of the words of a line, and not of the line
+} tarn_verb;
+// The verbs from 0 on, static; NULL behind the last one.
+TARN_API const tarn_verb *tarn_verb_at(int index);
+
 typedef struct tarn_classify_options {
+  const char *verb;                    // the word of the verb that the model must have; default NULL: any
   tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // rows of more tokens than model.max_length are truncated, the longer sentence
                                        // first, and counted, or refused with DATA; default: truncate
@@ -53,23 +67,29 @@ TARN_API const char *tarn_classifier_path(const tarn_classifier *classifier);
 // ("" for another number).
 TARN_API int32_t tarn_classifier_classes(const tarn_classifier *classifier);
 TARN_API const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
+TARN_API const tarn_verb *tarn_classifier_verb(const tarn_classifier *classifier);
 
-// The prediction for a row.
+// The prediction for a row, or for a word of it.
 typedef struct tarn_classify_result {
-  const double *probabilities;  // [classes]; NULL for regression
+  const double *probabilities;  // [classes]; NULL for regression, and for a word that was cut off with the row's end
   const int32_t *order;         // [classes] by decreasing probability, ties by increasing number; NULL for regression
   double number;                // for regression; else 0
   bool truncated;               // the row was cut to model.max_length
   bool replaced;                // invalid UTF-8 was replaced by U+FFFD
+  // Where words have labels: the word, its number from 0 and how many its line has; else NULL, 0, 0 and 0.
+  const char *text;  // without a zero byte at its end
+  size_t length;
+  int64_t word, words;
 } tarn_classify_result;
 
-// Receives the result of a line, numbered from 1, which is valid during the call; anything but TARN_STATUS_OK stops the
-// work and is returned.
+// Receives the result of a line, numbered from 1, or, one after the other, those of its words; it is valid during the
+// call. Anything but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn_classify_result *result);
 
 // Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: one sentence per line,
-// or two separated by a tab. Fails with IO, DATA (a file that is not text, more than one tab, a sentence without a
-// token, what `strict` and `overlong` refuse), NUMERIC (a result is not finite), MEMORY, or what the sink returns.
+// or two separated by a tab, or one whose words white space divides. Fails with IO, DATA (a file that is not text, more
+// than one tab, a sentence without a token or word, what `strict` and `overlong` refuse), NUMERIC (a result is not
+// finite), MEMORY, or what the sink returns.
 TARN_API tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
                                           void *user) TARN_CHECKED;
 
@@ -77,19 +97,18 @@ TARN_API tarn_status tarn_classifier_file(tarn_classifier *classifier, const cha
 TARN_API tarn_status tarn_classifier_lines(tarn_classifier *classifier, const char *const *lines, const size_t *lengths,
                                            size_t count, tarn_classify_sink sink, void *user) TARN_CHECKED;
 
-// A measure and its 95 % interval, from 1000 bootstrap resamples of the rows.
+// A measure and its 95 % interval, from 1000 bootstrap resamples of the rows, whole sentences where words have labels.
 typedef struct tarn_classify_measure {
-  tarn_metric metric;
+  const tarn_measure *measure;
   double value, low, high;
 } tarn_classify_measure;
 
-enum { TARN_CLASSIFY_MEASURES = 3 };
 typedef struct tarn_classify_test {
-  tarn_classify_measure
-      measures[TARN_CLASSIFY_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
+  tarn_classify_measure measures[TARN_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
   int measure_count;
-  double loss;       // mean over rows: cross-entropy in nats, without label smoothing, or squared error
+  double loss;       // mean over rows or words: cross-entropy in nats, without label smoothing, or squared error
   int64_t rows;      // rows scored
+  int64_t words;     // their words, where words have labels; else 0
   int64_t left_out;  // rows of more tokens than model.max_length, which were not
   double seconds;
 } tarn_classify_test;

@@ -126,41 +126,16 @@ extern "C" {
   X(TARN_CLOCK_CPU, "cpu",                                                                 \
     "processor seconds of the process in the training steps, divided by its threads: for " \
     "machines that others use too")
-#define TARN_METRIC_MAP(X)                                                                          \
-  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")                                   \
-  X(TARN_METRIC_NLL, "nll", "the same without label smoothing, in nats")                            \
-  X(TARN_METRIC_PPL, "ppl", "perplexity per target token: exp(nll)")                                \
-  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")                        \
-  X(TARN_METRIC_BPC, "bpc",                                                                         \
-    "bits per character of the validation text; of language models whose vocabulary "               \
-    "is one of bytes or characters, or whose validation text is a stream")                          \
-  X(TARN_METRIC_BPB, "bpb", "bits per byte of it, likewise")                                        \
-  X(TARN_METRIC_ACCURACY, "accuracy",                                                               \
-    "share of masked tokens whose likeliest word, or of sentences whose likeliest "                 \
-    "class, is the right one")                                                                      \
-  X(TARN_METRIC_F1, "f1", "F1 of the second class, or, of more than two, the mean of those of all") \
-  X(TARN_METRIC_MCC, "mcc", "Matthews correlation of the classes")                                  \
-  X(TARN_METRIC_MSE, "mse", "mean squared error of the numbers")                                    \
-  X(TARN_METRIC_PEARSON, "pearson", "Pearson's correlation of the numbers")                         \
-  X(TARN_METRIC_SPEARMAN, "spearman", "Spearman's correlation of the numbers")
 #define TARN_ARCHITECTURE_MAP(X)                                                                        \
   X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \
     "a decoder that attends to what an encoder makes of a source: translation")                         \
   X(TARN_ARCHITECTURE_DECODER, "decoder", "a decoder alone, without cross-attention: a language model") \
   X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone, whose tokens see the whole text: a masked language model")
-#define TARN_TASK_MAP(X)                                                                            \
-  X(TARN_TASK_TRANSLATION, "translation", "from the sentences of a source to those of a target")    \
-  X(TARN_TASK_LANGUAGE_MODEL, "language-model", "each token of a text from those before it")        \
-  X(TARN_TASK_MASKED_LANGUAGE_MODEL, "masked-language-model",                                       \
-    "tokens of a text that are hidden from the model, from all others (Devlin et al. 2019, Liu et " \
-    "al. 2019)")                                                                                    \
-  X(TARN_TASK_CLASSIFICATION, "classification", "the class of a sentence, or of two")               \
-  X(TARN_TASK_REGRESSION, "regression", "a number for a sentence, or for two")
-
-#define TARN_POOL_MAP(X)                                                   \
-  X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it") \
-  X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                      \
-  X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all")
+#define TARN_POOL_MAP(X)                                                                                   \
+  X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it")                                 \
+  X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                                                      \
+  X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all; of a word, its last token") \
+  X(TARN_POOL_FIRST, "first", "of a word, its first token")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
@@ -178,12 +153,12 @@ typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISI
 typedef enum tarn_fp32 { TARN_FP32_MAP(TARN_CHOICE_VALUE) TARN_FP32_COUNT } tarn_fp32;
 // "exact" and so on; NULL for another value.
 TARN_API const char *tarn_fp32_name(tarn_fp32 fp32);
+// The word of a task in model.task by its number, which never changes: "translation" is 0; NULL: there is none.
+TARN_API const char *tarn_task_word(int task);
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
-typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
 typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn_pool;
-typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn_task;
 #undef TARN_CHOICE_VALUE
 
 enum {
@@ -253,8 +228,8 @@ typedef struct tarn_config_model {
   bool share_stacks;
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
   tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
-  tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,
-                                   // masked-language-model of an encoder alone]
+  int task;                        // number of what is learnt (tarn_task_word()) [translation with encoder and decoder,
+                                   // language-model of a decoder, masked-language-model of an encoder alone]
   int64_t segments;     // vectors that tell the first sentence of a row from the second, added to the embeddings of an
                         // encoder alone (BERT's token types); a row's second sentence has the last of two; 0: none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
@@ -274,9 +249,10 @@ typedef struct tarn_config_masking {
 
 // The head of a classifier or a regression model, above its body (docs/classification.md).
 typedef struct tarn_config_head {
-  tarn_pool pool;      // the vector that represents a row [cls of an encoder, last of a decoder]
-  int64_t hidden;      // width of a hidden layer with tanh below the output layer; 0: there is none [0]
-  double dropout;      // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
+  tarn_pool pool;  // the vector that represents a row, or a word [cls of an encoder, last of a decoder; of words first
+                   // and last]
+  int64_t hidden;  // width of a hidden layer with tanh below the output layer; 0: there is none [0]
+  double dropout;  // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
   const char *labels;  // names of the classes, no two alike, separated by bars, a bar in a name doubled (so that none
                        // may begin with one); NULL for regression, or if there is no data.train to take them from
                        // [those of data.train]
@@ -425,8 +401,8 @@ typedef struct tarn_config_valid {
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
   bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
-  tarn_metric metric;            // what "best" and patience look at (tarn/measure.h) [bleu if valid.bleu; else nll,
-                                 // or accuracy of classes, or pearson of numbers]
+  int metric;                    // number of the measure that "best" and patience look at (tarn_measure_of()) [bleu if
+                                 // valid.bleu; else nll, or accuracy of classes, or pearson of numbers]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;
@@ -488,6 +464,10 @@ TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, cons
 
 // Frees the description and sets the pointer to NULL; accepts NULL.
 TARN_API void tarn_config_close(tarn_config **config);
+
+// Whether models of a description have a use: "translate", "attend" (to a source), "score", "generate", or the word
+// of a verb (tarn/classify.h).
+TARN_API bool tarn_config_has_use(const tarn_config *config, const char *use);
 
 // Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule
 // has its max_updates, and so on. Fails with USAGE; the line names the key.

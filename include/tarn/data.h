@@ -95,6 +95,8 @@ typedef struct tarn_labelled_options {
   const char *output;        // the shard is written to "<output>.tarn", needed
   const char *labels_from;   // shard of the training set, whose classes are taken; default NULL: those found here
   bool numbers;              // labels are numbers, for regression; default false: names of classes
+  bool per_word;             // a label for each word of a text: as many as words, and divided by white space as they
+                             // are; default false: a label a row
   bool header;               // the first line is a header although all columns are given by number
   bool strict;               // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   char delimiter;  // between fields: '\t', without quoting (quotes are text, as in GLUE's files), or ',', ';' or '|',
@@ -117,8 +119,9 @@ typedef struct tarn_labelled_result {
   int64_t truncated;       // rows that were cut
   int64_t left_out;        // tokens of them that are not in the shard
   int64_t replaced;        // lines in which bytes were replaced by U+FFFD
+  int64_t words;           // of the rows, where each word has a label; else 0
   int32_t classes;         // 0: the labels are numbers
-  int64_t most;            // rows of the most frequent class: their share is the accuracy without reading the text
+  int64_t most;            // rows, or words, of the most frequent class: their share is the accuracy without reading
   double least, greatest;  // of the numbers
 } tarn_labelled_result;
 

@@ -5,15 +5,17 @@
 
 #include <stdbool.h>
 
-#include "tarn/config.h"
 #include "tarn/export.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+// Places of an array of scores, of which the first tarn_measure_count() are used: a measure's number is its place.
+enum { TARN_MEASURES = 32 };
+
 typedef struct tarn_measure {
-  tarn_metric metric;
+  int number;        // its place in arrays of scores, 0 .. tarn_measure_count() - 1; it never changes
   const char *word;  // in valid.metric, and behind the slash in the names of scores: "bleu" of "valid/bleu"
   const char *name;  // in running text: "BLEU"
   const char *axis;  // with its unit: "loss per token (nats)"
@@ -24,8 +26,9 @@ typedef struct tarn_measure {
   int told_digits;   // and where one value is told
 } tarn_measure;
 
-// The measure of a metric, which must be below TARN_METRIC_COUNT; it and what it points to are static.
-TARN_API const tarn_measure *tarn_measure_of(tarn_metric metric);
+// The measure of a number, static as what it points to; NULL: there is none.
+TARN_API const tarn_measure *tarn_measure_of(int number);
+TARN_API int tarn_measure_count(void);
 
 // The measure of a score's name, such as "valid/bleu", "valid_bleu" or "bleu"; NULL: the score is none ("train/lr").
 TARN_API const tarn_measure *tarn_measure_find(const char *name);

@@ -150,7 +150,7 @@ typedef struct tarn_results_run {
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
-  double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure; NAN: not known
+  double test[TARN_MEASURES];                        // of a set with labels or of a text, by measure; NAN: not known
   const char *test_set;                              // prefix of that shard, or file of that text; NULL: none
   int64_t test_size;                                 // rows of the shard, or bytes of the text; -1: not known
   int64_t test_window, test_stride;                  // of a text, as in tarn/testset.h; -1: not known

@@ -20,6 +20,7 @@
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
 #include "tarn/export.h"
+#include "tarn/measure.h"
 #include "tarn/plan.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -81,11 +82,11 @@ typedef struct tarn_sweep_run {
   double loss;          // of the newest line of the log; NAN: not known
   // Scores in validation, by measure (tarn/measure.h), of the checkpoint that is tested (test_checkpoint); while it
   // trains with AUTO, BEST and AVERAGE the best so far, with LAST the newest; NAN: not known.
-  double valid[TARN_METRIC_COUNT];
-  double test_bleu, test_blimp;    // NAN: not known
-  double test[TARN_METRIC_COUNT];  // scores of test_labelled or test_text by measure; NAN: not known
-  double idle;                     // seconds since its log grew, by the clocks of the folder and of this machine; NAN:
-                                   // not known, or tarn_sweep_look() was not called yet
+  double valid[TARN_MEASURES];
+  double test_bleu, test_blimp;  // NAN: not known
+  double test[TARN_MEASURES];    // scores of test_labelled or test_text by measure; NAN: not known
+  double idle;                   // seconds since its log grew, by the clocks of the folder and of this machine; NAN:
+                                 // not known, or tarn_sweep_look() was not called yet
   // The newest job that this run was submitted in to a batch system, as "123_4", and the job's state in capitals as the
   // system names it ("PENDING", "RUNNING", "TIMEOUT", ...), with the reason if it is pending. NULL: none, or no longer
   // known.

@@ -24,6 +24,7 @@
 #include "tarn/config.h"
 #include "tarn/cost.h"
 #include "tarn/export.h"
+#include "tarn/measure.h"
 #include "tarn/plan.h"
 #include "tarn/profile.h"
 #include "tarn/status.h"
@@ -55,7 +56,7 @@ typedef struct tarn_train_event {
                              // asked for them (train.log_every)
   double lr, grad_norm;      // of the update; the norm before clipping, or NAN as the loss
   double tokens_per_second;  // source and target tokens together
-  const double *scores;      // VALID: [TARN_METRIC_COUNT], by measure (tarn/measure.h); NAN: not computed
+  const double *scores;      // VALID: [TARN_MEASURES], by measure (tarn/measure.h); NAN: not computed
   const char *set;           // VALID: name of the scored set; NULL: the validation data
   bool best;                 // the best validation so far
   const char *signature;     // of the BLEU; NULL: not computed
@@ -131,14 +132,14 @@ TARN_API bool tarn_train_was_over(const tarn_train *train);
 
 typedef struct tarn_train_result {
   tarn_train_end end;
-  int64_t update;                    // optimiser steps
-  double epoch;                      // passes over the data
-  double seconds;                    // training time
-  double tokens_per_second;          // over all of it, source and target tokens
-  double scores[TARN_METRIC_COUNT];  // of the last validation (of the average if there is one), by measure
-                                     // (tarn/measure.h); NAN: not computed
-  int64_t best_update;               // of the best validation
-  double best;                       // its value of valid.metric
+  int64_t update;                // optimiser steps
+  double epoch;                  // passes over the data
+  double seconds;                // training time
+  double tokens_per_second;      // over all of it, source and target tokens
+  double scores[TARN_MEASURES];  // of the last validation (of the average if there is one), by measure
+                                 // (tarn/measure.h); NAN: not computed
+  int64_t best_update;           // of the best validation
+  double best;                   // its value of valid.metric
   size_t peak_bytes;       // the most memory (resident) that the process held in a session of the run, since it was
                            // opened; where the kernel cannot reset it (/proc/self/clear_refs), since it began
   tarn_cost cost;          // its texts are valid until close

@@ -27,7 +27,7 @@ from .errors import (
 )
 from .parameters import Parameter, Parameters
 from .results import Comparison, Records, Results, Scores, results
-from .run import Generated, Hypothesis, Label, Run, Score
+from .run import Generated, Hypothesis, Label, Run, Score, WordLabels
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
 from .vocabulary import Vocabulary
@@ -63,6 +63,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "Vocabulary",
+    "WordLabels",
     "build_info",
     "prepare",
     "prepare_labelled",

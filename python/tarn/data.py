@@ -78,6 +78,7 @@ def prepare_labelled(
     pair: str | None = None,
     labels_from: PathLike | None = None,
     numbers: bool = False,
+    per_word: bool = False,
     header: bool = False,
     max_tokens: int | None = None,
     overlong: str = "truncate",
@@ -86,7 +87,7 @@ def prepare_labelled(
     decimal: str | None = None,
 ) -> dict[str, Any]:
     """Writes the shard `output`.tarn of sentences with labels, from a table whose columns are given by name or number.
-    `delimiter` is the character between them, `decimal` the decimal mark of numbers; None: found out. Returns what
+    With `per_word` each word of a text has a label, divided by white space as the words are. `delimiter` is the character between them, `decimal` the decimal mark of numbers; None: found out. Returns what
     became of it, as `tarn prepare --table` counts it."""
     options = c.tarn_labelled_options()
     lib.tarn_labelled_default(ctypes.byref(options))
@@ -95,7 +96,7 @@ def prepare_labelled(
     options.text, options.label = word_bytes("text", text), word_bytes("label", label)
     options.pair = word_bytes("pair", pair) if pair is not None else None
     options.overlong = choice("overlong", overlong, OVERLONG)
-    fill(options, {"numbers": numbers, "header": header, "max_tokens": max_tokens, "strict": strict})
+    fill(options, {"numbers": numbers, "per_word": per_word, "header": header, "max_tokens": max_tokens, "strict": strict})
     fill(options, {"delimiter": _mark("delimiter", delimiter), "decimal": _mark("decimal", decimal)})
     result = c.tarn_labelled_result()
     call("tarn_labelled_prepare", ctypes.byref(result), ctypes.byref(options))

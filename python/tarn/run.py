@@ -42,7 +42,6 @@ WORDS = {
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
     "method": words("TARN_GENERATOR_METHOD_"),
 }
-TASKS = words("TARN_TASK_")
 CHOICES = words("TARN_CHECKPOINT_CHOICE_")
 BLOCK = 2000  # lines that go to the library together, as the program reads them; an interrupt comes between two
 
@@ -97,6 +96,24 @@ class Label:
     truncated: bool
 
 
+@dataclass(frozen=True)
+class WordLabels:
+    """The labels of the words of a line. A word behind what the model takes has neither label nor probability."""
+
+    words: list[str]
+    labels: list[str | None]
+    probabilities: list[float | None]
+    truncated: bool
+
+
+def _verbs() -> list[Any]:
+    """The verbs of models that tell labels."""
+    found = []
+    while verb := lib.tarn_verb_at(len(found)):
+        found.append(verb.contents)
+    return found
+
+
 def _array(pointer: Any, count: int, kind: Any) -> Any:
     """A copy of numbers whose memory the library uses again."""
     size = np.dtype(kind).itemsize * count
@@ -149,7 +166,9 @@ class Run:
         config = Handle(c.tarn_config, "tarn_config_close")
         text = self.info.config
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
-        self.task = TASKS[config.pointer.contents.model.task]
+        self.task = _text(lib.tarn_task_word(config.pointer.contents.model.task))
+        uses = [verb for verb in _verbs() if lib.tarn_config_has_use(config.pointer, verb.word)]
+        self._verb = uses[0] if uses else None  # of telling labels
         self._json = _json(config)
         config.close()
 
@@ -326,8 +345,9 @@ class Run:
 
     @property
     def labels(self) -> list[str]:
-        """The classes of a classifier."""
-        self._need("the classes", "classification")
+        """The classes of a classifier, or of the words of texts."""
+        if self._verb is None or not self._verb.words:
+            self._need("the classes", "classification")
         kept = self._users.get("classify")
         handle = kept[1] if kept is not None else self._classifier({})
         count = lib.tarn_classifier_classes(handle.pointer)
@@ -363,7 +383,7 @@ class Run:
 
         Options: precision, overlong (truncate or refuse), max_tokens, strict."""
         self._need("classifying", "classification")
-        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads", "ranks"))
+        handle = self._classifier(_known(options, c.tarn_classify_options, "verb", "window", "threads", "ranks"))
         names = self.labels
 
         def take(result: Any) -> Label:
@@ -376,8 +396,45 @@ class Run:
         """The number that a regression model gives each line, or each two that a tab separates; options as of
         `classify`."""
         self._need("regression", "regression")
-        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads", "ranks"))
+        handle = self._classifier(_known(options, c.tarn_classify_options, "verb", "window", "threads", "ranks"))
         return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
+
+    def __getattr__(self, name: str) -> Callable[..., list[WordLabels]]:
+        """A method for each verb of models that tell labels of words: `run.tag(lines)`, with the options of
+        `classify`. White space divides the words of a line."""
+        verb = next((verb for verb in _verbs() if verb.words and _text(verb.word) == name), None)
+        if verb is None:
+            raise AttributeError(f"a run has no {name}")
+
+        def method(lines: Sequence[Text], **options: Any) -> list[WordLabels]:
+            if self._verb is None or self._verb.word != verb.word:
+                raise UsageError(f"{self.checkpoint}: {_text(verb.doing)} is for {_text(verb.models)}")
+            return self._label_words(lines, options)
+
+        return method
+
+    def _label_words(self, lines: Sequence[Text], options: dict[str, Any]) -> list[WordLabels]:
+        handle = self._classifier(_known(options, c.tarn_classify_options, "verb", "window", "threads", "ranks"))
+        names = self.labels
+
+        def take(result: Any) -> tuple[int, str, str | None, float | None, bool]:
+            best = result.order[0] if result.order else None
+            return (
+                result.word,
+                ctypes.string_at(result.text, result.length).decode("utf-8", "replace"),
+                names[best] if best is not None else None,
+                float(result.probabilities[best]) if best is not None else None,
+                bool(result.truncated),
+            )
+
+        found: list[WordLabels] = []
+        for word, text, label, probability, truncated in self._answers(lines, handle, take):
+            if word == 0:
+                found.append(WordLabels([], [], [], truncated))
+            found[-1].words.append(text)
+            found[-1].labels.append(label)
+            found[-1].probabilities.append(probability)
+        return found
 
     def offers(self) -> list[Offer]:
         """What `states` can compute, in the order of the layers."""

@@ -74,7 +74,7 @@ Callback = Callable[[Event], object]
 
 
 def _measures() -> list[str]:
-    return [lib.tarn_measure_of(i).contents.word.decode() for i in range(c.TARN_METRIC_COUNT)]
+    return [lib.tarn_measure_of(i).contents.word.decode() for i in range(lib.tarn_measure_count())]
 
 
 def _known_scores(scores: Any) -> Scores:

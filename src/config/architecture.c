@@ -5,25 +5,16 @@
 #include "base/status.h"
 #include "task/task.h"
 
-static const char *word_of(tarn_task task) {
-  static const char *const words[] = {
-#define WORD(value, word, text) [value] = word,
-      TARN_TASK_MAP(WORD)
-#undef WORD
-  };
-  return words[task];
-}
-
 // The task that was asked for must be one of the stacks that there are.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root, const tarn__task *usual) {
-  tarn_task *task = &config->model.task;
+  int *task = &config->model.task;
   char text[256];
-  if (*task == TARN_TASK_COUNT) *task = usual->task;
+  if (*task == TARN__LEARNS_COUNT) *task = (int)usual->task;
   if (tarn__config_task(config)) return TARN_STATUS_OK;
-  int used = snprintf(text, sizeof text, "%s is learnt by", word_of(*task));
+  int used = snprintf(text, sizeof text, "%s is learnt by", tarn_task_word(*task));
   const tarn__task *other;
   for (int i = 0; (other = tarn__task_at(i)) != NULL; i++)
-    if (other->task == *task)
+    if ((int)other->task == *task)
       used += snprintf(text + used, sizeof text - (size_t)used, " %s", tarn__architecture_text(other->architecture));
   snprintf(text + used, sizeof text - (size_t)used, "; this is %s", tarn__architecture_text(usual->architecture));
   return tarn__yaml_fail_key(root, "model.task", text);

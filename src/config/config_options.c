@@ -1,5 +1,8 @@
 #include "config/config_options.h"
 
+#include "task/measure_entry.h"
+#include "task/task_list.h"
+
 #define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
 #define WORD(value, word, text) {word, text, value},
 
@@ -18,9 +21,11 @@ static const tarn_config_word reduce_words[] = {TARN_REDUCE_MAP(WORD)};
 static const tarn_config_word fp32_words[] = {TARN_FP32_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
-static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
+#define MEASURE(NAME, word, text) {#word, text, TARN__METRIC_##NAME},
+static const tarn_config_word metric_words[] = {TARN__MEASURE_LIST(MEASURE)};
 static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
-static const tarn_config_word task_words[] = {TARN_TASK_MAP(WORD)};
+#define TASK(NAME, entries, word, text) {word, text, TARN__LEARNS_##NAME},
+static const tarn_config_word task_words[] = {TARN__TASK_LIST(TASK)};
 static const tarn_config_word pool_words[] = {TARN_POOL_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 

@@ -501,7 +501,7 @@ static tarn_status check_set(const tarn_config *config, const tarn_config_set *s
                              const tarn__yaml_node *node, const char *path) {
   const tarn__task *task = tarn__config_task(config);
   if (!set->data) return tarn__yaml_fail(node, "%s.data is missing", path);
-  const bool translates = tarn__task_has(task, TARN_METRIC_BLEU);
+  const bool translates = tarn__task_has(task, TARN__METRIC_BLEU);
   if (translates && set->bleu) return tarn__parts_check_bleu(config, root, path);
   const char *key = set->bleu ? "bleu" : set->reference ? "reference" : set->max_sentences > 0 ? "max_sentences" : NULL;
   const tarn__yaml_node *at = key ? tarn__yaml_get(node, key) : NULL;

@@ -372,7 +372,8 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
 // The names of the classes are a part of the description, so that a model knows them without its data.
 static tarn_status find_labels(tarn_config *config) {
   char *labels = NULL, *copy = NULL;
-  if (config->model.task != TARN_TASK_CLASSIFICATION || config->head.labels || !config->data.train)
+  if (!(tarn__config_task(config)->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_WORD_CLASSES)) ||
+      config->head.labels || !config->data.train)
     return TARN_STATUS_OK;
   tarn_status status = tarn__labels_of_shard(&labels, config->data.train);
   if (status == TARN_STATUS_OK) status = tarn__arena_strdup(&config->memory->arena, &copy, labels);

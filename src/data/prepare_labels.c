@@ -10,6 +10,7 @@
 #include "data/class_names.h"
 #include "data/labelled_table.h"
 #include "data/parts_writer.h"
+#include "data/sentence_words.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
 #include "tarn/data.h"
@@ -26,9 +27,10 @@ typedef struct task {
   tarn_vocab *vocab;
   tarn__labelled_table table;
   tarn__sentence_pair row;
+  tarn__sentence_words words;  // of rows whose words have labels
   tarn__parts_writer *writer;
   tarn__class_names classes;
-  // [result->rows]
+  // [result->rows]; labels of words: [result->tokens]
   int32_t *labels, *segments;
   float *numbers;
   size_t labels_room, segments_room, numbers_room;
@@ -48,6 +50,8 @@ static tarn_status check_options(const tarn_labelled_options *o) {
                o->decimal);
   TARN_REQUIRE(!o->decimal || o->numbers, USAGE, "a decimal mark is of labels that are numbers");
   TARN_REQUIRE(!o->numbers || !o->labels_from, USAGE, "numbers have no classes that could come from another set");
+  TARN_REQUIRE(!o->per_word || !(o->numbers || o->pair), USAGE,
+               "labels of words are classes, and their rows have one text");
   TARN_REQUIRE(o->max_tokens >= 4 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest row has 4 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
   TARN_REQUIRE((int)o->overlong >= 0 && o->overlong <= TARN_PREPARE_OVERLONG_REFUSE, USAGE,
@@ -97,9 +101,8 @@ static tarn_status fail_class(const task *t, const char *label, int length) {
                     table->lines.path, line, word, t->classes.count, t->options->labels_from, t->classes.names[0]);
 }
 
-// The number of the current label among the classes, in order of appearance.
-static tarn_status find_class(task *t, int32_t *number) {
-  const tarn__piece *label = &t->table.label;
+// The number of a label among the classes, in order of appearance.
+static tarn_status find_class(task *t, int32_t *number, const tarn__piece *label) {
   *number = tarn__class_names_find(&t->classes, label->text, label->length);
   if (*number >= 0) return TARN_STATUS_OK;
   if (t->options->labels_from) return fail_class(t, label->text, (int)label->length);
@@ -151,15 +154,62 @@ static tarn_status put_label(task *t) {
     return TARN_STATUS_OK;
   }
   TARN_TRY(tarn__grow(&t->labels, &t->labels_room, row + 1, sizeof *t->labels));
-  return find_class(t, &t->labels[row]);
+  return find_class(t, &t->labels[row], &t->table.label);
 }
 
-static tarn_status put_row(task *t) {
-  const tarn__sentence_pair *row = &t->row;
+// A row as it is written.
+typedef struct made {
+  const int32_t *ids;
+  int64_t length, second, cut_off;
+} made;
+
+// The labels of the words of the row, at their first tokens.
+static tarn_status put_word_labels(task *t) {
+  const tarn__sentence_words *row = &t->words;
+  const size_t before = (size_t)t->result->tokens, all = before + (size_t)row->length;
+  const char *at = t->table.label.text, *end = at + t->table.label.length;
+  TARN_TRY(tarn__grow(&t->labels, &t->labels_room, all, sizeof *t->labels));
+  for (size_t i = before; i < all; i++) t->labels[i] = -1;
+  for (int64_t w = 0; w < row->whole; w++) {
+    const tarn__piece label = tarn__next_word(&at, end);
+    TARN_TRY(find_class(t, &t->labels[before + (size_t)row->first[w]], &label));
+  }
+  t->result->words += row->whole;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status make_words(task *t, made *row) {
+  const tarn__labelled_table *table = &t->table;
+  const char *at = table->label.text, *end = at + table->label.length;
+  const long long line = (long long)table->lines.number;
+  long long labels = 0;
+  while (tarn__next_word(&at, end).length > 0) labels++;
+  TARN_TRY(tarn__sentence_words_make(&t->words, t->vocab, &table->text, t->options->max_tokens));
+  TARN_REQUIRE(t->words.words == labels, DATA, "%s:%lld: %lld words, but %lld labels", table->lines.path, line,
+               (long long)t->words.words, labels);
+  TARN_REQUIRE(!t->words.empty, DATA, "%s:%lld: word %lld gives no token", table->lines.path, line,
+               (long long)t->words.empty);
+  TARN_REQUIRE(t->words.whole > 0, DATA, "%s:%lld: its first word has more than %lld tokens", table->lines.path, line,
+               (long long)t->options->max_tokens - 1);
+  *row = (made){t->words.ids, t->words.length, t->words.length, t->words.cut_off};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status make_row(task *t, made *row) {
+  const tarn__labelled_table *table = &t->table;
+  if (t->options->per_word) return make_words(t, row);
+  TARN_TRY(tarn__sentence_pair_make(&t->row, t->vocab, &table->text, &table->pair, t->options->max_tokens));
+  TARN_REQUIRE(!t->row.empty, DATA, "%s:%lld: a sentence that gives no token", table->lines.path,
+               (long long)table->lines.number);
+  *row = (made){t->row.ids, t->row.length, t->row.second, t->row.cut_off};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status put_row(task *t, const made *row) {
   tarn_labelled_result *r = t->result;
   const int32_t unknown = tarn_vocab_unk(t->vocab);
   const tarn__piece *text = &t->table.text, *pair = &t->table.pair;
-  TARN_TRY(put_label(t));
+  TARN_TRY(t->options->per_word ? put_word_labels(t) : put_label(t));
   t->joined += tarn__joiners_lost(t->vocab, text->text, text->length) ||
                (pair->text && tarn__joiners_lost(t->vocab, pair->text, pair->length));
   TARN_TRY(tarn__grow(&t->segments, &t->segments_room, (size_t)r->rows + 1, sizeof *t->segments));
@@ -176,18 +226,18 @@ static tarn_status add_row(task *t) {
   const tarn_labelled_options *o = t->options;
   const tarn__labelled_table *table = &t->table;
   const long long line = (long long)table->lines.number;
-  TARN_TRY(tarn__sentence_pair_make(&t->row, t->vocab, &table->text, &table->pair, o->max_tokens));
+  made row = {0};
+  TARN_TRY(make_row(t, &row));
   t->result->lines++;
-  TARN_REQUIRE(!t->row.empty, DATA, "%s:%lld: a sentence that gives no token", table->lines.path, line);
-  TARN_REQUIRE(t->row.cut_off == 0 || o->overlong != TARN_PREPARE_OVERLONG_REFUSE, DATA,
+  TARN_REQUIRE(row.cut_off == 0 || o->overlong != TARN_PREPARE_OVERLONG_REFUSE, DATA,
                "%s:%lld: %lld tokens with all ends of sentences, but at most %lld are allowed", table->lines.path, line,
-               (long long)(t->row.length + t->row.cut_off), (long long)o->max_tokens);
-  if (t->row.cut_off > 0 && o->overlong == TARN_PREPARE_OVERLONG_DROP) {
+               (long long)(row.length + row.cut_off), (long long)o->max_tokens);
+  if (row.cut_off > 0 && o->overlong == TARN_PREPARE_OVERLONG_DROP) {
     t->result->dropped++;
-    t->result->left_out += t->row.length + t->row.cut_off;
+    t->result->left_out += row.length + row.cut_off;
     return TARN_STATUS_OK;
   }
-  return put_row(t);
+  return put_row(t, &row);
 }
 
 // Numbers the classes by their names, also in the labels of the rows, and counts the most frequent one.
@@ -196,14 +246,16 @@ static tarn_status number_classes(task *t) {
   void *memory;
   const size_t count = (size_t)t->classes.count;
   TARN_REQUIRE(count >= 2, DATA, "%s: all %lld labels are \"%s\", but there must be two classes at least",
-               t->table.lines.path, (long long)r->rows, t->classes.names[0]);
+               t->table.lines.path, (long long)(t->options->per_word ? r->words : r->rows), t->classes.names[0]);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(int32_t) + sizeof(int64_t)));
-  int64_t *rows = memory;
-  int32_t *rank = (int32_t *)(void *)(rows + count);
+  int64_t *of_class = memory;
+  int32_t *rank = (int32_t *)(void *)(of_class + count);
   tarn_status status = tarn__class_names_sort(&t->classes, rank);
-  for (int64_t i = 0; i < r->rows && status == TARN_STATUS_OK; i++) {
+  const int64_t places = t->options->per_word ? r->tokens : r->rows;
+  for (int64_t i = 0; i < places && status == TARN_STATUS_OK; i++) {
+    if (t->labels[i] < 0) continue;
     t->labels[i] = rank[t->labels[i]];
-    if (++rows[t->labels[i]] > r->most) r->most = rows[t->labels[i]];
+    if (++of_class[t->labels[i]] > r->most) r->most = of_class[t->labels[i]];
   }
   r->classes = t->classes.count;
   tarn__free(memory);
@@ -238,7 +290,8 @@ static tarn_status run(task *t) {
   if (!t->options->numbers) TARN_TRY(number_classes(t));
   const tarn__shard_labels labels = {.names = (const char *const *)(const void *)t->classes.names,
                                      .classes = t->classes.count,
-                                     .labels = t->labels,
+                                     .labels = t->options->per_word ? NULL : t->labels,
+                                     .word_labels = t->options->per_word ? t->labels : NULL,
                                      .numbers = t->numbers,
                                      .segments = t->options->pair ? t->segments : NULL};
   tarn__parts_writer_label(t->writer, &labels);
@@ -257,6 +310,7 @@ tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_label
   tarn__parts_writer_abort(&t.writer);
   tarn__labelled_table_close(&t.table);
   tarn__sentence_pair_close(&t.row);
+  tarn__sentence_words_close(&t.words);
   tarn__class_names_close(&t.classes);
   tarn__free(t.labels);
   tarn__free(t.segments);

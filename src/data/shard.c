@@ -280,3 +280,7 @@ void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) {
   const tarn__shard *part = tarn__shard_part_of(shard, &pair);
   copy_ids(part, target_of(part, pair), ids);
 }
+
+const int32_t *tarn__shard_word_labels(const tarn__shard *shard, int64_t pair) {
+  return shard->word_labels + shard->offsets[pair];  // of a text, in one file
+}

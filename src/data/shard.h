@@ -36,6 +36,9 @@ typedef struct tarn__shard {
   const char *const *names;   // [classes], or NULL; UTF-8, all different
   const int32_t *labels;      // [pairs] 0 .. classes-1, or NULL
   const float *numbers;       // [pairs] finite, to predict by regression, or NULL
+  // [target_tokens] instead of labels: the class of the word that begins at a token, or -1 if none does; NULL: no
+  // classes of words. Those of a row: tarn__shard_word_labels().
+  const int32_t *word_labels;
   // [pairs] start of the second sentence of a row, after the end of the first; the row's length if it has none; NULL:
   // no row has one.
   const int32_t *segments;
@@ -78,5 +81,7 @@ int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.
 void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids);
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids);
+// The labels of the words of a row, one a token, where there are word_labels.
+const int32_t *tarn__shard_word_labels(const tarn__shard *shard, int64_t pair);
 
 #endif

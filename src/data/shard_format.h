@@ -16,7 +16,8 @@ enum {
   TARN__SHARD_NUMBERS = 4,    // a number per row
   TARN__SHARD_SEGMENTS = 8,   // the start of the second sentence of a row
   TARN__SHARD_PACKED = 16,    // rows of whole sentences, each with its end
-  TARN__SHARD_FLAGS = 32      // one more than all of them together
+  TARN__SHARD_WORDS = 32,     // with classes: a class per word instead of per row
+  TARN__SHARD_FLAGS = 64      // one more than all of them together
 };
 enum { TARN__SHARD_CLASSES_MOST = 10000, TARN__SHARD_NAME_LONGEST = 255 };  // classes, and bytes of a name
 

@@ -18,7 +18,7 @@ static bool is_entry(const tarn__shard *part, const tarn__index_entry *entry) {
 
 // Whether a part may follow the first one.
 static tarn_status check_same(const tarn__shard *first, const tarn__shard *part) {
-  TARN_REQUIRE(!part->labels && !part->numbers && !part->segments, DATA,
+  TARN_REQUIRE(!part->labels && !part->word_labels && !part->numbers && !part->segments, DATA,
                "its sentences have labels or second sentences, which is for shards of one file");
   TARN_REQUIRE(part->text == first->text && part->continues == first->continues && part->packed == first->packed, DATA,
                "its rows are of another kind than those of the first part");

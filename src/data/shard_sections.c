@@ -34,6 +34,9 @@ void tarn__shard_seal(tarn__shard_header *header, tarn__shard_rows *rows) {
 static size_t label_bytes(const tarn__shard_rows *rows) {
   return rows->flags & (TARN__SHARD_CLASSES | TARN__SHARD_NUMBERS) ? sizeof(int32_t) : 0;
 }
+static int64_t label_count(const tarn__shard_rows *rows, int64_t pairs, int64_t tokens) {
+  return rows->flags & TARN__SHARD_WORDS ? tokens : pairs;
+}
 static size_t segment_bytes(const tarn__shard_rows *rows) {
   return rows->flags & TARN__SHARD_SEGMENTS ? sizeof(int32_t) : 0;
 }
@@ -41,7 +44,9 @@ static size_t segment_bytes(const tarn__shard_rows *rows) {
 static tarn_status check_rows(const tarn__shard_rows *rows, const tarn__shard_header *header) {
   const bool classes = (rows->flags & TARN__SHARD_CLASSES) != 0, numbers = (rows->flags & TARN__SHARD_NUMBERS) != 0;
   const bool continues = (rows->flags & TARN__SHARD_CONTINUES) != 0;
+  const bool words = (rows->flags & TARN__SHARD_WORDS) != 0;
   TARN_REQUIRE(rows->flags > 0 && rows->flags < TARN__SHARD_FLAGS && header->sides == 1 && !(classes && numbers) &&
+                   (!words || rows->flags == (TARN__SHARD_WORDS | TARN__SHARD_CLASSES)) &&
                    (!(rows->flags & (TARN__SHARD_CONTINUES | TARN__SHARD_PACKED)) ||
                     rows->flags == TARN__SHARD_CONTINUES || rows->flags == TARN__SHARD_PACKED),
                DATA, "damaged shard: flags %u of %u sides", rows->flags, header->sides);
@@ -72,7 +77,10 @@ tarn_status tarn__shard_take_rows(tarn__shard_rows *rows, size_t *beside, const 
                "damaged shard: its header does not have the hash it should have");
   *rows = both.rows;
   TARN_TRY(check_rows(rows, header));
-  TARN_TRY(tarn__mul_size(beside, (size_t)header->pairs, label_bytes(rows) + segment_bytes(rows)));
+  size_t segments;
+  TARN_TRY(tarn__mul_size(beside, (size_t)label_count(rows, header->pairs, header->target_tokens), label_bytes(rows)));
+  TARN_TRY(tarn__mul_size(&segments, (size_t)header->pairs, segment_bytes(rows)));
+  TARN_TRY(tarn__add_size(beside, *beside, segments));
   TARN_TRY(tarn__add_size(beside, *beside, (size_t)rows->names_size));
   return tarn__add_size(beside, *beside, sizeof *rows);
 }
@@ -100,8 +108,16 @@ static tarn_status take_names(const char **names, const tarn__shard_rows *rows, 
   return TARN_STATUS_OK;
 }
 
+static tarn_status check_words(const tarn__shard *s) {
+  for (int64_t i = 0; s->word_labels && i < s->target_tokens; i++)
+    TARN_REQUIRE(s->word_labels[i] >= -1 && s->word_labels[i] < s->classes, DATA,
+                 "damaged shard: token %lld has label %d of %d classes", (long long)i, s->word_labels[i], s->classes);
+  return TARN_STATUS_OK;
+}
+
 // Checks each row's label and the start of its second sentence.
 static tarn_status check_each(const tarn__shard *s) {
+  TARN_TRY(check_words(s));
   for (int64_t i = 0; i < s->pairs; i++) {
     const long long row = (long long)i;
     TARN_REQUIRE(!s->labels || (s->labels[i] >= 0 && s->labels[i] < s->classes), DATA,
@@ -121,7 +137,7 @@ static tarn_status check_each(const tarn__shard *s) {
 // One piece of memory holds pointers to the names, labels, segments and names.
 tarn_status tarn__shard_take_sections(tarn__shard *s, const tarn__shard_rows *rows, const uint8_t *at) {
   const size_t names_size = (size_t)rows->names_size;
-  const size_t labels_size = (size_t)s->pairs * label_bytes(rows),
+  const size_t labels_size = (size_t)label_count(rows, s->pairs, s->target_tokens) * label_bytes(rows),
                segments_size = (size_t)s->pairs * segment_bytes(rows);
   const size_t pointers_size = (size_t)rows->classes * sizeof(char *);
   void *memory;
@@ -141,7 +157,11 @@ tarn_status tarn__shard_take_sections(tarn__shard *s, const tarn__shard_rows *ro
   s->bytes = rows->bytes;
   s->characters = rows->characters;
   if (rows->flags & TARN__SHARD_CLASSES) {
-    s->labels = (const int32_t *)(const void *)labels;
+    const int32_t *classes = (const int32_t *)(const void *)labels;
+    if (rows->flags & TARN__SHARD_WORDS)
+      s->word_labels = classes;
+    else
+      s->labels = classes;
     s->names = memory;
     TARN_TRY(take_names(memory, rows, names));
   }

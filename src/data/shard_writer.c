@@ -127,6 +127,7 @@ void tarn__shard_writer_measure(tarn__shard_writer *writer, int64_t bytes, int64
 void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labels *labels) {
   writer->labels = *labels;
   if (labels->classes) writer->rows.flags |= TARN__SHARD_CLASSES;
+  if (labels->word_labels) writer->rows.flags |= TARN__SHARD_WORDS;
   if (labels->numbers) writer->rows.flags |= TARN__SHARD_NUMBERS;
   if (labels->segments) writer->rows.flags |= TARN__SHARD_SEGMENTS;
 }
@@ -208,13 +209,17 @@ static tarn_status write_sections(tarn__shard_writer *w) {
   const tarn__shard_labels *l = &w->labels;
   char *names = NULL;
   const size_t rows = (size_t)w->header.pairs * sizeof(int32_t);
+  const size_t tokens = (size_t)w->header.target_tokens * sizeof(int32_t);
   tarn_status status = l->classes ? join_names(&names, w) : TARN_STATUS_OK;
   const section sections[SECTIONS] = {
       [NAMES] = {names ? names : "", names ? (size_t)w->rows.names_size : 0},
-      [LABELS] = {l->classes   ? (const void *)l->labels
-                  : l->numbers ? (const void *)l->numbers
-                               : "",
-                  l->classes || l->numbers ? rows : 0},
+      [LABELS] = {l->word_labels ? (const void *)l->word_labels
+                  : l->classes   ? (const void *)l->labels
+                  : l->numbers   ? (const void *)l->numbers
+                                 : "",
+                  l->word_labels             ? tokens
+                  : l->classes || l->numbers ? rows
+                                             : 0},
       [SEGMENTS] = {l->segments ? (const void *)l->segments : "", l->segments ? rows : 0}};
   if (status == TARN_STATUS_OK) status = write_file(w, sections);
   tarn__free(names);

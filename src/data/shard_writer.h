@@ -38,7 +38,9 @@ void tarn__shard_writer_packs(tarn__shard_writer *writer);
 typedef struct tarn__shard_labels {
   const char *const *names;  // [classes], 2 .. TARN__SHARD_CLASSES_MOST of them: UTF-8 without control characters
   int32_t classes;
-  const int32_t *labels;    // classes
+  const int32_t *labels;  // classes
+  // Instead of labels, one entry per token: the class of the word that begins at it, or -1 if none does.
+  const int32_t *word_labels;
   const float *numbers;     // instead of classes
   const int32_t *segments;  // starts of second sentences; a row with two has an end of sentence before it
 } tarn__shard_labels;

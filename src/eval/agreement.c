@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "eval/bootstrap.h"
@@ -29,11 +30,27 @@ static tarn_status sort_numbers(uint32_t *order, const float *numbers, size_t co
   return TARN_STATUS_OK;
 }
 
+// What is kept of a sentence of words: tarn__span_counts.
+enum { WORDS, RIGHT_WORDS, RIGHT, FOUND, HITS, COUNTS };
+
+static void count_spans(tarn__agreement *a) {
+  int64_t first = 0;
+  for (size_t i = 0; i < a->count; i++) {
+    const tarn__span_counts c =
+        tarn__spans_count(a->spans, a->right_class + first, a->found_class + first, a->ends[i] - first);
+    const double counts[COUNTS] = {(double)c.words, (double)c.right_words, (double)c.right, (double)c.found,
+                                   (double)c.hits};
+    memcpy(a->room + i * COUNTS, counts, sizeof counts);
+    first = a->ends[i];
+  }
+}
+
 static tarn_status prepare(tarn__agreement *a) {
   void *memory;
-  const size_t room = a->classes ? 3 * (size_t)a->classes : 2 * a->count;
+  const size_t room = a->ends ? COUNTS * a->count : a->classes ? 3 * (size_t)a->classes : 2 * a->count;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, room, sizeof(double)));
   a->room = memory;
+  if (a->ends) count_spans(a);
   if (a->classes) return TARN_STATUS_OK;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 2 * a->count, sizeof(uint32_t)));
   a->orders = memory;
@@ -41,7 +58,8 @@ static tarn_status prepare(tarn__agreement *a) {
   return sort_numbers(a->orders + a->count, a->found_number, a->count);
 }
 
-size_t tarn__agreement_bytes(size_t count, int32_t classes) {
+size_t tarn__agreement_bytes(size_t count, int32_t classes, bool words) {
+  if (words) return COUNTS * count * sizeof(double);
   if (classes) return 3 * (size_t)classes * sizeof(double);
   return count * (2 * sizeof(double) + 2 * sizeof(uint32_t) + sizeof(placed));
 }
@@ -63,6 +81,13 @@ void tarn__agreement_close(tarn__agreement *agreement) {
 
 static double weight_of(const uint32_t *times, size_t i) { return times ? (double)times[i] : 1.0; }
 
+// The sum over sentences of one of their counts.
+static double sum_of(const tarn__agreement *a, int which, const uint32_t *times) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a->count; i++) sum += weight_of(times, i) * a->room[i * COUNTS + (size_t)which];
+  return sum;
+}
+
 // Counts, by class, correct answers, true classes and answered classes. Returns the number of answers.
 static double count_classes(const tarn__agreement *a, const uint32_t *times) {
   double all = 0.0, *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
@@ -77,13 +102,20 @@ static double count_classes(const tarn__agreement *a, const uint32_t *times) {
   return all;
 }
 
-static double accuracy(const tarn__agreement *a, double all) {
+double tarn__agreement_accuracy(const tarn__agreement *a, const uint32_t *times) {
+  if (a->ends) return sum_of(a, RIGHT_WORDS, times) / sum_of(a, WORDS, times);
+  const double all = count_classes(a, times);
   double hits = 0.0;
   for (int32_t c = 0; c < a->classes; c++) hits += a->room[c];
   return hits / all;
 }
 
-static double f1(const tarn__agreement *a) {
+double tarn__agreement_f1(const tarn__agreement *a, const uint32_t *times) {
+  if (a->ends) {
+    const double either = sum_of(a, RIGHT, times) + sum_of(a, FOUND, times);
+    return either > 0.0 ? 2.0 * sum_of(a, HITS, times) / either : 0.0;
+  }
+  count_classes(a, times);
   const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   double sum = 0.0, classes = 0.0;
   for (int32_t c = a->classes == 2 ? 1 : 0; c < a->classes; c++) {
@@ -95,7 +127,8 @@ static double f1(const tarn__agreement *a) {
   return classes > 0.0 ? sum / classes : 0.0;
 }
 
-static double matthews(const tarn__agreement *a, double all) {
+double tarn__agreement_mcc(const tarn__agreement *a, const uint32_t *times) {
+  const double all = count_classes(a, times);
   const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
   double covariance = 0.0, right_variance = all * all, found_variance = all * all;
   for (int32_t c = 0; c < a->classes; c++) {
@@ -139,34 +172,32 @@ static void rank(double *ranks, const uint32_t *order, const float *numbers, siz
   }
 }
 
-double tarn__agreement_of(const tarn__agreement *a, tarn__agreement_kind kind, const uint32_t *times) {
-  if (a->classes) {
-    const double all = count_classes(a, times);
-    return kind == TARN__AGREEMENT_ACCURACY ? accuracy(a, all) : kind == TARN__AGREEMENT_F1 ? f1(a) : matthews(a, all);
-  }
+double tarn__agreement_pearson(const tarn__agreement *a, const uint32_t *times) {
   double *right = a->room, *found = right + a->count;
-  if (kind == TARN__AGREEMENT_SPEARMAN) {
-    rank(right, a->orders, a->right_number, a->count, times);
-    rank(found, a->orders + a->count, a->found_number, a->count, times);
-  } else {
-    for (size_t i = 0; i < a->count; i++) {
-      right[i] = (double)a->right_number[i];
-      found[i] = (double)a->found_number[i];
-    }
+  for (size_t i = 0; i < a->count; i++) {
+    right[i] = (double)a->right_number[i];
+    found[i] = (double)a->found_number[i];
   }
+  return correlation(right, found, a->count, times);
+}
+
+double tarn__agreement_spearman(const tarn__agreement *a, const uint32_t *times) {
+  double *right = a->room, *found = right + a->count;
+  rank(right, a->orders, a->right_number, a->count, times);
+  rank(found, a->orders + a->count, a->found_number, a->count, times);
   return correlation(right, found, a->count, times);
 }
 
 // The argument of the bootstrap's score function.
 typedef struct asked {
   const tarn__agreement *agreement;
-  tarn__agreement_kind kind;
+  tarn__agreement_measure measure;
 } asked;
 
 static double resampled(void *user, size_t system, const uint32_t *times) {
   (void)system;
   const asked *what = user;
-  return tarn__agreement_of(what->agreement, what->kind, times);
+  return what->measure(what->agreement, times);
 }
 
 static int by_score(const void *a, const void *b) {
@@ -175,9 +206,9 @@ static int by_score(const void *a, const void *b) {
 }
 
 tarn_status tarn__agreement_interval_of(tarn__agreement_interval *interval, const tarn__agreement *agreement,
-                                        tarn__agreement_kind kind, int64_t resamples, uint64_t seed) {
+                                        tarn__agreement_measure measure, int64_t resamples, uint64_t seed) {
   void *memory;
-  asked what = {agreement, kind};
+  asked what = {agreement, measure};
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)resamples, sizeof(double)));
   double *scores = memory;
   const tarn__bootstrap_options draws = {.resamples = resamples, .seed = seed};

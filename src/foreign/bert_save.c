@@ -21,7 +21,8 @@ typedef struct target {
 // The format has these settings once, for all layers.
 static bool is_labelled(const tarn__checkpoint *c) {
   const tarn__task *task = tarn__config_task(c->config);
-  return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
+  const unsigned labels = 1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_NUMBERS;
+  return task->architecture == TARN_ARCHITECTURE_ENCODER && (task->keeps & labels) != 0;
 }
 
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_family *family, int32_t layer) {
@@ -59,7 +60,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
 
 static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_family *family) {
   const tarn_config_model *m = &c->config->model;
-  TARN_REQUIRE(tarn__config_task(c->config) == &tarn__task_masked_model || is_labelled(c), USAGE,
+  TARN_REQUIRE((tarn__config_task(c->config)->sections >> TARN__TASK_MASKING & 1u) || is_labelled(c), USAGE,
                "%s: %s; what is written as %s is a masked language model, or a classifier with an encoder alone",
                c->path, tarn__config_task(c->config)->model, family->name);
   TARN_REQUIRE(!is_labelled(c) || (c->config->head.pool == TARN_POOL_CLS && c->config->head.hidden == m->d_model),
@@ -108,7 +109,7 @@ static tarn_status describe(target *t, const tarn__bert_family *family) {
   t->config.positions = m->max_length + tarn__bert_first_position(&t->config);
   t->config.labelled = is_labelled(c);
   t->config.label_dropout = c->config->head.dropout;
-  t->config.regression = m->task == TARN_TASK_REGRESSION;
+  t->config.regression = (tarn__config_task(c->config)->keeps >> TARN__KEPT_NUMBERS & 1u) != 0;
   return t->config.labelled && !t->config.regression ? tarn__strdup(&t->config.labels, c->config->head.labels)
                                                      : TARN_STATUS_OK;
 }

@@ -22,7 +22,7 @@ static tarn__tensor *logits_of(tarn__graph *graph, const tarn__head *head) {
 
 static void build_answers(const tarn__model *model, tarn__graph *graph, const tarn__head *head,
                           tarn__model_shows *shows) {
-  const bool words = model->config->model.task != TARN_TASK_REGRESSION;
+  const bool words = !(tarn__config_task(model->config)->keeps >> TARN__KEPT_NUMBERS & 1u);
   tarn__tensor **answer = shows->answer;
   graph->label = "output";
   if (wants(shows, TARN__ANSWER_INPUT)) answer[TARN__ANSWER_INPUT] = head->x;
@@ -59,8 +59,8 @@ void tarn__model_build_shows(const tarn__model *model, tarn__graph *graph, const
     if (shows->stack[i]) shows->stack[i]->keep = true;
   }
   if (!shows->answers || stacks < task->stack_count) return;
-  tarn__tensor *x =
-      task->labelled ? task->pooled_input(graph, &from) : task->output_input(graph, from.states, from.weights);
+  tarn__tensor *x = task->labelled == TARN__LABELLED_SENTENCES ? task->pooled_input(graph, &from)
+                                                               : task->output_input(graph, from.states, from.weights);
   const tarn__head head = tarn__head_of(graph, from.states, x, &model->weights);
   build_answers(model, graph, &head, shows);
 }

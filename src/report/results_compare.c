@@ -196,7 +196,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
-    if (t->public.test_measure) m->test_score = run->test[t->public.test_measure->metric];
+    if (t->public.test_measure) m->test_score = run->test[t->public.test_measure->number];
   }
   for (size_t g = 0; g < r->group_count; g++)
     if (r->groups[g].chosen) TARN_TRY(tarn__table_note(t, "%s: %s", r->groups[g].name, r->groups[g].chosen));

@@ -16,6 +16,7 @@
 #include "run/run_file.h"
 #include "store/log_check.h"
 #include "tarn/version.h"
+#include "task/measure_entry.h"
 
 static bool has_file(const char *folder, const char *name) {
   char path[PATH_MAX];
@@ -52,7 +53,7 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .test_beam = -1,
                             .test_pairs = -1,
                             .test_length_penalty = NAN};
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) run->test[m] = NAN;
+  for (int m = 0; m < TARN_MEASURES; m++) run->test[m] = NAN;
 }
 
 tarn_status tarn__run_check_version(const char *version, const char *path) {
@@ -181,12 +182,12 @@ static tarn_status take_measures(tarn_results_run *run, const tarn__run_file *fi
   TARN_TRY(tarn__run_file_text(file, file->root, "data", &labelled, arena));
   TARN_TRY(tarn__run_file_text(file, file->root, "text", &run->test_set, arena));
   if (!labelled && !run->test_set) return TARN_STATUS_OK;
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const char *word = tarn_measure_of((tarn_metric)m)->word;
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const char *word = tarn_measure_of(m)->word;
     const json_t *one = json_object_get(file->root, word);
     if (json_is_object(one))
       TARN_TRY(tarn__run_file_real(file, one, "value", &run->test[m]));
-    else if (m != TARN_METRIC_LOSS && m != TARN_METRIC_BLEU)
+    else if (!tarn__measure_at(m)->smoothed && !(tarn__measure_at(m)->of >> TARN__KEPT_TRANSLATIONS & 1u))
       TARN_TRY(tarn__run_file_real(file, file->root, word, &run->test[m]));
   }
   TARN_TRY(tarn__run_file_whole(file, file->root, "window", &run->test_window));

@@ -7,9 +7,9 @@
 #include "report/measures.h"
 #include "report/table_build.h"
 #include "run/names.h"
-#include "tarn/measure.h"
 #include "tarn/score.h"
 #include "tarn/version.h"
+#include "task/measure_entry.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
 
@@ -144,9 +144,9 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   const tarn_results_set *own = tarn__results_set_of(a, metric), *other = tarn__results_set_of(b, metric);
   if (!valid && !own && !other) return TARN_STATUS_OK;
   const tarn_measure *measure = tarn_measure_find(metric);
-  const bool bleu = measure && measure->metric == TARN_METRIC_BLEU;
+  const bool bleu = measure && measure->number == TARN__METRIC_BLEU;
   TARN_TRY(valid ? check_validation(a, b, bleu) : check_sets(a, b, own, other, bleu));
-  TARN_REQUIRE(!measure || measure->metric != TARN_METRIC_LOSS || same_smoothing(a, b), DATA,
+  TARN_REQUIRE(!measure || !tarn__measure_at(measure->number)->smoothed || same_smoothing(a, b), DATA,
                "%s and %s cannot stand in one table: their losses have other label smoothing (%g and %g); compare nll",
                a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing);
   if (!bleu) return TARN_STATUS_OK;
@@ -229,19 +229,23 @@ static bool all_tested_by(const tarn_results *r, const tarn_measure *measure) {
   size_t count = 0;
   for (size_t i = 0; i < r->run_count; i++) {
     if (!is_finished(&r->runs[i]) || !is_measured(&r->runs[i])) continue;
-    if (isnan(r->runs[i].test[measure->metric])) return false;
+    if (isnan(r->runs[i].test[measure->number])) return false;
     count++;
   }
   return count > 0;
 }
 
 static void find_test_measure(struct tarn__results_table_memory *t) {
-  static const tarn_metric order[] = {TARN_METRIC_ACCURACY, TARN_METRIC_PEARSON, TARN_METRIC_BPC, TARN_METRIC_BPB,
-                                      TARN_METRIC_PPL};
   const tarn_measure *own = tarn_measure_find(t->public.metric);
   if (own && all_tested_by(t->results, own)) t->public.test_measure = own;
-  for (size_t i = 0; i < sizeof order / sizeof *order && !t->public.test_measure; i++)
-    if (all_tested_by(t->results, tarn_measure_of(order[i]))) t->public.test_measure = tarn_measure_of(order[i]);
+  if (t->public.test_measure) return;
+  int most = 0;
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const tarn__measure *measure = tarn__measure_at(m);
+    if (measure->precedence <= most || !all_tested_by(t->results, &measure->shown)) continue;
+    t->public.test_measure = &measure->shown;
+    most = measure->precedence;
+  }
 }
 
 static tarn_status check_measured(const tarn_results_run *a, const tarn_results_run *b) {

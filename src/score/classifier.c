@@ -41,7 +41,8 @@ static tarn_status open_all(tarn_classifier *c, const char *path) {
   tarn__threads_set(o->threads);
   TARN_TRY(tarn__checkpoint_open_use(&c->checkpoint, path, &c->options.precision, NULL));
   const tarn_config *config = c->checkpoint->config;
-  TARN_TRY(tarn__task_require(config, TARN__USE_CLASSIFY, path));
+  TARN_TRY(tarn__task_require_verb(config, o->verb, path));
+  c->of_words = tarn__config_task(config)->labelled == TARN__LABELLED_WORDS;
   TARN_TRY(tarn__label_names_open(&c->names, config->head.labels));
   TARN_TRY(tarn__labelled_first(&c->first, config, c->checkpoint->target));
   TARN_TRY(take_memory(c));
@@ -78,6 +79,7 @@ void tarn_classifier_close(tarn_classifier **out) {
   tarn__line_block_close(&c->block);
   for (int i = 0; i < 2; i++) tarn__free(c->repaired[i].data);
   tarn__sentence_pair_close(&c->pair);
+  tarn__sentence_words_close(&c->words);
   tarn__share_close(&c->share);
   int32_t *arrays[] = {c->ids, c->positions, c->offsets, c->segments, c->selected, c->zeros, c->order};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) tarn__free(arrays[i]);
@@ -90,6 +92,10 @@ const char *tarn_classifier_path(const tarn_classifier *classifier) { return cla
 int32_t tarn_classifier_classes(const tarn_classifier *classifier) { return classifier->names.count; }
 const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label) {
   return label >= 0 && label < classifier->names.count ? classifier->names.names[label] : "";
+}
+
+const tarn_verb *tarn_classifier_verb(const tarn_classifier *classifier) {
+  return tarn__config_task(classifier->checkpoint->config)->verb;
 }
 
 static tarn_status make_room(tarn_classifier *c) {

@@ -3,7 +3,7 @@
 #define TARN_SCORE_CLASSIFIER_H
 
 #include "comm/share.h"
-#include "data/sentence_pair.h"
+#include "data/sentence_words.h"
 #include "store/checkpoint.h"
 #include "tarn/classify.h"
 #include "task/labelled.h"
@@ -22,7 +22,9 @@ struct tarn_classifier {
   // The lines at hand, and the rows that are computed together.
   tarn__line_block block;
   tarn__repaired repaired[2];
+  bool of_words;  // labels are those of words
   tarn__sentence_pair pair;
+  tarn__sentence_words words;
   int32_t *ids, *positions, *offsets, *segments, *selected, *zeros;
   size_t ids_room, positions_room, offsets_room, segments_room, selected_room, zeros_room;
   double *probabilities;  // [classes]

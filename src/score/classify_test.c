@@ -36,13 +36,16 @@ static tarn_status open_batcher(tarn__batcher **batcher, const tarn_classifier *
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", shard->path);
 }
 
-static void add(tarn__task_tally *tally, const tarn__batch *batch, const float *answers, double loss) {
+static void add(tarn_classify_test *result, tarn__task_tally *tally, const tarn__batch *batch, const float *answers,
+                double loss) {
   tally->loss += loss;
   tally->predictions += batch->predictions;
+  result->rows += batch->target.sentences;
   tarn__labelled_tally(tally, batch, answers);
 }
 
-static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher, tarn__work *work) {
+static tarn_status run_batches(tarn_classifier *c, tarn_classify_test *result, tarn__task_tally *tally,
+                               tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   for (int64_t b = 0; b < batches; b++) {
     tarn__batch batch;
@@ -50,15 +53,15 @@ static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn
     double loss;
     tarn__batcher_next(batcher, &batch);
     TARN_TRY(tarn__classifier_run(c, &batch, &answers, &loss));
-    add(tally, &batch, answers, loss);
-    tarn__work_at(work, (double)tally->predictions, (double)(b + 1) / (double)batches);
+    add(result, tally, &batch, answers, loss);
+    tarn__work_at(work, (double)result->rows, (double)(b + 1) / (double)batches);
   }
   return TARN_STATUS_OK;
 }
 
 // The same with a batch for each rank at a time.
-static tarn_status share_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher,
-                                 tarn__work *work) {
+static tarn_status share_batches(tarn_classifier *c, tarn_classify_test *result, tarn__task_tally *tally,
+                                 tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   const int ranks = c->share.comm->size;
   tarn__batch batch;
@@ -74,30 +77,34 @@ static tarn_status share_batches(tarn_classifier *c, tarn__task_tally *tally, ta
       const float *answers;
       double loss;
       TARN_TRY(tarn__classifier_take(c, r, &batch, &answers, &loss));
-      if (batch.predictions > 0) add(tally, &batch, answers, loss);
+      if (batch.predictions > 0) add(result, tally, &batch, answers, loss);
     }
-    tarn__work_at(work, (double)tally->predictions, (double)b / (double)batches);
+    tarn__work_at(work, (double)result->rows, (double)b / (double)batches);
   }
   return TARN_STATUS_OK;
 }
 
-static tarn_status measure(tarn_classify_test *result, const tarn__task_tally *tally) {
-  static const tarn_metric class_metrics[] = {TARN_METRIC_ACCURACY, TARN_METRIC_F1, TARN_METRIC_MCC};
-  static const tarn_metric number_metrics[] = {TARN_METRIC_PEARSON, TARN_METRIC_SPEARMAN};
-  tarn__agreement agreement;
-  tarn__labelled_answers(&agreement, tally);
-  const bool classes = agreement.classes > 0;
-  result->measure_count = classes ? 3 : 2;
-  TARN_TRY(tarn__agreement_open(&agreement));
-  tarn_status status = TARN_STATUS_OK;
-  for (int i = 0; i < result->measure_count && status == TARN_STATUS_OK; i++) {
-    tarn__agreement_interval interval = {0};
-    const tarn__agreement_kind first = classes ? TARN__AGREEMENT_ACCURACY : TARN__AGREEMENT_PEARSON;
-    status = tarn__agreement_interval_of(&interval, &agreement, (tarn__agreement_kind)(first + i), RESAMPLES, SEED);
-    result->measures[i] = (tarn_classify_measure){classes ? class_metrics[i] : number_metrics[i], interval.value,
-                                                  interval.low, interval.high};
+// Those of its measures that have an interval.
+static tarn_status measure_answers(const tarn_classifier *c, tarn_classify_test *result,
+                                   const tarn__agreement *answers) {
+  const tarn__task *task = tarn__config_task(c->checkpoint->config);
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const tarn__measure *measure = tarn__measure_at(m);
+    tarn__agreement_interval interval;
+    if (!measure->rows || !tarn__task_has(task, m)) continue;
+    TARN_TRY(tarn__agreement_interval_of(&interval, answers, measure->rows, RESAMPLES, SEED));
+    result->measures[result->measure_count++] =
+        (tarn_classify_measure){&measure->shown, interval.value, interval.low, interval.high};
   }
-  tarn__agreement_close(&agreement);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status measure(const tarn_classifier *c, tarn_classify_test *result, const tarn__task_tally *tally) {
+  tarn__agreement answers;
+  tarn__labelled_answers(&answers, tally);
+  TARN_TRY(tarn__agreement_open(&answers));
+  const tarn_status status = measure_answers(c, result, &answers);
+  tarn__agreement_close(&answers);
   return status;
 }
 
@@ -109,11 +116,12 @@ static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, co
   tarn_status status = tarn__labelled_count(&tally, c->checkpoint->config, shard, c->checkpoint->target);
   tarn__work work;
   tarn__work_begin(&work, "testing", "rows");
-  if (status == TARN_STATUS_OK) status = (c->share.comm ? share_batches : run_batches)(c, &tally, batcher, &work);
+  if (status == TARN_STATUS_OK)
+    status = (c->share.comm ? share_batches : run_batches)(c, result, &tally, batcher, &work);
   tarn__work_end(&work);
-  if (status == TARN_STATUS_OK) status = measure(result, &tally);
+  if (status == TARN_STATUS_OK) status = measure(c, result, &tally);
   result->left_out = tarn__batcher_left_out(batcher);
-  result->rows = tally.predictions;
+  result->words = c->of_words ? tally.predictions : 0;
   result->loss = tally.loss / (double)(tally.predictions > 0 ? tally.predictions : 1);
   tarn__free(tally.room);
   tarn__batcher_close(&batcher);

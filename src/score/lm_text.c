@@ -57,7 +57,7 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   core.comm = tarn__ranks_comm(o->ranks);
   core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
   const tarn_config *config = lm->checkpoint->config;
-  lm->masked = tarn__config_task(config) == &tarn__task_masked_model;
+  lm->masked = (tarn__config_task(config)->sections >> TARN__TASK_MASKING & 1u) != 0;
   if (lm->masked) {
     core.mask = tarn_vocab_special(lm->checkpoint->target, TARN_SPECIAL_MASK);
     TARN_TRY(tarn__task_first(&core.first, config, lm->checkpoint->target));

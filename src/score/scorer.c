@@ -44,7 +44,7 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
   TARN_TRY(tarn__task_require(model->config, TARN__USE_SCORE_TEXT, NULL));
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)options->max_tokens);
-  const bool masked = tarn__config_task(model->config) == &tarn__task_masked_model;
+  const bool masked = (tarn__config_task(model->config)->sections >> TARN__TASK_MASKING & 1u) != 0;
   TARN_REQUIRE(masked == (options->mask >= 0), INTERNAL, "a mask is of a masked language model, which needs one");
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__scorer)));

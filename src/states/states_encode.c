@@ -76,7 +76,8 @@ static tarn_status encode_row(tarn_states *states, const char *line, size_t leng
   tarn__states_text *text = &states->sides[TARN_STATES_SIDE_SOURCE];
   const tarn_vocab *vocab = tarn__states_vocab(states, TARN_STATES_SIDE_SOURCE);
   const int64_t segments = states->checkpoint->config->model.segments, before = states->first >= 0;
-  const char *tab = states->task->labelled || segments > 1 ? memchr(line, '\t', length) : NULL;
+  const char *tab =
+      states->task->labelled == TARN__LABELLED_SENTENCES || segments > 1 ? memchr(line, '\t', length) : NULL;
   tarn__piece pieces[2] = {{line, tab ? (size_t)(tab - line) : length}, {0}};
   if (tab) pieces[1] = (tarn__piece){tab + 1, (size_t)(line + length - tab - 1)};
   TARN_REQUIRE(!tab || !memchr(tab + 1, '\t', pieces[1].length), DATA,

@@ -99,11 +99,12 @@ static tarn_status offer_answers(tarn_states *states) {
     const tarn__states_origin origin = {.from = TARN__STATES_ANSWER, .answer = i, .stacks = task->stack_count};
     if (!tensor) continue;
     const bool top = i == TARN__ANSWER_TOP || i == TARN__ANSWER_TOP_IDS;
-    const tarn_states_array array = {.text = task->labelled ? ANSWERS[i].classes : ANSWERS[i].words,
-                                     .type = i == TARN__ANSWER_TOP_IDS ? TARN_STATES_TYPE_I32 : TARN_STATES_TYPE_F32,
-                                     .form = task->labelled ? TARN_STATES_FORM_SENTENCE : TARN_STATES_FORM_TOKENS,
-                                     .side = side,
-                                     .width = top ? 0 : tensor->cols};
+    const tarn_states_array array = {
+        .text = task->labelled ? ANSWERS[i].classes : ANSWERS[i].words,
+        .type = i == TARN__ANSWER_TOP_IDS ? TARN_STATES_TYPE_I32 : TARN_STATES_TYPE_F32,
+        .form = task->labelled == TARN__LABELLED_SENTENCES ? TARN_STATES_FORM_SENTENCE : TARN_STATES_FORM_TOKENS,
+        .side = side,
+        .width = top ? 0 : tensor->cols};
     TARN_TRY(add(&states->offered, ANSWERS[i].name, array, &origin));
   }
   return TARN_STATUS_OK;

@@ -104,7 +104,7 @@ static tarn_status make_batch(const job *j, tarn__batch *batch) {
   *batch = (tarn__batch){.source = {.sentences = count}, .target = {.sentences = count}, .predictions = count};
   TARN_TRY(pack_side(j, states->task->source ? &batch->source : &batch->target, TARN_STATES_SIDE_SOURCE));
   if (sides_of(states) > 1) TARN_TRY(pack_side(j, &batch->target, TARN_STATES_SIDE_TARGET));
-  if (!states->task->labelled) return TARN_STATUS_OK;
+  if (states->task->labelled != TARN__LABELLED_SENTENCES) return TARN_STATUS_OK;
   TARN_TRY(tarn__grow(&states->pooled, &states->pooled_room, (size_t)count, sizeof(int32_t)));
   tarn__pooled_rows(states->pooled, batch->target.offsets, count, states->checkpoint->config->head.pool);
   batch->selected = states->pooled;

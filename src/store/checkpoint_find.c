@@ -132,7 +132,7 @@ static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], con
     snprintf(reason, 160, "the average is not compared with it: " TARN__RUN_CONFIG " cannot be read");
     return TARN_STATUS_OK;
   }
-  const tarn_metric metric = config->valid.metric;
+  const int metric = config->valid.metric;
   const tarn_measure *measure = tarn_measure_of(metric);
   c.word = measure->word;
   status = read_log(&c, run);

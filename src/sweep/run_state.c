@@ -134,8 +134,8 @@ static tarn_status take_failure(tarn_sweep *sweep, tarn_sweep_run *run, const js
 // The measures of a test with labels, {"value", "low", "high"} each, or of a text, a number each. True: there is one.
 static bool take_measures(tarn_sweep_run *run, const json_t *test) {
   bool any = false;
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    const json_t *measure = json_object_get(test, tarn_measure_of((tarn_metric)m)->word);
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const json_t *measure = json_object_get(test, tarn_measure_of(m)->word);
     const json_t *value = json_is_object(measure) ? json_object_get(measure, "value") : measure;
     if (!json_is_number(value)) continue;
     run->test[m] = json_number_value(value);
@@ -148,7 +148,7 @@ static bool take_measures(tarn_sweep_run *run, const json_t *test) {
 static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
   const bool measured = sweep->test_labelled || sweep->test_text;
   run->test_bleu = run->test_blimp = NAN;
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) run->test[m] = NAN;
+  for (int m = 0; m < TARN_MEASURES; m++) run->test[m] = NAN;
   if (!sweep->test_source && !sweep->test_blimp && !measured) run->state = TARN_SWEEP_FINISHED;
   if (run->state == TARN_SWEEP_FINISHED) return TARN_STATUS_OK;
   json_t *test;
@@ -244,13 +244,13 @@ static tarn_status take_score(void *user, const char *name, double value) {
   double *scores = user;
   const tarn_measure *measure = tarn_measure_find(name);
   if (measure && (strncmp(name, "valid/", 6) == 0 || strncmp(name, "average/", 8) == 0))
-    scores[measure->metric] = value;
+    scores[measure->number] = value;
   return TARN_STATUS_OK;
 }
 
 // Whether a validation is that of the checkpoint that the sweep tests, as far as the log goes (tarn_checkpoint_find()).
 static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *record, const double *scores) {
-  const tarn_metric metric = sweep->variants[run->variant].config->valid.metric;
+  const int metric = sweep->variants[run->variant].config->valid.metric;
   const bool best = json_is_true(json_object_get(record, "best"));
   const bool average = json_object_get(record, "checkpoint") != NULL;
   switch (sweep->test_checkpoint) {
@@ -266,10 +266,11 @@ static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const jso
 }
 
 static void take_validation(const tarn_sweep *sweep, tarn_sweep_run *run, const json_t *record) {
-  double scores[TARN_METRIC_COUNT];
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) scores[m] = NAN;
+  double scores[TARN_MEASURES];
+  for (int m = 0; m < TARN_MEASURES; m++) scores[m] = NAN;
   if (tarn__record_scores(record, take_score, scores) != TARN_STATUS_OK) return;  // as of a line that is not whole
-  if (!isnan(scores[TARN_METRIC_LOSS]) && counts(sweep, run, record, scores)) memcpy(run->valid, scores, sizeof scores);
+  if (!isnan(scores[TARN__METRIC_LOSS]) && counts(sweep, run, record, scores))
+    memcpy(run->valid, scores, sizeof scores);
 }
 
 static void take_line(const tarn_sweep *sweep, tarn_sweep_run *run, const char *line, size_t length) {
@@ -295,7 +296,7 @@ bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t 
   if (fstat(fd, &info) == 0) run->idle = difftime(time(NULL), info.st_mtime);
   // A run that goes on cuts its log back first.
   if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
-  for (int m = 0; *offset == 0 && m < TARN_METRIC_COUNT; m++) run->valid[m] = NAN;
+  for (int m = 0; *offset == 0 && m < TARN_MEASURES; m++) run->valid[m] = NAN;
   for (;;) {
     ssize_t got = pread(fd, piece, sizeof piece, *offset);
     const char *newline = got > 0 ? memrchr(piece, '\n', (size_t)got) : NULL;

@@ -123,7 +123,7 @@ static tarn_status list_runs(tarn_sweep *sweep) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
       *run = (tarn_sweep_run){
           .variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN, .idle = NAN};
-      for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = run->test[k] = NAN;
+      for (int k = 0; k < TARN_MEASURES; k++) run->valid[k] = run->test[k] = NAN;
       if (!sweep->folder) continue;
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/" TARN__RUN_SEED_PATH, sweep->folder, sweep->variants[v].name,
                                 (long long)run->seed));
@@ -176,7 +176,7 @@ static tarn_status check_pairs(const char *path) {
 static tarn_status check_labelled(const char *path) {
   tarn__shard shard = {0};
   tarn_status status = tarn__shard_open(&shard, path);
-  if (status == TARN_STATUS_OK && !shard.labels && !shard.numbers)
+  if (status == TARN_STATUS_OK && !shard.classes && !shard.numbers)
     status = tarn__fail(TARN_STATUS_DATA, "%s: the shard has no labels (tarn prepare --labels)", path);
   tarn__shard_close(&shard);
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "test: labelled: ");
@@ -200,9 +200,9 @@ static tarn_status check_test(const tarn_sweep *sweep) {
                  "test: the variant %s is %s, and blimp is for language models", sweep->variants[i].name, task->model);
     TARN_REQUIRE(!sweep->test_text || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
                  "test: the variant %s is %s, and text is for language models", sweep->variants[i].name, task->model);
-    TARN_REQUIRE(!sweep->test_labelled || task->uses >> TARN__USE_CLASSIFY & 1u, USAGE,
-                 "test: the variant %s is %s, and labelled is for classifiers and regression models",
-                 sweep->variants[i].name, task->model);
+    TARN_REQUIRE(!sweep->test_labelled || task->uses >> TARN__USE_LABEL & 1u, USAGE,
+                 "test: the variant %s is %s, and labelled is for models that tell labels", sweep->variants[i].name,
+                 task->model);
   }
   if (sweep->test_blimp) return check_pairs(sweep->test_blimp);
   if (sweep->test_labelled) return check_labelled(sweep->test_labelled);

@@ -235,7 +235,7 @@ static json_t *measures_of(const tarn_classify_test *test) {
   for (int i = 0; i < test->measure_count; i++) {
     const tarn_classify_measure *m = &test->measures[i];
     json_t *one = json_pack("{s:f, s:f, s:f}", "value", m->value, "low", m->low, "high", m->high);
-    if (json_object_set_new(object, tarn_measure_of(m->metric)->word, one) == 0) continue;
+    if (json_object_set_new(object, m->measure->word, one) == 0) continue;
     json_decref(object);
     return NULL;
   }
@@ -248,7 +248,8 @@ static tarn_status write_labels(const tarn_testset_options *o, const tarn_testse
                            (json_int_t)r->labels.rows, "left_out", (json_int_t)r->labels.left_out, "seconds",
                            r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "precision",
                            tarn_translate_precision_name(o->precision), "data", tarn__json_text(o->labelled));
-  const bool made = object && rest && json_object_update(object, rest) == 0;
+  const bool words = r->labels.words == 0 || json_object_set_new(rest, "words", json_integer(r->labels.words)) == 0;
+  const bool made = object && rest && words && json_object_update(object, rest) == 0;
   json_decref(rest);
   if (!made) {
     json_decref(object);

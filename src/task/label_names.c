@@ -86,7 +86,7 @@ tarn_status tarn__labels_of_shard(char **labels, const char *prefix) {
   *labels = NULL;
   TARN_TRY(tarn__shard_open(&shard, prefix));
   tarn_status status = TARN_STATUS_OK;
-  if (!shard.labels)
+  if (!shard.classes)
     status = tarn__fail(TARN_STATUS_DATA,
                         "%s: its sentences have no classes; tarn prepare --table makes sets with labels", shard.path);
   else

@@ -11,6 +11,11 @@ void tarn__pooled_rows(int32_t *rows, const int32_t *offsets, int64_t sentences,
   for (int64_t s = 0; s < sentences; s++) rows[s] = pool == TARN_POOL_LAST ? offsets[s + 1] - 1 : offsets[s];
 }
 
+void tarn__word_rows(int32_t *rows, const int32_t *first, int64_t words, int32_t end, tarn_pool pool) {
+  for (int64_t w = 0; w < words; w++)
+    rows[w] = pool == TARN_POOL_LAST ? (w + 1 < words ? first[w + 1] : end) - 1 : first[w];
+}
+
 tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, const tarn_vocab *vocab) {
   const bool decoder = config->model.architecture == TARN_ARCHITECTURE_DECODER;
   // A language model reads the end of sentence before the first token of a text.
@@ -56,6 +61,41 @@ static void put_labels(void *user, tarn__batch *batch, const tarn__batch_room *r
   batch->values = f->shard->labels ? NULL : room->values;
 }
 
+static int64_t count_words(void *user, int64_t pair, uint64_t seed, int64_t epoch) {
+  const finisher *f = user;
+  (void)seed;
+  (void)epoch;
+  const int32_t *labels = tarn__shard_word_labels(f->shard, pair);
+  const int64_t length = tarn__shard_target_length(f->shard, pair);
+  int64_t words = 0;
+  for (int64_t i = 0; i < length; i++) words += labels[i] >= 0;
+  return words;
+}
+
+static void put_word_labels(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed,
+                            int64_t epoch) {
+  const finisher *f = user;
+  (void)seed;
+  (void)epoch;
+  for (int64_t s = 0; s < batch->target.sentences; s++) {
+    const int32_t *labels = tarn__shard_word_labels(f->shard, batch->index[s]);
+    const int32_t length = (int32_t)tarn__shard_target_length(f->shard, batch->index[s]);
+    // What stands in front of a sentence is no part of it, and its last token is its end.
+    const int32_t begin = batch->target.offsets[s + 1] - length;
+    int32_t *rows = room->selected + batch->predictions;
+    int64_t words = 0;
+    for (int32_t i = 0; i < length; i++) {
+      if (labels[i] < 0) continue;
+      room->targets[batch->predictions + words] = f->places[labels[i]];
+      rows[words++] = begin + i;
+    }
+    tarn__word_rows(rows, rows, words, begin + length - 1, f->pool);
+    batch->predictions += words;
+  }
+  batch->selected = room->selected;
+  batch->targets = room->targets;
+}
+
 static void close_finisher(void *user) { tarn__free(user); }
 
 static tarn_status fail_class(const tarn_config *config, const tarn__shard *shard, const char *name) {
@@ -83,7 +123,16 @@ static tarn_status match_classes(finisher *f, const tarn_config *config) {
 }
 
 static tarn_status check_labels(const tarn_config *config, const tarn__shard *shard) {
-  const bool numbers = config->model.task == TARN_TASK_REGRESSION;
+  const tarn__task *task = tarn__config_task(config);
+  if (task->labelled == TARN__LABELLED_WORDS) {
+    TARN_REQUIRE(shard->word_labels, DATA,
+                 "%s: its words have no labels; tarn prepare --table --per-word makes sets of words with labels",
+                 shard->path);
+    return TARN_STATUS_OK;
+  }
+  TARN_REQUIRE(!shard->word_labels, DATA, "%s: its labels are those of words, and %s has those of sentences",
+               shard->path, task->model);
+  const bool numbers = (task->keeps >> TARN__KEPT_NUMBERS & 1u) != 0;
   TARN_REQUIRE(shard->labels || shard->numbers, DATA,
                "%s: its sentences have no labels; tarn prepare --table makes sets with labels", shard->path);
   TARN_REQUIRE(!numbers || shard->numbers, DATA,
@@ -111,13 +160,15 @@ tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_co
   }
   options->finish =
       (tarn__batch_finish){.user = f, .count = one, .run = put_labels, .close = close_finisher, .text = "labels"};
+  if (shard->word_labels) {
+    options->finish.count = count_words;
+    options->finish.run = put_word_labels;
+  }
   return TARN_STATUS_OK;
 }
 
 int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int64_t sentences) {
-  (void)config;
-  (void)rows;
-  return sentences;
+  return tarn__config_task(config)->labelled == TARN__LABELLED_WORDS ? rows : sentences;
 }
 
 // The answers of a set. Its arrays lie behind it.
@@ -125,7 +176,31 @@ typedef struct answers_room {
   int32_t classes;  // of the model; 0: numbers
   int32_t *right_class, *found_class;
   float *right_number, *found_number;
+  // Of words: where sentences end among them, and what their labels say of entities.
+  int64_t sentences, *ends;
+  tarn__span_label *spans;
 } answers_room;
+
+// Labels of a set: one a row, or one a word.
+static int64_t labels_of(const tarn__shard *shard) {
+  int64_t words = 0;
+  if (!shard->word_labels) return shard->pairs;
+  for (int64_t i = 0; i < shard->target_tokens; i++) words += shard->word_labels[i] >= 0;
+  return words;
+}
+
+size_t tarn__labelled_bytes(const tarn__shard *shard) {
+  const size_t answers = (size_t)labels_of(shard) * 2 * sizeof(int32_t);
+  return shard->word_labels ? answers + (size_t)shard->pairs * sizeof(int64_t) : answers;
+}
+
+// Behind the answers of words, which take a whole number of 8 bytes.
+static void place_words(answers_room *room, const tarn__shard *shard, const tarn__label_names *names, void *behind) {
+  if (!shard->word_labels) return;
+  room->ends = behind;
+  room->spans = (tarn__span_label *)(void *)(room->ends + shard->pairs);
+  tarn__span_labels(room->spans, (const char *const *)(const void *)names->names, names->count);
+}
 
 tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                                  const tarn_vocab *vocab) {
@@ -135,28 +210,33 @@ tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *con
   tarn__label_names names;
   TARN_TRY(tarn__label_names_open(&names, config->head.labels));
   const int32_t classes = names.count;
-  tarn__label_names_close(&names);
-  TARN_TRY(tarn__mul_size(&bytes, (size_t)shard->pairs, 2 * sizeof(int32_t)));
-  TARN_TRY(tarn__add_size(&bytes, bytes, sizeof(answers_room)));
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, bytes, 1));
+  const int64_t labels = labels_of(shard);
+  bytes = tarn__labelled_bytes(shard) + (shard->word_labels ? (size_t)classes * sizeof(tarn__span_label) : 0);
+  const tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, sizeof(answers_room) + bytes, 1);
+  if (status != TARN_STATUS_OK) {
+    tarn__label_names_close(&names);
+    return status;
+  }
   answers_room *room = memory;
   int32_t *integers = (int32_t *)(void *)(room + 1);
   float *numbers = (float *)(void *)(room + 1);
   *room = (answers_room){.classes = classes};
   if (classes) {
     room->right_class = integers;
-    room->found_class = integers + shard->pairs;
+    room->found_class = integers + labels;
   } else {
     room->right_number = numbers;
-    room->found_number = numbers + shard->pairs;
+    room->found_number = numbers + labels;
   }
+  place_words(room, shard, &names, integers + 2 * labels);
+  tarn__label_names_close(&names);
   tally->room = room;
   return TARN_STATUS_OK;
 }
 
 // Of classes the answers are log-probabilities, of which the first of the largest counts.
 void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, const void *answers) {
-  const answers_room *room = tally->room;
+  answers_room *room = tally->room;
   const float *values = answers;
   const int64_t first = tally->predictions - batch->predictions;
   for (int64_t i = 0; i < batch->predictions; i++) {
@@ -172,14 +252,21 @@ void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, con
     room->right_class[first + i] = batch->targets[i];
     room->found_class[first + i] = best;
   }
+  if (first == 0) room->sentences = 0;  // the first batch of the set
+  for (int64_t s = 0, i = 0; room->ends && s < batch->target.sentences; s++) {
+    while (i < batch->predictions && batch->selected[i] < batch->target.offsets[s + 1]) i++;
+    room->ends[room->sentences++] = first + i;
+  }
 }
 
 void tarn__labelled_answers(struct tarn__agreement *agreement, const tarn__task_tally *tally) {
   const answers_room *room = tally->room;
-  *agreement = (struct tarn__agreement){.count = (size_t)tally->predictions,
+  *agreement = (struct tarn__agreement){.count = (size_t)(room->ends ? room->sentences : tally->predictions),
                                         .classes = room->classes,
                                         .right_class = room->right_class,
                                         .found_class = room->found_class,
                                         .right_number = room->right_number,
-                                        .found_number = room->found_number};
+                                        .found_number = room->found_number,
+                                        .ends = room->ends,
+                                        .spans = room->spans};
 }

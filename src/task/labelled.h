@@ -1,5 +1,5 @@
-// What classification and regression share: batches with labels, the row of a sentence that stands for it, and the
-// answers, of which measures need all.
+// What tasks with labels share: batches with labels, the rows that stand for sentences or words, the head above them,
+// and the answers, of which measures need all.
 #ifndef TARN_TASK_LABELLED_H
 #define TARN_TASK_LABELLED_H
 
@@ -27,6 +27,9 @@ tarn_status tarn__labels_of_shard(char **labels, const char *prefix) TARN_CHECKE
 
 // The rows that stand for packed sentences: the first of each, or the last. The mean of a sentence has none.
 void tarn__pooled_rows(int32_t *rows, const int32_t *offsets, int64_t sentences, tarn_pool pool);
+// The rows that stand for the words of a sentence, which begin at tokens first[0 .. words-1] and of which the last one
+// ends before token `end`: their first tokens, or their last ones.
+void tarn__word_rows(int32_t *rows, const int32_t *first, int64_t words, int32_t end, tarn_pool pool);
 // The token in front of each sentence: what a masked model has there, or a language model; -1: none. Fails with USAGE
 // where the head reads a token that the vocabulary has not, `name` being its file.
 tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, const tarn_vocab *vocab) TARN_CHECKED;
@@ -38,6 +41,18 @@ int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int6
 tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                                  const tarn_vocab *vocab) TARN_CHECKED;
 void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
+// Bytes that tarn__labelled_count() takes for a set.
+size_t tarn__labelled_bytes(const tarn__shard *shard);
+// The same: checks of a description but for head.pool, the matrices, the head of classes (labelled_head.c).
+tarn_status tarn__labelled_resolve(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
+tarn_status tarn__labelled_tables(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+tarn_status tarn__labelled_outputs(const tarn__task_site *site, tarn__task_weights *weights,
+                                   int64_t outputs) TARN_CHECKED;
+tarn_status tarn__labelled_classes(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+// What the output table reads: of rows that stand for sentences or words, and of any rows of states.
+tarn__tensor *tarn__labelled_pooled(tarn__graph *graph, const tarn__task_loss *from);
+tarn__tensor *tarn__labelled_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
+tarn__tensor *tarn__labelled_class_loss(tarn__graph *graph, const tarn__task_loss *from);
 
 // The answers that were tallied, in the memory of the tally.
 struct tarn__agreement;

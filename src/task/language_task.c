@@ -18,7 +18,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
     return keys->fail(keys->root, "data.target_vocab",
                       "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", no_encoder);
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_NLL;
+  if (config->valid.metric == TARN__METRIC_COUNT) config->valid.metric = TARN__METRIC_NLL;
   return TARN_STATUS_OK;
 }
 
@@ -65,11 +65,11 @@ static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config
   return status;
 }
 
-const tarn__task tarn__task_language_model = {
+static const tarn__task entry = {
     .name = "language model",
     .model = "a language model",
     .models = "language models (models with a decoder alone)",
-    .task = TARN_TASK_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_DECODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},
@@ -77,15 +77,15 @@ const tarn__task tarn__task_language_model = {
     .readout = true,
     .uses = 1u << TARN__USE_SCORE_TEXT | 1u << TARN__USE_CONTINUE_TEXT,
     .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_DECODER,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC |
-                1u << TARN_METRIC_BPB,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TEXT,
     .declare_tables = declare_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
-    .watched = TARN_METRIC_NLL,
+    .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
     .count = count_text,
-    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_language[] = {&entry, NULL};

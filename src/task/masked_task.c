@@ -33,7 +33,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
                       "a masked language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference)
     return keys->fail(keys->root, "data.valid_reference", "a masked language model is trained on texts");
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_NLL;
+  if (config->valid.metric == TARN__METRIC_COUNT) config->valid.metric = TARN__METRIC_NLL;
   return TARN_STATUS_OK;
 }
 
@@ -107,16 +107,11 @@ static void tally(tarn__task_tally *sums, const tarn__batch *batch, const void *
   for (int64_t i = 0; i < batch->predictions; i++) sums->right += words[i] == batch->targets[i];
 }
 
-static tarn_status scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *sums) {
-  all[TARN_METRIC_ACCURACY] = (double)sums->right / (double)sums->predictions;
-  return tarn__next_token_scores(all, sums);
-}
-
-const tarn__task tarn__task_masked_model = {
+static const tarn__task entry = {
     .name = "masked language model",
     .model = "a masked language model",
     .models = "masked language models (models with an encoder alone)",
-    .task = TARN_TASK_MASKED_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_MASKED_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_ENCODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
@@ -126,7 +121,7 @@ const tarn__task tarn__task_masked_model = {
     .uses = 1u << TARN__USE_SCORE_TEXT,
     .sections = 1u << TARN__TASK_MASKING,
     .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_ENCODER_OUTPUT,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_ACCURACY,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_RIGHT,
     .declare_tables = declare_tables,
     .declare_output = declare_output,
     .output_input = output_input,
@@ -134,9 +129,10 @@ const tarn__task tarn__task_masked_model = {
     .first = first_token,
     .batches = form_batches,
     .most_predictions = most_predictions,
-    .watched = TARN_METRIC_NLL,
+    .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
     .tally = tally,
-    .scores = scores,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_masked[] = {&entry, NULL};

@@ -1,98 +1,29 @@
+// The registry: what measure_list.h lists.
 #include <string.h>
 
-#include "task/task.h"
+#include "task/measure_entry.h"
 
-static const tarn_measure table[TARN_METRIC_COUNT] = {
-    [TARN_METRIC_LOSS] = {.metric = TARN_METRIC_LOSS,
-                          .word = "loss",
-                          .name = "loss",
-                          .axis = "loss per token (nats)",
-                          .less = true,
-                          .digits = 3,
-                          .told_digits = 4},
-    [TARN_METRIC_NLL] = {.metric = TARN_METRIC_NLL,
-                         .word = "nll",
-                         .name = "nll",
-                         .axis = "nll per token (nats)",
-                         .less = true,
-                         .digits = 3,
-                         .told_digits = 4},
-    [TARN_METRIC_PPL] = {.metric = TARN_METRIC_PPL,
-                         .word = "ppl",
-                         .name = "perplexity",
-                         .axis = "perplexity per token",
-                         .less = true,
-                         .derived = true,
-                         .digits = 2,
-                         .told_digits = 2},
-    [TARN_METRIC_BLEU] = {.metric = TARN_METRIC_BLEU,
-                          .word = "bleu",
-                          .name = "BLEU",
-                          .axis = "BLEU (0 to 100)",
-                          .from_zero = true,
-                          .digits = 2,
-                          .told_digits = 2},
-    [TARN_METRIC_BPC] = {.metric = TARN_METRIC_BPC,
-                         .word = "bpc",
-                         .name = "bits per character",
-                         .axis = "bits per character",
-                         .less = true,
-                         .digits = 3,
-                         .told_digits = 4},
-    [TARN_METRIC_BPB] = {.metric = TARN_METRIC_BPB,
-                         .word = "bpb",
-                         .name = "bits per byte",
-                         .axis = "bits per byte",
-                         .less = true,
-                         .digits = 3,
-                         .told_digits = 4},
-    [TARN_METRIC_ACCURACY] = {.metric = TARN_METRIC_ACCURACY,
-                              .word = "accuracy",
-                              .name = "accuracy",
-                              .axis = "accuracy (0 to 1)",
-                              .from_zero = true,
-                              .digits = 4,
-                              .told_digits = 4},
-    [TARN_METRIC_F1] =
-        {.metric = TARN_METRIC_F1, .word = "f1", .name = "F1", .axis = "F1 (0 to 1)", .digits = 4, .told_digits = 4},
-    [TARN_METRIC_MCC] = {.metric = TARN_METRIC_MCC,
-                         .word = "mcc",
-                         .name = "Matthews correlation",
-                         .axis = "Matthews correlation (-1 to 1)",
-                         .from_zero = true,
-                         .digits = 4,
-                         .told_digits = 4},
-    [TARN_METRIC_MSE] = {.metric = TARN_METRIC_MSE,
-                         .word = "mse",
-                         .name = "mean squared error",
-                         .axis = "mean squared error",
-                         .less = true,
-                         .digits = 4,
-                         .told_digits = 4},
-    [TARN_METRIC_PEARSON] = {.metric = TARN_METRIC_PEARSON,
-                             .word = "pearson",
-                             .name = "Pearson's correlation",
-                             .axis = "Pearson's correlation (-1 to 1)",
-                             .from_zero = true,
-                             .digits = 4,
-                             .told_digits = 4},
-    [TARN_METRIC_SPEARMAN] = {.metric = TARN_METRIC_SPEARMAN,
-                              .word = "spearman",
-                              .name = "Spearman's correlation",
-                              .axis = "Spearman's correlation (-1 to 1)",
-                              .from_zero = true,
-                              .digits = 4,
-                              .told_digits = 4},
-};
+#define ENTRY(NAME, word, text) &tarn__measure_##word,
+static const tarn__measure *const table[TARN__METRIC_COUNT] = {TARN__MEASURE_LIST(ENTRY)};
+#undef ENTRY
 
-const tarn_measure *tarn_measure_of(tarn_metric metric) { return &table[metric]; }
+_Static_assert((int)TARN__METRIC_COUNT <= (int)TARN_MEASURES,
+               "the arrays of scores in include/tarn have a place for each");
+
+const tarn__measure *tarn__measure_at(int metric) { return table[metric]; }
+
+int tarn_measure_count(void) { return TARN__METRIC_COUNT; }
+
+const tarn_measure *tarn_measure_of(int number) {
+  return number >= 0 && number < TARN__METRIC_COUNT ? &table[number]->shown : NULL;
+}
 
 const tarn_measure *tarn_measure_find(const char *name) {
   // No word of a measure has one of the signs, and in a name with a slash _ belongs to the words around it.
   const char *slash = strrchr(name, '/'), *sign = slash ? slash : strrchr(name, '_');
   const char *word = sign ? sign + 1 : name;
-  for (int m = 0; m < TARN_METRIC_COUNT; m++)
-    if (strcmp(table[m].word, word) == 0) return &table[m];
+  for (int m = 0; m < TARN__METRIC_COUNT; m++)
+    if (strcmp(table[m]->shown.word, word) == 0) return &table[m]->shown;
   return NULL;
 }
 
@@ -106,6 +37,6 @@ bool tarn_measure_same_name(const char *name, const char *written) {
   return *name == *written;
 }
 
-bool tarn__metric_better(double value, double than, tarn_metric metric) {
-  return table[metric].less ? value < than : value > than;
+bool tarn__metric_better(double value, double than, int metric) {
+  return table[metric]->shown.less ? value < than : value > than;
 }

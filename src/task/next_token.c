@@ -1,6 +1,5 @@
 #include "task/next_token.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -92,13 +91,4 @@ bool tarn__next_token_diverged(char is[TARN__TASK_TEXT], double nll, int64_t wor
   snprintf(is, TARN__TASK_TEXT, "%.4g nats a token, over a hundred times the %.4g of equal chances for all %lld words,",
            nll, blind, (long long)words);
   return true;
-}
-
-tarn_status tarn__next_token_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
-  scores[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
-  scores[TARN_METRIC_NLL] = tally->watched / (double)tally->predictions;
-  scores[TARN_METRIC_PPL] = fmin(exp(scores[TARN_METRIC_NLL]), DBL_MAX);
-  if (tally->characters > 0) scores[TARN_METRIC_BPC] = tally->watched / log(2.0) / (double)tally->characters;
-  if (tally->bytes > 0) scores[TARN_METRIC_BPB] = tally->watched / log(2.0) / (double)tally->bytes;
-  return TARN_STATUS_OK;
 }

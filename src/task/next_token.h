@@ -19,7 +19,5 @@ tarn__tensor *tarn__next_token_loss(tarn__graph *graph, const tarn__task_loss *f
 
 // A model has diverged with a hundred times the nll of one that knows nothing but the number of words.
 bool tarn__next_token_diverged(char is[TARN__TASK_TEXT], double nll, int64_t words);
-// Loss, nll and perplexity; bits per character and per byte where these are counted.
-tarn_status tarn__next_token_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) TARN_CHECKED;
 
 #endif

@@ -7,9 +7,11 @@
 #include "base/status.h"
 #include "data/batch.h"
 #include "parts/block.h"
+#include "tarn/classify.h"
 #include "tarn/config.h"
-#include "tarn/measure.h"
 #include "tarn/vocab.h"
+#include "task/measure_entry.h"
+#include "task/task_list.h"
 
 // The keys of a description as an entry's checks see them: the file is the reader's affair.
 typedef struct tarn__task_keys {
@@ -24,7 +26,7 @@ typedef enum tarn__use {
   TARN__USE_TRANSLATE,
   TARN__USE_SCORE_TEXT,
   TARN__USE_CONTINUE_TEXT,
-  TARN__USE_CLASSIFY
+  TARN__USE_LABEL
 } tarn__use;
 
 // Sections of a description that only some tasks have.
@@ -111,21 +113,14 @@ typedef struct tarn__task_loss {
   tarn__tensor **answers;
 } tarn__task_loss;
 
-// What is counted over the batches of a set of data. Zero-initialise it.
-typedef struct tarn__task_tally {
-  double loss, watched;  // sums
-  int64_t predictions;
-  int64_t characters;  // of the set, where it is scored by them; 0: it is not
-  int64_t bytes;       // likewise
-  int64_t right;       // predictions that are right, where the entry counts them
-  void *room;          // memory that count() took, and who called it frees with tarn__free()
-} tarn__task_tally;
+// What has labels: nothing, sentences (or pairs of them), or the words of sentences.
+typedef enum tarn__labelled { TARN__LABELLED_NOTHING, TARN__LABELLED_SENTENCES, TARN__LABELLED_WORDS } tarn__labelled;
 
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
   const char *models;  // "translation models (models with an encoder and a decoder)"
-  tarn_task task;      // what it is called in a description
+  tarn__learns task;   // what it is called in a description
   tarn_architecture architecture;
   bool source;  // its data are pairs of a source and a target; else they are a text, which is the target
   int stack_count;
@@ -133,20 +128,21 @@ typedef struct tarn__task {
   const char *other_stacks;               // what to do where a description has others
   bool segments;                          // its rows may have two sentences, which model.segments tells apart
   bool head;                              // its output has parameters beside the output table, whatever the keys say
-  bool labelled;                          // a sentence has one prediction, its label: no words are predicted
+  tarn__labelled labelled;                // what has labels, where no words are predicted
   double label_smoothing;                 // of its trainings where train.label_smoothing is not given
-  bool readout;         // its output layer may be computed by regression from the states (train.optimiser: ridge)
-  unsigned uses;        // set of tarn__use (1 << use)
-  unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have
-  unsigned sections;    // set of tarn__task_section: the sections of a description that are its own
-  unsigned measures;    // set of tarn_metric (1 << metric)
+  bool readout;           // its output layer may be computed by regression from the states (train.optimiser: ridge)
+  unsigned uses;          // set of tarn__use (1 << use)
+  const tarn_verb *verb;  // of tasks with labels: what telling them is called
+  unsigned embeddings;    // set of tarn_embeddings: what of model.embeddings its models may have
+  unsigned sections;      // set of tarn__task_section: the sections of a description that are its own
+  unsigned keeps;         // set of tarn__kept (1 << kept): what its evaluations keep, from which its measures follow
   // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
   // tables of positions, what else the output has.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   // What the output table reads of states.
   tarn__tensor *(*output_input)(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
-  // The same of tasks whose sentences have one prediction each: a row a sentence, from states, offsets and batch.
+  // The same of tasks whose sentences have labels: a row a sentence, from states, offsets and batch.
   tarn__tensor *(*pooled_input)(tarn__graph *graph, const tarn__task_loss *from);
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
@@ -159,7 +155,7 @@ typedef struct tarn__task {
   int64_t (*most_predictions)(const tarn_config *config, int64_t rows, int64_t sentences);
   // The measure that shows whether a training goes wrong. diverged() says whether a value of it, a mean over
   // predictions, is that of a model that has diverged, and in `is` what to say of it: "%.4g nats a token, over ...,".
-  tarn_metric watched;
+  tarn__metric watched;
   bool (*diverged)(char is[TARN__TASK_TEXT], double value, int64_t words);
   // Adds what measures need of a batch beside the sums of its loss, from the answers that `loss` gave; NULL: nothing.
   void (*tally)(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
@@ -167,20 +163,18 @@ typedef struct tarn__task {
   // model.max_length tokens are left out.
   tarn_status (*count)(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                        const tarn_vocab *target) TARN_CHECKED;
-  // The measures that follow from the batches of a set, all of them added, whose loss is finite: sets those that the
-  // entry has.
-  tarn_status (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) TARN_CHECKED;
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;
 
-extern const tarn__task tarn__task_translation, tarn__task_language_model, tarn__task_masked_model;
-extern const tarn__task tarn__task_classify_encoder, tarn__task_classify_decoder;
-extern const tarn__task tarn__task_regress_encoder, tarn__task_regress_decoder;
+// The entries of a task, one for each architecture that learns it; NULL behind the last one.
+#define TARN__TASK_ENTRIES(NAME, entries, word, text) extern const tarn__task *const tarn__tasks_##entries[];
+TARN__TASK_LIST(TARN__TASK_ENTRIES)
+#undef TARN__TASK_ENTRIES
 
-// The registry: a line per entry (task_table.c). Of the entries of an architecture the first is what its models learn
+// The registry: the entries of each task (task_table.c). Of those of an architecture the first is what its models learn
 // where nothing else is said.
-extern const tarn__task *const tarn__task_table[];
+extern const tarn__task *const *const tarn__task_table[];
 extern const int tarn__task_count;
 
 // Entry number `index`; NULL behind the last one.
@@ -225,8 +219,15 @@ bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind);
 // Fails with USAGE unless models of the description are for that use, in a line that begins with `path` (NULL: none).
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) TARN_CHECKED;
 
+// The same of telling labels under a verb's word; NULL: under any.
+tarn_status tarn__task_require_verb(const tarn_config *config, const char *verb, const char *path) TARN_CHECKED;
+
 // Whether a task has a measure.
-bool tarn__task_has(const tarn__task *task, tarn_metric metric);
+bool tarn__task_has(const tarn__task *task, int metric);
+// The measures of a task that follow from the batches of a set, all of them added, whose loss is finite; of the others
+// the places stay as they are.
+tarn_status tarn__task_scores(double scores[TARN_MEASURES], const tarn__task *task,
+                              const tarn__task_tally *tally) TARN_CHECKED;
 
 // The token that the description's task has in front of each sentence; -1: none.
 tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const tarn_vocab *target) TARN_CHECKED;
@@ -238,8 +239,4 @@ int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int
 // Resolves and checks a description by its task. Fails where it asks for a measure that the task has not, and names
 // those that it has.
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
-
-// Whether a value of a measure is better than another.
-bool tarn__metric_better(double value, double than, tarn_metric metric);
-
 #endif

@@ -2,21 +2,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "task/labelled.h"
 #include "task/task.h"
 
-const tarn__task *tarn__task_at(int index) { return index < tarn__task_count ? tarn__task_table[index] : NULL; }
+const tarn__task *tarn__task_at(int index) {
+  for (int i = 0; i < tarn__task_count; i++)
+    for (const tarn__task *const *entry = tarn__task_table[i]; *entry; entry++)
+      if (index-- == 0) return *entry;
+  return NULL;
+}
+
+const char *tarn_task_word(int task) {
+#define WORD(NAME, entries, word, text) word,
+  static const char *const words[] = {TARN__TASK_LIST(WORD)};
+#undef WORD
+  return task >= 0 && task < TARN__LEARNS_COUNT ? words[task] : NULL;
+}
 
 const tarn__task *tarn__task_usual(tarn_architecture architecture) {
-  for (int i = 0; i < tarn__task_count; i++)
-    if (tarn__task_table[i]->architecture == architecture) return tarn__task_table[i];
-  return NULL;
+  const tarn__task *task;
+  int i = 0;
+  while ((task = tarn__task_at(i++)) != NULL && task->architecture != architecture) continue;
+  return task;
 }
 
 const tarn__task *tarn__config_task(const tarn_config *config) {
   const tarn_config_model *model = &config->model;
-  for (int i = 0; i < tarn__task_count; i++)
-    if (tarn__task_table[i]->architecture == model->architecture && tarn__task_table[i]->task == model->task)
-      return tarn__task_table[i];
+  const tarn__task *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if (task->architecture == model->architecture && (int)task->task == model->task) return task;
   return NULL;
 }
 
@@ -34,17 +48,16 @@ static unsigned stacks_of(const tarn__task *task) {
 }
 
 const tarn__task *tarn__task_with(unsigned stacks) {
-  for (int i = 0; i < tarn__task_count; i++)
-    if (stacks_of(tarn__task_table[i]) == stacks) return tarn__task_table[i];
-  return NULL;
+  const tarn__task *task;
+  int i = 0;
+  while ((task = tarn__task_at(i++)) != NULL && stacks_of(task) != stacks) continue;
+  return task;
 }
 
 tarn__stack_id tarn__task_missing(unsigned stacks) {
-  const tarn__task *least = NULL;
-  for (int i = 0; i < tarn__task_count; i++)
-    if ((stacks_of(tarn__task_table[i]) & stacks) == stacks &&
-        (!least || tarn__task_table[i]->stack_count < least->stack_count))
-      least = tarn__task_table[i];
+  const tarn__task *least = NULL, *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if ((stacks_of(task) & stacks) == stacks && (!least || task->stack_count < least->stack_count)) least = task;
   tarn__stack_id id = TARN__STACK_DECODER;
   for (int s = 0; least && s < least->stack_count; s++)
     if (!(stacks >> least->stacks[s].id & 1u)) id = least->stacks[s].id;
@@ -113,19 +126,38 @@ bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const t
   return false;
 }
 
-bool tarn__task_has(const tarn__task *task, tarn_metric metric) { return (task->measures >> metric & 1u) != 0; }
+bool tarn__task_has(const tarn__task *task, int metric) { return (task->keeps & tarn__measure_at(metric)->of) != 0; }
+
+tarn_status tarn__task_scores(double scores[TARN_MEASURES], const tarn__task *task, const tarn__task_tally *tally) {
+  const bool rows =
+      (task->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_WORD_CLASSES | 1u << TARN__KEPT_NUMBERS)) != 0;
+  tarn__agreement answers = {0};
+  if (rows) {
+    tarn__labelled_answers(&answers, tally);
+    TARN_TRY(tarn__agreement_open(&answers));
+  }
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    const tarn__measure *measure = tarn__measure_at(m);
+    if (!tarn__task_has(task, m)) continue;
+    if (rows && measure->rows)
+      scores[m] = measure->rows(&answers, NULL);
+    else if (measure->sums)
+      scores[m] = measure->sums(tally);
+  }
+  if (rows) tarn__agreement_close(&answers);
+  return TARN_STATUS_OK;
+}
 
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) {
   static const char *const verbs[] = {[TARN__USE_TRANSLATE] = "translate",
                                       [TARN__USE_SCORE_TEXT] = "score single sentences",
                                       [TARN__USE_CONTINUE_TEXT] = "continue text",
-                                      [TARN__USE_CLASSIFY] = "tell labels"};
-  const tarn__task *task = tarn__config_task(config);
+                                      [TARN__USE_LABEL] = "tell labels"};
+  const tarn__task *task = tarn__config_task(config), *other;
   char others[256] = "";
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);
-  for (int i = 0; i < tarn__task_count; i++) {
-    const tarn__task *other = tarn__task_table[i];
+  for (int i = 0; (other = tarn__task_at(i)) != NULL; i++) {
     const size_t used = strlen(others);
     if (!(other->uses >> use & 1u) || strstr(others, other->models)) continue;  // several tasks may be one in words
     snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? " and " : "", other->models);
@@ -133,14 +165,50 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], others);
 }
 
-static tarn_status check_metric(const tarn__task *task, tarn_metric metric, const tarn__task_keys *keys) {
+bool tarn_config_has_use(const tarn_config *config, const char *use) {
+  static const struct {
+    const char *word;
+    tarn__use use;
+  } words[] = {{"translate", TARN__USE_TRANSLATE},
+               {"attend", TARN__USE_TRANSLATE},
+               {"score", TARN__USE_SCORE_TEXT},
+               {"generate", TARN__USE_CONTINUE_TEXT}};
+  const tarn__task *task = tarn__config_task(config);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i].word, use) == 0) return (task->uses >> words[i].use & 1u) != 0;
+  return task->verb && strcmp(task->verb->word, use) == 0;
+}
+
+// Whether an entry before number `index` has the same verb.
+static bool is_known(const tarn_verb *verb, int index) {
+  for (int i = 0; i < index; i++)
+    if (tarn__task_at(i)->verb == verb) return true;
+  return false;
+}
+
+const tarn_verb *tarn_verb_at(int index) {
+  const tarn__task *task;
+  for (int i = 0; (task = tarn__task_at(i)) != NULL; i++)
+    if (task->verb && !is_known(task->verb, i) && index-- == 0) return task->verb;
+  return NULL;
+}
+
+tarn_status tarn__task_require_verb(const tarn_config *config, const char *verb, const char *path) {
+  const tarn__task *task = tarn__config_task(config);
+  TARN_TRY(tarn__task_require(config, TARN__USE_LABEL, path));
+  TARN_REQUIRE(!verb || strcmp(task->verb->word, verb) == 0, USAGE, "%s: %s does not %s; its verb is %s (tarn %s)",
+               path, task->model, verb, task->verb->word, task->verb->word);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_metric(const tarn__task *task, int metric, const tarn__task_keys *keys) {
   char text[256];
   if (tarn__task_has(task, metric)) return TARN_STATUS_OK;
   int used = snprintf(text, sizeof text, "%s has no %s; its measures are", task->model, tarn_measure_of(metric)->word);
   const char *separator = " ";
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
-    if (!tarn__task_has(task, (tarn_metric)m)) continue;
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", separator, tarn_measure_of((tarn_metric)m)->word);
+  for (int m = 0; m < TARN__METRIC_COUNT; m++) {
+    if (!tarn__task_has(task, m)) continue;
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", separator, tarn_measure_of(m)->word);
     separator = ", ";
   }
   return keys->fail(keys->root, "valid.metric", text);
@@ -173,7 +241,7 @@ tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys)
     return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
   if (config->model.decoder_start >= 0 && !task->source)
     return keys->fail(keys->root, "model.decoder_start", "is for a decoder behind an encoder");
-  if (!tarn__task_has(task, TARN_METRIC_BLEU)) {
+  if (!tarn__task_has(task, TARN__METRIC_BLEU)) {
     char text[TARN__TASK_TEXT];
     snprintf(text, sizeof text, "%s does not translate", task->model);
     if (config->valid.bleu && keys->given(keys->root, "valid.bleu")) return keys->fail(keys->root, "valid.bleu", text);

@@ -2,9 +2,9 @@
 #include "task/next_token.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
-  if (config->valid.metric == TARN_METRIC_COUNT)
-    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_NLL;
-  if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu)
+  if (config->valid.metric == TARN__METRIC_COUNT)
+    config->valid.metric = config->valid.bleu ? TARN__METRIC_BLEU : TARN__METRIC_NLL;
+  if (config->valid.metric == TARN__METRIC_BLEU && !config->valid.bleu)
     return keys->fail(keys->root, "valid.metric", "bleu needs valid.bleu: yes");
   return TARN_STATUS_OK;
 }
@@ -36,11 +36,11 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
   return TARN_STATUS_OK;
 }
 
-const tarn__task tarn__task_translation = {
+static const tarn__task entry = {
     .name = "translation",
     .model = "a translation model",
     .models = "translation models (models with an encoder and a decoder)",
-    .task = TARN_TASK_TRANSLATION,
+    .task = TARN__LEARNS_TRANSLATION,
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,
     .label_smoothing = 0.1,
@@ -50,13 +50,14 @@ const tarn__task tarn__task_translation = {
     .other_stacks = "encoder-decoder needs encoder.layers, or encoder.place; a language model is a decoder",
     .uses = 1u << TARN__USE_TRANSLATE,
     .embeddings = (1u << TARN_EMBEDDINGS_COUNT) - 1,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BLEU,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TRANSLATIONS,
     .declare_tables = declare_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
-    .watched = TARN_METRIC_NLL,
+    .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
-    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };
+
+const tarn__task *const tarn__tasks_translation[] = {&entry, NULL};

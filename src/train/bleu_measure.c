@@ -167,7 +167,7 @@ static tarn_status score(bleu *v, tarn__validation *result) {
   tarn_bleu_result found;
   const char *const *const stream = v->references;
   TARN_TRY(tarn_bleu_corpus(&found, v->hypotheses, &stream, (size_t)v->sentences, 1, &v->options));
-  result->scores[TARN_METRIC_BLEU] = found.score;
+  result->scores[TARN__METRIC_BLEU] = found.score;
   tarn_bleu_signature(result->signature, &found, &v->options);
   return TARN_STATUS_OK;
 }
@@ -209,7 +209,7 @@ static bool wanted(const tarn__validator_data *what) { return what->bleu; }
 
 static const char *hash_of(const void *own) { return ((const bleu *)own)->hash; }
 
-const tarn__set_measure tarn__set_bleu = {.metric = TARN_METRIC_BLEU,
+const tarn__set_measure tarn__set_bleu = {.metric = TARN__METRIC_BLEU,
                                           .wanted = wanted,
                                           .open = open_bleu,
                                           .close = close_bleu,

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "config/config_carry.h"
 #include "eval/agreement.h"
-#include "task/task.h"
+#include "task/labelled.h"
 #include "train/feature.h"
 #include "train/validator.h"
 
@@ -85,12 +85,12 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
 // after the other.
 static void plan_labels(tarn_plan *plan, const sets *s, const tarn_config *config) {
   size_t measuring = 0;
-  if (!(tarn__config_task(config)->uses >> TARN__USE_CLASSIFY & 1u)) return;
+  if (!(tarn__config_task(config)->uses >> TARN__USE_LABEL & 1u)) return;
   for (int32_t i = 0; i < s->count; i++) {
     const tarn__shard *shard = &s->shards[i];
-    if (!shard->labels && !shard->numbers) continue;
-    const size_t need = tarn__agreement_bytes((size_t)shard->pairs, shard->classes);
-    plan->validation_bytes += (size_t)shard->pairs * 2 * sizeof(int32_t);
+    if (!shard->labels && !shard->word_labels && !shard->numbers) continue;
+    const size_t need = tarn__agreement_bytes((size_t)shard->pairs, shard->classes, shard->word_labels != NULL);
+    plan->validation_bytes += tarn__labelled_bytes(shard);
     if (need > measuring) measuring = need;
   }
   plan->validation_bytes += measuring;

@@ -59,12 +59,12 @@ bool tarn__train_describe_sets(const tarn_train *t, json_t *object) {
 bool tarn__train_add_scores(json_t *record, const char *prefix, const tarn__validation *v) {
   char key[32];
   bool added = true;
-  for (int m = 0; m < TARN_METRIC_COUNT && added; m++) {
-    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+  for (int m = 0; m < TARN__METRIC_COUNT && added; m++) {
+    const tarn_measure *measure = tarn_measure_of(m);
     if (measure->derived || isnan(v->scores[m])) continue;
     snprintf(key, sizeof key, "%s%s", prefix, measure->word);
     added = json_object_set_new(record, key, json_real(v->scores[m])) == 0;
-    if (added && m == TARN_METRIC_BLEU)
+    if (added && m == TARN__METRIC_BLEU)
       added = json_object_set_new(record, "signature", json_string(v->signature)) == 0;
   }
   return added;
@@ -112,7 +112,7 @@ static tarn_status score(tarn_train *t, int32_t index) {
   char what[TARN_CONFIG_KIND_NAME + 16];
   TARN_TRY(tarn__train_validate(t, t->sets[index], &result));
   snprintf(what, sizeof what, "the loss of %s", set->name);
-  if (!isfinite(result.scores[TARN_METRIC_LOSS]))
+  if (!isfinite(result.scores[TARN__METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, what, "not a finite number");
   t->progress.scored[index] = t->progress.update + 1;
   t->session.set_seconds[index] = result.seconds;

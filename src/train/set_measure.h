@@ -16,7 +16,7 @@ typedef struct tarn__set_site {
 } tarn__set_site;
 
 typedef struct tarn__set_measure {
-  tarn_metric metric;
+  int metric;
   bool (*wanted)(const tarn__validator_data *what);
   // Takes what the measurement of a set needs; on failure there is nothing to close.
   tarn_status (*open)(void **own, const tarn__set_site *site, int threads) TARN_CHECKED;

@@ -32,11 +32,14 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
   const tarn__task *task = tarn__config_task(config);
   TARN_REQUIRE(task->source || shard->text, DATA,
                "%s: it holds pairs of a translation, but %s is trained on %s; run tarn prepare %s", path, task->model,
-               task->labelled ? "sentences with labels" : "a text", task->labelled ? "--table" : "--text");
+               task->labelled ? "sentences with labels" : "a text",
+               task->labelled == TARN__LABELLED_WORDS ? "--table --per-word"
+               : task->labelled                       ? "--table"
+                                                      : "--text");
   TARN_REQUIRE(!task->source || !shard->text, DATA,
                "%s: it holds %s, but %s is trained on pairs of sentences; run tarn prepare with --source and --target, "
                "or set model.task, or leave out the encoder",
-               path, shard->labels || shard->numbers ? "sentences with labels" : "a text", task->model);
+               path, shard->classes || shard->numbers ? "sentences with labels" : "a text", task->model);
   return TARN_STATUS_OK;
 }
 

@@ -20,15 +20,15 @@ static double rate_of(double amount, double seconds) { return seconds > 0 ? amou
 
 // The watched measure of a task that has no nll is not one.
 static double nll_of(const tarn_train *t, double watched) {
-  return tarn__config_task(t->config)->watched == TARN_METRIC_NLL ? watched : NAN;
+  return tarn__config_task(t->config)->watched == TARN__METRIC_NLL ? watched : NAN;
 }
 
 // The watched measure by its name, and what follows from it. Where it is the loss there is nothing to add.
 static bool add_watched(json_t *record, const tarn__task *task, double watched) {
   const char *word = tarn__config_word("valid.metric", (int)task->watched);
-  if (task->watched == TARN_METRIC_LOSS) return true;
+  if (task->watched == TARN__METRIC_LOSS) return true;
   if (json_object_set_new(record, word, json_real(watched)) != 0) return false;
-  return task->watched != TARN_METRIC_NLL || !tarn__task_has(task, TARN_METRIC_PPL) ||
+  return task->watched != TARN__METRIC_NLL || !tarn__task_has(task, TARN__METRIC_PPL) ||
          json_object_set_new(record, "ppl", json_real(fmin(exp(watched), DBL_MAX))) == 0;
 }
 
@@ -109,7 +109,7 @@ static tarn_status interrupt(tarn_train *t) {
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
   TARN_TRY(tarn__train_validate(t, t->validator, &result));
-  if (!isfinite(result.scores[TARN_METRIC_LOSS]))
+  if (!isfinite(result.scores[TARN__METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
   t->session.validation = result;
   t->session.validated = true;
@@ -131,7 +131,7 @@ static tarn_status validate(tarn_train *t) {
     TARN_TRY(log_validation(t, false, NULL));
     return tarn__train_check_diverged(t, p->update, "validation loss", tarn__train_watched(t));
   }
-  const tarn_metric by = t->config->valid.metric;
+  const int by = t->config->valid.metric;
   const double metric = t->session.validation.scores[by];
   bool best = p->best_update == 0 || tarn__metric_better(metric, p->best, by);
   p->validated = p->update;

@@ -93,7 +93,7 @@ static tarn_status open_data(tarn_train *t) {
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   TARN_TRY(tarn__shard_warn_bands(&t->shard, config));
-  const bool by_text = config->valid.metric == TARN_METRIC_BPC || config->valid.metric == TARN_METRIC_BPB;
+  const bool by_text = (tarn__measure_at(config->valid.metric)->of >> TARN__KEPT_TEXT & 1u) != 0;
   if (by_text && !tarn_vocab_is_spelling(t->target) && !t->shard.continues)
     return tarn__config_fail(config, TARN_STATUS_USAGE, "valid.metric",
                              "%s needs a vocabulary of bytes or characters, and %s is of longer tokens; choose loss, "

@@ -39,7 +39,7 @@ void tarn__train_result_fill(tarn_train *t, tarn_train_result *result) {
   result->epoch = tarn__train_epoch(t);
   result->seconds = p->seconds;
   result->tokens_per_second = p->seconds > 0 ? (double)(p->source_tokens + p->target_tokens) / p->seconds : 0.0;
-  for (int m = 0; m < TARN_METRIC_COUNT; m++)
+  for (int m = 0; m < TARN_MEASURES; m++)
     result->scores[m] = t->session.validated ? t->session.validation.scores[m] : NAN;
   result->best_update = p->best_update;
   result->best = p->best;

@@ -78,7 +78,7 @@ void tarn__validator_warn_left_out(const tarn__validator *v) {
 const char *tarn__validator_bleu_hash(const tarn__validator *v) {
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
-    if (measure->metric == TARN_METRIC_BLEU && v->own[i]) return measure->hash(v->own[i]);
+    if (measure->metric == TARN__METRIC_BLEU && v->own[i]) return measure->hash(v->own[i]);
   return "";
 }
 
@@ -101,10 +101,10 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_TRY(open_batcher(v));
   const tarn__task *task = tarn__config_task(config);
   if (task->count) TARN_TRY(task->count(&v->empty, config, &v->shard, v->target));
-  const tarn_metric metric = config->valid.metric;
-  TARN_REQUIRE((metric != TARN_METRIC_BPC && metric != TARN_METRIC_BPB) || v->empty.characters > 0, USAGE,
+  const tarn__measure *by = tarn__measure_at(config->valid.metric);
+  TARN_REQUIRE(!(by->of >> TARN__KEPT_TEXT & 1u) || v->empty.characters > 0, USAGE,
                "%s: %s of it are not known (valid.metric: %s); run tarn prepare --stream", v->shard.path,
-               tarn_measure_of(metric)->name, tarn_measure_of(metric)->word);
+               by->shown.name, by->shown.word);
   const tarn__set_site site = {&v->what, v->model, &v->shard, v->target, v->comm};
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
@@ -275,7 +275,7 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
   // Measures of answers are for finite ones; without them the loss stays NaN, which ends the training.
-  return isfinite(tally.loss) ? task->scores(result->scores, &tally) : TARN_STATUS_OK;
+  return isfinite(tally.loss) ? tarn__task_scores(result->scores, task, &tally) : TARN_STATUS_OK;
 }
 
 static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
@@ -292,7 +292,7 @@ static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__s
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
                                 const volatile sig_atomic_t *stop) {
   *result = (tarn__validation){0};
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) result->scores[m] = NAN;
+  for (int m = 0; m < TARN_MEASURES; m++) result->scores[m] = NAN;
   double begin = tarn__seconds();
   TARN_TRY(run_all(validator, result, stepper, stop));
   const tarn__set_measure *measure;

@@ -17,7 +17,7 @@
 #include "train/stepper.h"
 
 typedef struct tarn__validation {
-  double scores[TARN_METRIC_COUNT];     // by measure; NAN: not computed
+  double scores[TARN_MEASURES];         // by measure; NAN: not computed
   char signature[TARN_SIGNATURE_TEXT];  // of the BLEU; "": it was not computed
   double seconds;
 } tarn__validation;

@@ -100,6 +100,32 @@ static void use_tarn_classifier_label(void) {
   tarn_classifier_close(&number);
 }
 
+static void use_tarn_verb_at(void) {
+  const tarn_verb *verb = tarn_verb_at(0);
+  assert_string_equal(verb->word, "classify");
+  assert_true(*verb->doing && *verb->summary && *verb->models && !verb->words);
+  int count = 0;
+  while (tarn_verb_at(count)) count++;
+  assert_null(tarn_verb_at(count + 1));
+  // A model is opened by its own verb or by none.
+  tarn_classifier *classifier;
+  tarn_classify_options options = one_thread();
+  options.verb = "classify";
+  works(tarn_classifier_open(&classifier, "run", &options));
+  tarn_classifier_close(&classifier);
+  options.verb = "guess";
+  refuses(tarn_classifier_open(&classifier, "run", &options), TARN_STATUS_USAGE,
+          "a classifier does not guess; its verb is classify");
+}
+
+static void use_tarn_classifier_verb(void) {
+  tarn_classifier *classifier = opened(), *number = opened_of("number_run");
+  assert_ptr_equal(tarn_classifier_verb(classifier), tarn_verb_at(0));
+  assert_ptr_equal(tarn_classifier_verb(number), tarn_verb_at(0));
+  tarn_classifier_close(&classifier);
+  tarn_classifier_close(&number);
+}
+
 static tarn_status count_to(void *user, int64_t number, const tarn_classify_result *result) {
   int64_t *left = user;
   assert_true(number >= 1);
@@ -159,7 +185,7 @@ static void use_tarn_classifier_test(void) {
   tarn_classify_test test;
   works(tarn_classifier_test(classifier, &test, "labels"));
   assert_int_equal(test.rows, 8);
-  assert_int_equal(test.measures[0].metric, TARN_METRIC_ACCURACY);
+  assert_string_equal(test.measures[0].measure->word, "accuracy");
   assert_true(test.loss > 0 && test.measures[0].low <= test.measures[0].high);
   works(tarn_classifier_test(number, &test, "numbers"));
   assert_int_equal(test.measure_count, 2);
@@ -186,6 +212,7 @@ int main(void) {
   static const char *const headers[] = {"classify.h", NULL};
   static const api_use uses[] = {USE(tarn_classify_default), USE(tarn_classifier_open),    USE(tarn_classifier_close),
                                  USE(tarn_classifier_path),  USE(tarn_classifier_classes), USE(tarn_classifier_label),
-                                 USE(tarn_classifier_file),  USE(tarn_classifier_lines),   USE(tarn_classifier_test)};
+                                 USE(tarn_classifier_file),  USE(tarn_classifier_lines),   USE(tarn_classifier_test),
+                                 USE(tarn_verb_at),          USE(tarn_classifier_verb)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

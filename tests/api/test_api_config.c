@@ -21,6 +21,19 @@ static int close_all(void **state) {
   return sandbox_close(state);
 }
 
+static void use_tarn_task_word(void) {
+  assert_string_equal(tarn_task_word(0), "translation");
+  assert_string_equal(tarn_task_word(small->model.task), "translation");
+  assert_null(tarn_task_word(-1));
+  assert_null(tarn_task_word(1000));
+}
+
+static void use_tarn_config_has_use(void) {
+  assert_true(tarn_config_has_use(small, "translate") && tarn_config_has_use(small, "attend"));
+  assert_false(tarn_config_has_use(small, "score") || tarn_config_has_use(small, "classify"));
+  assert_false(tarn_config_has_use(small, "") || tarn_config_has_use(small, "translat"));
+}
+
 static void use_tarn_fp32_name(void) {
   assert_string_equal(tarn_fp32_name(TARN_FP32_EXACT), "exact");
   assert_string_equal(tarn_fp32_name(TARN_FP32_SPLIT3), "split3");
@@ -271,16 +284,22 @@ static void use_tarn_config_option_word(void) {
 }
 
 static void use_tarn_measure_of(void) {
-  for (int m = 0; m < TARN_METRIC_COUNT; m++) assert_int_equal(tarn_measure_of((tarn_metric)m)->metric, m);
-  assert_string_equal(tarn_measure_of(TARN_METRIC_BLEU)->word, "bleu");
-  assert_true(tarn_measure_of(TARN_METRIC_NLL)->less);
+  for (int m = 0; m < tarn_measure_count(); m++) assert_int_equal(tarn_measure_of(m)->number, m);
+  assert_null(tarn_measure_of(-1));
+  const tarn_measure *bleu = tarn_measure_find("bleu");
+  assert_string_equal(bleu->word, "bleu");
+  assert_true(tarn_measure_find("nll")->less);
+}
+
+static void use_tarn_measure_count(void) {
+  assert_true(tarn_measure_count() > 0 && tarn_measure_count() <= TARN_MEASURES);
+  assert_null(tarn_measure_of(tarn_measure_count()));
 }
 
 static void use_tarn_measure_find(void) {
   static const char *const good[] = {"bleu", "valid/bleu", "valid_bleu", "sets/my_set/bleu"};
   static const char *const bad[] = {"", "/", "_", "train/lr", "bleu/", "valid/", "valid/BLEU", "bleu "};
-  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-    assert_ptr_equal(tarn_measure_find(good[i]), tarn_measure_of(TARN_METRIC_BLEU));
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_string_equal(tarn_measure_find(good[i])->word, "bleu");
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (tarn_measure_find(bad[i])) fail_msg("\"%s\" is a measure", bad[i]);
 }
@@ -299,6 +318,8 @@ int main(void) {
   static const char *const headers[] = {"config.h", "measure.h", NULL};
   static const api_use uses[] = {
       USE(tarn_fp32_name),
+      USE(tarn_task_word),
+      USE(tarn_config_has_use),
       USE(tarn_config_read),
       USE(tarn_config_parse),
       USE(tarn_config_close),
@@ -315,6 +336,7 @@ int main(void) {
       USE(tarn_config_option_at),
       USE(tarn_config_option_word),
       USE(tarn_measure_of),
+      USE(tarn_measure_count),
       USE(tarn_measure_find),
       USE(tarn_measure_same_name),
   };

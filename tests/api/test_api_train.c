@@ -198,7 +198,7 @@ static void use_tarn_train_run(void) {
   static const char *const far[] = {"train.lr=100", "train.warmup=0", "model.norm=none"};
   assert_int_equal(ended.end, TARN_TRAIN_END_UPDATES);
   assert_int_equal(ended.update, 12);
-  assert_true(isfinite(ended.scores[TARN_METRIC_NLL]) && ended.seconds > 0);
+  assert_true(isfinite(ended.scores[tarn_measure_find("nll")->number]) && ended.seconds > 0);
   assert_int_equal(events[TARN_TRAIN_EVENT_UPDATE], 12);
   assert_int_equal(events[TARN_TRAIN_EVENT_LOG], 6);
   assert_true(events[TARN_TRAIN_EVENT_VALID] >= 3 && events[TARN_TRAIN_EVENT_SAVED] >= 2);

@@ -43,7 +43,8 @@ suggests 'm.yaml:1: unknown key "lrr" in train' "train: { lr: 1, lrr: 0.2 }
 decoder: $layers"
 suggests '--set train.lrr=2: unknown key "lrr" in train; did you mean "lr"?' "train: { lr: 1 }
 decoder: $layers" train.lrr=2
-metrics='loss, nll, ppl, bleu, bpc, bpb, accuracy, f1, mcc, mse, pearson, spearman'
+list=$(dirname "$0")/../../src/task/measure_list.h
+metrics=$(sed -n 's/^ *X([A-Z0-9_]*, \([a-z0-9]*\),.*/\1/p' "$list" | paste -sd, | sed 's/,/, /g')
 suggests "--set valid.metric=acuracy: valid.metric: \"acuracy\" is not one of $metrics; did you mean \"accuracy\"?" "encoder: $layers" valid.metric=acuracy
 suggests "--set valid.metric=acuracy: valid.metric: \"acuracy\" is not one of $metrics" "decoder: $layers" valid.metric=acuracy
 suggests 'm.yaml:1: decoder.layers: at character 1: kind "R" is not defined under kinds; did you mean "L"?' "decoder: { layers: R }"

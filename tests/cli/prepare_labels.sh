@@ -105,7 +105,7 @@ printf 'sentence,label\n"a\nb",good\n' >lines.csv
 e 1 'lines.csv:2: 1 field, but the first line has 2: fields are missing' lines.csv --text sentence --labels label
 e 2 'the fields of a table with texts are divided by a comma, a semicolon, a tab or a bar, not by " "' one.tsv --text sentence --labels label --delimiter space
 e 2 '--delimiter is comma, semicolon, tab, bar or space, not "colon" (see tarn prepare --help)' one.tsv --text sentence --labels label --delimiter colon
-exactly 2 'tarn prepare: --labels, --pair, --labels-from, --numbers, --header, --delimiter and --decimal need --table (see tarn prepare --help)' p --text words --delimiter comma
+exactly 2 'tarn prepare: --labels, --pair, --labels-from, --numbers, --per-word, --header, --delimiter and --decimal need --table (see tarn prepare --help)' p --text words --delimiter comma
 # Decimal commas of labels.
 printf 'a\t1,5\nb\t2\nc\t-0,123\n' >decimal.tsv
 p --table decimal.tsv --text 1 --labels 2 --numbers --output found --json >out.txt
@@ -119,3 +119,21 @@ e 1 'thousands.tsv:1: the comma of "1,500" may be a mark of thousands or a decim
 p --table thousands.tsv --text 1 --labels 2 --numbers --decimal comma --output found --json >out.txt
 grep -q '"least":1.5,"greatest":2.0}' out.txt || fail "a decimal comma that was said: $(cat out.txt)"
 e 2 'a decimal mark is of labels that are numbers' one.tsv --text sentence --labels label --decimal comma
+
+# Labels of words: as many as words, whatever white space divides either; truncated rows lose words and their labels.
+printf 'a b c\tX Y  X\n"quoted"   it\tY X\n' >tags.tsv
+p --table tags.tsv --text 1 --labels 2 --per-word --json --output tags >out.txt
+[ "$(cat out.txt)" = '{"lines":2,"rows":2,"tokens":7,"unknown":0,"longest":4,"dropped":0,"truncated":0,"left_out":0,"replaced":0,"classes":2,"most":3,"words":5}' ] ||
+  fail "labels of words: $(cat out.txt)"
+p --table tags.tsv --text 1 --labels 2 --per-word --output found >out.txt
+grep -q '^labels          2 classes, the most frequent one has 60.00 % of the words$' out.txt || fail "$(cat out.txt)"
+p --table tags.tsv --text 1 --labels 2 --per-word --labels-from tags --max-tokens 4 --json --output found >out.txt
+p --table tags.tsv --text 1 --labels 2 --per-word --max-tokens 4 --overlong drop --json --output found >out.txt
+printf 'a b c d e\tX Y X Y X\n' >long.tsv
+p --table long.tsv --text 1 --labels 2 --per-word --max-tokens 4 --json --output found 2>err.txt >out.txt
+grep -q '"truncated":1,"left_out":2,.*"words":3' out.txt || fail "a truncated row: $(cat out.txt)"
+printf 'a b\tX Y\nc d e\tX Y\n' >count.tsv
+e 1 'count.tsv:2: 3 words, but 2 labels' count.tsv --text 1 --labels 2 --per-word
+printf 'a b\tX Z\n' >other.tsv
+e 1 'other.tsv:1: "Z" is none of the 2 classes of tags; the nearest is "X"' other.tsv --text 1 --labels 2 --per-word --labels-from tags
+e 2 'labels of words are classes, and their rows have one text' tags.tsv --text 1 --labels 2 --per-word --numbers

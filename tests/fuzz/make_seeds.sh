@@ -108,6 +108,8 @@ printf 'text\tlabel\tpair\na b\t1\tc\nab ba\t2\ta b c\nc\t1\tba\n' >table
 cp labels.tarn "$out/shard/labels"
 "$tarn" prepare --vocab bytes --table table --text text --labels label --numbers --output labels >/dev/null
 cp labels.tarn "$out/shard/numbers"
+"$tarn" prepare --vocab bytes --table <(printf 'a b\tx y\nba\tx\n') --text 1 --labels 2 --per-word --output labels >/dev/null
+cp labels.tarn "$out/shard/words"
 for how in 003 007 217 023 203; do { printf "\\$how"; cat table; } >"$out/labels/named-$how"; done
 for how in 000 014 020; do { printf "\\$how"; tail -n +2 table; } >"$out/labels/numbered-$how"; done
 printf '\043text\tlabel\nx\ta\ny\tb\n' >"$out/labels/known"

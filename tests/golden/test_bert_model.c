@@ -148,14 +148,14 @@ static void classes_have_names(void **state) {
   for (int i = 0; i < 2; i++) {
     must(tarn_checkpoint_import_bert("model", i ? "classes" : golden("classes", ""), "bytes"));
     must(tarn__checkpoint_open(&c, "model", TARN__F32));
-    assert_int_equal(c->config->model.task, TARN_TASK_CLASSIFICATION);
+    assert_int_equal(c->config->model.task, TARN__LEARNS_CLASSIFICATION);
     assert_string_equal(c->config->head.labels, "bad||worse|so \"so\"|good");
     tarn__checkpoint_close(&c);
     must(tarn_checkpoint_export_bert("classes", "model", TARN_BERT_FORMAT_BERT));
   }
   must(tarn_checkpoint_import_bert("model", golden("number", ""), "bytes"));
   must(tarn__checkpoint_open(&c, "model", TARN__F32));
-  assert_int_equal(c->config->model.task, TARN_TASK_REGRESSION);
+  assert_int_equal(c->config->model.task, TARN__LEARNS_REGRESSION);
   tarn__checkpoint_close(&c);
 }
 

@@ -156,6 +156,50 @@ def test_classify_as_the_program(classifier: tarn.Trained, tmp_path: Path) -> No
             run.regress(lines)
 
 
+@needs_program
+def test_tag_as_the_program(tmp_path: Path) -> None:
+    names = ["ann", "bob", "kim", "lee"]
+    rows = [f"in {a} {b} goes\tO B-LOC I-LOC O" for a in names for b in names]
+    rows += [f"goes {a} red\tO B-PER O" for a in names]
+    (tmp_path / "table").write_text("\n".join(rows) + "\n")
+    (tmp_path / "lines").write_text("\n".join(row.split("\t")[0] for row in rows) + "\n")
+    tarn.Vocabulary.train(tmp_path / "vocab", [tmp_path / "lines"], type="whitespace", size=60, mask_symbols=True)
+    done = tarn.prepare_labelled(
+        tmp_path / "train", tmp_path / "vocab", tmp_path / "table", text="1", label="2", per_word=True
+    )
+    assert done["words"] == sum(len(row.split("\t")[1].split()) for row in rows)
+    description: dict[str, Any] = {
+        "model": {"d_model": 16, "task": "tagging", "max_length": 12},
+        "encoder": {"layers": "L"},
+        "kinds": {"L": {"mixer": "attention", "heads": 2, "ffn": 32}},
+        "data": {"vocab": tmp_path / "vocab", "train": tmp_path / "train"},
+        "train": {"max_updates": 80, "max_tokens": 300, "lr": 0.01, "warmup": 5},
+    }
+    lines = ["in ann kim goes", "goes  lee red"]
+    (tmp_path / "two").write_text("\n".join(lines) + "\n")
+    with tarn.train(description, tmp_path / "run").open() as run:
+        assert run.task == "tagging" and run.labels == ["B-LOC", "B-PER", "I-LOC", "O"]
+        found = run.tag(lines)
+        assert [one.words for one in found] == [line.split() for line in lines]
+        assert [one.labels for one in found] == [["O", "B-LOC", "I-LOC", "O"], ["O", "B-PER", "O"]]
+        assert all(p is not None and 0 < p <= 1 for one in found for p in one.probabilities)
+        said = program("tag", tmp_path / "run", tmp_path / "two", "--labels").splitlines()
+        assert said == [" ".join(str(label) for label in one.labels) for one in found]
+        cut = run.tag(["ann " * 20])[0]
+        assert cut.truncated and len(cut.words) == 20 and cut.labels[-1] is None
+        with pytest.raises(tarn.UsageError, match="classifying is for the task classification"):
+            run.classify(lines)
+        with pytest.raises(tarn.DataError, match="^text:1: a sentence without a word"):
+            run.tag([" "])
+        with pytest.raises(AttributeError, match="a run has no tagg"):
+            run.tagg(lines)
+
+
+def test_tagging_is_of_tagging_models(classifier: tarn.Trained) -> None:
+    with classifier.open() as run, pytest.raises(tarn.UsageError, match="tagging is for a tagging model"):
+        run.tag(["a"])
+
+
 def test_regression(tmp_path: Path) -> None:
     rows = [f"{'good ' * n}{'bad ' * (4 - n)}film\t{n}" for n in range(5)] * 8
     (tmp_path / "table").write_text("text\tstars\n" + "\n".join(rows) + "\n")

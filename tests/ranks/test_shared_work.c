@@ -261,6 +261,12 @@ static tarn_status score_file(part *p) {
   return status;
 }
 
+static tarn_status keep_word(void *user, int64_t number, const tarn_classify_result *result) {
+  tarn__buffer_format(user, "%lld %lld %.*s %d %a\n", (long long)number, (long long)result->word, (int)result->length,
+                      result->text, result->order[0], result->probabilities[0]);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status keep_label(void *user, int64_t number, const tarn_classify_result *result) {
   tarn__buffer_format(user, "%lld %d %a %a\n", (long long)number, result->order[0], result->probabilities[0],
                       result->probabilities[1]);
@@ -268,16 +274,17 @@ static tarn_status keep_label(void *user, int64_t number, const tarn_classify_re
 }
 
 static tarn_status classify_lines(part *p, tarn_classifier *classifier) {
+  const bool words = tarn_classifier_verb(classifier)->words;
   tarn_classify_test test;
-  TARN_TRY(tarn_classifier_file(classifier, "lines", keep_label, &p->found));
-  TARN_TRY(tarn_classifier_test(classifier, &test, "labelled"));
+  TARN_TRY(tarn_classifier_file(classifier, "lines", words ? keep_word : keep_label, &p->found));
+  TARN_TRY(tarn_classifier_test(classifier, &test, words ? "tagged" : "labelled"));
   for (int i = 0; i < test.measure_count; i++)
     tarn__buffer_format(&p->found, "%a %a %a\n", test.measures[i].value, test.measures[i].low, test.measures[i].high);
   tarn__buffer_format(&p->found, "%a %lld\n", test.loss, (long long)test.rows);
   return TARN_STATUS_OK;
 }
 
-static tarn_status classify_file(part *p) {
+static tarn_status label_file(part *p, const char *run) {
   tarn_classify_options options;
   tarn_classifier *classifier;
   tarn_classify_default(&options);
@@ -285,17 +292,21 @@ static tarn_status classify_file(part *p) {
   options.window = 23;
   options.max_tokens = 60;
   options.ranks = &p->ranks;
-  TARN_TRY(tarn_classifier_open(&classifier, "classes", &options));
+  TARN_TRY(tarn_classifier_open(&classifier, run, &options));
   const tarn_status status = classify_lines(p, classifier);
   tarn_classifier_close(&classifier);
   return status;
 }
+
+static tarn_status classify_file(part *p) { return label_file(p, "classes"); }
+static tarn_status tag_file(part *p) { return label_file(p, "tags"); }
 
 static void commands_give_the_same(void **state) {
   (void)state;
   must_be_the_same(translate_file, "lines", 4000);
   must_be_the_same(score_file, NULL, 4000);
   must_be_the_same(classify_file, NULL, 2000);
+  must_be_the_same(tag_file, NULL, 2000);
 }
 
 // Rank 0 cannot go on in the middle of the input.
@@ -391,6 +402,7 @@ static void validation_gives_the_same_bits(void **state) {
              {"text.yaml", "data.valid=text", "sets={ also: { data: text.valid, every: 1 } }"},
              {"masked.yaml", "data.valid=masked", "sets={ also: { data: masked.valid, every: 1 } }"},
              {"classes.yaml", "data.valid=labelled", "sets={ also: { data: labelled, every: 1 } }"},
+             {"tags.yaml", "data.valid=tagged", "sets={ also: { data: tagged, every: 1 } }"},
              {"carried.yaml", "data.valid=stream.valid", "sets={ also: { data: stream.valid, every: 1 } }"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     const char *own[sizeof keys / sizeof *keys];
@@ -500,6 +512,11 @@ static const char classes_config[] =
     "head: { pool: mean }\n"
     "data: { vocab: vocab, train: labelled, valid: labelled }\n"
     "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 200, threads: 1 }\n";
+static const char tags_config[] =
+    "model: { task: tagging, d_model: 16, dropout: 0 }\n"
+    "encoder: { layers: L }\n" KINDS
+    "data: { vocab: vocab, train: tagged, valid: tagged }\n"
+    "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 200, threads: 1 }\n";
 static const char carried_config[] =
     "model: { d_model: 16, positions: none, dropout: 0 }\n"
     "decoder: { layers: C }\n"
@@ -515,9 +532,22 @@ static const char ridge_config[] =
 
 static void write_text(const char *path, const char *text) { sandbox_write(path, text, strlen(text)); }
 
-// Lines of 1 to 14 words, of which some are empty where that is allowed, pairs of them, and a table with labels.
+// Adds a line and a label for each of its words: a name is one or two words of an even number of digits.
+static void add_tags(tarn__buffer *table, const char *line) {
+  const char *tag = "";
+  tarn__buffer_format(table, "%s\t", line);
+  for (const char *word = line, *end; *word; word = *end ? end + 1 : end) {
+    end = word + strcspn(word, " ");
+    const bool name = (end - word) % 2 == 1;
+    tag = !name ? "O" : strcmp(tag, "B-N") == 0 ? "I-N" : "B-N";
+    tarn__buffer_format(table, "%s%s", word > line ? " " : "", tag);
+  }
+  tarn__buffer_add(table, "\n");
+}
+
+// Lines of 1 to 14 words, of which some are empty where that is allowed, pairs of them, and tables with labels.
 static void make_lines(void) {
-  tarn__buffer lines = {0}, pairs = {0}, table = {0};
+  tarn__buffer lines = {0}, pairs = {0}, table = {0}, tags = {0};
   tarn__random random;
   tarn__random_init(&random, 11, 1);
   tarn__buffer_add(&table, "text\tlabel\n");
@@ -531,15 +561,18 @@ static void make_lines(void) {
       }
     tarn__buffer_format(&lines, "%s\n", line[0]);
     tarn__buffer_format(&pairs, "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\"}\n", line[0], line[1]);
+    add_tags(&tags, line[0]);
     tarn__buffer_format(&table, "%s\t%s\n", line[0], strlen(line[0]) > 30 ? "long" : "short");
   }
   sandbox_write("lines", lines.data, lines.used);
   sandbox_write("pairs.jsonl", pairs.data, pairs.used);
   sandbox_write("table.tsv", table.data, table.used);
+  sandbox_write("tags.tsv", tags.data, tags.used);
   sandbox_write("zero", "w3\nw4\0w5\n", 9);
   tarn__buffer_close(&lines);
   tarn__buffer_close(&pairs);
   tarn__buffer_close(&table);
+  tarn__buffer_close(&tags);
 }
 
 static void make_labelled(void) {
@@ -551,6 +584,12 @@ static void make_labelled(void) {
   options.label = "label";
   options.vocab = "vocab";
   options.output = "labelled";
+  if (tarn_labelled_prepare(&result, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  options.table = "tags.tsv";
+  options.text = "1";
+  options.label = "2";
+  options.per_word = true;
+  options.output = "tagged";
   if (tarn_labelled_prepare(&result, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
 
@@ -570,11 +609,12 @@ static int open_all(void **state) {
   write_text("text.yaml", text_config);
   write_text("masked.yaml", masked_config);
   write_text("classes.yaml", classes_config);
+  write_text("tags.yaml", tags_config);
   write_text("carried.yaml", carried_config);
   write_text("ridge.yaml", ridge_config);
   make_lines();
   make_labelled();
-  static const char *const runs[] = {"tiny", "text", "classes"};
+  static const char *const runs[] = {"tiny", "text", "classes", "tags"};
   for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
     char path[32];
     snprintf(path, sizeof path, "%s.yaml", runs[i]);

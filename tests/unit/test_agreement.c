@@ -41,12 +41,14 @@ static void check_case(const json_t *one) {
     }
   }
   assert_int_equal(tarn__agreement_open(&a), TARN_STATUS_OK);
-  const int first = a.classes ? TARN__AGREEMENT_ACCURACY : TARN__AGREEMENT_PEARSON, count = a.classes ? 3 : 2;
+  static const tarn__agreement_measure of_classes[] = {tarn__agreement_accuracy, tarn__agreement_f1,
+                                                       tarn__agreement_mcc};
+  static const tarn__agreement_measure of_numbers[] = {tarn__agreement_pearson, tarn__agreement_spearman};
+  const int count = a.classes ? 3 : 2;
   for (int k = 0; k < count; k++) {
-    const tarn__agreement_kind kind = (tarn__agreement_kind)(first + k);
-    near(tarn__agreement_of(&a, kind, NULL), json_array_get(json_object_get(one, "whole"), (size_t)k), "a measure");
-    near(tarn__agreement_of(&a, kind, times), json_array_get(json_object_get(one, "resampled"), (size_t)k),
-         "a resampled measure");
+    const tarn__agreement_measure measure = a.classes ? of_classes[k] : of_numbers[k];
+    near(measure(&a, NULL), json_array_get(json_object_get(one, "whole"), (size_t)k), "a measure");
+    near(measure(&a, times), json_array_get(json_object_get(one, "resampled"), (size_t)k), "a resampled measure");
   }
   tarn__agreement_close(&a);
 }
@@ -74,8 +76,8 @@ static void intervals(void **state) {
   tarn__agreement a = {.count = MOST, .classes = 2, .right_class = right, .found_class = found};
   tarn__agreement_interval first, second;
   assert_int_equal(tarn__agreement_open(&a), TARN_STATUS_OK);
-  assert_int_equal(tarn__agreement_interval_of(&first, &a, TARN__AGREEMENT_ACCURACY, 1000, 7), TARN_STATUS_OK);
-  assert_int_equal(tarn__agreement_interval_of(&second, &a, TARN__AGREEMENT_ACCURACY, 1000, 7), TARN_STATUS_OK);
+  assert_int_equal(tarn__agreement_interval_of(&first, &a, tarn__agreement_accuracy, 1000, 7), TARN_STATUS_OK);
+  assert_int_equal(tarn__agreement_interval_of(&second, &a, tarn__agreement_accuracy, 1000, 7), TARN_STATUS_OK);
   const double half = 1.96 * sqrt(0.8 * 0.2 / MOST);
   assert_true(fabs(first.value - 0.8) < 1e-12 && fabs(first.low - (0.8 - half)) < 0.005 &&
               fabs(first.high - (0.8 + half)) < 0.005);
@@ -89,14 +91,14 @@ static void ranks_of_no_numbers(void **state) {
   static const float right[] = {1, 2, 3, 4}, found[] = {NAN, NAN, 1, NAN};
   tarn__agreement a = {.count = 4, .right_number = right, .found_number = found};
   assert_int_equal(tarn__agreement_open(&a), TARN_STATUS_OK);
-  assert_true(fabs(tarn__agreement_of(&a, TARN__AGREEMENT_SPEARMAN, NULL)) <= 1.0);
+  assert_true(fabs(tarn__agreement_spearman(&a, NULL)) <= 1.0);
   tarn__agreement_close(&a);
 }
 
 // A task whose measures find no memory says so.
 static void memory_that_is_out(void **state) {
   (void)state;
-  static const tarn__task *const tasks[] = {&tarn__task_classify_encoder, &tarn__task_regress_encoder};
+  const tarn__task *const tasks[] = {tarn__tasks_classification[0], tarn__tasks_regression[0]};
   static const float numbers[] = {1, 2, 3, 4}, answers[] = {1, 3, 2, 4, 3, 5, 4, 6};
   static const int32_t labels[] = {0, 1, 1, 0};
   for (int i = 0; i < 2; i++) {
@@ -105,13 +107,13 @@ static void memory_that_is_out(void **state) {
     const tarn__shard shard = {.pairs = 4};
     const tarn__batch batch = {.predictions = 4, .targets = labels, .values = numbers};
     tarn__task_tally tally = {.predictions = 4};
-    double scores[TARN_METRIC_COUNT];
+    double scores[TARN_MEASURES];
     assert_int_equal(tasks[i]->count(&tally, &config, &shard, NULL), TARN_STATUS_OK);
     tasks[i]->tally(&tally, &batch, answers);
     tarn__memory_fail_after(1);
-    assert_int_equal(tasks[i]->scores(scores, &tally), TARN_STATUS_MEMORY);
+    assert_int_equal(tarn__task_scores(scores, tasks[i], &tally), TARN_STATUS_MEMORY);
     tarn__memory_fail_after(0);
-    assert_int_equal(tasks[i]->scores(scores, &tally), TARN_STATUS_OK);
+    assert_int_equal(tarn__task_scores(scores, tasks[i], &tally), TARN_STATUS_OK);
     tarn__free(tally.room);
   }
 }

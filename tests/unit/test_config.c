@@ -18,6 +18,7 @@
 #include "config/config_options.h"
 #include "config_text.h"
 #include "option_row.h"
+#include "task/measure_entry.h"
 
 // A number among the keys of a kind; NaN: it has none of that name.
 static double number(const tarn_config *config, int kind, const char *key) {
@@ -84,7 +85,7 @@ static void defaults_that_depend_on_other_keys(void **state) {
   assert_true(config->kinds[1].dropout == 0);
   assert_true(isnan(number(config, 2, "heads")));
   assert_string_equal(config->data.target_vocab, "a b");
-  assert_int_equal(config->valid.metric, TARN_METRIC_NLL);
+  assert_int_equal(config->valid.metric, TARN__METRIC_NLL);
   tarn_config_close(&config);
   config = parsed("encoder: { layers: F }\ndecoder: { layers: F }\nkinds: { F: { mixer: none } }\n", NULL);
   assert_int_equal(config->kinds[0].norm, TARN_NORM_PRE);

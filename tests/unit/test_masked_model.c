@@ -147,7 +147,7 @@ static void it_learns_and_is_scored(void **state) {
   assert_true(fabs(last_of("easy_run", "valid_loss") - nll) < 1e-6);
   tarn__checkpoint *c;
   assert_int_equal(tarn__checkpoint_open(&c, "easy_run", TARN__F32), TARN_STATUS_OK);
-  assert_int_equal(c->config->model.task, TARN_TASK_MASKED_LANGUAGE_MODEL);
+  assert_int_equal(c->config->model.task, TARN__LEARNS_MASKED_LANGUAGE_MODEL);
   tarn__checkpoint_close(&c);
   // Its weights begin another training.
   const char *from[] = {"train.init_from=easy_run", "model.d_model=32", "train.max_updates=1", "valid.at_start=yes",

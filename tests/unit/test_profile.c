@@ -16,6 +16,7 @@
 #include "graph/profile.h"
 #include "ops/ops.h"
 #include "optim/adam.h"
+#include "task/measure_entry.h"
 #include "tiny_run.h"
 
 enum { UPDATES = 12, VALIDATIONS = 4, TRACED = 5 };  // of tiny_config; one validation is that of the average
@@ -137,7 +138,7 @@ static void measures_a_training(void **state) {
     train(run, profile, &measured);
   }
   train("plain", NULL, &plain);
-  assert_true(measured.scores[TARN_METRIC_LOSS] == plain.scores[TARN_METRIC_LOSS]);
+  assert_true(measured.scores[TARN__METRIC_LOSS] == plain.scores[TARN__METRIC_LOSS]);
   check_table(profile);
   tarn_profile_summary summary;
   assert_int_equal(tarn_profile_sum(profile, &summary), TARN_STATUS_OK);

@@ -13,6 +13,7 @@
 #include "results_runs.h"
 #include "tarn/log.h"
 #include "tarn/results.h"
+#include "task/measure_entry.h"
 
 static void near(double got, double expected) {
   if (fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))) return;
@@ -273,7 +274,7 @@ static void scores_have_two_spellings(void **state) {
     assert_int_equal(tarn_results_check_name(results, names[i]), TARN_STATUS_OK);
     assert_int_equal(compare_one(&m, "spelt", names[i], 0), TARN_STATUS_OK);
     near(m.best, 20);
-    assert_int_equal(tarn_measure_find(names[i])->metric, TARN_METRIC_BLEU);
+    assert_int_equal(tarn_measure_find(names[i])->number, TARN__METRIC_BLEU);
   }
   assert_null(tarn_results_find(&results->runs[0], "valid_ble"));
   assert_null(tarn_measure_find("train/aux_loss"));

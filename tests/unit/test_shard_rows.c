@@ -65,6 +65,24 @@ static void test_labels(void **state) {
   tarn__shard_close(&shard);
 }
 
+// Labels of words: 11 tokens are those of rows of 1, 1, 1, 2 and 1 with their ends.
+enum { TOKENS = 11 };
+static const int32_t WORD_LABELS[TOKENS] = {0, -1, 2, -1, 1, -1, 1, 0, -1, 2, -1};
+
+static void test_word_labels(void **state) {
+  (void)state;
+  tarn__shard shard;
+  write_rows(&(tarn__shard_labels){.names = NAMES, .classes = 3, .word_labels = WORD_LABELS}, false);
+  open_ok(&shard);
+  assert_true(!shard.labels && !shard.numbers && !shard.segments);
+  assert_int_equal(shard.target_tokens, TOKENS);
+  assert_memory_equal(shard.word_labels, WORD_LABELS, sizeof WORD_LABELS);
+  assert_int_equal(tarn__shard_word_labels(&shard, 0)[0], 0);
+  assert_int_equal(tarn__shard_word_labels(&shard, 3)[1], 0);
+  assert_int_equal(tarn__shard_word_labels(&shard, 4)[0], 2);
+  tarn__shard_close(&shard);
+}
+
 static void test_numbers(void **state) {
   (void)state;
   tarn__shard shard;
@@ -272,11 +290,33 @@ static void test_forged_numbers(void **state) {
   }
 }
 
+static void test_forged_word_labels(void **state) {
+  (void)state;
+  const int32_t wrong[] = {-2, 3, INT32_MIN, INT32_MAX};
+  const uint32_t flags[] = {TARN__SHARD_WORDS, TARN__SHARD_WORDS | TARN__SHARD_NUMBERS,
+                            TARN__SHARD_WORDS | TARN__SHARD_CLASSES | TARN__SHARD_SEGMENTS,
+                            TARN__SHARD_WORDS | TARN__SHARD_CONTINUES};
+  size_t size;
+  for (int i = 0; i < 8; i++) {
+    char *bytes;
+    write_rows(&(tarn__shard_labels){.names = NAMES, .classes = 3, .word_labels = WORD_LABELS}, false);
+    assert_int_equal(tarn__file_read("s.tarn", &bytes, &size), TARN_STATUS_OK);
+    if (i < 4) memcpy(labels_of(bytes) + 4 * (TOKENS - 1), &wrong[i], 4);
+    if (i >= 4) rows_of(bytes)->flags = flags[i - 4];
+    put_hash(rows_of(bytes)->labels_hash, labels_of(bytes), 4 * TOKENS);
+    seal(bytes, false);
+    expect_damaged(bytes, size, i < 4 ? "a word's label" : "flags of words");
+    tarn__free(bytes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_labels),    cmocka_unit_test(test_numbers),          cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_continues), cmocka_unit_test(test_version_and_hash), cmocka_unit_test(test_every_byte),
-      cmocka_unit_test(test_forged),    cmocka_unit_test(test_forged_numbers),
+      cmocka_unit_test(test_labels),           cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_packed),           cmocka_unit_test(test_continues),
+      cmocka_unit_test(test_version_and_hash), cmocka_unit_test(test_every_byte),
+      cmocka_unit_test(test_word_labels),      cmocka_unit_test(test_forged_word_labels),
+      cmocka_unit_test(test_forged),           cmocka_unit_test(test_forged_numbers),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }

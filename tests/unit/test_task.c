@@ -22,7 +22,7 @@ static int64_t counted_sets;
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   (void)keys;
-  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_PPL;
+  if (config->valid.metric == TARN__METRIC_COUNT) config->valid.metric = TARN__METRIC_PPL;
   return TARN_STATUS_OK;
 }
 
@@ -94,38 +94,31 @@ static tarn_status count(tarn__task_tally *tally, const tarn_config *config, con
   return TARN_STATUS_OK;
 }
 
-static tarn_status scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
-  assert_int_equal(tally->characters, tally->predictions);
-  all[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
-  all[TARN_METRIC_PPL] = exp(tally->watched / (double)tally->predictions);
-  return TARN_STATUS_OK;
-}
-
 static const tarn__task parity = {
     .name = "parity",
     .model = "a model of parity",
     .models = "models of parity",
-    .task = TARN_TASK_MASKED_LANGUAGE_MODEL,
+    .task = TARN__LEARNS_MASKED_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_ENCODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
     .other_stacks = "parity has an encoder",
     .embeddings = 1u << TARN_EMBEDDINGS_DECODER,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_PPL,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_WORDS,
     .declare_tables = declare_tables,
     .declare_output = declare_output,
     .output_input = output_input,
     .loss = loss,
     .batches = form_batches,
-    .watched = TARN_METRIC_LOSS,
+    .watched = TARN__METRIC_LOSS,
     .diverged = diverged,
     .count = count,
-    .scores = scores,
     .resolve = resolve,
 };
 
 // In place of the program's own registry.
-const tarn__task *const tarn__task_table[] = {&tarn__task_translation, &tarn__task_language_model, &parity};
+static const tarn__task *const parities[] = {&parity, NULL};
+const tarn__task *const *const tarn__task_table[] = {tarn__tasks_translation, tarn__tasks_language, parities};
 const int tarn__task_count = sizeof tarn__task_table / sizeof *tarn__task_table;
 
 static const char description[] =
@@ -154,7 +147,7 @@ static void a_description_is_that_of_the_entry(void **state) {
   tarn_config *config = parsed(NULL), *again;
   char *text;
   assert_int_equal(config->model.architecture, TARN_ARCHITECTURE_ENCODER);
-  assert_int_equal(config->valid.metric, TARN_METRIC_PPL);
+  assert_int_equal(config->valid.metric, TARN__METRIC_PPL);
   assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
   assert_non_null(strstr(text, "\nencoder:"));
   assert_null(strstr(text, "\ndecoder:"));

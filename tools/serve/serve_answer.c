@@ -177,6 +177,23 @@ json_t *serve_answer_label(const tarn_classifier *classifier, const tarn_classif
   return whole(object, good);
 }
 
+json_t *serve_answer_word(json_t *answer, const tarn_classifier *classifier, const tarn_classify_result *result) {
+  if (result->word == 0) answer = json_pack("{s:b, s:[]}", "truncated", (int)result->truncated, "words");
+  if (!answer) return NULL;
+  json_t *word = json_object();
+  bool good = word && put(word, "word", json_stringn(result->text, result->length));
+  if (good && result->probabilities)
+    good = put(word, "label", json_output_text(tarn_classifier_label(classifier, result->order[0]))) &&
+           put(word, "probability", json_output_real(result->probabilities[result->order[0]]));
+  if (!good) {
+    json_decref(word);
+    word = NULL;
+  }
+  if (word && json_array_append_new(json_object_get(answer, "words"), word) == 0) return answer;
+  json_decref(answer);
+  return NULL;
+}
+
 json_t *serve_answer_labels(serve_request *request, json_t **labels) {
   json_t *array = json_array();
   bool good = array != NULL;

@@ -20,5 +20,7 @@ json_t *serve_answer_texts(serve_request *request, const tarn_generator *generat
 json_t *serve_answer_labels(serve_request *request, json_t **labels);
 // That of one text.
 json_t *serve_answer_label(const tarn_classifier *classifier, const tarn_classify_result *result);
+// Adds a word to the answer of its text, which the first one makes; takes it over, NULL where there is no memory.
+json_t *serve_answer_word(json_t *answer, const tarn_classifier *classifier, const tarn_classify_result *result);
 
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "serve/serve_http.h"
+#include "serve/serve_paths.h"
 #include "stop_signal.h"
 #include "tarn/plan.h"
 
@@ -27,7 +28,7 @@ static void say_started(const cli_command *command, const serve_options *options
   fflush(stdout);
   fprintf(stderr, "tarn %s: %s:", command->name, options->models.path);
   for (int i = 0; i < SERVE_USES; i++)
-    if (models->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i));
+    if (models->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i, models->verb));
   fputc('\n', stderr);
   if (!listener->loopback && !token)
     fprintf(stderr,
@@ -64,6 +65,7 @@ static int serve(const cli_command *command, const serve_options *options, const
       .timeout = options->timeout,
       .capacity = options->queue,
       .uses = models->uses,
+      .verb = models->verb,
       .model = models->name,
       .precision = tarn_translate_precision_name(models->precision),
       .languages = languages,
@@ -109,6 +111,7 @@ static int open_model(const cli_command *command, const serve_options *options, 
   queue_options.max_cost = options->batch_bytes;
   queue_options.wait = 1e-3 * options->wait;
   tarn_work_queue *queue;
+  serve_paths_start();
   const tarn_status status = tarn_work_queue_open(&queue, &queue_options);
   int code = status == TARN_STATUS_OK ? -1 : cli_report(command, status);
   bool any = false;

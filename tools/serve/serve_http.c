@@ -123,7 +123,7 @@ static void answer_health(exchange *e) {
   const serve_http_options *o = &e->http->options;
   json_t *uses = json_array();
   for (int i = 0; i < SERVE_USES; i++)
-    if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i)));
+    if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i, o->verb)));
   json_t *languages = json_array();
   for (int i = 0; i < o->languages->count; i++) json_array_append_new(languages, json_string(o->languages->tags[i]));
   json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
@@ -203,7 +203,7 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 401, "a bearer token is required");
   else if (!e->path->name[0])
     serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
-  else if (model && !o->uses[e->path->use])
+  else if (model && (!o->uses[e->path->use] || (e->path->verb && e->path->verb != o->verb)))
     serve_request_refuse(r, 404, "this model cannot do %s; /health says what it can do", e->path->name);
   else if (model ? strcmp(method, "POST") != 0 : !e->get)
     serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
@@ -243,6 +243,7 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
   e->client = info ? info->socket_context : NULL;
   e->path = serve_path_find(serve_framing_path(url));
   e->request.use = e->path->use;
+  e->request.verb = e->path->verb;
   e->began = serve_seconds();
   atomic_fetch_add(&http->exchanges, 1);
   serve_client_sends(&http->clients, e->client);

@@ -14,13 +14,14 @@
 #include "tarn/work_queue.h"
 
 typedef struct serve_http_options {
-  int64_t max_body;     // bytes of a request's body
-  int64_t max_pending;  // bytes of the bodies of all requests that have no answer yet
-  int64_t connections;  // at the same time
-  double timeout;       // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
-  int64_t capacity;     // of the queue
-  const bool *uses;     // [SERVE_USES] what the model is for
-  const char *model;    // its name, for people
+  int64_t max_body;       // bytes of a request's body
+  int64_t max_pending;    // bytes of the bodies of all requests that have no answer yet
+  int64_t connections;    // at the same time
+  double timeout;         // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
+  int64_t capacity;       // of the queue
+  const bool *uses;       // [SERVE_USES] what the model is for
+  const tarn_verb *verb;  // of SERVE_LABEL
+  const char *model;      // its name, for people
   const char *precision;
   const serve_languages *languages;
   serve_limits limits;

@@ -33,7 +33,6 @@ static tarn_status find_uses(serve_models *m) {
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
   if (status == TARN_STATUS_OK) {
-    const tarn_task task = config->model.task;
     take_name(m);
     m->precision = m->options.precision;
     if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
@@ -41,11 +40,12 @@ static tarn_status find_uses(serve_models *m) {
           strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
     m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
     m->length_penalty = config->translate.length_penalty;
-    m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
-    m->uses[SERVE_ATTEND] = task == TARN_TASK_TRANSLATION;
-    m->uses[SERVE_SCORE] = task == TARN_TASK_LANGUAGE_MODEL || task == TARN_TASK_MASKED_LANGUAGE_MODEL;
-    m->uses[SERVE_GENERATE] = task == TARN_TASK_LANGUAGE_MODEL;
-    m->uses[SERVE_CLASSIFY] = task == TARN_TASK_CLASSIFICATION || task == TARN_TASK_REGRESSION;
+    const tarn_verb *verb;
+    for (int i = 0; (verb = tarn_verb_at(i)) != NULL; i++)
+      if (tarn_config_has_use(config, verb->word)) m->verb = verb;
+    for (int use = 0; use < SERVE_USES; use++)
+      m->uses[use] =
+          use == SERVE_LABEL ? m->verb != NULL : tarn_config_has_use(config, serve_use_word((serve_use)use, NULL));
   }
   tarn_config_close(&config);
   tarn_checkpoint_info_close(&info);
@@ -96,7 +96,7 @@ tarn_status serve_models_start(void *models) {
   if (status == TARN_STATUS_OK && m->uses[SERVE_TRANSLATE]) status = open_translator(m);
   if (status == TARN_STATUS_OK && m->uses[SERVE_SCORE]) status = open_lm(m);
   if (status == TARN_STATUS_OK && m->uses[SERVE_GENERATE]) status = open_generator(m);
-  if (status == TARN_STATUS_OK && m->uses[SERVE_CLASSIFY]) status = open_classifier(m);
+  if (status == TARN_STATUS_OK && m->uses[SERVE_LABEL]) status = open_classifier(m);
   return status;
 }
 
@@ -140,7 +140,11 @@ typedef struct classifying {
 
 static tarn_status note_label(void *user, int64_t number, const tarn_classify_result *result) {
   classifying *c = user;
-  c->answers[number - 1] = serve_answer_label(c->models->classifier, result);
+  json_t **answer = &c->answers[number - 1];
+  if (result->words > 0)
+    *answer = serve_answer_word(*answer, c->models->classifier, result);
+  else
+    *answer = serve_answer_label(c->models->classifier, result);
   return TARN_STATUS_OK;
 }
 

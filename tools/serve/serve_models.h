@@ -25,6 +25,7 @@ typedef struct serve_models {
   serve_metrics *metrics;
   void (*done)(serve_request *request);  // called when a request has its answer, which then is the receiver's
   bool uses[SERVE_USES];                 // what the model is for
+  const tarn_verb *verb;                 // of SERVE_LABEL
   tarn_translator *translator;
   tarn_lm *lm;
   tarn_generator *generator;

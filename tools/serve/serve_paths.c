@@ -1,5 +1,6 @@
 #include "serve/serve_paths.h"
 
+#include <stdio.h>
 #include <string.h>
 
 extern const char serve_page_html[], serve_openapi_json[];
@@ -9,29 +10,45 @@ static const serve_file page = {serve_page_html, &serve_page_html_size};
 static const serve_file description = {serve_openapi_json, &serve_openapi_json_size};
 
 static const char json[] = "application/json";
-static const serve_path paths[] = {
-    {"/translate", SERVE_TRANSLATE, json, false, NULL},
-    {"/score", SERVE_SCORE, json, false, NULL},
-    {"/generate", SERVE_GENERATE, json, false, NULL},
-    {"/classify", SERVE_CLASSIFY, json, false, NULL},
-    {"/attend", SERVE_ATTEND, json, false, NULL},
-    {"/health", SERVE_USES, json, true, NULL},
-    {"/metrics", SERVE_USES, "text/plain; version=0.0.4; charset=utf-8", false, NULL},
-    {"/openapi.json", SERVE_USES, json, true, &description},
-    {"/", SERVE_USES, "text/html; charset=utf-8", true, &page},
-    {"", SERVE_USES, json, true, NULL},
+static const serve_path fixed[] = {
+    {"/translate", SERVE_TRANSLATE, NULL, json, false, NULL},
+    {"/score", SERVE_SCORE, NULL, json, false, NULL},
+    {"/generate", SERVE_GENERATE, NULL, json, false, NULL},
+    {"/attend", SERVE_ATTEND, NULL, json, false, NULL},
+    {"/health", SERVE_USES, NULL, json, true, NULL},
+    {"/metrics", SERVE_USES, NULL, "text/plain; version=0.0.4; charset=utf-8", false, NULL},
+    {"/openapi.json", SERVE_USES, NULL, json, true, &description},
+    {"/", SERVE_USES, NULL, "text/html; charset=utf-8", true, &page},
+    {"", SERVE_USES, NULL, json, true, NULL},
 };
-enum { PATHS = sizeof paths / sizeof *paths };
+enum { FIXED = sizeof fixed / sizeof *fixed, BEFORE = 3, NAME = 32 };
+
+// Those above, and one for each verb of models that tell labels, behind the first three.
+static serve_path paths[SERVE_PATHS];
+static char names_of_verbs[SERVE_PATHS][NAME];
+static int path_count;
+
+void serve_paths_start(void) {
+  const tarn_verb *verb;
+  memcpy(paths, fixed, BEFORE * sizeof *fixed);
+  path_count = BEFORE;
+  for (int i = 0; i < SERVE_PATHS - FIXED && (verb = tarn_verb_at(i)) != NULL; i++) {
+    snprintf(names_of_verbs[i], NAME, "/%s", verb->word);
+    paths[path_count++] = (serve_path){names_of_verbs[i], SERVE_LABEL, verb, json, false, NULL};
+  }
+  memcpy(paths + path_count, fixed + BEFORE, (FIXED - BEFORE) * sizeof *fixed);
+  path_count += FIXED - BEFORE;
+}
 
 const serve_path *serve_path_find(const char *name) {
   int i = 0;
-  while (i < PATHS - 1 && strcmp(paths[i].name, name) != 0) i++;
+  while (i < path_count - 1 && strcmp(paths[i].name, name) != 0) i++;
   return &paths[i];
 }
 
 int serve_path_number(const serve_path *path) { return (int)(path - paths); }
 
 int serve_paths_names(const char *names[SERVE_PATHS]) {
-  for (int i = 0; i < PATHS; i++) names[i] = i < PATHS - 1 ? paths[i].name : "other";
-  return PATHS;
+  for (int i = 0; i < path_count; i++) names[i] = i < path_count - 1 ? paths[i].name : "other";
+  return path_count;
 }

@@ -17,10 +17,14 @@ typedef struct serve_file {
 typedef struct serve_path {
   const char *name;        // "/translate"; "" for all that there is not
   serve_use use;           // SERVE_USES: none of the model
+  const tarn_verb *verb;   // of SERVE_LABEL
   const char *type;        // of its answer
   bool open;               // without a token too
   const serve_file *file;  // that is the answer; NULL: it is made
 } serve_path;
+
+// Lists the paths, before anything else here and in one thread.
+void serve_paths_start(void);
 
 // The entry of a path; of one that there is not, the last one.
 const serve_path *serve_path_find(const char *name);

@@ -12,9 +12,9 @@
 
 enum { MOST_CONTINUATIONS = 64 };
 
-const char *serve_use_word(serve_use use) {
-  static const char *const words[SERVE_USES] = {"translate", "score", "generate", "classify", "attend"};
-  return words[use];
+const char *serve_use_word(serve_use use, const tarn_verb *verb) {
+  static const char *const words[SERVE_USES] = {"translate", "score", "generate", NULL, "attend"};
+  return use == SERVE_LABEL ? verb->word : words[use];
 }
 
 static void set_answer(serve_request *request, int code, json_t *object) {
@@ -135,8 +135,9 @@ static void refuse_key(serve_request *request, const char *name, const char *con
   char all[512] = "";
   for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
-  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s keys are %s", serve_use_word(request->use), name,
-                       nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? Its" : "; its", all);
+  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s keys are %s",
+                       serve_use_word(request->use, request->verb), name, nearest ? "; did you mean \"" : "",
+                       nearest ? nearest : "", nearest ? "\"? Its" : "; its", all);
 }
 
 static bool read_keys(serve_request *request, const key keys[KEYS]) {
@@ -248,10 +249,14 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
     if (!check_text(request, text, "text", limits)) return false;
     request->texts[i] = json_string_value(text);
     request->lengths[i] = json_string_length(text);
-    if (request->use == SERVE_CLASSIFY && strchr(request->texts[i], '\t')) {
+    if (request->use == SERVE_LABEL && !request->verb->words && strchr(request->texts[i], '\t')) {
       serve_request_refuse(request, 400, "\"text\" has a tab; the second sentences of pairs go into \"pair\"");
       return false;
     }
+  }
+  if (pairs && request->verb->words) {
+    serve_request_refuse(request, 400, "\"pair\" is for labels of pairs of texts");
+    return false;
   }
   if (pairs && !join_pairs(request, texts, pairs, limits)) return false;
   for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
@@ -287,7 +292,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   int64_t seed = 1;
   const key keys[KEYS] = {
       {"text", TEXTS, ANY, NULL, 0, 0},
-      {"pair", PAIRS, USE(CLASSIFY), NULL, 0, 0},
+      {"pair", PAIRS, USE(LABEL), NULL, 0, 0},
       {"target", TARGET, USE(ATTEND), NULL, 0, 0},
       {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
       {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},

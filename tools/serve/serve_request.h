@@ -7,19 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/classify.h"
 #include "tarn/generate.h"
 
 typedef enum serve_use {
   SERVE_TRANSLATE,
   SERVE_SCORE,
   SERVE_GENERATE,
-  SERVE_CLASSIFY,
+  SERVE_LABEL,
   SERVE_ATTEND,
   SERVE_USES
 } serve_use;
 
-// "translate", "score", "generate", "classify", "attend".
-const char *serve_use_word(serve_use use);
+// "translate", "score", "generate", "attend"; the word of the verb of SERVE_LABEL.
+const char *serve_use_word(serve_use use, const tarn_verb *verb);
 
 // What a request may ask for.
 typedef struct serve_limits {
@@ -32,9 +33,10 @@ typedef struct serve_limits {
 
 typedef struct serve_request {
   serve_use use;
-  json_t *body;        // what `texts` point into, but for pairs
-  const char **texts;  // [count]
-  size_t *lengths;     // [count]
+  const tarn_verb *verb;  // of SERVE_LABEL
+  json_t *body;           // what `texts` point into, but for pairs
+  const char **texts;     // [count]
+  size_t *lengths;        // [count]
   size_t count, bytes;
   const char *target;  // of SERVE_ATTEND: a translation of the text
   size_t target_length;

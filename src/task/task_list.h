@@ -1,0 +1,20 @@
+// The list of tasks: a line each, from which its number, the word of model.task and its line in the documentation come.
+// What it is stands in its file, whose entries are tarn__tasks_NAME. New ones come last: numbers stand in programs.
+#ifndef TARN_TASK_TASK_LIST_H
+#define TARN_TASK_TASK_LIST_H
+
+#define TARN__TASK_LIST(X)                                                                          \
+  X(TRANSLATION, translation, "translation", "from the sentences of a source to those of a target") \
+  X(LANGUAGE_MODEL, language, "language-model", "each token of a text from those before it")        \
+  X(MASKED_LANGUAGE_MODEL, masked, "masked-language-model",                                         \
+    "tokens of a text that are hidden from the model, from all others (Devlin et al. 2019, Liu et " \
+    "al. 2019)")                                                                                    \
+  X(CLASSIFICATION, classification, "classification", "the class of a sentence, or of two")         \
+  X(REGRESSION, regression, "regression", "a number for a sentence, or for two")                    \
+  X(TAGGING, tagging, "tagging", "a label for each word of a sentence")
+
+#define TARN__TASK_NUMBER(NAME, entries, word, text) TARN__LEARNS_##NAME,
+typedef enum tarn__learns { TARN__TASK_LIST(TARN__TASK_NUMBER) TARN__LEARNS_COUNT } tarn__learns;
+#undef TARN__TASK_NUMBER
+
+#endif
