@@ -6,9 +6,9 @@
 #include "commands.h"
 #include "plan_output.h"
 #include "scale_output.h"
-#include "tarn/duration.h"
+#include "tarn/lab/duration.h"
+#include "tarn/lab/scale.h"
 #include "tarn/plan.h"
-#include "tarn/scale.h"
 
 static const cli_command command = {
     .name = "plan",

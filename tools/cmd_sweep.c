@@ -15,8 +15,8 @@
 #include "stop_signal.h"
 #include "sweep_output.h"
 #include "sweep_watch.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/measure.h"
-#include "tarn/sweep.h"
 
 static const cli_command COMMAND = {
     "sweep", "[SWEEP.yaml]", "Train and test several variants of a model with several seeds.",

@@ -4,8 +4,8 @@
 
 #include "dynamics/cell.h"
 #include "store/checkpoint.h"
-#include "tarn/dynamics.h"
-#include "tarn/states.h"
+#include "tarn/lab/dynamics.h"
+#include "tarn/lab/states.h"
 
 struct tarn_dynamics {
   tarn_dynamics_options options;  // with their texts, which are the caller's until opening is over

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tarn/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 const char *tarn_dynamics_precision_name(tarn_dynamics_precision precision) {
   static const char *const words[TARN_DYNAMICS_PRECISION_COUNT] = {"double", "fp32"};

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "dynamics/iterated.h"
-#include "tarn/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 // The result of iterating `map` from `start` [rows, width]. Of the options those from `iterations` to `max_memory`
 // count, and progress; iterations is not 0, and where the map is not autonomous nothing is said of settling. map_bytes:

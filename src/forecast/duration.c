@@ -1,5 +1,5 @@
 // Forecasts how long a training will take: from its log, a probe of it, or its operations.
-#include "tarn/duration.h"
+#include "tarn/lab/duration.h"
 #include "run/names.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
-#include "forecast/plan_config.h"
 #include "forecast/product_speed.h"
 #include "text/lines.h"
+#include "train/plan_config.h"
 #include "train/trainer.h"
 
 // Of a probe: seconds at the least, and updates, the first of which is not counted (pages, clock frequencies).

@@ -1,4 +1,4 @@
-#include "tarn/report.h"
+#include "tarn/lab/report.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
 #include "report/table_build.h"
 #include "run/names.h"
 #include "run/run_file.h"
+#include "tarn/lab/significance.h"
 #include "tarn/measure.h"
-#include "tarn/significance.h"
 #include "tarn/text.h"
 
 void tarn_results_default(tarn_results_options *options) {

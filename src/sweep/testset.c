@@ -1,4 +1,4 @@
-#include "tarn/testset.h"
+#include "tarn/lab/testset.h"
 
 #include <jansson.h>
 #include <limits.h>

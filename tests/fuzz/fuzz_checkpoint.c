@@ -4,6 +4,7 @@
 
 #include "fuzz/fuzz.h"
 #include "store/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/limits.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"

@@ -16,6 +16,7 @@
 #include "parts/table/part_table.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/log.h"
 
 enum { VOCAB = 262, SENTENCES = 3, LENGTH = 14, ROWS = SENTENCES * LENGTH, WIDTH = 16, PATH = 256 };

@@ -17,6 +17,7 @@
 #include "score/scorer.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/log.h"
 
 enum { VOCAB = 259, SENTENCES = 3, LENGTH = 12, EOS = 2, PATH = 256 };

@@ -16,6 +16,7 @@
 #include "golden/import_check.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/translate.h"
 
 enum { SENTENCES = 3, LENGTH = 11, ROWS = SENTENCES * LENGTH, PATH = 256 };

@@ -9,10 +9,10 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "eval/aucc.h"
 #include "results_runs.h"
+#include "significance/aucc.h"
+#include "tarn/lab/results.h"
 #include "tarn/log.h"
-#include "tarn/results.h"
 
 static void near(double got, double expected) {
   if (fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))) return;

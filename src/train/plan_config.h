@@ -1,6 +1,6 @@
 // The plan of a training from its description alone.
-#ifndef TARN_FORECAST_PLAN_CONFIG_H
-#define TARN_FORECAST_PLAN_CONFIG_H
+#ifndef TARN_TRAIN_PLAN_CONFIG_H
+#define TARN_TRAIN_PLAN_CONFIG_H
 
 #include "train/plan_run.h"
 

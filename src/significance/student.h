@@ -1,6 +1,6 @@
 // Student's t distribution, with degrees of freedom that need not be whole.
-#ifndef TARN_EVAL_STUDENT_H
-#define TARN_EVAL_STUDENT_H
+#ifndef TARN_SIGNIFICANCE_STUDENT_H
+#define TARN_SIGNIFICANCE_STUDENT_H
 
 // The probability of a t as far from 0 as this one, on both sides together. `freedom` is at least 1; INFINITY is the
 // normal distribution. Relative error below 1e-8, and below 1e-5 beyond a million degrees of freedom, where the normal

@@ -1,4 +1,5 @@
-// A report of a comparison: what tarn/results.h has read and computed, as a page to look at and as files for a paper.
+// A report of a comparison: what tarn/lab/results.h has read and computed, as a page to look at and as files for a
+// paper.
 //
 //   tarn_results_open(&results, paths, count), tarn_results_compare(&table, results, NULL);
 //   tarn_report_options options;
@@ -14,11 +15,11 @@
 //   runs.csv          one line a run, failed ones included
 //   figures/NAME.svg  each figure
 //   figures/NAME.pdf  the same, by tarn_report_write_pdf()
-#ifndef TARN_REPORT_H
-#define TARN_REPORT_H
+#ifndef TARN_LAB_REPORT_H
+#define TARN_LAB_REPORT_H
 
 #include "tarn/export.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

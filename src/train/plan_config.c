@@ -1,5 +1,5 @@
 // tarn_plan_make(): the plan of a configuration, with the lengths of its training data where they can be read.
-#include "forecast/plan_config.h"
+#include "train/plan_config.h"
 #include "base/file.h"
 #include "base/threads.h"
 #include "data/batch.h"

@@ -26,8 +26,8 @@
 //   ... table->rows[g].aucc_mean.mean of results->groups[g].name ...
 //   tarn_results_table_close(&table);
 //   tarn_results_close(&results);
-#ifndef TARN_RESULTS_H
-#define TARN_RESULTS_H
+#ifndef TARN_LAB_RESULTS_H
+#define TARN_LAB_RESULTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ typedef struct tarn_results_run {
   double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure; NAN: not known
   const char *test_set;                              // prefix of that shard, or file of that text; NULL: none
   int64_t test_size;                                 // rows of the shard, or bytes of the text; -1: not known
-  int64_t test_window, test_stride;                  // of a text, as in tarn/testset.h; -1: not known
+  int64_t test_window, test_stride;                  // of a text, as in tarn/lab/testset.h; -1: not known
   double test_blimp;                                 // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature, *test_chrf_signature;  // of the BLEU and of the chrF
   const char *test_checkpoint;                       // name of its file; NULL: not said

@@ -15,8 +15,8 @@
 //   {"nll", "ppl", "bpc", "bpb", "lines", "tokens", "characters", "bytes", "unknown", "seconds", "checkpoint",
 //    "precision", "text", "window", "stride"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
-#ifndef TARN_TESTSET_H
-#define TARN_TESTSET_H
+#ifndef TARN_LAB_TESTSET_H
+#define TARN_LAB_TESTSET_H
 
 #include <stdint.h>
 

@@ -16,8 +16,8 @@
 //   status = tarn_esn_forecast(esn, &forecast, series, 8000, 1000, TARN_FORECAST_CLOSED);
 //   tarn_forecast_measures measures;
 //   status = tarn_forecast_measure(&measures, forecast, series, 8000, NULL, 0.4);
-#ifndef TARN_SERIES_H
-#define TARN_SERIES_H
+#ifndef TARN_LAB_SERIES_H
+#define TARN_LAB_SERIES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -42,8 +42,8 @@
 //   rank collapse      |X - mean row| / |X| in Frobenius' norm, the share of the tokens' representations X that they do
 //                      not have in common (Dong, Cordonnier and Loukas 2021): 0 where all tokens are alike
 // Results are equal in every bit for equal inputs, options and threads.
-#ifndef TARN_DYNAMICS_H
-#define TARN_DYNAMICS_H
+#ifndef TARN_LAB_DYNAMICS_H
+#define TARN_LAB_DYNAMICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@
 
 #include "tarn/config.h"
 #include "tarn/export.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

@@ -3,11 +3,12 @@
 // them. Random numbers are not NumPy's, so results equal sacreBLEU's within sampling error only.
 //
 // All of it is about the sentences of a test set. It does not say what another seed of the training would have given
-// (tarn/results.h does).
+// (tarn/lab/results.h does).
 //
-// A score's statistics are counted once for each system; then any number of resamples is scored from their sums.
-#ifndef TARN_SIGNIFICANCE_H
-#define TARN_SIGNIFICANCE_H
+// A score's statistics (tarn/score.h) are counted once for each system; then any number of resamples is scored from
+// their sums.
+#ifndef TARN_LAB_SIGNIFICANCE_H
+#define TARN_LAB_SIGNIFICANCE_H
 
 #include "tarn/export.h"
 #include "tarn/score.h"
@@ -15,25 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// What a score counted in each sentence of one system.
-typedef struct tarn_statistics tarn_statistics;
-
-// The scores of tarn/score.h with their statistics, which the caller closes. Arguments and failures are those of
-// tarn_bleu_corpus(), tarn_chrf_corpus() and tarn_ter_corpus(); on failure *statistics is NULL.
-TARN_API tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out,
-                                          const char *const *hypotheses, const char *const *const *references,
-                                          size_t sentences, size_t streams,
-                                          const tarn_bleu_options *options) TARN_CHECKED;
-TARN_API tarn_status tarn_chrf_statistics(tarn_statistics **statistics, tarn_chrf_result *out,
-                                          const char *const *hypotheses, const char *const *const *references,
-                                          size_t sentences, size_t streams,
-                                          const tarn_chrf_options *options) TARN_CHECKED;
-TARN_API tarn_status tarn_ter_statistics(tarn_statistics **statistics, tarn_ter_result *out,
-                                         const char *const *hypotheses, const char *const *const *references,
-                                         size_t sentences, size_t streams,
-                                         const tarn_ter_options *options) TARN_CHECKED;
-TARN_API void tarn_statistics_close(tarn_statistics **statistics);
 
 // With fewer resamples 2.5 % of them, which are cut off at each end of an interval, would be less than one.
 enum { TARN_SIGNIFICANCE_LEAST = 40, TARN_SIGNIFICANCE_MOST = 1000000 };

@@ -2,8 +2,8 @@
 // without a download. It has what makes German to English hard for a model that only counts words: agreement in
 // gender, case, number and person, adjective endings, the verb at the end of subordinate clauses, separable verbs,
 // modal verbs and the perfect tense.
-#ifndef TARN_CORPUS_H
-#define TARN_CORPUS_H
+#ifndef TARN_LAB_CORPUS_H
+#define TARN_LAB_CORPUS_H
 
 #include <stdint.h>
 

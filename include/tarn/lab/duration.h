@@ -1,6 +1,6 @@
 // How long a training will take, before it has begun or while it runs.
-#ifndef TARN_DURATION_H
-#define TARN_DURATION_H
+#ifndef TARN_LAB_DURATION_H
+#define TARN_LAB_DURATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

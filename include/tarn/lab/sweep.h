@@ -9,8 +9,8 @@
 //   if (status == TARN_STATUS_OK) status = tarn_sweep_run_all(sweep, &options);
 //   ... sweep->runs[i].state ...
 //   tarn_sweep_close(&sweep);
-#ifndef TARN_SWEEP_H
-#define TARN_SWEEP_H
+#ifndef TARN_LAB_SWEEP_H
+#define TARN_LAB_SWEEP_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -97,7 +97,7 @@ typedef struct tarn_sweep {
   const char *folder;  // of the runs
   const tarn_sweep_variant *variants;
   size_t variant_count;
-  // Index; of a variant with a grid, its first point. tarn/results.h compares with the point that validated best.
+  // Index; of a variant with a grid, its first point. tarn/lab/results.h compares with the point that validated best.
   size_t baseline;
   const int64_t *seeds;
   size_t seed_count;

@@ -1,4 +1,5 @@
-// What models do as dynamical systems (tarn/dynamics.h), summed over sentences, and as a page with tables and figures.
+// What models do as dynamical systems (tarn/lab/dynamics.h), summed over sentences, and as a page with tables and
+// figures.
 //
 //   tarn_dynamics_model models[] = {{"trained", tarn_dynamics_describe(a), result_a}, ...};
 //   tarn_dynamics_report_options options;
@@ -14,11 +15,11 @@
 //   training.csv      the curve over a training, if there is one
 //   radii.csv         exponents and memory over spectral radius and leak rate, if they were computed
 //   figures/NAME.svg  each figure
-#ifndef TARN_DYNAMICS_REPORT_H
-#define TARN_DYNAMICS_REPORT_H
+#ifndef TARN_LAB_DYNAMICS_REPORT_H
+#define TARN_LAB_DYNAMICS_REPORT_H
 
-#include "tarn/dynamics.h"
 #include "tarn/export.h"
+#include "tarn/lab/dynamics.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 // The area under a convergence curve (AUCC): Shen et al., "Reservoir Transformers", ACL 2021, section 3.
-#ifndef TARN_EVAL_AUCC_H
-#define TARN_EVAL_AUCC_H
+#ifndef TARN_SIGNIFICANCE_AUCC_H
+#define TARN_SIGNIFICANCE_AUCC_H
 
 #include <stddef.h>
 
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // Points are those of a series: at least one, times from 0 on and not falling. Between them the curve is linear; after
 // the last one it keeps its value.

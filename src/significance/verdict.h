@@ -1,9 +1,9 @@
 // Whether two configurations differ, from the scores of their runs and, of a test, from those of resampled tests. The
-// method stands in tarn/results.h.
-#ifndef TARN_EVAL_VERDICT_H
-#define TARN_EVAL_VERDICT_H
+// method stands in tarn/lab/results.h.
+#ifndef TARN_SIGNIFICANCE_VERDICT_H
+#define TARN_SIGNIFICANCE_VERDICT_H
 
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // The runs of a configuration, one a seed.
 typedef struct tarn__verdict_side {

@@ -1,8 +1,8 @@
-#include "eval/verdict.h"
+#include "significance/verdict.h"
 
 #include <math.h>
 
-#include "eval/student.h"
+#include "significance/student.h"
 
 #define LEVEL 0.05         // a verdict may be false so often
 enum { SEEDS_LEAST = 3 };  // that a verdict on configurations needs

@@ -1,4 +1,4 @@
-#include "tarn/significance.h"
+#include "tarn/lab/significance.h"
 #include "base/work.h"
 
 #include <inttypes.h>

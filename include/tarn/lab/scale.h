@@ -42,14 +42,14 @@
 //
 // Not in the model: the wait for the slowest rank of each update, as batches differ a little in work; other traffic on
 // the network; validation and saving; layers that an update leaves out or has stopped (LayerDrop, train.freeze).
-#ifndef TARN_SCALE_H
-#define TARN_SCALE_H
+#ifndef TARN_LAB_SCALE_H
+#define TARN_LAB_SCALE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/duration.h"
 #include "tarn/export.h"
+#include "tarn/lab/duration.h"
 #include "tarn/plan.h"
 #include "tarn/status.h"
 #include "tarn/train.h"

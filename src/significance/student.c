@@ -1,4 +1,4 @@
-#include "eval/student.h"
+#include "significance/student.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "eval/aucc.h"
+#include "significance/aucc.h"
 
 double tarn__curve_area(const tarn_results_point *points, size_t count, double start, double limit) {
   double area = 0;

@@ -35,8 +35,8 @@
 // those of the K likeliest.
 //
 // A model is used by one thread at a time; it computes with the pool of threads of the process, whose size it sets.
-#ifndef TARN_STATES_H
-#define TARN_STATES_H
+#ifndef TARN_LAB_STATES_H
+#define TARN_LAB_STATES_H
 
 #include <stdbool.h>
 #include <stddef.h>
