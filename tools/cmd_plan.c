@@ -6,8 +6,7 @@
 #include "commands.h"
 #include "plan_output.h"
 #include "scale_output.h"
-#include "tarn/lab/duration.h"
-#include "tarn/lab/scale.h"
+#include "tarn/lab/forecast.h"
 #include "tarn/plan.h"
 
 static const cli_command command = {

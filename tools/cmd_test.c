@@ -11,7 +11,7 @@
 #include "model_options.h"
 #include "progress_show.h"
 #include "shared_ranks.h"
-#include "tarn/lab/testset.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/measure.h"
 
 static const cli_command COMMAND = {

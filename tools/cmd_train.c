@@ -16,7 +16,7 @@
 #include "sharing_text.h"
 #include "stop_signal.h"
 #include "tarn/measure.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {

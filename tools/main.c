@@ -17,9 +17,9 @@
 #include "progress_show.h"
 #include "shared_ranks.h"
 #include "stop_signal.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
+#include "tarn/status.h"
 #include "tarn/text.h"
-#include "tarn/version.h"
 
 // In the order of use.
 static const struct {

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/vocab.h"
 
@@ -89,14 +88,14 @@ TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 // Values of a parameter: `param` is its index in info->params, and the numbers are [rows, cols], row-major, in fp32.
 //
 // mapped: where they lie in the file, which stays mapped until close, so that nothing is copied; they must not be
-// written to, and tarn/mapped.h says what happens if the file is cut off meanwhile. NULL for a parameter that is not
+// written to, and tarn/process.h says what happens if the file is cut off meanwhile. NULL for a parameter that is not
 // stored in fp32, for one that is computed from its recipe, for one whose place in a file of another tool is not a
 // multiple of four bytes, and for an index that is none.
 TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
 // values: the same for every parameter, in the caller's memory of rows * cols numbers. Frozen ones are drawn from their
 // recipe and checked against its hash, as opening the model does; bf16 is widened, and INT8 multiplied by its scales.
 // Fails with USAGE (an index that is none), DATA (values that do not have the recipe's hash; more operations than
-// tarn/limits.h allows), IO (the file changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
+// tarn/process.h allows), IO (the file changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
 TARN_API tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *info, size_t param,
                                                  float *values) TARN_CHECKED;
 

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -34,7 +33,7 @@ typedef struct tarn_classify_options {
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
   tarn_ranks *ranks;                   // share the work of tarn_classifier_file() and tarn_classifier_test()
-                                       // (tarn/ranks.h); the caller's, and open as long as the classifier. Default
+                                       // (tarn/process.h); the caller's, and open as long as the classifier. Default
                                        // NULL: this process is alone
 } tarn_classify_options;
 

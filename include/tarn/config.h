@@ -29,7 +29,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/score.h"
 #include "tarn/status.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "tarn/config.h"
-#include "tarn/export.h"
+#include "tarn/status.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,10 +22,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/cost.h"
-#include "tarn/export.h"
 #include "tarn/plan.h"
-#include "tarn/profile.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

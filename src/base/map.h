@@ -1,6 +1,6 @@
 // Read-only memory maps of files, and what happens when such a file is cut off or overwritten while it is read.
 //
-// Reading a page of a map that its file no longer has raises SIGBUS. A program that hands the fault on (tarn/mapped.h)
+// Reading a page of a map that its file no longer has raises SIGBUS. A program that hands the fault on (tarn/process.h)
 // goes on with zeros in place of the file, and the map is known to be lost. So whoever reads a map trusts nothing that
 // came from it before tarn__map_check() has said that the file is still what it was: before an update of a model is
 // made, before a file is put in its place, before a result is handed over. What is read must be safe to use whatever

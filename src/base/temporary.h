@@ -1,4 +1,4 @@
-// Temporary files of outputs (tarn/output_file.h): their names, and what killed processes left of them.
+// Temporary files of outputs (tarn/text.h): their names, and what killed processes left of them.
 //
 // A process that is killed cannot remove its temporary file, so the next output of the same path does. A file is alive
 // as long as its process holds an exclusive flock() on it, which the kernel drops with the process, also after a power

@@ -63,7 +63,7 @@ void tarn__watch_leave(tarn__watch *watch);
 // How to go on, for the line that says that a rank is lost: "tarn train --resume RUN". Copied.
 void tarn__watch_go_on(tarn__watch *watch, const char *text);
 // The line of the lost rank; NULL as long as none is. One rank alone has said it to the receiver of messages
-// (tarn/log.h, TARN_LOG_FAILURE), the others are to be silent.
+// (tarn/process.h, TARN_LOG_FAILURE), the others are to be silent.
 const char *tarn__watch_line(const tarn__watch *watch);
 // The same, of a process that has no way to the others any more: waits until it is known who is lost, or for so long
 // that it would be.

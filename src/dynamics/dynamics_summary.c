@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "tarn/lab/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 // A number of a sentence; NAN: it has none.
 typedef double (*number)(const tarn_dynamics_sentence *sentence, int64_t exponents);

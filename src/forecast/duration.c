@@ -1,6 +1,6 @@
 // Forecasts how long a training will take: from its log, a probe of it, or its operations.
-#include "tarn/lab/duration.h"
 #include "run/names.h"
+#include "tarn/lab/forecast.h"
 
 #include <math.h>
 #include <stdio.h>

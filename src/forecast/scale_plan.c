@@ -1,5 +1,5 @@
 // tarn_scale_make(): what the equations of scale_time.h are filled with.
-#include "tarn/lab/scale.h"
+#include "tarn/lab/forecast.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "report/table_build.h"
 #include "run/names.h"
 #include "run/run_file.h"
-#include "tarn/lab/significance.h"
+#include "tarn/lab/results.h"
 #include "tarn/measure.h"
 #include "tarn/text.h"
 

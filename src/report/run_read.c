@@ -15,7 +15,7 @@
 #include "run/names.h"
 #include "run/run_file.h"
 #include "store/log_check.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 static bool has_file(const char *folder, const char *name) {
   char path[PATH_MAX];

@@ -9,7 +9,7 @@
 #include "run/names.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
 

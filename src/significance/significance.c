@@ -1,5 +1,5 @@
-#include "tarn/lab/significance.h"
 #include "base/work.h"
+#include "tarn/lab/results.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -74,7 +74,7 @@ typedef struct tarn__progress {
   // gradients at the last test.
   int64_t frozen_sets, norm_count;
   double norms[TARN_CONFIG_LAYERS];
-  // What `seconds` took beside time (tarn/cost.h), and the same until the best validation. The sources are bits of
+  // What `seconds` took beside time (tarn/plan.h), and the same until the best validation. The sources are bits of
   // base/energy.h and of train/train_cost.c; 0: nothing was counted yet, or an older version wrote the checkpoint.
   double joules, best_joules, operations, best_operations, moved_bytes;
   int64_t cost_sources;

@@ -1,4 +1,4 @@
-// What it costs to compute the frozen values of a model again (tarn/limits.h).
+// What it costs to compute the frozen values of a model again (tarn/process.h).
 #ifndef TARN_STORE_REGENERATE_H
 #define TARN_STORE_REGENERATE_H
 

@@ -1,4 +1,4 @@
-#include "tarn/lab/testset.h"
+#include "tarn/lab/sweep.h"
 
 #include <jansson.h>
 #include <limits.h>

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "config/config_word.h"
 #include "run/names.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "text/json_text.h"
 #include "train/trainer.h"
 

@@ -1,8 +1,8 @@
-// Models as dynamical systems, and the page about them: tarn/lab/dynamics.h, tarn/lab/dynamics_report.h.
+// Models as dynamical systems, and the page about them: tarn/lab/dynamics.h, tarn/lab/dynamics.h.
 #include <math.h>
 
 #include "api_models.h"
-#include "tarn/lab/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 static const char *const lines[] = {"w3 w7 w9 w4", "w5 w8 w3"};
 static const size_t lengths[] = {11, 8};
@@ -437,7 +437,7 @@ static void use_tarn_dynamics_report_write(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"lab/dynamics.h", "lab/dynamics_report.h", NULL};
+  static const char *const headers[] = {"lab/dynamics.h", NULL};
   static const api_use uses[] = {USE(tarn_dynamics_precision_name),
                                  USE(tarn_dynamics_map_name),
                                  USE(tarn_dynamics_drive_name),

@@ -8,12 +8,10 @@
 #include "base/memory.h"
 #include "comm/ranks.h"
 #include "ranks/thread_ranks.h"
-#include "tarn/lab/duration.h"
-#include "tarn/lab/scale.h"
-#include "tarn/lab/testset.h"
+#include "tarn/lab/forecast.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/plan.h"
-#include "tarn/profile.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 
 static tarn_profile *profile;  // of the run
@@ -610,8 +608,7 @@ static void use_tarn_testset_run(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"train.h",   "plan.h",  "lab/duration.h", "lab/scale.h",
-                                        "profile.h", "ranks.h", "lab/testset.h",  NULL};
+  static const char *const headers[] = {"train.h", "plan.h", "lab/forecast.h", "process.h", "lab/sweep.h", NULL};
   static const api_use uses[] = {
       USE(tarn_train_default),       USE(tarn_train_open),      USE(tarn_train_close),
       USE(tarn_train_config),        USE(tarn_train_plan),      USE(tarn_train_update),

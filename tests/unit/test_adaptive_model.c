@@ -13,7 +13,7 @@
 #include "model/model.h"
 #include "model/plan.h"
 #include "store/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 
 #define KINDS "kinds:\n  L: { heads: 2, ffn: 16 }\n"

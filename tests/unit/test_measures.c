@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "same_run.h"
 #include "tarn/data.h"
-#include "tarn/lab/report.h"
 #include "tarn/lab/results.h"
 #include "tarn/lm.h"
 #include "tarn/measure.h"

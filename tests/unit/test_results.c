@@ -12,7 +12,7 @@
 #include "results_runs.h"
 #include "significance/aucc.h"
 #include "tarn/lab/results.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 static void near(double got, double expected) {
   if (fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))) return;

@@ -5,7 +5,6 @@
 #include "serve/serve_metrics.h"
 #include "serve/serve_request.h"
 #include "tarn/classify.h"
-#include "tarn/generate.h"
 #include "tarn/lab/states.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/generate.h"
+#include "tarn/lm.h"
 
 typedef enum serve_use {
   SERVE_TRANSLATE,

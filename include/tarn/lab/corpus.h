@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

@@ -2,7 +2,6 @@
 #ifndef TARN_LAB_FOREIGN_H
 #define TARN_LAB_FOREIGN_H
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

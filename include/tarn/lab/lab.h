@@ -4,17 +4,12 @@
 #define TARN_LAB_LAB_H
 
 #include "tarn/lab/corpus.h"
-#include "tarn/lab/duration.h"
 #include "tarn/lab/dynamics.h"
-#include "tarn/lab/dynamics_report.h"
+#include "tarn/lab/forecast.h"
 #include "tarn/lab/foreign.h"
-#include "tarn/lab/report.h"
 #include "tarn/lab/results.h"
-#include "tarn/lab/scale.h"
 #include "tarn/lab/series.h"
-#include "tarn/lab/significance.h"
 #include "tarn/lab/states.h"
 #include "tarn/lab/sweep.h"
-#include "tarn/lab/testset.h"
 
 #endif

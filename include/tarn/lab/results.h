@@ -1,3 +1,21 @@
+// Results of trainings: their comparison, a report of it, and tests of the scores of systems on one test set.
+#ifndef TARN_LAB_RESULTS_H
+#define TARN_LAB_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/measure.h"
+#include "tarn/plan.h"
+#include "tarn/score.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Results of trainings: reads run directories, groups them into configurations over seeds, and computes what a
 // comparison needs: convergence curves, the area under them (AUCC), times, sizes, test scores and verdicts.
 // `tarn compare` prints from it and `tarn report` draws from it; both show what is here and compute nothing themselves.
@@ -26,22 +44,6 @@
 //   ... table->rows[g].aucc_mean.mean of results->groups[g].name ...
 //   tarn_results_table_close(&table);
 //   tarn_results_close(&results);
-#ifndef TARN_LAB_RESULTS_H
-#define TARN_LAB_RESULTS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tarn/config.h"
-#include "tarn/cost.h"
-#include "tarn/export.h"
-#include "tarn/measure.h"
-#include "tarn/status.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 // How far a run has come.
 typedef enum tarn_results_state {
@@ -153,7 +155,7 @@ typedef struct tarn_results_run {
   double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure; NAN: not known
   const char *test_set;                              // prefix of that shard, or file of that text; NULL: none
   int64_t test_size;                                 // rows of the shard, or bytes of the text; -1: not known
-  int64_t test_window, test_stride;                  // of a text, as in tarn/lab/testset.h; -1: not known
+  int64_t test_window, test_stride;                  // of a text, as in tarn/lab/sweep.h; -1: not known
   double test_blimp;                                 // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature, *test_chrf_signature;  // of the BLEU and of the chrF
   const char *test_checkpoint;                       // name of its file; NULL: not said
@@ -460,6 +462,96 @@ typedef struct tarn_results_band_point {
 TARN_API tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, size_t size,
                                        const tarn_results *results, size_t group, const char *name,
                                        tarn_results_axis axis, double limit) TARN_CHECKED;
+
+// A report of a comparison: what was read and computed, as a page to look at and as files for a
+// paper.
+//
+//   tarn_results_open(&results, paths, count), tarn_results_compare(&table, results, NULL);
+//   tarn_report_options options;
+//   tarn_report_default(&options);
+//   options.output = "report";
+//   status = tarn_report_write(results, table, &options);
+//
+// Files of the folder:
+//   report.html       the whole report; needs no other file, no network and no script; light, dark, and for print
+//   report.md         summary, tables and figures
+//   report.tex        the tables and figures, for \input with the packages booktabs and graphicx
+//   results.csv       one line a configuration: every measure as mean, standard deviation and number of runs
+//   runs.csv          one line a run, failed ones included
+//   figures/NAME.svg  each figure
+//   figures/NAME.pdf  the same, by tarn_report_write_pdf()
+
+typedef struct tarn_report_options {
+  const char *output;  // folder; made with those above it where it does not exist
+  const char *title;   // NULL: the sweep's name, or the number of configurations (default)
+} tarn_report_options;
+
+TARN_API void tarn_report_default(tarn_report_options *options);
+
+// Writes all files, each atomically; report.html comes last. Files of an earlier report with the same names are
+// replaced, others in the folder stay. Fails with USAGE (no output), IO or MEMORY.
+TARN_API tarn_status tarn_report_write(const tarn_results *results, const tarn_results_table *table,
+                                       const tarn_report_options *options) TARN_CHECKED;
+
+// Writes the figures as PDF too, each atomically, for report.tex. Fails with UNSUPPORTED, writing nothing, if the
+// library was built without librsvg or librsvg-2.so.2 cannot be found; else like tarn_report_write(). If librsvg runs
+// out of memory, GLib ends the process.
+TARN_API tarn_status tarn_report_write_pdf(const tarn_results *results, const tarn_results_table *table,
+                                           const tarn_report_options *options) TARN_CHECKED;
+
+// How sure a score is, and whether one system is better than another: bootstrap intervals, paired bootstrap resampling
+// (Koehn, EMNLP 2004) and paired approximate randomization (Noreen 1989; Riezler and Maxwell, 2005), as sacreBLEU 2 has
+// them. Random numbers are not NumPy's, so results equal sacreBLEU's within sampling error only.
+//
+// All of it is about the sentences of a test set. It does not say what another seed of the training would have given
+// (a comparison does).
+//
+// A score's statistics (tarn/score.h) are counted once for each system; then any number of resamples is scored from
+// their sums.
+
+// With fewer resamples 2.5 % of them, which are cut off at each end of an interval, would be less than one.
+enum { TARN_SIGNIFICANCE_LEAST = 40, TARN_SIGNIFICANCE_MOST = 1000000 };
+
+typedef struct tarn_significance_options {
+  // Test sets drawn from the sentences with replacement; TARN_SIGNIFICANCE_LEAST .. MOST, or 0 for no intervals
+  // (default 0).
+  int64_t resamples;
+  bool paired_bootstrap;  // test each system against the first one in these resamples (default false)
+  // Trials of the other test, in which the outputs of system and baseline change places for about half of the
+  // sentences; LEAST .. MOST, or 0 for none (default 0). One of the two tests at most.
+  int64_t trials;
+  // Resample r, or trial r, draws from stream r of the seed: the same sentences for all systems (default 12345).
+  uint64_t seed;
+} tarn_significance_options;
+
+typedef struct tarn_significance {
+  double score;
+  // Of the resamples' scores, and NAN without them: their mean, the interval that holds 95 % of them, and half of its
+  // width. sacreBLEU prints mean and half width.
+  double mean, low, high, half_width;
+  // From the score of the first system; NAN for that system, and without a test.
+  double difference;
+  // sacreBLEU's p, (count + 1) / (n + 1), so never 0; NAN as above. Trials are counted in which the scores differ more
+  // than they do on the test set, in either direction. Resamples are counted whose difference, less the mean of all, is
+  // larger than that of the test set (differences without their signs); this is a test in one direction, whose p is
+  // half of the other's, or less. An exception: where only k sentences differ, p is at least 2^(1 - k). sacreBLEU gives
+  // its smallest p to equal systems, and to systems that differ in one sentence.
+  double p;
+} tarn_significance;
+
+TARN_API void tarn_significance_default(tarn_significance_options *options);
+
+// Fills out[i] for each of `count` systems, the first of which is the baseline. All statistics are of one kind, counted
+// with the same options, references and number of sentences, below 2^31. Options NULL: defaults. Fails with USAGE where
+// they are not, on bad options, and on a test without a second system; and with MEMORY.
+TARN_API tarn_status tarn_significance_compute(tarn_significance *out, const tarn_statistics *const *systems,
+                                               size_t count, const tarn_significance_options *options) TARN_CHECKED;
+
+// The signature of a score with what was resampled, as sacreBLEU writes it:
+// "nrefs:1|bs:1000|seed:12345|case:mixed|...". `signature` is that of the score, and is written unchanged where nothing
+// was resampled.
+TARN_API void tarn_significance_signature(char text[TARN_SIGNATURE_TEXT], const char *signature,
+                                          const tarn_significance_options *options);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -51,7 +50,7 @@ extern "C" {
 #endif
 
 // Is told after every batch how many of all tokens have been computed; anything but TARN_STATUS_OK stops the work and
-// is returned. It is meant for stopping the work; for showing progress there is tarn/progress.h.
+// is returned. It is meant for stopping the work; for showing progress there is tarn/process.h.
 typedef tarn_status (*tarn_states_progress)(void *user, int64_t done, int64_t total);
 
 typedef struct tarn_states_options {

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "build_info.h"
 #include "store/recipe.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 static const char MAGIC[] = "TARNFRZN";  // without the zero at its end
 enum { VERSION = 1, RELEASE_BYTES = 1 << 24 };
