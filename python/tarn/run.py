@@ -149,7 +149,7 @@ class Run:
         config = Handle(c.tarn_config, "tarn_config_close")
         text = self.info.config
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
-        self.task = TASKS[config.pointer.contents.model.task]
+        self.task = TASKS[lib.tarn_config_task(config.pointer)]
         self._json = _json(config)
         config.close()
 

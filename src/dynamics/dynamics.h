@@ -25,6 +25,9 @@ tarn_status tarn__dynamics_open_source(tarn__checkpoint **checkpoint, bool *trai
 // Chooses what is iterated, and says so in info.
 tarn_status tarn__dynamics_choose(tarn_dynamics *dynamics) TARN_CHECKED;
 
+// Where `count` numbers lie, whose order changes.
+void tarn__dynamics_spread_of(tarn_dynamics_spread *spread, double *values, int64_t count);
+
 // The tokens of the texts, all together: the caller frees *memory, where the parts lie that are made for it.
 tarn_status tarn__dynamics_pack(const tarn_dynamics *dynamics, tarn__packed *packed, void **memory) TARN_CHECKED;
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "description/description.h"
 #include "foreign/hf_config.h"
 #include "foreign/hf_name.h"
-#include "tarn/config.h"
 
 // What the two do not share.
 typedef struct tarn__bert_family {

@@ -6,9 +6,9 @@
 #define TARN_MODEL_MODEL_H
 
 #include "data/batch.h"
+#include "description/description.h"
 #include "graph/graph.h"
 #include "parts/block.h"
-#include "tarn/config.h"
 #include "task/task.h"
 
 // Recurrent states of the decoder's layers with which the sentences of a batch begin and end, where these are windows

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "description/description.h"
 #include "significance/aucc.h"
 #include "tarn/measure.h"
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "config/config_word.h"
+#include "description/description.h"
 #include "report/log_read.h"
 #include "run/names.h"
 #include "run/run_file.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "description/description.h"
 #include "report/measures.h"
 #include "report/table_build.h"
 #include "run/names.h"

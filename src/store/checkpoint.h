@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "description/description.h"
 #include "model/model.h"
 #include "run/log_sum.h"
 #include "run/names.h"
 #include "store/safetensors.h"
 #include "tarn/checkpoint.h"
-#include "tarn/config.h"
 #include "tarn/translate.h"
 #include "tarn/vocab.h"
 

@@ -2,8 +2,8 @@
 #ifndef TARN_STORE_PRUNE_H
 #define TARN_STORE_PRUNE_H
 
+#include "description/description.h"
 #include "tarn/checkpoint.h"
-#include "tarn/config.h"
 
 // Replaces *config, which `text` describes, by the description of the pruned model, or leaves it as it is where nothing
 // is left out. Fails with USAGE, and *config stays valid then.

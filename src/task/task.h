@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 #include "data/batch.h"
+#include "description/description.h"
 #include "parts/block.h"
-#include "tarn/config.h"
 #include "tarn/measure.h"
 #include "tarn/vocab.h"
 

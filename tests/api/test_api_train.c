@@ -140,8 +140,13 @@ static tarn_train *open_finished(void) {
 
 static void use_tarn_train_config(void) {
   tarn_train *train = open_finished();
-  assert_int_equal(tarn_train_config(train)->train.max_updates, 12);
-  assert_string_equal(tarn_train_config(train)->data.vocab, "vocab");
+  double updates;
+  char *vocab;
+  works(tarn_config_number(tarn_train_config(train), "train.max_updates", &updates));
+  assert_true(updates == 12);
+  works(tarn_config_get(tarn_train_config(train), "data.vocab", &vocab));
+  assert_string_equal(vocab, "vocab");
+  tarn_config_text_close(&vocab);
   tarn_train_close(&train);
 }
 

@@ -10,6 +10,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "config/config_write.h"
 #include "model/model.h"
 #include "model/plan.h"
 #include "store/checkpoint.h"
@@ -123,7 +124,7 @@ static void descriptions(void **state) {
   tarn_config_close(&again);
   tarn_config_close(&config);
   config = parse("norm: pre", DECODER);
-  assert_int_equal(tarn_config_write_model(config, &text[2]), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_write_model(config, &text[2]), TARN_STATUS_OK);
   assert_null(strstr(text[2], "adaptive"));
   tarn_config_close(&config);
   for (int i = 0; i < 3; i++) tarn_config_text_close(&text[i]);

@@ -277,8 +277,6 @@ typedef struct tarn_dynamics_spread {
   double mean, deviation;                    // deviation: of the sample, 0 for one number
   double least, lower, median, upper, most;  // quartiles are interpolated linearly (type 7 of Hyndman and Fan 1996)
 } tarn_dynamics_spread;
-// Of `count` numbers, whose order changes.
-TARN_API void tarn_dynamics_spread_of(tarn_dynamics_spread *spread, double *values, int64_t count);
 
 // The numbered checkpoints of a run directory by rising update, for a curve over a training.
 typedef struct tarn_dynamics_checkpoints {

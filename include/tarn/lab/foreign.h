@@ -39,7 +39,7 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
                                                  tarn_bert_format format) TARN_CHECKED;
 
 // Marian models (the OPUS-MT family): a folder with config.json ("model_type": marian), model.safetensors, and the
-// vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_open_marian()); generation_config.json is optional.
+// vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_import_marian()); generation_config.json is optional.
 // The generation settings of those files become the section `translate` of the checkpoint's description. vocab,
 // target_vocab: vocabularies in place of the folder's; `vocab` alone serves both sides; NULL: the folder's. Fails like
 // the import of GPT-2.
