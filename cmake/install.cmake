@@ -1,9 +1,9 @@
-# What `cmake --install` puts where, in three components: program, library, and dev for those who build with tarn.
+# What `cmake --install` puts where, in four components: program, library, lab, and dev for those who build with them.
 # Packages of them are in packages.cmake.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-add_custom_target(tarn_installed DEPENDS tarn_program tarn_shared tarn_static)
+add_custom_target(tarn_installed DEPENDS tarn_program tarn_shared tarn_static tarn_lab_shared tarn_lab_static)
 if(TARGET tarn_pages)
   add_dependencies(tarn_installed tarn_pages)
 endif()
@@ -22,12 +22,17 @@ install(TARGETS tarn_shared tarn_static EXPORT tarn_targets
   LIBRARY COMPONENT library NAMELINK_COMPONENT dev
   ARCHIVE COMPONENT dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS tarn_lab_shared tarn_lab_static EXPORT tarn_lab_targets
+  LIBRARY COMPONENT lab NAMELINK_COMPONENT dev
+  ARCHIVE COMPONENT dev
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/tarn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY examples/c/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT dev)
 
 # find_package(tarn)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tarn)
 install(EXPORT tarn_targets NAMESPACE tarn:: DESTINATION ${package} COMPONENT dev)
+install(EXPORT tarn_lab_targets NAMESPACE tarn:: DESTINATION ${package} COMPONENT dev)
 configure_package_config_file(cmake/tarn-config.cmake.in generated/tarn-config.cmake INSTALL_DESTINATION ${package}
   NO_SET_AND_CHECK_MACRO)
 # While the major version is 0, each minor version may change what the one before it had.
@@ -45,5 +50,7 @@ file(RELATIVE_PATH TARN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE
 # The folders may be given as absolute ones.
 file(RELATIVE_PATH TARN_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH TARN_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
-configure_file(cmake/tarn.pc.in generated/tarn.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/generated/tarn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+foreach(library tarn tarn-lab)
+  configure_file(cmake/${library}.pc.in generated/${library}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+endforeach()

@@ -1,18 +1,26 @@
-# libtarn.a and libtarn.so, of the same objects. For others they are tarn::tarn_static and tarn::tarn, the same names as
-# in the installed package; tarn_static is also what the program and the tests are linked with, which may use what is
-# internal.
+# Two libraries, each as a static and a shared one of the same objects: libtarn, which a program embeds, and libtarn-lab on
+# top of it, for research on models. For others they are tarn::tarn and tarn::tarn_lab, or tarn::tarn_static and
+# tarn::tarn_lab_static, the same names as in the installed package. The program is linked with the static ones.
 set(objects $<TARGET_OBJECTS:tarn_objects>)
 foreach(kernels ${TARN_KERNEL_TARGETS})
   list(APPEND objects $<TARGET_OBJECTS:${kernels}>)
 endforeach()
 add_library(tarn_static STATIC ${objects})
 add_library(tarn_shared SHARED ${objects})
-set_target_properties(tarn_static PROPERTIES OUTPUT_NAME tarn)
-set_target_properties(tarn_shared PROPERTIES OUTPUT_NAME tarn EXPORT_NAME tarn
-  VERSION ${PROJECT_VERSION} SOVERSION ${TARN_SOVERSION})
+add_library(tarn_lab_static STATIC $<TARGET_OBJECTS:tarn_lab_objects>)
+add_library(tarn_lab_shared SHARED $<TARGET_OBJECTS:tarn_lab_objects>)
+set_target_properties(tarn_static tarn_shared PROPERTIES OUTPUT_NAME tarn)
+set_target_properties(tarn_lab_static tarn_lab_shared PROPERTIES OUTPUT_NAME tarn-lab)
+set_target_properties(tarn_shared PROPERTIES EXPORT_NAME tarn)
+set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # libtarn is beside it
+if(NOT DEFINED SKBUILD)  # within a wheel they serve its own package alone
+  set_target_properties(tarn_shared tarn_lab_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${TARN_SOVERSION})
+endif()
 add_library(tarn::tarn_static ALIAS tarn_static)
 add_library(tarn::tarn ALIAS tarn_shared)
-foreach(library tarn_static tarn_shared)
+add_library(tarn::tarn_lab_static ALIAS tarn_lab_static)
+add_library(tarn::tarn_lab ALIAS tarn_lab_shared)
+foreach(library tarn_static tarn_shared tarn_lab_static tarn_lab_shared)
   set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)  # that of SentencePiece
   target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 endforeach()
@@ -36,19 +44,31 @@ endforeach()
 target_link_libraries(tarn_static PUBLIC $<BUILD_INTERFACE:tarn_dependencies>
   "$<BUILD_INTERFACE:${TARN_CXX_LIBRARIES}>" $<INSTALL_INTERFACE:$<LINK_ONLY:tarn::dependencies>>)
 target_link_libraries(tarn_shared PRIVATE tarn_flags tarn_dependencies)
-# Templates of the C++ library, and what a static archive among the dependencies has, stay within; so do the library's
-# own calls.
-configure_file(cmake/libtarn.map.in generated/libtarn.map @ONLY)
-target_link_options(tarn_shared PRIVATE LINKER:--version-script=${PROJECT_BINARY_DIR}/generated/libtarn.map
-  LINKER:-Bsymbolic-functions)
-set_target_properties(tarn_shared PROPERTIES LINK_DEPENDS ${PROJECT_BINARY_DIR}/generated/libtarn.map)
-if(NOT TARN_SANITIZE)
-  target_link_options(tarn_shared PRIVATE LINKER:--no-undefined)
-endif()
-# What tests are linked with, which may use what is internal: tarn_static, except under sanitizers. There a program takes
-# some 40 MB with the library within it, and the tests of one preset took eight gigabytes; so they share one.
+target_link_libraries(tarn_lab_static PUBLIC tarn_static)
+target_link_libraries(tarn_lab_shared PUBLIC tarn_shared PRIVATE tarn_flags tarn_dependencies)
+target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of it only libtarn calls
+# Templates of the C++ library, and what a static archive among the dependencies has, stay within; so do a library's own
+# calls. What libtarn-lab takes from libtarn besides its functions has a node of its own in libtarn's map, with the version
+# as its name, so that libraries of different versions do not work together by chance.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt)
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt TARN_PRIVATE REGEX "^tarn__")
+list(JOIN TARN_PRIVATE ";\n    " TARN_PRIVATE)
+foreach(library libtarn libtarn-lab)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${library}.map.in ${PROJECT_BINARY_DIR}/generated/${library}.map @ONLY)
+endforeach()
+foreach(library tarn_shared tarn_lab_shared)
+  get_target_property(name ${library} OUTPUT_NAME)
+  set(map ${PROJECT_BINARY_DIR}/generated/lib${name}.map)
+  target_link_options(${library} PRIVATE LINKER:--version-script=${map} LINKER:-Bsymbolic-functions)
+  set_target_properties(${library} PROPERTIES LINK_DEPENDS ${map})
+  if(NOT TARN_SANITIZE)
+    target_link_options(${library} PRIVATE LINKER:--no-undefined)
+  endif()
+endforeach()
+# What tests are linked with, which may use what is internal: the static libraries, except under sanitizers. There a program
+# takes some 40 MB with them within it, and the tests of one preset took eight gigabytes; so they share one of both.
 if(TARN_SANITIZE)
-  add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects})
+  add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:tarn_lab_objects>)
   set_target_properties(tarn_tested PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(tarn_tested INTERFACE ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(tarn_tested PUBLIC tarn_dependencies PRIVATE tarn_flags)
@@ -58,8 +78,8 @@ if(TARN_SANITIZE)
     target_link_libraries(tarn_tested INTERFACE stdc++)
   endif()
 else()
-  add_library(tarn_tested ALIAS tarn_static)
+  add_library(tarn_tested ALIAS tarn_lab_static)
 endif()
 if(NOT PROJECT_IS_TOP_LEVEL)
-  set_target_properties(tarn_static tarn_shared PROPERTIES EXCLUDE_FROM_ALL ON)
+  set_target_properties(tarn_static tarn_shared tarn_lab_static tarn_lab_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

@@ -1,4 +1,4 @@
-# The Python package: python/tarn, with libtarn.so and the interface that python/make_binding.py makes of the headers. In
+# The Python package: python/tarn, with both libraries and the interface that python/make_binding.py makes of the headers. In
 # build/PRESET/python it is whole, for its tests; a wheel of it is made by pyproject.toml (docs/python.md).
 set(TARN_PYTHON python3 CACHE STRING "the Python that makes and tests the package: needs pycparser, NumPy and pytest")
 if(DEFINED SKBUILD)  # a wheel is built
@@ -20,15 +20,15 @@ set(TARN_PYTHON_STATE "${TARN_PYTHON} ${TARN_PYTHON_VERSION}")
 
 set(package ${PROJECT_BINARY_DIR}/python/tarn)
 file(MAKE_DIRECTORY ${package})
-file(GLOB headers CONFIGURE_DEPENDS include/tarn/*.h)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/tarn/*.h)
 add_custom_command(OUTPUT ${package}/_binding.py
   COMMAND ${TARN_PYTHON} python/make_binding.py ${CMAKE_C_COMPILER} include ${PROJECT_VERSION} ${package}/_binding.py
   DEPENDS python/make_binding.py ${headers}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Writing the interface of the Python package" VERBATIM)
 add_custom_target(tarn_python ALL DEPENDS ${package}/_binding.py)
-add_dependencies(tarn_python tarn_shared)
+add_dependencies(tarn_python tarn_shared tarn_lab_shared)
 if(DEFINED SKBUILD)
-  install(PROGRAMS $<TARGET_FILE:tarn_shared> DESTINATION tarn RENAME libtarn.so COMPONENT python)
+  install(TARGETS tarn_shared tarn_lab_shared LIBRARY DESTINATION tarn COMPONENT python)
   install(FILES ${package}/_binding.py DESTINATION tarn COMPONENT python)
 else()
   file(GLOB modules CONFIGURE_DEPENDS python/tarn/*.py python/tarn/py.typed)
@@ -36,5 +36,7 @@ else()
     get_filename_component(name ${module} NAME)
     file(CREATE_LINK ${module} ${package}/${name} SYMBOLIC)
   endforeach()
-  file(CREATE_LINK ${PROJECT_BINARY_DIR}/libtarn.so ${package}/libtarn.so SYMBOLIC)
+  foreach(library libtarn.so libtarn-lab.so)
+    file(CREATE_LINK ${PROJECT_BINARY_DIR}/${library} ${package}/${library} SYMBOLIC)
+  endforeach()
 endif()

@@ -1,4 +1,4 @@
-"""Writes tarn/_binding.py, the library's interface for ctypes, from the headers of include/tarn/.
+"""Writes tarn/_binding.py, the libraries' interface for ctypes, from the headers of include/tarn/.
 
 usage: make_binding.py COMPILER INCLUDE VERSION OUTPUT
 
@@ -51,7 +51,7 @@ def preprocess(compiler: str, include: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         for name, text in SYSTEM.items():
             (Path(folder) / name).write_text(f"#pragma once\n{text}\n")
-        headers = "".join(f'#include "tarn/{path.name}"\n' for path in sorted((include / "tarn").glob("*.h")))
+        headers = "".join(f'#include "{path.relative_to(include)}"\n' for path in sorted((include / "tarn").rglob("*.h")))
         # Without __GNUC__ the headers have no attributes.
         command = [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", "-x", "c", f"-I{folder}", f"-I{include}", "-"]
         return subprocess.run(command, input=headers, text=True, stdout=subprocess.PIPE, check=True).stdout

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the rules that keep the project readable (see CONTRIBUTING.md). Prints one line a breach; exit code 1 if any.
-# usage: check_structure.sh [libtarn.a]    symbols are checked where the library is given
+# usage: check_structure.sh [libtarn.a]    symbols are checked where the library is given; libtarn-lab.a is beside it
 #        check_structure.sh --write        writes what src/rooms.txt says into docs/design.md and the README.md of each room
+#        check_structure.sh --private libtarn.a    writes cmake/libtarn_private.txt anew
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh
@@ -17,10 +18,18 @@ mapfile -t files < <(sources include src tools tests bench examples)
 
 # Rooms and their rules, in the order of src/rooms.txt, whose first lines explain the marks.
 rooms=()
-declare -A may_take includes_from
+library=""
+declare -A may_take includes_from library_of
 while IFS=: read -r room rest; do
-  case $room in \#* | "") continue ;; esac
+  case $room in
+    \#* | "") continue ;;
+    \[*)
+      library=${room//[][]/}
+      continue
+      ;;
+  esac
   rooms+=("$room")
+  library_of[$room]=$library
   may_take[$room]=${rest%%|*}
   for word in ${may_take[$room]}; do
     case $word in
@@ -42,10 +51,12 @@ done
 
 # The layers as docs/design.md shows them, from the top to the bottom.
 layers() {
-  local i room line
+  local i room line library=""
   printf '    %-22s%s\n' tools/ 'the program: one file a command; takes from include/tarn/ only'
   for ((i = ${#rooms[@]} - 1; i >= 0; i--)); do
     room=${rooms[i]}
+    [ "${library_of[$room]}" = "$library" ] || printf '\n    %s\n' "${library_of[$room]}"
+    library=${library_of[$room]}
     line=$(grep -m 1 "^$room:" src/rooms.txt)
     printf '    %-22s%s\n' "src/$room" "${line#*| }"
   done
@@ -77,6 +88,17 @@ if [ "${1:-}" = --write ]; then
   with_layers docs/design.md >docs/design.md.new && mv docs/design.md.new docs/design.md
   exit
 fi
+
+# private_symbols LIBTARN: what the rooms of libtarn-lab take from libtarn besides its public functions.
+private_symbols() {
+  comm -12 <(nm -P -u "${1%.a}-lab.a" | awk '$1 ~ /^tarn__/ { print $1 }' | LC_ALL=C sort -u) \
+    <(nm -P --defined-only "$1" | awk '$1 ~ /^tarn__/ { print $1 }' | LC_ALL=C sort -u)
+}
+private=cmake/libtarn_private.txt
+if [ "${1:-}" = --private ]; then
+  { grep '^#' $private && private_symbols "$2"; } >$private.new && mv $private.new $private
+  exit
+fi
 grep -qxF "$begin" docs/design.md && with_layers docs/design.md | cmp -s - docs/design.md ||
   breach "docs/design.md shows other layers than src/rooms.txt: ./run format writes them anew"
 
@@ -91,7 +113,12 @@ check_include() {  # FILE WORD: the word between the quotes of an include in FIL
   local file=$1 word=$2 folder=${2%%/*} own
   case $file in
     include/*)
-      [ "$folder" = tarn ] || breach "$file: a public header includes \"$word\"; only tarn/ is allowed" ;;
+      [ "$folder" = tarn ] || breach "$file: a public header includes \"$word\"; only tarn/ is allowed"
+      case $file:$word in
+        include/tarn/lab/*) ;;
+        *:tarn/lab/*) breach "$file: a header of libtarn includes \"$word\", which is of libtarn-lab" ;;
+      esac
+      ;;
     tools/*)
       [ "$folder" = tarn ] || [ -f "tools/$word" ] ||
         breach "$file: includes \"$word\"; the program uses tarn/ and its own headers only" ;;
@@ -99,6 +126,13 @@ check_include() {  # FILE WORD: the word between the quotes of an include in FIL
       own=$(room_of "${file#src/}")
       [ "$folder" = "$word" ] && [ "$word" != build_info.h ] &&
         breach "$file: includes \"$word\" without its folder (\"$own/$word\")"
+      case $word in
+        tarn/lab/*)
+          [ "${library_of[$own]}" = libtarn-lab ] ||
+            breach "$file: src/$own is of libtarn and must not include \"$word\", which is of libtarn-lab"
+          return
+          ;;
+      esac
       case " tarn $own build_info.h ${includes_from[$own]-} " in
         *" $(room_of "$word") "*) ;;
         *) breach "$file: src/$own must not include \"$word\" (src/rooms.txt)" ;;
@@ -170,41 +204,40 @@ while read -r line; do breach "unfinished: $line"; done < <(grep -nwE "$marks" "
 
 # Each public header stands alone, in C and in C++.
 warnings="-Wall -Wextra -Werror -Iinclude -fsyntax-only"
-for header in include/tarn/*.h; do
+for header in include/tarn/*.h include/tarn/lab/*.h; do
   # shellcheck disable=SC2086
-  echo "#include \"tarn/$(basename "$header")\"" | ${CC:-cc} -std=c11 $warnings -Wstrict-prototypes -x c - ||
+  echo "#include \"${header#include/}\"" | ${CC:-cc} -std=c11 $warnings -Wstrict-prototypes -x c - ||
     breach "$header: does not compile alone as C11"
   # shellcheck disable=SC2086
-  echo "#include \"tarn/$(basename "$header")\"" | ${CXX:-c++} -std=c++17 $warnings -x c++ - ||
+  echo "#include \"${header#include/}\"" | ${CXX:-c++} -std=c++17 $warnings -x c++ - ||
     breach "$header: does not compile alone as C++17"
   grep -q 'extern "C"' "$header" || ! grep -qE '\);$|\) TARN_CHECKED;$' "$header" ||
     breach "$header: declares functions without extern \"C\""
 done
 while read -r line; do
   breach "$line: a public function begins with TARN_API"
-done < <(grep -nE '^(const )?[a-zA-Z_0-9]+ [*a-z ]*\**tarn_[a-z0-9_]+\(' include/tarn/*.h | grep -vE ':(TARN_API|typedef) ' | sed 's/(.*//')
+done < <(grep -nE '^(const )?[a-zA-Z_0-9]+ [*a-z ]*\**tarn_[a-z0-9_]+\(' include/tarn/*.h include/tarn/lab/*.h | grep -vE ':(TARN_API|typedef) ' | sed 's/(.*//')
 
-# A test uses every public function from C: each header that declares one stands in the list headers[] of one
-# tests/api/test_api_*.c, which itself fails where it leaves out a function of its headers.
-used_headers=$(sed -n '/headers\[\] = {/,/};/p' tests/api/test_api_*.c | grep -o '"[a-z0-9_]*\.h"' | tr -d '"')
-while read -r header; do
-  grep -qxF "$header" <<<"$used_headers" ||
-    breach "include/tarn/$header: no test uses its functions: name it in headers[] of a tests/api/test_api_*.c"
-done < <(grep -l '^TARN_API ' include/tarn/*.h | sed 's|.*/||')
-while read -r header; do
-  grep -qs '^TARN_API ' "include/tarn/$header" || breach "tests/api: headers[] names $header, which declares no public function"
-done <<<"$used_headers"
+# A test uses every public function from C: it has its USE() in one tests/api/test_api_*.c.
+while read -r function; do
+  breach "tests/api: no test uses $function(): add it to the table of a test_api_*.c"
+done < <(comm -3 <(sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' include/tarn/*.h include/tarn/lab/*.h | sort) \
+  <(grep -ohE '\bUSE\(tarn_[a-z0-9_]+\)' tests/api/test_api_*.c | sed 's/USE(//; s/)//' | sort))
 
-# What others can link against is named tarn_ or tarn__, and who uses it may take from the room that defines it.
+# What others can link against is named tarn_ or tarn__, and who uses it may take from the room that defines it. What
+# libtarn-lab takes from libtarn besides its public functions is what cmake/libtarn_private.txt lists.
 if [ $# -gt 0 ]; then
+  archives=("$1" "${1%.a}-lab.a")
   while read -r line; do breach "$line"; done < <({
     sed 's/^/room /' src/rooms.txt
     printf '%s\n' "${files[@]}" | sed 's/^/file /'
-    nm -A -P "$1" | sed 's/^/symbol /'
+    nm -A -P "${archives[@]}" | sed 's/^/symbol /'
   } | awk -f scripts/check_symbols.awk)
   while read -r symbol; do
-    breach "$(basename "$1"): the symbol $symbol does not begin with tarn_"
-  done < <(nm -g --defined-only "$1" 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ && $3 !~ /^tarn_/ {print $3}')
+    breach "the libraries: the symbol $symbol does not begin with tarn_"
+  done < <(nm -g --defined-only "${archives[@]}" 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ && $3 !~ /^tarn_/ {print $3}')
+  diff <(grep -v '^#' $private) <(private_symbols "$1") ||
+    breach "$private lists other symbols than libtarn-lab takes: scripts/check_structure.sh --private $1 writes it anew"
 fi
 
 echo "check_structure: ${#files[@]} files, $breaches breaches"

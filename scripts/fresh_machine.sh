@@ -229,8 +229,8 @@ case $what in
     inside "the program's package" "apt-get -q -q update && $get ./tarn_*.deb >/dev/null &&
       tarn --version && tarn corpus --output corpus --sentences 200 && tarn bleu --reference corpus/valid.en corpus/valid.en"
     inside "the library's packages" "$get ./libtarn*.deb gcc libc6-dev pkg-config >/dev/null &&
-      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags --libs tarn) -o example && ./example &&
-      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags tarn) -Wl,-Bstatic -ltarn -Wl,-Bdynamic \
+      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags --libs tarn-lab) -o example && ./example &&
+      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags tarn) -Wl,-Bstatic -ltarn-lab -ltarn -Wl,-Bdynamic \
         \$(pkg-config --static --libs tarn) -o static && ./static"
     ;;
   build) inside "./run build" "./run build && build/release/tarn --version" ;;

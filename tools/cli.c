@@ -13,8 +13,7 @@
 
 #include "colour.h"
 #include "progress_line.h"
-#include "tarn/device.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 #include "tarn/text.h"
 
 enum { MOST_OPTIONS = 64 };  // of a command

@@ -4,7 +4,7 @@
 #include "compare_json.h"
 #include "compare_text.h"
 #include "progress_show.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 static const cli_command COMMAND = {
     "compare", "RUN...", "Compare finished runs: scores, times, losses, sizes, and verdicts on the differences.",

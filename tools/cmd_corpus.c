@@ -3,7 +3,7 @@
 #include "commands.h"
 #include "json_output.h"
 #include "progress_show.h"
-#include "tarn/corpus.h"
+#include "tarn/lab/corpus.h"
 
 static const cli_command COMMAND = {"corpus", "", "Write a small German-English corpus that a grammar generates.",
                                     "Writes train.de, train.en, valid.de, valid.en, test.de and test.en. All sentences "

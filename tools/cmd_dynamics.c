@@ -12,7 +12,7 @@
 #include "progress_line.h"
 #include "progress_show.h"
 #include "stop_signal.h"
-#include "tarn/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 static const cli_command COMMAND = {
     "dynamics", "RUN...", "Iterate models on sentences: Lyapunov exponents, transients, synchronisation, dimensions.",

@@ -9,6 +9,7 @@
 #include "model_options.h"
 #include "progress_show.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 
 static const cli_command COMMAND = {
     "export", "RUN|FILE OUTPUT", "Write a checkpoint for other tools.",

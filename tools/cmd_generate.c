@@ -10,7 +10,7 @@
 #include "model_options.h"
 #include "progress_line.h"
 #include "progress_show.h"
-#include "tarn/generate.h"
+#include "tarn/lm.h"
 #include "text_notes.h"
 #include "text_output.h"
 

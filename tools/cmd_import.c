@@ -7,6 +7,7 @@
 #include "json_output.h"
 #include "progress_show.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 
 static const cli_command BERT = {
     "import-bert", "FOLDER", "Make a checkpoint of a BERT or RoBERTa model from transformers.",

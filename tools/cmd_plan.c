@@ -6,9 +6,8 @@
 #include "commands.h"
 #include "plan_output.h"
 #include "scale_output.h"
-#include "tarn/duration.h"
+#include "tarn/lab/forecast.h"
 #include "tarn/plan.h"
-#include "tarn/scale.h"
 
 static const cli_command command = {
     .name = "plan",

@@ -5,7 +5,7 @@
 #include "commands.h"
 #include "json_output.h"
 #include "progress_show.h"
-#include "tarn/report.h"
+#include "tarn/lab/results.h"
 
 static const cli_command command = {
     .name = "report",

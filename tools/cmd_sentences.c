@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "json_output.h"
 #include "progress_show.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 
 static const cli_command COMMAND = {
     "sentences", "FILE...", "Split text into sentences, one a line.",

@@ -11,7 +11,7 @@
 #include "progress_show.h"
 #include "series_output.h"
 #include "table_options.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 static const cli_command COMMAND = {
     "series", "generate|train|forecast ...", "Train and run echo state networks on series of numbers.",

@@ -9,7 +9,7 @@
 #include "progress_line.h"
 #include "progress_show.h"
 #include "stop_signal.h"
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 #include "text_notes.h"
 
 static const cli_command COMMAND = {

@@ -15,8 +15,8 @@
 #include "stop_signal.h"
 #include "sweep_output.h"
 #include "sweep_watch.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/measure.h"
-#include "tarn/sweep.h"
 
 static const cli_command COMMAND = {
     "sweep", "[SWEEP.yaml]", "Train and test several variants of a model with several seeds.",
@@ -371,8 +371,9 @@ int cmd_sweep(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
   int place = 0;
-  const char *const launchers[] = {"local", "slurm", "mpi"};
-  if (code < 0) code = cli_word(&COMMAND, &place, "--launcher", launcher, launchers, 3);
+  const char *launchers[TARN_SWEEP_LAUNCHER_COUNT];
+  for (int i = 0; i < TARN_SWEEP_LAUNCHER_COUNT; i++) launchers[i] = tarn_sweep_launcher_name((tarn_sweep_launcher)i);
+  if (code < 0) code = cli_word(&COMMAND, &place, "--launcher", launcher, launchers, TARN_SWEEP_LAUNCHER_COUNT);
   options.launcher = (tarn_sweep_launcher)place;
   options.sbatch = sbatch.items;
   options.sbatch_count = sbatch.count;

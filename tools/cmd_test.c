@@ -11,8 +11,8 @@
 #include "model_options.h"
 #include "progress_show.h"
 #include "shared_ranks.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/measure.h"
-#include "tarn/testset.h"
 
 static const cli_command COMMAND = {
     "test", "RUN", "Score a run's checkpoint on a test set.",

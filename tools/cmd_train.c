@@ -16,7 +16,7 @@
 #include "sharing_text.h"
 #include "stop_signal.h"
 #include "tarn/measure.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -116,7 +116,6 @@ static void on_event(void *user, const tarn_train_event *e) {
 
 static void print_head(const tarn_train *train, const tarn_train_options *options) {
   const tarn_plan *p = tarn_train_plan(train);
-  const tarn_config *c = tarn_train_config(train);
   const double million = 1e6;
   char sharing[SHARING_TEXT];
   printf("parameters  %.2f M: %.2f M trained, %.2f M frozen%s\n",
@@ -128,9 +127,9 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
       (double)p->total_bytes / million, (double)(p->trained_bytes + p->frozen_bytes) / million,
       (double)p->gradient_bytes / million, (double)p->optimiser_bytes / million, (double)p->activation_bytes / million,
       (double)p->workspace_bytes / million, (double)(p->validation_bytes + p->program_bytes) / million);
-  printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)", (long long)c->train.seed,
-         c->train.precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
-  if (c->train.fp32 != TARN_FP32_EXACT) printf(" by %s", tarn_fp32_name(c->train.fp32));
+  printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)",
+         (long long)tarn_config_seed(tarn_train_config(train)), p->precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
+  if (p->fp32 != TARN_FP32_EXACT) printf(" by %s", tarn_fp32_name(p->fp32));
   if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
   if (tarn_train_was_over(train)) printf(", where it had ended");
   if (tarn_train_ranks(train) > 1) printf(", %d ranks", tarn_train_ranks(train));
@@ -230,7 +229,7 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   v->quiet = v->quiet || (train && tarn_train_rank(train) > 0);
   // What mpirun calls a terminal is a pipe to where its own output goes.
   v->terminal = v->terminal && (!train || tarn_train_ranks(train) == 1);
-  if (status == TARN_STATUS_OK) v->metric = tarn_train_config(train)->valid.metric;
+  if (status == TARN_STATUS_OK) v->metric = tarn_config_metric(tarn_train_config(train));
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
   if (status == TARN_STATUS_OK) tell_over(train, options, v->quiet);
   if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet)

@@ -3,7 +3,7 @@
 #define TARN_TOOLS_COMPARE_JSON_H
 
 #include "cli.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // Prints it with a newline; what is not known is null. Returns the exit code.
 int compare_print_json(const cli_command *command, const tarn_results *results, const tarn_results_table *table);

@@ -3,7 +3,7 @@
 #define TARN_TOOLS_DYNAMICS_OUTPUT_H
 
 #include "cli.h"
-#include "tarn/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 // Each returns the exit code. A model, its sentences, and what they have in common.
 int dynamics_print_text(const cli_command *command, const tarn_dynamics_model *model,

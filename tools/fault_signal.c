@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "tarn/mapped.h"
+#include "tarn/process.h"
 
 static struct sigaction before;  // that of a sanitizer, say
 

@@ -1,4 +1,4 @@
-// Files that are cut off while they are read: one line, not the death of the process (tarn/mapped.h).
+// Files that are cut off while they are read: one line, not the death of the process (tarn/process.h).
 #ifndef TARN_TOOLS_FAULT_SIGNAL_H
 #define TARN_TOOLS_FAULT_SIGNAL_H
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tarn/limits.h"
+#include "tarn/process.h"
 
 int limit_options_amount(const cli_command *command, double *out, const char *name, const char *text) {
   static const char units[] = "kMGT";

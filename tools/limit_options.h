@@ -1,4 +1,4 @@
-// The limits of what a model from a file may cost (tarn/limits.h), for all commands that load one.
+// The limits of what a model from a file may cost (tarn/process.h), for all commands that load one.
 #ifndef TARN_TOOLS_LIMIT_OPTIONS_H
 #define TARN_TOOLS_LIMIT_OPTIONS_H
 

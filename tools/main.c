@@ -18,9 +18,9 @@
 #include "shared_ranks.h"
 #include "stop_signal.h"
 #include "tarn/classify.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
+#include "tarn/status.h"
 #include "tarn/text.h"
-#include "tarn/version.h"
 
 typedef struct known_command {
   const char *name;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "commands.h"
-#include "tarn/output_file.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
+#include "tarn/text.h"
 
 // --- manual pages, in the language of man(7)
 

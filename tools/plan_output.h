@@ -3,7 +3,7 @@
 #define TARN_TOOLS_PLAN_OUTPUT_H
 
 #include "json_output.h"
-#include "tarn/duration.h"
+#include "tarn/lab/forecast.h"
 #include "tarn/plan.h"
 
 void plan_print_text(const tarn_plan *plan);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli.h"
-#include "tarn/profile.h"
+#include "tarn/plan.h"
 
 #define PROFILE_HELP                                                                                                \
   "measure every op: print a table at the end (time, operations, bytes, and what both would take at the machine's " \

@@ -7,7 +7,7 @@
 
 #include "colour.h"
 #include "progress_line.h"
-#include "tarn/progress.h"
+#include "tarn/process.h"
 
 progress_settings progress_wanted;
 

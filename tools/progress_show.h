@@ -1,4 +1,4 @@
-// Shows the progress of long work, as the library reports it (tarn/progress.h), on one line of a terminal.
+// Shows the progress of long work, as the library reports it (tarn/process.h), on one line of a terminal.
 #ifndef TARN_TOOLS_PROGRESS_SHOW_H
 #define TARN_TOOLS_PROGRESS_SHOW_H
 

@@ -3,7 +3,7 @@
 #define TARN_TOOLS_SCALE_OUTPUT_H
 
 #include "json_output.h"
-#include "tarn/scale.h"
+#include "tarn/lab/forecast.h"
 
 enum { SCALE_MOST = 64 };  // numbers of ranks in a list
 

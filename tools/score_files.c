@@ -7,7 +7,7 @@
 
 #include "json_output.h"
 #include "score_input.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 #include "text_table.h"
 
 typedef struct work {

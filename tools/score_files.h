@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "cli.h"
-#include "tarn/significance.h"
+#include "tarn/lab/results.h"
 
 enum { SCORE_FILES_MOST = 1000 };  // systems
 

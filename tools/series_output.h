@@ -3,7 +3,7 @@
 #define TARN_TOOLS_SERIES_OUTPUT_H
 
 #include "cli.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 // Forecasts of `steps` rows, from the rows from, from + steps, ...
 typedef struct series_forecasts {

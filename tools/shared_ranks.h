@@ -1,9 +1,9 @@
-// The ranks that share a command's work (tarn/ranks.h): rank 0 reads, writes and speaks, the others compute.
+// The ranks that share a command's work (tarn/process.h): rank 0 reads, writes and speaks, the others compute.
 #ifndef TARN_TOOLS_SHARED_RANKS_H
 #define TARN_TOOLS_SHARED_RANKS_H
 
 #include "cli.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 
 // Entry of a table of options; `word`: const char *, NULL to begin with.
 #define RANKS_OPTION(word)                                                                                            \

@@ -43,7 +43,7 @@ void sweep_print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char time[32];
   if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, cli_time(time, run->seconds));
   if (!isnan(run->loss)) printf(", loss %.3f", run->loss);
-  const tarn_measure *measure = tarn_measure_of(sweep->variants[run->variant].config->valid.metric);
+  const tarn_measure *measure = tarn_measure_of(tarn_config_metric(sweep->variants[run->variant].config));
   if (!isnan(run->valid[measure->number]))
     printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->number]);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 
 // All that is known of it; NULL where memory is out. The caller gives it back.
 json_t *sweep_run_json(const tarn_sweep *sweep, const tarn_sweep_run *run);

@@ -11,7 +11,7 @@
 #include "colour.h"
 #include "json_output.h"
 #include "sweep_output.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 // A run that trains and whose log has not grown for so long may have nobody who works on it.
 static const double SILENT = 120.0;

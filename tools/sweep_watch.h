@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "cli.h"
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 
 // Looks every `seconds` and writes to standard output: on a terminal a table in place of the one before; elsewhere all
 // runs once, and then each whose state changes; with `json` an object a look. Returns CLI_OK when all are over, or the

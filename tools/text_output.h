@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cli.h"
-#include "tarn/output_file.h"
+#include "tarn/text.h"
 
 typedef struct text_output {
   FILE *file;

@@ -1,7 +1,7 @@
 // Trains an echo state network on the Mackey-Glass series and measures what it forecasts, one step ahead and alone.
 #include <stdio.h>
 
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 static tarn_status forecast(const tarn_esn *esn, const tarn_series *series, const char *name, tarn_forecast_mode mode) {
   tarn_series *values = NULL;

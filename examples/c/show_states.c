@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 
 static tarn_status print_sentence(void *user, int64_t sentence, const void *const *values) {
   const tarn_states *states = user;

@@ -1,5 +1,5 @@
 // Checkpoints as files (docs/checkpoint-format.md): looking into them, averaging them, and writing everything out for
-// other tools.
+// other tools. Models of other programs are in tarn/lab/foreign.h.
 //
 // Wherever a checkpoint is expected, a run directory will do: tarn_checkpoint_find() says which of its files stands
 // for it.
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/vocab.h"
 
@@ -89,14 +88,14 @@ TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 // Values of a parameter: `param` is its index in info->params, and the numbers are [rows, cols], row-major, in fp32.
 //
 // mapped: where they lie in the file, which stays mapped until close, so that nothing is copied; they must not be
-// written to, and tarn/mapped.h says what happens if the file is cut off meanwhile. NULL for a parameter that is not
+// written to, and tarn/process.h says what happens if the file is cut off meanwhile. NULL for a parameter that is not
 // stored in fp32, for one that is computed from its recipe, for one whose place in a file of another tool is not a
 // multiple of four bytes, and for an index that is none.
 TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
 // values: the same for every parameter, in the caller's memory of rows * cols numbers. Frozen ones are drawn from their
 // recipe and checked against its hash, as opening the model does; bf16 is widened, and INT8 multiplied by its scales.
 // Fails with USAGE (an index that is none), DATA (values that do not have the recipe's hash; more operations than
-// tarn/limits.h allows), IO (the file changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
+// tarn/process.h allows), IO (the file changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
 TARN_API tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *info, size_t param,
                                                  float *values) TARN_CHECKED;
 
@@ -141,54 +140,6 @@ TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char 
 // a model of another task, UNSUPPORTED on a device without products of int8, DATA (also for weights that are not
 // finite), IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) TARN_CHECKED;
-
-// GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
-// BF16), and vocab.json and merges.txt.
-//
-// import writes a checkpoint of such a folder. vocab: a vocabulary in place of the folder's; NULL: the folder's. Fails
-// with IO, MEMORY, or DATA: a key of config.json that is missing or has a value that tarn does not have, a tensor that
-// is missing, has another shape or type, holds a number that is not finite, or does not belong there, a vocabulary of
-// another size or end of sentence.
-//
-// export writes such a folder in F32, which is made if need be; vocab.json and merges.txt only for a vocabulary of
-// GPT-2's kind. Fails with USAGE for a model that the format cannot express.
-TARN_API tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder,
-                                                 const char *vocab) TARN_CHECKED;
-TARN_API tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
-
-// BERT and RoBERTa of the same package: a folder with config.json ("model_type": bert or roberta), model.safetensors,
-// and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa).
-//
-// import makes a classifier or a regression model of a file for sequence classification, and a masked language model of
-// any other: of the encoder alone, or with the head of another task, which is left out with a warning. Where there is
-// no head of a masked language model, one is drawn at random, with a warning. `vocab` NULL: the folder's. Fails as the
-// import of GPT-2 does, and with DATA for a vocabulary without a token that begins a row or without a mask token.
-//
-// export writes such a folder in F32, and the vocabulary's files if it is WordPiece or of GPT-2's or RoBERTa's kind. A
-// model without segments is given one segment embedding of zeros. Fails with USAGE for a model that the format cannot
-// express.
-typedef enum tarn_bert_format { TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_ROBERTA } tarn_bert_format;
-TARN_API tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder,
-                                                 const char *vocab) TARN_CHECKED;
-TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path,
-                                                 tarn_bert_format format) TARN_CHECKED;
-
-// Marian models of the same package (the OPUS-MT family): a folder with config.json ("model_type": marian),
-// model.safetensors, and the vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_open_marian());
-// generation_config.json is optional. The generation settings of those files become the section `translate` of the
-// checkpoint's description. vocab, target_vocab: vocabularies in place of the folder's; `vocab` alone serves both
-// sides; NULL: the folder's. Fails like the import of GPT-2.
-TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
-                                                   const char *target_vocab) TARN_CHECKED;
-// Writes such a folder in F32, with the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and
-// shared layers are written as ordinary matrices. Fails with USAGE for a model that the format cannot express.
-TARN_API tarn_status tarn_checkpoint_export_marian(const char *folder, const char *path) TARN_CHECKED;
-
-// Writes a translation model as a folder that CTranslate2 loads: model.bin in F32, config.json, and the tokens of the
-// vocabularies as shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. CTranslate2 itself adds
-// the end of sentence to a source. The bias of a padding token is -10000, so that it is never produced. Fails with
-// USAGE for a model that the format cannot express.
-TARN_API tarn_status tarn_checkpoint_export_ctranslate2(const char *folder, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

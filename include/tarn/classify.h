@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/export.h"
 #include "tarn/measure.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -48,7 +47,7 @@ typedef struct tarn_classify_options {
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
   tarn_ranks *ranks;                   // share the work of tarn_classifier_file() and tarn_classifier_test()
-                                       // (tarn/ranks.h); the caller's, and open as long as the classifier. Default
+                                       // (tarn/process.h); the caller's, and open as long as the classifier. Default
                                        // NULL: this process is alone
 } tarn_classify_options;
 

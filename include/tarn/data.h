@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -81,8 +80,9 @@ typedef struct tarn_prepare_result {
 // vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out. Fails with USAGE
 // (options), IO, or DATA: different numbers of lines (the message says both and the first line without a partner), no
 // pair left, damaged vocabulary, a file that is not text, a line of more than 2^24 bytes, and what `strict` and
-// `overlong` refuse. Warns (tarn/log.h) where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED)
-// or were cut off by truncation, and where the vocabulary loses joiners that spell words (tarn_vocab_keeps_joiners()).
+// `overlong` refuse. Warns (tarn/process.h) where more than 1 % of a side's tokens are unknown
+// (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation, and where the vocabulary loses joiners that spell words
+// (tarn_vocab_keeps_joiners()).
 TARN_API tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
 // Sentences with labels, from a table. A column is given by its name in the file's first line, which is then a header,

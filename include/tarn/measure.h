@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "tarn/export.h"
+#include "tarn/status.h"
 
 #ifdef __cplusplus
 extern "C" {

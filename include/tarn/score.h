@@ -1,6 +1,6 @@
 // Scores of translations against references: BLEU, chrF and TER, computed as sacreBLEU 2 computes them (Post, "A Call
 // for Clarity in Reporting BLEU Scores", WMT 2018), in double precision and in the same order of operations. Intervals
-// and tests of differences are in tarn/significance.h.
+// and tests of differences are in tarn/lab/results.h.
 //
 // All text is UTF-8 and ends with a zero byte; one string is one sentence. Every malformed sequence of bytes is read as
 // one U+FFFD and counted in the result's `invalid`. Characters are Unicode code points, as in Python. Character
@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -157,6 +156,26 @@ TARN_API tarn_status tarn_ter_sentence(tarn_ter_result *out, const char *hypothe
 TARN_API void tarn_ter_signature(char text[TARN_SIGNATURE_TEXT], const tarn_ter_result *result,
                                  const tarn_ter_options *options);
 
+// What a score counted in each sentence of one system. The score of any collection of its sentences follows from them,
+// so that resampled test sets (tarn/lab/results.h) are scored without reading a word again.
+typedef struct tarn_statistics tarn_statistics;
+
+// The scores with their statistics, which the caller closes. Arguments and failures are those of tarn_bleu_corpus(),
+// tarn_chrf_corpus() and tarn_ter_corpus(); on failure *statistics is NULL.
+TARN_API tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out,
+                                          const char *const *hypotheses, const char *const *const *references,
+                                          size_t sentences, size_t streams,
+                                          const tarn_bleu_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_chrf_statistics(tarn_statistics **statistics, tarn_chrf_result *out,
+                                          const char *const *hypotheses, const char *const *const *references,
+                                          size_t sentences, size_t streams,
+                                          const tarn_chrf_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_ter_statistics(tarn_statistics **statistics, tarn_ter_result *out,
+                                         const char *const *hypotheses, const char *const *const *references,
+                                         size_t sentences, size_t streams,
+                                         const tarn_ter_options *options) TARN_CHECKED;
+TARN_API void tarn_statistics_close(tarn_statistics **statistics);
+
 // The lines of a text file as scores want them: cut at line feeds, without the white space at their ends.
 typedef struct tarn_score_lines {
   const char *const *items;
@@ -166,7 +185,7 @@ typedef struct tarn_score_lines {
 
 // Reads `path`, or standard input when it is NULL or "-". Fails with IO, MEMORY, or DATA where the file is not text:
 // UTF-16, compressed, a shard, with a zero byte. A byte order mark stays part of its line, as in sacreBLEU, with a
-// warning (tarn/log.h). Close frees and zeroes; it accepts NULL and a zeroed struct.
+// warning (tarn/process.h). Close frees and zeroes; it accepts NULL and a zeroed struct.
 TARN_API tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;
 TARN_API void tarn_score_lines_close(tarn_score_lines *lines);
 

@@ -1,15 +1,24 @@
-// Status codes and error messages of the library.
-//
-// Every function that can fail returns a tarn_status. The library never exits, aborts or prints: a failure is a
-// code plus one line of text, kept per thread until the next failure on that thread.
+// What every other header needs: the marks of public functions, status codes with error messages, and what this build
+// of the library is.
 #ifndef TARN_STATUS_H
 #define TARN_STATUS_H
 
-#include "tarn/export.h"
+// What the libraries export: every function of these headers is marked TARN_API. libtarn.so shows libtarn-lab.so more,
+// under the version TARN_PRIVATE_..., which is no interface.
+#if defined(__GNUC__)
+#define TARN_API __attribute__((visibility("default")))
+#else
+#define TARN_API
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Status codes and error messages of the library.
+//
+// Every function that can fail returns a tarn_status. The library never exits, aborts or prints: a failure is a
+// code plus one line of text, kept per thread until the next failure on that thread.
 
 // One line a code: name and general meaning. The line of text from tarn_error_message() says what happened.
 #define TARN_STATUS_MAP(X)                                                 \
@@ -43,6 +52,17 @@ TARN_API const char *tarn_status_text(tarn_status status);
 // Returns the line of text that belongs to the last failure on this thread, without a newline; "" if there was none.
 // The string belongs to the library and is valid until the next failure on this thread.
 TARN_API const char *tarn_error_message(void);
+
+// What this build of the library is and what it runs with.
+
+// The version as "MAJOR.MINOR.PATCH".
+TARN_API const char *tarn_version(void);
+
+// Several lines for people and bug reports, each "name: value" and the last without a newline: version, build type,
+// compiler, instruction set in use and those compiled, threads, and the libraries with the versions that are loaded
+// (SentencePiece: that was compiled against; LAPACK and ARPACK tell no version).
+// The string belongs to the library and is rewritten by each call on the same thread.
+TARN_API const char *tarn_version_text(void);
 
 #ifdef __cplusplus
 }

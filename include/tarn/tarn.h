@@ -1,4 +1,5 @@
-// All of the library in one header.
+// All of libtarn in one header: what a program embeds to open, build, train, use and save models. What researchers need
+// on top is libtarn-lab (tarn/lab/lab.h).
 //
 // The headers share these conventions.
 // - tarn_x_default() fills in every field of the options. The caller keeps what options point to until the object that
@@ -13,40 +14,16 @@
 #include "tarn/checkpoint.h"
 #include "tarn/classify.h"
 #include "tarn/config.h"
-#include "tarn/corpus.h"
-#include "tarn/cost.h"
 #include "tarn/data.h"
-#include "tarn/device.h"
-#include "tarn/duration.h"
-#include "tarn/dynamics.h"
-#include "tarn/dynamics_report.h"
-#include "tarn/export.h"
-#include "tarn/generate.h"
-#include "tarn/limits.h"
 #include "tarn/lm.h"
-#include "tarn/log.h"
-#include "tarn/mapped.h"
 #include "tarn/measure.h"
-#include "tarn/output_file.h"
 #include "tarn/plan.h"
-#include "tarn/profile.h"
-#include "tarn/progress.h"
-#include "tarn/ranks.h"
-#include "tarn/report.h"
-#include "tarn/results.h"
-#include "tarn/scale.h"
+#include "tarn/process.h"
 #include "tarn/score.h"
-#include "tarn/sentences.h"
-#include "tarn/series.h"
-#include "tarn/significance.h"
-#include "tarn/states.h"
 #include "tarn/status.h"
-#include "tarn/sweep.h"
-#include "tarn/testset.h"
 #include "tarn/text.h"
 #include "tarn/train.h"
 #include "tarn/translate.h"
-#include "tarn/version.h"
 #include "tarn/vocab.h"
 #include "tarn/work_queue.h"
 

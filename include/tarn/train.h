@@ -22,11 +22,8 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
-#include "tarn/cost.h"
-#include "tarn/export.h"
 #include "tarn/measure.h"
 #include "tarn/plan.h"
-#include "tarn/profile.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

@@ -18,9 +18,8 @@
 
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
-#include "tarn/export.h"
-#include "tarn/profile.h"
-#include "tarn/ranks.h"
+#include "tarn/plan.h"
+#include "tarn/process.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -63,7 +62,7 @@ typedef struct tarn_translator_options {
   int threads;                         // 0: all that the process may use; default 0
   tarn_prune prune;                    // layers left out of the model; default none
   tarn_profile *profile;               // measures translation; the caller's. Default NULL: nothing is measured
-  tarn_ranks *ranks;                   // share the work of tarn_translator_file() (tarn/ranks.h); the caller's, and
+  tarn_ranks *ranks;                   // share the work of tarn_translator_file() (tarn/process.h); the caller's, and
                                        // open as long as the translator. Default NULL: this process is alone
 } tarn_translator_options;
 

@@ -21,7 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -153,31 +152,13 @@ TARN_API tarn_status tarn_vocab_import_wordpiece(const char *output, const char 
 
 typedef struct tarn_vocab tarn_vocab;
 
-// The vocabulary of one side of a Marian model of Hugging Face's package transformers (the OPUS-MT family): `folder`
-// holds vocab.json, source.spm and target.spm, and may hold tokenizer_config.json; with "separate_vocabs" there the
-// target side has target_vocab.json. The import writes it as one file, atomically, and makes the folder for it. A
-// language code such as ">>deu<<" at the beginning of a text is one token; pieces that vocab.json does not have are
-// <unk>. Decoding leaves out special tokens and <unk>, and white space at both ends. Fails with IO, or DATA, naming the
-// file and the token or the key.
-TARN_API tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
+// Writes the vocabulary of one side of a Marian model of Hugging Face's package transformers (the OPUS-MT family) as
+// one file of ours, atomically, making its folder. `folder` holds vocab.json, source.spm and target.spm, and may hold
+// tokenizer_config.json; with "separate_vocabs" there the target side has target_vocab.json. A language code such as
+// ">>deu<<" at the beginning of a text is one token; pieces that vocab.json does not have are <unk>. Decoding leaves
+// out special tokens and <unk>, and white space at both ends. Fails with IO, or DATA, naming the file and the token or
+// the key.
 TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) TARN_CHECKED;
-TARN_API bool tarn_vocab_is_marian(const tarn_vocab *vocab);
-// Writes vocabularies of Marian's kind, or SentencePiece models, one of which may serve both sides, as those files into
-// an existing folder. Fails with USAGE for other kinds or for one of each, IO or MEMORY.
-TARN_API bool tarn_vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target);
-TARN_API tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source,
-                                              const tarn_vocab *target) TARN_CHECKED;
-
-// Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
-// existing folder. Fails with USAGE for another kind, IO or MEMORY.
-TARN_API bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
-TARN_API bool tarn_vocab_is_roberta(const tarn_vocab *vocab);
-TARN_API tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
-
-// Whether a vocabulary is WordPiece, and writing it as vocab.txt and tokenizer_config.json into an existing folder.
-// Fails with USAGE for another kind, IO or MEMORY.
-TARN_API bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab);
-TARN_API tarn_status tarn_vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 // Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
 // tarn_vocab_import_gpt2() or tarn_vocab_import_wordpiece() takes opens the vocabulary as that makes it (with the case
@@ -214,9 +195,6 @@ TARN_API bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);
 // The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
 // "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
 TARN_API const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
-
-// Whether its tokens are bytes or characters, so that what a model makes of them is a figure on each character.
-TARN_API bool tarn_vocab_is_spelling(const tarn_vocab *vocab);
 
 // Its kind in words ("SentencePiece bpe", "GPT-2", "RoBERTa", "WordPiece", "Marian", "words", "bytes", "characters"),
 // and how it changes a text before it cuts it: the name of SentencePiece's rule; "identity": not at all; "lower case";

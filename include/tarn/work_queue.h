@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus

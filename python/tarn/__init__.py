@@ -6,7 +6,7 @@
     with tarn.Run("runs/model") as run:
         print(run.translate(["Ein Hund läuft."]))
 
-The library is libtarn.so, next to this package's files. docs/python.md has more.
+The libraries are libtarn.so and libtarn-lab.so, next to this package's files. docs/python.md has more.
 """
 
 from ._library import build_info, version

@@ -1,4 +1,4 @@
-"""Finds libtarn.so and calls it.
+"""Finds libtarn.so and libtarn-lab.so, and calls them.
 
 Everything is computed on one thread of the package's own, the worker. For each thread that calls it, the library keeps
 a pool of threads and the last error message, and it sets the thread to flush denormal numbers to zero. With one worker,
@@ -36,7 +36,7 @@ log = logging.getLogger("tarn")
 
 
 def _where() -> Path:
-    """The library that came with the package, or the one that TARN_LIBRARY names."""
+    """The libtarn that came with the package, or the one that TARN_LIBRARY names; libtarn-lab is beside it."""
     named = os.environ.get("TARN_LIBRARY")
     return Path(named) if named else Path(__file__).parent / "libtarn.so"
 
@@ -66,6 +66,11 @@ def _open() -> Any:
             name="tarn",
             path=str(path),
         )
+    lab = path.with_name(path.name.replace("libtarn", "libtarn-lab", 1))
+    try:
+        library = ctypes.CDLL(str(lab))  # finds the functions of libtarn too, in the file that is open already
+    except OSError as error:
+        raise ImportError(f"tarn: {lab} cannot be used: {error}", name="tarn", path=str(lab)) from None
     try:
         for name, (result, arguments) in c.FUNCTIONS.items():
             function = getattr(library, name)

@@ -166,7 +166,7 @@ class Run:
         config = Handle(c.tarn_config, "tarn_config_close")
         text = self.info.config
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
-        self.task = _text(lib.tarn_task_word(config.pointer.contents.model.task))
+        self.task = _text(lib.tarn_task_word(lib.tarn_config_task(config.pointer)))
         uses = [verb for verb in _verbs() if lib.tarn_config_has_use(config.pointer, verb.word)]
         self._verb = uses[0] if uses else None  # of telling labels
         self._json = _json(config)

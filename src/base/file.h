@@ -9,12 +9,12 @@
 
 #include "base/map.h"
 #include "base/status.h"
-#include "tarn/output_file.h"
+#include "tarn/text.h"
 
 // Reads a whole file into memory that the caller frees with tarn__free(); a zero byte follows the last byte.
 tarn_status tarn__file_read(const char *path, char **data, size_t *size) TARN_CHECKED;
 
-// A writer is an output (tarn/output_file.h), under the names that the library uses. A kill leaves at most its
+// A writer is an output (tarn/text.h), under the names that the library uses. A kill leaves at most its
 // temporary file (base/temporary.h).
 typedef tarn_output_file tarn__writer;
 tarn_status tarn__writer_open(tarn__writer **writer, const char *path) TARN_CHECKED;

@@ -2,7 +2,7 @@
 #ifndef TARN_BASE_LOG_H
 #define TARN_BASE_LOG_H
 
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 void tarn__log(tarn_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "tarn/mapped.h"
+#include "tarn/process.h"
 
 enum { MOST_MAPS = 1024 };  // open at the same time
 

@@ -1,6 +1,6 @@
 // Read-only memory maps of files, and the handling of files that are truncated or overwritten while they are read.
 //
-// Reading a page of a map that its file no longer has raises SIGBUS. A program that forwards the fault (tarn/mapped.h)
+// Reading a page of a map that its file no longer has raises SIGBUS. A program that forwards the fault (tarn/process.h)
 // continues with zeros in place of the file, and the map is marked as lost. So readers of a map must call
 // tarn__map_check() before they rely on its data: before an update of a model, before a file is put in place, before a
 // result is returned. Data must be safe to use whatever their values: indices are checked, sizes are copied first.

@@ -1,4 +1,4 @@
-#include "tarn/output_file.h"
+#include "tarn/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Temporary files of outputs (tarn/output_file.h): their names, and the removal of those left by killed processes.
+// Temporary files of outputs (tarn/text.h): their names, and the removal of those left by killed processes.
 //
 // A process that is killed cannot remove its temporary file, so the next output of the same path does. A file is alive
 // as long as its process holds an exclusive flock() on it, which ends with the process, even after a power cut or when

@@ -1,4 +1,4 @@
 // Only the number: the build information is with the kernels (device/cpu/isa/version.c).
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 const char *tarn_version(void) { return TARN_VERSION; }

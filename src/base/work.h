@@ -1,4 +1,4 @@
-// A piece of work that may take long, and reports of its progress (tarn/progress.h). Without a receiver only the test
+// A piece of work that may take long, and reports of its progress (tarn/process.h). Without a receiver only the test
 // of a pointer remains.
 #ifndef TARN_BASE_WORK_H
 #define TARN_BASE_WORK_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tarn/progress.h"
+#include "tarn/process.h"
 
 // A local variable of the function that does the work. Private except for tarn__work_begin().
 typedef struct tarn__work {

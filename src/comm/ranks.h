@@ -3,7 +3,7 @@
 #define TARN_COMM_RANKS_H
 
 #include "comm/comm.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 
 struct tarn_ranks {
   tarn__comm *comm;

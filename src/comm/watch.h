@@ -62,7 +62,7 @@ void tarn__watch_leave(tarn__watch *watch);
 // How to continue, for the message about a lost rank: "tarn train --resume RUN". Copied.
 void tarn__watch_go_on(tarn__watch *watch, const char *text);
 // The message about the lost rank; NULL as long as none is. Only one rank has passed it to the receiver of messages
-// (tarn/log.h, TARN_LOG_FAILURE); the others stay silent.
+// (tarn/process.h, TARN_LOG_FAILURE); the others stay silent.
 const char *tarn__watch_line(const tarn__watch *watch);
 // The same for a process that can no longer reach the others: waits until the lost rank is known, or as long as that
 // would take.

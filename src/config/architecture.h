@@ -3,7 +3,7 @@
 #define TARN_CONFIG_ARCHITECTURE_H
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Fills in model.architecture from the stacks that were read, and model.task. Fails where a key says another thing than
 // they do.

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "config/config_part.h"
 #include "parts/block.h"
 #include "task/task.h"
 
@@ -14,7 +15,7 @@ static tarn_status check_redraw(const tarn_config *config, const tarn_stack *sta
   for (int32_t i = 0; i < stack->count; i++) {
     const tarn_kind *kind = &config->kinds[stack->layers[i].kind];
     double redraw;
-    if (!tarn_kind_number(kind, "redraw", &redraw) || redraw <= 0) continue;
+    if (!tarn__kind_number(kind, "redraw", &redraw) || redraw <= 0) continue;
     snprintf(key, sizeof key, "kinds.%s.redraw", kind->name);
     snprintf(text, sizeof text, "must be 0 with %s", with);
     return tarn__yaml_fail_key(root, key, text);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Whether the windows of a text go on with those before them, so that it is read in tracks.
 bool tarn__config_reads_tracks(const tarn_config *config);

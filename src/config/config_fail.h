@@ -3,7 +3,7 @@
 #define TARN_CONFIG_CONFIG_FAIL_H
 
 #include "base/status.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Fails with `status` and the line "FILE:LINE: KEY: TEXT" of a key such as "valid.metric", with the line of the nearest
 // map above it where the key is not in the file, or the override that set it in place of file and line.

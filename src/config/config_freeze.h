@@ -3,7 +3,7 @@
 #define TARN_CONFIG_CONFIG_FREEZE_H
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // The smallest things that can be frozen: an embedding matrix, a set of weights of a stack, the final norm of a stack,
 // the biases of attention that its layers share.

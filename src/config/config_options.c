@@ -396,14 +396,15 @@ static const tarn__option valid_options[] = {
 };
 
 static const tarn__option set_options[] = {
-    {"data", TEXT(tarn_config_set, data), .help = "prefix of the shards that are scored; required", .also = "path"},
-    {"reference", TEXT(tarn_config_set, reference), .derived = "the shard's target, detokenized",
+    {"data", TEXT(tarn_config_scored_set, data), .help = "prefix of the shards that are scored; required",
+     .also = "path"},
+    {"reference", TEXT(tarn_config_scored_set, reference), .derived = "the shard's target, detokenized",
      .help = "raw target text, one sentence a line, for BLEU", .also = "valid_reference"},
-    {"every", INTEGER(tarn_config_set, every, 0, 1e12), .derived = "valid.every", .unit = "updates",
+    {"every", INTEGER(tarn_config_scored_set, every, 0, 1e12), .derived = "valid.every", .unit = "updates",
      .help = "updates between two scores; 0: at the end of every epoch", .also = "interval"},
-    {"bleu", BOOL(tarn_config_set, bleu), .derived = "valid.bleu",
+    {"bleu", BOOL(tarn_config_scored_set, bleu), .derived = "valid.bleu",
      .help = "translate the sentences and score them, as valid says", .also = "eval_bleu"},
-    {"max_sentences", INTEGER(tarn_config_set, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
+    {"max_sentences", INTEGER(tarn_config_scored_set, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
      .help = "sentences translated, from the first; 0: all"},
 };
 

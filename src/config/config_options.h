@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "config/pattern.h"
+#include "description/description.h"
 #include "parts/part.h"
-#include "tarn/config.h"
 
 // A map of the file and the structure that it fills.
 typedef struct tarn__section {
@@ -30,7 +30,7 @@ typedef enum tarn__section_id {
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
   TARN__SECTION_TRANSLATE,
-  TARN__SECTION_SETS,  // fills a tarn_config_set
+  TARN__SECTION_SETS,  // fills a tarn_config_scored_set
   TARN__SECTION_COUNT
 } tarn__section_id;
 

@@ -191,7 +191,7 @@ bool tarn__option_is_default(const tarn__option *option, const void *field, cons
   return !option->value || is_value(option, field, option->value);
 }
 
-const char *tarn_part_word(const tarn_part_use *use) { return use->part ? use->part->word : ""; }
+const char *tarn__part_word(const tarn_part_use *use) { return use->part ? use->part->word : ""; }
 
 static double number_of(const tarn__option *option, const void *structure) {
   const void *field = (const char *)structure + option->offset;
@@ -226,7 +226,7 @@ static const tarn_part_use *part_of(const tarn_kind *kind, const char **key) {
   return &kind->mixer;
 }
 
-bool tarn_kind_number(const tarn_kind *kind, const char *key, double *value) {
+bool tarn__kind_number(const tarn_kind *kind, const char *key, double *value) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   *value = 0;
   for (int i = 0; i < section->count; i++) {

@@ -7,6 +7,17 @@
 #include "parts/table/part_table.h"
 #include "task/task.h"
 
+// The word of a part in the description; "" if there is none.
+const char *tarn__part_word(const tarn_part_use *use);
+
+// The value of a number that a kind has as a key of its own or of one of its parts: "dropout", "heads" of its mixer,
+// "ffn.width". Yes is 1 and no is 0. False, with *value 0, if a layer of this kind has no such key.
+bool tarn__kind_number(const tarn_kind *kind, const char *key, double *value);
+
+// Fails with USAGE, naming kind and mixer, if a layer of the decoder has no form for decoding token by token, which
+// translation and generation need.
+tarn_status tarn__config_check_decoding(const tarn_config *config) TARN_CHECKED;
+
 // The option of an entry; NULL if it has none of that name.
 const tarn__option *tarn__part_option(const tarn__part *part, const char *name);
 

@@ -69,7 +69,7 @@ static const tarn_kind *undecodable(const tarn_config *config) {
   return NULL;
 }
 
-tarn_status tarn_config_check_decoding(const tarn_config *config) {
+tarn_status tarn__config_check_decoding(const tarn_config *config) {
   char words[TARN__PART_LIST];
   const tarn_kind *kind = undecodable(config);
   if (!kind) return TARN_STATUS_OK;

@@ -497,7 +497,7 @@ static bool is_set_name(const char *name) {
 }
 
 // A set's BLEU is that of the task; without it there is nothing to say of its translations.
-static tarn_status check_set(const tarn_config *config, const tarn_config_set *set, const tarn__yaml_node *root,
+static tarn_status check_set(const tarn_config *config, const tarn_config_scored_set *set, const tarn__yaml_node *root,
                              const tarn__yaml_node *node, const char *path) {
   const tarn__task *task = tarn__config_task(config);
   if (!set->data) return tarn__yaml_fail(node, "%s.data is missing", path);
@@ -510,7 +510,7 @@ static tarn_status check_set(const tarn_config *config, const tarn_config_set *s
   return tarn__yaml_fail(at, "%s.%s is for translations, and %s.bleu is no", path, key, path);
 }
 
-static tarn_status read_set(reader *r, tarn_config_set *set, const tarn__yaml_node *node) {
+static tarn_status read_set(reader *r, tarn_config_scored_set *set, const tarn__yaml_node *node) {
   char shown[TARN__YAML_SHOWN];
   char path[PATH_TEXT];
   if (!is_set_name(node->key))

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Fails with USAGE, naming the key, if an override changes the model or the course of the training.
 tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t count) TARN_CHECKED;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Whether an optimiser makes steps: not where the output layer is computed in closed form.
 bool tarn__config_takes_steps(const tarn_config *config);

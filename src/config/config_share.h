@@ -3,7 +3,7 @@
 #define TARN_CONFIG_SHARE_H
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // The lowest layer of the encoder whose set a layer of the decoder shares; -1: it has one of its own.
 int32_t tarn__config_shared_layer(const tarn_config *config, const tarn_layer *layer);

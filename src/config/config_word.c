@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/yaml_tree.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 const char *tarn__config_word(const char *key, int value) {
   tarn_config_option option;

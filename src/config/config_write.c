@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "config/config_options.h"
 #include "config/config_part.h"
+#include "config/config_write.h"
 #include "task/task.h"
 
 typedef struct writer {
@@ -253,13 +254,13 @@ tarn_status tarn_config_write(const tarn_config *config, char **text) {
   return finish(&w, text);
 }
 
-tarn_status tarn_config_write_model(const tarn_config *config, char **text) {
+tarn_status tarn__config_write_model(const tarn_config *config, char **text) {
   writer w = {0};
   put_model(&w, config, true);
   return finish(&w, text);
 }
 
-tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) {
+tarn_status tarn__config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) {
   char pattern[TARN__PATTERN_TEXT];
   *text = NULL;
   TARN_TRY(tarn__pattern_write(pattern, stack->layers, stack->count, config->kinds));
@@ -271,9 +272,9 @@ void tarn_config_text_close(char **text) {
   *text = NULL;
 }
 
-tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) {
+tarn_status tarn__config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) {
   char *text;
-  TARN_TRY(tarn_config_write_model(config, &text));
+  TARN_TRY(tarn__config_write_model(config, &text));
   tarn__hash(hash, text, strlen(text));
   tarn_config_text_close(&text);
   return TARN_STATUS_OK;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 enum { TARN__PATTERN_TEXT = 32768 };  // room for the longest canonical pattern with its zero byte
 

@@ -1,4 +1,4 @@
-#include "tarn/corpus.h"
+#include "tarn/lab/corpus.h"
 
 #include <limits.h>
 #include <stdio.h>

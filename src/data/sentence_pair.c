@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "text/vocab_formats.h"
 
 // The tokens of both sentences that fit into `room` tokens: the longer one is cut first.
 static void fit(int64_t *a, int64_t *b, int64_t room) {
@@ -22,7 +23,7 @@ tarn_status tarn__sentence_pair_make(tarn__sentence_pair *row, const tarn_vocab 
                                      const tarn__piece *second, int64_t most) {
   const int32_t end = tarn_vocab_eos(vocab);
   const bool two = second->text != NULL;
-  const int64_t between = tarn_vocab_is_roberta(vocab) ? 2 : 1;
+  const int64_t between = tarn__vocab_is_roberta(vocab) ? 2 : 1;
   const int64_t ends = two ? between + 1 : 1;
   TARN_REQUIRE(most > ends + two, USAGE, "rows of %s have %lld tokens at least, not %lld",
                two ? "two sentences" : "a sentence", (long long)(ends + two + 1), (long long)most);

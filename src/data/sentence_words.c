@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "text/vocab_formats.h"
 
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -17,7 +18,7 @@ tarn__piece tarn__next_word(const char **at, const char *end) {
 
 // The space before a word is a part of its first token, as in "Ġword", or a token of its own.
 static tarn_status encode(tarn__sentence_words *row, const tarn_vocab *vocab, const tarn__piece *word) {
-  const bool spaced = tarn_vocab_is_gpt2(vocab) || tarn_vocab_is_roberta(vocab) || tarn_vocab_is_spelling(vocab);
+  const bool spaced = tarn__vocab_is_gpt2(vocab) || tarn__vocab_is_roberta(vocab) || tarn__vocab_is_spelling(vocab);
   if (!spaced || row->words == 1) return tarn_vocab_encode(vocab, &row->encoded, word->text, word->length);
   TARN_TRY(tarn__grow(&row->spaced, &row->spaced_room, word->length + 1, 1));
   row->spaced[0] = ' ';
@@ -40,7 +41,7 @@ static tarn_status add_word(tarn__sentence_words *row, const tarn_vocab *vocab, 
   if (row->encoded.count == 0) TARN_TRY(put_unknown(row, vocab));
   const int64_t count = (int64_t)row->encoded.count;
   // Among bytes and characters the space stands alone, and the word begins behind it.
-  const int64_t before = tarn_vocab_is_spelling(vocab) && row->words > 1;
+  const int64_t before = tarn__vocab_is_spelling(vocab) && row->words > 1;
   if (count <= before && !row->empty) row->empty = row->words;
   if (row->empty) return TARN_STATUS_OK;
   if (row->cut_off > 0 || row->length + count + 1 > most) {

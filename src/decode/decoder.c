@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/work.h"
+#include "config/config_part.h"
 #include "decode/caches.h"
 #include "graph/profile.h"
 #include "task/task.h"
@@ -148,7 +149,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
                                int threads) {
   *decoder = NULL;
   void *memory;
-  TARN_TRY(tarn_config_check_decoding(model->config));
+  TARN_TRY(tarn__config_check_decoding(model->config));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__decoder)));
   tarn__decoder *d = memory;
   d->options = *options;

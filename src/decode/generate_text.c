@@ -1,6 +1,6 @@
 // From prompts as text to generated text: tokenization, generation of ids, detokenization.
 #include "base/work.h"
-#include "tarn/generate.h"
+#include "tarn/lm.h"
 
 #include <string.h>
 

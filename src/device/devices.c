@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tarn/device.h"
+#include "tarn/process.h"
 #include "tarn/text.h"
 
 #define ADDRESS(name) &tarn__##name##_type,

@@ -20,9 +20,9 @@ extern const tarn__device tarn__device_reference;  // plain C, in float and in d
 // USAGE: one line that names the nearest word and all there are; and as the opening of the type does.
 tarn_status tarn__device_find(const tarn__device **device, const char *name) TARN_CHECKED;
 
-// The device that models of a type live on where nobody asks for another: that of tarn_device_set() (tarn/device.h), of
-// the environment variable TARN_DEVICE, or the first one that computes in the type. Fails with USAGE as above, or with
-// UNSUPPORTED where the device that was asked for does not compute in the type.
+// The device that models of a type live on where nobody asks for another: that of tarn_device_set() (tarn/process.h),
+// of the environment variable TARN_DEVICE, or the first one that computes in the type. Fails with USAGE as above, or
+// with UNSUPPORTED where the device that was asked for does not compute in the type.
 tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) TARN_CHECKED;
 
 // For tests: tarn__device_default() gives this device, which need not be built in; NULL ends that.

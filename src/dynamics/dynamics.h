@@ -4,8 +4,8 @@
 
 #include "dynamics/cell.h"
 #include "store/checkpoint.h"
-#include "tarn/dynamics.h"
-#include "tarn/states.h"
+#include "tarn/lab/dynamics.h"
+#include "tarn/lab/states.h"
 
 struct tarn_dynamics {
   tarn_dynamics_options options;  // with their texts, which belong to the caller until opening is done
@@ -24,6 +24,9 @@ tarn_status tarn__dynamics_open_source(tarn__checkpoint **checkpoint, bool *trai
 
 // Chooses what is iterated, and describes it in info.
 tarn_status tarn__dynamics_choose(tarn_dynamics *dynamics) TARN_CHECKED;
+
+// The distribution of `count` numbers, whose order changes.
+void tarn__dynamics_spread_of(tarn_dynamics_spread *spread, double *values, int64_t count);
 
 // The tokens of all texts: the caller frees *memory, which holds the parts allocated for them.
 tarn_status tarn__dynamics_pack(const tarn_dynamics *dynamics, tarn__packed *packed, void **memory) TARN_CHECKED;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dynamics/dynamics.h"
 #include "dynamics/dynamics_page.h"
 
 enum { SAMPLES = 200, CLOSE = 64, PATHS = 24 };
@@ -165,7 +166,7 @@ static void collect(tarn__dynamics_page *page, const measure *m, const tarn_dyna
     const int64_t last = !m->of_steps && k == 0 ? first : begin + (k + 1) * count / samples - 1;
     tarn_dynamics_spread spread;
     for (int64_t i = 0; i < r->count; i++) values[i] = value_of(m, &r->sentences[i], r, first, last);
-    tarn_dynamics_spread_of(&spread, values, r->count);
+    tarn__dynamics_spread_of(&spread, values, r->count);
     add_point(line, data, m->of_steps ? (double)(first + last) / 2 : (double)last, &spread);
   }
 }
@@ -228,7 +229,7 @@ static void draw_spectra(tarn__dynamics_page *page) {
       tarn_dynamics_spread spread;
       for (int64_t s = 0; s < r->count; s++)
         values[s] = isfinite(r->sentences[s].exponents[k]) ? r->sentences[s].exponents[k] : NAN;
-      tarn_dynamics_spread_of(&spread, values, r->count);
+      tarn__dynamics_spread_of(&spread, values, r->count);
       add_point(&lines[known], data, (double)(k + 1), &spread);
     }
     if (lines[known].count > 0) known++;

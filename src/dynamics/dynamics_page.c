@@ -8,7 +8,7 @@
 #include "report/markup.h"
 #include "report/page.h"
 #include "report/report_write.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 void tarn_dynamics_report_default(tarn_dynamics_report_options *options) {
   *options = (tarn_dynamics_report_options){0};

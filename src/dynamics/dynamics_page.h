@@ -5,7 +5,7 @@
 
 #include "report/report_figures.h"
 #include "report/report_table.h"
-#include "tarn/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 enum {
   TARN__DYNAMICS_MODELS,

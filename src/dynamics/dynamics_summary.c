@@ -2,7 +2,8 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "tarn/dynamics_report.h"
+#include "dynamics/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 // A number of a sentence; NAN: none.
 typedef double (*number)(const tarn_dynamics_sentence *sentence, int64_t exponents);
@@ -114,7 +115,7 @@ tarn_status tarn_dynamics_summarise(tarn_dynamics_summary *out, const tarn_dynam
   double *values = memory;
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
     for (int64_t i = 0; i < result->count; i++) values[i] = numbers[k].of(&result->sentences[i], result->exponents);
-    tarn_dynamics_spread_of(numbers[k].spread, values, result->count);
+    tarn__dynamics_spread_of(numbers[k].spread, values, result->count);
   }
   tarn__free(values);
   for (int64_t i = 0; i < result->count; i++) count(out, &result->sentences[i], result->exponents);

@@ -2,7 +2,7 @@
 #ifndef TARN_DYNAMICS_EXPONENTS_H
 #define TARN_DYNAMICS_EXPONENTS_H
 
-#include "tarn/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 // Fills in finite_time, exponents, counted, kaplan_yorke, state_growth, growth, expansion_end and verdict of a sentence
 // with `local` [iterations, k], `norm` and `diverged`; the exponents leave out the first `discard` iterations.

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 enum { LEFT_OUT = 500 };  // minimum of inputs before the first sample
 

@@ -2,7 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tarn/dynamics.h"
+#include "dynamics/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 const char *tarn_dynamics_precision_name(tarn_dynamics_precision precision) {
   static const char *const words[TARN_DYNAMICS_PRECISION_COUNT] = {"double", "fp32"};
@@ -60,7 +61,7 @@ static double quantile(const double *values, int64_t count, double share) {
   return rest > 0.0 ? values[low] * (1.0 - rest) + values[low + 1] * rest : values[low];
 }
 
-void tarn_dynamics_spread_of(tarn_dynamics_spread *spread, double *values, int64_t count) {
+void tarn__dynamics_spread_of(tarn_dynamics_spread *spread, double *values, int64_t count) {
   if (count > 0) qsort(values, (size_t)count, sizeof *values, rising);
   while (count > 0 && isnan(values[count - 1])) count--;
   *spread = (tarn_dynamics_spread){count, NAN, NAN, NAN, NAN, NAN, NAN, NAN};

@@ -109,7 +109,7 @@ static tarn_status run_drive(const scanning *s, const tarn__drive *drive, double
       first[i] = result->sentences[i].exponents[0];
       together += result->sentences[i].starts.synchronised;
     }
-    tarn_dynamics_spread_of(&spread, first, result->count);
+    tarn__dynamics_spread_of(&spread, first, result->count);
     *median = spread.median;
     if (point) point->share_synchronised = (double)together / (double)result->count;
     if (point) point->diverged = result->diverged;

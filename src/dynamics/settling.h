@@ -2,7 +2,7 @@
 #ifndef TARN_DYNAMICS_SETTLING_H
 #define TARN_DYNAMICS_SETTLING_H
 
-#include "tarn/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 enum { TARN__SIGNATURE = 16 };  // random projections of a state that date returns
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "dynamics/iterated.h"
-#include "tarn/dynamics.h"
+#include "tarn/lab/dynamics.h"
 
 // The result of iterating `map` from `start` [rows, width]. Uses the options from `iterations` to `max_memory`, and
 // progress; iterations is not 0, and without an autonomous map there are no measures of settling. map_bytes: memory of

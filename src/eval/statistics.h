@@ -4,7 +4,7 @@
 #define TARN_EVAL_STATISTICS_H
 
 #include "base/status.h"
-#include "tarn/significance.h"
+#include "tarn/score.h"
 
 // The score of summed statistics.
 typedef double (*tarn__statistics_score)(const double *sums, const void *options);

@@ -1,6 +1,6 @@
 // Forecasts the duration of a training: from its log, a probe, or its operations.
-#include "tarn/duration.h"
 #include "run/names.h"
+#include "tarn/lab/forecast.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
-#include "forecast/plan_config.h"
 #include "forecast/product_speed.h"
 #include "text/lines.h"
+#include "train/plan_config.h"
 #include "train/trainer.h"
 
 // Minimum seconds and updates of a probe, the first of which is not counted (pages, clock frequencies).

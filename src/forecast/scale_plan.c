@@ -1,5 +1,5 @@
 // tarn_scale_make(): the inputs of the equations of scale_time.h.
-#include "tarn/scale.h"
+#include "tarn/lab/forecast.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "config/config_fail.h"
 #include "dist/gradient_overlap.h"
 #include "dist/optim_share.h"
-#include "forecast/plan_config.h"
 #include "forecast/scale_time.h"
 #include "graph/profile.h"
 #include "task/bands.h"
+#include "train/plan_config.h"
 #include "train/trainer.h"
 
 // Minimum seconds and updates of a probe, the first of which is not counted.

@@ -1,8 +1,8 @@
-// The equations of tarn/scale.h.
+// The equations of tarn/lab/forecast.h.
 #ifndef TARN_FORECAST_SCALE_TIME_H
 #define TARN_FORECAST_SCALE_TIME_H
 
-#include "tarn/scale.h"
+#include "tarn/lab/forecast.h"
 
 // A table of which only used rows are sent.
 typedef struct tarn__scale_table {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "description/description.h"
 #include "foreign/hf_config.h"
 #include "foreign/hf_name.h"
-#include "tarn/config.h"
 
 // The differences between the two.
 typedef struct tarn__bert_family {

@@ -10,6 +10,7 @@
 #include "parts/table/part_table.h"
 #include "run/file_kind.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "text/vocab_kind.h"
 
 enum { SEED = 1 };  // for an output that the file lacks

@@ -9,6 +9,7 @@
 #include "foreign/hf_write.h"
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "task/task.h"
 
 // The export.

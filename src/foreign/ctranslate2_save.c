@@ -19,6 +19,7 @@
 #include "ops/embedding.h"
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "task/task.h"
 #include "text/vocab_kind.h"
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "description/description.h"
 #include "foreign/hf_config.h"
-#include "tarn/config.h"
 
 #define TARN__GPT2_PREFIX "transformer."  // of all names except lm_head in files of whole models
 

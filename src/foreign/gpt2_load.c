@@ -9,6 +9,7 @@
 #include "parts/table/part_table.h"
 #include "run/file_kind.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 
 typedef struct source {
   tarn__hf_import import;

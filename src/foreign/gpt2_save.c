@@ -9,6 +9,7 @@
 #include "foreign/gpt2_format.h"
 #include "foreign/hf_write.h"
 #include "store/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "task/task.h"
 
 // The export.

@@ -7,6 +7,7 @@
 #include "config/config_part.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
+#include "text/vocab_formats.h"
 
 void tarn__hf_writer_close(tarn__hf_writer *writer) {
   tarn__free(writer->tensors);
@@ -15,8 +16,8 @@ void tarn__hf_writer_close(tarn__hf_writer *writer) {
 
 tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) {
   double heads = 0.0, kv_heads = 0.0;
-  tarn_kind_number(kind, "heads", &heads);
-  tarn_kind_number(kind, "kv_heads", &kv_heads);
+  tarn__kind_number(kind, "heads", &heads);
+  tarn__kind_number(kind, "kv_heads", &kv_heads);
   TARN_REQUIRE(kv_heads == 0 || kv_heads == heads, USAGE,
                "%s: kind %s has kv_heads %g and heads %g, and in %s's format each head has keys and values of its own",
                path, kind->name, kv_heads, heads, format);
@@ -40,7 +41,7 @@ tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *mod
 
 double tarn__hf_number(const tarn_kind *kind, const char *key) {
   double value = 0.0;
-  tarn_kind_number(kind, key, &value);
+  tarn__kind_number(kind, key, &value);
   return value;
 }
 
@@ -138,8 +139,8 @@ tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
 }
 
 tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) {
-  if (tarn_vocab_is_wordpiece(vocab)) return tarn_vocab_export_wordpiece(folder, vocab);
-  if (tarn_vocab_is_roberta(vocab) || tarn_vocab_is_gpt2(vocab)) return tarn_vocab_export_gpt2(folder, vocab);
+  if (tarn__vocab_is_wordpiece(vocab)) return tarn__vocab_export_wordpiece(folder, vocab);
+  if (tarn__vocab_is_roberta(vocab) || tarn__vocab_is_gpt2(vocab)) return tarn__vocab_export_gpt2(folder, vocab);
   tarn__log(TARN_LOG_WARNING, "%s: no vocabulary was written, as transformers has no form for one of this kind",
             folder);
   return TARN_STATUS_OK;

@@ -10,6 +10,8 @@
 #include "parts/table/part_table.h"
 #include "run/file_kind.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
+#include "text/vocab_formats.h"
 
 typedef struct source {
   tarn__hf_import import;
@@ -40,7 +42,7 @@ static tarn_status check_vocab(const source *s, const tarn_vocab *vocab, const c
 }
 
 static tarn_status open_side(const source *s, tarn_vocab **vocab, const char *given, bool target) {
-  return given ? tarn_vocab_open(vocab, given) : tarn_vocab_open_marian(vocab, s->import.folder, target);
+  return given ? tarn_vocab_open(vocab, given) : tarn__vocab_open_marian(vocab, s->import.folder, target);
 }
 
 static tarn_status open_vocabs(source *s, const char *given, const char *target) {

@@ -9,7 +9,9 @@
 #include "foreign/marian_format.h"
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "task/task.h"
+#include "text/vocab_formats.h"
 
 // The export.
 typedef struct target {
@@ -202,8 +204,8 @@ static tarn_status write_files(target *t, const char *folder) {
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_WEIGHTS));
   TARN_TRY(tarn__hf_write(&t->writer, path));
   TARN_TRY(tarn__marian_config_write(&t->config, folder));
-  if (tarn_vocab_has_marian_form(t->from->source, t->from->target))
-    return tarn_vocab_export_marian(folder, t->from->source, t->from->target);
+  if (tarn__vocab_has_marian_form(t->from->source, t->from->target))
+    return tarn__vocab_export_marian(folder, t->from->source, t->from->target);
   tarn__log(TARN_LOG_WARNING, "%s: no vocabulary was written, as MarianTokenizer has no form for one of this kind",
             folder);
   return TARN_STATUS_OK;

@@ -4,7 +4,7 @@
 #define TARN_GRAPH_PROFILE_H
 
 #include "graph/graph.h"
-#include "tarn/profile.h"
+#include "tarn/plan.h"
 
 // The time, or 0 without a profile.
 double tarn__profile_clock(const tarn_profile *profile);
@@ -47,7 +47,7 @@ typedef struct tarn__profile_event {
   tarn__profile_lane lane;
   double begin, end, flops, bytes;
 } tarn__profile_event;
-_Static_assert(sizeof(tarn__profile_event) == 40, "tarn/profile.h tells the bytes of an event");
+_Static_assert(sizeof(tarn__profile_event) == 40, "tarn/plan.h tells the bytes of an event");
 
 enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };
 

@@ -7,9 +7,9 @@
 #define TARN_MODEL_MODEL_H
 
 #include "data/batch.h"
+#include "description/description.h"
 #include "graph/graph.h"
 #include "parts/block.h"
-#include "tarn/config.h"
 #include "task/task.h"
 
 // Recurrent states of the decoder's layers at the start and end of each sentence of a batch, if the sentences are
@@ -244,8 +244,8 @@ typedef struct tarn__model_step {
 } tarn__model_step;
 // Returns the best continuations of every row whose next token is wanted (a result). If best is 0, ids are NULL and
 // values [rows, words] are those of tarn__output_log_probabilities(); with `sampling` they are those of the draws.
-// Without such a row both are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if no
-// mixer is `sequential`.
+// Without such a row both are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if
+// no mixer is `sequential`.
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
 // Weights packed for products (src/model/pack.c), for decoding: a check that the device supports them, the bytes they

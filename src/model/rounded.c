@@ -1,5 +1,6 @@
 // The parameters that may be INT8 when a model translates.
 #include "base/memory.h"
+#include "config/config_part.h"
 #include "model/model.h"
 #include "model/stacks.h"
 #include "ops/embedding.h"
@@ -67,7 +68,7 @@ static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tar
 tarn_status tarn__model_find_rounded(tarn__model *model) {
   const bool translates = tarn__config_task(model->config)->uses >> TARN__USE_TRANSLATE & 1u;
   // Decoding itself rejects models that cannot be decoded.
-  if (model->training || !translates || tarn_config_check_decoding(model->config) != TARN_STATUS_OK)
+  if (model->training || !translates || tarn__config_check_decoding(model->config) != TARN_STATUS_OK)
     return TARN_STATUS_OK;
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "tarn/config.h"
+#include "description/description.h"
 
 // The rate of the n-th update, n from 1. It rises linearly to train.lr in the first train.warmup updates, then
 //   inverse_sqrt  lr * sqrt(warmup / n)   (Vaswani et al. 2017; without warm-up lr / sqrt(n))

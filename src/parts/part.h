@@ -6,7 +6,7 @@
 #ifndef TARN_PARTS_PART_H
 #define TARN_PARTS_PART_H
 
-#include "tarn/config.h"
+#include "description/description.h"
 
 typedef enum tarn__part_table {
   TARN__TABLE_MIXER,

@@ -3,7 +3,7 @@
 #define TARN_REPORT_LOG_READ_H
 
 #include "base/memory.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // Fills series, freezes and signature, and moves seconds, step and epoch to the last line; everything lives in the
 // arena. A last line without its end is left out. Fails with DATA ("path:line: ...") on anything else that is not a

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "eval/aucc.h"
+#include "description/description.h"
+#include "significance/aucc.h"
 #include "tarn/measure.h"
 
 void tarn__measures_blank(tarn_results_measures *m) {

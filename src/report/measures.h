@@ -2,7 +2,7 @@
 #ifndef TARN_REPORT_MEASURES_H
 #define TARN_REPORT_MEASURES_H
 
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // Nothing known.
 void tarn__measures_blank(tarn_results_measures *measures);

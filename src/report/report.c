@@ -1,4 +1,4 @@
-#include "tarn/report.h"
+#include "tarn/lab/results.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "description/description.h"
 #include "report/measures.h"
 #include "report/report_figures.h"
 #include "tarn/measure.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "description/description.h"
 #include "report/report_view.h"
 #include "run/names.h"
 #include "run/run_file.h"

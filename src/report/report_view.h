@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "report/svg_chart.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // A configuration.
 typedef struct tarn__report_entry {

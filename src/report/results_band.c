@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/status.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 static double place_of(const tarn_results_point *p, tarn_results_axis axis) {
   return axis == TARN_RESULTS_SECONDS ? p->seconds : (double)p->step;

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "description/description.h"
 #include "report/measures.h"
 #include "report/table_build.h"
 #include "run/names.h"
 #include "run/run_file.h"
+#include "tarn/lab/results.h"
 #include "tarn/measure.h"
-#include "tarn/significance.h"
 #include "tarn/text.h"
 
 void tarn_results_default(tarn_results_options *options) {

@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // A group while it is built; its list of runs moves into the arena in the end.
 typedef struct tarn__results_group {

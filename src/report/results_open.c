@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config_part.h"
+#include "config/config_write.h"
 #include "parts/block.h"
 #include "report/results_memory.h"
 #include "report/run_find.h"
@@ -144,7 +146,7 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
   char *pattern;
   char *copy = NULL;
   if (stack->count == 0) return TARN_STATUS_OK;  // a language model has no encoder
-  TARN_TRY(tarn_config_pattern(config, stack, &pattern));
+  TARN_TRY(tarn__config_pattern(config, stack, &pattern));
   tarn_status status = tarn__arena_strdup(arena, &copy, pattern);
   tarn_config_text_close(&pattern);
   TARN_TRY(status);
@@ -156,7 +158,7 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
     const tarn_kind *kind = &config->kinds[layer->kind];
     layers[i] = (tarn_results_layer){.kind = kind->name,
                                      .set = layer->set,
-                                     .mixer = tarn_part_word(&kind->mixer),
+                                     .mixer = tarn__part_word(&kind->mixer),
                                      .frozen = kind->frozen != TARN_FROZEN_NO,
                                      .matrices = kind->frozen == TARN_FROZEN_MATRICES,
                                      .partly_frozen = kind->frozen == TARN_FROZEN_NO && is_partly_frozen(kind),

@@ -11,11 +11,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "config/config_word.h"
+#include "description/description.h"
 #include "report/log_read.h"
 #include "run/names.h"
 #include "run/run_file.h"
 #include "store/log_check.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "task/measure_entry.h"
 
 static bool has_file(const char *folder, const char *name) {

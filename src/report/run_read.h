@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // A run of which nothing is known yet but its directory, which lives as long as the run: pending.
 void tarn__run_blank(tarn_results_run *run, const char *path);

@@ -4,7 +4,7 @@
 #define TARN_REPORT_SVG_CHART_H
 
 #include "report/svg.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // Of a series. `note` may be NULL, and so may the stacks, which are drawn as a row of small boxes.
 typedef struct tarn__chart_label {

@@ -4,7 +4,7 @@
 #define TARN_REPORT_SVG_LAYERS_H
 
 #include "report/svg.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 // A row of small boxes, the encoder's layers from the bottom on the left, a bar, then the decoder's. (x, y) is the
 // lower left corner; it is TARN__SVG_STRIP high.

@@ -3,7 +3,7 @@
 #define TARN_REPORT_TABLE_BUILD_H
 
 #include "base/memory.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 enum { TARN__NAMED_RUNS = 6 };  // at most, in one note
 

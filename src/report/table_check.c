@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "description/description.h"
 #include "report/measures.h"
 #include "report/table_build.h"
 #include "run/names.h"
 #include "tarn/score.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "task/measure_entry.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }

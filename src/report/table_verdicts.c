@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eval/verdict.h"
 #include "report/test_outputs.h"
+#include "significance/verdict.h"
 
 #define FIELD(name) offsetof(tarn_results_measures, name)
 static const struct {

@@ -1,10 +1,10 @@
-// The echo state network behind tarn/series.h: its matrices, its step, its readout.
+// The echo state network behind tarn/lab/series.h: its matrices, its step, its readout.
 #ifndef TARN_SERIES_ESN_H
 #define TARN_SERIES_ESN_H
 
 #include "base/sparse.h"
 #include "base/status.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 enum { TARN__ESN_UNITS = 16384 };  // most units
 

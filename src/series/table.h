@@ -3,7 +3,7 @@
 #define TARN_SERIES_TABLE_H
 
 #include "base/status.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 enum { TARN__SERIES_COLUMNS = 4096 };  // most columns of a file
 

@@ -5,7 +5,7 @@
 #include "data/sentence_pair.h"
 #include "model/shows.h"
 #include "store/checkpoint.h"
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 #include "text/repair.h"
 
 // The source of an array.

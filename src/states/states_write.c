@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "states/states.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "text/utf8.h"
 
 enum { NAME = 160, HEADER = 256, ALIGN = 64 };

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "description/description.h"
 #include "model/model.h"
 #include "run/log_sum.h"
 #include "run/names.h"
 #include "store/safetensors.h"
 #include "tarn/checkpoint.h"
-#include "tarn/config.h"
 #include "tarn/translate.h"
 #include "tarn/vocab.h"
 
@@ -74,7 +74,7 @@ typedef struct tarn__progress {
   // of its summed gradients at the last test.
   int64_t frozen_sets, norm_count;
   double norms[TARN_CONFIG_LAYERS];
-  // The costs of `seconds` (tarn/cost.h), and the same until the best validation. The sources are bits of base/energy.h
+  // The costs of `seconds` (tarn/plan.h), and the same until the best validation. The sources are bits of base/energy.h
   // and of train/train_cost.c; 0: nothing was counted yet, or an older version wrote the checkpoint.
   double joules, best_joules, operations, best_operations, moved_bytes;
   int64_t cost_sources;

@@ -1,5 +1,6 @@
 // Public functions that make a checkpoint from others.
 #include "base/memory.h"
+#include "config/config_part.h"
 #include "device/devices.h"
 #include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
@@ -26,7 +27,7 @@ tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
 static tarn_status save_int8(const char *output, const tarn__checkpoint *c) {
   const tarn__device *device = c->model->device;
   TARN_TRY(tarn__task_require(c->config, TARN__USE_TRANSLATE, c->path));
-  TARN_TRY(tarn_config_check_decoding(c->config));
+  TARN_TRY(tarn__config_check_decoding(c->config));
   TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED,
                "the device %s has no products of INT8", device->name);
   tarn__checkpoint_extra extra = {

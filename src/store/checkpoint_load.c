@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/config_write.h"
 #include "device/transfer.h"
 #include "run/file_kind.h"
 #include "store/checkpoint.h"
@@ -103,10 +104,10 @@ static tarn_status check_model_text(const tarn__checkpoint_file *file, const tar
   char hash[TARN_CONFIG_HASH];
   char model_hash[TARN_CONFIG_HASH];
   TARN_TRY(tarn_config_parse(&model, file->tensors.path, file->model_text, strlen(file->model_text), NULL, 0));
-  tarn_status status = tarn_config_model_hash(model, model_hash);
+  tarn_status status = tarn__config_model_hash(model, model_hash);
   tarn_config_close(&model);
   TARN_TRY(status);
-  TARN_TRY(tarn_config_model_hash(config, hash));
+  TARN_TRY(tarn__config_model_hash(config, hash));
   TARN_REQUIRE(tarn__hash_same(model_hash, hash), DATA, "%s: its model description and its configuration differ",
                file->tensors.path);
   return TARN_STATUS_OK;

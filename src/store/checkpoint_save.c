@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "config/config_write.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
@@ -234,7 +235,7 @@ static tarn_status add_vocab(contents *c, const char *name, const char *key, con
 
 static tarn_status add_config(contents *c, const tarn_config *config) {
   char *text;
-  TARN_TRY(tarn_config_write_model(config, &text));
+  TARN_TRY(tarn__config_write_model(config, &text));
   tarn_status status = add_text(c, TARN__KEY_MODEL, text);
   tarn_config_text_close(&text);
   TARN_TRY(status);

@@ -2,8 +2,8 @@
 #ifndef TARN_STORE_PRUNE_H
 #define TARN_STORE_PRUNE_H
 
+#include "description/description.h"
 #include "tarn/checkpoint.h"
-#include "tarn/config.h"
 
 // Replaces *config, the description in `text`, by that of the pruned model, or leaves it if nothing is dropped. Fails
 // with USAGE, and *config stays valid.

@@ -10,7 +10,7 @@
 #include "base/work.h"
 #include "graph/entries.h"
 #include "init/reservoir.h"
-#include "tarn/limits.h"
+#include "tarn/process.h"
 
 static tarn_limits limits = {.max_operations = TARN_LIMITS_OPERATIONS, .max_memory = TARN_LIMITS_MEMORY};
 

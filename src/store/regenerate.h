@@ -1,4 +1,4 @@
-// The cost of recomputing the frozen values of a model (tarn/limits.h).
+// The cost of recomputing the frozen values of a model (tarn/process.h).
 #ifndef TARN_STORE_REGENERATE_H
 #define TARN_STORE_REGENERATE_H
 

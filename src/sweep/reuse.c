@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "run/names.h"
 #include "sweep/spec.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "text/json_text.h"
 
 // A folder with finished runs, and the texts of the configurations that are looked for.

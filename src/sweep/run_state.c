@@ -20,7 +20,7 @@
 #include "sweep/spec.h"
 #include "tarn/checkpoint.h"
 #include "tarn/measure.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "task/task.h"
 #include "text/json_text.h"
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "config/config_read.h"
 #include "run/names.h"
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 
 enum { TARN__SWEEP_VARIANTS = 1000, TARN__SWEEP_GRID_KEYS = 32 };
 

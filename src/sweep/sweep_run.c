@@ -168,7 +168,7 @@ static tarn_status start_process(state *s, job *j) {
   const char *program = s->options->program ? s->options->program : "/proc/self/exe";
   snprintf(threads, sizeof threads, "%lld", (long long)sweep->threads);
   snprintf(beam, sizeof beam, "%lld", (long long)sweep->test_beam);
-  // What a sweep trains is described by its user: no limits for files of strangers (tarn/limits.h).
+  // What a sweep trains is described by its user: no limits for files of strangers (tarn/process.h).
   static const char memory[] = "--max-memory=0", operations[] = "--max-operations=0";
   const char *choice = tarn_checkpoint_choice_name(sweep->test_checkpoint);
   const char *which = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO ? NULL : "--checkpoint";

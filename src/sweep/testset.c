@@ -1,4 +1,4 @@
-#include "tarn/testset.h"
+#include "tarn/lab/sweep.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -10,11 +10,11 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "description/description.h"
 #include "run/file_kind.h"
 #include "run/names.h"
 #include "store/checkpoint.h"
 #include "tarn/classify.h"
-#include "tarn/config.h"
 #include "tarn/lm.h"
 #include "tarn/measure.h"
 #include "tarn/translate.h"

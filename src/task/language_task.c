@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "task/next_token.h"
+#include "text/vocab_formats.h"
 
 // Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
@@ -44,7 +45,7 @@ static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config
                               const tarn_vocab *vocab) {
   tally->characters = shard->characters;
   tally->bytes = shard->bytes;
-  if (shard->continues || !tarn_vocab_is_spelling(vocab)) return TARN_STATUS_OK;
+  if (shard->continues || !tarn__vocab_is_spelling(vocab)) return TARN_STATUS_OK;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)shard->longest_target, sizeof(int32_t)));
   int32_t *ids = memory;

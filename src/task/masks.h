@@ -9,7 +9,7 @@
 #define TARN_TASK_MASKS_H
 
 #include "data/batch.h"
-#include "tarn/config.h"
+#include "description/description.h"
 #include "tarn/vocab.h"
 
 // What finishes the batches of a shard. Special tokens are never masked and never drawn. Shard and vocabulary must

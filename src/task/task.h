@@ -6,9 +6,10 @@
 
 #include "base/status.h"
 #include "data/batch.h"
+#include "description/description.h"
 #include "parts/block.h"
 #include "tarn/classify.h"
-#include "tarn/config.h"
+#include "tarn/measure.h"
 #include "tarn/vocab.h"
 #include "task/measure_entry.h"
 #include "task/task_list.h"

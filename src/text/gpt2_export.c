@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "text/gpt2.h"
 #include "text/vocab_files.h"
+#include "text/vocab_formats.h"
 
 static tarn__gpt2_sort sort_of(const tarn_vocab *vocab) {
   size_t size;
@@ -14,8 +15,8 @@ static tarn__gpt2_sort sort_of(const tarn_vocab *vocab) {
   return tarn__gpt2_sort_of(bytes, size);
 }
 
-bool tarn_vocab_is_gpt2(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_OWN; }
-bool tarn_vocab_is_roberta(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_ROBERTA; }
+bool tarn__vocab_is_gpt2(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_OWN; }
+bool tarn__vocab_is_roberta(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_ROBERTA; }
 
 static tarn_status write_file(const char *folder, const char *name, const char *data, size_t size) {
   char path[PATH_MAX];
@@ -45,7 +46,7 @@ static tarn_status write_merges(const char *folder, const tarn_vocab *vocab) {
   return status;
 }
 
-tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) {
+tarn_status tarn__vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) {
   TARN_REQUIRE(sort_of(vocab) != TARN__GPT2_NONE, USAGE,
                "only a vocabulary of GPT-2's or RoBERTa's kind has merges.txt and vocab.json");
   TARN_TRY(tarn__vocab_json_write(folder, "vocab.json", vocab));

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "text/marian.h"
 #include "text/vocab_files.h"
+#include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 
 // The SentencePiece model of a side: the last bytes of our file.
@@ -15,7 +16,7 @@ static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool
   const char *bytes = tarn_vocab_bytes(vocab, &size), *line;
   tarn__vocab_reader reader = {bytes, bytes + size};
   TARN_TRY(tarn__path_join(path, folder, tarn__marian_model_name(target)));
-  if (!tarn_vocab_is_marian(vocab)) return tarn__file_write(path, bytes, size);
+  if (!tarn__vocab_is_marian(vocab)) return tarn__file_write(path, bytes, size);
   TARN_TRY(tarn__vocab_head(&reader, &number, TARN__MARIAN_MAGIC, 1));
   TARN_TRY(tarn__vocab_number(&reader, &number, TARN__MARIAN_SIZE, TARN__MARIAN_MOST));
   for (size_t length; number > 0; number--)
@@ -24,8 +25,8 @@ static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool
   return tarn__file_write(path, reader.at, (size_t)(reader.end - reader.at));
 }
 
-tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source, const tarn_vocab *target) {
-  TARN_REQUIRE(tarn_vocab_has_marian_form(source, target), USAGE,
+tarn_status tarn__vocab_export_marian(const char *folder, const tarn_vocab *source, const tarn_vocab *target) {
+  TARN_REQUIRE(tarn__vocab_has_marian_form(source, target), USAGE,
                "only SentencePiece models and vocabularies of Marian's kind have source.spm and target.spm");
   const bool separate = !tarn__vocab_same_tokens(source, target);
   TARN_TRY(write_model(folder, source, false));

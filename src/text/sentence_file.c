@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/work.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 #include "text/lines.h"
 #include "text/sentences.h"
 #include "text/vocab_kind.h"

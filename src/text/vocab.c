@@ -9,6 +9,7 @@
 #include "text/gpt2.h"
 #include "text/marian.h"
 #include "text/utf8.h"
+#include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 #include "text/wordpiece.h"
 
@@ -121,7 +122,7 @@ tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, ta
   return write_file(output, &vocab);
 }
 
-tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) {
+tarn_status tarn__vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) {
   char *bytes;
   size_t size;
   *vocab = NULL;
@@ -133,7 +134,7 @@ tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool 
 
 tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) {
   tarn_vocab *vocab;
-  TARN_TRY(tarn_vocab_open_marian(&vocab, folder, target));
+  TARN_TRY(tarn__vocab_open_marian(&vocab, folder, target));
   return write_file(output, &vocab);
 }
 
@@ -144,11 +145,11 @@ static bool is_pieces(const tarn_vocab *vocab) {
          strcmp(tarn_vocab_piece(vocab, eos), "</s>") == 0;
 }
 
-bool tarn_vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target) {
-  return (tarn_vocab_is_marian(source) && tarn_vocab_is_marian(target)) || (is_pieces(source) && is_pieces(target));
+bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target) {
+  return (tarn__vocab_is_marian(source) && tarn__vocab_is_marian(target)) || (is_pieces(source) && is_pieces(target));
 }
 
-bool tarn_vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
+bool tarn__vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
 
 void tarn_vocab_close(tarn_vocab **vocab) {
   tarn_vocab *v = *vocab;
@@ -176,7 +177,7 @@ bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id) {
     if (id == vocab->facts.special[i]) return true;
   return vocab->kind->begins_word(vocab->self, id);
 }
-bool tarn_vocab_is_spelling(const tarn_vocab *vocab) {
+bool tarn__vocab_is_spelling(const tarn_vocab *vocab) {
   return vocab->kind == &tarn__bytes_kind || vocab->kind == &tarn__chars_kind;
 }
 const char *tarn_vocab_kind(const tarn_vocab *vocab) {

@@ -5,10 +5,11 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 #include "text/wordpiece.h"
 
-bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab) {
+bool tarn__vocab_is_wordpiece(const tarn_vocab *vocab) {
   size_t size;
   const char *bytes = tarn_vocab_bytes(vocab, &size);
   return size >= sizeof TARN__WORDPIECE_MAGIC - 1 &&
@@ -18,11 +19,11 @@ bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab) {
 static const char *word_of(int64_t flag) { return flag ? "true" : "false"; }
 
 // Our file's last lines are those of vocab.txt.
-tarn_status tarn_vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) {
+tarn_status tarn__vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) {
   char path[PATH_MAX], settings[256];
   size_t size;
   int64_t version, lowercase, strip_accents, chinese, count;
-  TARN_REQUIRE(tarn_vocab_is_wordpiece(vocab), USAGE, "only a WordPiece vocabulary has vocab.txt");
+  TARN_REQUIRE(tarn__vocab_is_wordpiece(vocab), USAGE, "only a WordPiece vocabulary has vocab.txt");
   const char *bytes = tarn_vocab_bytes(vocab, &size);
   tarn__vocab_reader reader = {bytes, bytes + size};
   TARN_TRY(tarn__vocab_head(&reader, &version, TARN__WORDPIECE_MAGIC, 1));

@@ -3,7 +3,7 @@
 #define TARN_TRAIN_BAND_CHECK_H
 
 #include "data/shard.h"
-#include "tarn/config.h"
+#include "description/description.h"
 
 // Warns where the words of a band (model.adaptive_input_cutoff, adaptive_softmax_cutoff) occur more often, on the
 // average, than those of the band before it: the model is as right, but its narrow vectors and its far softmaxes are

@@ -2,8 +2,8 @@
 #ifndef TARN_TRAIN_EVENT_CONFIG_H
 #define TARN_TRAIN_EVENT_CONFIG_H
 
+#include "description/description.h"
 #include "run/event_message.h"
-#include "tarn/config.h"
 
 // Adds two values to a summary (tensorflow/core/framework/summary.proto): the description as a text, which is shown as
 // it is written, and each of its keys with a value as a hyper-parameter.

@@ -104,7 +104,7 @@ static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__m
     TARN_TRY(
         plan_translation(plan, model, batch, threads, count_sentences(&s->shards[0], config->valid.max_sentences)));
   for (int32_t i = 0; i < config->set_count; i++) {
-    const tarn_config_set *set = &config->sets[i];
+    const tarn_config_scored_set *set = &config->sets[i];
     if (set->bleu)
       TARN_TRY(
           plan_translation(plan, model, batch, threads, count_sentences(&s->shards[s->valid + i], set->max_sentences)));

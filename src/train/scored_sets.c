@@ -15,7 +15,7 @@ tarn_status tarn__train_open_scoring(tarn_train *t) {
     TARN_TRY(tarn__validator_open(&t->validator, &what, t->model, t->source, t->target, t->comm, t->threads));
   }
   for (int32_t i = 0; i < config->set_count; i++) {
-    const tarn_config_set *set = &config->sets[i];
+    const tarn_config_scored_set *set = &config->sets[i];
     const tarn__validator_data what = {set->data, set->reference, set->bleu, set->max_sentences, " of the loss"};
     tarn_status status = tarn__validator_open(&t->sets[i], &what, t->model, t->source, t->target, t->comm, t->threads);
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "sets.%s: ", set->name);
@@ -70,7 +70,7 @@ bool tarn__train_add_scores(json_t *record, const char *prefix, const tarn__vali
   return added;
 }
 
-static tarn_status log_scores(tarn_train *t, const tarn_config_set *set, const tarn__validation *v) {
+static tarn_status log_scores(tarn_train *t, const tarn_config_scored_set *set, const tarn__validation *v) {
   json_t *record =
       json_pack("{s:s, s:s, s:I, s:f, s:f}", "kind", "scored", "set", set->name, "step", (json_int_t)t->progress.update,
                 "epoch", tarn__train_epoch(t), "time", t->progress.seconds);
@@ -107,7 +107,7 @@ tarn_status tarn__train_validate(tarn_train *t, tarn__validator *validator, tarn
 }
 
 static tarn_status score(tarn_train *t, int32_t index) {
-  const tarn_config_set *set = &t->config->sets[index];
+  const tarn_config_scored_set *set = &t->config->sets[index];
   tarn__validation result;
   char what[TARN_CONFIG_KIND_NAME + 16];
   TARN_TRY(tarn__train_validate(t, t->sets[index], &result));

@@ -4,7 +4,7 @@
 
 #include "data/batch.h"
 #include "data/shard.h"
-#include "tarn/config.h"
+#include "description/description.h"
 #include "tarn/vocab.h"
 
 // Fails with DATA and a line that names the files unless the shard was made with these vocabularies, and says

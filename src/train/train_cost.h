@@ -4,7 +4,7 @@
 
 #include "base/energy.h"
 #include "store/checkpoint.h"
-#include "tarn/cost.h"
+#include "tarn/plan.h"
 #include "tarn/train.h"
 
 // Opens the source of energy, on rank 0. Of several ranks, which may be on several machines, no cost is known.

@@ -14,6 +14,7 @@
 #include "store/checkpoint_keys.h"
 #include "store/init_from.h"
 #include "task/task.h"
+#include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 #include "train/band_check.h"
 #include "train/plan_run.h"
@@ -94,7 +95,7 @@ static tarn_status open_data(tarn_train *t) {
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   TARN_TRY(tarn__shard_warn_bands(&t->shard, config));
   const bool by_text = (tarn__measure_at(config->valid.metric)->of >> TARN__KEPT_TEXT & 1u) != 0;
-  if (by_text && !tarn_vocab_is_spelling(t->target) && !t->shard.continues)
+  if (by_text && !tarn__vocab_is_spelling(t->target) && !t->shard.continues)
     return tarn__config_fail(config, TARN_STATUS_USAGE, "valid.metric",
                              "%s needs a vocabulary of bytes or characters, and %s is of longer tokens; choose loss, "
                              "nll or ppl",
@@ -245,7 +246,7 @@ static tarn_status check_same_validation(const tarn_train *t, const tarn__checkp
 static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *next = tarn__safetensors_text(&file->tensors, TARN__KEY_SETS);
   for (int32_t i = 0; next && i < t->config->set_count; i++) {
-    const tarn_config_set *set = &t->config->sets[i];
+    const tarn_config_scored_set *set = &t->config->sets[i];
     char stored[TARN__HASH_TEXT];
     const size_t length = strcspn(next, " ");
     snprintf(stored, sizeof stored, "%.*s", (int)length, next);

@@ -5,7 +5,7 @@
 #include "device/transfer.h"
 #include "graph/entries.h"
 #include "graph/profile.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "train/trainer.h"
 
 // What rank 0 tells the others: that it is done, or which bytes it needs of them for a checkpoint (`fetch`).

@@ -11,9 +11,10 @@
 #include "base/lock.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "config/config_part.h"
 #include "config/config_word.h"
 #include "run/names.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 #include "text/json_text.h"
 #include "train/trainer.h"
 
@@ -71,7 +72,7 @@ static json_t *stack_of(const tarn_config *config, const tarn_stack *stack) {
     const tarn_layer *layer = &stack->layers[i];
     const tarn_kind *kind = &config->kinds[layer->kind];
     json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:i}", "kind", kind->name, "set", layer->set, "frozen",
-                              (int)kind->frozen, "mixer", tarn_part_word(&kind->mixer), "first", (int)layer->first);
+                              (int)kind->frozen, "mixer", tarn__part_word(&kind->mixer), "first", (int)layer->first);
     if (json_array_append_new(layers, entry) != 0) {
       json_decref(layers);
       return NULL;

@@ -10,7 +10,7 @@
 #include "comm/launcher.h"
 #include "config/config_resume.h"
 #include "run/names.h"
-#include "tarn/ranks.h"
+#include "tarn/process.h"
 #include "tarn/train.h"
 #include "train/trainer.h"
 

@@ -30,7 +30,7 @@ typedef struct tarn__validator tarn__validator;
 
 // Which sentences, and how. What is not said here is as tarn_config.valid says.
 typedef struct tarn__validator_data {
-  const char *data, *reference;  // as in tarn_config_set
+  const char *data, *reference;  // as in tarn_config_scored_set
   bool bleu;
   int64_t max_sentences;
   const char *of;  // the loss, in messages: " of the validation loss"

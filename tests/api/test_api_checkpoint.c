@@ -1,5 +1,6 @@
 // The functions of checkpoint.h, with the checkpoints of one tiny training and with models of other programs.
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 
 #include "api.h"
 #include "golden/import_check.h"
@@ -382,7 +383,7 @@ static void use_tarn_checkpoint_export_ctranslate2(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"checkpoint.h", NULL};
+  static const char *const headers[] = {"checkpoint.h", "lab/foreign.h", NULL};
   static const api_use uses[] = {
       USE(tarn_checkpoint_choice_name),   USE(tarn_checkpoint_find),
       USE(tarn_checkpoint_found_close),   USE(tarn_checkpoint_info_open),

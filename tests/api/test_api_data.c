@@ -1,9 +1,8 @@
 // The functions that make data: data.h, text.h, sentences.h and corpus.h.
 #include "api.h"
 #include "sandbox.h"
-#include "tarn/corpus.h"
 #include "tarn/data.h"
-#include "tarn/sentences.h"
+#include "tarn/lab/corpus.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
 
@@ -360,7 +359,7 @@ static void use_tarn_corpus_write(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"data.h", "text.h", "sentences.h", "corpus.h", NULL};
+  static const char *const headers[] = {"data.h", "text.h", "lab/corpus.h", NULL};
   static const api_use uses[] = {
       USE(tarn_prepare_default), USE(tarn_prepare_run),    USE(tarn_labelled_default), USE(tarn_labelled_prepare),
       USE(tarn_data_is),         USE(tarn_data_info_open), USE(tarn_data_info_close),  USE(tarn_text_nearest),

@@ -1,8 +1,8 @@
-// Models as dynamical systems, and the page about them: tarn/dynamics.h, tarn/dynamics_report.h.
+// Models as dynamical systems, and the page about them: tarn/lab/dynamics.h, tarn/lab/dynamics.h.
 #include <math.h>
 
 #include "api_models.h"
-#include "tarn/dynamics_report.h"
+#include "tarn/lab/dynamics.h"
 
 static const char *const lines[] = {"w3 w7 w9 w4", "w5 w8 w3"};
 static const size_t lengths[] = {11, 8};
@@ -286,20 +286,6 @@ static void use_tarn_dynamics_result_close(void) {
   tarn_dynamics_result_close(&result);
 }
 
-static void use_tarn_dynamics_spread_of(void) {
-  double values[] = {3, NAN, 1, 2, 4};
-  tarn_dynamics_spread spread;
-  tarn_dynamics_spread_of(&spread, values, 5);
-  assert_int_equal(spread.count, 4);
-  assert_true(spread.mean == 2.5 && spread.median == 2.5 && spread.least == 1 && spread.most == 4);
-  assert_true(spread.lower == 1.75 && spread.upper == 3.25);
-  double none[] = {NAN, NAN};
-  tarn_dynamics_spread_of(&spread, none, 2);
-  assert_true(spread.count == 0 && isnan(spread.mean) && isnan(spread.most));
-  tarn_dynamics_spread_of(&spread, NULL, 0);
-  assert_true(spread.count == 0 && isnan(spread.median));
-}
-
 static void use_tarn_dynamics_checkpoints_find(void) {
   tarn_dynamics_checkpoints found;
   works(tarn_dynamics_checkpoints_find(&found, "kept"));
@@ -437,7 +423,7 @@ static void use_tarn_dynamics_report_write(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"dynamics.h", "dynamics_report.h", NULL};
+  static const char *const headers[] = {"lab/dynamics.h", NULL};
   static const api_use uses[] = {USE(tarn_dynamics_precision_name),
                                  USE(tarn_dynamics_map_name),
                                  USE(tarn_dynamics_drive_name),
@@ -452,7 +438,6 @@ int main(void) {
                                  USE(tarn_dynamics_encode_file),
                                  USE(tarn_dynamics_run),
                                  USE(tarn_dynamics_result_close),
-                                 USE(tarn_dynamics_spread_of),
                                  USE(tarn_dynamics_checkpoints_find),
                                  USE(tarn_dynamics_checkpoints_close),
                                  USE(tarn_dynamics_scan_default),

@@ -1,8 +1,8 @@
-// Generation of text by language models: tarn/generate.h.
+// Generation of text by language models: tarn/lm.h.
 #include <math.h>
 
 #include "api_models.h"
-#include "tarn/generate.h"
+#include "tarn/lm.h"
 
 static const char *const prompts[] = {"w3 w4 w5", ""};
 static const size_t lengths[] = {8, 0};
@@ -214,7 +214,7 @@ static void use_tarn_generator_get_summary(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"generate.h", NULL};
+  static const char *const headers[] = {"lm.h", NULL};
   static const api_use uses[] = {USE(tarn_generator_default),    USE(tarn_generator_end_word), USE(tarn_generator_open),
                                  USE(tarn_generator_close),      USE(tarn_generator_set),      USE(tarn_generator_path),
                                  USE(tarn_generator_piece),      USE(tarn_generator_lines),    USE(tarn_generator_file),

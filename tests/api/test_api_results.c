@@ -1,11 +1,11 @@
-// Results of trainings, their comparison and its report: tarn/results.h, tarn/report.h.
+// Results of trainings, their comparison and its report: tarn/lab/results.h, tarn/lab/results.h.
 #include "api.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
 #include "results_runs.h"
-#include "tarn/report.h"
+#include "tarn/lab/results.h"
 
 #define VALID(step, time, bleu) \
   "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":1,\"time\":" #time ",\"valid_bleu\":" #bleu ",\"valid_loss\":3}\n"
@@ -260,7 +260,7 @@ static void use_tarn_report_write_pdf(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"results.h", "report.h", NULL};
+  static const char *const headers[] = {"lab/results.h", NULL};
   static const api_use uses[] = {
       USE(tarn_results_state_name),  USE(tarn_results_open),    USE(tarn_results_close),  USE(tarn_results_find),
       USE(tarn_results_check_name),  USE(tarn_results_default), USE(tarn_results_p),      USE(tarn_results_compare),

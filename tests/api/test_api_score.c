@@ -1,10 +1,10 @@
-// Scores of translations, and intervals and tests of them: tarn/score.h, tarn/significance.h.
+// Scores of translations, and intervals and tests of them: tarn/score.h, tarn/lab/results.h.
 #include "api.h"
 
 #include <math.h>
 
 #include "sandbox.h"
-#include "tarn/significance.h"
+#include "tarn/lab/results.h"
 
 enum { SENTENCES = 3 };
 static const char *const hypotheses[] = {"the cat sat on the mat", "a dog barks", "it rains in the town"};
@@ -360,7 +360,7 @@ static void use_tarn_significance_signature(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"score.h", "significance.h", NULL};
+  static const char *const headers[] = {"score.h", "lab/results.h", NULL};
   static const api_use uses[] = {
       USE(tarn_bleu_tokenizer_parse), USE(tarn_bleu_smoothing_parse), USE(tarn_bleu_tokenizer_name),
       USE(tarn_bleu_smoothing_name),  USE(tarn_bleu_default),         USE(tarn_bleu_corpus),

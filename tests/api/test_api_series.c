@@ -1,10 +1,10 @@
-// Series of numbers and echo state networks on them: tarn/series.h.
+// Series of numbers and echo state networks on them: tarn/lab/series.h.
 #include "api.h"
 
 #include <math.h>
 
 #include "sandbox.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 enum { ROWS = 300 };
 
@@ -397,7 +397,7 @@ static void use_tarn_forecast_measure(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"series.h", NULL};
+  static const char *const headers[] = {"lab/series.h", NULL};
   static const api_use uses[] = {USE(tarn_series_read),        USE(tarn_series_write),
                                  USE(tarn_series_close),       USE(tarn_series_recipe_default),
                                  USE(tarn_series_generate),    USE(tarn_esn_default),

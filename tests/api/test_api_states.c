@@ -1,8 +1,8 @@
-// What models compute inside: tarn/states.h.
+// What models compute inside: tarn/lab/states.h.
 #include <math.h>
 
 #include "api_models.h"
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 
 enum { WIDTH = 16 };
 static const char *const lines[] = {"w3 w4 w5", "w10"};
@@ -387,7 +387,7 @@ static void use_tarn_states_write(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"states.h", NULL};
+  static const char *const headers[] = {"lab/states.h", NULL};
   static const api_use uses[] = {
       USE(tarn_states_default), USE(tarn_states_open),        USE(tarn_states_open_translator),
       USE(tarn_states_close),   USE(tarn_states_path),        USE(tarn_states_sides),

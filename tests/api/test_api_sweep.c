@@ -1,6 +1,6 @@
-// Sweeps: tarn/sweep.h. Their runs are processes of the program.
+// Sweeps: tarn/lab/sweep.h. Their runs are processes of the program.
 #include "api_models.h"
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 
 static const char text[] =
     "base: tiny.yaml\nbaseline: good\nseeds: [1, 2]\nparallel: 2\nthreads: 1\n"
@@ -179,7 +179,7 @@ static void use_tarn_sweep_close(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"sweep.h", NULL};
+  static const char *const headers[] = {"lab/sweep.h", NULL};
   static const api_use uses[] = {
       USE(tarn_sweep_equalize_name), USE(tarn_sweep_state_name), USE(tarn_sweep_launcher_name), USE(tarn_sweep_default),
       USE(tarn_sweep_open),          USE(tarn_sweep_estimate),   USE(tarn_sweep_training_left), USE(tarn_sweep_run_all),

@@ -5,12 +5,8 @@
 #include "golden/import_check.h"
 #include "sandbox.h"
 #include "tarn/checkpoint.h"
-#include "tarn/device.h"
-#include "tarn/limits.h"
-#include "tarn/log.h"
-#include "tarn/mapped.h"
-#include "tarn/output_file.h"
-#include "tarn/progress.h"
+#include "tarn/process.h"
+#include "tarn/text.h"
 #include "tarn/work_queue.h"
 
 // A sandbox with a vocabulary and the file "model" of a frozen and a trained layer.
@@ -363,8 +359,7 @@ static void use_tarn_work_queue_close(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"limits.h", "device.h",      "progress.h",   "log.h",
-                                        "mapped.h", "output_file.h", "work_queue.h", NULL};
+  static const char *const headers[] = {"process.h", "text.h", "work_queue.h", NULL};
   static const api_use uses[] = {
       USE(tarn_limits_default),        USE(tarn_limits_set),         USE(tarn_device_set),
       USE(tarn_device_name),           USE(tarn_progress_set),       USE(tarn_log_set),

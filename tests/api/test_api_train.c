@@ -8,12 +8,10 @@
 #include "base/memory.h"
 #include "comm/ranks.h"
 #include "ranks/thread_ranks.h"
-#include "tarn/duration.h"
+#include "tarn/lab/forecast.h"
+#include "tarn/lab/sweep.h"
 #include "tarn/plan.h"
-#include "tarn/profile.h"
-#include "tarn/ranks.h"
-#include "tarn/scale.h"
-#include "tarn/testset.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 
 static tarn_profile *profile;  // of the run
@@ -142,8 +140,13 @@ static tarn_train *open_finished(void) {
 
 static void use_tarn_train_config(void) {
   tarn_train *train = open_finished();
-  assert_int_equal(tarn_train_config(train)->train.max_updates, 12);
-  assert_string_equal(tarn_train_config(train)->data.vocab, "vocab");
+  double updates;
+  char *vocab;
+  works(tarn_config_number(tarn_train_config(train), "train.max_updates", &updates));
+  assert_true(updates == 12);
+  works(tarn_config_get(tarn_train_config(train), "data.vocab", &vocab));
+  assert_string_equal(vocab, "vocab");
+  tarn_config_text_close(&vocab);
   tarn_train_close(&train);
 }
 
@@ -610,8 +613,7 @@ static void use_tarn_testset_run(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"train.h",   "plan.h",  "duration.h", "scale.h",
-                                        "profile.h", "ranks.h", "testset.h",  NULL};
+  static const char *const headers[] = {"train.h", "plan.h", "lab/forecast.h", "process.h", "lab/sweep.h", NULL};
   static const api_use uses[] = {
       USE(tarn_train_default),       USE(tarn_train_open),      USE(tarn_train_close),
       USE(tarn_train_config),        USE(tarn_train_plan),      USE(tarn_train_update),

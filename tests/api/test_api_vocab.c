@@ -4,6 +4,7 @@
 #include "api.h"
 #include "base/memory.h"
 #include "sandbox.h"
+#include "text/vocab_formats.h"
 
 #define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
 #define GPT2 GOLDEN "gpt2_toy"
@@ -52,7 +53,7 @@ static int open_all(void **state) {
   works(tarn_vocab_open(&gpt2, GPT2));
   works(tarn_vocab_open(&roberta, "roberta"));
   works(tarn_vocab_open(&wordpiece, BERT));
-  works(tarn_vocab_open_marian(&marian, MARIAN, false));
+  works(tarn__vocab_open_marian(&marian, MARIAN, false));
   return 0;
 }
 
@@ -215,81 +216,11 @@ static void use_tarn_vocab_import_wordpiece(void) {
   refuses(tarn_vocab_import_wordpiece("text/never", BERT, TARN_WORDPIECE_CASED), TARN_STATUS_IO, "text");
 }
 
-static void use_tarn_vocab_open_marian(void) {
-  tarn_vocab *target;
-  works(tarn_vocab_open_marian(&target, MARIAN, true));
-  assert_string_equal(tarn_vocab_kind(target), "Marian");
-  tarn_vocab_close(&target);
-  refuses(tarn_vocab_open_marian(&target, "missing", false), TARN_STATUS_IO, "missing/");
-  assert_null(target);
-  assert_int_equal(mkdir("no-marian", 0700), 0);
-  sandbox_write("no-marian/vocab.json", "[]", 2);
-  refuses(tarn_vocab_open_marian(&target, "no-marian", true), TARN_STATUS_DATA, "not a JSON object from tokens to ids");
-  assert_null(target);
-}
-
 static void use_tarn_vocab_import_marian(void) {
   works(tarn_vocab_import_marian("made/marian", MARIAN, false));
   same_bytes(marian, "made/marian");
   refuses(tarn_vocab_import_marian("never", GPT2, false), TARN_STATUS_IO, "spm");
   refuses(tarn_vocab_import_marian("text/never", MARIAN, true), TARN_STATUS_IO, "text");
-}
-
-static void use_tarn_vocab_is_marian(void) {
-  assert_true(tarn_vocab_is_marian(marian));
-  assert_false(tarn_vocab_is_marian(words) || tarn_vocab_is_marian(gpt2));
-}
-
-static void use_tarn_vocab_has_marian_form(void) {
-  assert_true(tarn_vocab_has_marian_form(marian, marian));
-  assert_false(tarn_vocab_has_marian_form(marian, words));
-  assert_false(tarn_vocab_has_marian_form(gpt2, gpt2));
-}
-
-static void use_tarn_vocab_export_marian(void) {
-  tarn_vocab *target;
-  assert_int_equal(mkdir("to-marian", 0700), 0);
-  works(tarn_vocab_open_marian(&target, MARIAN, true));
-  works(tarn_vocab_export_marian("to-marian", marian, target));
-  tarn_vocab_close(&target);
-  works(tarn_vocab_open_marian(&target, "to-marian", false));
-  assert_string_equal(tarn_vocab_hash(target), tarn_vocab_hash(marian));
-  tarn_vocab_close(&target);
-  refuses(tarn_vocab_export_marian("to-marian", marian, words), TARN_STATUS_USAGE, "only SentencePiece models");
-  refuses(tarn_vocab_export_marian("missing", marian, marian), TARN_STATUS_IO, "missing/");
-}
-
-static void use_tarn_vocab_is_gpt2(void) {
-  assert_true(tarn_vocab_is_gpt2(gpt2));
-  assert_false(tarn_vocab_is_gpt2(roberta) || tarn_vocab_is_gpt2(bytes));
-}
-
-static void use_tarn_vocab_is_roberta(void) {
-  assert_true(tarn_vocab_is_roberta(roberta));
-  assert_false(tarn_vocab_is_roberta(gpt2) || tarn_vocab_is_roberta(words));
-}
-
-static void use_tarn_vocab_export_gpt2(void) {
-  assert_int_equal(mkdir("to-gpt2", 0700), 0);
-  works(tarn_vocab_export_gpt2("to-gpt2", roberta));
-  same_bytes(roberta, "to-gpt2");
-  works(tarn_vocab_export_gpt2("to-gpt2", gpt2));
-  same_bytes(gpt2, "to-gpt2");
-  refuses(tarn_vocab_export_gpt2("to-gpt2", words), TARN_STATUS_USAGE, "GPT-2's or RoBERTa's kind");
-  refuses(tarn_vocab_export_gpt2("missing", gpt2), TARN_STATUS_IO, "missing/vocab.json");
-}
-
-static void use_tarn_vocab_is_wordpiece(void) {
-  assert_true(tarn_vocab_is_wordpiece(wordpiece));
-  assert_false(tarn_vocab_is_wordpiece(words) || tarn_vocab_is_wordpiece(roberta));
-}
-
-static void use_tarn_vocab_export_wordpiece(void) {
-  assert_int_equal(mkdir("to-wordpiece", 0700), 0);
-  works(tarn_vocab_export_wordpiece("to-wordpiece", wordpiece));
-  same_bytes(wordpiece, "to-wordpiece");
-  refuses(tarn_vocab_export_wordpiece("to-wordpiece", gpt2), TARN_STATUS_USAGE, "only a WordPiece vocabulary");
-  refuses(tarn_vocab_export_wordpiece("missing", wordpiece), TARN_STATUS_IO, "missing/");
 }
 
 static void use_tarn_vocab_open(void) {
@@ -389,11 +320,6 @@ static void use_tarn_vocab_piece(void) {
   assert_string_equal(tarn_vocab_piece(words, -1), "");
   assert_string_equal(tarn_vocab_piece(words, tarn_vocab_size(words)), "");
   assert_string_equal(tarn_vocab_piece(marian, INT32_MAX), "");
-}
-
-static void use_tarn_vocab_is_spelling(void) {
-  assert_true(tarn_vocab_is_spelling(bytes));
-  assert_false(tarn_vocab_is_spelling(words) || tarn_vocab_is_spelling(gpt2));
 }
 
 static void use_tarn_vocab_kind(void) {
@@ -550,16 +476,7 @@ int main(void) {
       USE(tarn_vocab_train),
       USE(tarn_vocab_import_gpt2),
       USE(tarn_vocab_import_wordpiece),
-      USE(tarn_vocab_open_marian),
       USE(tarn_vocab_import_marian),
-      USE(tarn_vocab_is_marian),
-      USE(tarn_vocab_has_marian_form),
-      USE(tarn_vocab_export_marian),
-      USE(tarn_vocab_is_gpt2),
-      USE(tarn_vocab_is_roberta),
-      USE(tarn_vocab_export_gpt2),
-      USE(tarn_vocab_is_wordpiece),
-      USE(tarn_vocab_export_wordpiece),
       USE(tarn_vocab_open),
       USE(tarn_vocab_open_memory),
       USE(tarn_vocab_close),
@@ -571,7 +488,6 @@ int main(void) {
       USE(tarn_vocab_special),
       USE(tarn_vocab_begins_word),
       USE(tarn_vocab_piece),
-      USE(tarn_vocab_is_spelling),
       USE(tarn_vocab_kind),
       USE(tarn_vocab_normalization_of),
       USE(tarn_vocab_keeps_joiners),

@@ -13,27 +13,40 @@ lib=$(dirname "$(echo there/lib*/libtarn.a there/lib/*/libtarn.a | tr ' ' '\n' |
 export PKG_CONFIG_PATH="$PWD/$lib/pkgconfig" CMAKE_PREFIX_PATH="$PWD/there" CC=${CC:-cc}
 TARN=$PWD/there/bin/tarn
 
-# Nothing but the functions of the public headers leaves the library.
-nm -D --defined-only "$lib/libtarn.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >exported.txt
-sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' there/include/tarn/*.h | sort >declared.txt
-diff exported.txt declared.txt || fail "the library does not export exactly what the headers declare"
-objdump -p "$lib/libtarn.so" | grep -q 'SONAME *libtarn\.so\.[0-9]' || fail "no versioned SONAME"
+# Nothing but the functions of the public headers leaves the libraries, and what libtarn-lab takes from libtarn beside them.
+# exports LIBRARY HEADER...
+exports() {
+  local name=$1
+  shift
+  nm -D --with-symbol-versions --defined-only "$lib/$name.so" | awk '$2 != "A" { print $3 }' >"$name.txt"
+  sed '/@TARN_PRIVATE_/d; s/@.*//' "$name.txt" | sort >exported.txt
+  sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' "$@" | sort >declared.txt
+  diff exported.txt declared.txt || fail "$name does not export exactly what its headers declare"
+  objdump -p "$lib/$name.so" | grep -q "SONAME *$name\.so\.[0-9]" || fail "$name has no versioned SONAME"
+}
+exports libtarn there/include/tarn/*.h
+exports libtarn-lab there/include/tarn/lab/*.h
+sed -n 's/@*TARN_PRIVATE_[0-9.]*$//p' libtarn.txt | LC_ALL=C sort | diff - <(grep -v '^#' "$TARN_SOURCE_DIR/cmake/libtarn_private.txt") ||
+  fail "libtarn does not export exactly the private symbols of cmake/libtarn_private.txt"
 
-for header in there/include/tarn/*.h; do
-  name=${header##*/}
-  [ "$name" = tarn.h ] || grep -qx "#include \"tarn/$name\"" there/include/tarn/tarn.h || fail "tarn.h leaves out $name"
+for header in there/include/tarn/*.h there/include/tarn/lab/*.h; do
+  name=${header#there/include/} all=${header%/*}
+  case $all in */lab) all+=/lab.h ;; *) all+=/tarn.h ;; esac
+  [ "$header" = "$all" ] || grep -qx "#include \"$name\"" "$all" || fail "$all leaves out $name"
 done
 
 # pkg-config, with the shared library and with the static one.
 cp -r there/share/doc/tarn/examples source
+module() { grep -q '"tarn/lab/' "source/$1.c" && echo tarn-lab || echo tarn; }
 for name in train_model translate_lines score_text show_states forecast_series; do
   [ "$(wc -l <source/$name.c)" -le 40 ] || fail "$name.c has more than 40 lines"
   # shellcheck disable=SC2046
-  $CC -std=c11 -Wall -Wextra -Werror source/$name.c $(pkg-config --cflags --libs tarn) "-Wl,-rpath,$PWD/$lib" -lm -o $name ||
+  $CC -std=c11 -Wall -Wextra -Werror source/$name.c $(pkg-config --cflags --libs "$(module $name)") "-Wl,-rpath,$PWD/$lib" -lm -o $name ||
     fail "pkg-config: $name"
 done
+! ldd translate_lines | grep -q libtarn-lab || fail "a program that translates needs libtarn-lab"
 # shellcheck disable=SC2046
-$CC source/forecast_series.c $(pkg-config --cflags tarn) -Wl,-Bstatic -L"$lib" -ltarn -Wl,-Bdynamic \
+$CC source/forecast_series.c $(pkg-config --cflags tarn) -Wl,-Bstatic -L"$lib" -ltarn-lab -ltarn -Wl,-Bdynamic \
   $(pkg-config --static --libs tarn) -o static || fail "pkg-config --static"
 ./static >static.txt && ./forecast_series >shared.txt && diff static.txt shared.txt || fail "the libraries differ"
 ! ldd static | grep -q libtarn || fail "the static library was not linked"

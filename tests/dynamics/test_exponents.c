@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "dynamics/dynamics.h"
 #include "dynamics/exponents.h"
 #include "dynamics/frames.h"
 #include "dynamics/known_maps.h"
@@ -453,7 +454,7 @@ static void test_spread(void **state) {
   (void)state;
   double values[] = {4.0, NAN, 1.0, 3.0, 2.0, NAN};
   tarn_dynamics_spread s;
-  tarn_dynamics_spread_of(&s, values, 6);
+  tarn__dynamics_spread_of(&s, values, 6);
   assert_int_equal(s.count, 4);
   near("mean", s.mean, 2.5, 1e-15);
   near("deviation", s.deviation, sqrt(5.0 / 3.0), 1e-15);
@@ -462,7 +463,7 @@ static void test_spread(void **state) {
   near("median", s.median, 2.5, 1e-15);
   near("upper", s.upper, 3.25, 1e-15);
   near("most", s.most, 4.0, 0.0);
-  tarn_dynamics_spread_of(&s, values, 0);
+  tarn__dynamics_spread_of(&s, values, 0);
   assert_true(s.count == 0 && isnan(s.mean));
 }
 

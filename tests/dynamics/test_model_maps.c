@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "dynamics/dynamics.h"
 #include "dynamics/stack_map.h"
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 #include "tiny_run.h"
 
 static const char *const lines[] = {"w3 w7 w9 w4 w4 w11", "w5 w8 w3"};

@@ -15,8 +15,8 @@
 #include "dynamics/cell.h"
 #include "dynamics/memory_capacity.h"
 #include "ops/recurrence.h"
-#include "tarn/dynamics.h"
-#include "tarn/states.h"
+#include "tarn/lab/dynamics.h"
+#include "tarn/lab/states.h"
 #include "tiny_run.h"
 
 static void must(tarn_status status) {

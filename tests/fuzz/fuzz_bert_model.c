@@ -1,5 +1,6 @@
 // Import of a BERT or RoBERTa model of Hugging Face, and the way back of what was imported.
 #include "fuzz/hf_model.h"
+#include "tarn/lab/foreign.h"
 
 void fuzz_prepare(void) { hf_prepare(true); }
 

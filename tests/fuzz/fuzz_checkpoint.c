@@ -4,8 +4,9 @@
 
 #include "fuzz/fuzz.h"
 #include "store/checkpoint.h"
-#include "tarn/limits.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/lm.h"
+#include "tarn/process.h"
 #include "tarn/translate.h"
 
 static const char FILE_NAME[] = "model.safetensors", COPY[] = "copy.safetensors";

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config_write.h"
 #include "fuzz/fuzz.h"
 #include "tarn/plan.h"
 
@@ -32,12 +33,12 @@ static void read_again(const tarn_config *config) {
   tarn_config_text_close(&text);
   tarn_config_text_close(&again);
   char hash[TARN_CONFIG_HASH], second_hash[TARN_CONFIG_HASH];
-  fuzz_must(tarn_config_model_hash(config, hash));
-  fuzz_must(tarn_config_model_hash(second, second_hash));
+  fuzz_must(tarn__config_model_hash(config, hash));
+  fuzz_must(tarn__config_model_hash(second, second_hash));
   FUZZ_REQUIRE(strcmp(hash, second_hash) == 0);
-  fuzz_must(tarn_config_write_model(config, &text));
+  fuzz_must(tarn__config_write_model(config, &text));
   tarn_config_text_close(&text);
-  fuzz_must(tarn_config_pattern(config, &config->decoder, &text));
+  fuzz_must(tarn__config_pattern(config, &config->decoder, &text));
   tarn_config_text_close(&text);
   tarn_config_close(&second);
 }

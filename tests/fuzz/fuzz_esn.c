@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 enum { MOST_UNITS = 64, STEPS = 3 };
 

@@ -1,5 +1,6 @@
 // Import of a GPT-2 model of Hugging Face.
 #include "fuzz/hf_model.h"
+#include "tarn/lab/foreign.h"
 
 void fuzz_prepare(void) { hf_prepare(false); }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "tarn/report.h"
+#include "tarn/lab/results.h"
 
 enum { POINTS = 12, MOST_GROUPS = 8 };
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 
 void fuzz_prepare(void) {}
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "tarn/series.h"
+#include "tarn/lab/series.h"
 
 void fuzz_prepare(void) {}
 

@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "make_shard.h"
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 
 enum { VOCAB = 12 };
 

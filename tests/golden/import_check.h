@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "sandbox.h"
 #include "store/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tarn/vocab.h"
 
 #define GOLDEN TARN_SOURCE_DIR "/tests/golden/"

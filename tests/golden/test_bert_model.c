@@ -16,7 +16,8 @@
 #include "parts/table/part_table.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/lab/foreign.h"
+#include "tarn/process.h"
 
 enum { VOCAB = 262, SENTENCES = 3, LENGTH = 14, ROWS = SENTENCES * LENGTH, WIDTH = 16, PATH = 256 };
 

@@ -13,6 +13,7 @@
 
 #include "golden/import_check.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 
 enum { MOST = 256, WORDS = 155, WIDTH = 16 };
 

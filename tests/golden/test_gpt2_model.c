@@ -17,7 +17,8 @@
 #include "score/scorer.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/lab/foreign.h"
+#include "tarn/process.h"
 
 enum { VOCAB = 259, SENTENCES = 3, LENGTH = 12, EOS = 2, PATH = 256 };
 

@@ -16,7 +16,9 @@
 #include "golden/import_check.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
 #include "tarn/translate.h"
+#include "text/vocab_formats.h"
 
 enum { SENTENCES = 3, LENGTH = 11, ROWS = SENTENCES * LENGTH, PATH = 256 };
 
@@ -145,10 +147,10 @@ static void tokens(void **state) {
     json_t *object = read_cases(MODELS[i]), *texts = json_object_get(object, "texts"), *c;
     tarn_vocab *source, *target;
     size_t number;
-    must(tarn_vocab_open_marian(&source, golden(MODELS[i], ""), false));
+    must(tarn__vocab_open_marian(&source, golden(MODELS[i], ""), false));
     must(tarn_vocab_import_marian("target", golden(MODELS[i], ""), true));
     must(tarn_vocab_open(&target, "target"));
-    assert_true(tarn_vocab_is_marian(target));
+    assert_true(tarn__vocab_is_marian(target));
     assert_true(json_array_size(texts) > 40);
     json_array_foreach(texts, number, c) {
       const char *text = json_string_value(json_object_get(c, "text"));

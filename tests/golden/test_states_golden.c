@@ -19,7 +19,8 @@
 #include "shadow_device.h"
 #include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
-#include "tarn/states.h"
+#include "tarn/lab/foreign.h"
+#include "tarn/lab/states.h"
 
 static const char *const cases[] = {"reservoirs_post", "recurrent_pre",      "bigru_post",        "conv_pre",
                                     "bert_model/bert", "bert_model/classes", "bert_model/number", "gpt2_model/tied"};

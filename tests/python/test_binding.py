@@ -20,7 +20,7 @@ COMPILER = shutil.which("cc")
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 def test_structures_have_the_compilers_layout(tmp_path: Path) -> None:
-    lines = ['#include "tarn/tarn.h"', "#include <stddef.h>"]
+    lines = ['#include "tarn/tarn.h"', '#include "tarn/lab/lab.h"', "#include <stddef.h>"]
     checked = 0
     for name, kind in vars(_binding).items():
         if not (isinstance(kind, type) and issubclass(kind, ctypes.Structure) and getattr(kind, "_fields_", None)):

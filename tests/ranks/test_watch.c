@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "comm/watch.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 enum { RANKS = 3 };
 

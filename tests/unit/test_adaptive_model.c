@@ -10,10 +10,11 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "config/config_write.h"
 #include "model/model.h"
 #include "model/plan.h"
 #include "store/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 
 #define KINDS "kinds:\n  L: { heads: 2, ffn: 16 }\n"
@@ -123,7 +124,7 @@ static void descriptions(void **state) {
   tarn_config_close(&again);
   tarn_config_close(&config);
   config = parse("norm: pre", DECODER);
-  assert_int_equal(tarn_config_write_model(config, &text[2]), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_write_model(config, &text[2]), TARN_STATUS_OK);
   assert_null(strstr(text[2], "adaptive"));
   tarn_config_close(&config);
   for (int i = 0; i < 3; i++) tarn_config_text_close(&text[i]);

@@ -12,7 +12,7 @@
 #include "eval/bootstrap.h"
 #include "eval/statistics.h"
 #include "results_runs.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 enum { SENTENCES = 60, PAIRS = 2, RESAMPLES = 400 };
 

@@ -16,7 +16,7 @@
 #include "store/progress.h"
 #include "store/regenerate.h"
 #include "tarn/checkpoint.h"
-#include "tarn/limits.h"
+#include "tarn/process.h"
 #include "tarn/translate.h"
 #include "tiny_run.h"
 

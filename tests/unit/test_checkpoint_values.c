@@ -13,7 +13,7 @@
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
-#include "tarn/limits.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 
 static const char description[] =

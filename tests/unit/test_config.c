@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "config/config_options.h"
+#include "config/config_part.h"
+#include "config/config_write.h"
 #include "config_text.h"
 #include "option_row.h"
 #include "task/measure_entry.h"
@@ -23,12 +25,12 @@
 // A number among the keys of a kind; NaN: it has none of that name.
 static double number(const tarn_config *config, int kind, const char *key) {
   double value;
-  return tarn_kind_number(&config->kinds[kind], key, &value) ? value : (double)NAN;
+  return tarn__kind_number(&config->kinds[kind], key, &value) ? value : (double)NAN;
 }
 
 static void expect_pattern(const tarn_config *config, const tarn_stack *stack, const char *expected) {
   char *text;
-  assert_int_equal(tarn_config_pattern(config, stack, &text), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_pattern(config, stack, &text), TARN_STATUS_OK);
   assert_string_equal(text, expected);
   tarn_config_text_close(&text);
 }
@@ -409,10 +411,10 @@ static void expect_round_trip(const tarn_config *config) {
   assert_string_equal(text, again);
   tarn_config_close(&back);
   expect_same_as_json(config, text);
-  assert_int_equal(tarn_config_write_model(config, &model), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_write_model(config, &model), TARN_STATUS_OK);
   if (parse(&back, model, NULL) != TARN_STATUS_OK) fail_msg("%s\n%s", tarn_error_message(), model);
-  assert_int_equal(tarn_config_model_hash(config, hash[0]), TARN_STATUS_OK);
-  assert_int_equal(tarn_config_model_hash(back, hash[1]), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_model_hash(config, hash[0]), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_model_hash(back, hash[1]), TARN_STATUS_OK);
   assert_string_equal(hash[0], hash[1]);
   tarn_config_close(&back);
   tarn_config_text_close(&text);
@@ -475,12 +477,12 @@ static void the_model_hash_is_of_the_model_only(void **state) {
                {"kinds.R.backskip.method=identity", true}};
   tarn_config *config = parsed(SMALL, NULL);
   char hash[TARN_CONFIG_HASH];
-  assert_int_equal(tarn_config_model_hash(config, hash), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_model_hash(config, hash), TARN_STATUS_OK);
   tarn_config_close(&config);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char other[TARN_CONFIG_HASH];
     config = parsed(SMALL, cases[i].override);
-    assert_int_equal(tarn_config_model_hash(config, other), TARN_STATUS_OK);
+    assert_int_equal(tarn__config_model_hash(config, other), TARN_STATUS_OK);
     assert_int_equal(strcmp(hash, other) == 0, cases[i].same);
     tarn_config_close(&config);
   }

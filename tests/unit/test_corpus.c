@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "corpus/grammar.h"
 #include "sandbox.h"
-#include "tarn/corpus.h"
+#include "tarn/lab/corpus.h"
 
 static const noun *find_noun(const char *german) {
   for (size_t i = 0; i < tarn__lexicon.noun_count; i++)

@@ -10,7 +10,7 @@
 
 #include "device/devices.h"
 #include "graph/graph.h"
-#include "tarn/device.h"
+#include "tarn/process.h"
 
 #define WORD(word) #word,
 static const char *const words[] = {TARN__OP_LIST(WORD)};

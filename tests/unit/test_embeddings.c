@@ -9,6 +9,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "config/config_write.h"
 #include "model/model.h"
 #include "model/plan.h"
 #include "store/checkpoint.h"
@@ -118,7 +119,7 @@ static void descriptions(void **state) {
   tarn_config_close(&again);
   tarn_config_close(&config);
   config = parse("norm: pre", both);
-  assert_int_equal(tarn_config_write_model(config, &text[2]), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_write_model(config, &text[2]), TARN_STATUS_OK);
   assert_null(strstr(text[2], "embedding_size"));
   assert_null(strstr(text[2], "share_stacks"));
   assert_null(strstr(text[2], "output_mixtures"));

@@ -15,7 +15,7 @@
 #include "base/energy.h"
 #include "base/file.h"
 #include "sandbox.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 // A line of a file of the tree, whose folders are made.
 static void put(const char *root, const char *folder, const char *name, const char *text) {

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "store/checkpoint.h"
-#include "tarn/log.h"
 #include "tarn/plan.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 #include "train/features/frozen_cache.h"
 #include "train/trainer.h"

@@ -15,7 +15,7 @@
 #include "data/shard.h"
 #include "make_shard.h"
 #include "sandbox.h"
-#include "tarn/mapped.h"
+#include "tarn/process.h"
 
 enum { PAGES = 5, PAGE = 4096, BYTES = PAGES * PAGE };
 

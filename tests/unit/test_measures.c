@@ -16,10 +16,9 @@
 #include "base/memory.h"
 #include "same_run.h"
 #include "tarn/data.h"
+#include "tarn/lab/results.h"
 #include "tarn/lm.h"
 #include "tarn/measure.h"
-#include "tarn/report.h"
-#include "tarn/results.h"
 
 static const char config[] =
     "model: { d_model: 16, dropout: 0, max_length: 12 }\n"

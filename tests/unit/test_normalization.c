@@ -12,7 +12,7 @@
 #include "data/shard.h"
 #include "sandbox.h"
 #include "tarn/data.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 #include "tarn/vocab.h"
 #include "text/joiners.h"
 #include "text/spm.h"

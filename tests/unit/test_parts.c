@@ -425,8 +425,8 @@ static void final_norms_have_the_kind(void **state) {
   assert_ptr_equal(model->decoder.norm.use.part, config->kinds[1].norm_type.part);
   assert_ptr_equal(model->decoder.norm.use.keys, config->kinds[1].norm_type.keys);
   double epsilon;
-  assert_true(tarn_kind_number(&config->kinds[1], "norm_type.epsilon", &epsilon) && epsilon == 0.25);
-  assert_true(tarn_kind_number(&config->kinds[0], "norm_type.epsilon", &epsilon) && epsilon == 1e-5);
+  assert_true(tarn__kind_number(&config->kinds[1], "norm_type.epsilon", &epsilon) && epsilon == 0.25);
+  assert_true(tarn__kind_number(&config->kinds[0], "norm_type.epsilon", &epsilon) && epsilon == 1e-5);
   tarn__model_close(&model);
   tarn_config_close(&config);
   // In both stacks, and where the highest layer is left out.
@@ -568,11 +568,11 @@ static void decoding_needs_a_form(void **state) {
   (void)state;
   tarn_config *config;
   assert_int_equal(parse(&config, LM "{ heads: 2 }\n"), TARN_STATUS_OK);
-  assert_int_equal(tarn_config_check_decoding(config), TARN_STATUS_OK);
+  assert_int_equal(tarn__config_check_decoding(config), TARN_STATUS_OK);
   tarn__mixer_entry mixer = *tarn__mixer_of(&config->kinds[0]);
   mixer.decodes = false;
   config->kinds[0].mixer.part = &mixer.part;
-  assert_int_equal(tarn_config_check_decoding(config), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__config_check_decoding(config), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(),
                          "p.yaml: kinds.K.mixer: attention has no form for decoding token by token; mixers that have "
                          "one are "));

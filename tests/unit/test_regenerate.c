@@ -17,7 +17,7 @@
 #include "store/checkpoint_keys.h"
 #include "store/recipe.h"
 #include "store/regenerate.h"
-#include "tarn/limits.h"
+#include "tarn/process.h"
 
 enum { VOCAB = 20, SEED = 3 };
 

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "results_runs.h"
-#include "tarn/report.h"
+#include "tarn/lab/results.h"
 
 #define VALID(step, time, bleu) \
   "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":1,\"time\":" #time ",\"valid_bleu\":" #bleu ",\"valid_loss\":3}\n"

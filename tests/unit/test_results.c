@@ -9,10 +9,10 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "eval/aucc.h"
 #include "results_runs.h"
-#include "tarn/log.h"
-#include "tarn/results.h"
+#include "significance/aucc.h"
+#include "tarn/lab/results.h"
+#include "tarn/process.h"
 #include "task/measure_entry.h"
 
 static void near(double got, double expected) {

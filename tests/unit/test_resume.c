@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "same_run.h"
 #include "store/checkpoint.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 #include "train/trainer.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "forecast/scale_time.h"
-#include "tarn/scale.h"
+#include "tarn/lab/forecast.h"
 #include "tiny_run.h"
 
 static void near(double value, double expected) {

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "same_run.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 #include "train/trainer.h"
 
 #define SETS "sets={test: {data: test, every: 3}, held: {data: valid, every: 5, bleu: no}}"

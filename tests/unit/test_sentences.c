@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "sandbox.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 #include "text/sentences.h"
 
 // Splits the text of a case, in which | stands where a sentence is to end, and compares.

@@ -18,7 +18,6 @@
 
 #include "same_run.h"
 #include "shadow_device.h"
-#include "tarn/generate.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"
 

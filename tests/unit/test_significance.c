@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "tarn/significance.h"
+#include "tarn/lab/results.h"
 #include "unit/score_golden.h"
 
 enum { SENTENCES = 120, SYSTEMS = 4, SEEDS = 10 };

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "tarn/sweep.h"
+#include "tarn/lab/sweep.h"
 #include "tiny_run.h"
 
 static void time_left_has_no_more_places_than_runs(void **state) {

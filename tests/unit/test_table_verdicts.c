@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "results_runs.h"
-#include "tarn/results.h"
+#include "tarn/lab/results.h"
 
 #define LANGUAGE "model: { d_model: 8, embeddings: none }\nkinds:\n  L: { heads: 2 }\n  R: { heads: 2, frozen: yes }\n"
 #define REGULAR_LM LANGUAGE "decoder: { layers: L*2 }\n"

@@ -12,9 +12,9 @@
 #include "base/input.h"
 #include "run/file_kind.h"
 #include "sandbox.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tarn/score.h"
-#include "tarn/sentences.h"
+#include "tarn/text.h"
 #include "tarn/vocab.h"
 #include "text/lines.h"
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/threads.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 
 static atomic_int alive, most = 1000;
 static char warning[512];

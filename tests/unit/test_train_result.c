@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "report/run_read.h"
-#include "tarn/log.h"
+#include "tarn/process.h"
 #include "tiny_run.h"
 #include "train/trainer.h"
 

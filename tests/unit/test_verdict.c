@@ -11,8 +11,8 @@
 
 #include "base/random.h"
 #include "eval/bootstrap.h"
-#include "eval/student.h"
-#include "eval/verdict.h"
+#include "significance/student.h"
+#include "significance/verdict.h"
 
 static void near(double got, double expected, double tolerance) {
   if (fabs(got - expected) <= tolerance * fmax(1e-300, fabs(expected))) return;

@@ -3,7 +3,7 @@
 #define TARN_TOOLS_SERVE_ATTENTION_H
 
 #include "serve/serve_request.h"
-#include "tarn/states.h"
+#include "tarn/lab/states.h"
 
 // Answers a request for SERVE_ATTEND: cross-attention of the decoder's last layer, averaged over its heads. *states
 // looks into the model of `translator`, and is NULL until the first of these requests; the caller closes it first.

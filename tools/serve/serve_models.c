@@ -32,14 +32,16 @@ static tarn_status find_uses(serve_models *m) {
   tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
+  double beam = 0;
+  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.beam", &beam);
+  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.length_penalty", &m->length_penalty);
   if (status == TARN_STATUS_OK) {
     take_name(m);
     m->precision = m->options.precision;
     if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
       m->precision =
           strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
-    m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
-    m->length_penalty = config->translate.length_penalty;
+    m->beam = m->options.beam > 0 ? m->options.beam : (int64_t)beam;
     const tarn_verb *verb;
     for (int i = 0; (verb = tarn_verb_at(i)) != NULL; i++)
       if (tarn_config_has_use(config, verb->word)) m->verb = verb;

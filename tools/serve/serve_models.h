@@ -5,9 +5,8 @@
 #include "serve/serve_metrics.h"
 #include "serve/serve_request.h"
 #include "tarn/classify.h"
-#include "tarn/generate.h"
+#include "tarn/lab/states.h"
 #include "tarn/lm.h"
-#include "tarn/states.h"
 #include "tarn/translate.h"
 
 enum { SERVE_MODELS_BATCH = 1024 };  // most requests that are computed together

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "tarn/classify.h"
-#include "tarn/generate.h"
+#include "tarn/lm.h"
 
 typedef enum serve_use {
   SERVE_TRANSLATE,

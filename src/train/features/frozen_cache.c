@@ -5,8 +5,9 @@
 
 #include "base/memory.h"
 #include "build_info.h"
+#include "config/config_write.h"
 #include "store/recipe.h"
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 static const char MAGIC[] = "TARNFRZN";  // without the zero at its end
 enum { VERSION = 1, RELEASE_BYTES = 1 << 24 };
@@ -86,7 +87,7 @@ static tarn_status add_all(char **text, size_t *capacity, const tarn__model *mod
            tarn__device_variant(model->device), shard->hash,
            fp32 == TARN_FP32_EXACT ? "" : " fp32=", fp32 == TARN_FP32_EXACT ? "" : tarn_fp32_name(fp32));
   TARN_TRY(add_line(text, capacity, line));
-  TARN_TRY(tarn_config_write_model(model->config, &description));
+  TARN_TRY(tarn__config_write_model(model->config, &description));
   tarn_status status = add_line(text, capacity, description);
   tarn_config_text_close(&description);
   for (size_t i = 0; i < model->param_count && status == TARN_STATUS_OK; i++)

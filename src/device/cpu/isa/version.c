@@ -1,4 +1,4 @@
-#include "tarn/version.h"
+#include "tarn/status.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <jansson.h>

@@ -1,0 +1,144 @@
+#include "significance/verdict.h"
+
+#include <math.h>
+
+#include "significance/student.h"
+
+#define LEVEL 0.05         // accepted rate of false verdicts
+enum { SEEDS_LEAST = 3 };  // required for a verdict on configurations
+
+static double mean_of(const double *values, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i];
+  return sum / (double)count;
+}
+
+// Sample variance; 0 for one value, where it is unknown.
+static double variance_of(const double *values, size_t count) {
+  double mean = mean_of(values, count);
+  double squares = 0;
+  for (size_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+  return count > 1 ? squares / (double)(count - 1) : 0;
+}
+
+// The running variance of a list (Welford 1962).
+typedef struct running {
+  double count, mean, squares;
+} running;
+
+static void add(running *v, double value) {
+  double change = value - v->mean;
+  v->count++;
+  v->mean += change / v->count;
+  v->squares += change * (value - v->mean);
+}
+
+static double spread(const running *v) { return v->count > 1 ? v->squares / (v->count - 1) : 0; }
+
+static double resampled_mean(const tarn__verdict_side *side, int64_t resample) {
+  double sum = 0;
+  for (size_t i = 0; i < side->runs; i++) sum += side->resampled[i][resample];
+  return sum / (double)side->runs;
+}
+
+// The part of the variance over resamples of a side's mean that is specific to each run: sentences that went well or
+// badly in that run alone. The variance of the scores over seeds already contains it. It cannot be determined from one
+// run.
+static double own_variance(const tarn__verdict_side *side, int64_t resamples) {
+  double sum = 0;
+  if (side->runs < 2) return 0;
+  for (size_t i = 0; i < side->runs; i++) {
+    running v = {0};
+    for (int64_t r = 0; r < resamples; r++) add(&v, side->resampled[i][r] - resampled_mean(side, r));
+    sum += spread(&v);
+  }
+  return sum / (double)(side->runs - 1) / (double)side->runs;
+}
+
+// The variance of the difference of the means due to the choice of items, beyond the part specific to each run.
+static double item_variance(const tarn__verdict_side *a, const tarn__verdict_side *b, int64_t resamples) {
+  running v = {0};
+  for (int64_t r = 0; r < resamples; r++) add(&v, resampled_mean(a, r) - resampled_mean(b, r));
+  return fmax(0, spread(&v) - own_variance(a, resamples) - own_variance(b, resamples));
+}
+
+static tarn_results_basis basis_of(size_t a, size_t b, bool tested) {
+  size_t fewer = a < b ? a : b;
+  if (fewer == 0) return TARN_RESULTS_NO_SCORES;
+  if (fewer >= SEEDS_LEAST) return TARN_RESULTS_CONFIGURATIONS;
+  if (a == 1 && b == 1 && tested) return TARN_RESULTS_MODELS;
+  return fewer == 1 ? TARN_RESULTS_ONE_SEED : TARN_RESULTS_TWO_SEEDS;
+}
+
+tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less) {
+  return (tarn_results_verdict){.less = less,
+                                .runs = runs,
+                                .other_runs = other_runs,
+                                .difference = NAN,
+                                .low = NAN,
+                                .high = NAN,
+                                .error = NAN,
+                                .freedom = NAN,
+                                .p_single = NAN,
+                                .p = NAN};
+}
+
+void tarn__verdict_of(tarn_results_verdict *v, const tarn__verdict_side *a, const tarn__verdict_side *b,
+                      const tarn__verdict_test *test) {
+  *v = tarn__verdict_none(a->runs, b->runs, test->less);
+  v->basis = basis_of(a->runs, b->runs, test->resamples > 0);
+  if (v->basis == TARN_RESULTS_NO_SCORES) return;
+  v->difference = mean_of(a->scores, a->runs) - mean_of(b->scores, b->runs);
+  if (v->basis == TARN_RESULTS_ONE_SEED) return;
+  double seeds_a = variance_of(a->scores, a->runs) / (double)a->runs;
+  double seeds_b = variance_of(b->scores, b->runs) / (double)b->runs;
+  double items = test->resamples > 1 ? item_variance(a, b, test->resamples) : 0;
+  double variance = seeds_a + seeds_b + items;
+  // Satterthwaite's degrees of freedom of a sum of variances.
+  double parts = 0;
+  if (a->runs > 1) parts += seeds_a * seeds_a / (double)(a->runs - 1);
+  if (b->runs > 1) parts += seeds_b * seeds_b / (double)(b->runs - 1);
+  if (test->items > 1) parts += items * items / (double)(test->items - 1);
+  if (!(variance > 0) || !(parts > 0)) {  // all scores are equal, or so close that their squares vanish
+    if (v->difference == 0 && v->basis != TARN_RESULTS_TWO_SEEDS)
+      v->p_single = 1;
+    else
+      v->basis = TARN_RESULTS_NO_SPREAD;
+    return;
+  }
+  v->freedom = variance * variance / parts;
+  v->error = sqrt(variance);
+  double half = tarn__student_quantile(LEVEL, v->freedom) * v->error;
+  v->low = v->difference - half;
+  v->high = v->difference + half;
+  if (v->basis != TARN_RESULTS_TWO_SEEDS) v->p_single = tarn__student_p(v->difference / v->error, v->freedom);
+}
+
+size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count) {
+  size_t tested = 0;
+  for (size_t i = 0; i < count; i++) tested += !isnan(verdicts[i].p_single);
+  for (size_t i = 0; i < count; i++) {
+    tarn_results_verdict *v = &verdicts[i];
+    v->comparisons = tested;
+    if (isnan(v->p_single)) continue;
+    // The corrected p is the maximum, over all p' <= p, of p' times the number of p not below p'; equal ones may have
+    // any order, and the first gets the largest factor.
+    v->p = 0;
+    for (size_t j = 0; j < count; j++) {
+      size_t below = 0;
+      if (isnan(verdicts[j].p_single) || verdicts[j].p_single > v->p_single) continue;
+      for (size_t k = 0; k < count; k++) below += verdicts[k].p_single < verdicts[j].p_single;
+      v->p = fmax(v->p, fmin(1, verdicts[j].p_single * (double)(tested - below)));
+    }
+    if (v->p <= LEVEL)
+      v->decision = (v->difference > 0) != v->less ? TARN_RESULTS_BETTER : TARN_RESULTS_WORSE;
+    else
+      v->decision = TARN_RESULTS_UNDECIDED;
+  }
+  return tested;
+}
+
+bool tarn__verdict_leads(const tarn_results_verdict *v, size_t others) {
+  return v->basis == TARN_RESULTS_CONFIGURATIONS && (v->difference > 0) != v->less &&
+         v->p_single * (double)others <= LEVEL;
+}

@@ -1,0 +1,31 @@
+// Vocabularies of the kinds that other programs have: which a vocabulary is, and writing it as their files.
+#ifndef TARN_TEXT_VOCAB_FORMATS_H
+#define TARN_TEXT_VOCAB_FORMATS_H
+
+#include "tarn/vocab.h"
+
+// Opens what tarn_vocab_import_marian() writes, without writing it. Fails as that does, and with MEMORY.
+tarn_status tarn__vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
+bool tarn__vocab_is_marian(const tarn_vocab *vocab);
+// Writes vocabularies of Marian's kind, or SentencePiece models, one of which may serve both sides, as those files into
+// an existing folder. Fails with USAGE for other kinds or for one of each, IO or MEMORY.
+bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target);
+tarn_status tarn__vocab_export_marian(const char *folder, const tarn_vocab *source,
+                                      const tarn_vocab *target) TARN_CHECKED;
+
+// Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
+// existing folder. Fails with USAGE for another kind, IO or MEMORY.
+bool tarn__vocab_is_gpt2(const tarn_vocab *vocab);
+bool tarn__vocab_is_roberta(const tarn_vocab *vocab);
+tarn_status tarn__vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+
+// Whether a vocabulary is WordPiece, and writing it as vocab.txt and tokenizer_config.json into an existing folder.
+// Fails with USAGE for another kind, IO or MEMORY.
+bool tarn__vocab_is_wordpiece(const tarn_vocab *vocab);
+tarn_status tarn__vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+
+// Whether the tokens of a vocabulary are bytes or characters, so that what a model makes of them is a figure on each
+// character.
+bool tarn__vocab_is_spelling(const tarn_vocab *vocab);
+
+#endif
