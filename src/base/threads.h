@@ -9,8 +9,9 @@
 //
 // OpenMP ends the program if it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is first
 // tested whether the threads can be started, plus one for callers that start one outside of the pool; if not, as many
-// as possible are used, with a warning. Returns their number. The setting is process-wide, so code that shares it with
-// others (several trainings on separate threads) keeps the returned value; each computing thread has its own pool.
+// as possible are used, with a warning.
+// Returns their number. The setting is process-wide, so code that shares it with others (several trainings on separate
+// threads) keeps the returned value; each computing thread has its own pool.
 int tarn__threads_set(int threads);
 int tarn__threads(void);
 

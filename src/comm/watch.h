@@ -3,9 +3,9 @@
 // because it was halted, its machine is down or the link is cut. Waiting calls then end: no MPI reports a missing rank
 // by itself.
 //
-// Once per turn, rank 0 and each other rank exchange heartbeats (a star: as many messages as ranks). Silence is counted
-// in turns of the watch's thread, so that a job that was halted as a whole (by a batch system, or by closing a laptop)
-// does not take all ranks for dead when it continues.
+// Once per turn, rank 0 and each other rank exchange heartbeats (a star: as many messages as ranks).
+// Silence is counted in turns of the watch's thread, so that a job that was halted as a whole (by a batch system, or by
+// closing a laptop) does not take all ranks for dead when it continues.
 //
 // A rank that is alive but late is not lost: a long validation, a slow disk. Rank 0 then warns which rank it waits for.
 #ifndef TARN_COMM_WATCH_H

@@ -1,7 +1,7 @@
 // A shard: parallel sentences, or those of one text, as token ids in one memory-mapped file, or in several behind an
-// index, which are read as one (docs/shard-format.md). Opening checks everything, so the readers need no checks. Their
-// results are safe to use, but can be trusted only after tarn__shard_unchanged() has confirmed that the file has not
-// been written to since.
+// index, which are read as one (docs/shard-format.md).
+// Opening checks everything, so the readers need no checks. Their results are safe to use, but can be trusted only
+// after tarn__shard_unchanged() has confirmed that the file has not been written to since.
 //
 // A text has one side, the target; its source has no tokens, so a language model reads the same as a decoder.
 #ifndef TARN_DATA_SHARD_H

@@ -28,9 +28,9 @@ int64_t tarn__cell_width(const tarn__cell_map *cell);  // of a state: hidden, fo
 // The spectral radius of its scaled matrix; only for echo state networks.
 tarn_status tarn__cell_radius(double *radius, const tarn__cell_map *cell) TARN_CHECKED;
 
-// The drive: the input of iteration t of system s, which is added to W h, is row inputs[offsets[s] + t] [gates *
-// hidden], or from the end of the system's rows if spec.reverse; or noise[s * iterations + t] times noise_in; or
-// nothing.
+// The drive: the input of iteration t of system s, which is added to W h, is row inputs[offsets[s] + t]
+// [gates * hidden], or from the end of the system's rows if spec.reverse; or noise[s * iterations + t] times noise_in;
+// or nothing.
 typedef struct tarn__cell_run {
   const tarn__cell_map *cell;
   const double *inputs;

@@ -1,5 +1,6 @@
-// Internals of the activations of ops/activation_table.h. The gradient of relu needs only the sign of y; the others
-// keep x (z of the op linear). An activation after a product is part of the op linear.
+// Internals of the activations of ops/activation_table.h.
+// The gradient of relu needs only the sign of y; the others keep x (z of the op linear). An activation after a product
+// is part of the op linear.
 //   activation          in: x           out: y
 //   activation_tangent  in: dx, saved   out: dy [k R, n] = act'(saved) dx; saved [R, n] is x, of relu x or y
 #ifndef TARN_OPS_ACTIVATION_H

@@ -13,8 +13,8 @@
 
 enum { TARN__ADAPTIVE_PARTS = 8 };
 
-// The rows of the parts in their places: y [R, d], y[rows[i]] = row i of the concatenated parts [n_k, d]. rows: I32 [1,
-// R], each number below R once. The gradient of a part is those rows of that of y.
+// The rows of the parts in their places: y [R, d], y[rows[i]] = row i of the concatenated parts [n_k, d]. rows: I32
+// [1, R], each number below R once. The gradient of a part is those rows of that of y.
 tarn__tensor *tarn__adaptive_rows(tarn__graph *graph, tarn__tensor *const *parts, int count, tarn__tensor *rows);
 
 // The sum of losses from tarn__output_loss() and others, F64 [1, 2]. In training the losses compute their own

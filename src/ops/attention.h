@@ -84,11 +84,11 @@ enum { TARN__ATTENTION_RESULT, TARN__ATTENTION_STATISTICS };
 
 // Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients so
 // far of queries and keys_values (NULL: none); then both outputs of the forward pass, if there are STATISTICS. With
-// biases, whose offsets are one tensor, BIASES replace the keys' offsets. Out DQUERIES and DKEYS_VALUES, each NULL if
-// not wanted; both are one tensor, DQUERIES, if the inputs are one. If biases need a gradient, DBIASES of their shape,
-// and BIAS_SUMS F32 (F64 in double) [2 H, R], scratch memory: the sums of sequence s and head h by distance, from -m to
-// m, m the largest distance in it or reach if that is less, are the 2 m + 1 numbers from 2 (H first + h length) on, of
-// a sequence of `length` rows from row `first` on.
+// biases, whose offsets are one tensor, BIASES replace the keys' offsets.
+// Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one tensor, DQUERIES, if the inputs are one. If
+// biases need a gradient, DBIASES of their shape, and BIAS_SUMS F32 (F64 in double) [2 H, R], scratch memory: the sums
+// of sequence s and head h by distance, from -m to m, m the largest distance in it or reach if that is less, are the 2
+// m + 1 numbers from 2 (H first + h length) on, of a sequence of `length` rows from row `first` on.
 enum {
   TARN__ATTENTION_DO = 4,
   TARN__ATTENTION_PREVIOUS_QUERIES,

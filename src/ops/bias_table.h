@@ -11,8 +11,8 @@ typedef struct tarn__bias_table_spec {
 } tarn__bias_table_spec;
 
 // y [H, 2 max_distance + 1], F32 (F64 in double): y[h][max_distance + n] = table[bucket(n)][h], n = -max_distance ..
-// max_distance the distance from query to key; table [buckets, H]. Gradient: dtable[b][h] += sum of dy[h][max_distance
-// + n] over the n in bucket b, in order.
+// max_distance the distance from query to key; table [buckets, H].
+// Gradient: dtable[b][h] += sum of dy[h][max_distance + n] over the n in bucket b, in order.
 tarn__tensor *tarn__bias_table(tarn__graph *graph, tarn__param *table, tarn__bias_table_spec spec);
 
 // The bucket of each distance n, in of[max_distance + n]. In each direction the first half of the buckets hold one

@@ -16,9 +16,9 @@
 tarn__tensor *tarn__grouped_linear(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *weight,
                                    tarn__param *bias, tarn__activation activation);
 
-// Internal; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear. BLOCK, for
-// tangents: a tensor of the forward pass, to whose rows the offsets refer; x and y are sequences of such blocks of
-// rows. NULL: x has one block.
+// Internal; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear.
+// BLOCK, for tangents: a tensor of the forward pass, to whose rows the offsets refer; x and y are sequences of such
+// blocks of rows. NULL: x has one block.
 enum { TARN__GROUPED_X, TARN__GROUPED_WEIGHT, TARN__GROUPED_BIAS, TARN__GROUPED_OFFSETS, TARN__GROUPED_BLOCK };
 static inline int64_t tarn__grouped_block(const tarn__node *node) {
   return node->in[node->in[TARN__GROUPED_BLOCK] ? TARN__GROUPED_BLOCK : TARN__GROUPED_X]->rows;

@@ -3,10 +3,10 @@
 // A square transform of width n is three rounds of random signs and a normalised Hadamard transform (Yu et al. 2016,
 // "Orthogonal random features"; after Le, Sarlos and Smola 2013, "Fastfood"):
 //   Q = H D3 H D2 H D1, D diagonal matrices of signs, H of order n, H H = I
-// It costs 3 n log2 n additions instead of n^2 multiply-adds and keeps 3 n signs instead of n^2 weights. If n is no
-// power of two there are six rounds, which transform the first, the last, the middle, and again the first, the last and
-// the middle N elements instead of all n, N being the largest power of two below n. Each round is orthogonal, and so is
-// Q.
+// It costs 3 n log2 n additions instead of n^2 multiply-adds and keeps 3 n signs instead of n^2 weights.
+// If n is no power of two there are six rounds, which transform the first, the last, the middle, and again the first,
+// the last and the middle N elements instead of all n, N being the largest power of two below n. Each round is
+// orthogonal, and so is Q.
 //
 // A block of rows [out, in] of a projection is composed of square transforms and has orthonormal rows (out <= in) or
 // columns (out >= in):

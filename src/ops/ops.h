@@ -14,9 +14,9 @@
 #define TARN__ACTIVATION_NAME(name, ...) name,
 typedef enum tarn__activation { TARN__EACH_ACTIVATION(TARN__ACTIVATION_NAME) TARN__ACTIVATIONS_END } tarn__activation;
 
-// y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL. Gradient: relu by the
-// sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but relu keeps its input z
-// if a gradient is wanted; y can be recomputed from it (train.recompute: cheap).
+// y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
+// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but
+// relu keeps its input z if a gradient is wanted; y can be recomputed from it (train.recompute: cheap).
 tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                            tarn__activation activation);
 
@@ -55,11 +55,12 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // query_offsets[s] .. query_offsets[s+1]-1 and key rows key_offsets[s] .. key_offsets[s+1]-1 (I32 tensors [1, n + 1]).
 // queries holds q in columns [query_column, query_column + d); keys_values holds k and v likewise at key_column and
 // value_column. Self-attention: queries == keys_values == qkv [R, 3 d]. `causal`: query i sees keys 0..i of its
-// sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d]. dropout,
-// in training: each weight after the softmax becomes 0 with this probability p, and is else divided by 1 - p (Vaswani
-// et al.'s code; its mask is in ops/attention.h). alibi > 0: attention with linear biases (ALiBi: Press et al. 2022).
-// -slope |i - j| is added to the scaled score of query i and key j of a sequence, with the slopes of
-// tarn__attention_slopes(); a sequence must then have equally many queries and keys.
+// sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
+// dropout, in training: each weight after the softmax becomes 0 with this probability p, and is else divided by 1 - p
+// (Vaswani et al.'s code; its mask is in ops/attention.h).
+// alibi > 0: attention with linear biases (ALiBi: Press et al. 2022). -slope |i - j| is added to the scaled score of
+// query i and key j of a sequence, with the slopes of tarn__attention_slopes(); a sequence must then have equally many
+// queries and keys.
 typedef struct tarn__attention_spec {
   int heads;
   int causal;  // 0 or 1
@@ -89,8 +90,8 @@ tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, ta
 // x [R, directions * gates * hidden] is the projected input, with gates in the order r, z, n (GRU), i, f, g, o (LSTM).
 // Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL, leaks [1, hidden] or NULL. An ECHO's frozen
 // weight may be stored as its entries (graph/entries.h). Two directions, forward and reverse, are side by side in x and
-// in the result [R, directions * hidden], all states h'. Gradient: through time, to x, weights and biases, as far as
-// they are trained.
+// in the result [R, directions * hidden], all states h'.
+// Gradient: through time, to x, weights and biases, as far as they are trained.
 typedef enum tarn__cell { TARN__CELL_GRU, TARN__CELL_LSTM, TARN__CELL_ECHO } tarn__cell;
 typedef struct tarn__recurrence_spec {
   tarn__cell cell;
@@ -111,9 +112,9 @@ tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor
 // instead of zeros, and its last state is written to end[s]. Both are EXTERNAL [at least as many rows as sentences,
 // tarn__recurrence_cache_width()], for LSTM hidden state and then cell state, F32 (F64 in double) for any type of x,
 // like states within a sentence: so consecutive windows have the bits of one long sentence. They must not share memory;
-// rows of `end` without a sentence stay unchanged. Gradient: as above, but none flows to the start (truncated
-// backpropagation through time, Williams and Peng 1990). The gradient of the weights reads it, for the first row of
-// each sentence.
+// rows of `end` without a sentence stay unchanged.
+// Gradient: as above, but none flows to the start (truncated backpropagation through time, Williams and Peng 1990). The
+// gradient of the weights reads it, for the first row of each sentence.
 tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                        tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
                                        tarn__tensor *end);
@@ -122,9 +123,9 @@ static inline tarn__dtype tarn__recurrence_state_dtype(tarn__dtype dtype) {
 }
 
 // One step of the same for incremental decoding (no gradient), one direction. Row i of x [R, gates * hidden] follows
-// the token whose cache row is rows[ranges[2 i + 1] - 2], or begins if its range has only one row. cache (EXTERNAL) [*,
-// tarn__recurrence_cache_width()] holds the states of every token, for LSTM followed by the cell; those of row i go to
-// its row first_row + i, which is rows[ranges[2 i + 1] - 1]. Returns the states [R, hidden].
+// the token whose cache row is rows[ranges[2 i + 1] - 2], or begins if its range has only one row. cache (EXTERNAL)
+// [*, tarn__recurrence_cache_width()] holds the states of every token, for LSTM followed by the cell; those of row i go
+// to its row first_row + i, which is rows[ranges[2 i + 1] - 1]. Returns the states [R, hidden].
 int64_t tarn__recurrence_cache_width(tarn__cell cell, int64_t hidden);
 tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
                                     tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,
@@ -196,9 +197,9 @@ tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t co
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout);
 
-// y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros outside: kernel [1, 3
-// c] (F32, or F64 in the reference in double) has the factors on rows t - 1, t and t + 1. offsets: I32 [1, sentences +
-// 1].
+// y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros outside: kernel
+// [1, 3 c] (F32, or F64 in the reference in double) has the factors on rows t - 1, t and t + 1. offsets: I32
+// [1, sentences + 1].
 tarn__tensor *tarn__gated_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *u, tarn__tensor *v,
                                tarn__tensor *offsets, tarn__param *kernel);
 
@@ -206,7 +207,7 @@ tarn__tensor *tarn__gated_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor
 // over all elements, F64 [1, 3] (kept) as in the structure, and in *error, if it is not NULL, the gradient of
 // |approximation - truth|^2 / |truth|^2 with respect to the approximation.
 typedef struct tarn__stand_in_sums {
-  double dot, approximation, truth;  // of product of both, squares of each
+  double dot, approximation, truth;  // of the products, and of the squares of each
 } tarn__stand_in_sums;
 tarn__tensor *tarn__stand_in_copy(tarn__graph *graph, tarn__tensor *x);
 tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *delta, double scale);

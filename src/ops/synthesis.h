@@ -13,8 +13,8 @@
 //   weight  DENSE [heads * N, k], RANDOM [heads * N, N]: the rows of head h from h * N on; FACTORISED NULL
 //   bias    DENSE [1, heads * N] or NULL; else NULL
 //   mix     [1, 2] or NULL
-// Returns y [R, d]. Nothing of the size of all pairs is kept: the backward pass recomputes the weights. Gradient: to x,
-// source, weight, bias and mix. Rows of weight beyond the longest sentence get zeros.
+// Returns y [R, d]. Nothing of the size of all pairs is kept: the backward pass recomputes the weights.
+// Gradient: to x, source, weight, bias and mix. Rows of weight beyond the longest sentence get zeros.
 #ifndef TARN_OPS_SYNTHESIS_H
 #define TARN_OPS_SYNTHESIS_H
 

@@ -1,7 +1,7 @@
 // The op token_linear: a linear layer across the tokens of packed sentences, whose weights are indexed by the position
 // of a token in its sentence (MLP-Mixer: Tolstikhin et al. 2021, arXiv 2105.01601; gMLP: Liu et al. 2021, arXiv
-// 2105.08050). Columns are mixed separately. For sentence s, with n tokens, d columns and weights W [*, *] and b [1,
-// *]:
+// 2105.08050). Columns are mixed separately. For sentence s, with n tokens, d columns and weights W [*, *] and b
+// [1, *]:
 //   AMONG  z = W[:n, :n] x_s + b[:n]    x [R, d], y [R, d], W [N, N]; causal: of W the lower triangle alone
 //   IN     z = W[:, :n] x_s + b         x [R, d], y [sentences h, d], W [h, N]: h hidden rows for each sentence
 //   OUT    z = W[:n, :] x_s + b[:n]     x [sentences h, d], y [R, d], W [N, h]

@@ -16,9 +16,9 @@ static inline bool tarn__stored_is(const tarn__stored *tensor, const char *dtype
   return tensor && strcmp(tensor->dtype, dtype) == 0;
 }
 
-// Fails with DATA unless there is such a tensor, of the parameter's shape in fp32; signs must be 1 or -1. Matrices may
-// be BF16 (tarn export --precision bf16), and I8 with finite, non-negative scales, if the parameter may be INT8 (tarn
-// export --precision int8).
+// Fails with DATA unless there is such a tensor, of the parameter's shape in fp32; signs must be 1 or -1.
+// Matrices may be BF16 (tarn export --precision bf16), and I8 with finite, non-negative scales, if the parameter may be
+// INT8 (tarn export --precision int8).
 tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
                                           const tarn__param *param) TARN_CHECKED;
 // The same for its moments, which must have the training's type of moments.

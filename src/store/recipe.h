@@ -5,9 +5,9 @@
 #include "base/status.h"
 #include "graph/param.h"
 
-// generator=philox4x32-10 seed=1 init=orthogonal gain=1 blocks=3 shape=1536x512 hash=32 hexadecimal digits A reservoir
-// has topology=random sparsity=0.5 factor=0.0625 after blocks: its spectral radius, the gain, is achieved once, at
-// creation, and readers of the recipe multiply by the factor.
+// generator=philox4x32-10 seed=1 init=orthogonal gain=1 blocks=3 shape=1536x512 hash=32 hexadecimal digits
+// A reservoir has topology=random sparsity=0.5 factor=0.0625 after blocks: its spectral radius, the gain, is achieved
+// once, at creation, and readers of the recipe multiply by the factor.
 enum { TARN__RECIPE_TEXT = 384 };
 extern const char tarn__generator[];
 
