@@ -44,6 +44,13 @@ static void test_a_device_is_found_by_name(void **state) {
   assert_string_equal(tarn_error_message(),
                       "there is no device \"referense\" in this program; did you mean \"reference\"? there are cpu, "
                       "reference");
+  assert_int_equal(tarn__device_find(&device, "cpu:0"), TARN_STATUS_OK);
+  assert_ptr_equal(device, &tarn__device_cpu);
+  assert_int_equal(tarn__device_find(&device, "cpu:1"), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(), "there is one device cpu (expected cpu or cpu:0)");
+  assert_int_equal(tarn__device_find(&device, "cpu:x"), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(),
+                      "the device \"cpu:x\" has no number behind the colon (expected cpu:0 or the like)");
   assert_int_equal(tarn__device_find(&device, "cuda"), TARN_STATUS_USAGE);
   assert_string_equal(tarn_error_message(), "there is no device \"cuda\" in this program; there are cpu, reference");
 }
