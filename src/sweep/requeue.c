@@ -29,21 +29,6 @@ static tarn_status find_position(position *at, const tarn_sweep_run *run) {
   return tarn__checkpoint_update(&at->update, path);
 }
 
-// The note of how often the run's jobs were over, beside its directory.
-static tarn_status note_of(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s/" TARN__SWEEP_SEED_REQUEUED, sweep->folder,
-                        sweep->variants[run->variant].name, (long long)run->seed) < PATH_MAX,
-               IO, "%s: the path is too long", sweep->folder);
-  return TARN_STATUS_OK;
-}
-
-tarn_status tarn__sweep_forget_jobs(const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  char path[PATH_MAX];
-  TARN_TRY(note_of(path, sweep, run));
-  TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
-  return TARN_STATUS_OK;
-}
-
 // The jobs in a row that have left the run where they found it, with this one. Without a note of the last one it is
 // known only of a run that has made no update.
 static tarn_status count_jobs(int *jobs, const char *path, const position *at) {
@@ -69,7 +54,7 @@ static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, bool *again) {
   TARN_TRY(tarn__sweep_look(sweep, run));
   if (run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED) return TARN_STATUS_OK;
   TARN_TRY(find_position(&at, run));
-  TARN_TRY(note_of(path, sweep, run));
+  TARN_TRY(tarn__sweep_jobs_note(path, sweep, run));
   TARN_TRY(count_jobs(&jobs, path, &at));
   *again = jobs < MOST_WITHOUT_PROGRESS;
   if (*again) {

@@ -4,6 +4,7 @@
 #define TARN_SWEEP_SPEC_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <sys/types.h>
 
 #include "base/memory.h"
@@ -95,6 +96,8 @@ tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *opti
 tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options *options, bool *again) TARN_CHECKED;
 // Forgets how often that was. Under the run's lock.
 tarn_status tarn__sweep_forget_jobs(const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
+// The path of the note that counts them.
+tarn_status tarn__sweep_jobs_note(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
 // Fails with BUSY where runs are jobs that wait or run in Slurm.
 tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) TARN_CHECKED;
 // Takes a run over from run->reuse, under its lock; where that does not work out, says so in the log. The run's state
