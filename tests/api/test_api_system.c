@@ -1,4 +1,4 @@
-// The functions around the work: limits.h, device.h, progress.h, log.h, mapped.h, output_file.h and work_queue.h.
+// The functions around the work: process.h, output files of text.h, and work_queue.h.
 #include <semaphore.h>
 
 #include "api.h"
