@@ -1,4 +1,4 @@
-// Optional behaviour of training, in addition to its steps or replacing them: for layers, for state carried from batch
+// Optional behaviour of training, in addition to its steps or replacing them: for layers, for state passed from batch
 // to batch, for gradients. A feature is a file in train/features/ and a line in features.c. The loop, the step and the
 // plan call the hooks of the features enabled by a description, in the order of the table, and know none of them by
 // name.
