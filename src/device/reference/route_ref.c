@@ -131,7 +131,7 @@ tarn_status TARN__REF(tarn__route_ref)(const tarn__exec *exec, const tarn__node 
   return TARN_STATUS_OK;
 }
 
-// A row of probabilities, for forward and backward; for noisy gating, sums in double.
+// Rows of probabilities, for forward and backward; for noisy gating, sums in double.
 size_t TARN__REF(tarn__route_ref_scratch)(const tarn__node *node, int threads) {
   (void)threads;
   const size_t experts = (size_t)node->in[TARN__ROUTE_WEIGHT]->rows;
