@@ -54,7 +54,7 @@ TARN__VEC_INLINE float sum_row(const void *dy, const void *x, tarn__dtype dtype,
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// The sums come before DX, which may overwrite none of their inputs.
+// The sums come before DX, which must not overwrite any of their inputs.
 TARN__VEC_INLINE void backward_part(const tarn__node *node, part_sums *sums, int64_t first_row, int64_t last_row,
                                     tarn__dtype dtype) {
   const tarn__tensor *dy = node->in[TARN__SCALE_DY], *x = node->in[TARN__SCALE_SAVED_X];
