@@ -268,7 +268,7 @@ static inline bool shadow_is_address(uintptr_t word) {
   return page != 0 && mincore((void *)page, 1, &resident) == 0;
 }
 
-// Attributes are copied to the device with the call; data behind an address would not be. Marks compute nothing.
+// Attributes are copied to the device with the call; data at an address would not be. Marks compute nothing.
 static inline tarn_status shadow_check_attributes(const tarn__node *node) {
   for (size_t at = 0; at + sizeof(uintptr_t) <= node->attr_bytes && node->op->id != TARN__OP_MARK;
        at += sizeof(uintptr_t)) {

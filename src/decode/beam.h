@@ -11,8 +11,9 @@
 //     transformers' generate(), early_stopping=False); no sentence ends before the minimum length, unless the maximum
 //     length is smaller.
 // For text that may stop anywhere (`open_end`) the maximum length includes the end of sentence, and a hypothesis that
-// reaches it without one is finished as it is; the best `beam` ones are kept. Ties between sums are broken by the index
-// of the hypothesis, then by token id; ties between scores by order of finishing.
+// reaches it without one is finished as it is; the best `beam` ones are kept.
+// Ties between sums are broken by the index of the hypothesis, then by token id; ties between scores by order of
+// finishing.
 #ifndef TARN_DECODE_BEAM_H
 #define TARN_DECODE_BEAM_H
 

@@ -44,8 +44,8 @@ int64_t tarn__generator_longest(const tarn__generator *generator);
 // the end of sentence before it. results [prompts] receive the continuations, which end with the end of sentence unless
 // max_tokens or model.max_length stopped them: those of a search best first (fewer than `number` only if the vocabulary
 // is too small), samples in order. Their data live until the next run or close. A sample is a function of model,
-// prompt, seed and its number, so equal prompts have equal samples. Fails with DATA (a prompt is too long, an id is
-// outside the vocabulary), NUMERIC or MEMORY.
+// prompt, seed and its number, so equal prompts have equal samples.
+// Fails with DATA (a prompt is too long, an id is outside the vocabulary), NUMERIC or MEMORY.
 tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
                                 const int64_t *offsets, int64_t prompts) TARN_CHECKED;
 

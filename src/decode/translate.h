@@ -59,8 +59,9 @@ void tarn__translator_close(tarn__translator **translator);
 // Translates `sentences` sentences. Sentence s is ids[offsets[s]] .. ids[offsets[s + 1] - 1]: at least one token, the
 // last one its end of sentence, and at most the model's max_length tokens. translations [sentences] are filled in the
 // order of the sentences; their data belong to the translator and live until its next run or close. Results do not
-// depend on how sentences are grouped, nor on the number of threads, except for the rounding of sums. Fails with DATA
-// (a sentence is empty or too long, an id is outside the vocabulary), NUMERIC (a log-probability is NaN), or MEMORY.
+// depend on how sentences are grouped, nor on the number of threads, except for the rounding of sums.
+// Fails with DATA (a sentence is empty or too long, an id is outside the vocabulary), NUMERIC (a log-probability is
+// NaN), or MEMORY.
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) TARN_CHECKED;
 

@@ -82,7 +82,7 @@ tarn_status tarn__staging_send(tarn__staging *s, tarn__device_stream *stream, vo
 void tarn__staging_close(tarn__staging *s) {
   for (int p = 0; s->device && p < TARN__STAGING_PIECES; p++) {
     tarn_status over = tarn__device_event_synchronise(s->device, s->sent[p]);
-    (void)over;  // a failure was reported to whoever waited for it
+    (void)over;  // failures are reported by calls that wait for the stream
     tarn__device_event_close(s->device, s->sent[p]);
     drop(s, p);
   }

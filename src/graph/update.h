@@ -1,4 +1,4 @@
-// Updates a parameter as soon as its gradient is complete, for trainings that do not need the gradients of all
+// Updates a parameter as soon as its gradient is complete, for training that does not need the gradients of all
 // parameters first. Its gradient is then a tensor of the workspace, which lives from the first node that adds to it to
 // its update; the gradients of a whole model are never in memory at once.
 //

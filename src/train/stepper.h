@@ -58,8 +58,8 @@ tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss
 // Computes the loss alone, without dropout.
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss,
                                    const tarn__batch *batch) TARN_CHECKED;
-// Computes the input of a language model's output layer for the rows of a batch, without dropout: *rows [target_rows,
-// d_model] in the model's precision and its device's memory, valid until the next call.
+// Computes the input of a language model's output layer for the rows of a batch, without dropout: *rows
+// [target_rows, d_model] in the model's precision and its device's memory, valid until the next call.
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) TARN_CHECKED;
 // For use in tarn__feature.plan_graph, while the largest batch is planned: also plans the graph of the frozen bottom.
 tarn_status tarn__stepper_plan_bottom(tarn__stepper *stepper, const tarn__packed *source) TARN_CHECKED;

@@ -314,7 +314,7 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
     TARN_TRY(between_steps(t, &result->end, &ended));
     if (ended) break;
     if (!begun && t->comm->rank == 0)
-      unlink(t->dir.average);  // the average of an earlier end, which the run now leaves behind
+      unlink(t->dir.average);  // the average of an earlier end, no longer that of this run
     begun = true;
     TARN_TRY(step_and_log(t));
   }

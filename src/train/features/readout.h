@@ -7,8 +7,8 @@
 // At the mean state, where o = p, the softmax gives the words' frequencies. a = 0 is a softmax of scaled outputs
 // (temperature scaling: Guo et al., "On Calibration of Modern Neural Networks", 2017); a = s = 1 is log o to first
 // order, and the first step of Newton's method for the likelihood starting from the frequencies (compare discriminant
-// analysis by regression: Hastie, Tibshirani and Buja, "Flexible Discriminant Analysis by Optimal Scoring", 1994); a =
-// 1/2 is o - p in units of the standard deviation of a rare word, as in the chi-squared distance. a (one of five
+// analysis by regression: Hastie, Tibshirani and Buja, "Flexible Discriminant Analysis by Optimal Scoring", 1994);
+// a = 1/2 is o - p in units of the standard deviation of a rare word, as in the chi-squared distance. a (one of five
 // values) and s maximise the likelihood of sentences held out from the regression, which are then added to it.
 #ifndef TARN_TRAIN_FEATURES_READOUT_H
 #define TARN_TRAIN_FEATURES_READOUT_H

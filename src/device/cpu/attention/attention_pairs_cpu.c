@@ -29,8 +29,8 @@ enum { LANES = 16, VECTORS = 4, BLOCK = LANES * VECTORS, ROWS = 8, WIDTH_STEP = 
 
 #define UNROLL TARN__ATTENTION_UNROLL
 
-// A product of pairs: element (i, p) of the left factor is a[i * a_row + p * a_step], row p of the right one is at b +
-// p * b_row.
+// A product of pairs: element (i, p) of the left factor is a[i * a_row + p * a_step], row p of the right one is at
+// b + p * b_row.
 typedef struct product {
   const uint32_t *a, *b;
   int64_t a_row, a_step, b_row;
@@ -329,7 +329,7 @@ static void softmax(const head *h, const block *k, float *scores_of, uint32_t *p
   h->dropout.threshold > 0 ? softmax_of(h, k, scores_of, pairs, true) : softmax_of(h, k, scores_of, pairs, false);
 }
 
-// The operands of softmax_gradient(), computed from scores and dP, both [keys][BLOCK].
+// Inputs of softmax_gradient(), scores and dP, both [keys][BLOCK], and its outputs.
 typedef struct gradients {
   float *s, *dp;
   uint32_t *p_turned, *ds_turned;  // [keys, rounded up to 2][BLOCK / 2]

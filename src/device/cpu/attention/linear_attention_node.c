@@ -651,7 +651,7 @@ static void push_within(work *w, const moving *m, tarn__band v) {
                           .add = m->q.data != NULL});
 }
 
-// The same from chunks before, or from all; `add`: added to the results. moved: dS is nonzero.
+// The same from chunks before, or from all; `add`: added to the results. moved: whether there is a dS.
 static void push_state(work *w, const moving *m, bool moved, bool add) {
   const int64_t features = w->spec->features, width = w->spec->width;
   const float *z = w->state + features * width, *dz = w->turned + features * width;

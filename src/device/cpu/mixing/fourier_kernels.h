@@ -12,8 +12,8 @@ typedef struct tarn__fourier_kernels {
   // sines of the frequencies 1 to (n - 1) / 2. Lines are rows, or columns if `across`; for rows [first, last).
   void (*table)(void *table, tarn__dtype dtype, const float *wave, int64_t n, bool across, int64_t first, int64_t last,
                 float *row);
-  // Rows [first, last) of y [n, d] from the halves of both products, cosines [n / 2 + 1, d / 2 + 1] and sines [(n - 1)
-  // / 2, (d - 1) / 2]; `add`: added to y. row: 2 d floats of scratch.
+  // Rows [first, last) of y [n, d] from the halves of both products, cosines [n / 2 + 1, d / 2 + 1] and sines
+  // [(n - 1) / 2, (d - 1) / 2]; `add`: added to y. row: 2 d floats of scratch.
   void (*unfold)(void *y, tarn__dtype dtype, const float *cosines, const float *sines, int64_t n, int64_t d,
                  int64_t first, int64_t last, bool add, float *row);
 } tarn__fourier_kernels;

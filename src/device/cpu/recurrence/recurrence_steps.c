@@ -4,8 +4,9 @@
 // A direction's time loop processes the sentences by decreasing length, so that those still running at a step are a
 // prefix: one product multiplies their states by the recurrent weights, and one pass over them computes the rest.
 // Nothing is computed for sentences that have ended. Sentences may be distributed to threads, each with a time loop of
-// its own, without synchronisation before the end; no bit of a row depends on that. States and the gradients that flow
-// back in time are carried in fp32 (products read them rounded to the activations' type).
+// its own, without synchronisation before the end; no bit of a row depends on that.
+// States and the gradients that flow back in time are carried in fp32 (products read them rounded to the activations'
+// type).
 #include <omp.h>
 #include <string.h>
 
