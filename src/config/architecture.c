@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "task/task.h"
 
-// The task that was asked for must be one of the stacks that there are.
+// The requested task must be one for the stacks present.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root, const tarn__task *usual) {
   int *task = &config->model.task;
   char text[256];

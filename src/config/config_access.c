@@ -1,4 +1,4 @@
-// What a program sees of a description: its canonical YAML as JSON, value by value, and the values of single keys.
+// Access of programs to a description: its canonical YAML as JSON, value by value, and the values of single keys.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static tarn_status put(writer *w, const char *text, size_t length) {
   return TARN_STATUS_OK;
 }
 
-// Reading lets no control characters into a text, so that two characters need an escape.
+// The reader rejects control characters in strings, so only two characters need an escape.
 static tarn_status put_string(writer *w, const char *text) {
   TARN_TRY(put(w, "\"", 1));
   for (; *text; text++) {
@@ -38,7 +38,7 @@ static const char *past_digits(const char *text) {
   return text;
 }
 
-// Whether a plain scalar is a number as JSON writes it.
+// Whether a plain scalar is a number in JSON syntax.
 static bool is_number(const char *text) {
   if (*text == '-') text++;
   const char *end = *text == '0' ? text + 1 : past_digits(text);
@@ -64,7 +64,7 @@ static tarn_status put_scalar(writer *w, const tarn__yaml_node *node) {
   return is_number(node->text) ? put(w, node->text, strlen(node->text)) : put_string(w, node->text);
 }
 
-// As deep as the YAML was read, which bounds it.
+// The YAML reader limits the depth.
 static tarn_status put_node(writer *w, const tarn__yaml_node *node) {
   if (node->type == TARN__YAML_SCALAR) return put_scalar(w, node);
   const bool map = node->type == TARN__YAML_MAP;
@@ -80,7 +80,7 @@ static tarn_status put_node(writer *w, const tarn__yaml_node *node) {
   return put(w, map ? "}" : "]", 1);
 }
 
-// The nearest of the keys that stand in its map is named.
+// The message names the nearest key of the same map.
 static tarn_status refuse(const tarn__yaml_node *root, const char *key) {
   const char *last = strrchr(key, '.');
   const tarn__yaml_node *map = tarn__yaml_nearest(root, key);
@@ -97,7 +97,7 @@ static tarn_status refuse(const tarn__yaml_node *root, const char *key) {
   return tarn__fail(TARN_STATUS_USAGE, "the description has no key \"%s\"", shown);
 }
 
-// Whether the language has such a key. `key` may be one of a kind or a set of this description, which the documentation
+// Whether the language has such a key. `key` may refer to a kind or a set of this description, which the documentation
 // calls NAME.
 static bool is_key(const tarn__yaml_node *root, const char *key) {
   char known[KEY_TEXT];

@@ -36,7 +36,7 @@ static bool same_bands(const tarn__cutoffs *a, const tarn__cutoffs *b) {
          (a->count == 0 || memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) == 0);
 }
 
-// An output in bands has projections of its own, and one softmax a band.
+// An output in bands has its own projections, and one softmax per band.
 static tarn_status check_output(tarn_config *config, const tarn__yaml_node *root) {
   static const char smoothing[] = "train.label_smoothing";
   const tarn_config_model *model = &config->model;
@@ -54,7 +54,7 @@ static tarn_status check_output(tarn_config *config, const tarn__yaml_node *root
   return TARN_STATUS_OK;
 }
 
-// What an input and the output share has the same bands.
+// An input and an output that share parameters must have the same bands.
 static tarn_status check_shared(const tarn_config *config, const tarn__cutoffs *input, const tarn__cutoffs *output,
                                 const tarn__yaml_node *root) {
   const tarn_embeddings share = config->model.embeddings;

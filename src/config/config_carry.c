@@ -8,7 +8,7 @@
 
 bool tarn__config_reads_tracks(const tarn_config *config) { return config->train.carry_state; }
 
-// No layer of the stack may have features that are drawn anew.
+// Layers of the stack must not have features that are redrawn.
 static tarn_status check_redraw(const tarn_config *config, const tarn_stack *stack, const tarn__yaml_node *root,
                                 const char *with) {
   char key[TARN_CONFIG_KIND_NAME + 32], text[160];
@@ -34,7 +34,7 @@ tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml
   static const char key[] = "train.carry_state";
   char text[TARN__TASK_TEXT + 96];
   const tarn__task *task = tarn__config_task(config);
-  // The task whose sets of sentences can be one long text.
+  // Only this task has sets that can be one long text.
   if (!(task->uses >> TARN__USE_CONTINUE_TEXT & 1u)) {
     snprintf(text, sizeof text, "states are carried through the text of a language model; this is %s", task->model);
     return tarn__yaml_fail_key(root, key, text);

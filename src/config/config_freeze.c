@@ -20,8 +20,8 @@ static bool table_at(const tarn_config *config, int index, tarn__freeze_part *pa
   return own;
 }
 
-// The sets of a stack by depth, then its final norm, then the biases that its layers share. Those of layers that
-// layers_to_keep leaves out count too, so that a description stays valid when its model is pruned.
+// The sets of a stack by depth, then its final norm, then the biases that its layers share. Layers removed by
+// layers_to_keep are included, so that a description stays valid when its model is pruned.
 static bool stack_part_at(const tarn_config *config, tarn__stack_id id, int index, tarn__freeze_part *part) {
   const tarn_stack *stack = tarn__config_stack(config, id);
   const char *name = tarn__stack_name(id);
@@ -43,7 +43,7 @@ static bool stack_part_at(const tarn_config *config, tarn__stack_id id, int inde
 }
 
 bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *part) {
-  int first = TABLES;  // of the stack at hand
+  int first = TABLES;  // of the current stack
   while (*at < TABLES)
     if (table_at(config, (*at)++, part)) return true;
   for (int id = 0; id < TARN__STACKS; id++) {
@@ -66,14 +66,14 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
                          tarn__yaml_show(shown, entry->layers), text);
 }
 
-// What other entry freezes the part, or NULL.
+// Another entry that freezes the part, or NULL.
 static const tarn_freeze *other_entry(const tarn_config_train *train, const tarn_freeze *entry, const char *part) {
   for (int64_t i = 0; i < train->freeze_count; i++)
     if (&train->freeze[i] != entry && tarn__freeze_covers(train->freeze[i].layers, part)) return &train->freeze[i];
   return NULL;
 }
 
-// Whether the entry could be of that name: something of it is trained, and no other entry freezes it.
+// Whether the name is possible for the entry: a part of it is trained, and no other entry freezes it.
 static bool could_freeze(const tarn_config *config, const tarn_freeze *entry, const char *name) {
   tarn__freeze_part part;
   int at = 0;
@@ -146,7 +146,7 @@ static tarn_status check_entry(const tarn_config *config, const tarn__yaml_node 
   return TARN_STATUS_OK;
 }
 
-// AutoFreeze looks at the trained sets of the encoder.
+// AutoFreeze requires trained sets in the encoder.
 static tarn_status check_autofreeze(const tarn_config *config, const tarn__yaml_node *root) {
   int at = 0;
   tarn__freeze_part part;
@@ -170,7 +170,7 @@ tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node 
       "train.freeze: in the end everything would be frozen; end the training with train.max_updates");
 }
 
-// Whether layers_to_keep leaves a layer that uses the part; what is no set of a stack is always there.
+// Whether layers_to_keep leaves a layer that uses the part; parts other than sets are always present.
 static bool is_there(const tarn_config *config, const tarn__freeze_part *part) {
   if (part->layer < 0) return true;
   const bool encoder = tarn__freeze_covers("encoder", part->name);

@@ -1,4 +1,4 @@
-// Keys that stand elsewhere than where they were written.
+// Keys that were written in the wrong place.
 #include "config/config_near.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include "config/config_options.h"
 #include "parts/table/part_table.h"
 
-// A key by its name, or by one of those that other programs use for it.
+// Whether a key has this name, or with `also` is called this by another program.
 static bool is_called(const tarn__option *option, const char *name, bool also) {
   return also ? tarn__part_listed(option->also, name) : strcmp(option->name, name) == 0;
 }
 
-// The keys of a map, then those of the parts that can stand for them.
+// Searches the keys of a map, then those of its possible parts.
 static bool find_below(char path[TARN__NEAR_PATH], const char *map, const tarn__option *options, int count,
                        const char *name, bool also) {
   char below[TARN__NEAR_PATH];

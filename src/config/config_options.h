@@ -1,5 +1,5 @@
 // The option tables: one line per key of the description language. They drive reading, overrides, defaults, messages,
-// writing, the documentation and --help. Keys of parts stand with their entries (parts/part.h).
+// writing, the documentation and --help. Keys of parts are defined by their entries (parts/part.h).
 #ifndef TARN_CONFIG_CONFIG_OPTIONS_H
 #define TARN_CONFIG_CONFIG_OPTIONS_H
 
@@ -8,12 +8,12 @@
 #include "description/description.h"
 #include "parts/part.h"
 
-// A map of the file and the structure that it fills.
+// A map of the file and the structure it is read into.
 typedef struct tarn__section {
   const char *path;  // "train"; "kinds" stands for each map below it
   const tarn__option *options;
   int count;
-  size_t offset;  // of the section's structure in tarn_config, where it lies there
+  size_t offset;  // of the section's structure in tarn_config, if it is there
 } tarn__section;
 
 typedef enum tarn__section_id {
@@ -25,7 +25,7 @@ typedef enum tarn__section_id {
   TARN__SECTION_KINDS,           // fills a tarn_kind
   TARN__SECTION_KINDS_BACKSKIP,  // fills the tarn_backskip of a tarn_kind
   TARN__SECTION_DATA,
-  TARN__SECTION_MASKING,  // written for the tasks that have it, as tarn__task says
+  TARN__SECTION_MASKING,  // written for tasks that have it, according to tarn__task
   TARN__SECTION_HEAD,     // the same
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
@@ -36,11 +36,11 @@ typedef enum tarn__section_id {
 
 const tarn__section *tarn__config_section(tarn__section_id id);
 
-// A field that has no value yet because its default is derived: the word past the last one, 0 (of an integer that is at
-// least 1), NaN, NULL, or no part.
+// Marks a field as unset, for a derived default: one past the last word, 0 (for an integer that is at least 1), NaN,
+// NULL, or no part.
 void tarn__option_unset(const tarn__option *option, void *section);
 
-// Reads the text of one value into its field; TEXT is copied into the arena. Fails with TARN_STATUS_USAGE and a line
+// Reads one value from text into its field; the text is copied into the arena. Fails with TARN_STATUS_USAGE and a line
 // that names neither file nor key. Not for INTEGERS, FREEZE, PATTERN and PART.
 tarn_status tarn__option_set(const tarn__option *option, void *section, const char *text,
                              tarn__arena *arena) TARN_CHECKED;
@@ -52,7 +52,7 @@ tarn_status tarn__option_integer(const tarn__option *option, int64_t *out, const
 enum { TARN__REAL_TEXT = 32 };
 void tarn__real_text(char text[TARN__REAL_TEXT], double value);
 
-// The word of a value alone, without what may stand before it in either spelling: "bleu" of "valid/bleu".
+// The word of a value without its optional prefix: "bleu" of "valid/bleu".
 const char *tarn__config_bare_word(const tarn__option *option, const char *text);
 
 #endif

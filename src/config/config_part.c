@@ -55,7 +55,7 @@ tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const
   return tarn__option_set(tarn__part_option(part, option->number), use->keys, text, arena);
 }
 
-// The option called as the first word of the path, which is left behind; NULL if there is none, or nothing follows.
+// The option named by the first word of the path, which is removed from it; NULL if there is none, or nothing follows.
 static const tarn__option *next_option(const char **path, const tarn__option *options, int count) {
   const size_t n = strcspn(*path, ".");
   for (int i = 0; (*path)[n] == '.' && i < count; i++) {
@@ -152,7 +152,7 @@ bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, c
   return has_defaults(use, option->number, model);
 }
 
-// Whether a number, a word or a truth is the one that `value` names.
+// Whether a number, word or boolean equals the one that `value` names.
 static bool is_value(const tarn__option *option, const void *field, const char *value) {
   union {
     int64_t integer;
@@ -165,8 +165,8 @@ static bool is_value(const tarn__option *option, const void *field, const char *
   return tarn__option_set(&at_zero, &plain, value, NULL) == TARN_STATUS_OK && tarn__option_same(option, field, &plain);
 }
 
-// Whether a part is what a description has that says nothing of it: `value`, a word or a number, else the first entry.
-// Nothing is allocated, so that a lack of memory cannot change what is written.
+// Whether a part is the default: `value`, a word or a number, else the first entry. Nothing is allocated, so that a
+// lack of memory cannot change the output.
 static bool is_default_part(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model) {
   const tarn__part *first = tarn__part_at(option->table, 0);
   if (option->value && is_number_text(option, option->value)) {
@@ -187,7 +187,7 @@ bool tarn__option_is_default(const tarn__option *option, const void *field, cons
     memcpy(&count, (const char *)field + sizeof(const int64_t *), sizeof count);
     return count == 0;
   }
-  // Without `value` it is derived; and what is derived and comes later says nothing of its own.
+  // Without `value` it is derived, and a value derived later carries no information.
   return !option->value || is_value(option, field, option->value);
 }
 
@@ -213,7 +213,7 @@ static bool is_number(const tarn__option *option) {
   return option->type == TARN__OPTION_BOOL || option->type == TARN__OPTION_INTEGER || option->type == TARN__OPTION_REAL;
 }
 
-// The part of a kind whose keys begin with what `key` begins with, and the rest of the key.
+// The part of a kind that the beginning of `key` names, and the rest of the key.
 static const tarn_part_use *part_of(const tarn_kind *kind, const char **key) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   for (int i = 0; i < section->count; i++) {
@@ -253,7 +253,7 @@ const char *tarn__kind_channel_word(const tarn_kind *kind) {
   return kind->channel.part ? kind->channel.part->word : "nothing";
 }
 
-// Writes PREFIX and the key, below which the keys of parts stand, into `key`.
+// Writes PREFIX and the key, below which the keys of parts are, into `key`.
 static bool find_random(char key[TARN__KIND_KEY], const char *prefix, const tarn__option *options, int count,
                         const void *structure, double *p) {
   char name[TARN__KIND_KEY];
@@ -284,7 +284,7 @@ bool tarn__positions_random(char key[TARN__KIND_KEY], const tarn_config *config,
   return find_random(key, "", use->part->options, use->part->option_count, use->keys, p);
 }
 
-// The option of kinds that a plain number can set, which gives the width.
+// The option of kinds that a plain number sets to a width.
 static const tarn__option *width_option(void) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   int i = 0;

@@ -1,4 +1,4 @@
-// What parts say of the places where they stand.
+// Checks of parts against their place.
 #include <stdio.h>
 
 #include "config/config_part.h"
@@ -8,8 +8,8 @@ static tarn_status fail_at(const tarn__part_site *site, const char *key, const c
   return tarn__yaml_fail_key(site->root, key, text);
 }
 
-// The parts among options, each followed by those that are keys of it. Keys of an entry stand below its own key, or
-// beside it.
+// Resolves the parts among options, each followed by those that are keys of it. Keys of an entry are below its own key,
+// or next to it.
 static tarn_status resolve(const tarn__part_site *site, const tarn__option *options, int count, const void *structure) {
   for (int i = 0; i < count; i++) {
     if (options[i].type != TARN__OPTION_PART) continue;
@@ -45,7 +45,7 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
   return resolve(&site, section->options, section->count, kind);
 }
 
-// A decoder must not see the tokens that it is to predict.
+// A decoder must not see the tokens that it predicts.
 static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
   char words[TARN__PART_LIST];
   for (int32_t i = 0; i < config->decoder.count; i++) {
@@ -60,7 +60,7 @@ static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_nod
   return TARN_STATUS_OK;
 }
 
-// The lowest layer of the decoder that does not decode, or NULL.
+// The lowest layer of the decoder that cannot decode token by token, or NULL.
 static const tarn_kind *undecodable(const tarn_config *config) {
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
@@ -84,8 +84,8 @@ static bool compares_pairs(const tarn__part *part, const void *user) {
   return ((const tarn__mixer_entry *)(const void *)part)->pairs;
 }
 
-// A scheme that only turns queries and keys, or adds to their scores, would do nothing without any. Layers that
-// layers_to_keep leaves out count: a model stays valid as it is pruned.
+// A scheme that only rotates queries and keys, or adds to their scores, would have no effect without any. Layers
+// removed by layers_to_keep are included: a model stays valid when it is pruned.
 static tarn_status check_compared(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
   char words[TARN__PART_LIST];
@@ -114,7 +114,7 @@ bool tarn__config_biases(const tarn_config *config, tarn__stack_id id, int64_t *
   return *heads > 0;
 }
 
-// Layers that share a table of biases by head have equally many heads.
+// Layers that share a table of per-head biases must have the same number of heads.
 static tarn_status check_shared(const tarn_config *config, const tarn__yaml_node *root, tarn__stack_id id) {
   const tarn_stack *stack = tarn__config_stack(config, id);
   const char *word = config->model.positions.part->word;

@@ -1,4 +1,4 @@
-// From YAML text and overrides to a tarn_config: each map of the file is read by its section of the option table.
+// Reads YAML text and overrides into a tarn_config: each map of the file is read by its section of the option table.
 #include "config/config_read.h"
 #include "run/names.h"
 
@@ -22,9 +22,9 @@ enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
 typedef struct reader {
   tarn_config *config;
   tarn__arena *arena;  // of the config
-  tarn__yaml *tree;    // these two of the config, which keeps them for messages
+  tarn__yaml *tree;    // these two belong to the config, which keeps them for messages
   tarn__yaml_node *root;
-  tarn__trial *trial;  // of a reading that finds out whether a suggestion would be accepted, else NULL
+  tarn__trial *trial;  // set for a trial reading that tests a suggestion, else NULL
 } reader;
 
 static void try_reading(tarn__trial *trial, void *user);
@@ -33,7 +33,7 @@ static tarn__suggest suggest_for(reader *r, const char *map, const char *key) {
   return (tarn__suggest){.read = try_reading, .reader = r, .tree = r->tree, .root = r->root, .map = map, .key = key};
 }
 
-// Puts "file:line: path: " before the recorded line.
+// Prepends "file:line: path: " to the recorded line.
 static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, const char *path, const char *name) {
   const char *dot = name[0] ? "." : "";
   if (status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY) return status;
@@ -48,7 +48,8 @@ typedef struct candidates {
   size_t count;
 } candidates;
 
-// The key among options that another program calls so and that would be accepted; the others are candidates.
+// The key among options that another program calls by this name and that would be accepted; adds the others to the
+// candidates.
 static const char *add_options(candidates *all, tarn__suggest *s, const tarn__option *options, int count) {
   for (int i = 0; i < count; i++) {
     if (tarn__part_listed(options[i].also, s->key) && tarn__suggest_fits(s, options[i].name)) return options[i].name;
@@ -86,13 +87,13 @@ static tarn_status unknown_key(reader *r, const tarn__yaml_node *node, const cha
   return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
 }
 
-// Whether some entry of the table has the key.
+// Whether an entry of the table has the key.
 static bool is_foreign(const tarn__option *option, const char *key) {
   char words[TARN__PART_LIST];
   return tarn__part_list(words, option->table, tarn__part_has_key, key)[0] != 0;
 }
 
-// Fails for a key that other entries of the table have; the part at hand has not.
+// Fails for a key that other entries of the table have, but not the current part.
 static tarn_status refuse_foreign(const reader *r, const tarn__yaml_node *node, const char *path,
                                   const tarn__option *option, const tarn__part *part) {
   char words[TARN__PART_LIST];
@@ -160,7 +161,7 @@ static tarn_status read_value(reader *r, const tarn__option *option, void *secti
   return tarn__option_set(option, section, node->text, r->arena);
 }
 
-// Adds to the line of a word that a key does not take the one that was probably meant.
+// Adds the word that was probably meant to the message about an unknown word.
 static tarn_status add_word(reader *r, tarn_status status, const tarn__option *option, const char *map, const char *key,
                             const tarn__yaml_node *node) {
   char line[640];
@@ -187,7 +188,8 @@ static tarn_status expect_map(const tarn__yaml_node *node, const char *path) {
   return fail_in(tarn__fail(TARN_STATUS_USAGE, "expected keys and values"), node, path, "");
 }
 
-// The entry that the key `type` of a part's map names, with the defaults of its keys; without it the default entry.
+// Reads the entry named by the key `type` of a part's map, with the defaults of its keys; the default entry if it is
+// absent.
 static tarn_status read_type(reader *r, const tarn__option *option, tarn_part_use *use, const tarn__yaml_node *map,
                              const char *path) {
   const tarn__yaml_node *type = tarn__yaml_get(map, "type");
@@ -204,7 +206,7 @@ static tarn_status read_type(reader *r, const tarn__option *option, tarn_part_us
 static tarn_status read_option(reader *r, const tarn__option *option, void *fields, const tarn__yaml_node *node,
                                const char *path);
 
-// Reads a part, which has its default: a word or number, or a map.
+// Reads a part, initialised to its default, from a word or number, or a map.
 static tarn_status read_part(reader *r, const tarn__option *option, tarn_part_use *use, const tarn__yaml_node *node,
                              const char *above) {
   char path[PATH_TEXT + TARN_CONFIG_KIND_NAME];
@@ -238,7 +240,7 @@ static tarn_status read_option(reader *r, const tarn__option *option, void *fiel
                  path, option->name);
 }
 
-// The part whose keys stand beside a key of this section: its option and its use; read before the others.
+// The part whose keys are next to a key of this section: its option and its use; read before the others.
 typedef struct beside {
   const tarn__option *option;
   tarn_part_use *use;
@@ -263,7 +265,7 @@ static tarn_status set_defaults(reader *r, const tarn__section *section, void *f
   return TARN_STATUS_OK;
 }
 
-// Sets a section's defaults, then reads its map if there is one. PATTERN options and the key `extra` are known here
+// Sets a section's defaults, then reads its map if there is one. PATTERN options and the key `extra` are accepted here
 // but read by the caller.
 static tarn_status read_section(reader *r, tarn__section_id id, const char *path, void *fields,
                                 const tarn__yaml_node *node, const char *extra) {
@@ -333,7 +335,7 @@ static tarn_status read_kinds(reader *r) {
   return TARN_STATUS_OK;
 }
 
-// Reads `place` into the pattern that it stands for.
+// Reads `place` and converts it to a pattern.
 static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN__PATTERN_TEXT], const char **reservoir,
                               const tarn__yaml_node *node) {
   const char *path = tarn__config_section(id)->path;
@@ -349,7 +351,7 @@ static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN_
   return fail_in(tarn__place_pattern(pattern, &place), node, path, "");
 }
 
-// Leaves out the layers of the pattern that layers_to_keep does not name.
+// Removes the layers of the pattern that layers_to_keep does not list.
 static tarn_status keep_layers(reader *r, tarn_stack *stack) {
   void *memory;
   stack->layers = stack->pattern;
@@ -376,7 +378,7 @@ static tarn_status keep_layers(reader *r, tarn_stack *stack) {
   return TARN_STATUS_OK;
 }
 
-// Kinds that a decoder may have see no later tokens.
+// Kinds in a decoder must not see later tokens.
 static bool is_causal(const tarn_kind *kind) { return tarn__mixer_of(kind)->causal; }
 
 static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern) {
@@ -392,7 +394,7 @@ static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern
 static tarn_status read_stack(reader *r, tarn__section_id id, tarn__section_id place_id, tarn_stack *stack) {
   const char *path = tarn__config_section(id)->path;
   const tarn__yaml_node *node = tarn__yaml_get(r->root, path);
-  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;  // which stacks there must be follows from the task
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;  // the task determines which stacks are required
   TARN_TRY(read_section(r, id, path, stack, node, "place"));
   const tarn__yaml_node *layers = tarn__yaml_get(node, "layers");
   const tarn__yaml_node *place = tarn__yaml_get(node, "place");
@@ -447,7 +449,7 @@ static tarn_status check_top(reader *r) {
   return TARN_STATUS_OK;
 }
 
-// Puts a value into the tree; `layers` and `place` of a stack replace each other.
+// Inserts a value into the tree; `layers` and `place` of a stack replace each other.
 static tarn_status put_value(reader *r, const char *path, tarn__yaml_node *value) {
   static const char *const stacks[] = {"encoder", "decoder"};
   for (int i = 0; i < 2; i++) {
@@ -477,7 +479,7 @@ static tarn_status apply_override(reader *r, const char *text) {
   return put_value(r, path, value);
 }
 
-// Applies a change of either sort.
+// Applies a change of either form.
 static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
   tarn__yaml_node *value;
   if (edit->text) return apply_override(r, edit->text);
@@ -485,7 +487,7 @@ static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
   return put_value(r, edit->path, value);
 }
 
-// Words that lines of the log have for their kind, or that could be taken for it.
+// Words that are kinds of log lines, or could be mistaken for them.
 static bool is_set_name(const char *name) {
   static const char *const taken[] = {"train", "valid", "average", "freeze", "backskip", "scored", "log_accepted"};
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
@@ -496,7 +498,7 @@ static bool is_set_name(const char *name) {
          length == strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 }
 
-// A set's BLEU is that of the task; without it there is nothing to say of its translations.
+// Whether a set may have BLEU depends on the task; without it keys about translations have no effect.
 static tarn_status check_set(const tarn_config *config, const tarn_config_scored_set *set, const tarn__yaml_node *root,
                              const tarn__yaml_node *node, const char *path) {
   const tarn__task *task = tarn__config_task(config);
@@ -526,7 +528,7 @@ static tarn_status read_set(reader *r, tarn_config_scored_set *set, const tarn__
   return check_set(r->config, set, r->root, node, path);
 }
 
-// What a set has by default depends on valid and on the task, which are known by now.
+// Defaults of a set depend on valid and on the task, which are known by now.
 static tarn_status read_sets(reader *r) {
   const tarn__yaml_node *sets = tarn__yaml_get(r->root, "sets");
   tarn_config *config = r->config;
@@ -629,7 +631,7 @@ static tarn_status read_file(tarn_config **out, const char *path, const char *co
   struct stat info;
   char *text;
   size_t size;
-  bool known = stat(path, &info) == 0;  // if not, reading says why
+  bool known = stat(path, &info) == 0;  // otherwise reading reports the reason
   TARN_REQUIRE(!known || !S_ISCHR(info.st_mode), USAGE, "%s: a device, not a file", path);
   TARN_REQUIRE(!known || info.st_size <= LARGEST_FILE, USAGE, TOO_LARGE, path);
   TARN_TRY(tarn__file_read(path, &text, &size));
@@ -646,7 +648,7 @@ tarn_status tarn_config_read(tarn_config **out, const char *path, const char *co
   TARN_TRY(tarn__path_join(file, path, TARN__RUN_CONFIG));
   const bool run = tarn__file_kind_at(path) == TARN__FILE_KIND_RUN;
   tarn_status status = read_file(out, run ? file : path, overrides, count);
-  // With overrides the mistake may be in these.
+  // With overrides the error may be in these.
   return status == TARN_STATUS_OK ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_CONFIG);
 }
 

@@ -1,4 +1,4 @@
-// The parts of reading a description that lie in files of their own.
+// The parts of reading a description that are in separate files.
 #ifndef TARN_CONFIG_CONFIG_READ_H
 #define TARN_CONFIG_CONFIG_READ_H
 
@@ -7,12 +7,12 @@
 
 struct tarn__config_memory {
   tarn__arena arena;
-  tarn__yaml tree;  // as it was read and overridden, for messages
+  tarn__yaml tree;  // as read and overridden, for messages
   tarn__yaml_node *root;
 };
 
-// Fills in the defaults that depend on other keys, and checks what concerns several keys at once. The tree gives the
-// lines for messages.
+// Fills in defaults that depend on other keys, and makes checks that concern several keys. The tree provides the lines
+// for messages.
 tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 
 // A change to a description: an override as in tarn_config_read(), or a value of another YAML file for a key such as
@@ -23,7 +23,7 @@ typedef struct tarn__config_edit {
   const tarn__yaml_node *value;  // a scalar or a list
 } tarn__config_edit;
 
-// tarn_config_parse() with changes of both sorts, made in their order.
+// tarn_config_parse() with changes of both forms, applied in order.
 tarn_status tarn__config_parse_edited(tarn_config **out, const char *name, const char *text, size_t size,
                                       const tarn__config_edit *edits, size_t count) TARN_CHECKED;
 

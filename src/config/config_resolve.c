@@ -1,4 +1,4 @@
-// Defaults that depend on other keys, and checks that concern several keys at once.
+// Defaults that depend on other keys, and checks that concern several keys.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
              kind->name);
     return tarn__yaml_fail_key(root, key, text);
   }
-  // Its cross-attention has a second input, into which no gradient would flow.
+  // Its cross-attention has a second input, which would receive no gradient.
   if (tarn__config_crosses(config, kind)) {
     char words[TARN__PART_LIST];
     snprintf(
@@ -78,7 +78,7 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
   return tarn__yaml_fail_key(root, key, text);
 }
 
-// Keys that would do nothing: which norm where there is none, and of an FFN without width all others.
+// Rejects keys without effect.
 static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *root) {
   char key[128];
   snprintf(key, sizeof key, "kinds.%s.norm_type", kind->name);
@@ -103,7 +103,7 @@ static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *roo
   return TARN_STATUS_OK;
 }
 
-// What the order of norms and the gate ask of the rest of the kind.
+// The requirements of norm order and gate on the rest of the kind.
 static tarn_status check_branches(const tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   snprintf(key, sizeof key, "kinds.%s.gate", kind->name);
@@ -144,7 +144,8 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   return tarn__parts_resolve_kind(config, kind, root);
 }
 
-// An input that is frozen shares its matrix with the output layer; `apart`: the ways of sharing where it does not.
+// A frozen input shares its matrix with the output layer; `apart`: the values of model.embeddings with which it does
+// not.
 static tarn_status fail_shared(const tarn_config *config, const tarn__yaml_node *root, const char *side,
                                unsigned apart) {
   char words[TARN__TASK_TEXT], text[TARN__TASK_TEXT + 192];
@@ -178,7 +179,7 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
   return TARN_STATUS_OK;
 }
 
-// An output layer of two matrices.
+// An output layer with two matrices.
 static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   char text[TARN__TASK_TEXT + 192];
@@ -230,7 +231,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
-  // Marian's vocabularies of both sides are two files with one list of tokens, which a training looks at.
+  // Marian's vocabularies of both sides are two files with one list of tokens, which training compares.
   if (across && model->decoder_start < 0 && data->vocab && data->target_vocab &&
       !tarn__file_same(data->vocab, data->target_vocab)) {
     return tarn__yaml_fail_key(root, "model.embeddings",
@@ -314,8 +315,8 @@ static bool in_pattern(const tarn_config *config, const tarn_stack *stack, const
   return false;
 }
 
-// An override on the command line of a kind that the file does not have, such as of "l" for "L", would change nothing.
-// What a sweep sets for all its variants may be of use to some of them only.
+// An override on the command line for a kind that the file does not have, such as "l" instead of "L", would have no
+// effect. Settings of a sweep for all its variants may apply to only some of them.
 static tarn_status check_new_kinds(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn__yaml_node *kinds = tarn__yaml_get(root, "kinds");
   for (const tarn__yaml_node *kind = kinds ? kinds->first : NULL; kind; kind = kind->next) {
@@ -349,7 +350,7 @@ static tarn_status fail_task_key(const void *root, const char *key, const char *
 
 static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_empty(tarn__yaml_find(root, key)); }
 
-// A key of a section that the task does not have would change nothing.
+// A key of a section that the task does not have would have no effect.
 static tarn_status check_sections(const tarn_config *config, const tarn__yaml_node *root) {
   static const tarn__section_id own[TARN__TASK_SECTIONS] = {
       [TARN__TASK_MASKING] = TARN__SECTION_MASKING, [TARN__TASK_HEAD] = TARN__SECTION_HEAD};
@@ -369,7 +370,7 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
   return TARN_STATUS_OK;
 }
 
-// The names of the classes are a part of the description, so that a model knows them without its data.
+// The names of the classes are part of the description, so that a model knows them without its data.
 static tarn_status find_labels(tarn_config *config) {
   char *labels = NULL, *copy = NULL;
   if (!(tarn__config_task(config)->keeps & (1u << TARN__KEPT_CLASSES | 1u << TARN__KEPT_WORD_CLASSES)) ||
@@ -382,7 +383,7 @@ static tarn_status find_labels(tarn_config *config) {
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: head.labels: ", config->name);
 }
 
-// What depends on what the model learns.
+// Defaults and checks that depend on the task.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
   TARN_TRY(check_sections(config, root));

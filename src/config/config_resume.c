@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Keys that may change when a run goes on, each as the override that puts its default back.
+// Keys that may change when a run is resumed, each as the override that resets its default.
 static const char *const free_keys[] = {
     "train.max_updates=",
     "train.max_epochs=",
@@ -36,11 +36,11 @@ static const char *const free_keys[] = {
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 
-// The same of every set, behind its name.
+// The same for every set, after its name.
 static const char *const free_set_keys[] = {".data=", ".reference=", ".every="};
 enum { FREE_SET_KEYS = sizeof free_set_keys / sizeof *free_set_keys };
 
-// Of the key of an override, with its "=".
+// `key` is the key of an override, including its "=".
 static bool is_free(const char *key, size_t length) {
   static const char sets[] = "sets.";
   for (size_t k = 0; k < FREE_KEYS; k++)
@@ -68,7 +68,7 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
   return TARN_STATUS_OK;
 }
 
-// The text of a configuration with defaults in place of everything that may change.
+// The text of a configuration with defaults for everything that may change.
 static tarn_status neutral(char **text, const char *name, const char *yaml) {
   tarn_config *config;
   TARN_TRY(tarn_config_parse(&config, name, yaml, strlen(yaml), free_keys, FREE_KEYS));
@@ -81,7 +81,7 @@ static tarn_status neutral(char **text, const char *name, const char *yaml) {
   return status;
 }
 
-// Takes both texts apart line by line, to show the first difference.
+// Compares both texts line by line, to show the first difference.
 static tarn_status compare(const char *now, const char *then, const char *path) {
   while (*now && *then) {
     now += strspn(now, " ");

@@ -23,7 +23,7 @@ static tarn_status has_default(bool *same, const tarn_config *config, const char
   return TARN_STATUS_OK;
 }
 
-// What shapes the steps of an optimiser. A resolved configuration holds every key, so the defaults may stand there.
+// Keys for the steps of an optimiser. A resolved configuration contains every key, so defaults are allowed.
 static tarn_status check_steps(const tarn_config *config, const tarn__yaml_node *root) {
   static const char *const names[] = {"lr",       "beta1",     "beta2",    "eps",       "weight_decay",
                                       "schedule", "warmup",    "min_lr",   "clip_norm", "accumulate",

@@ -7,7 +7,7 @@
 #include "parts/table/part_table.h"
 #include "tarn/text.h"
 
-// An entry of a map and where it stands, so that it can be taken out and put back.
+// An entry of a map and its position, so that it can be removed and reinserted.
 typedef struct place {
   tarn__yaml_node *map, *before, *node, *last;
 } place;
@@ -40,7 +40,7 @@ static void ask(tarn__suggest *s, tarn__trial *trial) {
   if (!told && s->status == TARN_STATUS_OK) s->status = trial->status;
 }
 
-// How it ends without the key.
+// The result of reading without the key.
 static void ask_without(tarn__suggest *s, tarn__trial *trial, const place *at) {
   tarn__yaml_node *next = at->node->next;
   tarn__yaml_remove(at->map, s->key);
@@ -48,8 +48,8 @@ static void ask_without(tarn__suggest *s, tarn__trial *trial, const place *at) {
   put_back(at, next);
 }
 
-// What ends the reading of either is another mistake. A key whose value cannot be read is the right one all the same,
-// if none is nearer, and so is what a later complaint does not name.
+// If both readings end in the same error, that is a different mistake. A key whose value cannot be read is still the
+// right one if no other is nearer, and so is one that a later error does not mention.
 static bool accepts(tarn__suggest *s, const tarn__trial *with, const tarn__trial *without, const char *path,
                     const char *word) {
   if (s->status != TARN_STATUS_OK) return false;
@@ -105,13 +105,13 @@ const char *tarn__suggest_word(tarn__suggest *s, const tarn__option *option, con
   return nearest_word(s, &at, given, words, count);
 }
 
-// An override from the command line has no line, and a sweep's variant comes from another file: either takes the place
-// of what a description says.
+// An override from the command line has no line, and a sweep's variant comes from another file: both replace a value of
+// the description.
 static bool replaces(const place *at, const tarn__yaml_node *other) {
   return at->node->line == 0 || strcmp(at->node->origin, other->origin) != 0;
 }
 
-// How it ends with the value of the key in place of that of another one.
+// The result of reading with the value of the key in place of that of another one.
 static void ask_replaced(tarn__suggest *s, tarn__trial *trial, const place *at, tarn__yaml_node *other) {
   const tarn__yaml_node saved = *other;
   other->type = at->node->type;
@@ -128,7 +128,7 @@ static void ask_replaced(tarn__suggest *s, tarn__trial *trial, const place *at, 
   other->next = follows;
 }
 
-// A map of a file that has both would be refused for having one key twice.
+// A map with both keys would be rejected for a duplicate key.
 bool tarn__suggest_fits(tarn__suggest *s, const char *name) {
   place at;
   tarn__trial with, without;
@@ -159,7 +159,7 @@ const char *tarn__suggest_key(tarn__suggest *s, const char **candidates, size_t 
   return NULL;
 }
 
-// What stands below a name that the user chooses is of the map at hand if that has one; else it may be of any.
+// A key below a user-defined name belongs to the current map if that has such a name; else to any.
 static const char *with_name(char own[TARN__NEAR_PATH], const char *path, const char *map) {
   const char *name = strstr(path, ".NAME");
   const size_t length = name ? (size_t)(name - path) : 0;

@@ -73,7 +73,7 @@ static tarn_status set_real(const tarn__option *option, double *out, const char 
   return TARN_STATUS_OK;
 }
 
-// "yes" or "no" if the text is a truth value of YAML 1.1, else NULL.
+// "yes" or "no" if the text is a boolean of YAML 1.1, else NULL.
 static const char *truth(const char *text) {
   static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -115,8 +115,8 @@ static tarn_status set_word(const tarn__option *option, void *field, const char 
   return tarn__known_fail(&known, "not", text);
 }
 
-// Refuses what tarn_config_write() could not put into a YAML file and get back: control characters, line separators
-// and non-characters. The text is valid UTF-8 because the YAML reader says so.
+// Rejects text that tarn_config_write() could not write to a YAML file and read back: control characters, line
+// separators and noncharacters. The YAML reader guarantees valid UTF-8.
 static bool is_writable(const char *text) {
   for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
     if (*p < 0x20 || *p == 0x7F) return false;
@@ -192,7 +192,7 @@ static const char *type_text(const tarn__option *option) {
   return "pattern";
 }
 
-// Where an option is looked for: `left` options stand before it.
+// The search for an option by number: `left` options precede it.
 typedef struct search {
   size_t left;
   tarn_config_option *found;
@@ -219,7 +219,7 @@ static void describe(tarn_config_option *out, const char *path, const char *owne
   if (option->most > option->least) range_text(out->range, option);
 }
 
-// The keys of a table of options, then those of the parts that can stand for them.
+// Searches the keys of a table of options, then those of its possible parts.
 static bool find_option(search *s, const char *path, const char *owner, const tarn__option *options, int count) {
   if (s->left < (size_t)count) {
     describe(s->found, path, owner, &options[s->left]);

@@ -4,12 +4,12 @@
 
 #include "base/status.h"
 
-// The word of a value of the key ("kinds.NAME.mixer"), as in the description; "" if there is none.
+// The word of a value of the key ("kinds.NAME.mixer"), as in the description; "": none.
 const char *tarn__config_word(const char *key, int value);
 
-// The words that a key takes, for a message, each added in turn. Zero-initialise.
+// The allowed words of a key, for a message, added one by one. Zero-initialise.
 typedef struct tarn__known_words {
-  char list[400];  // "one, two", and "..." for what has no room
+  char list[400];  // "one, two", and "..." for words that do not fit
 } tarn__known_words;
 
 void tarn__known_add(tarn__known_words *known, const char *word);

@@ -1,5 +1,5 @@
-// A description as canonical YAML: every key, in the order of the option table, in a form that depends on the values
-// only.
+// Writes a description as canonical YAML: every key, in the order of the option table, in a form that depends only on
+// the values.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void put_line(writer *w, int indent, const char *key, const char *value) 
   put(w, "\n");
 }
 
-// Double quotes, with the two characters escaped that have a meaning in them; reading lets no control characters in.
+// Double quotes, with the two special characters escaped; the reader rejects control characters.
 static void put_quoted(writer *w, int indent, const char *key, const char *text) {
   char one[2] = "";
   put(w, indent == 2 ? "  " : "    ");
@@ -65,7 +65,7 @@ static void put_integers(writer *w, const char *key, const void *field) {
   put(w, "]\n");
 }
 
-// Reading has checked that the names are those of layers, so they need no quotes.
+// The reader has checked that these are names of layers, so they need no quotes.
 static void put_freeze(writer *w, const char *key, const void *field) {
   struct {
     const tarn_freeze *entries;
@@ -98,7 +98,7 @@ static const char *word_of(writer *w, const tarn__option *option, const void *fi
 static void put_option(writer *w, int indent, const tarn__option *option, const void *section,
                        const tarn_config_model *model);
 
-// A part: one word or number where its other keys have their defaults, else a map.
+// A part: one word or number if its other keys have their defaults, else a map.
 static void put_part(writer *w, int indent, const tarn__option *option, const tarn_part_use *use,
                      const tarn_config_model *model) {
   char number[32];
@@ -160,7 +160,7 @@ static void put_section(writer *w, tarn__section_id id, const tarn_config *confi
   }
 }
 
-// Only of a kind that skips: others have nothing to say.
+// Only for a kind with backskipping; it has no effect for others.
 static void put_backskip(writer *w, const tarn_backskip *backskip, const tarn_config_model *model) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS_BACKSKIP);
   if (backskip->method == TARN_BACKSKIP_NONE) return;
@@ -168,7 +168,7 @@ static void put_backskip(writer *w, const tarn_backskip *backskip, const tarn_co
   for (int i = 0; i < section->count; i++) put_option(w, 6, &section->options[i], backskip, model);
 }
 
-// `training`: with what only training needs to know.
+// `training`: includes keys that only training needs.
 static void put_kind(writer *w, const tarn_kind *kind, const tarn_config_model *model, bool training) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   put_line(w, 2, kind->name, "");
@@ -188,7 +188,7 @@ static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, c
   for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack, &config->model);
 }
 
-// A description from before there were scored sets stays the same text.
+// Omitted without sets, so that the text of descriptions that predate sets is unchanged.
 static void put_sets(writer *w, const tarn_config *config) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_SETS);
   if (config->set_count == 0) return;
@@ -206,7 +206,7 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
   return false;
 }
 
-// What its stacks do not say.
+// The properties that do not follow from its stacks.
 static void put_task(writer *w, const tarn_config *config) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_MODEL);
   if (tarn__config_task(config) == tarn__task_usual(config->model.architecture)) return;

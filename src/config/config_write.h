@@ -1,12 +1,12 @@
-// Parts of a description as text; all of it is written by tarn_config_write().
+// Writes parts of a description as text; tarn_config_write() writes all of it.
 #ifndef TARN_CONFIG_CONFIG_WRITE_H
 #define TARN_CONFIG_CONFIG_WRITE_H
 
 #include "description/description.h"
 
-// Model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the parameters. It is
-// the model description of a checkpoint, and tarn_config_parse() reads it. Give *text to tarn_config_text_close().
-// Fails with MEMORY, as do the next two.
+// Model, encoder, decoder and the kinds in use only: everything that determines names, shapes and meaning of the
+// parameters. It is the model description of a checkpoint, and tarn_config_parse() reads it. Free *text with
+// tarn_config_text_close(). Fails with MEMORY, as do the next two.
 tarn_status tarn__config_write_model(const tarn_config *config, char **text) TARN_CHECKED;
 
 // The hash of that text.

@@ -6,12 +6,12 @@
 #include "tarn/text.h"
 
 enum { DEEPEST = 16, MOST_SETS = 9999 };
-static const char BARE[] = "layer";  // and its depth: the set of a bare use
+static const char BARE[] = "layer";  // followed by its depth: the set of a bare use
 
 typedef struct reader {
   const char *text;
   size_t at;
-  size_t item;  // where the item begins that a message is about
+  size_t item;  // beginning of the item that a message refers to
   tarn_layer *layers;
   int32_t count;
   const tarn_kind *kinds;
@@ -125,7 +125,7 @@ static tarn_status read_items(reader *r, int depth) {
   }
 }
 
-// Names the sets of bare uses by their depth, and finds for each layer the lowest one with the same set.
+// Names the sets of bare uses by depth, and finds for each layer the lowest one with the same set.
 static void name_sets(tarn_layer *layers, int32_t count) {
   for (int32_t i = 0; i < count; i++) {
     tarn_layer *layer = &layers[i];
@@ -155,7 +155,7 @@ bool tarn__pattern_is_bare(const char *set) {
   return strncmp(set, BARE, strlen(BARE)) == 0 && is_digit(set[strlen(BARE)]);
 }
 
-// How a layer is written: a bare use by its kind, a named set by its name.
+// The notation of a layer: the kind for a bare use, the name of a named set.
 static const char *layer_name(const tarn_layer *layers, int32_t i, const tarn_kind *kinds) {
   return tarn__pattern_is_bare(layers[i].set) ? kinds[layers[i].kind].name : layers[i].set;
 }
@@ -164,7 +164,7 @@ static bool same(const tarn_layer *layers, int32_t a, int32_t b, const tarn_kind
   return strcmp(layer_name(layers, a, kinds), layer_name(layers, b, kinds)) == 0;
 }
 
-// The least p such that the layers are one group of p repeated.
+// The smallest p such that the layers are one group of p repeated.
 static int32_t period(const tarn_layer *layers, int32_t count, const tarn_kind *kinds) {
   for (int32_t p = 1; p < count; p++) {
     if (count % p != 0) continue;
@@ -210,7 +210,7 @@ static bool is_name(const char *text) {
   return *text == 0;
 }
 
-// The layers below the reservoirs' block and the distance between two reservoirs in it.
+// The number of layers below the block with reservoirs, and the distance between two reservoirs in it.
 static tarn_status arrange(const tarn__placement *place, int64_t *below, int64_t *step) {
   int64_t spare = place->of - place->reservoirs;
   *step = 1;

@@ -1,4 +1,4 @@
-// The words of the precisions that models compute in when they are used.
+// The words for the precisions in which models are used.
 #include "tarn/translate.h"
 
 const char *tarn_translate_precision_name(tarn_translate_precision precision) {

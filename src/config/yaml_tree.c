@@ -39,7 +39,7 @@ tarn_status tarn__yaml_fail_key(const tarn__yaml_node *root, const char *key, co
 const char *tarn__yaml_show(char shown[TARN__YAML_SHOWN], const char *text) {
   size_t n = strnlen(text, TARN__YAML_SHOWN - 4);
   bool cut = text[n] != 0;
-  // A cut in the middle of a UTF-8 sequence would make the message invalid.
+  // Truncating within a UTF-8 sequence would make the message invalid.
   while (cut && n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
   memcpy(shown, text, n);
   strcpy(shown + n, cut ? "..." : "");
@@ -117,7 +117,7 @@ static tarn_status plain_only(reader *r, const yaml_event_t *event) {
 
 static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_t *event, int depth);
 
-// Reads an event and the node that it begins; NULL where the event ends the list or map around it.
+// Reads an event and the node that it begins; NULL if the event ends the enclosing list or map.
 static tarn_status read_next(reader *r, tarn__yaml_node **out, int depth) {
   yaml_event_t event;
   *out = NULL;
@@ -182,7 +182,7 @@ static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_
   }
 }
 
-// Reads the frame of a stream around its one document.
+// Reads the events of a stream around its single document.
 static tarn_status read_stream(reader *r, tarn__yaml_node **root) {
   bool seen = false;
   for (;;) {
@@ -285,8 +285,8 @@ tarn_status tarn__yaml_wrap(tarn__yaml *tree, tarn__yaml_node *scalar, const cha
   return TARN_STATUS_OK;
 }
 
-// Copies the first word of a dotted path into `word` and returns what follows the dot, or NULL at the last word. A
-// word that does not fit, or is empty, comes back as "".
+// Copies the first word of a dotted path into `word` and returns the rest after the dot, or NULL at the last word. A
+// word that is empty or too long is returned as "".
 static const char *split(char word[64], const char *path) {
   size_t n = strcspn(path, ".");
   bool fits = n < 64;

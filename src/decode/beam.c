@@ -15,7 +15,7 @@ tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options
   beam->done = false;
   size_t width = (size_t)options->beam;
   TARN_TRY(tarn__grow(&beam->running, &beam->running_capacity, width, sizeof *beam->running));
-  // Those that run at the greatest length are finished beside the others.
+  // Hypotheses still running at the maximum length are finished too, in addition to the others.
   TARN_TRY(tarn__grow(&beam->finished, &beam->finished_capacity, 2 * width, sizeof *beam->finished));
   TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, 2 * width, sizeof *beam->heap));
   beam->running[0] = (tarn__beam_running){.last = -1, .from = 0, .sum = 0};
@@ -36,7 +36,7 @@ int32_t tarn__beam_last(const tarn__beam *beam, int64_t place) {
   return last < 0 ? beam->options.eos : beam->tokens[last].id;
 }
 
-// Whether a is a worse continuation than b; a total order, so that equal input gives equal output.
+// Whether a is a worse continuation than b; a total order, so equal inputs give equal outputs.
 static bool is_worse(const tarn__beam_candidate *a, const tarn__beam_candidate *b) {
   if (a->sum != b->sum) return a->sum < b->sum;
   if (a->from != b->from) return a->from > b->from;
@@ -45,7 +45,7 @@ static bool is_worse(const tarn__beam_candidate *a, const tarn__beam_candidate *
 
 static int compare_candidates(const void *a, const void *b) { return is_worse(a, b) ? 1 : is_worse(b, a) ? -1 : 0; }
 
-// The heap holds the best candidates so far with the worst of them at its root.
+// The best candidates so far; the worst of them is at the root.
 typedef struct heap {
   tarn__beam_candidate *items;
   int64_t count, limit;
@@ -87,13 +87,13 @@ bool tarn__beam_allows(const tarn__beam *beam, int32_t id) {
   return true;
 }
 
-// Offers the continuations of one hypothesis, which come best first, until the rest cannot be among the kept.
+// Offers the continuations of one hypothesis, best first, until no other can be among the best.
 static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const int32_t *ids, const float *row) {
   const int64_t choices = tarn__beam_choices(&beam->options);
   const int32_t eos = beam->options.eos;
   const double sum = beam->running[from].sum;
   TARN_REQUIRE(row[choices] == row[choices], NUMERIC, "a log-probability is not a number");
-  // At the greatest length the end of sentence is the only continuation, as unlikely as it may be.
+  // At the maximum length the end of sentence is the only continuation, however unlikely.
   if (!beam->options.open_end && beam->step >= beam->max_length) {
     if (row[choices] > -INFINITY)
       heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, row[choices]});
@@ -121,7 +121,7 @@ static void finish_with_eos(tarn__beam *beam, const tarn__beam_candidate *candid
   finished->eos = candidate->log_probability;
 }
 
-// Insertion sort: stable, so that equal scores stay in the order of finishing.
+// Insertion sort: stable, so equal scores stay in the order of finishing.
 static void sort_finished(tarn__beam *beam) {
   for (int64_t i = 1; i < beam->finished_count; i++) {
     tarn__beam_finished item = beam->finished[i];
@@ -132,14 +132,14 @@ static void sort_finished(tarn__beam *beam) {
   if (beam->finished_count > beam->options.beam) beam->finished_count = beam->options.beam;
 }
 
-// What runs on has reached the greatest length of an open end.
+// Finishes the running hypotheses at the maximum length of an open end.
 static void finish_running(tarn__beam *beam) {
   for (int64_t i = 0; i < beam->running_count; i++)
     finish(beam, beam->running[i].last, beam->step, beam->running[i].sum);
   beam->running_count = 0;
 }
 
-// Whether the search goes on though `beam` hypotheses, sorted, are finished.
+// Whether the search continues although `beam` hypotheses (sorted) are finished.
 static bool may_improve(const tarn__beam *beam) {
   if (!beam->options.late_stop || beam->running_count == 0) return false;
   const double length = pow((double)beam->step, beam->options.length_penalty);
@@ -163,7 +163,7 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
     }
     beam->tokens[beam->token_count++] =
         (tarn__beam_token){candidate->id, beam->running[candidate->from].last, candidate->log_probability};
-    // The sum and origin wait in the candidates, sorted to the front, until the running ones are no longer needed.
+    // Sum and origin are kept in the candidates, at the front, until the running hypotheses are no longer needed.
     h.items[beam->token_count - first_new - 1] = *candidate;
   }
   beam->running_count = (int64_t)(beam->token_count - first_new);

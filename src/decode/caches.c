@@ -34,8 +34,8 @@ void tarn__caches_close(tarn__caches *caches) {
 
 void tarn__caches_reset(tarn__caches *caches) { caches->used = 0; }
 
-// Gives every row that is seen its place among the rows that are kept, in numbers[old]; the others get -1. Returns how
-// many are kept.
+// Gives every row in `seen` its index among the kept rows, in numbers[old]; the others get -1. Returns the number of
+// kept rows.
 static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size_t count) {
   for (int64_t i = 0; i < caches->used; i++) caches->numbers[i] = -1;
   for (size_t i = 0; i < count; i++) caches->numbers[seen[i]] = 0;
@@ -45,7 +45,7 @@ static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size
   return kept;
 }
 
-// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix.
+// Copies the kept rows of a layer to the front of `to`, which may be the layer's own matrix.
 static tarn_status sweep(const tarn__caches *caches, int layer, void *to) {
   const tarn__device *device = caches->device;
   const size_t row = caches->row_bytes[layer];
@@ -53,7 +53,7 @@ static tarn_status sweep(const tarn__caches *caches, int layer, void *to) {
   return device->type->move_rows(device, caches->stream, to, caches->rows[layer], row, caches->numbers, caches->used);
 }
 
-// Moves the rows that are kept into new matrices of `capacity` rows. On failure the caches are as before.
+// Moves the kept rows into new matrices of `capacity` rows. After a failure the caches are unchanged.
 static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept) {
   void *memory = NULL;
   void *numbers = NULL;
@@ -90,7 +90,7 @@ tarn_status tarn__caches_reserve(tarn__caches *caches, int64_t rows, int32_t *se
   int64_t need = kept + rows;
   TARN_REQUIRE(need < INT32_MAX / 2, MEMORY, "too many hypotheses are decoded together: %lld rows", (long long)need);
   if (need > caches->capacity / 2) {
-    // The numbers of the sweep are needed after the move as well.
+    // The numbers of the sweep are also needed after the move.
     int64_t used = caches->used;
     for (size_t i = 0; i < count && used > 0; i++) seen[i] = caches->numbers[seen[i]];
     TARN_TRY(move_all(caches, 2 * need, kept));

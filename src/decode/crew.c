@@ -4,7 +4,7 @@
 #include "base/threads.h"
 #include "base/work.h"
 
-// Fewer items for each decoder are rather decoded by one, on all threads.
+// With fewer items per decoder, one decoder that uses all threads is faster.
 enum { LEAST_ITEMS = 8 };
 
 tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const tarn__decoder_options *options,
@@ -37,7 +37,7 @@ void tarn__crew_reset(tarn__crew *crew) {
     if (crew->apart[i]) tarn__decoder_reset(crew->apart[i]);
 }
 
-// All of it to the one decoder, or a part to each of the others: only one or the others are at work.
+// Lends all memory to the common decoder, or a part to each of the others: the two are never active at the same time.
 static void lend_to(tarn__crew *crew, tarn__decoder *decoder, int thread) {
   size_t part = crew->lent_bytes / (size_t)crew->threads & ~(size_t)63;
   if (decoder == crew->together)
@@ -67,8 +67,8 @@ static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__transla
   return tarn__failure_raise(&failure);
 }
 
-// Items that the decoders take all at once, each its share, are dealt out like cards: they come sorted by length, and
-// a decoder with the longest half would work for twice as long as that with the shortest.
+// Deals items like cards when each decoder takes its whole share at once: they are sorted by length, and a decoder with
+// the longest ones would take far longer than the others.
 static tarn_status deal(tarn__crew *crew, const tarn__item **items, int64_t count) {
   TARN_TRY(tarn__grow(&crew->dealt, &crew->dealt_room, (size_t)count, sizeof *crew->dealt));
   int64_t at = 0;
@@ -79,10 +79,10 @@ static tarn_status deal(tarn__crew *crew, const tarn__item **items, int64_t coun
 }
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
-  // A profile is one thread's.
+  // A profile belongs to a single thread.
   const bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
   const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
-  // Samples of one prompt stay side by side: a decoder reads it once for all of them.
+  // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them.
   if (apart && !crew->options.sampling && share * crew->options.search.beam <= TARN__DECODER_ROWS)
     TARN_TRY(deal(crew, &items, count));
   tarn__queue queue = {

@@ -10,42 +10,42 @@
 #include "graph/profile.h"
 #include "task/task.h"
 
-// Memory of the device that a graph works in; grows, never shrinks.
+// Device memory of a graph; grows, never shrinks.
 typedef struct workspace {
   void *memory;
   size_t bytes;
 } workspace;
 
-// A growing array of numbers.
+// A growing array of integers.
 typedef struct numbers {
   int32_t *data;
   size_t capacity;
 } numbers;
 
-// An item in work.
+// A slot for an active item.
 typedef struct slot {
   tarn__beam beam;
   tarn__item item;
-  int32_t source_row;  // of its first token in the caches of the source
-  int64_t read;        // tokens of its beginning that are in the caches
-  int32_t reader;      // slot that reads the same prompt for it too; -1: none, or it has been read
-  // In this step.
+  int32_t source_row;  // first row in the caches of the source
+  int64_t read;        // tokens of its beginning already in the caches
+  int32_t reader;      // slot that also reads the prompt for this one; -1: none, or done
+  // In the current step.
   int64_t first_row, rows;
-  int64_t first_top;     // of its hypotheses among those whose next token is wanted; -1: the beginning is not over
-  int64_t first_choice;  // the same among the continuations that are chosen from
+  int64_t first_top;     // of its hypotheses among those that need a next token; -1: the beginning is not complete
+  int64_t first_choice;  // the same among the continuations to choose from
 } slot;
 
 enum {
-  SAMPLED_BYTES = 32 << 20,  // of log-probabilities of all words at once, at most, but for one row
-  MOST_TOP_K = 1024          // are found by the output layer; more among all words
+  SAMPLED_BYTES = 32 << 20,  // maximum size of log-probabilities of all words at once, except for a single row
+  MOST_TOP_K = 1024          // found by the output layer; larger k among all words
 };
 
-// What layers of one sight (model.h) see of earlier tokens.
+// The earlier tokens seen by one group of layers (model.h).
 typedef struct sight {
-  int64_t most;  // rows that a token sees, its own counted; INT64_MAX: all of its hypothesis; 0: there is no such layer
+  int64_t most;  // rows that a token sees, including its own; INT64_MAX: all of its hypothesis; 0: no such layer
   tarn__caches caches;
-  numbers past;     // cache rows of each hypothesis before the step, one hypothesis after the other
-  numbers history;  // [history_count] the same with its own new row
+  numbers past;     // cache rows of each hypothesis before the step, concatenated
+  numbers history;  // [history_count] the same including its new rows
   numbers ranges;   // [rows][2]
   int64_t history_count;
 } sight;
@@ -54,17 +54,17 @@ struct tarn__decoder {
   tarn__decoder_options options;
   const tarn__model *model;
   int threads;
-  tarn__device_stream *stream;  // of the model's device: decoders compute side by side
+  tarn__device_stream *stream;  // of the model's device: decoders run in parallel
   tarn__decoder_stats stats;
-  tarn__region region;  // where the large blocks of memory come from
-  tarn__arena results;  // what the results point to
+  tarn__region region;  // source of the large blocks of memory
+  tarn__arena results;  // memory of the results
 
   slot *slots;     // [most]
-  int32_t *order;  // [most] slots; the first `active` are in use, their hypotheses follow one another in this order
-  int64_t most, active, source_tokens;  // source_tokens: of the active ones
-  bool sequential;                      // one token of a hypothesis a step
+  int32_t *order;  // [most] slots; the first `active` are in use, their hypotheses follow each other in this order
+  int64_t most, active, source_tokens;  // source_tokens: of the active items
+  bool sequential;                      // one token of a hypothesis per step
 
-  // Sentences that are encoded together, and the keys and values of the encoder's output, of all active sentences.
+  // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
   tarn__graph encode;
   workspace encode_workspace;
   numbers source_ids, source_positions, source_offsets, seen;
@@ -75,16 +75,16 @@ struct tarn__decoder {
   tarn__graph step;
   workspace step_workspace;
   sight sights[TARN__SIGHTS];
-  void **self_cache;  // [decoder layers] of the caches of its sight
+  void **self_cache;  // [decoder layers], in the caches of the layer's group
   int64_t rows, longest, positions_end;
   numbers ids, positions;  // [rows]
   numbers source_range;    // [rows][2]
-  numbers predicted;       // [predicted_count] rows whose next token is wanted
+  numbers predicted;       // [predicted_count] rows that need a next token
   int64_t predicted_count;
-  // What the step found, as the host reads it (model.h: tarn__model_build_step()).
+  // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   void *top_values;
-  // Sampling: what is to be drawn, and was, in the shape of the best continuations.
+  // Sampling: the draws requested and made, in the layout of the best continuations.
   tarn__sample_spec draw_spec;
   numbers draws, drawn_ids;
   int64_t draw_count;
@@ -109,7 +109,7 @@ static tarn_status open_caches(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// What the layers see of earlier tokens.
+// Determines what the layers see of earlier tokens.
 static void look_back(tarn__decoder *d) {
   for (int i = 0; i < TARN__SIGHTS; i++) d->sights[i].most = d->model->sights[i];
   for (int l = 0; l < d->model->decoder.count; l++) {
@@ -219,11 +219,11 @@ static tarn_status room(numbers *array, int64_t count) {
   return tarn__grow(&array->data, &array->capacity, (size_t)count, sizeof *array->data);
 }
 
-// Plans a finished graph, whose building began at `begin`, gives it memory and runs it.
+// Plans a finished graph, whose building began at `begin`, allocates its memory and runs it.
 static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *space, double begin) {
   TARN_TRY(tarn__graph_plan(graph));
   if (graph->workspace_bytes > space->bytes) {
-    // A quarter more than needed, because the graphs grow little by little.
+    // Allocates a quarter more than needed, because graphs grow gradually.
     size_t bytes;
     TARN_TRY(tarn__add_size(&bytes, graph->workspace_bytes, graph->workspace_bytes / 4));
     tarn__region_free(&d->region, space->memory);
@@ -237,7 +237,7 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *sp
   return tarn__graph_run(graph, &exec);
 }
 
-// The samples of a prompt follow one another in the queue: those that are taken together have it read once.
+// Samples of a prompt are adjacent in the queue; those that are taken together share one reading of it.
 static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
   if (!d->options.sampling || place == first) return -1;
   const slot *before = &d->slots[d->order[place - 1]], *s = &d->slots[d->order[place]];
@@ -245,8 +245,8 @@ static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
   return before->reader >= 0 ? before->reader : d->order[place - 1];
 }
 
-// Takes items from the queue into free slots, behind the active ones; the token budget holds, but that one alone
-// may be longer. Returns how many.
+// Moves items from the queue into free slots after the active ones, within the token budget, which only a single item
+// may exceed. Returns their number.
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens;
   pthread_mutex_lock(&queue->lock);
@@ -261,7 +261,7 @@ static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   return taken;
 }
 
-// Makes room in the caches of the source for `rows` more.
+// Makes room for `rows` more rows in the caches of the source.
 static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
   TARN_TRY(room(&d->seen, d->source_tokens));
   int64_t count = 0;
@@ -280,7 +280,7 @@ static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
   return TARN_STATUS_OK;
 }
 
-// Encodes the first `count` sentences behind the active ones and appends their keys and values to the caches.
+// Encodes the first `count` sentences after the active ones and appends their keys and values to the caches.
 static tarn_status encode(tarn__decoder *d, int64_t count) {
   int64_t rows = 0, longest = 0;
   for (int64_t i = 0; i < count; i++) rows += d->slots[d->order[d->active + i]].item.length;
@@ -333,7 +333,7 @@ static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
   return wanted < (double)most ? (int64_t)wanted : most;
 }
 
-// Takes in new items when a quarter of the slots is free: then they are worth encoding together.
+// Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (d->active > d->most * 3 / 4) return TARN_STATUS_OK;
   int64_t fresh = take(d, queue);
@@ -352,24 +352,24 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   return TARN_STATUS_OK;
 }
 
-// A hypothesis begins with the end of sentence, or what model.decoder_start says, and of a language model with the
-// prompt behind it.
+// The number of tokens at the beginning of a hypothesis: the end of sentence or that of model.decoder_start, followed,
+// in a language model, by the prompt.
 static int64_t beginning(const tarn__decoder *d, const slot *s) { return translates(d) ? 1 : 1 + s->item.length; }
 
 static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
 
 static bool waits(const slot *s) { return s->reader >= 0; }
 
-// Tokens of every hypothesis that have gone through the model.
+// The number of tokens of a hypothesis that the model has processed.
 static int64_t tokens_before(const slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
 
-// The rows of them in the caches that its next token sees.
+// The number of their cache rows that its next token sees.
 static int64_t past_of(const sight *of, const slot *s) {
   const int64_t tokens = tokens_before(s);
   return tokens < of->most - 1 ? tokens : of->most - 1;
 }
 
-// Hypotheses that see the past, each its own list of rows.
+// The number of hypotheses that see the past, each with its own list of rows.
 static int64_t hypotheses_of(const tarn__decoder *d, const slot *s) {
   if (waits(s)) return 0;
   return begins(d, s) ? 1 : s->beam.running_count;
@@ -384,7 +384,7 @@ static int64_t rows_of(const tarn__decoder *d, const slot *s, int64_t at_work) {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Counts what the step will be, and makes room for it.
+// Determines the size of the step and makes room for it.
 static tarn_status measure_step(tarn__decoder *d) {
   int64_t past[TARN__SIGHTS] = {0}, at_work = 0;
   d->rows = d->longest = d->positions_end = 0;
@@ -426,13 +426,13 @@ static tarn_status measure_step(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// Where the lists of a step are written to.
+// Write positions in the lists of a step.
 typedef struct cursor {
   const int32_t *past[TARN__SIGHTS];
   int64_t history[TARN__SIGHTS], row;
 } cursor;
 
-// What `count` rows of one hypothesis see in layers of one sight.
+// Fills in the rows that `count` tokens of one hypothesis see in one group of layers.
 static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, int64_t count) {
   sight *of = &d->sights[which];
   const int64_t begin = at->history[which], before = past_of(of, s);
@@ -449,7 +449,7 @@ static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, i
   at->history[which] += before + count;
 }
 
-// The rows of the tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
+// Fills in the rows of tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
 static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t first, const int32_t *ids,
                             int64_t count) {
   for (int i = 0; i < TARN__SIGHTS; i++)
@@ -462,7 +462,7 @@ static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t
   }
 }
 
-// The next rows of the beginning.
+// Fills in the next rows of the beginning.
 static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
   int32_t ids[TARN__DECODER_ROWS];
   const int64_t told = d->model->config->model.decoder_start;
@@ -471,7 +471,7 @@ static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
   fill_hypothesis(d, s, at, s->read, ids, s->rows);
 }
 
-// Writes down what the step's rows are: the last tokens, the cache rows and the source rows that they see.
+// Fills in the rows of a step: the last tokens, and the cache rows and source rows that they see.
 static tarn_status fill_step(tarn__decoder *d) {
   TARN_TRY(measure_step(d));
   cursor at = {.row = 0};
@@ -479,7 +479,7 @@ static tarn_status fill_step(tarn__decoder *d) {
   d->predicted_count = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
-    if (waits(s)) {  // its reader stands before it
+    if (waits(s)) {  // its reader comes before it
       const slot *reader = &d->slots[s->reader];
       s->first_row = reader->first_row, s->rows = reader->rows, s->first_top = reader->first_top;
       continue;
@@ -502,7 +502,7 @@ static tarn_status fill_step(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// The reference in double gives doubles: makes floats of them in place.
+// Converts the doubles of the double reference to floats in place.
 static void narrow(void *data, size_t count) {
   const double *from = data;
   float *to = data;
@@ -523,7 +523,7 @@ static tarn_status read_top(tarn__decoder *d, const tarn__top *top) {
   return TARN_STATUS_OK;
 }
 
-// How many continuations a search or a draw needs; 0: all words.
+// The number of best continuations that a search or a draw needs; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
   const tarn__sampling *sampling = d->options.sampling;
   if (!sampling) return tarn__beam_choices(&d->options.search);
@@ -532,8 +532,8 @@ static int64_t best_of(const tarn__decoder *d) {
   return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
 }
 
-// What is drawn in a step: a token for every slot whose next token is wanted. With a beam of 1 each has one hypothesis;
-// samples whose prompt was read together draw from the same row.
+// Fills in the draws of a step: a token for every slot that needs one. With a beam of 1 each has one hypothesis;
+// samples that share a reading of the prompt draw from the same row.
 static tarn_status fill_draws(tarn__decoder *d) {
   const tarn__sampling *sampling = d->options.sampling;
   const tarn__beam_options *search = &d->options.search;
@@ -557,7 +557,7 @@ static tarn_status fill_draws(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// Finds the best continuations of the rows whose next token is wanted, or draws them.
+// Finds or draws the best continuations of the rows that need a next token.
 static tarn_status run_step(tarn__decoder *d) {
   tarn__model_step step = {.rows = d->rows,
                            .ids = d->ids.data,
@@ -594,13 +594,13 @@ static tarn_status run_step(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// What the searches choose from: tarn__beam_choices() ids a row, one more log-probability.
+// The choices of the searches: tarn__beam_choices() ids per row, and one more log-probability.
 typedef struct choices {
   const int32_t *ids;
   const float *values;
 } choices;
 
-// Each token that was drawn as the only continuation of its hypothesis.
+// Makes each drawn token the only continuation of its hypothesis.
 static tarn_status take_draws(tarn__decoder *d, choices *out) {
   const int64_t count = tarn__beam_choices(&d->options.search);
   TARN_TRY(room(&d->drawn_ids, d->draw_count * count));
@@ -627,7 +627,7 @@ static tarn_status choices_of(tarn__decoder *d, choices *out) {
   return TARN_STATUS_OK;
 }
 
-// Copies the best hypotheses of a finished sentence to where the caller finds them.
+// Copies the best hypotheses of a finished sentence to the results.
 static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__translation *translation) {
   int64_t count = beam->finished_count < d->options.n_best ? beam->finished_count : d->options.n_best;
   void *memory;
@@ -647,8 +647,8 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
   return TARN_STATUS_OK;
 }
 
-// Lets every search choose how it goes on, or moves on in its beginning. Returns in past the rows of the past that the
-// layers of each sight will see in the next step.
+// Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of
+// layers will see in the next step.
 static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
   const int64_t count = tarn__beam_choices(&d->options.search);
   choices all;
@@ -668,7 +668,7 @@ static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
   return TARN_STATUS_OK;
 }
 
-// Gives a hypothesis of the next step what it sees of the row it continues.
+// Gives a hypothesis of the next step the history of the row it continues.
 static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *s, int64_t row) {
   for (int i = 0; i < TARN__SIGHTS; i++) {
     sight *of = &d->sights[i];
@@ -680,8 +680,8 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *
   }
 }
 
-// Lets every search choose, frees the slots of those that are finished, and gives each hypothesis that runs on the
-// history of the one it continues.
+// Advances every search, frees the slots of finished ones, and gives each continuing hypothesis the history of the one
+// it continues.
 static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
   TARN_TRY(choose(d, wanted));
@@ -707,7 +707,7 @@ static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
   return TARN_STATUS_OK;
 }
 
-// Items and their tokens that are in work.
+// The weight of active items: their number plus their tokens.
 static int64_t weight_of(const tarn__decoder *d) { return d->source_tokens + d->active; }
 
 static void note_finished(tarn__queue *queue, int64_t weight) {
@@ -717,7 +717,7 @@ static void note_finished(tarn__queue *queue, int64_t weight) {
 
 static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
-  // The model's weights and the memory that was lent are others' work, on the stream that the device always has.
+  // The model's weights and the lent memory are written on the default stream.
   TARN_TRY(tarn__device_synchronise(d->model->device));
   d->active = 0;
   d->source_tokens = 0;

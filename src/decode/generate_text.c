@@ -1,4 +1,4 @@
-// From prompts as text to generated text: tokenization, generation of ids, detokenization.
+// Text generation from text prompts: tokenization, generation of ids, detokenization.
 #include "base/work.h"
 #include "tarn/lm.h"
 
@@ -27,7 +27,7 @@ struct tarn_generator {
   tarn__translation *found;
   size_t ids_capacity, offsets_capacity, found_capacity;
   tarn__arena results;
-  int64_t before;  // prompts of the file before those of this call
+  int64_t before;  // prompts of the file before this call
   // The window of tarn_generator_file().
   tarn__line_block block;
   tarn_generator_result *window;
@@ -64,7 +64,7 @@ static tarn_status check_options(const tarn_generator_options *o) {
   return TARN_STATUS_OK;
 }
 
-// The tokens that stand for no text, but for the end of sentence.
+// Bans the tokens that do not stand for text, except the end of sentence.
 static void ban_tokens(tarn__generator_options *core, const tarn_vocab *vocab) {
   const int32_t special[] = {tarn_vocab_unk(vocab), tarn_vocab_bos(vocab), tarn_vocab_pad(vocab)};
   for (size_t i = 0; i < sizeof special / sizeof *special; i++)
@@ -177,8 +177,8 @@ static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *resul
   return TARN_STATUS_OK;
 }
 
-// The text of a prompt and one continuation. The end of sentence is left out here, because not every vocabulary knows
-// its own as such.
+// The text of a prompt and of one continuation. The end of sentence is removed here, because not every vocabulary
+// recognises its own.
 static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, const int32_t *prompt, size_t prompt_size,
                                 const tarn__hypothesis *hypothesis) {
   const tarn_vocab *vocab = g->checkpoint->target;
@@ -277,7 +277,7 @@ static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_
 tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink, void *user) {
   tarn__lines lines = {0};
   TARN_TRY(tarn__lines_open(&lines, path, false));
-  lines.raw = true;  // encoding a prompt sees to invalid bytes
+  lines.raw = true;  // encoding a prompt handles invalid bytes
   lines.prompt = true;
   tarn__work work;
   tarn__work_begin(&work, "generating", "prompts");

@@ -9,16 +9,16 @@
 #include "decode/crew.h"
 #include "task/task.h"
 
-// Prompt tokens in work on one decoder: their keys and values stay in its caches.
+// Active prompt tokens of one decoder, whose keys and values stay in its caches.
 enum { PROMPT_TOKENS = 1 << 16 };
 
 struct tarn__generator {
   tarn__generator_options options;
   const tarn__model *model;
   int threads;
-  void *packed;  // weights of products; NULL with the reference
+  void *packed;  // weights of products; NULL on the reference device
   tarn__crew crew;
-  // Of one run.
+  // State of one run.
   tarn__item *items;
   tarn__translation *found;  // of each item
   size_t items_capacity, found_capacity;
@@ -64,7 +64,7 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
   return TARN_STATUS_OK;
 }
 
-// Of options that belong to the generator: its decoders read the sampling there.
+// The options must be the generator's own, because its decoders point to the sampling in them.
 static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t eos) {
   const tarn__generator_options *o = &g->options;
   tarn__decoder_options own = {.search = {.beam = o->beam,
@@ -159,7 +159,7 @@ static tarn_status check_prompt(const tarn__generator *g, const int32_t *ids, in
   return TARN_STATUS_OK;
 }
 
-// The samples of a prompt are items of their own.
+// Each sample of a prompt is a separate item.
 static int64_t items_each(const tarn__generator *g) { return g->options.samples ? g->options.number : 1; }
 
 static tarn_status make_items(tarn__generator *g, const int32_t *ids, const int64_t *offsets, int64_t prompts) {
@@ -181,7 +181,7 @@ static tarn_status make_items(tarn__generator *g, const int32_t *ids, const int6
   return TARN_STATUS_OK;
 }
 
-// The samples of a prompt side by side.
+// Collects the samples of each prompt.
 static tarn_status gather(tarn__generator *g, tarn__translation *results, int64_t prompts) {
   const int64_t each = items_each(g);
   for (int64_t p = 0; p < prompts; p++) {

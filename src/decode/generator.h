@@ -1,6 +1,6 @@
-// Continuation of prompts, as ids, by a language model in memory: greedy search, beam search (src/decode/beam.h) or
-// samples (src/ops/sampler.h). A token goes through the model once; states, keys and values wait in the decoder's
-// caches (src/decode/decoder.h).
+// Continuation of prompts, given as ids, by a language model in memory: greedy search, beam search (src/decode/beam.h)
+// or sampling (src/ops/sampler.h). The model processes each token once; states, keys and values are kept in the
+// decoder's caches (src/decode/decoder.h).
 #ifndef TARN_DECODE_GENERATOR_H
 #define TARN_DECODE_GENERATOR_H
 
@@ -10,16 +10,16 @@
 #include "decode/decoder.h"
 
 typedef struct tarn__generator_options {
-  int64_t max_tokens;            // of a continuation, its end of sentence counted, 1 .. 2^30; default 100
+  int64_t max_tokens;            // of a continuation, including its end of sentence, 1 .. 2^30; default 100
   int64_t min_tokens;            // before an end of sentence, 0 .. max_tokens; default 0
-  int64_t number;                // continuations of each prompt, 1 .. 1000000; of a search at most `beam`; default 1
+  int64_t number;                // continuations per prompt, 1 .. 1000000; for a search at most `beam`; default 1
   int64_t beam;                  // hypotheses of a search, 1 .. 1024; 1: greedy; default 1
-  double length_penalty;         // of a search: score = log-probability / length^length_penalty; default 1
-  bool samples;                  // draws `number` samples instead of searching; beam is 1; default false
+  double length_penalty;         // for a search: score = log-probability / length^length_penalty; default 1
+  bool samples;                  // draw `number` samples instead of searching; beam is 1; default false
   tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
-  int32_t banned[TARN__BANNED];  // tokens that are never taken; default none
+  int32_t banned[TARN__BANNED];  // tokens that are never chosen; default none
   int banned_count;
-  int threads;  // 0: those of the pool; default 0
+  int threads;  // 0: those of the thread pool; default 0
   bool int8;    // weights of products as INT8; default false
 } tarn__generator_options;
 
@@ -33,19 +33,19 @@ tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model 
                                  const tarn__generator_options *options) TARN_CHECKED;
 void tarn__generator_close(tarn__generator **generator);
 
-// Other options for the same model, threads and int8 excepted, which stay. Results of the last run are gone. Fails with
-// USAGE or MEMORY, and then everything is as it was.
+// Changes the options, except threads and int8, for the same model. Discards the results of the last run. Fails with
+// USAGE or MEMORY, leaving everything unchanged.
 tarn_status tarn__generator_set(tarn__generator *generator, const tarn__generator_options *options) TARN_CHECKED;
 
-// The most tokens that a prompt may have: one less than model.max_length, or any number for a model without positions.
+// Maximum length of a prompt in tokens: one less than model.max_length, or unlimited for a model without positions.
 int64_t tarn__generator_longest(const tarn__generator *generator);
 
-// Continues `prompts` prompts: prompt p is ids[offsets[p]] .. ids[offsets[p + 1] - 1] and may be empty; the model reads
-// the end of sentence before it. results [prompts] get the continuations, which end with the end of sentence, or
-// without one where max_tokens or model.max_length stopped them: those of a search best first (fewer than `number` only
-// where the vocabulary is too small), samples in their order. What they point to lives until the next run or close. A
-// sample is a function of model, prompt, seed and its number; so equal prompts have equal samples.
-// Fails with DATA (a prompt that is too long, an id outside the vocabulary), NUMERIC or MEMORY.
+// Continues `prompts` prompts. Prompt p is ids[offsets[p]] .. ids[offsets[p + 1] - 1] and may be empty; the model reads
+// the end of sentence before it. results [prompts] receive the continuations, which end with the end of sentence unless
+// max_tokens or model.max_length stopped them: those of a search best first (fewer than `number` only if the vocabulary
+// is too small), samples in order. Their data live until the next run or close. A sample is a function of model,
+// prompt, seed and its number, so equal prompts have equal samples.
+// Fails with DATA (a prompt is too long, an id is outside the vocabulary), NUMERIC or MEMORY.
 tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
                                 const int64_t *offsets, int64_t prompts) TARN_CHECKED;
 

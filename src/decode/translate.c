@@ -11,9 +11,9 @@ struct tarn__translator {
   tarn__translator_options options;
   const tarn__model *model;
   int threads;
-  void *packed;  // weights (tarn__model_pack()), where they do not change; NULL with the reference
+  void *packed;  // weights (tarn__model_pack()), if they do not change; NULL on the reference device
   tarn__crew crew;
-  void *lent_packed;  // room for weights that change, in lent memory; NULL: it does not suffice
+  void *lent_packed;  // for weights that change, in lent memory; NULL: too small
   tarn__translate_share shared;
 };
 
@@ -173,7 +173,7 @@ static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64
   return tarn__crew_run(&t->crew, items, sentences, translations);
 }
 
-// Weights that change are packed for this run only.
+// Packs changing weights for this run only.
 static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int64_t sentences,
                                     tarn__translation *translations) {
   void *own = NULL;
@@ -187,7 +187,7 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   return status;
 }
 
-// Without other ranks.
+// A run without other ranks.
 static tarn_status run_alone(tarn__translator *t, tarn__translation *translations, const int32_t *ids,
                              const int64_t *offsets, int64_t sentences) {
   tarn__crew_reset(&t->crew);
@@ -202,7 +202,7 @@ static tarn_status run_alone(tarn__translator *t, tarn__translation *translation
   return status;
 }
 
-// Rank 0 looks at all sentences, so that messages have their numbers.
+// Rank 0 checks all sentences, so that messages contain the original numbers.
 static tarn_status check_all(const tarn__translator *t, const int32_t *ids, const int64_t *offsets, int64_t sentences) {
   for (int64_t s = 0; s < sentences; s++) {
     const tarn__item sentence = {.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};

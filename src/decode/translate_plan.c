@@ -1,8 +1,8 @@
-// How much memory translation takes, from the graphs of a full batch.
+// The memory that translation needs, from the graphs of a full batch.
 #include "base/memory.h"
 #include "decode/translate.h"
 
-static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator takes it
+static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator allocates
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -30,7 +30,7 @@ static tarn_status plan_encode(size_t *bytes, const tarn__model *model, const ta
 
 static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                              int64_t rows, int64_t longest, int64_t source_rows) {
-  void *nothing;  // the addresses of caches, which planning does not follow
+  void *nothing;  // addresses of caches, unused by planning
   TARN_TRY(tarn__alloc(&nothing, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(void *)));
   const int64_t near = smaller(longest, model->sights[TARN__NEAR]);
   tarn__model_step step = {.rows = rows,
@@ -60,7 +60,7 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   int64_t source_rows = (int64_t)((double)sentences * length) + 1;
   if (source_rows > options->max_tokens) source_rows = options->max_tokens;
   rows = sentences * options->beam;
-  // A model that is not trained yet goes on to the greatest length.
+  // Translations by an untrained model reach the maximum length.
   double greatest = options->max_len_a * length + (double)options->max_len_b + 1.0;
   double most = (double)model->config->model.max_length;
   int64_t longest = (int64_t)(greatest < most ? greatest : most);
@@ -70,10 +70,10 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   size_t step;
   TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
   TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
-  // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
-  // Where layers see some rows only, such as a state, each hypothesis keeps no more than those.
+  // The hypotheses of a sentence usually differ only in their last few tokens, and share the rows of the rest. If
+  // layers see only some rows, such as a state, each hypothesis keeps no more than those.
   const int64_t all_seen = sentences * (longest + 2 * options->beam);
-  // While caches grow, the old ones and new ones of twice the need exist at once.
+  // While caches grow, the old ones coexist with new ones of twice the needed size.
   const size_t number = 3 * tarn__dtype_size(model->dtype);
   const int64_t d = model->config->model.d_model;
   size_t caches = 0;

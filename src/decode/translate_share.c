@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 
-// What stands before the arrays of a hypothesis in an answer.
+// The header of a hypothesis in an answer, before its arrays.
 typedef struct heading {
   int64_t length;
   double log_probability, score;
@@ -22,7 +22,7 @@ void tarn__translate_share_close(tarn__translate_share *share) {
   *share = (tarn__translate_share){0};
 }
 
-// A parcel: how many sentences, their offsets, their ids.
+// The contents of a parcel: number of sentences, their offsets, their ids.
 static tarn_status fill_parcels(tarn__translate_share *s, const int32_t *ids, const int64_t *offsets,
                                 int64_t sentences) {
   const int ranks = s->share.comm->size;
@@ -34,7 +34,7 @@ static tarn_status fill_parcels(tarn__translate_share *s, const int32_t *ids, co
   for (int r = 0; r < ranks; r++) {
     tarn__buffer *parcel = &s->share.parcels[r];
     int64_t count = 0;
-    s->lengths[0] = 0;  // from here on offsets of the part
+    s->lengths[0] = 0;  // from here on, offsets of the part
     for (int64_t i = 0; i < sentences; i++)
       if (s->whose[i] == r) s->lengths[count + 1] = s->lengths[count] + offsets[i + 1] - offsets[i], count++;
     tarn__share_put(parcel, &count, 1, sizeof count);
@@ -72,7 +72,7 @@ static void put_translation(tarn__buffer *to, const tarn__translation *translati
   }
 }
 
-// The arrays of its hypotheses stay where they came.
+// The arrays of its hypotheses stay in the receive buffer.
 static tarn_status take_translation(tarn__translate_share *s, tarn__translation *translation,
                                     tarn__share_reader *from) {
   const int64_t *count;

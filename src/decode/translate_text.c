@@ -1,4 +1,4 @@
-// From lines of text to lines of text: tokenization, translation of ids, detokenization.
+// Translation of lines of text: tokenization, translation of ids, detokenization.
 #include <math.h>
 #include <string.h>
 
@@ -26,10 +26,10 @@ struct tarn_translator {
   tarn_vocab_text text;
   int32_t *ids;                     // of all sentences
   int64_t *offsets;                 // [sentences + 1]
-  tarn__translation *translations;  // [lines]; of a line without a token: none
+  tarn__translation *translations;  // [lines]; empty for lines without a token
   size_t ids_capacity, offsets_capacity, translations_capacity, lines;
   tarn__repaired repaired;
-  int64_t before;  // lines of the file before those of this call
+  int64_t before;  // lines of the file before this call
   tarn__arena results;
 
   // The window of tarn_translator_file().
@@ -52,7 +52,7 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .threads = 0};
 }
 
-// Fills in what the description says.
+// Fills in options from the description.
 static void fill_options(tarn_translator_options *options, const tarn_config_translate *description) {
   if (options->beam == 0) options->beam = description->beam;
   if (isnan(options->length_penalty)) options->length_penalty = description->length_penalty;
@@ -61,7 +61,7 @@ static void fill_options(tarn_translator_options *options, const tarn_config_tra
   if (options->max_tokens == 0) options->max_tokens = description->max_tokens;
 }
 
-// For tarn__translator_open() and tarn__translator_set(); `options` have their defaults filled in.
+// Options for tarn__translator_open() and tarn__translator_set(); the defaults of `options` are filled in.
 static void core_options(tarn__translator_options *core, const tarn_translator *t,
                          const tarn_translator_options *options) {
   const tarn_config_translate *description = &t->checkpoint->config->translate;
@@ -158,7 +158,7 @@ void tarn_translator_summary(const tarn_translator *translator, tarn_translate_s
   *summary = translator->summary;
 }
 
-// Appends the sentence of one line to the ids; `result` says how many tokens it has.
+// Appends the sentence of one line to the ids and sets its token count in `result`.
 static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length,
                                size_t *count) {
   const tarn__checkpoint *checkpoint = t->checkpoint;
@@ -190,7 +190,7 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
 // The text of one hypothesis, in the arena of the results.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
                                      const tarn__hypothesis *hypothesis) {
-  // The end of sentence is left out here, because not every vocabulary knows its own as such.
+  // The end of sentence is removed here, because not every vocabulary recognises its own.
   size_t count = (size_t)hypothesis->length - 1;
   TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, hypothesis->ids, count));
   char *text;
@@ -241,7 +241,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
   begin = tarn__profile_clock(t->options.profile);
-  // From the last line on, each translation moves to the place of its line, which is never before its own.
+  // Moves each translation to the index of its line, which is never smaller, beginning with the last line.
   for (size_t i = count, s = (size_t)sentences; i-- > 0;)
     t->translations[i] = results[i].source_tokens ? t->translations[--s] : (tarn__translation){0};
   for (size_t i = 0; i < count; i++) {
@@ -310,7 +310,7 @@ tarn_status tarn_translator_file(tarn_translator *translator, const char *path, 
   if (tarn_ranks_rank(translator->options.ranks) > 0)
     return tarn__translator_help(translator->translator, &translator->checkpoint->file.map);
   TARN_TRY(tarn__lines_open(&lines, path, false));
-  lines.raw = true;  // encoding a line sees to invalid bytes
+  lines.raw = true;  // encoding a line handles invalid bytes
   lines.prompt = true;
   tarn__work work;
   tarn__work_begin(&work, "translating", "sentences");

@@ -1,5 +1,5 @@
-// A description as plain structures: config reads it, and all others take values from it. Public is what tarn/config.h
-// says; the keys, their ranges and defaults, in brackets, are those of docs/configuration.md.
+// A description as plain structures: config reads it, and all other code takes values from it. Its public interface is
+// tarn/config.h. The keys, their ranges and their defaults, in brackets, are those of docs/configuration.md.
 #ifndef TARN_DESCRIPTION_DESCRIPTION_H
 #define TARN_DESCRIPTION_DESCRIPTION_H
 
@@ -9,7 +9,7 @@
 #include "tarn/config.h"
 #include "tarn/score.h"
 
-// The words of each choice, besides those of tarn/config.h: X(value, "word in the file", "meaning").
+// The words of each choice, in addition to those of tarn/config.h: X(value, "word in the file", "meaning").
 #define TARN_NORM_MAP(X)                                                                       \
   X(TARN_NORM_POST, "post", "y = Norm(x + f(x)): Vaswani et al. 2017, fairseq's default")      \
   X(TARN_NORM_PRE, "pre",                                                                      \
@@ -69,7 +69,7 @@
   X(TARN_SCHEDULE_COSINE, "cosine", "half a cosine from lr at the end of warm-up to min_lr at max_updates") \
   X(TARN_SCHEDULE_CONSTANT, "constant", "lr after warm-up")                                                 \
   X(TARN_SCHEDULE_LINEAR, "linear", "a line from lr at the end of warm-up to min_lr at max_updates")
-// Of the optimiser's moments: the formats of TARN_PRECISION_MAP.
+// For the optimiser's moments: the formats of TARN_PRECISION_MAP.
 #define TARN_MOMENTS_MAP(X)                          \
   X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
   X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded up or down at random so that the mean is right")
@@ -117,88 +117,92 @@ typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn
 #undef TARN_CHOICE_VALUE
 
 enum {
-  TARN_CONFIG_LAYERS = 2048,   // most layers of a stack
-  TARN_CONFIG_KINDS = 64,      // most kinds
-  TARN_CONFIG_SEEDS = 1000,    // most seeds of train.seeds
-  TARN_CONFIG_SETS = 16,       // most scored sets
+  TARN_CONFIG_LAYERS = 2048,   // maximum of layers in a stack
+  TARN_CONFIG_KINDS = 64,      // maximum of kinds
+  TARN_CONFIG_SEEDS = 1000,    // maximum of seeds in train.seeds
+  TARN_CONFIG_SETS = 16,       // maximum of scored sets
   TARN_CONFIG_KIND_NAME = 32,  // bytes of a kind's name with its zero byte
   TARN_CONFIG_SET_NAME = 48,   // bytes of a set's name with its zero byte
   TARN_CONFIG_HASH = 33        // bytes of a hash in hexadecimal with its zero byte
 };
 
-// A part of a layer or of the model: an entry of one of the program's tables of parts, and its keys. What there is, and
-// the keys of each, stands in docs/parts; tarn__part_word() and tarn__kind_number() read them.
+// A part of a layer or of the model: an entry of one of the program's tables of parts, and its keys. The entries and
+// their keys are documented in docs/parts; tarn__part_word() and tarn__kind_number() read them.
 struct tarn__part;
 typedef struct tarn_part_use {
-  const struct tarn__part *part;  // NULL: there is none, as with ffn: 0
-  void *keys;                     // NULL: it has none
+  const struct tarn__part *part;  // NULL: none, as with ffn: 0
+  void *keys;                     // NULL: no keys
 } tarn_part_use;
 
-// What belongs to the whole model.
+// Properties of the whole model.
 typedef struct tarn_config_model {
   int64_t d_model;             // width of every layer's input and output; even with sinusoidal positions [512]
   tarn_norm norm;              // default of kinds.NAME.norm [post]
   tarn_part_use norm_type;     // default of kinds.NAME.norm_type [layer]
   tarn_part_use positions;     // [sinusoidal]
-  int64_t max_length;          // tokens of the longest sentence, end mark included; training leaves out longer pairs
-                               // and counts them, translation cuts longer sentences and says so [1024]
+  int64_t max_length;          // maximum sentence length in tokens, including the end of sentence; training skips
+                               // longer pairs and counts them, translation truncates longer sentences with a warning
+                               // [1024]
   double dropout;              // default of model.embedding_dropout and of kinds.NAME.dropout; 0 <= p < 1 [0.1]
   double embedding_dropout;    // on the sum of embeddings and positions, encoder and decoder; 0 <= p < 1
                                // [model.dropout]
-  tarn_embeddings embeddings;  // which matrices are one; all, encoder_decoder and encoder_output need one vocabulary
+  tarn_embeddings embeddings;  // which matrices are shared; all, encoder_decoder and encoder_output need one vocabulary
                                // for both sides; a language model has none or decoder, an encoder alone none or
                                // encoder_output [decoder; of an encoder alone encoder_output]
-  tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
-                                             // is always trained, so it cannot be one with a frozen one [none]
+  tarn_frozen_embeddings frozen_embeddings;  // input matrices that keep their initial values; the output layer's matrix
+                                             // is always trained, so it cannot be shared with a frozen one [none]
   int64_t embedding_size;  // E of factorised embeddings (ALBERT: Lan et al. 2019): tokens, positions and segments have
                            // vectors of E numbers, whose sum, after its norm and dropout, is projected to d_model; an
-                           // output that is shared with an input multiplies by the transposed factors; even, below
-                           // d_model; 0: d_model, without a projection [0]
-  double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
-                         // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(their width)]
+                           // output shared with an input multiplies by the transposed factors; even, below d_model; 0:
+                           // d_model, without a projection [0]
+  double embedding_std;  // standard deviation of the initial embeddings, which are normal; for a separate output matrix
+                         // it is 1 / sqrt(d_model); > 0 [1 / sqrt(their width)]
   bool embedding_scale;  // multiply input embeddings by the square root of their width [yes]
-  bool output_bias;     // the output layer adds a trained bias to the logits, zero at first [no]; heads have one anyway
-  int64_t output_rank;  // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
-                        // output matrix that is shared with an input; 0: one matrix [0]
+  bool output_bias;      // the output layer adds a trained bias to the logits, initially zero [no]; heads always have
+                         // one
+  int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
+                         // output matrix shared with an input; 0: one matrix [0]
   int64_t output_mixtures;  // K of a mixture of softmaxes (Yang et al. 2018): p = sum_k pi_k softmax(W tanh(A_k x +
                             // a_k)), pi = softmax(C x); 2 .. 64; 0: one softmax of x itself [0]
   // Adaptive input (Baevski and Auli 2019) of every side: ids below the first cut-off are the first band, those from it
-  // to below the second one the second band, and so on. Band b has vectors of floor(d_model / factor^b) numbers, b
-  // from 0, and a projection to d_model. Rising, above 0, below the vocabulary, at most 7 [none: one band]
+  // to below the second one the second band, and so on. Band b has vectors of floor(d_model / factor^b) numbers, b from
+  // 0, and a projection to d_model. Increasing, above 0, below the vocabulary size, at most 7 [none: one band]
   const int64_t *adaptive_input_cutoff;
   int64_t adaptive_input_cutoffs;  // 0: none
-  double adaptive_input_factor;    // 1 .. 65536; no band's width may be 0 [4]
-  // Adaptive softmax (Grave et al. 2017): the words of the first band and one class for each other band in one softmax,
-  // the words of each other band in one of their own, of x projected to floor(d_model / factor^b) numbers. Likewise
-  // [none: one softmax]
+  double adaptive_input_factor;    // 1 .. 65536; no band may have width 0 [4]
+  // Adaptive softmax (Grave et al. 2017): one softmax over the words of the first band and one class for each other
+  // band, and one softmax per other band over its words, of x projected to floor(d_model / factor^b) numbers. Same
+  // ranges [none: one softmax]
   const int64_t *adaptive_softmax_cutoff;
   int64_t adaptive_softmax_cutoffs;  // 0: none
   double adaptive_softmax_factor;    // [4]
   double adaptive_softmax_dropout;   // on x, and on its projections; 0 <= p < 1 [0]
-  // Where the output shares its matrices with an input, the projections of its bands are the transposes of the input's
-  // too [no]
+  // If the output shares its matrices with an input, the projections of its bands are the transposes of the input's too
+  // [no]
   bool tie_adaptive_proj;
-  // Whether a set of weights that both stacks name is one: R1 in the encoder and in the decoder. The decoder's
-  // cross-attention is its own [no]
+  // Whether a set of weights with the same name in both stacks is shared: R1 in the encoder and in the decoder. The
+  // decoder's cross-attention is separate [no]
   bool share_stacks;
-  tarn_part_use activation;        // of FFNs that name none of their own [relu]
-  tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
-  int task;                        // number of what is learnt (tarn_task_word()) [translation with encoder and decoder,
+  tarn_part_use activation;        // of FFNs without a setting of their own [relu]
+  tarn_architecture architecture;  // the stacks of the model; also implied by the sections encoder and decoder [from
+                                   // them]
+  int task;                        // number of the task (tarn_task_word()) [translation with encoder and decoder,
                                    // language-model of a decoder, masked-language-model of an encoder alone]
-  int64_t segments;     // vectors that tell the first sentence of a row from the second, added to the embeddings of an
-                        // encoder alone (BERT's token types); a row's second sentence has the last of two; 0: none [0]
+  int64_t segments;     // vectors that distinguish the first sentence of a row from the second, added to the embeddings
+                        // of an encoder alone (BERT's token types); a row's second sentence has the last of two; 0:
+                        // none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
                         // dropout; not with a source and a target [no]
   int64_t
-      decoder_start;  // the token, by its id in the target vocabulary, that the decoder of a translation model reads
-                      // first, as Marian's models read their padding; -1: the end of sentence, as in fairseq [-1]
+      decoder_start;  // the first token read by the decoder of a translation model, by its id in the target vocabulary,
+                      // such as the padding in Marian's models; -1: the end of sentence, as in fairseq [-1]
 } tarn_config_model;
 
-// What a masked language model predicts, drawn anew for each row in each epoch (docs/masked-models.md).
+// The tokens that a masked language model predicts, redrawn for each row in each epoch (docs/masked-models.md).
 typedef struct tarn_config_masking {
-  double share;      // share of a row's tokens, special ones not counted, that are masked; 0 < share <= 1 [0.15]
-  double random;     // share of the masked tokens replaced by a random token, never a special one [0.1]
-  double keep;       // share of them left unchanged; random + keep <= 1; the others become <mask> [0.1]
+  double share;      // fraction of a row's tokens, excluding special ones, that are masked; 0 < share <= 1 [0.15]
+  double random;     // fraction of the masked tokens replaced by a random token, never a special one [0.1]
+  double keep;       // fraction of them left unchanged; random + keep <= 1; the others become <mask> [0.1]
   bool whole_words;  // mask all tokens of a word or none [no]
 } tarn_config_masking;
 
@@ -206,47 +210,48 @@ typedef struct tarn_config_masking {
 typedef struct tarn_config_head {
   tarn_pool pool;  // the vector that represents a row, or a word [cls of an encoder, last of a decoder; of words first
                    // and last]
-  int64_t hidden;  // width of a hidden layer with tanh below the output layer; 0: there is none [0]
+  int64_t hidden;  // width of a hidden layer with tanh below the output layer; 0: none [0]
   double dropout;  // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
-  const char *labels;  // names of the classes, no two alike, separated by bars, a bar in a name doubled (so that none
-                       // may begin with one); NULL for regression, or if there is no data.train to take them from
-                       // [those of data.train]
+  const char *labels;  // distinct names of the classes, separated by bars, with a bar in a name doubled (so none may
+                       // begin with one); NULL for regression, or if there is no data.train to take them from [those of
+                       // data.train]
 } tarn_config_head;
 
-// What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
+// The replacement for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
-  tarn_backskip_method method;  // not with a trained kind; in a decoder with an encoder only where the layer does not
+  tarn_backskip_method method;  // not with a trained kind; in a decoder with an encoder only if the layer does not
                                 // attend to it [none]
-  // Updates 1, 1 + n, 1 + 2 n, .. do the true backward pass, use it, and log how far the stand-in points the same way;
-  // 0: none do, which the predictor, which learns from them, does not allow [10]
+  // Updates 1, 1 + n, 1 + 2 n, .. compute and use the true backward pass, and log how well the replacement agrees with
+  // it in direction; 0: never, which is not allowed for the predictor, because it learns from them [10]
   int64_t refresh;
 } tarn_backskip;
 
 // A kind of layer: a token mixer, then a channel mixer (FFN), each with its residual, norm and dropout.
 typedef struct tarn_kind {
-  char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", as sets of bare uses begin, nor "null"
-  tarn_part_use mixer;               // token mixer; its keys stand beside it in the kind [attention]
-  tarn_part_use channel;             // key `ffn`: a width, or a map; part NULL for width 0: the layer is its token
-                                     // mixer only [1024]
-  bool residual;                     // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
-                                     // models stack their layers [yes]
-  tarn_frozen frozen;                // in the decoder mixer, cross-attention and FFN alike [no]
+  char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", the prefix of the sets of bare uses, nor
+                                     // "null"
+  tarn_part_use mixer;               // token mixer; its keys are next to it in the kind [attention]
+  tarn_part_use channel;             // key `ffn`: a width, or a map; part NULL for width 0: the layer has only its
+                                     // token mixer [1024]
+  bool residual;                     // no: y = f(x) instead of x + f(x), without norm and FFN, as layers of recurrent
+                                     // language models are stacked [yes]
+  tarn_frozen frozen;                // in the decoder it applies to mixer, cross-attention and FFN [no]
   tarn_init init;                    // of projection weights [xavier if frozen is no, else orthogonal]
-  double init_gain;  // factor on what `init` draws, as PyTorch's initialisers have it: of orthogonal weights every
-                     // singular value is init_gain; not on biases, the kernel of a light convolution, W_rec, or a W_in
-                     // with its own input_scaling; 0 < g <= 1000 [1]
+  double init_gain;  // factor on the initial values of `init`, as in PyTorch's initialisers: for orthogonal weights
+                     // every singular value is init_gain; not for biases, the kernel of a light convolution, W_rec, or
+                     // a W_in with its own input_scaling; 0 < g <= 1000 [1]
   tarn_norm norm;    // [model.norm; pre for a layer without token mixer: y = x + FFN(Norm(x))]
-  tarn_part_use norm_type;  // of the layer's norms, and of the stack's final norm if the layer is the highest
+  tarn_part_use norm_type;  // of the layer's norms, and of the stack's final norm if the layer is the top one
                             // [model.norm_type]
-  tarn_gate gate;    // what stands before each branch; only with a residual, and not with norm fixup, which has a
-                     // factor of its own [none]
-  double gate_init;  // first value of the gates; not 0 where the whole layer is frozen, as its branches would stay
-                     // shut; -1000 .. 1000 [0]
+  tarn_gate gate;    // the gate of each branch; only with a residual, and not with norm fixup, which has its own factor
+                     // [none]
+  double gate_init;  // initial value of the gates; not 0 if the whole layer is frozen, as its branches would stay
+                     // closed; -1000 .. 1000 [0]
   double dropout;    // on the output of mixer, cross-attention and FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;
 } tarn_kind;
 
-// One place in a stack. `set` names the weights within the stack, so that a parameter is called encoder.layer3.… or
+// One position in a stack. `set` names the weights within the stack, so that a parameter is called encoder.layer3.… or
 // encoder.R1.…; layers with equal `first` share weights.
 typedef struct tarn_layer {
   int32_t kind;                    // index into tarn_config.kinds
@@ -257,96 +262,97 @@ typedef struct tarn_layer {
 typedef struct tarn_stack {
   tarn_layer *layers;  // from the bottom to the top
   int32_t count;       // 1 .. TARN_CONFIG_LAYERS; 0: the model has no such stack
-  // Depths of the pattern that there are, from 1, each once; the layers between them are left out, and the others keep
-  // the names of their sets, so that weights trained without this key serve (fairseq's encoder_layers_to_keep) [all]
+  // The depths of the pattern to keep, from 1, without repetition. The other layers are removed; the rest keep the
+  // names of their sets, so that weights trained without this key can be loaded (fairseq's encoder_layers_to_keep)
+  // [all]
   const int64_t *layers_to_keep;
   int64_t keep_count;  // 0: all
   tarn_layer
-      *pattern;      // the whole pattern: `layers`, and what is left out. Its highest layer decides whether the stack
+      *pattern;      // the whole pattern: `layers`, and the removed ones. Its highest layer decides whether the stack
   int32_t depth;     // ends in a norm of its own
-  double layerdrop;  // probability that a training step leaves a layer out, drawn for every layer and batch; all run
-                     // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
-  const char *reservoir;  // kind or named set that `place` calls a reservoir; NULL: the description gives layers, or no
-                          // reservoirs
+  double layerdrop;  // probability that a training step skips a layer, drawn for every layer and batch; all run in
+                     // validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
+  const char *reservoir;  // kind or named set that `place` calls a reservoir; NULL: the description has a pattern, or
+                          // no reservoirs
 } tarn_stack;
 
-// Files, relative to the current folder. NULL where the key is not set.
+// Files, relative to the current folder. NULL if the key is not set.
 typedef struct tarn_config_data {
   const char *vocab;            // of the source, and of both sides unless target_vocab is set
   const char *target_vocab;     // [vocab]
-  const char *train;            // prefix of the shards that `tarn prepare --output` wrote
+  const char *train;            // prefix of the shards written by `tarn prepare --output`
   const char *valid;            // prefix of the validation shards; NULL: no validation
-  const char *valid_reference;  // raw target text, one sentence a line, for BLEU [the shard's target, detokenized]
+  const char *valid_reference;  // raw target text, one sentence per line, for BLEU [the shard's target, detokenized]
 } tarn_config_data;
 
-// One entry of train.freeze: what is named learns in the first `at` updates, and stays as it is from then on.
+// One entry of train.freeze: the named part is trained in the first `at` updates, and frozen from then on.
 typedef struct tarn_freeze {
-  const char *layers;  // as parameters are named: "encoder.layer3", "decoder.L1", "encoder.norm" (the final norm),
+  const char *layers;  // prefix of parameter names: "encoder.layer3", "decoder.L1", "encoder.norm" (the final norm),
                        // "embeddings.source"; or "encoder", "decoder", "embeddings" for all of them
-  int64_t at;          // 0 or more
+  int64_t at;          // at least 0
 } tarn_freeze;
 
 typedef struct tarn_config_train {
   int64_t seed;              // of initialisation, shuffling and dropout [1]
   const int64_t *seeds;      // runs to make one after the other, each with its seed in place of `seed` [none]
   int64_t seed_count;        // length of `seeds`; 0: one run with `seed`
-  int64_t max_updates;       // stop after so many optimiser steps; 0: no limit [50000]
-  int64_t max_epochs;        // stop after so many passes over the data; 0: no limit [0]
-  double max_minutes;        // stop after so much training time, validation and saving not counted; 0: no limit [0]
-  tarn_clock clock;          // what training time is: in max_minutes, the log and the result [wall]
-  int64_t max_tokens;        // most tokens of a batch, on either side: its source tokens and its target tokens each
-                             // stay at or below it [4096]
-  int64_t max_sentences;     // most sentences of a batch; 0: no limit [0]
+  int64_t max_updates;       // stop after this many optimiser steps; 0: no limit [50000]
+  int64_t max_epochs;        // stop after this many passes over the data; 0: no limit [0]
+  double max_minutes;        // stop after this much training time, excluding validation and saving; 0: no limit [0]
+  tarn_clock clock;          // the clock for training time: in max_minutes, the log and the result [wall]
+  int64_t max_tokens;        // maximum of source tokens and of target tokens in a batch [4096]
+  int64_t max_sentences;     // maximum of sentences in a batch; 0: no limit [0]
   int64_t accumulate;        // batches per update; gradients are summed over them [1]
   tarn_optimiser optimiser;  // [adam]
-  double ridge;              // optimiser ridge: what is added to the diagonal of the summed products [1e-6]
+  double ridge;              // optimiser ridge: added to the diagonal of the summed products [1e-6]
   double lr;                 // learning rate at the end of warm-up [0.0005]
   double beta1, beta2;       // [0.9, 0.98]
   double eps;                // at least 1e-30, so that it is not 0 in fp32 [1e-8]
-  double weight_decay;       // of every trained parameter, biases and norms too, as in PyTorch [0]
+  double weight_decay;       // of every trained parameter, including biases and norms, as in PyTorch [0]
   tarn_schedule schedule;    // [inverse_sqrt]
   int64_t warmup;            // updates in which the rate rises linearly from 0 to lr [4000]
-  double min_lr;             // the rate after warm-up never falls below it [0]
+  double min_lr;             // lower bound of the rate after warm-up [0]
   double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
-  double
-      label_smoothing;  // mass spread evenly over the vocabulary (PyTorch's definition) [0.1 for translation, else 0]
+  double label_smoothing;    // probability mass spread evenly over the vocabulary (PyTorch's definition) [0.1 for
+                             // translation, else 0]
   tarn_precision precision;  // [fp32]
-  // Of the optimiser's moments, which bf16 rounds at random without bias: half of their memory, other results [fp32]
+  // Of the optimiser's moments. bf16 uses unbiased stochastic rounding: half the memory, different results [fp32]
   tarn_precision moments;
-  // Of the gradients that ranks send each other: bf16 halves the bytes and changes results; one rank sends none [fp32]
+  // Of gradients exchanged by ranks: bf16 halves the bytes and changes results; a single rank sends none [fp32]
   tarn_precision reduce;
-  // Optimiser state sharding: each rank keeps the moments of its own part of the parameters only, updates that part,
-  // and sends its new weights to the others (ZeRO stage 1: Rajbhandari et al. 2020, arXiv 1910.02054). The bits of the
-  // training are the same without it. A single rank has all parts [no]
+  // Optimiser state sharding: each rank keeps the moments of only its own part of the parameters, updates that part,
+  // and sends its new weights to the others (ZeRO stage 1: Rajbhandari et al. 2020, arXiv 1910.02054). Results are
+  // bit-identical without it. A single rank has all parts [no]
   bool shard_optimiser;
   tarn_fp32 fp32;            // how products of precision fp32 are computed. All but exact need a processor with matrix
-                             // tiles (Intel's AMX), to start and to go on [exact]
-  tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
+                             // tiles (Intel's AMX), also to resume [exact]
+  tarn_recompute recompute;  // what the backward pass recomputes to save memory; results are bit-identical [none]
   int64_t log_every;         // updates between two lines of the log [50]
-  bool tensorboard;          // write the log's scores as event files for TensorBoard too; changes no result [yes]
+  bool tensorboard;          // also write the log's scores as event files for TensorBoard; does not affect results
+                             // [yes]
   int64_t save_every;        // updates between two checkpoints; 0: only when validating and at the end [0]
-  int64_t keep_last;         // numbered checkpoints kept beside best and last [5]
-  int64_t average;   // at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off [0]
-  int64_t patience;  // stop after so many validations without a better metric; 0: off [0]
-  int64_t threads;   // 0: all that the process may use [0]
+  int64_t keep_last;         // numbered checkpoints kept in addition to best and last [5]
+  int64_t average;   // at the end write the average of the last n numbered checkpoints; at most keep_last; 0: off [0]
+  int64_t patience;  // stop after this many validations without a better metric; 0: off [0]
+  int64_t threads;   // 0: all available to the process [0]
   // Compute the outputs of the frozen layers at the bottom of the encoder once for all training sentences and keep them
-  // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; the bits of
-  // the training are the same without it [no]
+  // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; training is
+  // bit-identical without it [no]
   bool cache_frozen;
-  // Of a language model with recurrent layers: the windows of a stream are read in order, in parallel tracks, and each
-  // begins with the recurrent states with which the one before it ended; no gradient flows from window to window
-  // (truncated backpropagation through time; docs/data.md) [no]
+  // For a language model with recurrent layers: the windows of a stream are read in order, in parallel tracks, and each
+  // begins with the final recurrent states of the previous one; no gradient flows from window to window (truncated
+  // backpropagation through time; docs/data.md) [no]
   bool carry_state;
-  double core_watts;   // what one core at work takes: energy is estimated by it, times processor seconds, where nothing
-                       // measures it; 0: no estimate [0]
-  double co2_per_kwh;  // grams of CO2 for a kWh of the machine's electricity; 0: not known [0]
-  const char *init_from;      // run directory or checkpoint whose weights a new training starts from; else they are
+  double core_watts;          // power of one busy core: energy is estimated as this times processor seconds if nothing
+                              // measures it; 0: no estimate [0]
+  double co2_per_kwh;         // grams of CO2 per kWh of the machine's electricity; 0: unknown [0]
+  const char *init_from;      // run directory or checkpoint whose weights a new training run starts from; else they are
                               // random [none]
   const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]
   int64_t freeze_count;
-  int64_t autofreeze;  // updates between two tests of AutoFreeze, which freezes encoder layers from the bottom
-                       // when their gradients change little (Liu et al. 2021); 0: off [0]
-  double autofreeze_percentile;  // of the changes of all layers that still learn; 0 .. 100 [50]
+  int64_t autofreeze;  // updates between two tests of AutoFreeze, which freezes encoder layers from the bottom when
+                       // their gradients change little (Liu et al. 2021); 0: off [0]
+  double autofreeze_percentile;  // of the changes of all layers still trained; 0 .. 100 [50]
 } tarn_config_train;
 
 typedef struct tarn_config_valid {
@@ -354,33 +360,35 @@ typedef struct tarn_config_valid {
   bool bleu;                     // translate the validation sentences and score them [yes; no for language models]
   int64_t beam;                  // beam of that translation; 1: greedy [1]
   double length_penalty;         // of that translation; see tarn_config_translate [1]
-  int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
-  bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
-  int metric;                    // number of the measure that "best" and patience look at (tarn_measure_of()) [bleu if
+  int64_t max_sentences;         // number of sentences translated, from the beginning; 0: all [0]
+  bool at_start;                 // also validate the untrained model, at update 0; it is never the best one [no]
+  int metric;                    // number of the measure for "best" and patience (tarn_measure_of()) [bleu if
                                  // valid.bleu; else nll, or accuracy of classes, or pearson of numbers]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;
 
-// One entry of sets: sentences that are scored beside the validation data, on their own schedule, and choose nothing.
-// They are translated and scored as valid says. The log has their scores under the name of the set.
+// One entry of sets: sentences that are scored in addition to the validation data, on their own schedule, without
+// influence on model selection. They are translated and scored according to valid. The log has their scores under the
+// name of the set.
 typedef struct tarn_config_scored_set {
-  char name[TARN_CONFIG_KIND_NAME];  // letters, digits and underscores, from a letter on; none of the log's own kinds
+  char name[TARN_CONFIG_KIND_NAME];  // letters, digits and underscores, beginning with a letter; none of the log's own
+                                     // kinds
   const char *data;                  // prefix of the shards; required
   const char *reference;             // as data.valid_reference
   int64_t every;                     // updates between two scores; 0: at the end of every epoch [valid.every]
   bool bleu;                         // [valid.bleu]
-  int64_t max_sentences;             // sentences translated, from the first; 0: all [0]
+  int64_t max_sentences;             // number of sentences translated, from the beginning; 0: all [0]
 } tarn_config_scored_set;
 
 // Defaults of `tarn translate`; its options override them.
 typedef struct tarn_config_translate {
   int64_t beam;           // 1: greedy [5]
-  double length_penalty;  // a hypothesis' score is its log-probability / length^length_penalty (fairseq's lenpen) [1]
+  double length_penalty;  // score of a hypothesis: log-probability / length^length_penalty (fairseq's lenpen) [1]
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, and never more
   int64_t max_len_b;      // than model.max_length [1.2, 10]
-  int64_t max_tokens;     // most source tokens translated together [4096]
-  int64_t min_length;     // least tokens before the end of sentence; 0: a translation may be empty [1]
+  int64_t max_tokens;     // maximum of source tokens translated together [4096]
+  int64_t min_length;     // minimum of tokens before the end of sentence; 0: a translation may be empty [1]
   // Whether a search ends as soon as `beam` hypotheses are finished, as in fairseq. If not, it ends when the best
   // running hypothesis, scored as it is, is no better than the worst of these, as in transformers by default [yes]
   bool early_stopping;

@@ -1,9 +1,10 @@
-// A device: what a computation runs on. It is a context: memory, streams (device/stream.h) and the kernels of ops.
-// Graphs and models hold a pointer to it and know nothing else of it. What all devices of a kind have in common is a
-// type, in a folder of its own (src/device/NAME/); devices.c lists the types.
+// A device: the hardware a computation runs on. It is a context: memory, streams (device/stream.h) and the kernels of
+// ops. Graphs and models hold a pointer to it and know nothing else about it. A device type holds what all devices of
+// one kind share; each type has its own folder (src/device/NAME/), and devices.h lists the types.
 //
-// What a device is asked for it does in the order of each stream, and may answer before it has done it. Who wants to
-// know waits (tarn__device_synchronise()); only copies out and what returns a number to the host wait by themselves.
+// Calls are asynchronous: a device executes them in the order of each stream, and a call may return before its work is
+// done. tarn__device_synchronise() waits for it. Only copies to the host, and calls that return a number to the host,
+// wait by themselves.
 #ifndef TARN_DEVICE_DEVICE_H
 #define TARN_DEVICE_DEVICE_H
 
@@ -24,72 +25,76 @@ typedef struct tarn__device tarn__device;
 typedef struct tarn__device_stream tarn__device_stream;
 typedef struct tarn__device_event tarn__device_event;
 
-// Computes a node of a graph (graph/graph.h) whose tensors lie in the memory of the device, on exec->stream.
+// Computes a node of a graph (graph/graph.h) whose tensors are in device memory, on exec->stream.
 typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
 
-// The weight of a product, [rows, cols] at `value`, F32 or BF16; int8: to be rounded to INT8 with a scale for each row.
+// The weight of a product, [rows, cols] at `value`, F32 or BF16. With int8 it is quantised to INT8 with one scale per
+// row.
 typedef struct tarn__device_weight {
   const void *value;
   int64_t rows, cols;
   tarn__dtype dtype;
   bool int8;
-  tarn__fp32 fp32;      // of the products that will read it, in F32
-  const float *scales;  // [rows], with int8: `value` is rounded already, signed bytes with these scales; else NULL
+  tarn__fp32 fp32;      // of the products that will read it, if F32
+  const float *scales;  // [rows], with int8: `value` is already quantised to signed bytes with these scales; else NULL
 } tarn__device_weight;
 
-// What a device has for an op.
+// A device's implementation of an op.
 typedef struct tarn__device_kernel {
   tarn__kernel run;  // NULL: the device cannot compute the op
   // Bytes of scratch in the workspace for a node with `threads` threads; NULL: none.
   size_t (*scratch)(const struct tarn__node *node, int threads);
 } tarn__device_kernel;
 
-// What a device does a second at most; 0: not known.
+// Peak rates per second; 0: unknown.
 typedef struct tarn__device_peaks {
-  double flops[TARN__DTYPES];  // floating-point operations of products, by the type of what is multiplied
-  double bytes;                // to and from memory that no cache holds, two of three read
+  double flops[TARN__DTYPES];  // floating-point operations of products, by element type
+  double bytes;                // memory traffic that misses all caches, two thirds of it reads
 } tarn__device_peaks;
 
-// Parameters that an optimiser updates together: the list, and what a device keeps of it (optim/param_table.h).
+// Parameters that an optimiser updates together: the list, and the device's own copy of it (optim/param_table.h).
 struct tarn__param_table;
 
-// What an update is decided by, in the memory of the device (device/step_numbers.h).
+// The numbers that decide an update, in device memory (device/step_numbers.h).
 struct tarn__step_numbers;
 struct tarn__step_rule;
 
 typedef struct tarn__device_type {
   const char *name;
-  bool host_memory;  // its memory is the host's, which may read and write it as it likes (device/transfer.h)
-  bool accelerator;  // it has an energy meter of its own, which does not count the host's processor
-  int ops;           // kernels of each type that follows
-  // For graphs that compute in a type: the kernels of all ops, by number (device/op_list.h); NULL: the device does not
-  // compute in that type.
+  bool host_memory;  // its memory is host memory, which the host may read and write freely (device/transfer.h)
+  bool accelerator;  // it has an energy meter of its own, which excludes the host's processor
+  int ops;           // kernels in each table of `kernels`
+  // Per compute type: the kernels of all ops, by number (device/op_list.h); NULL: the device does not compute in that
+  // type.
   const tarn__device_kernel *kernels[TARN__DTYPES];
 
-  // --- the context
-  // The device of this type with a number, from 0: the same one each time, which lives as long as the process. Fails
-  // with USAGE where there is none of that number, and with UNSUPPORTED where it cannot be used; each time in one line.
+  // --- context
+  // Returns device number `ordinal` of this type, from 0: always the same object, which lives as long as the process.
+  // Fails with USAGE if there is no such number, and with UNSUPPORTED if the device cannot be used; the message is one
+  // line.
   tarn_status (*open)(const tarn__device **device, int ordinal) TARN_CHECKED;
-  // Which of its kernels are in use, where there is a choice ("avx2"): what computes with others may round differently.
+  // The kernel variant in use, if there are several ("avx2"). Variants may round differently.
   const char *(*variant)(const tarn__device *device);
-  // Whether it can compute a node of an op that it has a kernel for: what is lacking, as words behind "needs"; NULL:
-  // nothing. NULL itself: it can compute all of them.
+  // Checks whether the device can compute a node of an op that it has a kernel for. Returns the missing feature, worded
+  // to follow "needs"; NULL: nothing is missing. If this is NULL, the device can compute all such nodes.
   const char *(*lacks)(const tarn__device *device, const struct tarn__node *node);
-  // What it lacks for products of fp32 that are not EXACT, in the same words. NULL: it has none of them.
+  // The feature missing for fp32 products that are not EXACT, worded likewise. If this is NULL, the device has no such
+  // products.
   const char *(*split_lacks)(const tarn__device *device);
-  // Measures the peaks with so many threads, in a fraction of a second; NULL: none is known. Fails with MEMORY.
+  // Measures the peaks with `threads` threads, in a fraction of a second; NULL: the peaks are unknown. Fails with
+  // MEMORY.
   tarn_status (*peaks)(const tarn__device *device, tarn__device_peaks *peaks, int threads) TARN_CHECKED;
 
   // --- memory
-  // Aligned to 64 bytes and zeroed; 0 bytes give a valid pointer; free accepts NULL and waits for what uses it. Fails
-  // with MEMORY.
+  // Aligned to 64 bytes and zeroed; 0 bytes give a valid pointer. free accepts NULL and waits for all uses. Fails with
+  // MEMORY.
   tarn_status (*allocate)(const tarn__device *device, void **out, tarn__memory_kind kind, size_t count,
                           size_t size) TARN_CHECKED;
   void (*free)(const tarn__device *device, void *memory);
-  // Bytes that a program can still take, and that there are; 0: not known.
+  // Bytes available to a program, and in total; 0: unknown.
   tarn_status (*memory)(const tarn__device *device, size_t *available, size_t *total) TARN_CHECKED;
 
-  // --- streams and events; NULL, all of them: nothing is ever under way (device/stream.h says what each does)
+  // --- streams and events (device/stream.h documents each); all NULL: the device is synchronous
   tarn_status (*stream_open)(const tarn__device *device, tarn__device_stream **stream) TARN_CHECKED;
   void (*stream_close)(const tarn__device *device, tarn__device_stream *stream);
   tarn_status (*event_open)(const tarn__device *device, tarn__device_event **event) TARN_CHECKED;
@@ -101,47 +106,47 @@ typedef struct tarn__device_type {
   tarn_status (*synchronise)(const tarn__device *device, tarn__device_stream *stream) TARN_CHECKED;
 
   // --- copies, on a stream
-  // From the host's memory into that of the device: `from` may be used again when this returns, but for `send`, which
-  // reads memory of `staging_allocate` while the stream works. And back: copy_out waits until the bytes are there.
+  // From host memory to device memory. `from` may be reused on return, except with `send`, which reads memory of
+  // `staging_allocate` asynchronously. copy_out goes the other way and waits until the bytes have arrived.
   tarn_status (*copy_in)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                          size_t bytes) TARN_CHECKED;
   tarn_status (*send)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                       size_t bytes) TARN_CHECKED;
   tarn_status (*copy_out)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                           size_t bytes) TARN_CHECKED;
-  // Between places of the device's memory that do not overlap.
+  // Within device memory; the ranges do not overlap.
   tarn_status (*copy)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                       size_t bytes) TARN_CHECKED;
-  // Sets all bytes of a place there to one value.
+  // Sets all bytes of a range of device memory to one value.
   tarn_status (*fill)(const tarn__device *device, tarn__device_stream *stream, void *to, unsigned char byte,
                       size_t bytes) TARN_CHECKED;
-  // Row i of `from`, of so many bytes, becomes row numbers[i] of `to` for every i < rows with numbers[i] >= 0. The
-  // numbers rise from one such row to the next and none is above its i; `to` is `from` or elsewhere. They are in the
-  // host's memory and go with the call.
+  // Row i of `from`, of `bytes` bytes, becomes row numbers[i] of `to` for every i < rows with numbers[i] >= 0. These
+  // numbers are strictly increasing, and none exceeds its i. `to` may equal `from`. `numbers` is in host memory and is
+  // copied by the call.
   tarn_status (*move_rows)(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                            size_t bytes, const int32_t *numbers, int64_t rows) TARN_CHECKED;
-  // Memory of the host that copies read without waiting (pinned); NULL: any is.
+  // Host memory that copies can read asynchronously (pinned); NULL: any host memory will do.
   tarn_status (*staging_allocate)(const tarn__device *device, void **out, size_t bytes) TARN_CHECKED;
   void (*staging_free)(const tarn__device *device, void *memory);
 
   // --- packed weights
-  // The weights of products y = x weight^T may be packed once into the order in which products read them, where they
-  // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
+  // Frequently used weights of products y = x weight^T can be packed once into the layout that products read: the size
+  // in bytes, and the packing. Both NULL: products read weights in their original layout.
   size_t (*pack_bytes)(const tarn__device *device, const tarn__device_weight *weight);
   tarn_status (*pack)(const tarn__device *device, void *packed, const tarn__device_weight *weight,
                       int threads) TARN_CHECKED;
-  // Rounds a weight in F32 to INT8 as `pack` does, in the order of its rows: values [rows, cols] and scales [rows],
-  // which together mean values[i][j] * scales[i]. There wherever `pack` is.
+  // Quantises an F32 weight to INT8 as `pack` does, in row order: values [rows, cols] and scales [rows], which
+  // represent values[i][j] * scales[i]. Present whenever `pack` is.
   tarn_status (*quantise)(const tarn__device *device, signed char *values, float *scales,
                           const tarn__device_weight *weight, int threads) TARN_CHECKED;
 
-  // --- parameters, outside of graphs. Their arrays lie in the device's memory; what is known to be zero of a gradient
-  // (used_rows) is not read.
-  // What the device keeps of a table besides the list, made anew for the parameters that move now (optim/adam.h); it is
-  // freed with `free`. NULL: it reads the list.
+  // --- parameters, outside graphs. Their arrays are in device memory; rows of a gradient that are known to be zero
+  // (used_rows) are not read.
+  // Builds the device's copy of a table, for the parameters that are trained now (optim/adam.h); it is freed with
+  // `free`. NULL: the device reads the list.
   tarn_status (*table)(const tarn__device *device, struct tarn__param_table *table) TARN_CHECKED;
-  // *norm, in the device's memory: the Euclidean norm of the gradients of those that move, added up in double in a
-  // fixed order. Infinite or NaN if one of them is.
+  // *norm, in device memory: the Euclidean norm of the gradients of the trained parameters, summed in double in a fixed
+  // order. Infinite or NaN if any gradient is.
   tarn_status (*grad_norm)(const tarn__device *device, double *norm, const struct tarn__param_table *table,
                            int threads) TARN_CHECKED;
   // The functions of device/step_numbers.h.
@@ -149,38 +154,39 @@ typedef struct tarn__device_type {
                           const double *loss) TARN_CHECKED;
   tarn_status (*decide)(const tarn__device *device, struct tarn__step_numbers *numbers,
                         const struct tarn__step_rule *rule) TARN_CHECKED;
-  // An update of those that move by Adam, as optim/adam.h writes it: the moments, the fp32 copy and what kernels read.
-  // With `numbers` there is none if they say that it has failed, and where factors->clips gradients are multiplied by
-  // their factor instead of factors->gradient.
+  // An Adam update of the trained parameters, as in optim/adam.h: the moments, the fp32 master copy, and the values
+  // that kernels read. With `numbers`, nothing is updated if they record a failure, and with factors->clips the
+  // gradients are multiplied by the factor in `numbers` instead of factors->gradient.
   tarn_status (*adam_step)(const tarn__device *device, const struct tarn__param_table *table,
                            const struct tarn__adam_factors *factors, const struct tarn__step_numbers *numbers,
                            int threads) TARN_CHECKED;
-  // grad_sum += grad, of those that move and have one.
+  // grad_sum += grad, for the trained parameters that have one.
   tarn_status (*grad_sum_add)(const tarn__device *device, const struct tarn__param_table *table,
                               int threads) TARN_CHECKED;
-  // *sum += |x[0]|, |x[1]| and so on, one after the other in double: AutoFreeze's norms.
+  // *sum += |x[0]| + |x[1]| + ..., in sequence and in double: AutoFreeze's norms.
   tarn_status (*absolute_sum)(const tarn__device *device, double *sum, const float *x, size_t n) TARN_CHECKED;
-  // sums[i] += (float)(weight * values[i]), the product in double: means of checkpoints. Values need not be aligned.
+  // sums[i] += (float)(weight * values[i]), with the product in double: averages of checkpoints. Values may be
+  // unaligned.
   tarn_status (*add_scaled)(const tarn__device *device, float *sums, const void *values, size_t n,
                             double weight) TARN_CHECKED;
 
   // --- ridge regression (optim/ridge.h), in double
-  // The samples that wait are added to the products, from the diagonal on, and to the totals; what is left of the
-  // diagonal is never read. The result does not depend on the number of threads.
+  // Adds the pending samples to the products, on and above the diagonal, and to the totals; elements below the diagonal
+  // are never read. The result does not depend on the number of threads.
   tarn_status (*ridge_add)(const tarn__device *device, const struct tarn__ridge *ridge) TARN_CHECKED;
-  // Rows `first` and so on of a matrix [*, inputs] there become the next `count` samples that wait; F32, or BF16 where
-  // the device computes in that.
+  // Rows `first` onwards of a device matrix [*, inputs] become the next `count` pending samples; F32, or BF16 if the
+  // device computes in it.
   tarn_status (*ridge_take)(const tarn__device *device, const struct tarn__ridge *ridge, const void *rows,
                             tarn__dtype dtype, int64_t first, int64_t count) TARN_CHECKED;
-  // U in place of the upper triangle of A = U'U, [n, n]; *done: false where a pivot is not above `least`.
+  // Overwrites the upper triangle of A = U'U, [n, n], with U; *done: false if a pivot is not above `least`.
   tarn_status (*cholesky)(const tarn__device *device, bool *done, double *a, int64_t n, double least) TARN_CHECKED;
 } tarn__device_type;
 
 struct tarn__device {
   const tarn__device_type *type;
-  const char *name;  // the type's, and the number where there are several ("cuda:1")
+  const char *name;  // the type's name, with the number if there are several ("cuda:1")
   int ordinal;
-  void *state;  // the type's own
+  void *state;  // private to the type
 };
 
 static inline tarn_status tarn__device_allocate(const tarn__device *device, void **out, tarn__memory_kind kind,
@@ -199,11 +205,11 @@ static inline tarn_status tarn__device_add_scaled(const tarn__device *device, fl
                                                   double weight) {
   return device->type->add_scaled(device, sums, values, n, weight);
 }
-// Whether a device packs weights.
+// Whether the device packs weights.
 static inline bool tarn__device_packs(const tarn__device *device) { return device->type->pack != NULL; }
-// Bytes that a program can still take of a device's memory; 0: not known.
+// Bytes of device memory available to a program; 0: unknown.
 size_t tarn__device_available(const tarn__device *device);
-// What is lacking for products of fp32 that are not EXACT, as words behind "needs"; NULL: nothing.
+// The feature missing for fp32 products that are not EXACT, worded to follow "needs"; NULL: nothing is missing.
 const char *tarn__device_split_lacks(const tarn__device *device);
 
 #endif

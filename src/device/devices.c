@@ -12,7 +12,7 @@ static const tarn__device_type *const types[] = {TARN__DEVICE_TYPES(ADDRESS)};
 #undef ADDRESS
 enum { TYPES = sizeof types / sizeof *types };
 
-// The number behind a name and a colon, from 0; -1: there is no number.
+// Parses the number after the colon, from 0; -1 if it is not a number.
 static int ordinal_of(const char *text) {
   char *end;
   if (*text < '0' || *text > '9') return -1;
@@ -60,7 +60,7 @@ const char *tarn__device_split_lacks(const tarn__device *device) {
   return device->type->split_lacks ? device->type->split_lacks(device) : "another device";
 }
 
-// The device that was asked for; NULL: none was.
+// The device that the user selected; NULL: none.
 static tarn_status find_wanted(const tarn__device **device) {
   const char *wanted = getenv("TARN_DEVICE");
   *device = chosen;
@@ -69,7 +69,7 @@ static tarn_status find_wanted(const tarn__device **device) {
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "TARN_DEVICE: ");
 }
 
-// The first type of device but that of `other` that computes in a type of numbers; NULL: there is none.
+// The first device type, other than that of `other`, that computes in an element type; NULL: none.
 static const tarn__device_type *first_in(tarn__dtype dtype, const tarn__device *other) {
   for (size_t i = 0; i < TYPES; i++)
     if ((!other || types[i] != other->type) && types[i]->kernels[dtype]) return types[i];

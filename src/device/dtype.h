@@ -1,4 +1,4 @@
-// Element types of arrays in the memory of a device.
+// Element types of arrays in device memory.
 #ifndef TARN_DEVICE_DTYPE_H
 #define TARN_DEVICE_DTYPE_H
 
@@ -9,11 +9,11 @@
 typedef enum tarn__dtype { TARN__F32, TARN__BF16, TARN__F64, TARN__I32 } tarn__dtype;
 enum { TARN__DTYPES = TARN__I32 + 1 };
 
-// How numbers of fp32 are multiplied in products of matrices.
+// How fp32 matrix products are computed.
 typedef enum tarn__fp32 {
-  TARN__FP32_EXACT,   // as they are
-  TARN__FP32_SPLIT6,  // each as the sum of three of bf16: six products, rms error at most 1.2 times as large
-  TARN__FP32_SPLIT3   // each as the sum of two of bf16: three products, 10 to 33 times the error
+  TARN__FP32_EXACT,   // in fp32
+  TARN__FP32_SPLIT6,  // each factor as a sum of three bf16 numbers: six products, rms error at most 1.2 times as large
+  TARN__FP32_SPLIT3   // each factor as a sum of two bf16 numbers: three products, 10 to 33 times the error
 } tarn__fp32;
 
 // For messages.

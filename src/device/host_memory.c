@@ -46,7 +46,7 @@ tarn_status tarn__host_fill(const tarn__device *device, tarn__device_stream *str
   return TARN_STATUS_OK;
 }
 
-// Rows that are kept one behind the other stay so, and are one copy.
+// Adjacent rows that remain adjacent are moved in one copy.
 tarn_status tarn__host_move_rows(const tarn__device *device, tarn__device_stream *stream, void *to, const void *from,
                                  size_t bytes, const int32_t *numbers, int64_t rows) {
   (void)device, (void)stream;

@@ -1,5 +1,5 @@
-// What devices that compute in the memory of the host have in common: a copy is a memcpy, nothing is ever under way,
-// and there is one of each type.
+// Shared functions of devices that compute in host memory: a copy is a memcpy, every call is synchronous, and there is
+// one device of each type.
 #ifndef TARN_DEVICE_HOST_MEMORY_H
 #define TARN_DEVICE_HOST_MEMORY_H
 
@@ -23,10 +23,10 @@ tarn_status tarn__host_absolute_sum(const tarn__device *device, double *sum, con
 tarn_status tarn__host_add_scaled(const tarn__device *device, float *sums, const void *values, size_t n,
                                   double weight) TARN_CHECKED;
 
-// For the opening of such a type: there is no other number than 0.
+// For `open` of such a type: only number 0 exists.
 tarn_status tarn__host_open(const tarn__device **device, const tarn__device *only, int ordinal) TARN_CHECKED;
 
-// For the type of such a device.
+// Fields for the type of such a device.
 #define TARN__HOST_MEMORY                                                                                     \
   .host_memory = true, .allocate = tarn__host_allocate, .free = tarn__host_free, .memory = tarn__host_memory, \
   .copy_in = tarn__host_copy, .send = tarn__host_copy, .copy_out = tarn__host_copy, .copy = tarn__host_copy,  \

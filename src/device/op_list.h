@@ -1,9 +1,9 @@
-// The ops that a device may have kernels for: one line each here and in the table of every device. The number of an op
-// is its place in those tables.
+// The ops that a device may have kernels for: one line each here and in the table of every device. An op's number is
+// its index in those tables.
 #ifndef TARN_DEVICE_OP_LIST_H
 #define TARN_DEVICE_OP_LIST_H
 
-// MARK computes nothing: it stands for a place in the graph that has a gradient rule of its own (parts/backskip.c).
+// MARK computes nothing: it marks a point in the graph that has its own gradient rule (parts/backskip.c).
 #define TARN__OP_LIST(X)         \
   X(ACTIVATION)                  \
   X(ACTIVATION_TANGENT)          \

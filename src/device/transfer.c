@@ -66,7 +66,7 @@ tarn_status tarn__staging_take(tarn__staging *s, const tarn__device *device, voi
   drop(s, p);
   s->memory[p] = NULL;
   s->capacity[p] = 0;
-  bytes += bytes / 4;  // batches grow little by little
+  bytes += bytes / 4;  // batches grow gradually
   TARN_TRY(device->type->staging_allocate ? device->type->staging_allocate(device, &s->memory[p], bytes)
                                           : tarn__alloc(&s->memory[p], TARN__MEMORY_OTHER, bytes, 1));
   s->capacity[p] = bytes;
@@ -82,7 +82,7 @@ tarn_status tarn__staging_send(tarn__staging *s, tarn__device_stream *stream, vo
 void tarn__staging_close(tarn__staging *s) {
   for (int p = 0; s->device && p < TARN__STAGING_PIECES; p++) {
     tarn_status over = tarn__device_event_synchronise(s->device, s->sent[p]);
-    (void)over;  // what failed was said where it was waited for
+    (void)over;  // failures are reported by calls that wait for the stream
     tarn__device_event_close(s->device, s->sent[p]);
     drop(s, p);
   }

@@ -1,7 +1,7 @@
-// Names of kernels that are compiled more than once from one source file (see cmake/kernels.cmake).
-//   NAME_ref.c  twice: TARN_REAL is float, then double;      TARN__REF(f)  is f_f32, then f_f64
-//   NAME_cpu.c  once for each instruction set, TARN_ISA;     TARN__FAST(f) is f_portable, f_avx2, f_avx512,
-//                                                               f_avx512_bf16
+// Names of kernels that are compiled several times from one source file (see cmake/kernels.cmake).
+//   NAME_ref.c  twice: TARN_REAL is float, then double;    TARN__REF(f)  is f_f32, then f_f64
+//   NAME_cpu.c  once per instruction set, TARN_ISA;        TARN__FAST(f) is f_portable, f_avx2, f_avx512,
+//                                                              f_avx512_bf16
 #ifndef TARN_DEVICE_VARIANT_H
 #define TARN_DEVICE_VARIANT_H
 
@@ -16,8 +16,8 @@
 #define TARN__FAST(name) TARN__JOIN(name##_, TARN_ISA)
 #endif
 
-// Which instruction sets were compiled, besides portable, is said by TARN_WITH_AVX2 and so on. Here each stands for the
-// declaration of its table and for its choice, or for nothing.
+// TARN_WITH_AVX2 and so on are defined for the instruction sets compiled in addition to portable. Each macro below
+// expands to the declaration of its table or to its selection, or to nothing.
 #ifdef TARN_WITH_AVX2
 #define TARN__AVX2_TABLE(table) , table##_avx2
 #define TARN__AVX2_NOW(table) tarn__isa_now() >= TARN__ISA_AVX2 ? &table##_avx2:
@@ -40,11 +40,11 @@
 #define TARN__AVX512_BF16_NOW(table)
 #endif
 
-// Declares the tables of a type that has the same name, one for each instruction set, in the op's header.
+// Declares the tables of a type of the same name, one per instruction set, in the op's header.
 #define TARN__TABLES(table) \
   extern const table table##_portable TARN__AVX2_TABLE(table) TARN__AVX512_TABLE(table) TARN__AVX512_BF16_TABLE(table)
 
-// How an op's own file finds the table of the instruction set in use: all of its fast kernels are in one table a file.
+// Selects the table of the instruction set in use. All fast kernels of an op's file are in one table.
 #define TARN__TABLE_NOW(table) \
   (TARN__AVX512_BF16_NOW(table) TARN__AVX512_NOW(table) TARN__AVX2_NOW(table)(&table##_portable))
 

@@ -1,4 +1,4 @@
-// The one op that differentiation itself needs: sum = a + b, element by element, in place of a.
+// The only op that differentiation itself needs: sum = a + b, element-wise, overwriting a.
 #include "graph/add.h"
 
 #include "graph/tangents.h"

@@ -1,4 +1,4 @@
-// The op add, for gradients that are sums (graph/gradients.c).
+// The op add, for gradients with several contributions (graph/gradients.c).
 #ifndef TARN_GRAPH_ADD_H
 #define TARN_GRAPH_ADD_H
 

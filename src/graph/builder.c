@@ -46,7 +46,7 @@ void tarn__graph_fail(tarn__graph *graph, tarn_status status, const char *format
   graph->status = tarn__fail(status, "%s", text);
 }
 
-// Takes arena memory; NULL after a failure of the graph.
+// Allocates from the arena; NULL after a failure of the graph.
 static void *take(tarn__graph *graph, size_t bytes) {
   void *memory = NULL;
   if (graph->status != TARN_STATUS_OK) return NULL;
@@ -118,7 +118,7 @@ tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr
   tarn__node *node = take(graph, sizeof *node);
   void *attr = attr_size ? take(graph, attr_size) : NULL;
   if (!node || (attr_size && !attr)) {
-    // The caller fills a spare node in; its attributes need memory all the same.
+    // The caller fills in the returned node, so even a spare node needs memory for attributes.
     static _Thread_local char spare_attr[1024];
     node = &graph->spare_node;
     attr = spare_attr;

@@ -9,7 +9,7 @@ static size_t value_size(const tarn__param *param) {
 }
 
 tarn__entries tarn__entries_at(const tarn__param *param, const void *value) {
-  if (!value) return (tarn__entries){0};  // of a model that is only planned
+  if (!value) return (tarn__entries){0};  // a model that is only planned
   char *at = (char *)(uintptr_t)value;
   tarn__entries entries = {.starts = (int32_t *)(void *)at};
   at += aligned((size_t)(param->rows + 1) * sizeof(int32_t));
@@ -24,7 +24,7 @@ size_t tarn__param_value_bytes(const tarn__param *param) {
          (size_t)param->entries * value_size(param);
 }
 
-// m of n (n - 1) >= entries = m (2 n - 1 - m).
+// The largest m with m (2 n - 1 - m) <= entries, solved as a quadratic: edges of a new unit in a scale-free graph.
 static int64_t edges_of_new_unit(int64_t n, double share) {
   const double b = 2.0 * (double)n - 1.0, root = b * b - 4.0 * share * (double)n * (double)n;
   const int64_t m = root > 0 ? llround((b - sqrt(root)) / 2.0) : n - 1;

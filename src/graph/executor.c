@@ -17,7 +17,7 @@ static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec
   return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin, bytes);
 }
 
-// Inputs that the device cannot read where the host made them, as one block.
+// Sends the host's inputs in one block to a device that cannot read host memory.
 static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) {
   void *block;
   if (graph->input_bytes == 0) return TARN_STATUS_OK;

@@ -1,4 +1,4 @@
-// The memory that nodes move.
+// Memory traffic of nodes.
 #include "graph/entries.h"
 #include "graph/graph.h"
 
@@ -14,7 +14,7 @@ static const tarn__tensor *owner(const tarn__tensor *tensor) {
   return tensor;
 }
 
-// Whether an input before it is the same matrix, such as queries and keys of one product.
+// Whether an earlier input is the same matrix, such as queries and keys of one product.
 static bool counted(const tarn__node *node, int input) {
   const tarn__tensor *tensor = node->in[input];
   for (int i = 0; i < input; i++) {

@@ -1,23 +1,23 @@
 // Memory planning: every tensor of the workspace lives from the node that writes it to the last node that reads it;
-// tensors whose lives overlap get disjoint bytes. Tensors are placed in the order of their size, largest first, each at
-// the lowest offset that is free for its whole life (the greedy-by-size strategy of Pisarchyk and Lee 2020).
+// tensors with overlapping lifetimes get disjoint bytes. Tensors are placed by decreasing size, each at the lowest
+// offset that is free during its lifetime (the greedy-by-size strategy of Pisarchyk and Lee 2020).
 //
 //   bytes ^   +--------+
 //         |   |  qkv   |   +-----------+
 //         |   +--------+   |   ...     |        one column per node, one box per tensor;
-//         |   |   sum 1        |  dqkv |        scratch of kernels lies behind all boxes
+//         |   |   sum 1        |  dqkv |        scratch of kernels comes after all boxes
 //         +---+----------------+-------+---> node
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
 
-// What the planner gives memory: results of nodes, and copies of the host's integers, where the device needs them.
+// Whether the planner places a tensor: results of nodes, and copies of the host's integers if the device needs them.
 static bool is_placed(const tarn__graph *graph, const tarn__tensor *tensor) {
   return tensor->place == TARN__WORKSPACE || (tensor->place == TARN__INPUT && !graph->device->type->host_memory);
 }
 
-// What is copied as one piece between the host and a device with memory of its own.
+// Whether a tensor belongs to a block copied between the host and a device with its own memory.
 static bool is_copied(const tarn__graph *graph, const tarn__tensor *tensor) {
   return !graph->device->type->host_memory && (tensor->place == TARN__INPUT || tensor->result);
 }
@@ -25,7 +25,7 @@ static bool is_copied(const tarn__graph *graph, const tarn__tensor *tensor) {
 static void touch(const tarn__graph *graph, tarn__tensor *tensor, int node) {
   if (!tensor || !is_placed(graph, tensor)) return;
   tensor = tarn__tensor_owner(tensor);
-  if (tensor->first < 0) tensor->first = tensor->place == TARN__INPUT ? 0 : node;  // inputs are there from the start
+  if (tensor->first < 0) tensor->first = tensor->place == TARN__INPUT ? 0 : node;  // inputs exist from the start
   tensor->last = node;
 }
 
@@ -51,7 +51,7 @@ static void lifetimes(tarn__graph *graph) {
     if (graph->tensors[i]->result) tarn__tensor_owner(graph->tensors[i])->result = true;
 }
 
-// Lets an output take over the memory of an input that dies at the same node, where the op allows it.
+// Lets an output reuse the memory of an input that dies at the same node, if the op allows it.
 static void share_in_place(tarn__graph *graph) {
   for (size_t n = 0; n < graph->node_count; n++) {
     const tarn__node *node = graph->nodes[n];
@@ -63,7 +63,7 @@ static void share_in_place(tarn__graph *graph) {
     bool fits = from->place == TARN__WORKSPACE && to->place == TARN__WORKSPACE && from->dtype == to->dtype &&
                 from->rows == to->rows && from->cols == to->cols;
     if (!fits || from->last != (int)n || to->first != (int)n) continue;
-    bool twice = false;  // the same memory read through another input
+    bool twice = false;  // another input reads the same memory
     for (int k = 0; k < TARN__MAX_INPUTS; k++)
       twice |= k != in && node->in[k] && tarn__tensor_owner(node->in[k]) == from;
     if (twice || is_copied(graph, from) || is_copied(graph, to)) continue;
@@ -79,14 +79,14 @@ static int larger_first(const void *a, const void *b) {
   return (x->first > y->first) - (x->first < y->first);
 }
 
-// The tensors that have a place, sorted by offset, in runs of some that follow each other. A graph of a thousand layers
-// has tens of thousands of tensors, and each is compared with all that came before it: so their numbers lie in arrays
-// of their own, which the compiler makes vectors of, and what comes between two of them moves one run alone.
+// The placed tensors, sorted by offset, in runs of consecutive ones. A graph of a thousand layers has tens of thousands
+// of tensors, and each is compared with all placed before it. So their numbers are in separate arrays, whose loops the
+// compiler vectorises, and an insertion moves elements of a single run.
 enum { RUN = 128 };
 typedef struct run {
-  int first[RUN], last[RUN];  // lives
+  int first[RUN], last[RUN];  // lifetimes
   size_t begin[RUN], end[RUN];
-  int count, earliest, latest;  // how many there are; the least first and the greatest last of them
+  int count, earliest, latest;  // number of tensors; the minimum of first and the maximum of last
 } run;
 
 typedef struct placed {
@@ -95,7 +95,7 @@ typedef struct placed {
   size_t count;
 } placed;
 
-// Room for so many tensors: every run but one is half full or more.
+// Allocates for `most` tensors: every run but one is at least half full.
 static tarn_status placed_open(placed *p, tarn__arena *arena, size_t most) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, most / (RUN / 2) + 2, sizeof(run *)));
@@ -103,7 +103,7 @@ static tarn_status placed_open(placed *p, tarn__arena *arena, size_t most) {
   return TARN_STATUS_OK;
 }
 
-// Whether any life of a run overlaps that of a tensor, and which.
+// Whether any lifetime in a run overlaps that of a tensor, and which ones do.
 static bool lives_overlap(unsigned char overlaps[RUN], const run *r, const tarn__tensor *tensor) {
   const int first = tensor->first, last = tensor->last, count = r->count;
   unsigned char any = 0;
@@ -115,7 +115,7 @@ static bool lives_overlap(unsigned char overlaps[RUN], const run *r, const tarn_
   return any;
 }
 
-// The lowest offset that is free for the whole life of a tensor.
+// The lowest offset that is free during the lifetime of a tensor.
 static size_t free_offset(const placed *p, const tarn__tensor *tensor) {
   unsigned char overlaps[RUN];
   size_t offset = 0;
@@ -140,7 +140,7 @@ static void set_bounds(run *r) {
   }
 }
 
-// Moves the tensors [from, count) of a run to place `to` of one, which may be the same.
+// Moves the tensors [from, count) of a run to index `to` of a run, possibly the same one.
 static void move_tail(run *target, int to, const run *r, int from) {
   const size_t n = (size_t)(r->count - from);
   memmove(target->first + to, r->first + from, n * sizeof *r->first);
@@ -149,7 +149,7 @@ static void move_tail(run *target, int to, const run *r, int from) {
   memmove(target->end + to, r->end + from, n * sizeof *r->end);
 }
 
-// Makes a new run behind number k, with the second half of that, or the first run of all.
+// Inserts a run after run k and moves the second half of run k to it, or creates the first run.
 static tarn_status add_run(placed *p, size_t k) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(p->arena, &memory, 1, sizeof(run)));
@@ -204,7 +204,7 @@ static tarn_status find_kernel(const tarn__graph *graph, const tarn__node *node,
   return TARN_STATUS_OK;
 }
 
-// Places the tensors of one kind behind all that have a place.
+// Places the tensors of one kind after all placed tensors.
 static tarn_status place_side_by_side(tarn__graph *graph, bool inputs, size_t *offset, size_t *bytes) {
   *offset = graph->activation_bytes;
   for (size_t i = 0; i < graph->tensor_count; i++) {
@@ -273,7 +273,7 @@ void tarn__graph_bind(tarn__graph *graph, void *workspace) {
     for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) {
       if (!node->dparam_grad[k]) continue;
       node->dparam[k]->training.grad = node->dparam_grad[k]->data;
-      node->dparam[k]->training.grad_written = false;  // what lies in the workspace is of no gradient yet
+      node->dparam[k]->training.grad_written = false;  // the workspace contains no gradient yet
     }
     graph->nodes[n]->scratch = base + graph->activation_bytes;
   }

@@ -45,7 +45,7 @@ static uint32_t mix(uint32_t h, const char *text) {
   return h;
 }
 
-// Finds or makes the entry. Names are compared and copied, because models come and go while a profile lives.
+// Finds or creates the entry. Names are compared and copied, because a profile may outlive models.
 static tarn_status find_entry(tarn_profile *p, int *found, const char *op, const char *label, tarn_profile_pass pass,
                               bool counted) {
   uint32_t h = mix(mix(2166136261u + (uint32_t)pass, op) ^ '/', label);
@@ -75,7 +75,7 @@ static tarn_status add_event(tarn_profile *p, tarn__profile_event event) {
   return TARN_STATUS_OK;
 }
 
-// `peak`: of the operations; 0 if it is not known.
+// `peak`: of the operations; 0 if unknown.
 static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event, double peak) {
   tarn__profile_entry *e = &p->entries[entry];
   e->calls++;
@@ -95,9 +95,8 @@ tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *devic
   return TARN_STATUS_OK;
 }
 
-// Of the type that a node computes in: that of its first input that holds no integers. Products of fp32 with weights
-// that are split into parts of bf16 (node->fp32) have six or three of these for each. What products of INT8 could do is
-// not measured.
+// The peak rate of the type that a node computes in: that of its first non-integer input. Each fp32 product with split
+// weights (node->fp32) takes six or three bf16 products. The peak of INT8 products is not measured.
 static double peak_of(const tarn_profile *p, const tarn__node *node) {
   double peak = 0.0;
   tarn__dtype dtype = TARN__I32;
@@ -157,7 +156,7 @@ tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double
   return add_event(profile, (tarn__profile_event){entry, TARN__PROFILE_BATCHES, begin, end, 0.0, 0.0});
 }
 
-// The label of a layer without its number: "encoder 3 R" is of the part "encoder R".
+// The label of a layer without its number: "encoder 3 R" belongs to the part "encoder R".
 static tarn_status part_of(tarn_profile *p, const char **part, const char *label) {
   char *copy;
   TARN_TRY(tarn__arena_strdup(&p->arena, &copy, label));

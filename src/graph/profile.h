@@ -1,5 +1,5 @@
-// Measuring: who runs graphs and the work around them tells a profile how long it took. Everything here accepts NULL
-// for a profile and then does nothing.
+// Profiling: code that runs graphs, and the work around them, reports durations to a profile. All functions here accept
+// a NULL profile and then do nothing.
 #ifndef TARN_GRAPH_PROFILE_H
 #define TARN_GRAPH_PROFILE_H
 
@@ -9,34 +9,34 @@
 // The time, or 0 without a profile.
 double tarn__profile_clock(const tarn_profile *profile);
 
-// Around everything that the profile is to account for: adds to the summary's seconds.
+// Enclose everything that the profile covers; they add to the summary's seconds.
 void tarn__profile_start(tarn_profile *profile);
 void tarn__profile_stop(tarn_profile *profile);
 
-// Measures what the device can do at most, once a profile.
+// Measures the device's peak rates, once per profile.
 tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) TARN_CHECKED;
 
-// A node ran from `begin` (tarn__profile_clock()) until now and moved so many bytes.
+// Records a node that ran from `begin` (tarn__profile_clock()) until now and moved `bytes` bytes.
 tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin,
                                double bytes) TARN_CHECKED;
-// Work outside of graphs, from `begin` until now. Such work may not contain nodes or other such work that is told to
-// the profile too: it would be counted twice. `what` is a string literal.
+// Records work outside graphs, from `begin` until now. It must not contain nodes or other work that is recorded too, or
+// that would be counted twice. `what` is a string literal.
 tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
-// The same of work that moves so many bytes.
+// The same for work that moves `bytes` bytes.
 tarn_status tarn__profile_moving(tarn_profile *profile, const char *what, double begin, double bytes) TARN_CHECKED;
-// An update or a step of decoding, with all that it consists of; counted, shown in the trace, not part of the table.
+// Records an update or a decoding step with everything in it; counted and shown in the trace, not in the table.
 tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
-// Work of the thread that prepares batches: shown in the trace, not part of the table, because nobody waits for it.
+// Records work of the thread that prepares batches: shown in the trace, not in the table, because nothing waits for it.
 tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double begin, double end) TARN_CHECKED;
 
-// Inside, for profile.c and profile_trace.c.
+// Internals, for profile.c and profile_trace.c.
 typedef enum tarn__profile_lane { TARN__PROFILE_MAIN = 1, TARN__PROFILE_BATCHES = 2 } tarn__profile_lane;
 
-// All that is alike: an op of one layer and one pass.
+// The total of equal work: one op of one layer in one pass.
 typedef struct tarn__profile_entry {
   const char *op, *label;  // in the arena of the profile
   tarn_profile_pass pass;
-  bool counted;  // in the table
+  bool counted;  // shown in the table
   int64_t calls;
   double seconds, flops, bytes, flops_seconds;
   int next;  // in the same bucket; -1: none

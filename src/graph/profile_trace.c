@@ -12,7 +12,7 @@ static const char *const passes[] = {"forward", "backward", "forward and backwar
 
 static tarn_status put(tarn__writer *writer, const char *text) { return tarn__writer_put(writer, text, strlen(text)); }
 
-// `"name":"linear","cat":"forward","args":{"part":"encoder 1 L"`, which all events of an entry begin with.
+// The common beginning of all events of an entry: `"name":"linear","cat":"forward","args":{"part":"encoder 1 L"`.
 static tarn_status put_entry(tarn__writer *writer, const tarn__profile_entry *entry) {
   json_t *object = json_pack("{s:s, s:s, s:{s:s}}", "name", entry->op, "cat", passes[entry->pass], "args", "part",
                              *entry->label ? entry->label : entry->op);

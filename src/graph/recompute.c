@@ -1,14 +1,14 @@
-// Recomputation: the backward pass computes again what it needs of a segment instead of keeping it.
+// Recomputation: the backward pass recomputes the results it needs from a segment instead of keeping them.
 //
 //   before   f1 f2 f3 | f4 f5 f6 |                     b6 b5 b4   b3 b2 b1
 //   after    f1 f2 f3 | f4 f5 f6 |   f4' f5'           b6 b5 b4   f1' f2'   b3 b2 b1
-//                     ^          ^   f6' is left out: nobody reads its result again
-//                     what crosses a border is kept
+//                     ^          ^   f6' is omitted: nothing reads its result again
+//                     tensors that cross a border are kept
 //
-// That is for segments; cheap recomputation makes the same copies of single nodes.
+// This applies to segments; cheap recomputation copies single nodes in the same way.
 #include "graph/graph.h"
 
-// Notes who reads what. A result of the whole graph is kept like a tensor that crosses a border.
+// Records the readers of each tensor. A result of the whole graph is kept like a tensor that crosses a border.
 static void mark_readers(tarn__graph *graph) {
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
@@ -29,7 +29,7 @@ static void mark_readers(tarn__graph *graph) {
   }
 }
 
-// Whether a node of a segment may run twice: it must neither change memory that it does not own nor add to gradients.
+// Whether a node of a segment may run twice: it must neither modify memory that it does not own nor add to gradients.
 static bool repeatable(const tarn__node *node) {
   bool pure = node->segment != 0;
   for (int k = 0; k < TARN__MAX_OUTPUTS; k++)
@@ -44,7 +44,7 @@ static bool at_border(const tarn__node *node) {
   return border;
 }
 
-// Renewing pays where the output that it starts from is kept in any case.
+// Renewing pays if the output that it starts from is kept anyway.
 static bool renewable(const tarn__node *node, const tarn__tensor *out) {
   const tarn__op *op = node->op;
   if (!op->renew || node->out[op->renew_out] != out) return false;
@@ -52,7 +52,7 @@ static bool renewable(const tarn__node *node, const tarn__tensor *out) {
   return from && (from->border || from->saved);
 }
 
-// The same for an op that is cheap: its inputs must not be kept for its sake.
+// The same for a cheap op: its inputs must be kept anyway.
 static bool cheap(const tarn__node *node) {
   bool saved = node->op->cheap;
   for (int k = 0; k < TARN__MAX_INPUTS; k++)
@@ -68,8 +68,8 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   return fresh;
 }
 
-// The tensor that a node of the backward pass reads in place of `tensor`, computed by new nodes if need be. The depth
-// of the recursion is that of one segment: what comes from other segments is kept or renewed from what is kept.
+// The tensor that a backward node reads in place of `tensor`, computed by new nodes if necessary. Recursion stays
+// within one segment: results of other segments are kept, or renewed from kept results.
 static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recompute what) {
   const tarn__node *source = tensor->source;
   if (tensor->again) return tensor->again;

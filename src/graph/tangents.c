@@ -4,7 +4,7 @@
 
 static tarn__tensor *stacked(tarn__graph *graph, tarn__tensor *source, const char *name, int64_t period, int extra) {
   if (!source) return NULL;
-  // Integers have no directions: in their place stand those for all directions, in a chain.
+  // Integers have no tangents: the field holds a chain of their copies for all directions instead.
   tarn__tensor *last = source;
   for (tarn__tensor *known = source->tangent; known; known = known->tangent) {
     const bool shifted = source->cols > extra && source->host;
@@ -25,7 +25,7 @@ static tarn__tensor *stacked(tarn__graph *graph, tarn__tensor *source, const cha
   return last->tangent = tarn__graph_input(graph, count, host, name);
 }
 
-// Names, by whose addresses the kinds are told apart.
+// Names, whose addresses identify the kinds.
 static const char offsets_name[] = "offsets of directions", positions_name[] = "positions of directions",
                   rows_name[] = "rows of directions";
 
@@ -89,7 +89,7 @@ static void check_inputs(tarn__graph *graph) {
   }
 }
 
-// Directions of an input must be as many as were announced, which only the inputs that are read are asked for.
+// Checks that tangents of inputs have the announced number of directions, for the inputs that are read.
 static void check_rows(tarn__graph *graph, const tarn__node *node) {
   for (int i = 0; i < TARN__MAX_INPUTS; i++) {
     const tarn__tensor *tensor = node->in[i];
@@ -119,7 +119,7 @@ static void push_node(tarn__graph *graph, tarn__node *node) {
   }
 }
 
-// Marks what nodes read, by tensor->last, which planning sets anew.
+// Marks the tensors that nodes read, in tensor->last, which planning sets anew.
 static void mark_read(tarn__graph *graph) {
   for (size_t i = 0; i < graph->tensor_count; i++) graph->tensors[i]->last = -1;
   for (size_t n = 0; n < graph->node_count; n++)
@@ -150,7 +150,7 @@ void tarn__graph_push(tarn__graph *graph, int directions) {
   tarn__graph_segment_end(graph);
   mark_read(graph);
   graph->directions = directions;
-  graph->backward = true;  // what is emitted now needs no gradient rule
+  graph->backward = true;  // nodes added now need no gradient rule
   graph->node_count = 0;
   for (size_t i = 0; i < count && graph->status == TARN_STATUS_OK; i++) {
     append(graph, forward[i]);

@@ -6,7 +6,7 @@ static double bytes(const tarn__node *node) { return tarn__update_bytes(node->dp
 
 const tarn__op tarn__op_update = {.id = TARN__OP_UPDATE, .name = "update", .bytes = bytes};
 
-// Gives a node the gradients that it adds to.
+// Gives a node the workspace gradients that it adds to.
 static void plan_gradients(tarn__graph *graph, tarn__node *node, size_t number) {
   for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) {
     tarn__param *param = node->dparam[k];
@@ -19,7 +19,7 @@ static void plan_gradients(tarn__graph *graph, tarn__node *node, size_t number) 
   }
 }
 
-// A read counts only once the gradient has begun; before that, a later node that adds to it will be the last.
+// Records the last read of a parameter whose gradient has begun; an earlier read is followed by a node that adds to it.
 static void note_reads(const tarn__node *node, size_t number) {
   for (int k = 0; k < TARN__MAX_INPUTS; k++) {
     const tarn__tensor *in = node->in[k];
@@ -37,7 +37,7 @@ static void emit_update(tarn__graph *graph, tarn__param *param, size_t number, c
   tarn__graph_emit(graph, update);
 }
 
-// The updates of all parameters of which a node is the last.
+// Emits the updates of all parameters for which this node is the last.
 static void emit_updates(tarn__graph *graph, const tarn__node *node, size_t number) {
   for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
     if (node->dparam[k]) emit_update(graph, node->dparam[k], number, node);
@@ -57,8 +57,8 @@ void tarn__graph_update(tarn__graph *graph) {
     plan_gradients(graph, nodes[n], n);
     note_reads(nodes[n], n);
   }
-  // The loss may make gradients too: its node is the last of the forward pass, so that no update comes before that. Nor
-  // does one of the gradients that parts of a sum of losses make, which stand before it.
+  // The loss node may compute gradients too. It is the last of the forward pass, so no update comes before it. This
+  // also holds for gradients computed by the terms of a sum of losses, which precede it.
   graph->node_count = forward - 1;
   for (size_t n = forward - 1; n < count; n++) {
     tarn__graph_emit(graph, nodes[n]);

@@ -1,5 +1,5 @@
-// Parameters that an optimiser treats together, as one table: a device may keep a copy of it in its own memory, so that
-// an update of all is one launch.
+// Parameters that an optimiser updates together, as one table. A device may keep a copy of it in its own memory, so
+// that one launch updates all of them.
 #ifndef TARN_OPTIM_PARAM_TABLE_H
 #define TARN_OPTIM_PARAM_TABLE_H
 
@@ -9,11 +9,11 @@
 typedef struct tarn__param_table {
   tarn__param *const *params;  // [count], the caller's
   size_t count;
-  void *there;  // the device's copy; NULL: it has none
+  void *there;  // the device's copy; NULL: none
 } tarn__param_table;
 
-// Tells the device what the parameters are now (which of them move, where their gradients lie), before it is given the
-// table.
+// Refreshes the device's copy after a change of the parameters (which are trained, where their gradients are). Call it
+// before the table is used.
 static inline tarn_status tarn__param_table_refresh(const tarn__device *device, tarn__param_table *table) {
   return device->type->table ? device->type->table(device, table) : TARN_STATUS_OK;
 }

@@ -33,12 +33,12 @@ static tarn_status find_bands(tarn__bands *bands, const tarn__cutoffs *cutoffs, 
 
 static int64_t words_of(const tarn__bands *bands, int b) { return bands->first[b + 1] - bands->first[b]; }
 
-// Rows of a table of the output: the first has those of the classes, too.
+// Rows of an output table: the first one also has those of the classes.
 static int64_t outputs_of(const tarn__bands *bands, int b) {
   return words_of(bands, b) + (b == 0 ? bands->count - 1 : 0);
 }
 
-// NAME.band1.weight for the table NAME.weight, or band1.weight for the table weight.
+// Declares NAME.band1.weight for the table NAME.weight, or band1.weight for the table weight.
 static tarn__param *declare(const tarn__task_site *site, const char *name, int b, const char *what, int64_t rows,
                             int64_t cols, bool trained, tarn__init init) {
   char own[80];
@@ -46,7 +46,7 @@ static tarn__param *declare(const tarn__task_site *site, const char *name, int b
   return tarn__declare_param(site->declare, own, rows, cols, trained, init);
 }
 
-// Vectors begin with the same length in all bands, projections as in fairseq.
+// Initial vectors have the same length in all bands; projections are initialised as in fairseq.
 tarn_status tarn__bands_declare_input(tarn__bands *bands, const tarn__task_site *site, const char *name, int64_t vocab,
                                       bool trained, bool shared) {
   const tarn__cutoffs cutoffs = tarn__input_cutoffs(site->model);
@@ -63,7 +63,7 @@ tarn_status tarn__bands_declare_input(tarn__bands *bands, const tarn__task_site 
   return site->declare->status;
 }
 
-// As an output of one table, so that logits begin near 0.
+// Initialised like an output with one table, so that initial logits are near 0.
 tarn_status tarn__bands_declare_tables(tarn__bands *bands, const tarn__task_site *site) {
   const tarn__cutoffs cutoffs = tarn__output_cutoffs(site->model);
   TARN_TRY(find_bands(bands, &cutoffs, site->target_vocab));
@@ -125,10 +125,10 @@ bool tarn__weights_predict(const tarn__task_weights *weights, const tarn__param 
   return param == weights->output_table || has_table(&weights->output_bands, param);
 }
 
-// Ids by band: their rows, and the ids less the first of the band, one band behind the other. Both are NULL where the
-// graph is only planned.
+// Ids sorted by band: their rows, and the ids relative to the first of the band, band after band. Both arrays are NULL
+// if the graph is only planned.
 typedef struct sorted {
-  int64_t begin[TARN__BANDS + 1];  // band b has the places begin[b] .. begin[b + 1] - 1
+  int64_t begin[TARN__BANDS + 1];  // band b is at begin[b] .. begin[b + 1] - 1
   int32_t *rows, *ids;
 } sorted;
 
@@ -138,14 +138,14 @@ static int band_of(const tarn__bands *bands, int32_t id) {
   return b;
 }
 
-// Word n of V by frequency occurs 1 / (n ln V) times as often as all together (Zipf 1949).
+// Zipf's law (Zipf 1949): the word of rank n of V has a share of 1 / (n ln V) of all occurrences.
 static void plan_sorted(sorted *s, const tarn__bands *bands, int64_t rows) {
   const double all = log(2.0 * (double)bands->first[bands->count] + 1.0);
   for (int b = 1; b <= bands->count; b++)
     s->begin[b] = llround((double)rows * log(2.0 * (double)bands->first[b] + 1.0) / all);
 }
 
-// Of 0 ids, the lists are not NULL either.
+// The arrays are not NULL for 0 ids either.
 static sorted sort_ids(tarn__graph *graph, const tarn__bands *bands, const int32_t *ids, int64_t rows) {
   sorted s = {.rows = NULL};
   int64_t next[TARN__BANDS];
@@ -176,7 +176,7 @@ static tarn__tensor *list_of(tarn__graph *graph, const sorted *s, const int32_t 
   return tarn__graph_input(graph, s->begin[b + 1] - s->begin[b], list ? list + s->begin[b] : NULL, name);
 }
 
-// In training every band has its nodes, so that gradients of a band that no word is of are zeros.
+// In training every band has its nodes, so that a band without words gets zero gradients.
 static bool is_there(const tarn__graph *graph, const sorted *s, int b) {
   return graph->training || s->begin[b + 1] > s->begin[b];
 }
@@ -196,7 +196,7 @@ tarn__tensor *tarn__bands_embed(tarn__graph *graph, const tarn__bands *bands, co
   return tarn__adaptive_rows(graph, parts, count, tarn__graph_input(graph, rows, s.rows, "rows of bands"));
 }
 
-// What the table of a band reads of rows of the states.
+// The input of a band's table, from rows of the states.
 static tarn__tensor *project(tarn__graph *graph, const tarn__bands *bands, int b, tarn__tensor *x) {
   x = bands->transposed ? tarn__linear_transposed(graph, x, bands->projection[b])
                         : tarn__linear(graph, x, bands->projection[b], NULL, TARN__IDENTITY);
@@ -216,7 +216,7 @@ static tarn__tensor *head_targets(tarn__graph *graph, const tarn__bands *bands, 
   return tarn__graph_input(graph, targets->cols, own, "words and classes");
 }
 
-// Losses of the bands behind the first, those that are there; of rows, or sums. Returns how many.
+// Losses of the bands after the first that are present, per row or summed. Returns their number.
 static int tail_losses(tarn__tensor *losses[TARN__BANDS], tarn__graph *graph, const tarn__bands *bands, const sorted *s,
                        tarn__tensor *x, bool of_rows, double grad_scale) {
   int count = 0;
@@ -231,7 +231,7 @@ static int tail_losses(tarn__tensor *losses[TARN__BANDS], tarn__graph *graph, co
   return count;
 }
 
-// The head comes last, because its gradient may take the memory of x.
+// The head comes last, because its gradient may overwrite x.
 tarn__tensor *tarn__bands_loss(tarn__graph *graph, const tarn__head *head, tarn__tensor *targets, double grad_scale) {
   const tarn__bands *bands = &head->weights->output_bands;
   const sorted s = sort_ids(graph, bands, targets->host, targets->cols);

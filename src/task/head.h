@@ -1,17 +1,17 @@
-// What the output layer of words does with the states of a stack: one softmax, a mixture of them, or one for each band
-// of the vocabulary (task/bands.h), whose loss is not smoothed.
+// The output layer for words, applied to the states of a stack: one softmax, a mixture of them, or one per band of the
+// vocabulary (task/bands.h), whose loss is not smoothed.
 #ifndef TARN_TASK_HEAD_H
 #define TARN_TASK_HEAD_H
 
 #include "task/task.h"
 
-// What the output table reads of states, and of a mixture the priors of its softmaxes.
+// The input of the output table, and for a mixture the priors of its softmaxes.
 typedef struct tarn__head {
   tarn__tensor *x, *prior;  // prior NULL: no mixture
   const tarn__task_weights *weights;
 } tarn__head;
 
-// `x` is what the task's output_input() or pooled_input() makes of `states`.
+// `x` is the result of the task's output_input() or pooled_input() for `states`.
 tarn__head tarn__head_of(tarn__graph *graph, tarn__tensor *states, tarn__tensor *x, const tarn__task_weights *weights);
 
 // As tarn__output_loss(), tarn__output_token_loss(), tarn__output_log_probabilities() and tarn__output_top().

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "task/labelled.h"
 
-// Ends each name in place and points to it. A name is no longer than what it is written as.
+// Terminates each name in place and points to it. A name is no longer than its escaped form.
 static tarn_status split(tarn__label_names *names) {
   size_t capacity = 0;
   char *read = names->text, *write = names->text;

@@ -28,11 +28,11 @@ tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, cons
   return TARN_STATUS_OK;
 }
 
-// What finishes the batches of a shard.
+// State for completing the batches of a shard.
 typedef struct finisher {
   const tarn__shard *shard;
   tarn_pool pool;
-  int32_t places[];  // [shard->classes]: the model's class of each class of the shard
+  int32_t places[];  // [shard->classes]: the model's class for each class of the shard
 } finisher;
 
 static int64_t one(void *user, int64_t pair, uint64_t seed, int64_t epoch) {
@@ -80,7 +80,7 @@ static void put_word_labels(void *user, tarn__batch *batch, const tarn__batch_ro
   for (int64_t s = 0; s < batch->target.sentences; s++) {
     const int32_t *labels = tarn__shard_word_labels(f->shard, batch->index[s]);
     const int32_t length = (int32_t)tarn__shard_target_length(f->shard, batch->index[s]);
-    // What stands in front of a sentence is no part of it, and its last token is its end.
+    // A token before a sentence does not belong to it, and its last token is its end.
     const int32_t begin = batch->target.offsets[s + 1] - length;
     int32_t *rows = room->selected + batch->predictions;
     int64_t words = 0;
@@ -112,8 +112,8 @@ static tarn_status fail_class(const tarn_config *config, const tarn__shard *shar
   return status;
 }
 
-// A shard's classes stand in the order of their bytes, the model's in one of its own: they are matched by name. The
-// model may have classes of which the set has none.
+// A shard's classes are sorted by bytes, the model's have an order of their own: they are matched by name. The model
+// may have classes that the set lacks.
 static tarn_status match_classes(finisher *f, const tarn_config *config) {
   const tarn__shard *shard = f->shard;
   TARN_TRY(tarn__label_places(f->places, config->head.labels, shard->names, shard->classes));
@@ -171,17 +171,17 @@ int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int6
   return tarn__config_task(config)->labelled == TARN__LABELLED_WORDS ? rows : sentences;
 }
 
-// The answers of a set. Its arrays lie behind it.
+// The answers for a set. Its arrays follow it in memory.
 typedef struct answers_room {
-  int32_t classes;  // of the model; 0: numbers
+  int32_t classes;  // of the model; 0: regression
   int32_t *right_class, *found_class;
   float *right_number, *found_number;
-  // Of words: where sentences end among them, and what their labels say of entities.
+  // For words: the ends of sentences, and the meaning of labels as entities.
   int64_t sentences, *ends;
   tarn__span_label *spans;
 } answers_room;
 
-// Labels of a set: one a row, or one a word.
+// Number of labels of a set: one per row, or one per word.
 static int64_t labels_of(const tarn__shard *shard) {
   int64_t words = 0;
   if (!shard->word_labels) return shard->pairs;
@@ -194,7 +194,7 @@ size_t tarn__labelled_bytes(const tarn__shard *shard) {
   return shard->word_labels ? answers + (size_t)shard->pairs * sizeof(int64_t) : answers;
 }
 
-// Behind the answers of words, which take a whole number of 8 bytes.
+// The arrays follow the answers for words, whose size is a multiple of 8 bytes.
 static void place_words(answers_room *room, const tarn__shard *shard, const tarn__label_names *names, void *behind) {
   if (!shard->word_labels) return;
   room->ends = behind;
@@ -234,7 +234,7 @@ tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *con
   return TARN_STATUS_OK;
 }
 
-// Of classes the answers are log-probabilities, of which the first of the largest counts.
+// For classes the answers are log-probabilities; the first of the largest ones counts.
 void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, const void *answers) {
   answers_room *room = tally->room;
   const float *values = answers;

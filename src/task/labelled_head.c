@@ -1,5 +1,5 @@
-// What models with labels have in common besides their stacks: embeddings, and the head of RoBERTa (Liu et al. 2019),
-// which is dropout, a layer with tanh where head.hidden asks for one, dropout, and the classes or the number.
+// Common parts of models with labels, apart from their stacks: embeddings, and the head of RoBERTa (Liu et al. 2019),
+// which is dropout, a layer with tanh if head.hidden is set, dropout, and the classes or the number.
 #include <math.h>
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys
   return TARN_STATUS_OK;
 }
 
-// Classes of equal names could not be told apart.
+// Duplicate class names would be ambiguous.
 static tarn_status check_names(const tarn_config *config, const tarn__task_keys *keys) {
   tarn__label_names names;
   void *memory = NULL;
@@ -63,7 +63,7 @@ tarn_status tarn__labelled_resolve(tarn_config *config, const tarn__task_keys *k
   return config->head.labels ? check_names(config, keys) : TARN_STATUS_OK;
 }
 
-// Named as a body's table is, which shares it with its words or not.
+// The table has the name it has in the body, whether or not that shares it with its output.
 tarn_status tarn__labelled_tables(const tarn__task_site *site, tarn__task_weights *weights) {
   const bool tied = site->model->embeddings != TARN_EMBEDDINGS_NONE;
   const bool trained = site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
@@ -75,7 +75,7 @@ tarn_status tarn__labelled_tables(const tarn__task_site *site, tarn__task_weight
 tarn_status tarn__labelled_outputs(const tarn__task_site *site, tarn__task_weights *weights, int64_t outputs) {
   tarn__declare *declare = site->declare;
   const int64_t d = declare->d_model, hidden = site->head->hidden, width = hidden > 0 ? hidden : d;
-  // As BERT and RoBERTa draw them.
+  // Initialised as in BERT and RoBERTa.
   const tarn__init normal = {TARN__INIT_NORMAL, 0.02, 1}, zero = {TARN__INIT_ZERO, 0.0, 1};
   if (hidden > 0) {
     weights->dense.weight = tarn__declare_param(declare, "dense.weight", hidden, d, true, normal);
@@ -101,7 +101,7 @@ tarn_status tarn__labelled_classes(const tarn__task_site *site, tarn__task_weigh
   return tarn__labelled_outputs(site, weights, count);
 }
 
-// What the output table reads of rows of states.
+// The input of the output table, from rows of states.
 tarn__tensor *tarn__labelled_input(tarn__graph *graph, tarn__tensor *x, const tarn__task_weights *weights) {
   graph->label = "output";
   if (weights->dense.weight) {
@@ -111,7 +111,7 @@ tarn__tensor *tarn__labelled_input(tarn__graph *graph, tarn__tensor *x, const ta
   return tarn__dropout_apply(graph, x, weights->dropout);
 }
 
-// A row a sentence, or a word, [n, d_model or head.hidden].
+// One row per sentence or word, [n, d_model or head.hidden].
 tarn__tensor *tarn__labelled_pooled(tarn__graph *graph, const tarn__task_loss *from) {
   const tarn__task_weights *weights = from->weights;
   const tarn__batch *batch = from->batch;

@@ -1,5 +1,5 @@
-// Classification and regression: the label of a sentence, or of two, from what a body makes of it, which is an encoder
-// alone or a decoder.
+// Classification and regression: the label of a sentence or sentence pair, from the output of a body, which is an
+// encoder alone or a decoder.
 #include <stdio.h>
 
 #include "task/labelled.h"
@@ -12,7 +12,7 @@ static const tarn_verb verb = {
     .summary = "Print the labels of sentences, or of pairs of sentences, with their probabilities.",
     .models = "a classifier or a regression model"};
 
-// A sentence's token that has seen all of it: of a decoder the last one.
+// Chooses a token that has seen the whole sentence: for a decoder the last one.
 static tarn_status resolve_pool(tarn_config *config, const tarn__task_keys *keys) {
   tarn_pool *pool = &config->head.pool;
   if (*pool == TARN_POOL_COUNT) *pool = is_decoder(config) ? TARN_POOL_LAST : TARN_POOL_CLS;
@@ -45,7 +45,7 @@ static tarn_status declare_number(const tarn__task_site *site, tarn__task_weight
 
 static tarn__tensor *number_loss(tarn__graph *graph, const tarn__task_loss *from) {
   tarn__tensor *x = tarn__labelled_pooled(graph, from), *numbers;
-  // A graph's inputs are integers, so the bits of the numbers go in as some.
+  // Inputs of a graph are integers, so the numbers are passed as bit patterns.
   tarn__tensor *values =
       tarn__graph_input(graph, from->batch->predictions, (const int32_t *)(const void *)from->batch->values, "numbers");
   tarn__tensor *loss = tarn__squared_error(graph, x, from->weights->output_table, from->weights->output_bias, values,
@@ -54,7 +54,8 @@ static tarn__tensor *number_loss(tarn__graph *graph, const tarn__task_loss *from
   return loss;
 }
 
-// A classifier that knows nothing has the logarithm of the number of classes, of which there are at most 10000.
+// A classifier without information has a loss of the logarithm of the number of classes, of which there are at most
+// 10000.
 static bool classes_diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
   (void)words;
   if (!(value >= 1000.0)) return false;
@@ -62,7 +63,7 @@ static bool classes_diverged(char is[TARN__TASK_TEXT], double value, int64_t wor
   return true;
 }
 
-// Of numbers nothing is known; what is not finite ends the training.
+// The scale of the numbers is unknown; values that are not finite end training.
 static bool numbers_diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
   (void)is;
   (void)value;

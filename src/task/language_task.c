@@ -4,7 +4,7 @@
 #include "task/next_token.h"
 #include "text/vocab_formats.h"
 
-// Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
+// Without an encoder nothing can be shared with it, frozen or cached in it, and there is nothing to translate.
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   static const char no_encoder[] = "there is no encoder; a language model is trained on texts";
   const tarn_config_model *model = &config->model;
@@ -39,8 +39,8 @@ static int64_t count_ends(const int32_t *ids, int64_t length, int32_t eos) {
   return ends;
 }
 
-// Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more. Of a
-// stream they are known; none of its windows is left out.
+// Counts characters and bytes of the sentences that are not skipped, as `tarn score` does: the end of a sentence counts
+// as one more. For a stream they are known; none of its windows is skipped.
 static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                               const tarn_vocab *vocab) {
   tally->characters = shard->characters;

@@ -1,6 +1,5 @@
-// Masked language modelling: tokens of a text that are hidden from the model, from all that stand around them (Devlin
-// et al. 2019), as RoBERTa trains it (Liu et al. 2019): masks are drawn anew in every epoch, and nothing else is
-// learnt.
+// Masked language modelling: predicts hidden tokens of a text from all surrounding tokens (Devlin et al. 2019), as
+// RoBERTa is trained (Liu et al. 2019): masks are redrawn in every epoch, and there is no other objective.
 #include <math.h>
 
 #include "base/file.h"
@@ -47,8 +46,8 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
   return TARN_STATUS_OK;
 }
 
-// As RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias. As in ALBERT, what a factorised
-// table reads is as narrow as the table, without its projection.
+// RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias. As in ALBERT, the input of a
+// factorised table is as narrow as the table, without its projection.
 static tarn_status declare_output(const tarn__task_site *site, tarn__task_weights *weights) {
   tarn__declare *declare = site->declare;
   const int64_t d = declare->d_model, width = weights->output_table->cols;
@@ -88,7 +87,7 @@ static tarn__tensor *output_input(tarn__graph *graph, tarn__tensor *states, cons
   return tarn__norm_of(&weights->norm.use)->build(graph, x, NULL, 0.0, &weights->norm).y;
 }
 
-// The rows that are masked alone go through the head: a seventh of all.
+// Only masked rows, about a seventh of all, go through the head.
 static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
   const tarn__task_weights *weights = from->weights;
   const tarn__batch *batch = from->batch;
@@ -101,7 +100,7 @@ static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
   return tarn__head_loss(graph, &head, ids, from->smoothing, from->grad_scale);
 }
 
-// The answers are the likeliest words.
+// The answers are the most likely words.
 static void tally(tarn__task_tally *sums, const tarn__batch *batch, const void *answers) {
   const int32_t *words = answers;
   for (int64_t i = 0; i < batch->predictions; i++) sums->right += words[i] == batch->targets[i];

@@ -8,7 +8,7 @@
 
 enum {
   STREAM = 0x6D61736Bu,  // of the random numbers
-  SENTENCE_BLOCKS = 24,  // a sentence has 2^24 blocks of four numbers to itself
+  SENTENCE_BLOCKS = 24,  // each sentence has its own 2^24 blocks of four numbers
   SPECIAL = 1,           // bits of `kinds`
   WORD = 2
 };
@@ -19,7 +19,7 @@ typedef struct masks {
   int32_t mask, words;  // the id of <mask>; the size of the vocabulary
   uint8_t *kinds;       // [words]
   int32_t *ids;         // a sentence
-  int64_t *at;          // the tokens or, of whole words, the first tokens of the words that may be masked
+  int64_t *at;          // the tokens, or the first tokens of whole words, that may be masked
   uint8_t *chosen;
 } masks;
 
@@ -32,13 +32,13 @@ static tarn__random numbers_of(int64_t pair, uint64_t seed, int64_t epoch) {
 
 static bool special(const masks *m, int32_t id) { return (m->kinds[id] & SPECIAL) != 0; }
 
-// How many of `n` tokens that may be masked are to be, which takes the first number of the sentence.
+// The number of tokens to mask out of `n` candidates; uses the first random number of the sentence.
 static int64_t draw_count(const masks *m, tarn__random *random, int64_t n) {
   const int64_t count = (int64_t)(m->keys.share * (double)n + tarn__random_uniform(random));
   return count < n ? count : n;
 }
 
-// Takes one of the places from `first` on, whose order does not matter, to `first`.
+// Swaps a random element from index `first` on to `first`; their order does not matter.
 static int64_t draw_place(tarn__random *random, int64_t *at, int64_t first, int64_t count) {
   const int64_t other = first + (int64_t)tarn__random_below(random, (uint64_t)(count - first));
   const int64_t drawn = at[other];
@@ -54,7 +54,7 @@ static int64_t word_end(const masks *m, const int32_t *ids, int64_t first, int64
   return end;
 }
 
-// Marks the tokens of a sentence that are masked, and returns how many there are.
+// Marks the masked tokens of a sentence, and returns their number.
 static int64_t choose(masks *m, tarn__random *random, const int32_t *ids, int64_t length) {
   int64_t tokens = 0, places = 0, chosen = 0;
   for (int64_t i = 0; i < length; i++) {
@@ -75,7 +75,7 @@ static int64_t choose(masks *m, tarn__random *random, const int32_t *ids, int64_
   return chosen;
 }
 
-// What the model reads in place of a token.
+// The model's input in place of a masked token.
 static int32_t draw_token(const masks *m, tarn__random *random, int32_t id) {
   const double u = tarn__random_uniform(random);
   if (u < m->keys.keep) return id;
@@ -96,7 +96,7 @@ static int64_t count_masks(void *user, int64_t pair, uint64_t seed, int64_t epoc
 static void put_masks(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch) {
   masks *m = user;
   for (int64_t s = 0; s < batch->target.sentences; s++) {
-    // What stands in front of a sentence is no part of it.
+    // A token before a sentence does not belong to it.
     const int64_t length = tarn__shard_target_length(m->shard, batch->index[s]);
     const int64_t first = batch->target.offsets[s + 1] - length;
     tarn__random random = numbers_of(batch->index[s], seed, epoch);

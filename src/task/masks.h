@@ -1,10 +1,10 @@
-// Masks of masked language models (Devlin et al. 2019; Liu et al. 2019, section 2): which tokens of a sentence are to
-// be guessed, and what the model reads in their place. All is drawn by Philox from (seed, epoch, number of the
-// sentence), so that a sentence has other masks in every epoch, and the same ones whatever batch it is in.
+// Masks of masked language models (Devlin et al. 2019; Liu et al. 2019, section 2): the tokens of a sentence to
+// predict, and the model's input in their place. Everything is drawn by Philox from (seed, epoch, number of the
+// sentence), so a sentence has different masks in every epoch, and the same ones in any batch.
 //
-// Of n tokens that are not special, floor(share n + u) are masked, u uniform in [0, 1), as in fairseq: in the mean as
-// many as the share says, in short sentences too. Whole words are drawn one after the other, and taken where they fit
-// into that number, as BERT does it, so that it may not be reached.
+// Of n tokens that are not special, floor(share n + u) are masked, with u uniform in [0, 1), as in fairseq: the
+// expected number equals the share, even in short sentences. Whole words are drawn one by one, and taken if they fit
+// into that number, as in BERT, so the number may not be reached.
 #ifndef TARN_TASK_MASKS_H
 #define TARN_TASK_MASKS_H
 
@@ -12,12 +12,12 @@
 #include "description/description.h"
 #include "tarn/vocab.h"
 
-// What finishes the batches of a shard. Special tokens are never masked and never drawn. Shard and vocabulary must
-// outlive it. Fails with USAGE where the vocabulary has no <mask>, `name` being its file.
+// The completion of a shard's batches. Special tokens are never masked and never drawn. Shard and vocabulary must
+// outlive it. Fails with USAGE if the vocabulary, with file `name`, has no <mask>.
 tarn_status tarn__masks_open(tarn__batch_finish *finish, const tarn_config_masking *masking, const tarn__shard *shard,
                              const tarn_vocab *vocab, const char *name) TARN_CHECKED;
 
-// Most masks of so many rows in so many sentences.
+// Maximum number of masks for `rows` rows in `sentences` sentences.
 int64_t tarn__masks_most(const tarn_config_masking *masking, int64_t rows, int64_t sentences);
 
 #endif

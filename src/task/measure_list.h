@@ -1,5 +1,5 @@
-// The list of measures: a line each, from which its number, its word and its line in the documentation come. What it is
-// and how it is computed stands in its file, measures/measure_WORD.c. New ones come last: numbers stand in programs.
+// The list of measures, one line each, which defines the number, the word and the line in the documentation. The
+// definition and computation are in measures/measure_WORD.c. New measures go last: numbers are compiled into programs.
 #ifndef TARN_TASK_MEASURE_LIST_H
 #define TARN_TASK_MEASURE_LIST_H
 

@@ -1,4 +1,4 @@
-// The registry: what measure_list.h lists.
+// The table of the measures in measure_list.h.
 #include <string.h>
 
 #include "task/measure_entry.h"
@@ -19,7 +19,7 @@ const tarn_measure *tarn_measure_of(int number) {
 }
 
 const tarn_measure *tarn_measure_find(const char *name) {
-  // No word of a measure has one of the signs, and in a name with a slash _ belongs to the words around it.
+  // No measure's word contains a separator, and in a name with a slash _ belongs to the surrounding words.
   const char *slash = strrchr(name, '/'), *sign = slash ? slash : strrchr(name, '_');
   const char *word = sign ? sign + 1 : name;
   for (int m = 0; m < TARN__METRIC_COUNT; m++)

@@ -19,8 +19,8 @@ tarn_status tarn__next_token_table(tarn__param **table, tarn__bands *bands, cons
   return site->declare->status;
 }
 
-// It keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With a low rank it reads what has the
-// variance of x, so this rule gives the logits the same variance.
+// Keeps fairseq's standard deviation, regardless of that of the inputs: initial logits are near 0. With a low rank the
+// input has the variance of x, so this rule gives the logits the same variance.
 tarn_status tarn__next_token_output(tarn__task_weights *weights, const tarn__task_site *site) {
   if (site->model->adaptive_softmax_cutoffs > 0) {
     TARN_TRY(tarn__bands_declare_tables(&weights->output_bands, site));

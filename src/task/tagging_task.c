@@ -1,5 +1,5 @@
-// Sequence tagging: a label for each word of a sentence, such as its part of speech or its place in a named entity,
-// from what an encoder alone or a decoder makes of the word's first or last token. The head is that of classifiers.
+// Sequence tagging: a label for each word of a sentence, such as its part of speech or its role in a named entity, from
+// the output of an encoder alone or a decoder for the word's first or last token. The head is that of classifiers.
 #include <stdio.h>
 
 #include "task/labelled.h"
@@ -10,7 +10,7 @@ static const tarn_verb verb = {.word = "tag",
                                .models = "a tagging model",
                                .words = true};
 
-// A decoder has seen a word at its last token only.
+// A decoder has seen the whole word only at its last token.
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   tarn_pool *pool = &config->head.pool;
   const bool decoder = config->model.architecture == TARN_ARCHITECTURE_DECODER;
@@ -22,7 +22,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   return TARN_STATUS_OK;
 }
 
-// A model that knows nothing has the logarithm of the number of labels, of which there are at most 10000.
+// A model without information has a loss of the logarithm of the number of labels, of which there are at most 10000.
 static bool diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
   (void)words;
   if (!(value >= 1000.0)) return false;

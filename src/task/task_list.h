@@ -1,5 +1,6 @@
-// The list of tasks: a line each, from which its number, the word of model.task and its line in the documentation come.
-// What it is stands in its file, whose entries are tarn__tasks_NAME. New ones come last: numbers stand in programs.
+// The list of tasks, one line each, which defines the number, the word of model.task and the line in the documentation.
+// Each task is defined in its own file, whose entries are tarn__tasks_NAME. New tasks go last: numbers are compiled
+// into programs.
 #ifndef TARN_TASK_TASK_LIST_H
 #define TARN_TASK_TASK_LIST_H
 

@@ -1,4 +1,4 @@
-// The registry: what task_list.h lists. Tests that bring a task of their own have this table in its place.
+// The table of the tasks in task_list.h. Tests with a task of their own replace this table.
 #include "task/task.h"
 
 #define ENTRIES(NAME, entries, word, text) tarn__tasks_##entries,

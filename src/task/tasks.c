@@ -159,7 +159,9 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);
   for (int i = 0; (other = tarn__task_at(i)) != NULL; i++) {
     const size_t used = strlen(others);
-    if (!(other->uses >> use & 1u) || strstr(others, other->models)) continue;  // several tasks may be one in words
+    if (!(other->uses >> use & 1u) || strstr(others, other->models))
+      continue;  // several tasks may be described by the
+                 // same words
     snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? " and " : "", other->models);
   }
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], others);

@@ -1,4 +1,4 @@
-// Translation: from the sentences of a source to those of a target.
+// Translation: from source sentences to target sentences.
 #include "task/next_token.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {

@@ -6,7 +6,7 @@
 
 enum { TOKENS = 1000000 };
 
-// A side of a shard.
+// One side of a shard.
 typedef struct side {
   const char *name;
   int64_t longest, words;
@@ -27,7 +27,7 @@ static int64_t first_of(const tarn__cutoffs *cutoffs, int64_t words, int64_t b) 
 static tarn_status look_at(const tarn__shard *shard, const side *s, const tarn__cutoffs *cutoffs) {
   int64_t tokens[TARN__BANDS] = {0}, all = 0;
   void *memory;
-  // A model that is too small for its bands is refused elsewhere.
+  // A model too small for its bands is rejected elsewhere.
   if (cutoffs->count == 0 || s->longest == 0 || cutoffs->values[cutoffs->count - 1] >= s->words) return TARN_STATUS_OK;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)s->longest, sizeof(int32_t)));
   int32_t *ids = memory;

@@ -1,4 +1,4 @@
-// BLEU of the translations of a set: a measure that comes from the use of a model, not from its loss.
+// BLEU of the translations of a set: a measure computed by running the model, not from its loss.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 
 typedef struct bleu {
   tarn__set_site site;
-  int64_t sentences;  // translated, from the first
+  int64_t sentences;  // number of sentences translated, from the beginning
   int32_t *ids;
   int64_t *offsets;  // [sentences + 1]
   tarn__translation *translations;
   tarn__translator *translator;
   const char **hypotheses, **references;  // [sentences]
-  char **texts;                           // [sentences] own references, decoded; NULL when they come from a file
-  tarn_score_lines lines;                 // references of a file
+  char **texts;                           // [sentences] own references, decoded; NULL if they come from a file
+  tarn_score_lines lines;                 // references from a file
   tarn_bleu_options options;
-  bool cut;  // sources were, to model.max_length
+  bool cut;  // some sources were truncated to model.max_length
   char hash[TARN__HASH_TEXT];
 } bleu;
 
-// A sentence that is longer than the model takes is cut, as `tarn translate` does.
+// Sentences longer than the model's maximum are truncated, as in `tarn translate`.
 static tarn_status read_sources(bleu *v) {
   int64_t most = v->site.model->config->model.max_length;
   int64_t total = 0;
@@ -84,7 +84,7 @@ static tarn_status read_references(bleu *v) {
 }
 
 void tarn__validator_translation(tarn__translator_options *options, const tarn_config *config, int threads) {
-  const int64_t least = 64;  // rows below which products are slow
+  const int64_t least = 64;  // with fewer rows, products are slow
   tarn__translator_from_config(options, config);
   int64_t tokens = config->train.max_tokens / 4 > least ? config->train.max_tokens / 4 : least;
   if (tokens < options->max_tokens) options->max_tokens = tokens;
@@ -172,7 +172,7 @@ static tarn_status score(bleu *v, tarn__validation *result) {
   return TARN_STATUS_OK;
 }
 
-// Of the translations that rank 0 has.
+// Scores the translations, which are on rank 0.
 static tarn_status score_translations(bleu *v, tarn__validation *result) {
   tarn_status status = TARN_STATUS_OK;
   for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {

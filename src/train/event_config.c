@@ -1,5 +1,5 @@
-// The description of a run for TensorBoard: as a text (plugin "text"), and as hyper-parameters (plugin "hparams", whose
-// data are tensorboard/plugins/hparams/plugin_data.proto), so that runs can be sorted and filtered by them.
+// The description of a run for TensorBoard: as a text (plugin "text"), and as hyper-parameters (plugin "hparams", data
+// format in tensorboard/plugins/hparams/plugin_data.proto), by which runs can be sorted and filtered.
 #include "train/event_config.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static tarn_status metadata(tarn__message *value, const char *plugin, const tarn
   return status;
 }
 
-// A tensor of one text, or the empty one of numbers that says "nothing but metadata".
+// A tensor with one text, or the empty numeric one that marks a value as metadata only.
 static tarn_status tensor(tarn__message *value, const char *text) {
   tarn__message all = {0};
   const uint8_t size[] = {SIZE_COUNT << 3, text ? 1 : 0};
@@ -62,7 +62,7 @@ static tarn_status add_value(tarn__message *summary, const char *tag, const char
 
 // --- hyper-parameters
 
-// A google.protobuf.Value: a number, yes or no, or a text.
+// A google.protobuf.Value: a number, a boolean or a string.
 static tarn_status json_value(tarn__message *m, const tarn__yaml_node *node) {
   char *end;
   const double number = strtod(node->text, &end);
@@ -83,8 +83,8 @@ static tarn_status add_entry(tarn__message *start, const char *key, const tarn__
   return status;
 }
 
-// Each scalar below a map under its path, "train.lr"; entries of lists are numbered from 0. The depth of a tree is
-// bounded where it is read.
+// Adds each scalar in a map under its path, "train.lr"; list entries are numbered from 0. The reader limits the depth
+// of the tree.
 static tarn_status add_entries(tarn__message *start, const char *path, const tarn__yaml_node *node) {
   char key[512];
   int index = 0;
@@ -119,7 +119,7 @@ static tarn_status add_hparams(tarn__message *summary, const char *text) {
 
 // --- the description
 
-// TensorBoard shows texts as Markdown, in which indented lines stay as they are.
+// TensorBoard renders texts as Markdown, in which indented lines are shown verbatim.
 static tarn_status add_text(tarn__message *summary, const char *text) {
   tarn__buffer shown = {0};
   while (*text) {

@@ -5,8 +5,8 @@
 #include "description/description.h"
 #include "run/event_message.h"
 
-// Adds two values to a summary (tensorflow/core/framework/summary.proto): the description as a text, which is shown as
-// it is written, and each of its keys with a value as a hyper-parameter.
+// Adds two values to a summary (tensorflow/core/framework/summary.proto): the description as verbatim text, and each of
+// its keys with a value as a hyper-parameter.
 tarn_status tarn__event_config(tarn__message *summary, const tarn_config *config) TARN_CHECKED;
 
 #endif

@@ -1,8 +1,9 @@
-// What a training can do besides its steps, or in their place: with layers, with what goes from batch to batch, with
-// the gradients. A feature is a file in train/features/ and a line in features.c; the loop, the step and the plan call
-// the hooks of those that a description asks for, in the order of the table, and know none of them.
+// Optional behaviour of training, in addition to its steps or replacing them: for layers, for state passed from batch
+// to batch, for gradients. A feature is a file in train/features/ and a line in features.c. The loop, the step and the
+// plan call the hooks of the features enabled by a description, in the order of the table, and know none of them by
+// name.
 //
-// A hook that a feature does not need is NULL. All hooks of a training are given its state, zeroed before `open`.
+// Unused hooks are NULL. All hooks of a training run get the feature's state, which is zeroed before `open`.
 #ifndef TARN_TRAIN_FEATURE_H
 #define TARN_TRAIN_FEATURE_H
 
@@ -18,19 +19,19 @@ struct tarn__stepper;
 struct tarn__stepper_bounds;
 struct tarn__train_update_result;
 
-// What a feature's share of a plan is made from: the model, its largest batch, and what is validated on.
+// The input of a feature's contribution to a plan: the model, its largest batch, and the validation data.
 typedef struct tarn__plan_use {
   const tarn__model *model;
   const tarn__plan_batch *batch;
-  const tarn__shard *sets;  // [set_count]; file_bytes 0: it cannot be read
+  const tarn__shard *sets;  // [set_count]; file_bytes is 0 if unreadable
   int32_t set_count;
 } tarn__plan_use;
 
-// What a graph is built for.
+// The purpose of a graph.
 typedef enum tarn__step_kind {
   TARN__STEP_TRAIN,
   TARN__STEP_EVALUATE,
-  TARN__STEP_STATES  // the rows that the output layer reads (tarn__stepper_states())
+  TARN__STEP_STATES  // the input rows of the output layer (tarn__stepper_states())
 } tarn__step_kind;
 
 typedef struct tarn__feature {
@@ -38,70 +39,72 @@ typedef struct tarn__feature {
   size_t state_bytes;
 
   // --- the description
-  bool (*wanted)(const tarn_config *config);  // NULL: by every description
-  // The gradients of an update must all be there before the first parameter is updated, or nothing may fail meanwhile:
-  // a model cannot update in its backward pass (graph/update.h).
+  bool (*wanted)(const tarn_config *config);  // NULL: always enabled
+  // All gradients of an update must exist before the first parameter is updated, or nothing may fail in between: the
+  // model cannot update in its backward pass (graph/update.h).
   bool needs_gradients;
-  // Fails with USAGE for a model, and with DATA for training data, with which it does not work.
+  // Fail if the feature does not work with a model (USAGE) or with training data (DATA).
   tarn_status (*check_model)(const tarn__model *model);
   tarn_status (*check_data)(const tarn_config *config, const tarn__shard *shard);
-  // Adds the memory that it takes, on one rank; and, in bytes, what other ranks add to that.
+  // Add the memory that the feature needs on one rank; and return the additional bytes with several ranks.
   void (*plan)(tarn_plan *plan, const tarn__plan_use *use);
   size_t (*plan_ranks)(const tarn_train *train);
 
-  // --- a training
-  // Takes memory; the model has its own, but no values yet.
+  // --- a training run
+  // Allocates memory; the model's memory is allocated but has no values yet.
   tarn_status (*open)(tarn_train *train, void *state);
   void (*close)(tarn_train *train, void *state);
-  // From the checkpoint that the training goes on from, behind the model's values and train->progress; and to one.
+  // Load from the checkpoint that is resumed, after the model's values and train->progress; and save to one.
   tarn_status (*load)(tarn_train *train, void *state, const tarn__checkpoint_file *file);
   void (*save)(tarn_train *train, void *state, tarn__checkpoint_extra *extra);
-  // Before the first update of a session. `logged`: what is to be said is in the log that the run goes on with.
+  // Called before the first update of a session. `logged`: the resumed log already contains the feature's records.
   tarn_status (*begin)(tarn_train *train, void *state, bool logged);
-  // Then, when the untrained model has been validated. INTERRUPTED stops the training.
+  // Called next, after validation of the untrained model. INTERRUPTED stops training.
   tarn_status (*ready)(tarn_train *train, void *state);
 
-  // Fails with IO if a file that it reads was changed or lost since it was opened (base/map.h).
+  // Fails with IO if a file that the feature reads was modified or deleted since it was opened (base/map.h).
   tarn_status (*check_files)(tarn_train *train, void *state);
 
   // --- an update, on every rank
-  // Makes it in place of tarn__train_step(); and with that whether the training is over, and how.
+  // Replaces tarn__train_step(); such a feature also determines whether training is over, and how it ended.
   tarn_status (*update)(tarn_train *train, void *state, struct tarn__train_update_result *result);
   bool (*over)(const tarn_train *train, tarn_train_end *end);
   // Before update number `update`, from 1; and before the batches of an update or of a pass (`first`: of an epoch).
   tarn_status (*before_update)(tarn_train *train, void *state, int64_t update);
   tarn_status (*before_batches)(tarn_train *train, void *state, bool first);
-  // All gradients of the update are there, and those of several ranks summed.
+  // All gradients of the update are complete and summed over ranks.
   tarn_status (*after_gradients)(tarn_train *train, void *state);
-  // The gradients are finite and the model's parameters were updated; and then, of an update that predicted something.
+  // The gradients are finite and the model's parameters have been updated; then, only for an update with predictions.
   tarn_status (*optimise)(tarn_train *train, void *state, int64_t update);
   tarn_status (*optimised)(tarn_train *train, void *state);
-  // The update counts in train->progress, or the batch of a pass is done.
+  // The update has been counted in train->progress, or the batch of a pass is done.
   void (*advance)(tarn_train *train, void *state);
-  // The receiver of events was told of the update (rank 0); and then on every rank, after its line of the log.
+  // The receiver of events has been notified of the update (rank 0); then, on every rank, its line of the log, if any,
+  // has been written.
   tarn_status (*told)(tarn_train *train, void *state);
   tarn_status (*after_update)(tarn_train *train, void *state);
-  // Adds fields to a line of the log; false: memory was lacking. And on every rank: what comes is for the next line.
+  // Adds fields to a line of the log; false: out of memory. Then, on every rank: later fields belong to the next line.
   bool (*log)(const tarn_train *train, const void *state, json_t *record);
   void (*logged)(tarn_train *train, void *state);
 
   // --- graphs
-  // The largest batch that can come is planned in a stepper: says what its graph will not compute, and may plan a graph
-  // of its own (tarn__stepper_plan_bottom()).
+  // The largest possible batch is being planned in a stepper: sets the shortcuts of its graph, and may plan a graph of
+  // its own (tarn__stepper_plan_bottom()).
   tarn_status (*plan_graph)(tarn_train *train, void *state, struct tarn__stepper *stepper, const tarn__batch *largest,
                             tarn__step_kind kind, tarn__model_shortcuts *shortcuts);
-  // The same for a batch, before its graph is built; and when it has run.
+  // The same for an actual batch, before its graph is built; and after it has run.
   tarn_status (*shorten)(tarn_train *train, void *state, const tarn__batch *batch, tarn__step_kind kind,
                          tarn__model_shortcuts *shortcuts);
   tarn_status (*ran)(tarn_train *train, void *state, const tarn__graph *graph, tarn__step_kind kind);
-  // Around the batches of an evaluation on this rank, one after the other (`tracks`: tarn__batcher_tracks()).
+  // Before and after the batches of an evaluation on this rank, which are consecutive (`tracks`:
+  // tarn__batcher_tracks()).
   tarn_status (*before_pass)(tarn_train *train, void *state, int64_t tracks);
   void (*after_pass)(tarn_train *train, void *state);
 } tarn__feature;
 
 enum { TARN__FEATURES_MOST = 16 };
 
-// The features of a training. Zero-initialise it; then none is in use, and every call below does nothing.
+// The features of a training run. Zero-initialise it; then no feature is enabled, and every call below does nothing.
 typedef struct tarn__features {
   tarn_train *train;
   int count;
@@ -109,18 +112,18 @@ typedef struct tarn__features {
   void *states[TARN__FEATURES_MOST];
 } tarn__features;
 
-// --- of a description alone
+// --- for a description alone
 tarn_status tarn__features_check_model(const tarn__model *model) TARN_CHECKED;
 tarn_status tarn__features_check_data(const tarn_config *config, const tarn__shard *shard) TARN_CHECKED;
 void tarn__features_plan(tarn_plan *plan, const tarn__plan_use *use);
 size_t tarn__features_plan_ranks(const tarn_train *train);
-// Whether one of them needs all gradients of an update at once.
+// Whether any feature needs all gradients of an update at once.
 bool tarn__features_need_gradients(const tarn_config *config);
-// Whether one of them makes the updates; if so, and `train` has made one, whether it is over.
+// Whether a feature replaces the updates; and if so, after an update of `train`, whether training is over.
 bool tarn__features_update(const tarn_config *config);
 bool tarn__features_over(const tarn_train *train, tarn_train_end *end);
 
-// --- of a training: the hooks of the same names, of all features in use
+// --- for a training run: the hooks of the same names, of all enabled features
 tarn_status tarn__features_open(tarn__features *features, tarn_train *train) TARN_CHECKED;
 void tarn__features_close(tarn__features *features);
 tarn_status tarn__features_load(const tarn__features *features, const tarn__checkpoint_file *file) TARN_CHECKED;
@@ -150,7 +153,7 @@ tarn_status tarn__features_ran(const tarn__features *features, const tarn__graph
 tarn_status tarn__features_before_pass(const tarn__features *features, int64_t tracks) TARN_CHECKED;
 void tarn__features_after_pass(const tarn__features *features);
 
-// The state of a feature in use by its name, for tests; NULL: it is not in use.
+// The state of an enabled feature by name, for tests; NULL: not enabled.
 void *tarn__features_state(const tarn__features *features, const char *name);
 
 #endif

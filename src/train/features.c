@@ -9,7 +9,7 @@ extern const tarn__feature tarn__feature_autofreeze, tarn__feature_backskip, tar
     tarn__feature_freeze, tarn__feature_frozen_cache, tarn__feature_layerdrop, tarn__feature_redraw,
     tarn__feature_ridge;
 
-// Of two that do something at the same moment the upper one comes first.
+// If two act at the same point, the upper one comes first.
 static const tarn__feature *const FEATURES[] = {
     &tarn__feature_redraw,     &tarn__feature_backskip,  &tarn__feature_carry,
     &tarn__feature_experts,    &tarn__feature_layerdrop, &tarn__feature_frozen_cache,
@@ -22,7 +22,7 @@ static bool is_wanted(const tarn__feature *feature, const tarn_config *config) {
   return !feature->wanted || feature->wanted(config);
 }
 
-// --- of a description alone
+// --- for a description alone
 
 tarn_status tarn__features_check_model(const tarn__model *model) {
   for (int i = 0; i < COUNT; i++)
@@ -66,7 +66,7 @@ bool tarn__features_over(const tarn_train *train, tarn_train_end *end) {
   return false;
 }
 
-// --- of a training
+// --- for a training run
 
 tarn_status tarn__features_open(tarn__features *f, tarn_train *train) {
   f->train = train;
@@ -88,7 +88,7 @@ void tarn__features_close(tarn__features *f) {
   *f = (tarn__features){0};
 }
 
-// Calls a hook of all that have it, with arguments in parentheses; the first that fails ends it.
+// Calls a hook, with arguments in parentheses, of all features that have it; stops at the first failure.
 #define TRY_EACH(hook, arguments)    \
   for (int i = 0; i < f->count; i++) \
     if (f->in_use[i]->hook) TARN_TRY(f->in_use[i]->hook arguments)

@@ -19,7 +19,7 @@ void tarn__numbers_close(tarn__numbers *n) {
   *n = (tarn__numbers){0};
 }
 
-// The sums in train->progress are set back where a line of the log is written, which reads before.
+// The sums in train->progress are reset when a line of the log is written, which reads the numbers first.
 tarn_status tarn__numbers_begin(tarn_train *t) {
   tarn__numbers *n = &t->numbers;
   const tarn__progress *p = &t->progress;

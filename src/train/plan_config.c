@@ -51,7 +51,7 @@ static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_conf
   return TARN_STATUS_OK;
 }
 
-// The sides that the model reads hold the same sentences, so the longer one fills the batch and another has fewer rows.
+// All sides contain the same sentences, so the longest one fills the batch and the others have fewer rows.
 static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
   const double usual = 25.0;  // tokens per sentence without data
   const bool known = shard->pairs > 0;

@@ -13,16 +13,16 @@
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
 static const size_t PROGRAM = 20000000;
 
-// What of a shard and its batches stays in memory: its offsets, the order of its rows, and of the file's pages those
-// that are not yet given back.
+// The part of a shard and its batches that stays in memory: its offsets, the order of its rows, and the pages of the
+// file not yet released.
 static size_t shard_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
   const size_t most = TARN__BATCH_RESIDENT, offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
   return ((size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most) + offsets +
          tarn__batcher_bytes(shard, tracks, shuffle);
 }
 
-// What is validated on, each opened and checked once: data.valid, then the sets. One that is not there, as it need not
-// be for a plan, has no rows and no file.
+// The validation data, each opened and checked once: data.valid, then the sets. A missing file, which a plan permits,
+// has no rows.
 typedef struct sets {
   tarn__shard *shards;
   int32_t count;
@@ -56,19 +56,19 @@ static tarn_status open_sets(sets *s, const tarn_config *config) {
   return status;
 }
 
-// All of them stay open in a training.
+// All of them stay open during training.
 static void plan_sets(tarn_plan *plan, const sets *s, bool tracks) {
   for (int32_t i = 0; i < s->count; i++)
     if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], tracks, false);
 }
 
-// Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
+// The number of sentences that validation translates; if the data are unreadable, more than any decoder holds.
 static int64_t count_sentences(const tarn__shard *shard, int64_t most) {
   const int64_t sentences = shard->file_bytes > 0 ? shard->pairs : INT32_MAX;
   return most > 0 && most < sentences ? most : sentences;
 }
 
-// What the translation of some data takes beyond the workspace of the training step, in which it runs.
+// The memory for translating some data, beyond the workspace of the training step that it reuses.
 static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                                     int threads, int64_t sentences) {
   const tarn_config *config = model->config;
@@ -81,8 +81,8 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
   return TARN_STATUS_OK;
 }
 
-// A classifier's predictions for sets with labels, which are kept, and what computing their measures takes, for one set
-// after the other.
+// A classifier's predictions for labelled sets, which are kept, and the memory to compute their measures, for one set
+// at a time.
 static void plan_labels(tarn_plan *plan, const sets *s, const tarn_config *config) {
   size_t measuring = 0;
   if (!(tarn__config_task(config)->uses >> TARN__USE_LABEL & 1u)) return;
@@ -96,7 +96,7 @@ static void plan_labels(tarn_plan *plan, const sets *s, const tarn_config *confi
   plan->validation_bytes += measuring;
 }
 
-// Each translator keeps what it has taken, so it is the sum over all that is translated.
+// Each translator keeps its memory, so the plan adds up all translated sets.
 static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__model *model,
                                    const tarn__plan_batch *batch, int threads) {
   const tarn_config *config = model->config;
@@ -122,8 +122,8 @@ tarn_status tarn__plan_check_threads(int threads) {
   return TARN_STATUS_OK;
 }
 
-// The mean of checkpoints is summed in memory that the training does not need any more (tarn__train_average). Sums that
-// do not fit there take their own, beside the translators; less than the largest one is left unused before that.
+// Checkpoints are averaged in memory that training no longer needs (tarn__train_average). Sums that do not fit there
+// get memory of their own, in addition to the translators; the unused rest is smaller than the largest sum.
 static void plan_average(tarn_plan *plan, const tarn__model *model) {
   const size_t room = plan->activation_bytes + plan->workspace_bytes;
   size_t need = 0, largest = 0;

@@ -1,5 +1,5 @@
-// What is scored in the course of a training: the validation data, and the sets that choose nothing. All of it is
-// outside of training time.
+// Scoring during training: the validation data, and the sets that do not select a model. None of it counts as training
+// time.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static tarn_status log_scores(tarn_train *t, const tarn_config_scored_set *set, 
   return tarn__train_note(t, record, whole, &event);
 }
 
-// By the progress alone, as all that happens between two steps.
+// Depends on the progress alone, like everything between two steps.
 static bool is_due(const tarn_train *t, int32_t set, bool ends) {
   const tarn__progress *p = &t->progress;
   const int64_t every = t->config->sets[set].every;

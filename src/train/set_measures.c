@@ -1,4 +1,4 @@
-// The registry: a line per entry.
+// The table of measures, one line each.
 #include "train/set_measure.h"
 
 static const tarn__set_measure *const table[TARN__SET_MEASURES] = {&tarn__set_bleu};

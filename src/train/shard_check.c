@@ -6,14 +6,14 @@
 #include "task/task.h"
 #include "train/feature.h"
 
-// What a shard says of the vocabulary of one side.
+// A shard's record of the vocabulary of one side.
 typedef struct side {
   const char *name, *vocab_hash;
   int32_t vocab_size, eos;
 } side;
 
-// A shard whose hashes were made anew can say anything: its ids are below its own size, so only with that of the
-// vocabulary are they rows of the model's matrices.
+// A shard with recomputed hashes may contain any values. Its ids are below its recorded vocabulary size, so they are
+// valid rows of the model's matrices only if that equals the size of the vocabulary.
 static tarn_status check_side(const char *path, const side *s, const tarn_vocab *vocab, const char *vocab_path) {
   TARN_REQUIRE(tarn__hash_same(s->vocab_hash, tarn_vocab_hash(vocab)), DATA,
                "%s: its %s was prepared with another vocabulary (hash %s) than %s (hash %s); run tarn prepare again",
@@ -27,7 +27,8 @@ static tarn_status check_side(const char *path, const side *s, const tarn_vocab 
   return TARN_STATUS_OK;
 }
 
-// A translation model trains on pairs, all others on a text; classifiers on one with labels, which their task checks.
+// Translation models train on sentence pairs, all others on a text, and classifiers on a labelled one, which their task
+// checks.
 static tarn_status check_sides(const tarn__shard *shard, const char *path, const tarn_config *config) {
   const tarn__task *task = tarn__config_task(config);
   TARN_REQUIRE(task->source || shard->text, DATA,
@@ -43,7 +44,7 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
   return TARN_STATUS_OK;
 }
 
-// Where the windows of a stream do not fit, nearly all of its text would be left out.
+// If the windows of a stream do not fit, nearly all of its text would be skipped.
 static tarn_status check_windows(const tarn__shard *shard, const tarn_vocab *target, const tarn_config *config) {
   int32_t first;
   TARN_TRY(tarn__features_check_data(config, shard));

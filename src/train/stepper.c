@@ -9,7 +9,7 @@
 #include "graph/run_telling.h"
 #include "graph/update.h"
 
-// The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
+// Builds and plans the graph of a batch. With `offsets` and ids NULL it is only planned.
 static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn__model_shortcuts *shortcuts,
                          bool training, tarn__tensor **loss, tarn__tensor **answers) {
   tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
@@ -19,20 +19,20 @@ static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn_
   return tarn__graph_plan(&s->graph);
 }
 
-// The graph of the frozen bottom alone, planned.
+// Builds and plans the graph of the frozen bottom alone.
 static tarn_status build_bottom(tarn__stepper *s, const tarn__packed *source, tarn__tensor **rows) {
   tarn__model_begin(s->model, &s->graph, false, s->exec.threads);
   *rows = tarn__model_build_bottom(s->model, &s->graph, source);
   return tarn__graph_plan(&s->graph);
 }
 
-// The workspace must hold the graph that was planned.
+// Grows the workspace to the planned graph.
 static void widen(tarn__stepper *s) {
   if (s->graph.workspace_bytes > s->workspace_bytes) s->workspace_bytes = s->graph.workspace_bytes;
 }
 
-// Plans the largest batch that can come. Work that depends on how rows fall into sentences is planned for sentences of
-// equal length.
+// Plans the largest possible batch. Work that depends on the division of rows into sentences is planned for sentences
+// of equal length.
 static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bounds, int32_t *offsets, bool training) {
   int32_t *source_offsets = offsets;
   int32_t *target_offsets = offsets + bounds->sentences + 1;
@@ -54,7 +54,7 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
   tarn__tensor *result, *answers;
   const tarn__step_kind kind = training ? TARN__STEP_TRAIN : TARN__STEP_EVALUATE;
   TARN_TRY(tarn__features_plan_graph(s->features, s, &largest, kind, &shortcuts));
-  // The first update does all the true backward passes that others leave out.
+  // The first update computes all the true backward passes that later ones skip.
   for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
     TARN_TRY(build(s, &largest, &shortcuts, training, &result, training ? NULL : &answers));
     widen(s);
@@ -95,9 +95,9 @@ void tarn__stepper_close(tarn__stepper *stepper) {
   *stepper = (tarn__stepper){0};
 }
 
-// The planner places tensors greedily, so a smaller batch could in principle need a little more than the largest one;
-// and how many words a band has (task/bands.h) is known of the batch at hand alone. Nothing is kept, so that both
-// workspaces never exist at once.
+// The planner is greedy, so a smaller batch could in principle need slightly more than the largest one; and the number
+// of words per band (task/bands.h) is known only for the actual batch. The contents are discarded, so that the two
+// workspaces never coexist.
 static tarn_status make_room(tarn__stepper *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
   if (s->workspace) tarn__device_free(s->model->device, s->workspace);
@@ -109,13 +109,13 @@ static tarn_status make_room(tarn__stepper *s) {
   return TARN_STATUS_OK;
 }
 
-// What the graph that has run took.
+// Counts the work of the graph that has run.
 static void count_work(tarn__stepper *s) {
   tarn__graph_work(&s->graph, &s->operations, &s->moved_bytes);
   if (s->energy) tarn__energy_watch(s->energy);
 }
 
-// Runs the graph that is planned and bound. Planned gradients are gone with the workspace, however it ends.
+// Runs the planned and bound graph. Planned gradients disappear with the workspace, even after a failure.
 static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   s->exec.update = training ? s->factors : NULL;
   s->exec.squares = training && s->numbers ? &s->numbers->squares : NULL;
@@ -131,7 +131,7 @@ static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   return status;
 }
 
-// What the graph has found, for the host.
+// Reads the results of the graph to the host.
 static tarn_status read_loss(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__tensor *result,
                              const tarn__tensor *answers) {
   void *values;
@@ -172,7 +172,7 @@ tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *l
   return compute(stepper, loss, batch, false);
 }
 
-// Runs the graph that is planned.
+// Runs the planned graph.
 static tarn_status run_planned(tarn__stepper *s) {
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);

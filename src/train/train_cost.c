@@ -4,12 +4,12 @@
 
 #include "train/trainer.h"
 
-// A bit of progress.cost_sources beside those of energy: operations and bytes of a part are not known.
+// A bit of progress.cost_sources in addition to those for energy: operations and bytes of a part are unknown.
 enum { UNCOUNTED = TARN__ENERGY_UNKNOWN << 1 };
 
 tarn_status tarn__cost_open(tarn_train *t) {
   tarn__progress *p = &t->progress;
-  // The checkpoint of a version that counted nothing.
+  // The checkpoint is from a version without cost accounting.
   if (p->cost_sources == 0 && p->seconds > 0) p->cost_sources = TARN__ENERGY_UNKNOWN | UNCOUNTED;
   t->stepper.energy = &t->energy;
   if (t->comm->rank != 0 || t->comm->size > 1) return TARN_STATUS_OK;

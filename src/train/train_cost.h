@@ -1,4 +1,4 @@
-// What a training costs beside time: energy, operations and bytes, counted wherever its clock runs.
+// The cost of training other than time: energy, operations and bytes, counted while its clock runs.
 #ifndef TARN_TRAIN_TRAIN_COST_H
 #define TARN_TRAIN_TRAIN_COST_H
 
@@ -7,21 +7,20 @@
 #include "tarn/plan.h"
 #include "tarn/train.h"
 
-// Opens the source of energy, on rank 0. Of several ranks, which may be on several machines, no cost is known.
+// Opens the source of energy, on rank 0. With several ranks, possibly on several machines, no cost is known.
 tarn_status tarn__cost_open(tarn_train *train) TARN_CHECKED;
 
-// A stretch of training time begins. What the stepper counts from here on belongs to it.
+// Begins an interval of training time. The work counted by the stepper from now on belongs to it.
 void tarn__cost_begin(tarn_train *train);
-// It ends: adds what it took to `progress`. Without `counted` its operations are not known, because not all of them are
-// in graphs.
+// Ends it and adds its cost to `progress`. Without `counted` its operations are unknown, because not all are in graphs.
 void tarn__cost_end(tarn_train *train, tarn__progress *progress, bool counted);
 
-// This validation is the best so far.
+// The current validation is the best so far.
 void tarn__cost_best(tarn__progress *progress);
 
-// The energy so far, in joules; NAN: not known.
+// The energy so far, in joules; NAN: unknown.
 double tarn__cost_joules(const tarn__progress *progress);
-// All of it. The name of the source is written to `source`.
+// The total cost. The name of the source is written to `source`.
 void tarn__cost_fill(const tarn_train *train, tarn_cost *cost, char source[TARN__ENERGY_TEXT]);
 
 #endif

@@ -1,5 +1,5 @@
-// Data that change under a training, and ranks that fail. Its state is that of the last update that was made, which
-// nothing of that has touched, so it is saved before the training ends.
+// Data that change during training, and ranks that fail. The state after the last update is unaffected by either, so it
+// is saved before training ends.
 #include <stdio.h>
 
 #include "train/trainer.h"
@@ -19,12 +19,11 @@ tarn_status tarn__train_check_data(tarn_train *t) {
 
 tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   char line[1024];
-  // A failure of another rank leaves the state after the last update intact here; one of NaN or infinity is that of
-  // all.
+  // A failure of another rank leaves the state after the last update intact here; NaN or infinity affects all ranks.
   const bool left = t->comm->failed && status != TARN_STATUS_NUMERIC;
   if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->session.data_changed || left)) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
-  // Where ranks share the optimiser, the others have what a checkpoint needs, and do not answer any more.
+  // With a sharded optimiser, the other ranks hold parts of the checkpoint, and they no longer respond.
   if (t->optim.shares)
     return tarn__fail(status, "%s; the last checkpoint is %s. Go on from it with: tarn train --resume %s", line,
                       t->dir.last, t->go_on);

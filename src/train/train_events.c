@@ -1,4 +1,4 @@
-// What the receiver of a training's events is told.
+// Events for the receiver of training events.
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@ double tarn__train_clock(const tarn_train *t) {
 
 static double smaller_known(double a, double b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
-// Seconds on the training's clock until the nearest limit, at the mean speed so far; 0 past a limit, negative if that
-// cannot be said.
+// Seconds on the training clock until the nearest limit, at the average speed so far; 0 past a limit, negative if
+// unknown.
 static double clock_left(const tarn_train *t) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
@@ -32,20 +32,20 @@ static double clock_left(const tarn_train *t) {
   return left;
 }
 
-// How often something is scored in the next `updates` updates, the end included. done: it was scored after the last
-// update already.
+// The number of scorings in the next `updates` updates, including the one at the end. done: scoring has already taken
+// place after the last update.
 static double scores_left(const tarn_train *t, int64_t every, bool done, double updates) {
   const tarn__progress *p = &t->progress;
-  const double small = 1e-6;  // of what lies between two of them
+  const double small = 1e-6;  // fraction of the interval between two scorings
   const double at = every > 0 ? (double)p->update / (double)every : tarn__train_epoch(t);
   const double end = at + updates * at / (double)p->update;
   double count = ceil(end - small) - floor(at + small);
-  // The score after an update comes later than the event of that update.
+  // The scoring after an update comes later than the event of that update.
   if (fabs(at - round(at)) < small && !done) count += 1.0;
   return count;
 }
 
-// With that of the average.
+// Including the validation of the average.
 static double validations_left(const tarn_train *t, double updates) {
   const tarn_config *config = t->config;
   if (!t->validator) return 0.0;
@@ -53,7 +53,7 @@ static double validations_left(const tarn_train *t, double updates) {
   return count + (config->train.average > 0 && config->train.keep_last > 0 ? 1.0 : 0.0);
 }
 
-// On the wall, of all sets, each as long as it last took; *known becomes false where one has not been scored yet.
+// Wall-clock seconds for all sets, at their last durations; *known becomes false if one has not been scored yet.
 static double set_seconds_left(const tarn_train *t, double updates, bool *known) {
   double seconds = 0;
   for (int32_t i = 0; i < t->config->set_count; i++) {
@@ -66,7 +66,7 @@ static double set_seconds_left(const tarn_train *t, double updates, bool *known)
   return seconds;
 }
 
-// On the wall: steps at their speed in this session, validations as long as the last one was.
+// Wall-clock seconds: steps at their speed in this session, validations at the duration of the last one.
 static double seconds_left(const tarn_train *t, bool *at_least) {
   const tarn__progress *p = &t->progress;
   const double left = clock_left(t);

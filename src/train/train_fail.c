@@ -1,14 +1,14 @@
-// What ends a training that goes wrong.
+// Failures that end training.
 #include <stdio.h>
 
 #include "parts/block.h"
 #include "task/task.h"
 #include "train/trainer.h"
 
-// Updates after which a loss that large is no longer that of a bad start.
+// After this many updates a large loss is no longer due to a bad start.
 enum { WARM = 100 };
 
-// What the mixer of a layer of the model says of trainings that diverge; NULL: nothing.
+// Advice from the mixer of one of the model's layers about divergence; NULL: none.
 static const char *advice(const tarn_config *config) {
   for (int id = 0; id < TARN__STACKS; id++) {
     const tarn_stack *stack = tarn__config_stack(config, (tarn__stack_id)id);

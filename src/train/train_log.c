@@ -1,4 +1,4 @@
-// What a training writes into its run directory besides checkpoints: its description and its log.
+// The files in a run directory other than checkpoints: the description and the log.
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/log_check.h"
@@ -13,8 +13,7 @@ tarn_status tarn__train_write_config(const tarn__run_dir *dir, const tarn_config
   return status;
 }
 
-// The mark of a log that did not fit. The checkpoint that is written at once knows of it, so that it cannot be lost
-// unseen.
+// Marks a log that does not match. A checkpoint is written at once with the mark, so that it cannot get lost unnoticed.
 static tarn_status mark_log(tarn_train *t) {
   tarn__log(TARN_LOG_WARNING, "%s: %s; the run goes on and is marked", t->dir.log, t->log_why);
   json_t *record = json_pack("{s:s, s:I, s:f, s:s}", "kind", TARN__LOG_ACCEPTED, "step", (json_int_t)t->progress.update,

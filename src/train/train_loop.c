@@ -1,5 +1,5 @@
-// The loop: validate, save, stop or step. What is due is decided from the progress alone, before each step, so that a
-// training that is resumed at any step does what one that ran through does.
+// The loop: validate, save, stop or step. All actions are decided from the progress alone, before each step, so
+// resuming at any step gives the same run as training without interruption.
 #include <float.h>
 #include <math.h>
 #include <unistd.h>
@@ -13,17 +13,17 @@
 #include "task/task.h"
 #include "train/trainer.h"
 
-// Seconds after which `last` is written even if nothing else asks for a checkpoint.
+// Seconds until `last` is written if nothing else requires a checkpoint.
 static const double AUTOSAVE = 600.0;
 
 static double rate_of(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
 
-// The watched measure of a task that has no nll is not one.
+// The watched measure is an nll only for tasks that have one.
 static double nll_of(const tarn_train *t, double watched) {
   return tarn__config_task(t->config)->watched == TARN__METRIC_NLL ? watched : NAN;
 }
 
-// The watched measure by its name, and what follows from it. Where it is the loss there is nothing to add.
+// Adds the watched measure by name, and values derived from it; nothing if it is the loss.
 static bool add_watched(json_t *record, const tarn__task *task, double watched) {
   const char *word = tarn__config_word("valid.metric", (int)task->watched);
   if (task->watched == TARN__METRIC_LOSS) return true;
@@ -32,7 +32,7 @@ static bool add_watched(json_t *record, const tarn__task *task, double watched) 
          json_object_set_new(record, "ppl", json_real(fmin(exp(watched), DBL_MAX))) == 0;
 }
 
-// Takes `more` in any case.
+// Takes ownership of `more` even on failure.
 static bool add_all(json_t *record, json_t *more) {
   const bool added = more && json_object_update(record, more) == 0;
   json_decref(more);
@@ -62,8 +62,8 @@ static tarn_status log_window(tarn_train *t, double rate) {
   return tarn__train_note(t, record, whole, &event);
 }
 
-// Tells of the updates since the last such line, if they have predicted anything, which few short sentences with masks
-// may not have; the next begins after it.
+// Logs the updates since the last such line, if they made predictions, which a few short masked sentences may not do;
+// then begins the next window.
 static tarn_status close_window(tarn_train *t, double rate) {
   tarn__progress *p = &t->progress;
   if (p->window_target == 0) return TARN_STATUS_OK;
@@ -117,13 +117,13 @@ static tarn_status compute_validation(tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-// What another rank than 0 does of it.
+// The part of ranks other than 0.
 static tarn_status help_validation(tarn_train *t) {
   tarn__validation nothing;
   return tarn__train_validate(t, t->validator, &nothing);
 }
 
-// The curve of a run that has diverged shows where; such a model is not the best.
+// The curve of a diverged run shows where it diverged; such a model is not the best.
 static tarn_status validate(tarn_train *t) {
   tarn__progress *p = &t->progress;
   TARN_TRY(compute_validation(t));
@@ -144,7 +144,7 @@ static tarn_status validate(tarn_train *t) {
   return log_validation(t, best, NULL);
 }
 
-// The untrained model: a point of the curve at time 0, but never the best model.
+// Validates the untrained model: a point of the curve at time 0, but never the best model.
 static tarn_status validate_start(tarn_train *t) {
   TARN_TRY(compute_validation(t));
   t->progress.at_start = 1;
@@ -211,7 +211,7 @@ static tarn_status step_and_log(tarn_train *t) {
   return tarn__features_after_update(&t->features);
 }
 
-// Rank 0 decides, and the others help. Whoever is stopped in it is stopped together.
+// Rank 0 decides, and the others help. An interruption stops all ranks.
 static tarn_status validate_together(tarn_train *t, tarn_status (*how)(tarn_train *),
                                      tarn_status (*help)(tarn_train *)) {
   const tarn_status status = tarn__train_share(t, how, help);
@@ -228,7 +228,7 @@ static tarn_status validate_now(tarn_train *t) {
   return t->progress.best_update == t->progress.update ? tarn__train_lead(t, tarn__train_save_best) : TARN_STATUS_OK;
 }
 
-// Everything between two steps. *ended is set when a limit is reached and all that belongs to the end is done.
+// Everything between two steps. *ended is set when a limit is reached and all final actions are done.
 static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended) {
   bool stop;
   TARN_TRY(tarn__train_asked_to_stop(t, &stop));
@@ -254,10 +254,10 @@ static bool averages(const tarn_train *t) {
   return t->config->train.average > 0 && t->config->train.keep_last > 0 && t->progress.update > 0;
 }
 
-// The mean of the last checkpoints, and its validation.
+// The average of the last checkpoints, and its validation.
 static tarn_status average(tarn_train *t) {
   if (!averages(t)) {
-    unlink(t->dir.average);  // an older mean would be taken for the result of this training
+    unlink(t->dir.average);  // an older average would be mistaken for the result of this training run
     return TARN_STATUS_OK;
   }
   TARN_TRY(tarn__train_average(t));
@@ -287,15 +287,15 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   return TARN_STATUS_OK;
 }
 
-// What is written before the first step.
+// Writes files before the first step.
 static tarn_status begin(tarn_train *t) {
   const bool log_begun = t->progress.log.bytes > 0 && !t->log_why[0];
   TARN_TRY(tarn__train_open_log(t));
   t->session.saved_at = tarn__seconds();
   TARN_TRY(tarn__features_begin(&t->features, log_begun));
-  // From the start on there is something to resume.
+  // From the start there is a checkpoint to resume from.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
-  // A kill may have come between saving and dropping what was too much then.
+  // The process may have been killed between saving and pruning.
   return tarn__run_dir_prune(&t->dir, t->config->train.keep_last);
 }
 
@@ -314,7 +314,7 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
     TARN_TRY(between_steps(t, &result->end, &ended));
     if (ended) break;
     if (!begun && t->comm->rank == 0)
-      unlink(t->dir.average);  // the mean of an earlier end, of which the run now moves away
+      unlink(t->dir.average);  // the average of an earlier end, no longer that of this run
     begun = true;
     TARN_TRY(step_and_log(t));
   }
@@ -330,7 +330,7 @@ tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
   tarn__energy_close(&t->energy);
   tarn__profile_stop(t->profile);
   if (t->comm->rank == 0) status = tarn__train_result_write(t, result, status);
-  // The others are told how it ended, or that it could not be written.
+  // Reports to the other ranks how training ended, or that the result could not be written.
   if (status == TARN_STATUS_OK) status = tarn__comm_barrier(t->comm);
   if (status != TARN_STATUS_OK) tarn__train_fail_all(t, status);
   return status;

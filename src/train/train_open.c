@@ -1,4 +1,4 @@
-// Opening of a training: description, run directory, data, plan, memory, first values or the last checkpoint.
+// Opens a training run: description, run directory, data, plan, memory, initial values or the last checkpoint.
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static tarn_status read_config(tarn_train *t, const tarn_train_options *o) {
                            "asks for several runs; open one for each, with train.seed");
 }
 
-// A new run must not meet an old one: nothing is ever overwritten.
+// A new run must not find an old one: nothing is ever overwritten.
 static tarn_status check_new(const tarn_train *t) {
   if (!tarn__file_exists(t->dir.config) && !tarn__file_exists(t->dir.last)) return TARN_STATUS_OK;
   char *text = NULL;
@@ -64,7 +64,7 @@ static tarn_status check_new(const tarn_train *t) {
                     t->dir.path, t->dir.path);
 }
 
-// Sides that share a matrix read one list of tokens.
+// Sides that share a matrix must have the same list of tokens.
 static tarn_status check_tokens(const tarn_train *t) {
   const tarn_embeddings share = t->config->model.embeddings;
   if (share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_DECODER ||
@@ -164,7 +164,7 @@ static tarn_status check_memory(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-// Gives the parameters room for their moments, and for sums of gradients where they are needed.
+// Allocates the moments of the parameters, and sums of gradients if needed.
 static tarn_status take_moments(tarn_train *t) {
   tarn__model_size size;
   tarn__model_measure(t->model, &size);
@@ -228,8 +228,8 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
   return TARN_STATUS_OK;
 }
 
-// Scores of one curve are of the same sentences. Before the first one the validation data may change, and come; files
-// that are older than their hash say nothing.
+// All scores of a curve must be for the same sentences. Before the first score, validation data may change or be added;
+// files without a recorded hash cannot be checked.
 static tarn_status check_same_validation(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_VALID);
   const tarn_config_data *data = &t->config->data;
@@ -242,7 +242,7 @@ static tarn_status check_same_validation(const tarn_train *t, const tarn__checkp
   return TARN_STATUS_OK;
 }
 
-// The same of each set on its own.
+// The same for each set.
 static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *next = tarn__safetensors_text(&file->tensors, TARN__KEY_SETS);
   for (int32_t i = 0; next && i < t->config->set_count; i++) {
@@ -258,7 +258,7 @@ static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_f
   return TARN_STATUS_OK;
 }
 
-// A curve from which lines were lost is another one. Checkpoints of older versions do not know their log.
+// A curve with lost lines is a different one. Checkpoints of older versions have no record of their log.
 static tarn_status check_same_log(tarn_train *t, const tarn__checkpoint_file *file) {
   const tarn__log_sum *sum = &file->progress.log;
   if (sum->bytes == 0) return TARN_STATUS_OK;
@@ -270,7 +270,7 @@ static tarn_status check_same_log(tarn_train *t, const tarn__checkpoint_file *fi
   return TARN_STATUS_OK;
 }
 
-// Without `load` it is only looked whether the training can go on from the file.
+// Without `load` it only checks whether training can resume from the file.
 static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, bool load) {
   TARN_REQUIRE(file->has_progress, DATA, "%s: it holds a model, but not the state of a training", file->tensors.path);
   TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
@@ -286,7 +286,8 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
-// A run without its last checkpoint begins anew, unless others say that it was trained: they would be overwritten.
+// A run without its last checkpoint starts anew, unless other checkpoints show that it was trained: they would be
+// overwritten.
 static tarn_status check_untrained(const tarn_train *t) {
   tarn__run_dir_list list;
   TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
@@ -299,7 +300,7 @@ static tarn_status check_untrained(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-// The last checkpoint cannot be read: adds to the line of the failure what can be done.
+// The last checkpoint is unreadable: adds possible remedies to the message.
 static tarn_status say_what_is_left(const tarn_train *t) {
   char line[1024];
   snprintf(line, sizeof line, "%s", tarn_error_message());
@@ -326,7 +327,7 @@ static tarn_status start(tarn_train *t, bool resume, bool load) {
   return status;
 }
 
-// All that can be said of a training before it takes memory for its model or writes anything.
+// All checks before allocating memory for the model or writing anything.
 static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
@@ -337,11 +338,11 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(make_plan(t));
   TARN_TRY(tarn__train_open_scoring(t));
   TARN_TRY(check_memory(t));
-  // Who takes the memory finds the same when the last checkpoint is loaded.
+  // When memory is allocated, loading the last checkpoint makes the same checks.
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
 }
 
-// Only a training that can run makes its folder. The other ranks look at what is in it once rank 0 has it.
+// A folder is created only if training can run. The other ranks examine it after rank 0 has opened it.
 static tarn_status open_dir(tarn_train *t, const tarn_train_options *o) {
   if (t->comm->rank > 0) return tarn__comm_barrier(t->comm);
   tarn__run_dir_close(&t->dir);
@@ -356,8 +357,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(open_dir(t, o));
   t->was_over = tarn__file_exists(t->dir.result);
   TARN_TRY(tarn__profile_peaks(t->profile, t->model->device, t->threads));
-  tarn__memory_reset_peak();  // what an earlier seed of this process held is not this run's, nor what peaks took
-  // A copy: the list that the options may come from can be closed before the training is.
+  tarn__memory_reset_peak();  // excludes earlier seeds of this process
+  // A copy, because the list that owns the options may be closed before the training run.
   TARN_TRY(tarn__strdup(&t->go_on, o->folder ? o->folder : t->dir.path));
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
@@ -366,7 +367,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   const tarn__loader_share share = {
       .rank = t->comm->rank, .ranks = t->comm->size, .accumulate = t->config->train.accumulate};
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, &share));
-  // Rank 0 writes nothing until all have seen what was there before.
+  // Rank 0 writes nothing until all ranks have seen the original state.
   TARN_TRY(tarn__train_check_ranks(t));
   char go_on[1024];
   snprintf(go_on, sizeof go_on, "tarn train --resume %s", t->go_on);

@@ -1,4 +1,4 @@
-// What the ranks of a training do together (comm/comm.h): all compute, rank 0 alone writes.
+// Collective operations of the ranks of a training run (comm/comm.h): all compute, only rank 0 writes.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tarn/status.h"
 #include "train/trainer.h"
 
-// What rank 0 tells the others: that it is done, or which bytes it needs of them for a checkpoint (`fetch`).
+// A message from rank 0 to the others: it is done, or it needs bytes from them for a checkpoint (`fetch`).
 typedef struct told {
   tarn__optim_fetch fetch;
   tarn_status status;
@@ -16,7 +16,7 @@ typedef struct told {
   tarn__progress progress;
 } told;
 
-// What rank 0's work came to is what it came to on all, and so is where the training stands.
+// All ranks take the status and the progress from rank 0.
 static tarn_status follow(tarn_train *t, tarn_status status) {
   told now = {0};
   if (status != TARN_STATUS_OK && status != TARN_STATUS_INTERRUPTED) return status;
@@ -56,7 +56,7 @@ tarn_status tarn__train_share(tarn_train *t, tarn_status (*work)(tarn_train *tra
   return follow(t, t->comm->rank == 0 ? work(t) : help(t));
 }
 
-enum { VALUES = 1 << 24 };  // bytes that are sent at a time
+enum { VALUES = 1 << 24 };  // bytes sent at a time
 
 static tarn_status share_value(tarn__comm *comm, const tarn__param *param, tarn__host_room *room) {
   const size_t bytes = tarn__param_value_bytes(param);
@@ -64,7 +64,7 @@ static tarn_status share_value(tarn__comm *comm, const tarn__param *param, tarn_
   TARN_TRY(tarn__device_read(param->device, &values, param->value, bytes, room));
   for (size_t at = 0; at < bytes; at += VALUES)
     TARN_TRY(tarn__comm_broadcast(comm, (char *)values + at, bytes - at < VALUES ? bytes - at : VALUES));
-  // Where the host sees the values themselves they are there.
+  // If the host sees the values themselves, they are already in place.
   return comm->rank > 0 && values != param->value ? tarn__device_put(param->device, param->value, values, bytes)
                                                   : TARN_STATUS_OK;
 }
@@ -80,7 +80,7 @@ tarn_status tarn__train_share_values(tarn_train *t) {
 
 tarn_status tarn__train_asked_to_stop(tarn_train *t, bool *stop) {
   tarn__progress *p = &t->progress;
-  const bool clock = t->comm->rank == 0;  // the others' count for nothing
+  const bool clock = t->comm->rank == 0;  // the other ranks' clocks are ignored
   double said[] = {t->stop && *t->stop, clock ? p->seconds : 0.0, clock ? p->window_seconds : 0.0};
   TARN_TRY(tarn__comm_sum_doubles(t->comm, said, sizeof said / sizeof *said));
   *stop = said[0] > 0;
@@ -102,8 +102,8 @@ tarn_status tarn__train_sum(tarn_train *t, double *loss, double *nll, int64_t *s
   return tarn__profile_work(t->profile, "sums over ranks", begin);
 }
 
-// What all ranks must have in common, or they would not compute one training.
-enum { DETAIL = 512 };  // bytes of what is said of a difference
+// Properties that must be equal on all ranks for them to compute one training run.
+enum { DETAIL = 512 };  // bytes of the description of a difference
 enum { DESCRIPTION, SOURCE, TARGET, DATA, PROGRAM, WEIGHTS, THINGS };
 static const char *const things[] = {
     "another description",
@@ -143,7 +143,7 @@ static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   return hash_weights(&hashes[WEIGHTS], t);
 }
 
-// What a rank has of a thing, in words: the whole description, or a line.
+// A rank's version of a property as text: the whole description, or a line.
 static tarn_status describe(char **text, const tarn_train *t, int thing) {
   char line[1024];
   const tarn_config *c = t->config;
@@ -167,7 +167,7 @@ static tarn_status describe(char **text, const tarn_train *t, int thing) {
   return tarn__strdup(text, line);
 }
 
-// The first line of a description that another one does not have in its place, behind the key of its section.
+// The first line of a description that differs from the other's, preceded by the key of its section.
 static void first_difference(char out[DETAIL], const char *own, const char *other) {
   char section[64] = "";
   for (;;) {
@@ -185,7 +185,7 @@ static void first_difference(char out[DETAIL], const char *own, const char *othe
   }
 }
 
-// All find out how a thing of rank r differs from rank 0's: rank 0 says what it has, and rank r compares.
+// Finds, on all ranks, how a property of rank r differs from rank 0's: rank 0 sends its own, and rank r compares.
 static tarn_status find_difference(char out[DETAIL], const tarn_train *t, int r, int thing) {
   char *own = NULL, *first = NULL, mine[DETAIL] = "";
   void *all = NULL;

@@ -1,4 +1,4 @@
-// How a training ended: RUN/result.json, for those who compare runs.
+// The outcome of training: RUN/result.json, for comparing runs.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int64_t tarn__train_peak(const tarn_train *t) {
   return now > t->progress.peak_bytes ? now : t->progress.peak_bytes;
 }
 
-// The average is validated after the last checkpoint, which does not know of the memory for that.
+// The average is validated after the last checkpoint, whose peak excludes the memory for that.
 static tarn_status take_peak(tarn_train *t) {
   json_t *result;
   if (!tarn__file_exists(t->dir.result)) return TARN_STATUS_OK;
@@ -89,7 +89,7 @@ static json_t *parameters_of(const tarn_plan *p) {
 
 static json_t *number_or_null(double value) { return isnan(value) ? json_null() : json_real(value); }
 
-// Energy by its source, and what the figures beside joules rest on.
+// Energy by source, and the basis of the figures other than joules.
 static json_t *energy_of(const tarn_config_train *config, const tarn_cost *cost) {
   return json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "source", cost->source, "joules",
                    number_or_null(cost->joules), "epoch_joules", number_or_null(cost->epoch_joules), "best_joules",
@@ -117,7 +117,7 @@ static const char *file_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-// Fields that a failed run has as well; `failed` counts those for which memory was lacking.
+// Fields that a failed run also has; `failed` counts those that could not be allocated.
 static json_t *describe(const tarn_train *t, const tarn_train_result *r, const char *config_text) {
   const tarn_config *config = t->config;
   json_t *object = json_pack("{s:s, s:I, s:f, s:f, s:s, s:i, s:o, s:I, s:I}", "version", tarn_version(), "update",
@@ -171,7 +171,7 @@ static tarn_status write_file(tarn_train *t, const tarn_train_result *r, const c
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", t->dir.result);
   size_t length = strlen(text);
-  text[length] = '\n';  // in place of the zero byte
+  text[length] = '\n';  // replaces the zero byte
   tarn_status status = tarn__file_write(t->dir.result, text, length + 1);
   free(text);
   return status;
@@ -190,7 +190,7 @@ tarn_status tarn__train_result_write(tarn_train *t, const tarn_train_result *res
   snprintf(line, sizeof line, "%s", tarn_error_message());
   tarn_train_result reached = {0};
   tarn__train_result_fill(t, &reached);
-  // Where this fails too, the caller is told of the first failure: without the file the run counts as unfinished.
+  // If this fails too, the first failure is reported: without the file the run counts as unfinished.
   tarn_status written = write_file(t, &reached, line);
   return written == TARN_STATUS_OK ? tarn__fail(status, "%s", line)
                                    : tarn__fail(status, "%s (and " TARN__RUN_RESULT " could not be written)", line);

@@ -58,8 +58,7 @@ tarn_status tarn__train_average(tarn_train *t) {
   TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
   size_t count = (size_t)t->config->train.average;
   if (count > list.count) count = list.count;
-  // The training is over, so the gradients, or the workspace that they come and go in, are of no use any more: the sums
-  // stand in their place.
+  // Training is over, so the memory of the gradients, or the workspace that contains them, is reused for the sums.
   const bool at_once = t->model->updates_at_once;
   tarn__model_size size;
   tarn__model_measure(t->model, &size);

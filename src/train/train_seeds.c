@@ -26,7 +26,7 @@ static tarn_status keep_text(tarn_train_list *list, const char **out, const char
   return TARN_STATUS_OK;
 }
 
-// The options of one seed's run: the caller's, and behind them the seed.
+// The options of one seed's run: the caller's, followed by the seed.
 static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, const tarn_train_options *options,
                             int64_t seed) {
   void *memory;
@@ -39,7 +39,7 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
     TARN_TRY(keep_text(list, &run->run, text));
   }
   if (options->resume) {
-    // A seed whose turn has not come yet starts from the description of all.
+    // A seed that has not started yet uses the common description.
     strcat(text, "/" TARN__RUN_CONFIG);
     if (tarn__file_exists(text)) return TARN_STATUS_OK;
     run->resume = false;
@@ -56,8 +56,7 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
   return TARN_STATUS_OK;
 }
 
-// Only seeds that can be trained are recorded: a line that is found wrong later would stand in the way of the right
-// one.
+// Seeds are recorded only if they can be trained: a line found invalid later would prevent adding the correct one.
 static tarn_status check_first(const tarn_train_list *list) {
   tarn_config *config;
   TARN_TRY(tarn__train_check(&config, &list->runs[0]));
@@ -65,7 +64,7 @@ static tarn_status check_first(const tarn_train_list *list) {
   return TARN_STATUS_OK;
 }
 
-// Records the description of all seeds in the folder that holds their runs.
+// Records the common description of all seeds in the folder with their runs.
 static tarn_status begin_all(const tarn_train_list *list, const tarn_config *config) {
   const tarn__run_dir *dir = &list->memory->dir;
   TARN_REQUIRE(!tarn__file_exists(dir->config), USAGE,
@@ -76,7 +75,7 @@ static tarn_status begin_all(const tarn_train_list *list, const tarn_config *con
   return tarn__train_write_config(dir, config);
 }
 
-// A seed that was begun, locked, and its description as the overrides make it.
+// A seed that was started, locked, and its description with the overrides applied.
 typedef struct begun_seed {
   tarn__run_dir dir;
   tarn_config *config;
@@ -95,7 +94,8 @@ static void begun_close(begun_seeds *begun) {
   tarn__free(begun->seeds);
 }
 
-// Fails with BUSY while one of them trains. That comes before all checks: the memory it takes would fail them.
+// Fails with BUSY while one of them is training. This precedes all checks, which would fail for lack of the memory in
+// use.
 static tarn_status lock_begun(begun_seeds *begun, const tarn_train_list *list) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, list->count, sizeof *begun->seeds));
@@ -108,7 +108,7 @@ static tarn_status lock_begun(begun_seeds *begun, const tarn_train_list *list) {
   return TARN_STATUS_OK;
 }
 
-// Each of them, because their checkpoints differ: one may have been validated, and another not.
+// Checks each of them, because their checkpoints differ: one may have been validated, and another not.
 static tarn_status check_begun(begun_seeds *begun, const tarn_train_list *list) {
   if (begun->count == 0) return check_first(list);
   size_t next = 0;
@@ -117,8 +117,8 @@ static tarn_status check_begun(begun_seeds *begun, const tarn_train_list *list) 
   return TARN_STATUS_OK;
 }
 
-// What is changed when the seeds go on holds for all of them, also for those whose turn comes in another session: a
-// mean over seeds that were trained differently would say nothing. So nothing is written before all can be.
+// Changes on resumption apply to all seeds, including those that run in another session: an average over seeds trained
+// differently would be meaningless. So nothing is written until all seeds can be changed.
 static tarn_status change_all(const tarn_train_list *list, const tarn_config *config) {
   begun_seeds begun = {0};
   tarn_status status = lock_begun(&begun, list);
@@ -130,7 +130,7 @@ static tarn_status change_all(const tarn_train_list *list, const tarn_config *co
   return status;
 }
 
-// The folder of all seeds is written, and those that were begun are locked, before there is a communicator.
+// The common folder is written, and started seeds are locked, before there is a communicator.
 static tarn_status check_ranks(const tarn_train_options *o) {
   const tarn__launcher launcher = tarn__launcher_find();
   if (launcher.size == 1 || (o->comm && strcmp(o->comm, tarn__comm_self.name) == 0)) return TARN_STATUS_OK;
@@ -163,7 +163,7 @@ static tarn_status open_list(tarn_train_list *list, const tarn_train_options *o)
   if (o->run) TARN_TRY(tarn__run_dir_look(&list->memory->dir, o->run));
   const char *path = o->resume ? list->memory->dir.config : o->config;
   if (o->resume) {
-    // Here, because a seed that was not begun yet takes every override.
+    // Checked here, because a seed that has not started yet accepts every override.
     TARN_TRY(tarn__resume_check_overrides(o->overrides, o->override_count));
     TARN_TRY(tarn__run_dir_check(&list->memory->dir));
   }

@@ -7,7 +7,7 @@
 #include "optim/schedule.h"
 #include "train/trainer.h"
 
-// The next batch, which the loader has prepared while the one before was computed.
+// Takes the next batch, which the loader has prepared during the previous one.
 static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) {
   double begin = tarn__profile_clock(t->profile);
   *loaded = tarn__loader_next(t->loader);
@@ -15,8 +15,9 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
   return tarn__profile_beside(t->profile, "preparing a batch", (*loaded)->begin, (*loaded)->end);
 }
 
-// Masks are drawn, so an update of a few short sentences may predict nothing on any rank; then it changes nothing, and
-// no graph is run, in which a model that updates at once would decay its weights and follow its moments.
+// Masks are random, so an update with a few short sentences may have no predictions on any rank. Then it changes
+// nothing, and no graph is run: a model that updates in the backward pass would decay its weights and apply its
+// moments.
 static tarn_status train_on(tarn_train *t, const tarn__loaded *loaded, int64_t batches) {
   if (loaded->predictions == 0) return TARN_STATUS_OK;
   t->batch = loaded->number;
@@ -25,7 +26,7 @@ static tarn_status train_on(tarn_train *t, const tarn__loaded *loaded, int64_t b
   return tarn__stepper_train(&t->stepper, NULL, &loaded->batch, batches + loaded->number);
 }
 
-// What several ranks have added up; one alone leaves it where it is.
+// Sums over ranks; a single rank leaves the sums in place.
 static tarn_status sum_ranks(tarn_train *t, int64_t *source_tokens) {
   double loss = 0.0, watched = 0.0;
   const bool several = t->comm->size > 1;
@@ -38,9 +39,9 @@ static tarn_status sum_ranks(tarn_train *t, int64_t *source_tokens) {
   return several ? tarn__numbers_set_loss(&t->numbers, loss, watched) : TARN_STATUS_OK;
 }
 
-// Gradients of all batches; their loss goes into the numbers of the update, the position behind them into *next. The
-// loss is the mean over the target tokens of the whole update, which are known before its first batch. What is random
-// in a batch depends on its number among those of all ranks.
+// Computes the gradients of all batches; adds their loss to the numbers of the update, and sets *next to the position
+// after them. The loss is the mean over the target tokens of the whole update, whose number is known before the first
+// batch. Random numbers of a batch depend on its number among those of all ranks.
 static tarn_status add_gradients(tarn_train *t, tarn__progress *next, const tarn__loaded **last) {
   int64_t source_tokens = 0;
   TARN_TRY(tarn__features_before_batches(&t->features, next->index == 0));
@@ -48,11 +49,11 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, const tarn
     TARN_TRY(take_batch(t, last));
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
-    // Who updates at once must know before that the data were there; the batch has all of them.
+    // An update in the backward pass requires a check of the data first; there is only one batch.
     if (t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     TARN_TRY(train_on(t, *last, next->batches));
     if (!t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
-    // What is read and not predicted counts as a source, of masked models too.
+    // Tokens read but not predicted count as source tokens, also for masked models.
     source_tokens += batch->source.rows + batch->target.rows - batch->predictions;
   } while (!(*last)->last);
   TARN_TRY(sum_ranks(t, &source_tokens));
@@ -77,7 +78,7 @@ static tarn__adam_options options_of(const tarn_config_train *config, double rat
                               .seed = (uint64_t)config->seed};
 }
 
-// The norms of the gradients, of the model and of its helpers.
+// Computes the gradient norms of the model and of its helpers.
 static tarn_status find_norms(tarn_train *t, double bytes) {
   double begin = tarn__profile_clock(t->profile);
   const tarn__device *device = t->model->device;
@@ -95,7 +96,7 @@ static tarn_status find_norms(tarn_train *t, double bytes) {
   return tarn__profile_moving(t->profile, "norm of the gradients", begin, bytes);
 }
 
-// Sends what this rank has updated to the others, and takes what they have.
+// Exchanges the updated weights with the other ranks.
 static tarn_status share_weights(tarn_train *t) {
   if (!t->optim.shares) return TARN_STATUS_OK;
   const double begin = tarn__profile_clock(t->profile);
@@ -111,8 +112,8 @@ static tarn_status decide(tarn_train *t, int64_t step) {
   return device->type->decide(device, t->numbers.there, &rule);
 }
 
-// Nothing is changed unless the loss and the norms are finite and not too large. Where the backward pass has updated
-// already, one that is not ends the training all the same: the weights are lost, the last checkpoint is not.
+// Nothing is changed unless the loss and the norms are finite and not too large. If the backward pass has already
+// updated, training ends all the same: the weights are lost, the last checkpoint is not.
 static tarn_status optimise(tarn_train *t, int64_t step, double rate) {
   const tarn_config_train *config = &t->config->train;
   if (t->model->updates_at_once) return decide(t, step);
@@ -132,7 +133,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate) {
   return share_weights(t);
 }
 
-// What the event says, as far as it is known; and whether the update could be made.
+// Fills in the event, as far as known, and checks whether the update succeeded.
 static tarn_status judge(tarn_train *t, tarn__progress *next, tarn__train_update_result *result, double predictions) {
   const bool due = !t->numbers.late || (next->update + 1) % t->config->train.log_every == 0;
   if (!due) return TARN_STATUS_OK;
@@ -160,10 +161,11 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   t->stepper.factors = &factors;
   TARN_TRY(tarn__numbers_begin(t));
   tarn_status status = add_gradients(t, &next, &last);
-  tarn__gradient_overlap_stop(t->overlap);  // where that has failed: nobody else may speak to the others meanwhile
+  tarn__gradient_overlap_stop(t->overlap);  // after a failure nothing else may communicate with the other ranks in the
+                                            // meantime
   t->stepper.factors = NULL;
   TARN_TRY(status);
-  // An update that predicts nothing has no loss, and leaves all as it was.
+  // An update without predictions has no loss and leaves everything unchanged.
   const double predictions = (double)last->predictions;
   result->loss = result->nll = NAN;
   result->norm = predictions > 0 ? NAN : 0.0;

@@ -24,14 +24,15 @@ struct tarn__validator {
   tarn__share share;  // comm NULL: this rank computes all batches
   tarn__shard shard;
   tarn__batcher *batcher;
-  void *own[TARN__SET_MEASURES];  // of the measures that come from the model's use; NULL: not wanted
-  tarn__task_tally empty;         // what the task's measures need to know of the data, and no batch yet
-  // Of the data: all that the scores depend on, and what the loss depends on (validator.h).
-  char finish[sizeof((tarn__batch_finish){0}).text];  // what finishes the batches, in words; "": nothing
+  void *own[TARN__SET_MEASURES];  // of the measures that run the model; NULL: not requested
+  tarn__task_tally empty;         // initialised with the data properties that the task's measures need, and no batches
+  // Of the data: everything that the scores depend on, and everything that the loss depends on (validator.h).
+  char finish[sizeof((tarn__batch_finish){0}).text];  // description of how batches are completed; "": not
   char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT];
 };
 
-// Batches of each rank between two meetings: few wait for one another then, and answers need not be kept for all.
+// Batches per rank between two exchanges: enough to keep waiting short, few enough that not all answers are held in
+// memory.
 enum { ROUND = 16 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -55,7 +56,7 @@ static tarn_status open_batcher(tarn__validator *v) {
   options.shuffle = false;
   options.longest = config->model.max_length;
   options.max_tokens = config->train.max_tokens;
-  // The budget is the training's, but every sentence must find room.
+  // The budget is that of training, but every sentence must fit.
   TARN_TRY(tarn__task_batches(&options, config, &v->shard, v->target));
   memcpy(v->finish, options.finish.text, sizeof v->finish);
   int64_t longest = larger(v->shard.longest_source, v->shard.longest_target + (options.first >= 0 ? 1 : 0));
@@ -84,7 +85,7 @@ const char *tarn__validator_bleu_hash(const tarn__validator *v) {
 
 static void make_hashes(tarn__validator *v) {
   char all[2 * TARN__HASH_TEXT + 64 + sizeof v->finish];
-  // Which sentences are left out follows from their lengths, so that their number says which.
+  // The lengths determine which sentences are skipped, so their number identifies them.
   snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->shard.pairs - tarn__batcher_left_out(v->batcher));
   if (*v->finish) snprintf(all + strlen(all), sizeof all - strlen(all), " %s", v->finish);
   if (in_order(v))
@@ -160,7 +161,7 @@ void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *boun
   bounds->source_rows = larger(bounds->source_rows, own.source_rows);
   bounds->target_rows = larger(bounds->target_rows, own.target_rows);
   bounds->sentences = larger(bounds->sentences, own.sentences);
-  // Longer sentences of the set are left out.
+  // Longer sentences of the set are skipped.
   const int64_t longest = v->model->config->model.max_length;
   bounds->longest_source = larger(bounds->longest_source, smaller(v->shard.longest_source, longest));
   bounds->longest_target = larger(bounds->longest_target, smaller(tarn__batcher_longest_target(v->batcher), longest));
@@ -185,7 +186,7 @@ static void add(const tarn__task *task, tarn__task_tally *tally, const tarn__bat
   if (task->tally) task->tally(tally, batch, answers);
 }
 
-// All batches on this rank.
+// Runs all batches on this rank.
 static tarn_status run_batches(tarn__validator *v, tarn__task_tally *tally, tarn__stepper *stepper,
                                const volatile sig_atomic_t *stop, tarn__work *work) {
   const tarn__task *task = tarn__config_task(v->model->config);
@@ -202,13 +203,13 @@ static tarn_status run_batches(tarn__validator *v, tarn__task_tally *tally, tarn
   return TARN_STATUS_OK;
 }
 
-// What a rank tells of a batch, before the answers.
+// The header of a rank's message for a batch, before the answers.
 typedef struct told {
   double loss, watched;
   int64_t answer_bytes;
 } told;
 
-// Of the batches first .. end - 1 those of this rank.
+// Runs this rank's share of the batches first .. end - 1.
 static tarn_status run_own(tarn__validator *v, tarn__stepper *stepper, int64_t first, int64_t end) {
   tarn__buffer *answer = tarn__share_answer(&v->share);
   tarn__buffer_reset(answer);
@@ -226,11 +227,11 @@ static tarn_status run_own(tarn__validator *v, tarn__stepper *stepper, int64_t f
     tarn__share_put(answer, &one, 1, sizeof one);
     tarn__share_put(answer, loss.answers, one.answer_bytes, 1);
   }
-  // What was read counts only if it was there.
+  // The data read are valid only if this check passes.
   return tarn__validator_check(v);
 }
 
-// On rank 0, what all have told of the batches first .. end - 1.
+// Adds the messages of all ranks for the batches first .. end - 1, on rank 0.
 static tarn_status add_round(tarn__validator *v, tarn__task_tally *tally, int64_t first, int64_t end) {
   const tarn__task *task = tarn__config_task(v->model->config);
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, first));
@@ -247,7 +248,7 @@ static tarn_status add_round(tarn__validator *v, tarn__task_tally *tally, int64_
   return TARN_STATUS_OK;
 }
 
-// The batches on all ranks.
+// Runs the batches on all ranks.
 static tarn_status share_batches(tarn__validator *v, tarn__task_tally *tally, tarn__stepper *stepper,
                                  const volatile sig_atomic_t *stop, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(v->batcher), round = (int64_t)ROUND * v->comm->size;
@@ -274,7 +275,7 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
   if (v->comm->rank > 0) return TARN_STATUS_OK;
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
-  // Measures of answers are for finite ones; without them the loss stays NaN, which ends the training.
+  // Measures of answers require finite values; otherwise the loss stays NaN, which ends training.
   return isfinite(tally.loss) ? tarn__task_scores(result->scores, task, &tally) : TARN_STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
-// What a device that does things later asks of the host: that nothing hangs on an order that streams and events do not
-// promise, that a step waits for nothing, and that what went wrong is told all the same.
+// Requirements of an asynchronous device on host code: it relies only on the order that streams and events guarantee, a
+// step waits for nothing, and failures are still reported.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void *take(size_t bytes) {
   return memory;
 }
 
-// One stream writes, another reads, `awaits`: after an event. What was read.
+// One stream writes, another reads, with `awaits` after an event. Returns the value read.
 static unsigned char read_across(unsigned char *x, unsigned char *y, bool awaits) {
   tarn__device_stream *writes, *reads;
   tarn__device_event *written;
@@ -44,7 +44,7 @@ static unsigned char read_across(unsigned char *x, unsigned char *y, bool awaits
   return found;
 }
 
-// The proof that a missing event is noticed, and that one that is there is enough.
+// Shows that a missing event is detected, and that an event suffices.
 static void order_is_what_events_say(void **state) {
   (void)state;
   unsigned char *x = take(1), *y = take(1);
@@ -58,7 +58,7 @@ static void order_is_what_events_say(void **state) {
   tarn__device_free(&shadow_device, y);
 }
 
-// Memory that is sent is read later: whoever writes to it meanwhile sends something else, unless it comes in turns.
+// Memory passed to send is read later: writing to it too early changes the data sent, unless staging buffers alternate.
 static void staging_comes_in_turns(void **state) {
   (void)state;
   enum { PIECES = 40 };
@@ -84,7 +84,7 @@ static void staging_comes_in_turns(void **state) {
   tarn__device_free(&shadow_device, there);
 }
 
-// Whatever the order, the bits are those of the processor.
+// The results are bit-identical to the processor's in any order of execution.
 static void every_order_gives_the_same_bits(void **state) {
   (void)state;
   const char *const keys[] = {"train.accumulate=2", "valid.bleu=yes"};
@@ -115,7 +115,7 @@ static void watch(void *user, const tarn_train_event *event) {
   w->reads[w->updates++] = shadow.reads;
 }
 
-// From one line of the log to the next the host reads nothing, whether updates come at the end or at once.
+// Between two lines of the log the host reads nothing, whether updates run after the backward pass or within it.
 static void a_step_waits_for_nothing(void **state) {
   const char *clip = *state;
   const char *const keys[] = {"train.log_every=6", "train.save_every=100", "valid.every=100", "train.average=0", clip};
@@ -130,7 +130,7 @@ static void a_step_waits_for_nothing(void **state) {
   }
 }
 
-// A weight that is no number, before the given update.
+// Makes a weight NaN before the given update.
 typedef struct poison {
   tarn_train *train;
   int64_t update;
@@ -163,8 +163,7 @@ static tarn_status run_poisoned(const char *run, char line[512]) {
   return status;
 }
 
-// The update is named that could not be made, though the host learns of it five updates later; and nothing is saved
-// after it.
+// The failed update is named, though the host learns of it five updates later, and nothing is saved after it.
 static void a_late_failure_names_its_update(void **state) {
   (void)state;
   char cpu[512], apart[512];

@@ -23,7 +23,7 @@ static tarn_status mark(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The kernel of a node from the table of the instruction set in use.
+// Calls the kernel of a node from the table of the instruction set in use.
 #define NODE_OF(function, table, member)                                        \
   static tarn_status function(const tarn__exec *exec, const tarn__node *node) { \
     return TARN__TABLE_NOW(table)->member(exec, node);                          \

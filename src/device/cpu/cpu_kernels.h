@@ -1,5 +1,5 @@
-// What the processor runs for nodes of a graph. Most kernels take a node as it is and are compiled for each instruction
-// set (node_tables.h); here are those that first cut a node into products and rows (NAME_node.c), and their scratch in
+// Kernels of the processor for nodes of a graph. Most kernels process whole nodes and are compiled for each instruction
+// set (node_tables.h); the ones here first divide a node into products and rows (NAME_node.c). Scratch sizes are in
 // bytes.
 #ifndef TARN_DEVICE_CPU_CPU_KERNELS_H
 #define TARN_DEVICE_CPU_CPU_KERNELS_H
@@ -66,7 +66,7 @@ size_t tarn__cpu_sentence_product_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_synthesis_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_synthesis_rows_scratch(const tarn__node *node, int threads);
 
-// One line an op.
+// One line per op.
 extern const tarn__device_kernel tarn__cpu_kernels[TARN__OPS];
 
 #endif

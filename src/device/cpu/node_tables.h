@@ -1,5 +1,5 @@
-// Kernels that compute whole nodes, compiled once for each instruction set: a table an op and set. Tables of kernels
-// that compute a part of a node are in headers of their own (linear_kernels.h and others).
+// Kernels that compute whole nodes, compiled once for each instruction set: a table per op and set. Tables of kernels
+// that compute a part of a node are in separate headers (linear_kernels.h and others).
 #ifndef TARN_DEVICE_CPU_NODE_TABLES_H
 #define TARN_DEVICE_CPU_NODE_TABLES_H
 
@@ -43,7 +43,7 @@ typedef struct tarn__embedding_kernels {
 } tarn__embedding_kernels;
 TARN__TABLES(tarn__embedding_kernels);
 
-// Rows of floats of scratch that one thread needs: forward and tangents 4, backward 11.
+// Rows of floats of scratch per thread: forward and tangents 4, backward 11.
 enum { TARN__GC_FORWARD_ROWS = 4, TARN__GC_BACKWARD_ROWS = 11 };
 
 typedef struct tarn__gated_conv_kernels {

@@ -47,7 +47,7 @@ static void all_words(const tarn__node *node, int64_t r) {
   }
 }
 
-// Whether a word comes before another one: more probable, or as probable and with a lower id.
+// Whether a word precedes another one: more probable, or equally probable and with a lower id.
 static bool comes_before(real value, int64_t id, real than, int64_t than_id) {
   return value > than || (value == than && id < than_id);
 }

@@ -7,15 +7,15 @@
 
 typedef TARN_REAL real;
 
-// How scores are made of the products of query i of a sequence and its keys.
+// How scores are computed from the products of query i of a sequence and its keys.
 typedef struct scores {
-  real scale, slope;   // slope: what each step of distance takes away
-  const real *biases;  // of distance 0; NULL: there are none
-  int64_t reach;       // of them
+  real scale, slope;   // slope: subtracted for each step of distance
+  const real *biases;  // at distance 0; NULL: none
+  int64_t reach;       // of the biases
   int64_t i;
 } scores;
 
-// Which bias key j has.
+// The index of the bias of key j.
 static int64_t clipped(const scores *of, int64_t j) {
   const int64_t n = j - of->i;
   return n < -of->reach ? -of->reach : n > of->reach ? of->reach : n;
@@ -84,7 +84,7 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
   return TARN_STATUS_OK;
 }
 
-// One head of one sequence. dk and dv are [keys, width]; the gradient of a query replaces it in `dq`.
+// One head of one sequence. dk and dv are [keys, width]; in `dq` the gradient overwrites the query.
 typedef struct head {
   const real *q, *k, *v, *dout;                                // first row of the sequence, first column of the head
   int64_t q_step, k_step, out_step, first, rows, keys, width;  // first: row of the first query
@@ -92,7 +92,7 @@ typedef struct head {
   real slope;
   const real *biases;  // as in scores
   int64_t reach;
-  real *dbiases;  // of distance 0; NULL: not wanted
+  real *dbiases;  // at distance 0; NULL: not wanted
   mask mask;
   real *p, *ds, *dq, *dk, *dv;
 } head;
@@ -128,8 +128,8 @@ static void put(const tarn__tensor *tensor, int64_t row, int64_t column, const r
   for (int64_t c = 0; c < width; c++) out[c] = add ? out[c] + values[c] : values[c];
 }
 
-// Columns of a gradient that attention does not write become zero: the tensor holds more than q, k and v. `begin`:
-// where the `count` parts begin that are written; `width`: their columns.
+// Zeroes the columns of a gradient that attention does not write: the tensor holds more than q, k and v. `begin`: first
+// columns of the `count` parts that are written; `width`: their numbers of columns.
 static void zero_others(const tarn__tensor *tensor, const int64_t *begin, const int64_t *width, int count) {
   for (int64_t r = 0; r < tensor->rows; r++)
     for (int64_t c = 0; c < tensor->cols; c++) {

@@ -6,7 +6,7 @@
 
 typedef TARN_REAL real;
 
-// The relative vector of the last key but `before`; NULL: there is no table.
+// The relative vector of the key `before` positions before the last one; NULL: there is no table.
 static const real *vector_of(const tarn__tensor *table, int64_t before) {
   if (!table) return NULL;
   const int64_t reach = table->rows / 2;

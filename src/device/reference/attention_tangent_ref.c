@@ -11,12 +11,12 @@ typedef TARN_REAL real;
 // One head of one sequence and one direction.
 typedef struct head {
   const real *q, *k, *v;     // first row of the sequence, first column of the head
-  const real *dq, *dk, *dv;  // the same of the direction; NULL: they do not move
+  const real *dq, *dk, *dv;  // the same of the direction; NULL: constant
   int64_t q_step, k_step, width;
   bool causal;
   int64_t keys;
   real scale, slope;
-  const real *biases;  // of distance 0; NULL: there are none
+  const real *biases;  // at distance 0; NULL: none
   int64_t reach;
   tarn__dropout dropout;
   const tarn__exec *exec;
@@ -68,7 +68,7 @@ static void query(const head *a, int64_t i, real *out) {
   }
 }
 
-// Where a head begins in one of the inputs.
+// The first element of a head in one of the inputs.
 static const real *place(const tarn__tensor *tensor, int64_t row, int64_t column) {
   return tensor ? (const real *)tensor->data + row * tensor->cols + column : NULL;
 }

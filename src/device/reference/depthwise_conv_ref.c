@@ -30,7 +30,7 @@ static void kernel_of_row(real *p, real *w, const tarn__exec *exec, const tarn__
   }
 }
 
-// The row of x that tap k of row r is, or -1.
+// The row of x at tap k of row r, or -1.
 static int64_t tap(const tarn__node *node, int64_t r, int64_t k) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
   const tarn__tensor *offsets = node->in[TARN__CONV_OFFSETS];
@@ -62,8 +62,8 @@ tarn_status TARN__REF(tarn__conv_ref)(const tarn__exec *exec, const tarn__node *
   return TARN_STATUS_OK;
 }
 
-// The gradient of the logits of row r, added to `to` [heads * width]: of each weight times the weight, less the share
-// of the softmax. w is used up.
+// Adds the gradient of the logits of row r to `to` [heads * width]: the gradient of each weight times the weight, minus
+// the softmax's correction. Overwrites w.
 static void logits_of_row(real *to, const real *p, real *w, const tarn__node *node, int64_t r) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
   const tarn__tensor *x = node->in[TARN__CONV_X], *dy = node->in[TARN__CONV_DY];
@@ -106,8 +106,7 @@ tarn_status TARN__REF(tarn__conv_backward_ref)(const tarn__exec *exec, const tar
   return TARN_STATUS_OK;
 }
 
-// The weights of row r under the mask, each times how its logit moves less how the mean does: in place of the softmax
-// p.
+// Replaces the softmax p by the masked weights of row r, each times the tangent of its logit minus the mean tangent.
 static void moved_weights(real *p, const real *w, const real *dlogits, const tarn__conv_spec *spec) {
   for (int64_t h = 0; h < spec->heads; h++) {
     real mean = 0;

@@ -1,4 +1,4 @@
-// Plain C reference: the sums as they are written, along features and then along tokens.
+// Plain C reference: the defining sums, first along features and then along tokens.
 #include "ops/fourier.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 typedef TARN_REAL real;
 
-// Re(F_n z) of complex rows, which are the transforms of the rows of x along features.
+// Re(F_n z) of complex rows, the transforms of the rows of x along features.
 static void sentence(real *y, const real *z, int64_t n, int64_t d, bool add) {
   const double turn = 6.28318530717958647692;
   for (int64_t i = 0; i < n; i++)
@@ -26,7 +26,7 @@ tarn_status TARN__REF(tarn__fourier_ref)(const tarn__exec *exec, const tarn__nod
   const tarn__tensor *x = node->in[TARN__FOURIER_X], *offsets = node->in[TARN__FOURIER_OFFSETS], *y = node->out[0];
   const int64_t d = y->cols;
   const int32_t *offset = offsets->data;
-  real *z = node->scratch;  // [longest, d] of real and imaginary parts
+  real *z = node->scratch;  // [longest, d] real and imaginary parts
   for (int64_t s = 0; s + 1 < offsets->cols; s++) {
     const int64_t n = offset[s + 1] - offset[s];
     const real *from = (const real *)x->data + offset[s] * d;

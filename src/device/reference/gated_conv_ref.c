@@ -7,7 +7,7 @@
 
 typedef TARN_REAL real;
 
-// What both passes read.
+// The inputs of both passes.
 typedef struct view {
   const real *x, *u, *v, *kernel;
   const int32_t *offsets;
@@ -47,7 +47,7 @@ tarn_status TARN__REF(tarn__gated_conv_ref)(const tarn__exec *exec, const tarn__
   return TARN_STATUS_OK;
 }
 
-// The gradients that come from element (t, c) of y.
+// Adds the gradients due to element (t, c) of y.
 static void spread(const view *w, const real *dy, real *const d[3], real *dkernel, int64_t t, int64_t c, int64_t first,
                    int64_t end) {
   int64_t at = t * w->cols + c;
@@ -79,7 +79,7 @@ tarn_status TARN__REF(tarn__gated_conv_backward_ref)(const tarn__exec *exec, con
   return TARN_STATUS_OK;
 }
 
-// One direction, with the tangents of x, u and v, each NULL where it is zero.
+// One direction, with the tangents of x, u and v, each NULL if zero.
 static void tangent(real *dy, const view *w, const real *const d[3]) {
   for (int64_t s = 0; s < w->sentences; s++)
     for (int64_t i = w->offsets[s] * w->cols; i < w->offsets[s + 1] * w->cols; i++) {

@@ -1,4 +1,4 @@
-// Plain C reference. The gradient may lie in the memory of x.
+// Plain C reference. The gradient may overwrite x.
 #include "device/reference/reference_kernels.h"
 #include "ops/glu.h"
 

@@ -8,7 +8,7 @@
 
 typedef TARN_REAL real;
 
-// The sum of n products of elements that lie `a_step` and `b_step` apart.
+// The sum of n products of elements with strides a_step and b_step.
 static real dot(const real *a, int64_t a_step, const real *b, int64_t b_step, int64_t n) {
   real sum = 0;
   for (int64_t i = 0; i < n; i++) sum += a[i * a_step] * b[i * b_step];

@@ -8,14 +8,14 @@
 
 typedef TARN_REAL real;
 
-// One head: rows of features or their exponents, values and results are apart by these steps.
+// One head, with the strides between rows of features or their exponents, of values, and of results.
 typedef struct head {
   const tarn__linear_attention_spec *spec;
   const real *q, *k, *v;
   int64_t phi_step, v_step;
 } head;
 
-// Of head h, from row `row` on.
+// Head h, from row `row` on.
 static head head_of(const tarn__node *node, const tarn__linear_attention_spec *spec, int64_t row, int64_t h) {
   const tarn__tensor *phi = node->in[TARN__LINEAR_ATTENTION_PHI], *values = node->in[TARN__LINEAR_ATTENTION_VALUES];
   const real *q = (const real *)phi->data + row * phi->cols + h * spec->features;
@@ -27,18 +27,18 @@ static int64_t state_size(const tarn__linear_attention_spec *spec) { return tarn
 
 static real exp_of(real x) { return (real)exp((double)x); }
 
-// The largest exponents of the keys that a state holds.
+// The largest exponents of the keys in a state.
 static const real *levels_of(const real *state, const tarn__linear_attention_spec *spec) {
   return state + spec->features * (spec->width + 1);
 }
 
-// Feature f of row j, beside a state that has taken it in.
+// Feature f of row j, relative to a state that includes it.
 static real key_of(const head *h, const real *state, int64_t j, int64_t f) {
   const real k = h->k[j * h->phi_step + f];
   return h->spec->exponents ? exp_of(k - levels_of(state, h->spec)[f]) : k;
 }
 
-// What is taken away from the exponents of the query of row i.
+// The maximum subtracted from the exponents of the query of row i.
 static real query_top(const head *h, const real *state, int64_t i) {
   real top = -INFINITY;
   for (int64_t f = 0; h->spec->exponents && f < h->spec->features; f++)
@@ -51,13 +51,13 @@ static real query_of(const head *h, const real *state, int64_t i, int64_t f, rea
   return h->spec->exponents ? exp_of(q + levels_of(state, h->spec)[f] - top) : q;
 }
 
-// Feature f of a state times a factor.
+// Multiplies feature f of a state by a factor.
 static void scale_feature(real *state, const tarn__linear_attention_spec *spec, int64_t f, real factor) {
   for (int64_t c = 0; c < spec->width; c++) state[f * spec->width + c] *= factor;
   state[spec->features * spec->width + f] *= factor;
 }
 
-// The levels of a state, which hold row j from now on; what moves beside it (or NULL) is scaled as it is.
+// Raises the levels of a state to include row j; `moved`, a tangent or NULL, is scaled in the same way.
 static void rise(real *state, real *moved, const head *h, int64_t j) {
   const int64_t m = h->spec->features, width = h->spec->width;
   real *levels = state + m * (width + 1);
@@ -72,7 +72,7 @@ static void rise(real *state, real *moved, const head *h, int64_t j) {
   }
 }
 
-// The state S [features, width] and z [features] behind it, with row j.
+// Adds row j to the state S [features, width], which is followed by z [features].
 static void take_in(real *state, real *moved, const head *h, int64_t j) {
   const int64_t m = h->spec->features, width = h->spec->width;
   if (h->spec->exponents) rise(state, moved, h, j);
@@ -83,7 +83,7 @@ static void take_in(real *state, real *moved, const head *h, int64_t j) {
   }
 }
 
-// The result of row i; returns its denominator.
+// Computes the result of row i; returns its denominator.
 static real put_out(real *y, const real *state, const head *h, int64_t i) {
   const int64_t m = h->spec->features, width = h->spec->width;
   const real top = query_top(h, state, i);
@@ -99,7 +99,7 @@ static real put_out(real *y, const real *state, const head *h, int64_t i) {
   return sum;
 }
 
-// The state that sentence s begins with.
+// The initial state of sentence s.
 static void begin_state(real *state, const tarn__node *node, const tarn__linear_attention_spec *spec, int64_t s,
                         int64_t h) {
   const tarn__tensor *start = node->in[TARN__LINEAR_ATTENTION_START];
@@ -139,7 +139,7 @@ tarn_status TARN__REF(tarn__linear_attention_ref)(const tarn__exec *exec, const 
   return TARN_STATUS_OK;
 }
 
-// Gradients of one head of one sentence. Row i of dy, y and D is that of the sentence.
+// Gradients of one head of one sentence. Row i of dy, y and D is relative to the sentence.
 typedef struct back {
   head at;
   const real *dy, *y, *sums;
@@ -166,7 +166,7 @@ static void query_gradient(const back *b, const real *state, int64_t i) {
   }
 }
 
-// U and u, with row i. Of exponents they have levels too: the largest exponents of the queries so far.
+// Adds row i to U and u. With exponents they also have levels: the largest exponents of the queries so far.
 static void take_in_gradient(real *turned, const back *b, int64_t i) {
   const int64_t m = b->at.spec->features, width = b->at.spec->width;
   const real sum = b->sums[i * b->at.spec->heads], g = sum_gradient(b, i);
@@ -197,7 +197,7 @@ static void key_gradients(const back *b, const real *turned, int64_t j) {
   }
 }
 
-// state and turned: of the queries, S and z; of the keys, U and u.
+// state and turned: for queries, S and z; for keys, U and u.
 static void run_back(const back *b, real *state, real *turned) {
   const tarn__linear_attention_spec *spec = b->at.spec;
   const int64_t plain = spec->features * (spec->width + 1);
@@ -245,16 +245,16 @@ tarn_status TARN__REF(tarn__linear_attention_backward_ref)(const tarn__exec *exe
   return TARN_STATUS_OK;
 }
 
-// One head of one sentence and one direction. Row i of y, D and dy is that of the sentence.
+// One head of one sentence and one direction. Row i of y, D and dy is relative to the sentence.
 typedef struct push {
   head at;
-  const real *dq, *dk, *dv;  // NULL: zeros
+  const real *dq, *dk, *dv;  // NULL: zero
   const real *y, *sums;
   real *dy;
   int64_t rows, d;
 } push;
 
-// The tangents of S and z, with row j.
+// Adds row j to the tangents of S and z.
 static void take_in_tangent(real *moved, const real *state, const push *p, int64_t j) {
   const int64_t m = p->at.spec->features, width = p->at.spec->width;
   const real *v = p->at.v + j * p->at.v_step;

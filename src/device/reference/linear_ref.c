@@ -4,8 +4,8 @@
 
 typedef TARN_REAL real;
 
-// Rows whose products with a row of the weight are summed side by side, each in its own order: a processor that waits
-// for every sum takes four times as long, and models are iterated in double (graph/tangents.h).
+// Rows whose products with a row of the weight are summed together, each in its own order: waiting for the latency of
+// every addition would take four times as long, and models are iterated in double (graph/tangents.h).
 enum { TOGETHER = 8 };
 
 static void products(real sums[TOGETHER], const real *x, const real *w, int64_t k, int64_t rows) {
@@ -21,7 +21,7 @@ static void products(real sums[TOGETHER], const real *x, const real *w, int64_t 
   for (int t = 0; t < TOGETHER; t++) sums[t] = sum[t];
 }
 
-// What becomes of a sum: y, and z where the node keeps it.
+// Stores a sum: y, and z if the node keeps it.
 static void finish(const tarn__node *node, int64_t at, real sum) {
   const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
   real *y = node->out[TARN__LINEAR_Y]->data;
@@ -36,7 +36,7 @@ static void finish(const tarn__node *node, int64_t at, real sum) {
 tarn_status TARN__REF(tarn__linear_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2];
   const int64_t k = x->cols, n = weight->rows, blocks = (x->rows + TOGETHER - 1) / TOGETHER;
-  // Threads are not worth their start in the small products of tests.
+  // The small products of tests are not worth starting threads.
 #pragma omp parallel for schedule(static) num_threads(exec->threads) if (x->rows * k * n > 1 << 20)
   for (int64_t block = 0; block < blocks; block++) {
     const int64_t first = block * TOGETHER, rows = x->rows - first < TOGETHER ? x->rows - first : TOGETHER;

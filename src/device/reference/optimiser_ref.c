@@ -6,7 +6,7 @@
 #include "device/variant.h"
 #include "optim/moments.h"
 
-// Rows that are not used hold nothing.
+// Unused rows contain no valid values.
 static TARN_REAL gradient(const tarn__param *param, int64_t i) {
   const bool used = !param->training.used_rows || param->training.used_rows[i / param->cols];
   return used ? ((const TARN_REAL *)param->training.grad)[i] : 0;
@@ -19,7 +19,7 @@ double TARN__REF(tarn__squares_ref)(const tarn__param *param) {
   return sum;
 }
 
-// Stores the weight in the copy that is saved and in what kernels read.
+// Stores the weight in the copy that is saved and in the values that kernels read.
 static void store(const tarn__param *param, int64_t i, TARN_REAL w) {
   param->training.master[i] = (float)w;
   if (param->dtype == TARN__BF16)

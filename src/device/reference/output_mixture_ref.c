@@ -6,7 +6,7 @@
 
 typedef TARN_REAL real;
 
-// Places in the scratch: logits [K, V], log p [V], and of each softmax the log of its prior over its sum.
+// Arrays in the scratch: logits [K, V], log p [V], and for each softmax the log of its prior divided by its sum.
 typedef struct row {
   real *logits, *log_p, *shift;
   int64_t words, mixtures, width;
@@ -55,7 +55,7 @@ static double share(const row *w, int64_t k, int64_t v) {
   return exp((double)w->logits[k * w->words + v] + (double)w->shift[k] - (double)w->log_p[v]);
 }
 
-// Logits become their gradients.
+// Replaces logits by their gradients.
 static void differentiate(const row *w, const tarn__node *node, int64_t r) {
   const tarn__mixture_attr *attr = node->attr;
   const int32_t target = ((const int32_t *)node->in[TARN__MIXTURE_TARGETS]->data)[r];
@@ -114,7 +114,7 @@ static void loss(const row *w, const tarn__node *node, int64_t r, double sums[2]
   add_gradients(w, node, r);
 }
 
-// The best words of a row, the likeliest first and, where two are equal, that with the lower id.
+// The best words of a row, most likely first; ties are broken by lower id.
 static void top(const row *w, const tarn__node *node, int64_t r) {
   const tarn__output_top_attr *attr = &((const tarn__mixture_attr *)node->attr)->top;
   real *values = (real *)node->out[0]->data + r * (attr->best + 1);

@@ -5,7 +5,7 @@
 
 typedef TARN_REAL real;
 
-// logits of row r; returns log of the sum of their exponentials
+// Computes the logits of row r; returns the log of the sum of their exponentials.
 static real row_logits(real *logits, const tarn__node *node, int64_t r) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
   int64_t words = table->rows, d = table->cols;
@@ -21,7 +21,7 @@ static real row_logits(real *logits, const tarn__node *node, int64_t r) {
   return most + (real)log((double)sum);
 }
 
-// The gradients of a parameter are added up in its buffer, which begins at zero where nothing is there yet.
+// The gradients of a parameter are added to its buffer, which is cleared first if it is empty.
 static void begin_gradient(tarn__param *param) {
   if (param == NULL || tarn__param_accumulate(param)) return;
   for (int64_t i = 0; i < param->rows * param->cols; i++) ((real *)param->training.grad)[i] = 0;
@@ -35,7 +35,7 @@ static void row_gradients(const tarn__node *node, const real *dlogits, int64_t r
     for (int64_t i = 0; i < d; i++)
       ((real *)dtable->training.grad)[j * d + i] += dlogits[j] * ((const real *)x->data)[r * d + i];
   for (int64_t j = 0; dbias != NULL && j < words; j++) ((real *)dbias->training.grad)[j] += dlogits[j];
-  // Last, because dx may lie in the memory of x.
+  // Last, because dx may overwrite x.
   for (int64_t i = 0; dx != NULL && i < d; i++) {
     real sum = 0;
     for (int64_t j = 0; j < words; j++) sum += dlogits[j] * ((const real *)table->data)[j * d + i];

@@ -9,7 +9,7 @@ typedef TARN_REAL real;
 
 static const real *values(const tarn__tensor *tensor) { return tensor->data; }
 
-// The mean of d over the words of a row, by their probabilities.
+// The mean of d over the words of a row, weighted by their probabilities.
 static double mean_of(const real *d, const real *log_p, int64_t words) {
   double sum = 0.0;
   for (int64_t j = 0; j < words; j++) sum += exp((double)log_p[j]) * (double)d[j];
@@ -27,7 +27,7 @@ static void log_probabilities(const tarn__node *node) {
   }
 }
 
-// Adds both losses of row `row` of all directions.
+// Adds both losses of row `row` for all directions.
 static void add_losses(double sums[2], const tarn__node *node, int64_t row) {
   const tarn__tensor *d = node->in[TARN__OUTPUT_TANGENT_D], *saved = node->in[TARN__OUTPUT_TANGENT_SAVED];
   const tarn__tensor *rows = node->out[TARN__OUTPUT_TANGENT_ROWS];

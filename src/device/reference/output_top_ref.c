@@ -15,7 +15,7 @@ static void logits_of(real *logits, const tarn__node *node, int64_t r) {
   }
 }
 
-// The word that follows `before` in the order of falling logits and, where they are equal, rising ids; -1: none.
+// The word that follows `before` in the order of decreasing logits, ties broken by increasing id; -1: none.
 static int64_t next_word(const real *logits, int64_t words, int64_t before) {
   int64_t next = -1;
   for (int64_t v = 0; v < words; v++) {

@@ -17,7 +17,7 @@ static tarn__pooling_window window_in_sentence(const tarn__node *node, int64_t r
   return tarn__pooling_window_of(r, offset[0], offset[1], node->attr);
 }
 
-// The same in its list of rows, at whose end it stands itself.
+// The same for its list of rows, whose last element is the row itself.
 static tarn__pooling_window window_in_list(const tarn__node *node, int64_t r) {
   const int32_t *range = (const int32_t *)node->in[TARN__POOLING_RANGES]->data + 2 * r;
   return tarn__pooling_window_of(range[1] - 1, range[0], range[1], node->attr);

@@ -7,7 +7,7 @@
 
 typedef TARN_REAL real;
 
-// Of the n keys of group `group` (head and half), the products with a query.
+// The products of the n keys of group `group` (head and half) with a query.
 static void group_scores(real *scores, const tarn__node *node, int64_t r, int64_t group, int64_t n) {
   const tarn__tensor *queries = node->in[TARN__PRODUCT_KEYS_QUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];
   const int64_t w = keys->cols;
@@ -19,7 +19,7 @@ static void group_scores(real *scores, const tarn__node *node, int64_t r, int64_
   }
 }
 
-// The pair of largest sum that is not among the `count` ids yet.
+// The pair with the largest sum that is not yet among the `count` ids.
 static int64_t next_pair(const real *s, const real *t, int64_t n, const int32_t *ids, int64_t count) {
   int64_t best = -1;
   for (int64_t pair = 0; pair < n * n; pair++) {

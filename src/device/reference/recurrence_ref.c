@@ -1,4 +1,4 @@
-// Plain C reference: one sentence after the other, one step at a time.
+// Plain C reference: one sentence after another, one step at a time.
 #include "device/reference/reference_kernels.h"
 #include "graph/entries.h"
 #include "graph/tangents.h"
@@ -36,13 +36,13 @@ static void recur(real *u, const tarn__tensor *weight, const real *bias, const r
   }
 }
 
-// The leak of unit j; leaks NULL: that of all.
+// The leak of unit j; leaks NULL: that of all units.
 static real leak_of(const tarn__recurrence_spec *spec, const tarn__tensor *leaks, int64_t j) {
   return leaks ? ((const real *)leaks->data)[j] : (real)spec->leak;
 }
 
-// One unit of one step; returns h'. Gate k stands at u[k * hidden], which its value takes the place of. c: the cell of
-// LSTM, in and out; at the end `extra` is what forward keeps beside the gates.
+// One unit of one step; returns h'. Gate k is at u[k * hidden], where its value overwrites it. c: the cell of LSTM, in
+// and out. `extra` returns what the forward pass keeps in addition to the gates.
 static real step(const tarn__recurrence_spec *spec, real leak, const real *x, real *u, real h, real *c, real *extra) {
   const int64_t n = spec->hidden;
   if (spec->cell == TARN__CELL_ECHO) {
@@ -68,10 +68,10 @@ static real step(const tarn__recurrence_spec *spec, real leak, const real *x, re
 typedef struct direction {
   const tarn__recurrence_spec *spec;
   const tarn__tensor *weight, *leaks;
-  const real *bias;  // forward, or NULL
-  real *dbias;       // backward, or NULL
+  const real *bias;  // for forward, or NULL
+  real *dbias;       // for backward, or NULL
   tarn__recurrence_band x, y, gates, extra, dy, dx, du;
-  // Of sentences that begin with states of their own, rows [gates * hidden] and [tarn__recurrence_cache_width()] each.
+  // For sentences with initial states of their own, rows [gates * hidden] and [tarn__recurrence_cache_width()] each.
   tarn__recurrence_band first, start, end;
   bool reverse, accumulate;
   real *u, *h, *c, *more;  // scratch: [gates * hidden], [hidden] each
@@ -142,8 +142,9 @@ tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__
   return TARN_STATUS_OK;
 }
 
-// One unit of one step backwards. du: the gradients of the sums of the gates, and behind them at du[gates * hidden] of
-// what the weights add to the last gate of GRU. dh and dc: of the states, in for this step and out for the step before.
+// The backward pass of one unit of one step. du: the gradients of the sums of the gates, followed at du[gates * hidden]
+// by that of the contribution of the weights to the last gate of GRU. dh and dc: of the states; in: for this step, out:
+// for the previous one.
 static void step_back(const tarn__recurrence_spec *spec, real leak, const real *gate, real extra, real h, real c,
                       real *du, real *dh, real *dc) {
   const int64_t n = spec->hidden;
@@ -172,7 +173,7 @@ static void step_back(const tarn__recurrence_spec *spec, real leak, const real *
   *dh = 0;
 }
 
-// dh += W^T du, the gradient at the state before.
+// dh += W^T du, the gradient of the previous state.
 static void recur_back(real *dh, const tarn__tensor *weight, const real *du) {
   if (weight->param->entries > 0) {
     const tarn__entries w = tarn__entries_at(weight->param, weight->data);
@@ -193,7 +194,7 @@ static void backward_sentence(const direction *d, int64_t s, int64_t begin, int6
   for (int64_t t = end - 1; t >= begin; t--) {
     const int64_t r = d->reverse ? begin + end - 1 - t : t, before = d->reverse ? r + 1 : r - 1;
     const bool first = t == begin;
-    const real *h = first ? start : row_of(&d->y, before), *c = NULL;  // NULL: zeros
+    const real *h = first ? start : row_of(&d->y, before), *c = NULL;  // NULL: zero
     if (is_lstm(d)) c = !first ? row_of(&d->extra, before) : start ? start + n : NULL;
     for (int64_t j = 0; j < n; j++) {
       d->h[j] += row_of(&d->dy, r)[j];
@@ -244,8 +245,8 @@ tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, con
   return TARN_STATUS_OK;
 }
 
-// One unit of one step of a tangent; returns dh'. du: what the weights add to the tangents dx (NULL: zeros) of the sums
-// of the gates. h and c: the states before.
+// The tangent of one unit of one step; returns dh'. du: the contribution of the weights to the tangents dx (NULL: zero)
+// of the sums of the gates. h and c: the previous states.
 static real step_tangent(const tarn__recurrence_spec *spec, real leak, const real *gate, real extra, real h, real c,
                          const real *dx, const real *du, real dh, real *dc) {
   const int64_t n = spec->hidden;
@@ -268,13 +269,13 @@ static real step_tangent(const tarn__recurrence_spec *spec, real leak, const rea
   return dout * bent + o * (1 - bent * bent) * *dc;
 }
 
-// A sentence of a direction of tangents whose rows begin at `rows`. d->h and d->c are the tangents of the states.
+// One sentence of one direction, whose rows of tangents begin at `rows`. d->h and d->c are the tangents of the states.
 static void tangent_sentence(const direction *d, int64_t s, int64_t begin, int64_t end, int64_t rows) {
   const int64_t n = d->spec->hidden;
   const real *start = d->start.data ? row_of(&d->start, s) : NULL;
   for (int64_t t = begin; t < end; t++) {
     const int64_t r = d->reverse ? begin + end - 1 - t : t, before = d->reverse ? r + 1 : r - 1;
-    const real *h = t > begin ? row_of(&d->y, before) : start, *c = NULL;  // NULL: zeros
+    const real *h = t > begin ? row_of(&d->y, before) : start, *c = NULL;  // NULL: zero
     if (is_lstm(d)) c = t > begin ? row_of(&d->extra, before) : start ? start + n : NULL;
     recur(d->u, d->weight, NULL, d->h);
     for (int64_t j = 0; j < n; j++)

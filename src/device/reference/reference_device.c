@@ -1,4 +1,4 @@
-// One entry for both types: they differ in nothing but the table of kernels, which are compiled from the same files.
+// One entry for both types: they differ only in the table of kernels, which are compiled from the same files.
 #include <math.h>
 
 #include "device/devices.h"

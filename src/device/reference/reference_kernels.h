@@ -1,5 +1,5 @@
 // The plain C kernels, for files that are compiled in float and in double (cmake/kernels.cmake). They are slow and
-// simple: what every other device is compared with.
+// simple, and the standard for every other device.
 #ifndef TARN_DEVICE_REFERENCE_REFERENCE_KERNELS_H
 #define TARN_DEVICE_REFERENCE_REFERENCE_KERNELS_H
 
@@ -138,11 +138,11 @@ TARN__REF_SCRATCH(tarn__recurrence_rows_ref_scratch);
 TARN__REF_SCRATCH(tarn__synthesis_ref_scratch);
 #undef TARN__REF_SCRATCH
 
-// Columns of the gradients of queries, keys and values that no attention writes become zero.
+// Zeroes the columns of the gradients of queries, keys and values that no attention writes.
 void TARN__REF(tarn__attention_zero_unwritten)(const struct tarn__attention_attr *attr,
                                                const struct tarn__attention_backward *b);
 
-// An activation of one number that is no identity and no relu, and its derivative.
+// An activation of one number, other than identity and relu, and its derivative.
 TARN_REAL TARN__REF(tarn__activation_value)(TARN_REAL x, tarn__activation form);
 TARN_REAL TARN__REF(tarn__activation_slope)(TARN_REAL x, tarn__activation form);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// Element j of the sample t, x and y side by side.
+// Element j of sample t, x followed by y.
 static double element(const tarn__ridge *ridge, int64_t t, int64_t j) {
   if (j < ridge->wide) return ridge->waiting[t * ridge->pitch + j];
   return ridge->waiting_classes[t] == j - ridge->inputs ? 1.0 : 0.0;

@@ -1,4 +1,4 @@
-// Ridge regression in plain C (device/device.h says what is computed).
+// Ridge regression in plain C (specified in device/device.h).
 #ifndef TARN_DEVICE_REFERENCE_REFERENCE_RIDGE_H
 #define TARN_DEVICE_REFERENCE_REFERENCE_RIDGE_H
 

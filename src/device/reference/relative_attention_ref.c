@@ -9,18 +9,18 @@
 
 typedef TARN_REAL real;
 
-// One head of one sentence, `n` tokens from row `first` on: the first element of each factor, and the steps of rows.
+// One head of one sentence, `n` tokens from row `first` on: the first element of each factor, and the strides of rows.
 typedef struct head {
   const tarn__attention_attr *attr;
   const tarn__exec *exec;
   int64_t first, n, h, width, q_step, k_step;
-  const real *q, *k, *v, *key_table, *value_table;  // tables: of distance 0; value_table NULL: there is none
+  const real *q, *k, *v, *key_table, *value_table;  // tables: at distance 0; value_table NULL: none
   real *p;                                          // [n]
 } head;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Where the vector for keys `distance` behind the query begins in a table.
+// The offset in a table of the vector for keys `distance` after the query.
 static int64_t vector_at(const head *a, int64_t distance) {
   const int64_t reach = a->attr->reach;
   return (distance < -reach ? -reach : smaller(distance, reach)) * a->width;
@@ -72,7 +72,7 @@ static void probabilities(const head *a, int64_t i) {
   for (int64_t j = 0; j < seen(a, i); j++) a->p[j] /= sum;
 }
 
-// What dropout makes of the weight of a pair: 0, or what scales it.
+// The dropout factor of the weight of a pair: 0, or the scale.
 static real kept(const head *a, int64_t i, int64_t j) {
   const tarn__dropout dropout = a->attr->dropout;
   if (!tarn__dropout_keeps(dropout, a->exec, a->first + i, tarn__attention_column(a->h, j))) return 0;
@@ -135,7 +135,7 @@ static void put(const tarn__tensor *tensor, int64_t row, int64_t column, const r
   for (int64_t c = 0; c < width; c++) out[c] = add ? out[c] + values[c] : values[c];
 }
 
-// The gradient of a table at distance 0, cleared if this node is the first that adds to it.
+// The gradient of a table at distance 0, cleared if this node is the first to add to it.
 static real *table_gradient(tarn__param *table) {
   if (!table) return NULL;
   real *grad = table->training.grad;
@@ -173,13 +173,14 @@ tarn_status TARN__REF(tarn__relative_attention_backward_ref)(const tarn__exec *e
   return TARN_STATUS_OK;
 }
 
-// Tangents of a head, from its first row and column on; NULL: does not move.
+// Tangents of a head, from its first row and column on; NULL: constant.
 typedef struct moves {
   const real *q, *k, *v;
   real *ds;  // [n]
 } moves;
 
-// y' of query i: its weights' tangents, P (dS - rowsum(P dS)), times values, and the weights times those of values.
+// y' of query i: the tangents of its weights, P (dS - rowsum(P dS)), times the values, plus the weights times the
+// tangents of the values.
 static void push_query(const head *a, const moves *m, real *y, int64_t i) {
   const real *q = a->q + i * a->q_step;
   real sum = 0;
@@ -211,7 +212,7 @@ tarn_status TARN__REF(tarn__relative_attention_tangent_ref)(const tarn__exec *ex
     for (int64_t h = 0; h < spec->heads; h++) {
       const head a = head_of(exec, node, s, h);
       for (int64_t d = 0; d < directions; d++) {
-        // As far from the first number of its block of rows as what moves is from that of its tensor.
+        // At the same offset in its block of rows as the operand in its tensor.
         const real *q = dq ? (const real *)dq->data + d * rows * dq->cols : NULL;
         const real *both = dkv ? (const real *)dkv->data + d * rows * dkv->cols : NULL;
         const moves m = {.q = q ? q + (a.q - (const real *)queries->data) : NULL,

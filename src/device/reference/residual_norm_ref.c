@@ -1,4 +1,4 @@
-// Plain C reference. Outputs may lie in the memory of inputs, so every row is read before it is written.
+// Plain C reference. Outputs may overwrite inputs, so every row is read before it is written.
 #include "device/reference/reference_kernels.h"
 #include "ops/residual_norm.h"
 
@@ -10,7 +10,7 @@ static real value_or_zero(const tarn__tensor *tensor, int64_t i) {
   return tensor ? ((const real *)tensor->data)[i] : 0;
 }
 
-// The gain of a column: one number, over sqrt(d), with SCALE.
+// The gain of a column; with SCALE, one number divided by sqrt(d).
 static real gain_at(const tarn__node *node, const tarn__tensor *gain, int64_t c, int64_t d) {
   const bool scalar = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_SCALE;
   return scalar ? ((const real *)gain->data)[0] / (real)sqrt((double)d) : ((const real *)gain->data)[c];
@@ -45,7 +45,7 @@ tarn_status TARN__REF(tarn__residual_norm_ref)(const tarn__exec *exec, const tar
   return TARN_STATUS_OK;
 }
 
-// dsum of one row into row[]; adds to the gradients of gain and bias.
+// Computes dsum of one row in row[]; adds to the gradients of gain and bias.
 static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
   const real *dy = (const real *)node->in[TARN__RN_DY]->data + r * d;
   const real *saved = (const real *)node->in[TARN__RN_SAVED]->data + r * d;

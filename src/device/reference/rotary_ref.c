@@ -1,4 +1,4 @@
-// Plain C reference. The result may lie in the memory of x.
+// Plain C reference. The result may overwrite x.
 #include "device/reference/reference_kernels.h"
 #include "ops/rotary.h"
 

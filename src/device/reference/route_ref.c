@@ -14,7 +14,7 @@ static double jitter(const tarn__route_attr *attr, const tarn__exec *exec, int64
   return tarn__route_jitter(attr->spec.noise, numbers[column % TARN__DROPOUT_BLOCK]);
 }
 
-// The most probable expert but for those in `taken`.
+// The most probable expert not in `taken`.
 static int32_t best_of(const real *p, int64_t experts, const int32_t *taken, int64_t count) {
   int32_t best = -1;
   for (int32_t e = 0; e < experts; e++) {
@@ -46,7 +46,7 @@ static void row_probabilities(real *p, const tarn__exec *exec, const tarn__node 
 
 // --- noisy gating
 
-// What a row of it is made of: c, a = x noise^T, n, and h = c + n s.
+// The quantities of a row: c, a = x noise^T, n, and h = c + n s.
 typedef struct noisy {
   const real *c, *a, *n;
   real *h;
@@ -91,7 +91,7 @@ static void noisy_gates(real *gates, const real *h, const int32_t *chosen, int64
   for (int64_t j = 0; j < choices; j++) gates[j] /= sum;
 }
 
-// Rows by expert from the choices, which stand where the places go.
+// Sorts rows by expert from the choices, which are in `places`.
 static void give_places(int32_t *places, int32_t *offsets, int64_t rows, int64_t choices, int64_t experts,
                         int64_t room) {
   int32_t next = 0;
@@ -131,14 +131,14 @@ tarn_status TARN__REF(tarn__route_ref)(const tarn__exec *exec, const tarn__node 
   return TARN_STATUS_OK;
 }
 
-// Rows of probabilities, of forward and of backward too; sums in double of noisy gating.
+// Rows of probabilities, for forward and backward; for noisy gating, sums in double.
 size_t TARN__REF(tarn__route_ref_scratch)(const tarn__node *node, int threads) {
   (void)threads;
   const size_t experts = (size_t)node->in[TARN__ROUTE_WEIGHT]->rows;
   return node->in[TARN__ROUTE_NOISE] ? experts * (2 * sizeof(double) + 4 * sizeof(real)) : 2 * experts * sizeof(real);
 }
 
-// The gradient of row r with respect to its logits. first: how many rows have each expert as their first choice.
+// The gradient of row r with respect to its logits. first: number of rows per expert for which it is the first choice.
 static void row_gradient(real *dlogits, const tarn__node *node, const real *first, int64_t r) {
   const tarn__route_attr *attr = node->attr;
   const int64_t rows = node->in[TARN__ROUTE_X]->rows, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
@@ -158,14 +158,14 @@ static void row_gradient(real *dlogits, const tarn__node *node, const real *firs
   for (int64_t e = 0; e < experts; e++) dlogits[e] = p[e] * (dlogits[e] - dot);
 }
 
-// Of the k + 1 largest h, which are `chosen`, the one that expert e is compared with: the k-th largest of the others.
+// The rival of expert e among the k + 1 largest h (`chosen`): the k-th largest of the others.
 static int32_t rival_of(const int32_t *chosen, int64_t choices, int32_t e) {
   for (int64_t j = 0; j < choices; j++)
     if (chosen[j] == e) return chosen[choices];
   return chosen[choices - 1];
 }
 
-// Derivatives of both losses by the importance and by the load of each expert.
+// Derivatives of both losses with respect to the importance and the load of each expert.
 static void loss_derivatives(double *importance, double *load, const tarn__node *node, real *h) {
   const tarn__route_attr *attr = node->attr;
   const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;
@@ -196,7 +196,7 @@ static void noisy_gradient(real *dc, real *da, real *h, const tarn__node *node, 
   choose(chosen, h, experts, choices + 1);
   noisy_gates(gates, h, chosen, choices);
   for (int64_t j = 0; j < choices; j++) mean += gates[j] * (dgates[j] + (real)importance[chosen[j]]);
-  // First dc is the gradient of h, and da that of s by itself, and dc then gets what c has by itself.
+  // First dc is the gradient of h, and da the separate gradient of s; then the separate gradient of c is added to dc.
   for (int64_t e = 0; e < experts; e++) dc[e] = da[e] = 0;
   for (int64_t j = 0; j < choices; j++) dc[chosen[j]] = gates[j] * (dgates[j] + (real)importance[chosen[j]] - mean);
   for (int32_t e = 0; e < experts; e++) {
@@ -270,7 +270,7 @@ tarn_status TARN__REF(tarn__route_backward_ref)(const tarn__exec *exec, const ta
   return TARN_STATUS_OK;
 }
 
-// How the gates of row r move with its logits, which stand in dp and are used up.
+// The tangent of the gates of row r from that of its logits, in dp, which is overwritten.
 static void row_tangent(real *dgates, real *dp, const tarn__node *node, int64_t r) {
   const tarn__route_attr *attr = node->attr;
   const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;

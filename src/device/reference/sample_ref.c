@@ -7,7 +7,7 @@ size_t TARN__REF(tarn__sample_ref_scratch)(const tarn__node *node, int threads) 
   return cols * (sizeof(tarn__candidate) + sizeof(float));
 }
 
-// Draws are made in fp32 in any case.
+// Draws are always made in fp32.
 tarn_status TARN__REF(tarn__sample_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *values = node->in[TARN__SAMPLE_VALUES];

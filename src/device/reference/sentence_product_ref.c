@@ -44,7 +44,7 @@ static void run_task(const tarn__node *node, const tarn__sentence_task *task) {
   const tarn__sentence_spec *spec = node->attr;
   const tarn__tensor *offsets = node->in[TARN__SENTENCE_OFFSETS];
   const int32_t *offset = offsets->data;
-  // Columns of the gradient of x that nobody has read.
+  // Columns of x that are not read have zero gradients.
   if (task->form == TARN__SENTENCE_FORM_PRODUCT && !task->add)
     for (int64_t i = 0; i < task->x->rows * task->x->cols; i++) ((real *)task->x->data)[i] = 0;
   for (int64_t s = 0; s + 1 < offsets->cols; s++)

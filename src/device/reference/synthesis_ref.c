@@ -6,8 +6,8 @@
 
 typedef TARN_REAL real;
 
-// A token: its row of x and source, its place in its sentence, and the rows that it sees, which are those of a list or
-// follow each other.
+// A token: its row of x and source, its position in its sentence, and the rows that it sees, from a list or
+// consecutive.
 typedef struct token {
   int64_t row, place, count, first;
   const int32_t *list;
@@ -56,7 +56,7 @@ static real logit_of(const tarn__node *node, const token *t, int64_t h, int64_t 
          (bias ? ((const real *)bias->data)[row] : 0);
 }
 
-// The shares of logits and scores.
+// The weights of logits and scores in the mixture.
 static void shares_of(real share[2], const tarn__node *node) {
   const tarn__tensor *mix = node->in[TARN__SYNTHESIS_MIX];
   share[0] = 1;
@@ -67,7 +67,7 @@ static void shares_of(real share[2], const tarn__node *node) {
   share[1] = (real)(1.0 / (1.0 + exp((double)(m[0] - m[1]))));
 }
 
-// Weights of head h, and the logits and scores that they are made of.
+// Weights of head h, and the logits and scores that they are computed from.
 static void weigh(const room *r, const tarn__node *node, const seen *of, const token *t, int64_t h) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *x = node->in[TARN__SYNTHESIS_X];
@@ -108,7 +108,7 @@ static seen whole(const tarn__node *node) {
   return (seen){node->in[TARN__SYNTHESIS_X], scores ? d : 0, scores ? 2 * d : 0};
 }
 
-// Calls what is to be done for every token of every sentence.
+// Calls a function for every token of every sentence.
 static void each_token(const tarn__node *node, void (*call)(const tarn__node *, const seen *, const token *)) {
   const tarn__tensor *offsets = node->in[TARN__SYNTHESIS_OFFSETS];
   const bool causal = ((const tarn__synthesis_spec *)node->attr)->causal;
@@ -143,7 +143,7 @@ tarn_status TARN__REF(tarn__synthesis_rows_ref)(const tarn__exec *exec, const ta
   return TARN_STATUS_OK;
 }
 
-// Adds the gradient of logit j of a token, to what it was made of.
+// Propagates the gradient of logit j of a token.
 static void logit_back(const tarn__node *node, const token *t, int64_t h, int64_t j, real g) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *source = node->in[TARN__SYNTHESIS_SOURCE], *weight = node->in[TARN__SYNTHESIS_WEIGHT];
@@ -202,7 +202,7 @@ static void back_of(const tarn__node *node, const seen *of, const token *t) {
   }
 }
 
-// How logit j of a token moves; `row` is the token's in the tangent of the source.
+// The tangent of logit j of a token; `row` is the token's row in the tangent of the source.
 static real logit_tangent(const tarn__node *node, const token *t, int64_t row, int64_t h, int64_t j) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *weight = node->in[TARN__SYNTHESIS_WEIGHT], *moved = node->in[TARN__SYNTHESIS_TANGENT_SOURCE];
@@ -216,7 +216,7 @@ static real logit_tangent(const tarn__node *node, const token *t, int64_t row, i
   return dot(d, (const real *)weight->data + (h * spec->places + j) * weight->cols, weight->cols);
 }
 
-// A token of a direction, whose rows of tangents are `block` rows behind those of the forward pass.
+// One token of one direction, whose rows of tangents are `block` rows after those of the forward pass.
 static void push_head(const tarn__node *node, const seen *of, const token *t, int64_t block, int64_t h) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *tensor = node->in[TARN__SYNTHESIS_X], *moved = node->in[TARN__SYNTHESIS_TANGENT_X];
@@ -271,7 +271,7 @@ tarn_status TARN__REF(tarn__synthesis_backward_ref)(const tarn__exec *exec, cons
   }
   each_token(node, back_of);
   if (!dmix) return TARN_STATUS_OK;
-  // So far the gradients of both shares; through the softmax of both.
+  // So far the gradients of both shares; now through their softmax.
   real share[2], *g = dmix->data;
   shares_of(share, node);
   const real mean = share[0] * g[0] + share[1] * g[1];

@@ -6,7 +6,7 @@ typedef TARN_REAL real;
 
 static real *values(const tarn__tensor *tensor) { return tensor->data; }
 
-// W[i][k] as the sentences see it.
+// W[i][k] with the causal mask applied.
 static real weight_at(const tarn__token_attr *attr, const tarn__tensor *weight, int64_t i, int64_t k) {
   return attr->spec.causal && k > i ? 0 : values(weight)[i * weight->cols + k];
 }
@@ -22,7 +22,7 @@ static real bias_at(const tarn__node *node, int64_t i) {
   return bias ? values(bias)[i] : 0;
 }
 
-// Element `at` of the result from z.
+// Computes element `at` of the result from z.
 static void finish(const tarn__node *node, int64_t at, real z) {
   const tarn__tensor *gate = node->in[TARN__TOKENS_GATE], *added = node->in[TARN__TOKENS_ADDED];
   if (added) z += values(added)[at];
@@ -103,7 +103,7 @@ tarn_status TARN__REF(tarn__token_linear_tangent_ref)(const tarn__exec *exec, co
   return TARN_STATUS_OK;
 }
 
-// Where a parameter's gradient is added to, made zero before if it is the first addition.
+// The gradient of a parameter to add to, cleared first if this is the first addition.
 static real *gradient_of(tarn__param *param) {
   if (!param) return NULL;
   real *grad = param->training.grad;

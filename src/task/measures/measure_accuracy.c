@@ -1,4 +1,4 @@
-// Share of predictions, or of rows or words with classes, that are right.
+// Fraction of correct predictions, or of correct rows or words with classes.
 #include "task/measure_entry.h"
 
 static double of(const tarn__task_tally *tally) { return (double)tally->right / (double)tally->predictions; }

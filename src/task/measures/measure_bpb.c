@@ -1,4 +1,4 @@
-// Bits of a byte of the text, its ends of lines among them.
+// Bits per byte of the text, including line ends.
 #include <math.h>
 
 #include "task/measure_entry.h"

@@ -1,4 +1,4 @@
-// Bits of a character of the text, its ends of lines among them.
+// Bits per character of the text, including line ends.
 #include <math.h>
 
 #include "task/measure_entry.h"

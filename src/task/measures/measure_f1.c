@@ -1,4 +1,4 @@
-// F1 of classes, or of the entities in sentences whose words have classes.
+// F1 of classes, or of entities in sentences whose words have classes.
 #include "task/measure_entry.h"
 
 const tarn__measure tarn__measure_f1 = {

@@ -1,4 +1,4 @@
-// What training minimises, by prediction.
+// The training objective, per prediction.
 #include "task/measure_entry.h"
 
 static double of(const tarn__task_tally *tally) { return tally->loss / (double)tally->predictions; }

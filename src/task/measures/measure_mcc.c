@@ -1,4 +1,4 @@
-// Matthews correlation of classes.
+// Matthews correlation coefficient of classes.
 #include "task/measure_entry.h"
 
 const tarn__measure tarn__measure_mcc = {

@@ -1,4 +1,4 @@
-// Negative log-likelihood of a prediction, in nats.
+// Negative log-likelihood per prediction, in nats.
 #include "task/measure_entry.h"
 
 static double of(const tarn__task_tally *tally) { return tally->watched / (double)tally->predictions; }

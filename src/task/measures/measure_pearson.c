@@ -1,4 +1,4 @@
-// Pearson's correlation of numbers.
+// Pearson correlation of numbers.
 #include "task/measure_entry.h"
 
 const tarn__measure tarn__measure_pearson = {

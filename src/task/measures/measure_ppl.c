@@ -1,4 +1,4 @@
-// Perplexity of a word; the largest number where it is more than that.
+// Perplexity per word, capped at the largest finite number.
 #include <float.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-// Spearman's correlation of numbers.
+// Spearman correlation of numbers.
 #include "task/measure_entry.h"
 
 const tarn__measure tarn__measure_spearman = {

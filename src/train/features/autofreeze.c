@@ -26,10 +26,10 @@ size_t tarn__autofreeze_rule(const double *changes, size_t count, double percent
   double limit = sorted[low] + (place - (double)low) * (sorted[high] - sorted[low]);
   for (size_t i = 0; i < count; i++)
     if (changes[i] >= limit) return i;
-  return count - 1;  // rounding put the limit above the largest change
+  return count - 1;  // by rounding, the limit exceeded the largest change
 }
 
-// The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
+// The norm of a set's sum, which is then cleared. *learns: whether the set is still trained.
 static tarn_status take_norm(const tarn__model *model, tarn__optim_share *share, const char *set, double *norm,
                              bool *learns) {
   *norm = 0.0;
@@ -50,7 +50,7 @@ static tarn_status take_norm(const tarn__model *model, tarn__optim_share *share,
   return TARN_STATUS_OK;
 }
 
-// A set without a gradient in the last interval (LayerDrop left it out) has changed beyond measure.
+// A set without gradients in the last interval (skipped by LayerDrop) counts as infinitely changed.
 static double change(double before, double now) {
   if (before > 0) return fabs(before - now) / before;
   return now > 0 ? DBL_MAX : 0.0;
@@ -93,7 +93,7 @@ static tarn_status optimised(tarn_train *t, void *state) {
   return device->type->grad_sum_add(device, table, t->threads);
 }
 
-// The sets are frozen by the feature "freeze", which comes after it.
+// The feature "freeze", which comes later, freezes the sets.
 static tarn_status after_update(tarn_train *t, void *state) {
   (void)state;
   return tarn__autofreeze_test(t->model, &t->optim, &t->progress);

@@ -1,4 +1,4 @@
-// What backskipping adds to an optimiser step: which updates refresh, the predictors' own optimiser, the line of the
+// The additions of backskipping to an optimiser step: the schedule of refreshes, the predictors' own optimiser, the
 // log. See parts/backskip.h.
 #include <math.h>
 
@@ -34,7 +34,7 @@ static tarn_status ran(tarn_train *t, void *state, const tarn__graph *graph, tar
   return kind == TARN__STEP_TRAIN ? tarn__backskip_measured(graph) : TARN_STATUS_OK;
 }
 
-// What a refresh has measured on all ranks.
+// Collects the measurements of a refresh from all ranks.
 static tarn_status after_gradients(tarn_train *t, void *state) {
   (void)state;
   if (t->comm->size == 1) return TARN_STATUS_OK;
@@ -49,8 +49,8 @@ static tarn_status after_gradients(tarn_train *t, void *state) {
   return TARN_STATUS_OK;
 }
 
-// The predictor of one set of weights; shared layers come to it once. Adam with a fixed learning rate of 0.001, beta1
-// 0.9, beta2 0.98; it counts the refreshes of the kind.
+// Updates the predictor of one set of weights; shared layers occur once. Adam with a fixed learning rate of 0.001,
+// beta1 0.9, beta2 0.98; its step count is the number of refreshes of the kind.
 static tarn_status optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
   if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return TARN_STATUS_OK;
   tarn__param *params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
@@ -80,7 +80,7 @@ static tarn_status optimise(tarn_train *t, void *state, int64_t update) {
   return TARN_STATUS_OK;
 }
 
-// Layers whose gradient was zero or that did not run have no cosine.
+// Layers that did not run or whose gradient was zero have no cosine.
 static json_t *cosines(const tarn_train *t) {
   json_t *object = json_object();
   bool failed = !object;
@@ -97,7 +97,7 @@ static json_t *cosines(const tarn_train *t) {
   return NULL;
 }
 
-// Logs the cosines of the last update, if it refreshed: {"kind": "backskip", "step", "time", "cosine": {label:
+// Logs the cosines of the last update, if it was a refresh: {"kind": "backskip", "step", "time", "cosine": {label:
 // number}}.
 static tarn_status told(tarn_train *t, void *state) {
   (void)state;

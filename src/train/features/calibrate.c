@@ -1,4 +1,4 @@
-// Power and scale that turn a least-squares readout into logits (train/features/readout.h).
+// The power and scale that convert a least-squares readout into logits (train/features/readout.h).
 #include <math.h>
 
 #include "base/memory.h"
@@ -8,12 +8,12 @@ static const double POWERS[] = {0.0, 0.25, 0.5, 0.75, 1.0};
 static const double MOST = 1e6;
 enum { ROUNDS = 60 };
 
-// Means over the rows, and derivatives of the loss by the scale.
+// Means over the rows, and derivatives of the loss with respect to the scale.
 typedef struct point {
   double scale, loss, nll, slope, curvature;
 } point;
 
-// Gaps become d = gap factor; logits are log_share + scale d.
+// Gaps are multiplied by the factor, d = gap factor; logits are log_share + scale d.
 static void one_row(point *out, const tarn__calibration_data *data, const double *factors, double scale, int64_t row) {
   const double *gaps = data->gaps + row * data->words, *shares = data->log_shares;
   const int64_t words = data->words, target = data->targets[row];

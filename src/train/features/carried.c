@@ -11,7 +11,7 @@ static int64_t width_of(const tarn__model *model, int layer) {
   return tarn__layer_state_width(model->decoder.layers[layer].weights, model->config->model.d_model);
 }
 
-// Bytes of a layer's states of one batch.
+// Bytes of a layer's states for one batch.
 static size_t slot_bytes(const tarn__carried *c, int layer) {
   return (size_t)(c->tracks * width_of(c->model, layer)) * sizeof(float);
 }
@@ -23,7 +23,7 @@ static size_t bytes_of(const tarn__model *model, int64_t tracks, int64_t slots) 
 }
 
 size_t tarn__carried_bytes(const tarn__model *model, int64_t tracks, int64_t slots, int ranks) {
-  // Those of all ranks twice, and once as they are gathered.
+  // Those of all ranks twice, and once more as gathered.
   return bytes_of(model, tracks, slots) * (size_t)(ranks > 1 ? 2 + 3 * ranks : 2);
 }
 
@@ -86,7 +86,7 @@ const tarn__model_carried *tarn__carried_at(tarn__carried *c, int64_t number) {
   return &c->now;
 }
 
-// The slots of a rank, to or from their places among those of all.
+// Copies the slots of a rank to or from their places among those of all ranks.
 static void deal(const tarn__carried *c, char *all, char *own, int rank, bool out) {
   const size_t ranks = (size_t)c->comm->size;
   size_t at = 0;
@@ -123,7 +123,7 @@ void tarn__carried_advance(tarn__carried *carried) {
   swap(&carried->all, &carried->next);
 }
 
-// The tensors of a file, without their values.
+// Describes the tensors of a file, without values.
 static size_t describe(tarn__carried *c) {
   size_t count = 0;
   for (int i = 0; i < c->model->decoder.count; i++) {
@@ -164,7 +164,7 @@ static tarn_status check(const tarn__stored *found, const tarn__stored *wanted, 
   return TARN_STATUS_OK;
 }
 
-// All states are collected, and those of the rank's own batches handed out.
+// Reads all states, and distributes those of the rank's own batches.
 static tarn_status take(tarn__carried *c, const tarn__safetensors *file, char *all, char *own) {
   size_t at = 0;
   const size_t count = describe(c);

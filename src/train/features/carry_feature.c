@@ -1,5 +1,5 @@
-// States that go from window to window of a text (train.carry_state): those of the training, and of an evaluation its
-// own.
+// States carried from window to window of a text (train.carry_state): those of training, and separate ones for each
+// evaluation.
 #include "train/feature.h"
 #include "train/features/carried.h"
 #include "train/trainer.h"
@@ -7,11 +7,11 @@
 
 typedef struct carry {
   tarn__carried states;
-  // Of an evaluation, on one rank.
+  // For an evaluation, on one rank.
   tarn__carried pass;
   tarn__comm alone;
   bool in_pass, first;          // the next batch of the evaluation is its first
-  tarn__model_carried planned;  // of the largest batch
+  tarn__model_carried planned;  // for the largest batch
 } carry;
 
 static bool wanted(const tarn_config *config) { return config->train.carry_state; }
@@ -25,7 +25,7 @@ static tarn_status check_data(const tarn_config *config, const tarn__shard *shar
   return TARN_STATUS_OK;
 }
 
-// The states of the training, on one rank, and of one set after the other.
+// The states of training, on one rank, and those for one set at a time.
 static void plan(tarn_plan *out, const tarn__plan_use *use) {
   const tarn_config *config = use->model->config;
   size_t most = 0;
@@ -59,7 +59,7 @@ static void close_state(tarn_train *t, void *state) {
   tarn__carried_close(&c->pass);
 }
 
-// An epoch begins without states.
+// An epoch starts without states.
 static tarn_status load(tarn_train *t, void *state, const tarn__checkpoint_file *file) {
   carry *c = state;
   return t->progress.index > 0 ? tarn__carried_load(&c->states, &file->tensors) : TARN_STATUS_OK;
@@ -119,7 +119,7 @@ static tarn_status ran(tarn_train *t, void *state, const tarn__graph *graph, tar
   return TARN_STATUS_OK;
 }
 
-// With states of its own, so that those of the training stay.
+// Evaluation has its own states, so that those of training are preserved.
 static tarn_status before_pass(tarn_train *t, void *state, int64_t tracks) {
   carry *c = state;
   TARN_TRY(tarn__carried_open(&c->pass, t->model, &c->alone, tracks, 1));

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "ops/route.h"
 
-// Where the marks of a router and its experts stand.
+// The positions of the marks of a router and of its experts.
 typedef struct place {
   size_t router, first;
 } place;
@@ -17,7 +17,7 @@ static bool is_router(const tarn__param *param) {
   return length >= sizeof end - 1 && strcmp(param->name + length - (sizeof end - 1), end) == 0;
 }
 
-// Of the router `of`; NULL: behind all routers.
+// The positions for router `of`; NULL: the end of all routers.
 static place place_of(const tarn__model *model, const tarn__param *of) {
   place at = {0, 0};
   for (size_t i = 0; i < model->param_count && model->params[i] != of; i++) {

@@ -1,4 +1,4 @@
-// Experts that got no token since the last line of the log ("unused_experts").
+// The number of experts without a token since the last line of the log ("unused_experts").
 #include "store/checkpoint_keys.h"
 #include "train/feature.h"
 #include "train/features/expert_use.h"

@@ -27,7 +27,7 @@ static bool is_scheduled(const tarn_config_train *train, const char *part, int64
   return false;
 }
 
-// Stops the parameters of a part; whether any of them learned until now.
+// Stops the parameters of a part; returns whether any of them was still trained.
 static bool stop(const tarn__model *model, const char *part) {
   bool stopped = false;
   for (size_t i = 0; i < model->param_count; i++) {
@@ -53,7 +53,7 @@ static tarn_status add_name(list *names, const char *name) {
   return TARN_STATUS_OK;
 }
 
-// The embedding and the learned positions (or NULL) of the side that the encoder reads.
+// The embedding and the learned positions (or NULL) of the encoder's input.
 static void below_encoder(const tarn__model *model, const tarn__param **table, const tarn__param **positions) {
   const tarn__task_stack *encoder = tarn__task_stack_of(tarn__config_task(model->config), TARN__STACK_ENCODER);
   const bool source = !encoder || encoder->side == TARN__SIDE_SOURCE;
@@ -61,7 +61,7 @@ static void below_encoder(const tarn__model *model, const tarn__param **table, c
   *positions = source ? model->source_positions : model->target_positions;
 }
 
-// Whether a layer of the kind in the stack learns.
+// Whether a layer of this kind in the stack is still trained.
 static bool kind_learns(const tarn__model *model, tarn__stack_id id, int32_t kind) {
   const tarn_stack *stack = tarn__config_stack(model->config, id);
   for (int32_t i = 0; i < stack->depth; i++) {
@@ -74,7 +74,7 @@ static bool kind_learns(const tarn__model *model, tarn__stack_id id, int32_t kin
   return false;
 }
 
-// What the layers of a kind share in a stack belongs to none of their sets; it stops with the last of them.
+// Parameters shared by the layers of a kind in a stack belong to no single set; they stop with the last of them.
 static tarn_status stop_shared(const tarn__model *model, list *names) {
   for (int id = 0; id < TARN__STACKS; id++)
     for (int32_t kind = 0; kind < model->config->kind_count; kind++) {

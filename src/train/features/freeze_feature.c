@@ -1,4 +1,4 @@
-// What is frozen in the course of a training: told to the parameters, the log and the receiver of events.
+// Freezing during training: applied to the parameters, and reported to the log and the receiver of events.
 #include <string.h>
 
 #include "base/memory.h"
@@ -36,14 +36,14 @@ static tarn_status after_update(tarn_train *t, void *state) {
   return freeze_due(t);
 }
 
-// Where older versions wrote the checkpoint it is logged again, and the log drops the first record.
+// With checkpoints of older versions it is logged again, and the log drops the first record.
 static tarn_status begin(tarn_train *t, void *state, bool logged) {
   (void)state;
   if (t->progress.update > 0) return TARN_STATUS_OK;
   return logged ? tarn__freeze_apply(t->model, 0, t->progress.frozen_sets, NULL) : freeze_due(t);
 }
 
-// What is frozen from the start on is logged when the training runs.
+// Parts frozen from the start are logged when training runs.
 static tarn_status load(tarn_train *t, void *state, const tarn__checkpoint_file *file) {
   (void)state, (void)file;
   if (t->progress.update == 0) return TARN_STATUS_OK;

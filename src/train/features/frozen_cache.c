@@ -9,7 +9,7 @@
 #include "store/recipe.h"
 #include "tarn/status.h"
 
-static const char MAGIC[] = "TARNFRZN";  // without the zero at its end
+static const char MAGIC[] = "TARNFRZN";  // without the terminating zero
 enum { VERSION = 1, RELEASE_BYTES = 1 << 24 };
 
 typedef struct header {
@@ -61,7 +61,7 @@ void tarn__frozen_cache_close(tarn__frozen_cache *cache) {
   *cache = (tarn__frozen_cache){0};
 }
 
-// Adds a line to a text that grows.
+// Appends a line to a growing text.
 static tarn_status add_line(char **text, size_t *capacity, const char *line) {
   size_t used = *text ? strlen(*text) : 0;
   size_t more = strlen(line);
@@ -78,7 +78,7 @@ static tarn_status add_param(char **text, size_t *capacity, const tarn__param *p
   return add_line(text, capacity, recipe);
 }
 
-// The whole description of the model, so that no key of a layer can be forgotten, and all frozen weights by their hash.
+// The whole description of the model, so that no key of a layer can be missed, and all frozen weights by hash.
 static tarn_status add_all(char **text, size_t *capacity, const tarn__model *model, const tarn__shard *shard) {
   char line[256];
   char *description;
@@ -104,7 +104,7 @@ tarn_status tarn__frozen_cache_key(tarn__frozen_cache *cache, const tarn__model 
   return status;
 }
 
-// Whether the rows have the hash behind them. Their pages are given back on the way.
+// Whether the rows match the hash after them. Releases their pages as it goes.
 static bool rows_are_whole(const tarn__frozen_cache *cache) {
   const size_t bytes = tarn__frozen_cache_row_bytes(cache);
   const uint8_t *row = cache->map.data + sizeof(header);

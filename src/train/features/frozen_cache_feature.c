@@ -11,7 +11,7 @@
 typedef struct cached {
   tarn__frozen_cache cache;
   int32_t *ids;  // of the rows of a batch
-  // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
+  // If the device cannot read the cache's file: the rows of a batch, and a buffer to collect them in.
   tarn__param rows;
   tarn__host_room room;
 } cached;
@@ -42,8 +42,8 @@ static void close_state(tarn_train *t, void *state) {
   tarn__frozen_cache_close(&c->cache);
 }
 
-// Counted as training time. Stopping here loses nothing but the cache. Who finds the cache filled will not spend that
-// time again, so it is saved at once: a kill must not take it off the clock.
+// Counts as training time. Stopping here loses only the cache. The next session will find the cache and not spend the
+// time again, so the clock is saved at once: a kill must not erase it.
 static tarn_status fill(tarn_train *t) {
   cached *c = tarn__features_state(&t->features, "frozen_cache");
   double begin = tarn__train_clock(t);

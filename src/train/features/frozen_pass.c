@@ -9,12 +9,12 @@
 #include "base/memory.h"
 #include "base/work.h"
 
-// Source sentences that are computed together: neighbours in the shard.
+// Source sentences that are computed together, adjacent in the shard.
 typedef struct pack {
-  int64_t most_rows, longest;  // rows of a batch; tokens of the longest sentence that training takes
+  int64_t most_rows, longest;  // rows of a batch; tokens of the longest sentence in training
   int64_t sentences, longest_packed;
   int32_t *ids, *positions;  // [most_rows]
-  int32_t *offsets;          // [most_rows / 2 + 1]; a sentence has 2 tokens at least
+  int32_t *offsets;          // [most_rows / 2 + 1]; a sentence has at least 2 tokens
 } pack;
 
 static tarn_status pack_open(pack *p, const tarn__stepper *stepper, const tarn__shard *shard) {
@@ -38,7 +38,7 @@ static void pack_close(pack *p) {
   tarn__free(p->offsets);
 }
 
-// Computes and writes the sentences that are packed.
+// Computes and writes the packed sentences.
 static tarn_status flush(pack *p, tarn__stepper *stepper, tarn__frozen_writer *writer) {
   if (p->sentences == 0) return TARN_STATUS_OK;
   const void *rows;
@@ -56,7 +56,7 @@ static tarn_status flush(pack *p, tarn__stepper *stepper, tarn__frozen_writer *w
   return TARN_STATUS_OK;
 }
 
-// A sentence that no batch ever has: zeros keep the places of the others.
+// A sentence that is in no batch: zeros preserve the positions of the others.
 static tarn_status skip(tarn__frozen_writer *writer, int64_t rows) {
   void *zeros;
   TARN_TRY(tarn__alloc(&zeros, TARN__MEMORY_OTHER, 1, writer->row_bytes));

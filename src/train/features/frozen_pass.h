@@ -1,4 +1,4 @@
-// The one pass over the training data that fills the cache of the frozen bottom.
+// The pass over the training data that fills the cache of the frozen bottom.
 #ifndef TARN_TRAIN_FEATURES_FROZEN_PASS_H
 #define TARN_TRAIN_FEATURES_FROZEN_PASS_H
 
@@ -7,12 +7,11 @@
 #include "train/features/frozen_cache.h"
 #include "train/stepper.h"
 
-// Fills the cache: from the file `path` if it is whole and of this model and these data, else by running the
-// bottom over all source sentences and writing the file. A file that does not serve is told in one line and replaced:
-// what it holds can always be computed again, and nobody else's work is in it. The model must have its values, and the
-// shard is the one that the cache was opened for. *computed says whether the bottom ran. Fails with IO, saying how much
-// is needed, where the disk is too full, and with INTERRUPTED soon after *stop becomes other than 0 (NULL: never); no
-// file is left then.
+// Fills the cache: from the file `path` if it is intact and matches the model and the data, else by running the bottom
+// over all source sentences and writing the file. An unusable file is reported in one line and replaced: its contents
+// can always be recomputed. The model must have its values, and the shard must be the one that the cache was opened
+// for. *computed: whether the bottom ran. Fails with IO, stating the space needed, if the disk is too full, and with
+// INTERRUPTED soon after *stop becomes nonzero (NULL: never); then no file is left.
 tarn_status tarn__frozen_pass(tarn__stepper *stepper, tarn__frozen_cache *cache, bool *computed, const char *path,
                               const tarn__shard *shard, const volatile sig_atomic_t *stop) TARN_CHECKED;
 

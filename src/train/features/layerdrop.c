@@ -4,7 +4,7 @@
 #include "train/feature.h"
 #include "train/trainer.h"
 
-// Keeps these blocks of the generator apart from those of other uses of the same key ("drop").
+// Separates these blocks of the generator from other uses of the same key ("drop").
 static const uint32_t TAG = 0x64726F70u;
 
 void tarn__layerdrop_draw(bool *skip, int layers, double p, uint64_t seed, uint32_t step, tarn__stack_id stack) {

@@ -14,21 +14,21 @@
 #include "train/feature.h"
 #include "train/trainer.h"
 
-enum { ROOM = 1 << 24 };  // numbers, at most, of the states that are kept out and of their outputs
+enum { ROOM = 1 << 24 };  // maximum of numbers in the held-out states and their outputs
 
 typedef struct readout {
-  int64_t width, words, most;  // most: rows that may be kept out
-  int64_t sentences, held;     // seen; rows kept out
+  int64_t width, words, most;  // most: maximum of held-out rows
+  int64_t sentences, held;     // number seen; rows held out
   tarn__ridge sums;
   const tarn__device *device;
-  void *states;            // [most, width] kept out, in the model's precision and the memory of its device
+  void *states;            // [most, width] held out, in the model's precision and its device's memory
   tarn__dtype dtype;       // of them
   int32_t *targets;        // [most]
   double *weights, *bias;  // [width, words], [words]
   double *gaps;            // [most, words]
   double *log_shares;      // [words]
   float *values;           // [words, width]
-  tarn__share share;       // comm NULL: this rank sees all batches
+  tarn__share share;       // comm NULL: this rank processes all batches
   tarn__readout *found;
 } readout;
 
@@ -40,7 +40,7 @@ static int64_t most_held(int64_t width, int64_t words) {
 size_t tarn__readout_bytes(const tarn__model *model) {
   const int64_t width = model->weights.output_table->cols, words = model->target_vocab, most = most_held(width, words);
   const size_t numbers = (size_t)((width + 2 + most) * words), values = (size_t)(words * width + most);
-  // Held states once more where the host sees them only as a copy.
+  // Held-out states exist twice if the host needs a copy of them.
   const size_t states =
       (size_t)(most * width) * tarn__dtype_size(model->dtype) * (model->device->type->host_memory ? 1 : 2);
   return tarn__ridge_bytes(model->device, width, words) + numbers * sizeof(double) + values * sizeof(float) + states;
@@ -100,15 +100,16 @@ static void close_readout(readout *r) {
   tarn__share_close(&r->share);
 }
 
-// Of sentences one after the other, whether this one is kept out for the scale.
+// Whether a sentence is held out for fitting the scale.
 static bool kept_out(int64_t sentence) { return sentence % TARN__READOUT_EVERY == 0; }
 
-// Rows of a batch, which never leave the device, become samples of the regression or, `room` of them at most, are held.
+// Rows of a batch, which stay on the device, become samples of the regression, or, `room` of them at most, are held
+// out.
 static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *batch, int64_t room) {
   const size_t row_bytes = (size_t)r->width * tarn__dtype_size(r->dtype);
   for (int64_t s = 0; s < batch->target.sentences; s++) {
     const int32_t first = batch->target.offsets[s], last = batch->target.offsets[s + 1];
-    // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
+    // If only the beginning of a sentence fits, that is held out: without held-out rows no scale can be fitted.
     const int64_t most = kept_out(r->sentences++) ? room : 0;
     const int64_t held = most < last - first ? most : last - first;
     TARN_TRY(tarn__ridge_add_rows(&r->sums, rows, r->dtype, first + held, last - first - held,
@@ -143,7 +144,7 @@ static tarn_status check_stop(const tarn_train *t, bool stop) {
   return TARN_STATUS_OK;
 }
 
-// The batches of the epoch, or as many as train.max_minutes allows.
+// Processes the batches of the epoch, or as many as train.max_minutes allows.
 static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
   const double start = tarn__train_clock(t);
   const int64_t epoch = next->epoch;
@@ -164,13 +165,13 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
   return TARN_STATUS_OK;
 }
 
-// --- several ranks: each adds its batches, which are numbered as one rank's, and rank 0 gets what is held ---
+// --- several ranks: each adds its batches, numbered as on one rank, and rank 0 receives the held-out rows ---
 
-// What a rank tells of its batch, if it has one.
+// A rank's message about its batch, if it has one.
 typedef struct told {
   int64_t sentences, predictions;
-  int64_t epoch, index, batches;  // position behind it
-  int64_t ended, stop, late;      // it has no other batch in the epoch; whether to stop
+  int64_t epoch, index, batches;  // position after it
+  int64_t ended, stop, late;      // it has no more batches in the epoch; whether to stop
 } told;
 
 static tarn_status tell(const readout *r, told *all, const tarn_train *t, const tarn__loaded *loaded, double start,
@@ -188,8 +189,8 @@ static tarn_status tell(const readout *r, told *all, const tarn_train *t, const 
   return tarn__comm_gather(r->share.comm, all, &own, sizeof own);
 }
 
-// How many rows this rank may hold of its batch: what those before it leave. `first` is the number of its first
-// sentence. *held: of all ranks, after the round.
+// The number of rows this rank may hold out of its batch: those left by the ranks before it. `first` is the number of
+// its first sentence. *held: total of all ranks after the round.
 static tarn_status find_room(readout *r, int64_t *room, int64_t *held, const tarn__batch *batch, int64_t first) {
   tarn__comm *comm = r->share.comm;
   void *memory;
@@ -207,7 +208,7 @@ static tarn_status find_room(readout *r, int64_t *room, int64_t *held, const tar
   return status;
 }
 
-// The rows that this rank holds.
+// Sends the rows held out by this rank.
 static tarn_status put_held(readout *r) {
   tarn__buffer *answer = tarn__share_answer(&r->share);
   tarn__host_room room = {0};
@@ -238,7 +239,7 @@ static tarn_status take_held(readout *r, tarn__share_reader *from) {
   return TARN_STATUS_OK;
 }
 
-// Rank 0 has what was held before, and its own; the others have nothing from round to round.
+// Rank 0 keeps the earlier rows and its own; the others keep nothing between rounds.
 static tarn_status collect_held(readout *r) {
   tarn__comm *comm = r->share.comm;
   tarn__buffer_reset(tarn__share_answer(&r->share));
@@ -249,7 +250,7 @@ static tarn_status collect_held(readout *r) {
   return TARN_STATUS_OK;
 }
 
-// A batch of each rank that has one. *ended: this rank has no other one.
+// Processes a batch of each rank that has one. *ended: this rank has no more batches.
 static tarn_status add_round(readout *r, told *all, tarn_train *t, tarn__progress *next, double start, bool *ended,
                              int64_t *held) {
   const tarn__comm *comm = r->share.comm;
@@ -275,7 +276,7 @@ static tarn_status add_round(readout *r, told *all, tarn_train *t, tarn__progres
   return collect_held(r);
 }
 
-// As add_epoch(). The position is rank 0's, which has no fewer batches than another, and so is the clock.
+// As add_epoch(). Rank 0 determines the position, because no rank has more batches, and the clock.
 static tarn_status share_epoch(readout *r, tarn_train *t, tarn__progress *next) {
   const double start = tarn__train_clock(t);
   void *memory;
@@ -294,7 +295,7 @@ static tarn_status share_epoch(readout *r, tarn_train *t, tarn__progress *next) 
   return status;
 }
 
-enum { SUMMED = 1 << 16 };  // numbers at a time: every rank takes room for them from each
+enum { SUMMED = 1 << 16 };  // numbers at a time: every rank has a buffer of this size for each rank
 
 static tarn_status sum_over_ranks(void *user, double *numbers, int64_t count) {
   for (int64_t at = 0; at < count; at += SUMMED)
@@ -314,12 +315,12 @@ static tarn_status add_held(readout *r) {
   return tarn__ridge_add_rows(&r->sums, r->states, r->dtype, 0, r->held, r->targets);
 }
 
-// The share of a token in the samples of the last regression.
+// The frequency of a token in the samples of the last regression.
 static double share_of(const readout *r, int64_t word) {
   return r->sums.solved_totals[r->width + word] / (double)r->sums.count;
 }
 
-// A token that does not occur is taken to have come half a time.
+// A token that does not occur counts as half an occurrence.
 static tarn_status solve(readout *r, tarn_train *t) {
   tarn_status status = tarn__ridge_solve(r->weights, r->bias, &r->found->ridge, &r->sums, t->config->train.ridge);
   for (int64_t v = 0; v < r->words && status == TARN_STATUS_OK; v++)
@@ -337,7 +338,7 @@ static double state_at(const readout *r, const void *states, int64_t at) {
   return (double)tarn__bf16_to_f32(((const uint16_t *)states)[at]);
 }
 
-// Of states as the host sees them.
+// `states` is in host memory.
 static void set_gaps(readout *r, const void *states) {
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < r->held; i++) {
@@ -360,7 +361,7 @@ static tarn_status find_gaps(readout *r) {
   return status;
 }
 
-// log p + s (W h + b - p) / p^a as a matrix and a bias.
+// Converts log p + s (W h + b - p) / p^a to a matrix and a bias.
 static tarn_status set_output(readout *r, const tarn__model *model, const tarn__calibration *c) {
   for (int64_t v = 0; v < r->words; v++) {
     const double factor = c->scale * exp(-c->power * r->log_shares[v]);
@@ -373,7 +374,7 @@ static tarn_status set_output(readout *r, const tarn__model *model, const tarn__
 }
 
 static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
-  // Very little text: then the sentences that find the scale are those of the regression.
+  // With very little text, the held-out sentences are also those of the regression.
   const bool apart = r->sums.count + r->sums.waiting_count > 0;
   if (!apart) TARN_TRY(add_held(r));
   TARN_TRY(solve(r, t));
@@ -395,14 +396,14 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
   return set_output(r, t->model, c);
 }
 
-// Rank 0 has computed it.
+// Distributes the result of rank 0.
 static tarn_status share_output(tarn_train *t, tarn__calibration *c) {
   TARN_TRY(tarn__comm_broadcast(t->comm, c, sizeof *c));
   return tarn__train_share_values(t);
 }
 
 // One pass over an epoch, after which the output layer is computed. Counts as one update. Loss and nll are those of the
-// sentences that its scale was found on. Fails with INTERRUPTED, and then nothing is changed, NUMERIC or MEMORY.
+// sentences used to fit its scale. Fails with INTERRUPTED, leaving everything unchanged, NUMERIC or MEMORY.
 static tarn_status update(tarn_train *t, void *state, tarn__train_update_result *result) {
   const double begin = tarn__profile_clock(t->profile), start = tarn__train_clock(t);
   tarn__cost_begin(t);
@@ -434,7 +435,7 @@ static tarn_status update(tarn_train *t, void *state, tarn__train_update_result 
 
 static bool wanted(const tarn_config *config) { return config->train.optimiser == TARN_OPTIMISER_RIDGE; }
 
-// The sums of the closed form stand in the optimiser's column of the output layer.
+// The sums of the closed form are in the optimiser's column of the output layer.
 static void plan(tarn_plan *out, const tarn__plan_use *use) {
   const size_t bytes = tarn__readout_bytes(use->model);
   for (size_t i = 0; i < out->part_count; i++)

@@ -1,4 +1,4 @@
-// The random features of Performers that are drawn anew (kinds.NAME.redraw; parts/mixer/performer_mixer.c).
+// Redraws the random features of Performers (kinds.NAME.redraw; parts/mixer/performer_mixer.c).
 #include "train/feature.h"
 #include "train/trainer.h"
 

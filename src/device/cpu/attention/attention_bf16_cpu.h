@@ -1,4 +1,4 @@
-// What the two families of attention kernels for BF16 tensors share. To be included where the instruction set has
+// Common code of the two families of attention kernels for BF16 tensors. Include only if the instruction set has
 // conversions to bf16 (AVX512_BF16).
 #ifndef TARN_DEVICE_CPU_ATTENTION_ATTENTION_BF16_CPU_H
 #define TARN_DEVICE_CPU_ATTENTION_ATTENTION_BF16_CPU_H
@@ -13,8 +13,8 @@ TARN__VEC_INLINE uint16_t *tarn__attention_at(const tarn__tensor *tensor, int64_
   return (uint16_t *)tensor->data + row * tensor->cols + column;
 }
 
-// 32 columns of a result, to which what is there may be added. They come as the products of pairs of rows that
-// unpacking made: columns 0-3, 8-11, 16-19 and 24-27 in `low`, the others in `high`.
+// Stores 32 columns of a result, optionally added to the destination. They are in the order that results from unpacking
+// pairs of rows: columns 0-3, 8-11, 16-19 and 24-27 in `low`, the others in `high`.
 TARN__VEC_INLINE void tarn__attention_put(uint16_t *out, bool add, __m512 low, __m512 high) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   if (add) {
@@ -25,7 +25,7 @@ TARN__VEC_INLINE void tarn__attention_put(uint16_t *out, bool add, __m512 low, _
   _mm512_storeu_si512(out, _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(high, low)));
 }
 
-// x[c] lane r becomes x[r] lane c, of 16 registers.
+// Transposes 16 registers: x[c] lane r becomes x[r] lane c.
 TARN__VEC_INLINE void tarn__attention_transpose(__m512i x[16]) {
   __m512i y[16];
   TARN__ATTENTION_UNROLL for (int i = 0; i < 16; i += 2) {
@@ -46,8 +46,8 @@ TARN__VEC_INLINE void tarn__attention_transpose(__m512i x[16]) {
   }
 }
 
-// Which weights of TARN__DROPOUT_BLOCK keys, from key j on, and of LANES queries each from `query` of the head on,
-// dropout keeps: those of key j + k and register v of queries are in kept[v][k], bit by bit.
+// The dropout masks of the weights of TARN__DROPOUT_BLOCK keys, from key j on, and of LANES queries each from `query`
+// of the head on: kept[v][k] has the bits for key j + k and register v of queries.
 enum { TARN__ATTENTION_MASK_LANES = 16 };
 TARN__VEC_INLINE void tarn__attention_kept(__mmask16 (*kept)[TARN__DROPOUT_BLOCK], const tarn__attention_head *h,
                                            int64_t query, int64_t j, int vectors) {

@@ -1,5 +1,5 @@
-// One head of one sequence in blocks of query rows, in fp32 that lies in the scratch of a thread: what attention_cpu.c
-// and attention_tangent_cpu.c share. attention_cpu.c shows how the products go.
+// One head of one sequence in blocks of query rows, in fp32 in the scratch of a thread: common code of attention_cpu.c
+// and attention_tangent_cpu.c. attention_cpu.c illustrates the products.
 #ifndef TARN_DEVICE_CPU_ATTENTION_ATTENTION_BLOCKS_CPU_H
 #define TARN_DEVICE_CPU_ATTENTION_ATTENTION_BLOCKS_CPU_H
 
@@ -12,13 +12,13 @@
 // Rows of a block of queries, and of a strip of a causal product; a block is a multiple of a strip.
 enum { TARN__ATTENTION_STRIP = TARN__TILE_ROWS, TARN__ATTENTION_BLOCK = 8 * TARN__ATTENTION_STRIP };
 
-// Keys whose numbers of dropout a strip makes at once; a multiple of TARN__TILE_PAD.
+// Keys whose dropout numbers a strip generates at once; a multiple of TARN__TILE_PAD.
 enum { TARN__ATTENTION_DROPPED = 256 };
 
-// Masked scores: far below every score, yet finite.
+// Masked scores: far below every score, but finite.
 #define TARN__ATTENTION_MASKED (-1e30f)
 
-// Step of rows that run over the keys; never a multiple of 512 bytes, which would put a column into few cache sets.
+// Stride of rows that run over the keys; never a multiple of 512 bytes, which would map a column to few cache sets.
 static inline int64_t tarn__attention_key_step(int64_t keys) {
   int64_t step = tarn__tile_pad(keys);
   return step % 128 == 0 ? step + TARN__TILE_PAD : step;
@@ -35,7 +35,7 @@ static inline void tarn__attention_read(float *out, const void *data, tarn__dtyp
   for (int64_t c = 0; c < n; c += TARN__TILE_PAD) tarn__row_from_bf16(out + c, in + c, TARN__TILE_PAD);
 }
 
-// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
+// Copies rows of a tensor to rows of h->row floats, padded with zeros.
 static inline void tarn__attention_load(const tarn__attention_head *h, float *out, const tarn__tensor *tensor,
                                         int64_t first, int64_t column, int64_t rows) {
   for (int64_t i = 0; i < rows; i++) {
@@ -50,7 +50,7 @@ static inline void tarn__attention_load(const tarn__attention_head *h, float *ou
   }
 }
 
-// Loads the head's keys (or values); the rows up to a multiple of TARN__TILE_PAD are zero.
+// Loads the head's keys (or values); rows up to a multiple of TARN__TILE_PAD are zero.
 static inline void tarn__attention_load_keys(const tarn__attention_head *h, float *out, const tarn__tensor *tensor,
                                              int64_t column) {
   tarn__attention_load(h, out, tensor, h->key, column + h->kv_column, h->keys);
@@ -109,8 +109,8 @@ static inline void tarn__attention_sum_rows(const tarn__attention_head *h, float
   }
 }
 
-// Scores of a block become probabilities; columns that were computed but are not seen become zero. Each step is done
-// for all rows before the next one, so that the chains of dependent operations of several rows overlap.
+// Converts scores of a block to probabilities; columns that were computed but are not seen become zero. Each step is
+// done for all rows before the next one, so that the dependency chains of several rows overlap.
 static inline void tarn__attention_softmax(const tarn__attention_head *h, float *p, int64_t first, int64_t rows) {
   tarn__vec shift[TARN__ATTENTION_BLOCK], factor[TARN__ATTENTION_BLOCK];
   for (int64_t i = 0; i < rows; i++) {
@@ -145,7 +145,7 @@ static inline void tarn__attention_softmax(const tarn__attention_head *h, float 
   }
 }
 
-// Dropout of a piece of a row of P. dp: of the same piece, or NULL.
+// Applies dropout to a piece of a row of P. dp: the same piece of dP, or NULL.
 static inline void tarn__attention_drop_piece(float *p, float *dp, const uint16_t *numbers, int64_t n,
                                               tarn__dropout dropout) {
   const float scale = (float)tarn__dropout_scale(dropout);

@@ -1,14 +1,14 @@
-// Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
-// (attention_pairs_cpu.c and attention_tiles_amx.c have others for bf16.)
+// Fast kernels: one head of one sequence at a time, in fp32 in the scratch of a thread. (attention_pairs_cpu.c and
+// attention_tiles_amx.c have others for bf16.)
 //
 //   forward    S = Q K^T,  P = tarn__attention_softmax(S),  O = P V
-//   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
+//   backward   recomputes S and P,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
 //   biases     S = Q K^T + B in both, B by the distance of query and key
-//   dropout    M P in place of P in O and dV, M dP in place of dP; M is 0 or 1 / (1 - p), and computed both times
+//   dropout    M P instead of P in O and dV, M dP instead of dP; M is 0 or 1 / (1 - p), and computed both times
 //
-// Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
-// the transposed copies that make every product one with rows as right operand. In causal attention the products go by
-// strips of rows, which leave out most of the empty half:
+// Queries are processed in blocks of rows, so scratch is O(block x keys). Keys and values are converted once per head,
+// with the transposed copies that make every product one with rows as right operand. In causal attention the products
+// are divided into strips of rows, which skip most of the empty half:
 //
 //        keys ->                     strip of queries i .. i + 5: keys 0 .. i + 5
 //        |####|    |
@@ -42,7 +42,7 @@ static int64_t backward_floats(const tarn__attention_attr *attr) {
          tarn__attention_backward_bias_floats(attr);
 }
 
-// The same for gradients, which may be added to what is there. Changes `in`.
+// The same for gradients, which may be added to the destination. Overwrites `in`.
 static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, int64_t first, int64_t column,
                            int64_t rows, float *in) {
   for (int64_t i = 0; add && i < rows; i++) {
@@ -57,8 +57,8 @@ static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, 
   tarn__attention_store(h, tensor, first, column, rows, in);
 }
 
-// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw, nor another head of
-// the group, are overwritten.
+// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys not seen by an earlier block, or by another
+// head of the group, are overwritten.
 static void product_keys(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
   const int64_t keys = h->spec->causal ? first + rows : h->keys;
   for (int64_t j = 0, m; j < keys; j += m) {
@@ -95,7 +95,7 @@ static void forward_head(head *h, const tarn__node *node) {
   }
 }
 
-// dS from P and dP, in the place of dP.
+// Replaces dP by dS, from P and dP.
 static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
     const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));
@@ -108,13 +108,13 @@ static void score_gradient(const head *h, float *dp, const float *p, int64_t fir
   }
 }
 
-// The same behind tarn__attention_drop(); P becomes M P.
+// The same after tarn__attention_drop(); P becomes M P.
 static void dropped_score_gradient(const head *h, float *dp, float *p, int64_t first, int64_t rows) {
   const float keep_scale = (float)tarn__dropout_scale(h->dropout);
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
     const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));
     tarn__vec sum = {0};
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)  // what is dropped adds 0
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)  // dropped elements contribute 0
       sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
     sum = tarn__vec_sum_lanes(sum);
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
@@ -194,7 +194,7 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->kv_column, h->keys, f.dv);
 }
 
-// The kernels of a head, and floats of scratch of one thread. begin and end: for a thread; NULL: nothing.
+// The kernels of a head, and floats of scratch per thread. begin and end: called once per thread; NULL: none.
 typedef struct family {
   void (*forward)(head *h, const tarn__node *node);
   void (*backward)(head *h, const tarn__attention_backward *b);
@@ -224,15 +224,16 @@ static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
   return (family){forward_head, backward_head, forward_floats, backward_floats, NULL, NULL};
 }
 
-// The attributes of the node whose spec this is.
+// The attributes of the node that contains this spec.
 static const tarn__attention_attr *attr_of(const tarn__attention_spec *spec) {
   return (const tarn__attention_attr *)(const void *)spec;
 }
 
-// Floats from the scratch of one thread to that of the next: whole lines.
+// Floats between the scratch of one thread and the next: whole cache lines.
 static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-// These kernels need no `reference` bytes, which are what the reference takes: plans keep their sizes by it.
+// These kernels do not need `reference` bytes, the scratch of the reference; including them keeps the sizes of plans
+// unchanged.
 static size_t scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t reference = (size_t)spec->longest * sizeof(double);
   const int64_t floats = apart(family_of(spec, dtype).floats(attr_of(spec)));
@@ -248,7 +249,7 @@ static size_t backward_scratch(const tarn__attention_spec *spec, tarn__dtype dty
   return bytes > reference ? bytes : reference;
 }
 
-// What to fetch for the next sequence while this one is computed.
+// Sets the data to prefetch for the next sequence while this one is computed.
 static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
   if (tensor && item + h->spec->heads < items)
     h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);
@@ -282,8 +283,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The heads of a sequence that share keys and values, one behind the other in one scratch, where the gradients of these
-// add up.
+// The heads of a sequence that share keys and values, one after another in one scratch, where these gradients are
+// summed.
 static void backward_group(const family *kernels, const tarn__exec *exec, const tarn__node *node,
                            const tarn__attention_backward *b, const double *slopes, int64_t item, float *memory) {
   const tarn__attention_attr *attr = node->attr;
@@ -297,7 +298,7 @@ static void backward_group(const family *kernels, const tarn__exec *exec, const 
   }
 }
 
-// Row h of the gradient of the biases: the sums of all sequences, in their order.
+// Row h of the gradient of the biases: the sums of all sequences, in order.
 static void sum_biases(const tarn__attention_backward *b, int64_t h) {
   const int64_t heads = b->dbiases->rows, cols = b->dbiases->cols, reach = cols / 2;
   float *out = (float *)b->dbiases->data + h * cols;

@@ -1,4 +1,4 @@
-// What the two families of attention kernels share: one head of one sequence.
+// One head of one sequence: common code of the families of attention kernels.
 #ifndef TARN_DEVICE_CPU_ATTENTION_ATTENTION_HEAD_CPU_H
 #define TARN_DEVICE_CPU_ATTENTION_ATTENTION_HEAD_CPU_H
 
@@ -10,12 +10,12 @@
 
 enum {
   TARN__ATTENTION_RANGES = 4,
-  TARN__ATTENTION_LINES = 20,          // cache lines asked for at a time
+  TARN__ATTENTION_LINES = 20,          // cache lines prefetched at a time
   TARN__ATTENTION_AHEAD = 256 * 1024,  // bytes: longer sequences are not worth it
-  TARN__ATTENTION_WHOLE = 64,          // queries or keys that a kernel works on at once are parts of so many
+  TARN__ATTENTION_WHOLE = 64,          // kernels process queries or keys in divisors of this many at once
 };
 
-// Memory to be asked for ahead of time.
+// Memory to be prefetched.
 typedef struct tarn__attention_range {
   const char *at, *end;
 } tarn__attention_range;
@@ -26,23 +26,23 @@ typedef struct tarn__attention_head {
   int64_t query, queries, key, keys;  // first row and number of rows
   int64_t column, width;              // of the head, within q or the result
   int64_t kv_column;                  // of its keys and values, within k or v
-  bool group_first, group_last;       // of the heads that share keys and values, whose gradients add up in scratch
-  int64_t row, key_row;               // steps of padded rows in scratch; attention_cpu.c only
+  bool group_first, group_last;       // of the heads that share keys and values, whose gradients are summed in scratch
+  int64_t row, key_row;               // strides of padded rows in scratch; attention_cpu.c only
   float scale;
-  double slope;               // ALiBi: what each position of distance subtracts from scaled scores; 0: none
-  const float *table;         // of the head in tarn__attention_extras.biases, of distance 0; NULL: none
+  double slope;               // ALiBi: subtracted from scaled scores for each position of distance; 0: none
+  const float *table;         // of the head in tarn__attention_extras.biases, at distance 0; NULL: none
   int64_t reach;              // of the table
-  const float *bias;          // see tarn__attention_biases(); NULL: there are none
-  tarn__attention_sums sums;  // of gradients of scores by distance; rows NULL: they are not wanted
+  const float *bias;          // see tarn__attention_biases(); NULL: none
+  tarn__attention_sums sums;  // of gradients of scores by distance; rows NULL: not wanted
   tarn__dropout dropout;
   const tarn__exec *exec;
-  float *next;  // scratch not yet given out
+  float *next;  // free scratch
   tarn__attention_range range[TARN__ATTENTION_RANGES];
   int ranges;
 } tarn__attention_head;
 
-// item: number of the sequence times heads, plus number of the head. slopes: of tarn__attention_slopes(). biases: the
-// table, or NULL.
+// item: sequence number times heads, plus head number. slopes: from tarn__attention_slopes(). biases: the table, or
+// NULL.
 static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exec, const tarn__attention_attr *attr,
                                                            const int32_t *query_offsets, const int32_t *key_offsets,
                                                            const double *slopes, const tarn__tensor *biases,
@@ -70,7 +70,7 @@ static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exe
       .next = memory};
 }
 
-// First block of the numbers of dropout of key j, a multiple of TARN__DROPOUT_BLOCK.
+// First block of the dropout numbers of key j, a multiple of TARN__DROPOUT_BLOCK.
 static inline int64_t tarn__attention_block(const tarn__attention_head *h, int64_t j) {
   return tarn__attention_column(h->column / h->width, j) / TARN__DROPOUT_BLOCK;
 }
@@ -85,18 +85,18 @@ static inline int64_t tarn__attention_reach(int64_t keys) {
   return (keys + TARN__ATTENTION_WHOLE - 1) / TARN__ATTENTION_WHOLE * TARN__ATTENTION_WHOLE;
 }
 
-// Floats of scratch that tarn__attention_biases() takes.
+// Floats of scratch used by tarn__attention_biases().
 static inline int64_t tarn__attention_bias_floats(const tarn__attention_attr *attr) {
   return attr->spec.alibi > 0 || attr->reach >= 0 ? 2 * tarn__attention_reach(attr->spec.longest) : 0;
 }
 
-// The largest distance whose gradients have a place of their own.
+// The largest distance with separate gradients.
 static inline int64_t tarn__attention_farthest(int64_t keys, int64_t reach) {
   const int64_t most = keys > 0 ? keys - 1 : 0;
   return most < reach ? most : reach;
 }
 
-// Floats that a backward pass takes beside: those of the sums by distance too.
+// Additional floats of a backward pass, including those of the sums by distance.
 static inline int64_t tarn__attention_backward_bias_floats(const tarn__attention_attr *attr) {
   const int64_t farthest = tarn__attention_farthest(attr->spec.longest, attr->reach);
   return tarn__attention_bias_floats(attr) + (attr->reach >= 0 ? tarn__attention_sums_floats(farthest) + 16 : 0);
@@ -112,9 +112,9 @@ static inline void tarn__attention_table(const tarn__attention_head *h, float *b
   }
 }
 
-// Makes the biases: h->bias[n], n from -reach to reach - 1, is added to the scores of query and key that are n apart,
-// before they are scaled. So one load has the biases of a register of neighbouring queries or keys. sign: 1 where n
-// counts from the query to the key, -1 from the key to the query.
+// Computes the biases: h->bias[n], n from -reach to reach - 1, is added to the scores of query and key at distance n,
+// before scaling. So one load reads the biases for a register of neighbouring queries or keys. sign: 1 if n counts from
+// the query to the key, -1 from the key to the query.
 static inline void tarn__attention_biases(tarn__attention_head *h, int sign) {
   if (h->slope <= 0 && !h->table) return;
   const int reach = (int)tarn__attention_reach(h->keys);
@@ -155,9 +155,9 @@ static inline tarn__attention_range tarn__attention_slice(const tarn__attention_
   return (tarn__attention_range){base + bytes * slice / spec->heads, base + bytes * (slice + 1) / spec->heads};
 }
 
-// Asks for some of what the heads of the next sequence will read. The columns of one head are short pieces far apart,
-// which the processor does not see coming; whole rows, in slices that the heads of this sequence ask for between their
-// steps, come at the speed of the memory.
+// Prefetches some of the data that the heads of the next sequence will read. The columns of one head are short pieces
+// far apart, which the hardware prefetcher does not recognise; whole rows, in slices that the heads of this sequence
+// prefetch between their steps, arrive at memory bandwidth.
 static inline void tarn__attention_fetch(tarn__attention_head *h) {
   int lines = TARN__ATTENTION_LINES;
   for (int i = 0; i < h->ranges; i++) {
@@ -166,9 +166,8 @@ static inline void tarn__attention_fetch(tarn__attention_head *h) {
   }
 }
 
-// The kernels for BF16 tensors and heads whose width is a multiple of 32: of attention_pairs_cpu.c where the
-// instruction set multiplies pairs of bf16, of attention_tiles_amx.c where it has tiles. Floats are the scratch of one
-// thread.
+// The kernels for BF16 tensors and heads whose width is a multiple of 32: in attention_pairs_cpu.c if the instruction
+// set multiplies pairs of bf16, in attention_tiles_amx.c if it has tiles. Floats are the scratch per thread.
 #if defined(__AVX512BF16__)
 int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr);
 int64_t tarn__attention_pairs_backward_floats(const tarn__attention_attr *attr);
@@ -176,8 +175,7 @@ void tarn__attention_pairs_forward(tarn__attention_head *h, const tarn__node *no
 void tarn__attention_pairs_backward(tarn__attention_head *h, const tarn__attention_backward *b);
 int64_t tarn__attention_tiles_floats(const tarn__attention_attr *attr);
 int64_t tarn__attention_tiles_backward_floats(const tarn__attention_attr *attr);
-// A thread begins before its first head and ends after its last: to say how tiles are used takes as long as a head's
-// softmax.
+// Called by each thread before its first head and after its last: configuring tiles takes as long as a head's softmax.
 void tarn__attention_tiles_begin(void);
 void tarn__attention_tiles_end(void);
 void tarn__attention_tiles_forward(tarn__attention_head *h, const tarn__node *node);

@@ -6,8 +6,8 @@
 #include "device/cpu/node_tables.h"
 #include "ops/attention.h"
 
-// Columns of a gradient tensor that attention does not write (the tensor holds more than q, k and v) become zero.
-// begin, width: of the `count` parts that it writes.
+// Zeroes the columns of a gradient tensor that attention does not write (the tensor holds more than q, k and v). begin,
+// width: of the `count` parts that it writes.
 static void zero_other_columns(const tarn__tensor *tensor, const int64_t *begin, const int64_t *width, int count) {
   int64_t written = 0;
   for (int i = 0; i < count; i++) written += width[i];

@@ -1,17 +1,18 @@
 // Kernels for BF16 tensors on processors that multiply pairs of bf16 and add in fp32 (vdpbf16ps), for heads whose width
-// is a multiple of 32. One head of one sequence at a time; queries in blocks of up to BLOCK, one a lane:
+// is a multiple of 32. One head of one sequence at a time; queries in blocks of up to BLOCK, one per lane:
 //
 //   S^T = K Q^T    dP^T = V dO^T                    [keys, queries]: sums and maxima over keys need no shuffles
 //   O = P V        dQ = dS K                        [queries, width]
 //   dV += P^T dO   dK += dS^T Q                     [keys, width]
 //
-// A product takes a 32-bit pair of its left factor for all lanes, and a register of pairs of the right one; the pairs
-// are neighbours along the sum. So every factor has the form that its product wants, all of them in L1 for sentences:
+// A product broadcasts a 32-bit pair of its left factor to all lanes, and reads a register of pairs of the right one;
+// the pairs are neighbours along the sum. So every factor has the layout that its product needs, all of them in L1 for
+// sentences:
 //
-//   rows       K, V                    row by row, as they are: pairs along the width
-//   columns    Q^T, dO^T               [width / 2][BLOCK] pairs along the width, a query a lane
+//   rows       K, V                    row by row, unchanged: pairs along the width
+//   columns    Q^T, dO^T               [width / 2][BLOCK] pairs along the width, one query per lane
 //   ribbons    K, V, Q, dO             [rows / 2][width] pairs of neighbouring rows; see ribbons()
-//              P, dS                   [keys / 2][BLOCK] pairs of neighbouring keys, a query a lane
+//              P, dS                   [keys / 2][BLOCK] pairs of neighbouring keys, one query per lane
 //   turned     P^T, dS^T               [keys][BLOCK / 2] pairs of neighbouring queries: rows of bf16
 //
 // P and dS are rounded to bf16 as right factors; scores, sums and gradients are fp32.
@@ -51,12 +52,12 @@ TARN__VEC_INLINE void multiply(__m512 sum[ROWS][VECTORS], const product *t, int6
   }
 }
 
-// Cuts n rows into tiles of at most `most`, as equal as can be.
+// Divides n rows into nearly equal tiles of at most `most`.
 static int64_t tile_rows(int64_t left, int64_t most) {
   return (left + (left + most - 1) / most - 1) / ((left + most - 1) / most);
 }
 
-// Where a product of scores goes: c [rows of a][c_row], fp32.
+// The destination of a product of scores: c [rows of a][c_row], fp32.
 typedef struct scores {
   product of;
   float *c;
@@ -122,8 +123,8 @@ static block block_of(const head *h, int64_t first) {
   return k;
 }
 
-// c [keys][BLOCK] = rows of keys or values times columns of queries or gradients. Registers of lanes that see none of
-// a tile's keys are left out.
+// c [keys][BLOCK] = rows of keys or values times columns of queries or gradients. Registers of lanes that see none of a
+// tile's keys are skipped.
 static void scores_product(const block *k, float *c, const uint32_t *rows_of, const uint32_t *columns, int64_t width) {
   const scores s = {{rows_of, columns, width / 2, 1, BLOCK}, c, BLOCK, width / 2};
   for (int64_t i = 0, rows; i < k->keys; i += rows) {
@@ -146,12 +147,13 @@ static void scores_product(const block *k, float *c, const uint32_t *rows_of, co
   }
 }
 
-// Where a product with ribbons goes: rows of `width` floats in the order of ribbons, or a tensor, or both in turn.
+// The destination of a product with ribbons: rows of `width` floats in the order of ribbons, or a tensor, or both in
+// turn.
 typedef struct target {
   float *sums;  // read if `add_sums`; written if `out` is NULL
   bool add_sums;
   const tarn__tensor *out;
-  bool add;                    // to what the tensor holds
+  bool add;                    // to the contents of the tensor
   int64_t row, column, width;  // first row and column in the tensor
 } target;
 
@@ -215,8 +217,8 @@ static void copy_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first, 
   }
 }
 
-// out[i / 2][...]: pairs of elements of rows i and i + 1 (zero behind the end). Of 32 columns, columns 0-3, 8-11, 16-19
-// and 24-27 come first, as unpacking leaves them; tarn__attention_put() undoes that.
+// out[i / 2][...]: pairs of elements of rows i and i + 1 (zero after the end). Of 32 columns, columns 0-3, 8-11, 16-19
+// and 24-27 come first, as a result of unpacking; tarn__attention_put() reverses that.
 static void ribbons(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
                     int64_t width) {
   for (int64_t i = 0; i < rows; i += 2, out += width) {
@@ -230,7 +232,7 @@ static void ribbons(uint32_t *out, const tarn__tensor *tensor, int64_t first, in
   }
 }
 
-// out[c / 2][i]: elements c and c + 1 of row i, zero behind the last row.
+// out[c / 2][i]: elements c and c + 1 of row i, zero after the last row.
 static void columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
                     int64_t width) {
   for (int64_t i = 0; i < rows; i += LANES)
@@ -262,7 +264,7 @@ TARN__VEC_INLINE __m512i couple(__m512i b_and_a) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// Scores of key j and register v of queries, to which biases are added.
+// Scores of key j and register v of queries, with biases added.
 TARN__VEC_INLINE __m512 scores_of(const head *h, const block *k, float *s, int64_t j, int64_t v, bool bias) {
   const __m512 there = _mm512_loadu_ps(s + j * BLOCK);
   if (!bias) return there;
@@ -287,8 +289,8 @@ TARN__VEC_INLINE __m512 largest(const head *h, const block *k, float *s, int64_t
   return h->bias ? largest_of(h, k, s, v, scale, true) : largest_of(h, k, s, v, scale, false);
 }
 
-// With dropout, e_j of register v of queries becomes negative where it is dropped, once for each key in order. `kept`
-// is of the caller, for the keys of a block of numbers.
+// With dropout, makes e_j of register v of queries negative where it is dropped; call it once for each key in order.
+// `kept` belongs to the caller, for the keys of a block of numbers.
 TARN__VEC_INLINE __m512 mark(__mmask16 kept[1][TARN__DROPOUT_BLOCK], const head *h, const block *k, int64_t v,
                              int64_t j, __m512 e) {
   if (j % TARN__DROPOUT_BLOCK == 0) tarn__attention_kept(kept, h, k->first + v * LANES, j, 1);
@@ -298,7 +300,7 @@ TARN__VEC_INLINE __m512 mark(__mmask16 kept[1][TARN__DROPOUT_BLOCK], const head 
 // Lanes that are not marked.
 TARN__VEC_INLINE __mmask16 unmarked(__m512 e) { return _knot_mask16(_mm512_movepi32_mask(_mm512_castps_si512(e))); }
 
-// Scores s [keys][BLOCK] become P, as ribbons of keys p [pairs of keys][BLOCK].
+// Converts scores s [keys][BLOCK] to P, as ribbons of keys p [pairs of keys][BLOCK].
 TARN__VEC_INLINE void softmax_of(const head *h, const block *k, float *scores_of, uint32_t *pairs, bool drop) {
   __mmask16 kept[1][TARN__DROPOUT_BLOCK];
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
@@ -327,7 +329,7 @@ static void softmax(const head *h, const block *k, float *scores_of, uint32_t *p
   h->dropout.threshold > 0 ? softmax_of(h, k, scores_of, pairs, true) : softmax_of(h, k, scores_of, pairs, false);
 }
 
-// What softmax_gradient() makes of scores and dP, both [keys][BLOCK].
+// Inputs of softmax_gradient(), scores and dP, both [keys][BLOCK], and its outputs.
 typedef struct gradients {
   float *s, *dp;
   uint32_t *p_turned, *ds_turned;  // [keys, rounded up to 2][BLOCK / 2]
@@ -339,7 +341,7 @@ TARN__VEC_INLINE void store_turned(uint32_t *out, __m512i b_and_a) {
   _mm256_storeu_si256((__m256i *)(void *)(out + BLOCK / 2), _mm512_extracti64x4_epi64(b_and_a, 1));
 }
 
-// P = softmax(S), dS = P (dP - rowsum(P dP)) scale, the sum over keys being one over registers here.
+// P = softmax(S), dS = P (dP - rowsum(P dP)) scale; the sum over keys is here a sum over registers.
 TARN__VEC_INLINE void gradient_of(const head *h, const block *k, const gradients *g, bool drop) {
   const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
   __mmask16 kept[1][TARN__DROPOUT_BLOCK];
@@ -454,7 +456,7 @@ static buffers buffers_of(head *h) {
   return f;
 }
 
-// dK and dV: summed over the blocks, and the heads of a group, in fp32, and stored by the last block, which sees all
+// dK and dV: summed in fp32 over the blocks and the heads of a group, and stored by the last block, which sees all
 // keys.
 static void keys_gradient(const head *h, const tarn__attention_backward *b, const block *k, int64_t column, float *sums,
                           const uint32_t *turned, const uint32_t *ribbons_of) {
@@ -464,7 +466,7 @@ static void keys_gradient(const head *h, const tarn__attention_backward *b, cons
                .row = h->key,
                .column = column + h->kv_column,
                .width = h->width};
-  // Keys that an earlier block or head saw.
+  // Keys seen by an earlier block or head.
   const int64_t old = !h->group_first ? k->keys : k->first == 0 ? 0 : k->causal ? k->first : k->keys;
   to.add_sums = true;
   keys_product(k, &to, turned, ribbons_of, 0, old);

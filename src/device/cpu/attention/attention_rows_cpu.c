@@ -1,5 +1,5 @@
 // Fast kernel: one query row at a time, head by head, with the head of the query (or of the result) in registers while
-// it goes through the rows of keys (or values) where they lie. Rows of BF16, and heads whose width is no multiple of a
+// it passes over the rows of keys (or values) in place. Rows of BF16, and heads whose width is not a multiple of a
 // register, are first copied into fp32 rows whose heads are padded with zeros.
 #include <math.h>
 #include <omp.h>
@@ -11,7 +11,7 @@
 #include "ops/attention.h"
 #include "ops/attention_rows.h"
 
-// Registers of a head that are worked on at once.
+// Registers of a head that are processed together.
 enum { VECTORS = 4 };
 
 enum { FLOATS_AN_ADDRESS = sizeof(void *) / 4 };
@@ -19,12 +19,12 @@ enum { FLOATS_AN_ADDRESS = sizeof(void *) / 4 };
 // Fewer rows than this are not worth waking other threads.
 enum { ROWS_TO_SHARE = 16 };
 
-// Score of the places behind the last key: two to its power is 0.
+// Score of the elements after the last key: two to this power is 0.
 static const float MASKED = -1e30f;
 
 static const float TO_BASE_2 = 1.44269504088896341f;
 
-// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor a head, the addresses of
+// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor per head, the addresses of
 // the rows, copies of the rows.
 typedef struct layout {
   int64_t head, row, keys;  // floats of a padded head, of a row of padded heads, of the scores of a head
@@ -43,7 +43,7 @@ static layout layout_of(const tarn__attention_spec *spec) {
 
 static size_t scratch(const tarn__attention_spec *spec, int threads) {
   const size_t bytes = (size_t)layout_of(spec).all * sizeof(float) * (size_t)threads;
-  // Nothing here needs them: plans keep their sizes by it.
+  // Not needed here, but included to keep the sizes of plans unchanged.
   const size_t reference = (size_t)spec->longest * sizeof(double);
   return bytes > reference ? bytes : reference;
 }
@@ -52,18 +52,18 @@ typedef struct view {
   const tarn__attention_spec *spec;
   int64_t kv_heads;
   const tarn__tensor *kv;
-  const int32_t *list;  // NULL: the range names rows
+  const int32_t *list;  // NULL: the range gives consecutive rows
   int64_t first, count;
   layout l;
   const float **rows;  // [count] addresses of the keys, then of the values
-  float *scores;       // of the head that is being computed
+  float *scores;       // of the current head
   float *copies;
-  const double *slopes;                                 // of tarn__attention_slopes()
+  const double *slopes;                                 // from tarn__attention_slopes()
   const tarn__tensor *biases;                           // or NULL
   const tarn__tensor *relative_keys, *relative_values;  // tables by distance, or NULL
 } view;
 
-// The floats of `heads` heads from element `at` on, in padded heads.
+// Copies `heads` heads from element `at` on to padded heads, as floats.
 static void copy_heads(float *out, const tarn__tensor *from, int64_t at, int64_t heads,
                        const tarn__attention_spec *spec, const layout *l) {
   const int64_t width = spec->d / spec->heads;
@@ -74,7 +74,7 @@ static void copy_heads(float *out, const tarn__tensor *from, int64_t at, int64_t
   }
 }
 
-// Finds all rows at `column`, or copies them.
+// Sets the addresses of all rows at `column`, or copies the rows.
 static void find_rows(const view *v, int64_t column) {
   const bool as_they_lie = v->kv->dtype == TARN__F32 && v->l.row == v->spec->d;
   for (int64_t j = 0; j < v->count; j++) {
@@ -119,7 +119,7 @@ TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_
   for (int i = 0; i < n; i++) tarn__vec_store(out + i * TARN__VEC_LANES, factor * sum[i]);
 }
 
-// Scores become powers of two, the greatest of them 1; returns their sum. n is a multiple of TARN__TILE_PAD.
+// Replaces scores by powers of two, the largest of them 1; returns their sum. n is a multiple of TARN__TILE_PAD.
 static float powers_of_two(float *scores, int64_t n) {
   tarn__vec most = tarn__vec_load(scores), sum = {0};
   for (int64_t j = TARN__VEC_LANES; j < n; j += TARN__VEC_LANES) most = tarn__vec_max(most, tarn__vec_load(scores + j));
@@ -147,7 +147,7 @@ static void value_head(const view *v, float *out, float factor, int64_t at) {
   for (; c < v->l.head; c += TARN__VEC_LANES) value_part(v, out + c, factor, at + c, 1);
 }
 
-// The keys lie in the order of time, and the query is where the last of them is.
+// The keys are in temporal order, and the query is at the position of the last one.
 static void add_biases(const view *v, int64_t head) {
   if (v->biases) {
     const int64_t reach = v->biases->cols / 2;
@@ -163,15 +163,15 @@ static void add_biases(const view *v, int64_t head) {
   for (int j = 0; j <= last; j++) v->scores[j] -= slope * (float)(last - j);
 }
 
-// Where the vector of the key `before` the last one begins in a table of relative keys or values.
+// The offset in a table of relative keys or values of the vector for the key `before` positions before the last one.
 static int64_t vector_at(const tarn__tensor *table, int64_t before) { return (table->rows / 2 - before) * table->cols; }
 
-// The greatest distance from the query that has a vector of its own; keys that are further away have that one, too.
+// The largest distance from the query with a vector of its own, which more distant keys also use.
 static int64_t farthest(const view *v, const tarn__tensor *table) {
   return v->count - 1 < table->rows / 2 ? v->count - 1 : table->rows / 2;
 }
 
-// Adds to the scores of a head what its query, a row of padded floats, has in common with relative keys.
+// Adds the products of a head's query, a row of padded floats, with the relative keys to its scores.
 static void add_relative(const view *v, const float *q) {
   const tarn__tensor *table = v->relative_keys;
   if (!table) return;
@@ -190,7 +190,7 @@ static void add_relative(const view *v, const float *q) {
   }
 }
 
-// Adds relative values to the mean of the others, by the powers in `scores`.
+// Adds relative values to the mean of the values, weighted by the powers in `scores`.
 static void add_relative_values(const view *v, float *out, float factor) {
   const tarn__tensor *table = v->relative_values;
   if (!table) return;
@@ -210,7 +210,7 @@ static void add_relative_values(const view *v, float *out, float factor) {
   }
 }
 
-// The scores of all heads wait in [heads][padded keys] until the values are found.
+// The scores of all heads are kept in [heads][padded keys] until the values are loaded.
 static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
   const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count), group = heads / v->kv_heads;
   if (v->count == 0) {
@@ -234,7 +234,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   }
 }
 
-// The query, scaled for powers of two, in padded heads; then the result, back to where it belongs.
+// Loads the query, scaled for powers of two, into padded heads; then stores the result.
 static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i) {
   const tarn__attention_spec *spec = v->spec;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];

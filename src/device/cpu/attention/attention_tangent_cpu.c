@@ -1,8 +1,8 @@
-// Fast kernels: one head of one sequence at a time, with all directions, in fp32 that lies in the scratch of a thread.
+// Fast kernels: one head of one sequence at a time, with all directions, in fp32 in the scratch of a thread.
 //
 //   once             S = Q K^T,  P = softmax(S)
 //   each direction   dS = dQ K^T + Q dK^T,  dP = P (dS - rowsum(P dS)),  dO = dP V + P dV
-//   dropout          M P in place of P and M dP in place of dP in dO; M is 0 or 1 / (1 - p)
+//   dropout          M P instead of P and M dP instead of dP in dO; M is 0 or 1 / (1 - p)
 //
 // in blocks of queries, as in attention_cpu.c.
 #include <omp.h>
@@ -30,7 +30,7 @@ static size_t scratch(const tarn__attention_attr *attr, int threads) {
   return (size_t)floats_of(attr) * sizeof(float) * (size_t)threads;
 }
 
-// A head whose rows are those of direction `direction`, or of the forward pass (-1), which come before.
+// A head whose rows are those of direction `direction`, or of the forward pass (-1), which precede them.
 static head at_direction(const head *h, int64_t direction, int64_t query_rows, int64_t key_rows) {
   head moved = *h;
   moved.query += direction * query_rows;
@@ -38,13 +38,13 @@ static head at_direction(const head *h, int64_t direction, int64_t query_rows, i
   return moved;
 }
 
-// Keys into `transposed` [width, keys], by way of `rows`.
+// Loads keys into `transposed` [width, keys], using `rows`.
 static void load_transposed(const head *h, float *transposed, float *rows, const tarn__tensor *tensor) {
   tarn__attention_load_keys(h, rows, tensor, h->spec->key_column);
   tarn__tile_transpose(transposed, h->key_row, rows, h->row, tarn__tile_pad(h->keys), h->row);
 }
 
-// dP from P and dS, in the place of dS.
+// Replaces dS by dP, from P and dS.
 static void softmax_tangent(const head *h, float *ds, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, ds += h->key_row) {
     const int64_t n = tarn__tile_pad(tarn__attention_keys_of(h, first, i, rows));

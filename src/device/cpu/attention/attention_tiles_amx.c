@@ -1,26 +1,27 @@
 // Kernels for BF16 tensors on processors with tiles (tdpbf16ps), for heads whose width is a multiple of 32. One head of
-// one sequence at a time; queries in groups of 32, one a lane of two registers:
+// one sequence at a time; queries in groups of 32, one per lane of two registers:
 //
 //   S^T = K Q^T    dP^T = V dO^T                    [keys, queries]: sums and maxima over keys need no shuffles
 //   O = P V        dQ = dS K                        [queries, width], of each group
 //   dV += P^T dO   dK += dS^T Q                     [keys, width], of up to RANGE queries at once
 //
-// Every factor lies in memory tile by tile, 16 lines of 64 bytes: 16 rows of 32 elements of a left factor, 16 pairs of
-// neighbouring terms of 16 columns of a right one. What is behind the last row, query or key is zero, and so adds
-// nothing.
+// Every factor is stored tile by tile, 16 lines of 64 bytes: 16 rows of 32 elements of a left factor, 16 pairs of
+// neighbouring terms of 16 columns of a right one. Elements after the last row, query or key are zero, and so
+// contribute nothing.
 //
-//   left     K, V                      [rows / 16][width / 32], copied as they are
+//   left     K, V                      [rows / 16][width / 32], copied unchanged
 //            P, dS                     [queries / 16][keys / 32]
 //            P^T, dS^T                 [keys / 16][queries / 32]
 //   right    Q^T, dO^T                 [width / 32][queries / 16], transposed
 //            K, V, Q, dO               [rows / 32][width / 16], pairs of rows in the order of tarn__attention_put()
 //
-// The backward pass of a long sequence takes maxima and sums from the forward pass and rowsum(P dP) from its result, as
-// rowsum(O dO). So a range of queries goes through the keys once, in chunks, and nothing but dK and dV grows with them.
+// The backward pass of a long sequence takes maxima and sums from the forward pass, and computes rowsum(P dP) from its
+// result as rowsum(O dO). So a range of queries passes over the keys once, in chunks, and only the sizes of dK and dV
+// grow with them.
 //
-// P and dS are rounded to bf16 as factors; scores, sums and gradients are fp32. P is divided by its sum where it ends,
-// in the forward pass after the product. Dropout clears elements of P (and of dP) where they are made, and what is left
-// is scaled with that factor.
+// P and dS are rounded to bf16 as factors; scores, sums and gradients are fp32. P is divided by its sum at the end, in
+// the forward pass after the product. Dropout clears elements of P (and of dP) as they are computed, and the rest is
+// scaled together with that factor.
 #include "device/cpu/attention/attention_bf16_cpu.h"
 #include "device/cpu/attention/attention_head_cpu.h"
 #include "device/cpu/isa/amx_config.h"
@@ -34,7 +35,7 @@ enum {
   STEP = 32,     // terms that two tiles multiply
   TILE = 256,    // words
   BLOCK = 1024,  // floats of 2 x 2 tiles of sums, [GROUP][GROUP]
-  CHUNK = 512    // keys of a long sequence that a range goes through at a time
+  CHUNK = 512    // keys of a long sequence that a range processes at a time
 };
 
 #define UNROLL TARN__ATTENTION_UNROLL
@@ -220,19 +221,19 @@ TARN__VEC_INLINE __m512 largest(const head *h, const group *g, float *s, int v, 
   return h->bias ? largest_of(h, g, s, v, scale, causal, true) : largest_of(h, g, s, v, scale, causal, false);
 }
 
-// P or dS of GROUP queries and of the keys of a step: [half][pair of keys], lanes being the pairs of the queries 0-3,
-// 8-11, 16-19, 24-27 and of the others.
+// P or dS of GROUP queries and of the keys of a step: [half][pair of keys], where lanes are the pairs of queries 0-3,
+// 8-11, 16-19, 24-27, and of the others.
 typedef struct step_pairs {
   _Alignas(64) uint32_t of[2][LANES][LANES];
 } step_pairs;
 
-// Two neighbouring keys, of which each has 32 queries.
+// Interleaves two neighbouring keys, each with 32 queries.
 TARN__VEC_INLINE void couple(step_pairs *pairs, int64_t t, __m512i a, __m512i b) {
   _mm512_store_si512(pairs->of[0][t], _mm512_unpacklo_epi16(a, b));
   _mm512_store_si512(pairs->of[1][t], _mm512_unpackhi_epi16(a, b));
 }
 
-// They become a left tile for each 16 queries.
+// Converts them to a left tile for each 16 queries.
 TARN__VEC_INLINE void turn(uint32_t *out, int64_t line, const step_pairs *pairs, int vectors) {
   UNROLL for (int half = 0; half < 2; half++) {
     __m512i x[LANES];
@@ -245,12 +246,12 @@ TARN__VEC_INLINE void turn(uint32_t *out, int64_t line, const step_pairs *pairs,
   }
 }
 
-// 1 / sum; 0 where there is nothing to sum up.
+// 1 / sum; 0 for an empty sum.
 TARN__VEC_INLINE __m512 inverse(const group *g, __m512 sum) {
   return g->keys > 0 ? _mm512_div_ps(_mm512_set1_ps(1.0f), sum) : _mm512_setzero_ps();
 }
 
-// Which weights dropout keeps, of all queries and of the keys of a step.
+// The dropout masks for all queries and the keys of a step.
 typedef struct step_kept {
   __mmask16 of[STEP / TARN__DROPOUT_BLOCK][2][TARN__DROPOUT_BLOCK];
 } step_kept;
@@ -264,13 +265,13 @@ TARN__VEC_INLINE __mmask16 kept_of(const step_kept *kept, int64_t j, int v) {
   return kept->of[j % STEP / TARN__DROPOUT_BLOCK][v][j % TARN__DROPOUT_BLOCK];
 }
 
-// Of each query of a group: its largest score, times the factor of softmax(); 1 / its sum, 0 where there is none; the
-// factor of what P adds up to.
+// Per query of a group: its largest score, times the factor of softmax(); 1 / its sum, 0 for an empty sum; the factor
+// of the sum of P.
 typedef struct totals {
   _Alignas(64) float shift[GROUP], inverse[GROUP], factor[GROUP];
 } totals;
 
-// Scores become P, as left tiles, but for a factor of each query.
+// Converts scores to P, as left tiles, up to a factor per query.
 TARN__VEC_INLINE void softmax_of(const head *h, const group *g, float *s, uint32_t *p, totals *to, int vectors,
                                  bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
@@ -322,7 +323,7 @@ static void softmax(const head *h, const group *g, float *s, uint32_t *p, totals
   }
 }
 
-// Where softmax_gradient() puts what it makes of the scores s and of dP, both [keys][GROUP]: left tiles.
+// The results of softmax_gradient() from the scores s and dP, both [keys][GROUP]: left tiles.
 typedef struct gradients {
   float *s, *dp;
   uint32_t *ds;                    // [queries / 16][keys / 32], of the group
@@ -330,19 +331,19 @@ typedef struct gradients {
   int64_t turned_line;
 } gradients;
 
-// What gradients of scores need of each query: P is e times `factor`, which dropout scales, dS is e times to_gradient
+// Quantities per query for gradients of scores: P is e times `factor`, which dropout scales; dS is e times to_gradient
 // times (dP - dot).
 typedef struct weights {
   __m512 factor[2], to_gradient[2], dot[2], keep_scale;
 } weights;
 
-// Keys of a step, from key `first` on, and where they go: to line `line` of the keys of to->*_turned and to->ds, as
-// those of the group with the number `at` of its range. ds_line: words from 16 queries of to->ds to the next.
+// Keys of a step, from key `first` on, and their destination: line `line` of the keys of to->*_turned and to->ds, for
+// the group with number `at` in its range. ds_line: words between 16 queries of to->ds and the next.
 typedef struct step {
   int64_t first, line, at, ds_line;
 } step;
 
-// The gradient of one step: e, negative where it was dropped, and dP, both [STEP][GROUP], become P and dS.
+// The gradient of one step: replaces e, negative where it was dropped, and dP, both [STEP][GROUP], by P and dS.
 TARN__VEC_INLINE void gradient_step(const group *g, const weights *w, const gradients *to, step at, const float *e_of,
                                     const float *dp_of, int vectors, bool causal, bool drop) {
   const __m512 zero = _mm512_setzero_ps();
@@ -376,8 +377,8 @@ TARN__VEC_INLINE void gradient_step(const group *g, const weights *w, const grad
   turn(to->ds + at.line / STEP * TILE, at.ds_line, &pairs, vectors);
 }
 
-// P = softmax(S), dS = P (dP - rowsum(P dP)) scale. `at`: number of the group in its range. With dropout, what it
-// clears of P is negative between the two passes.
+// P = softmax(S), dS = P (dP - rowsum(P dP)) scale. `at`: number of the group in its range. With dropout, dropped
+// elements of P are negative between the two passes.
 TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients *to, int64_t at, int vectors,
                                   bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
@@ -432,7 +433,7 @@ int64_t tarn__attention_tiles_floats(const tarn__attention_attr *attr) {
   return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES + tarn__attention_bias_floats(attr);
 }
 
-// Where the statistics of queries from `first` of the head on lie; which: 0 or 1.
+// The address of the statistics of queries from `first` of the head on; which: 0 or 1.
 static float *statistics_of(const head *h, const tarn__tensor *statistics, int which, int64_t first) {
   return (float *)statistics->data + (2 * h->column / h->width + which) * statistics->cols + h->query + first;
 }
@@ -471,8 +472,8 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
 // Scratch of a backward head.
 typedef struct buffers {
   uint32_t *k_left, *v_left, *k, *q, *dout, *q_columns, *dout_columns;
-  float *dk, *dv;  // [keys / GROUP][width / GROUP] blocks, where queries are more than a range
-  float *dq;       // the same of the queries of a range, where the sequence is long
+  float *dk, *dv;  // [keys / GROUP][width / GROUP] blocks, if there are more queries than a range
+  float *dq;       // the same for the queries of a range, if the sequence is long
   gradients g;
 } buffers;
 
@@ -521,7 +522,7 @@ typedef struct range {
   int64_t first, last;
 } range;
 
-// dK or dV of keys [from, to): summed over the ranges, and the heads of a group, in fp32, and stored by the last range.
+// dK or dV of keys [from, to): summed in fp32 over the ranges and the heads of a group, and stored by the last range.
 // The left factors begin with key `from`.
 static void keys_gradient(const head *h, const tarn__attention_backward *b, range r, int64_t from, int64_t to,
                           int64_t column, float *sums, const factors *f) {
@@ -548,7 +549,7 @@ static void keys_gradient(const head *h, const tarn__attention_backward *b, rang
   }
 }
 
-// Adds dS of a group, which is number `at` of its range, and of keys [from, end) to the sums by distance.
+// Adds dS of a group, number `at` of its range, and of keys [from, end) to the sums by distance.
 static void sum_distances(head *h, const group *g, const gradients *of, int64_t at, int64_t from, int64_t end) {
   for (int64_t j = 0; j < end - from; j++) {
     const uint32_t *line = of->ds_turned + j / LANES * of->turned_line + at * TILE + j % LANES * LANES;
@@ -584,7 +585,7 @@ static void backward_group(head *h, const tarn__attention_backward *b, const buf
   tarn__attention_fetch(h);
 }
 
-// What the forward pass says of the queries of a range; behind the last one 0, so that their P and dS are 0.
+// Statistics of the forward pass for the queries of a range; 0 after the last one, so that their P and dS are 0.
 typedef struct known {
   _Alignas(64) float shift[RANGE], inverse[RANGE], dot[RANGE];
 } known;

@@ -1,4 +1,4 @@
-// Tables of biases are so small that these kernels have one form for all instruction sets.
+// Tables of biases are so small that these kernels have a single version for all instruction sets.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"

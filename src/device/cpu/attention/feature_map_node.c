@@ -1,4 +1,4 @@
-// Features of linear attention: blocks of rows by the threads, head by head; those of the softmax kernel by a product
+// Features of linear attention: threads process blocks of rows, head by head; those of the softmax kernel use a product
 // with W, which is packed once.
 #include <math.h>
 #include <omp.h>
@@ -13,10 +13,10 @@
 
 enum {
   BLOCK = 128,  // rows
-  ROWS = 16     // steps in which the scratch of a product with fewer of them is looked at
+  ROWS = 16     // steps for measuring the scratch of products with fewer rows
 };
 
-// x W^T of a block of rows or, `back`, g W. `packed`: whether W is.
+// x W^T of a block of rows or, `back`, g W. `packed`: whether W is packed.
 static tarn__gemm product_of(const tarn__node *node, int64_t rows, bool back) {
   const tarn__feature_map_spec *spec = node->attr;
   const tarn__tensor *w = node->in[TARN__FEATURE_MAP_PROJECTION];
@@ -35,7 +35,7 @@ static tarn__gemm product_of(const tarn__node *node, int64_t rows, bool back) {
 
 static bool is_backward(const tarn__node *node) { return node->op->id == TARN__OP_FEATURE_MAP_BACKWARD; }
 
-// The scratch: W packed, and for each thread products, de as a factor, the sums of its rows, and what a product needs.
+// The scratch: W packed, and for each thread products, de as a factor, the sums of its rows, and scratch of a product.
 typedef struct layout {
   size_t packed, products, weighed, sums, scratch;
 } layout;
@@ -49,7 +49,7 @@ static layout layout_of(const tarn__node *node) {
   if (!node->in[TARN__FEATURE_MAP_PROJECTION]) return l;
   tarn__gemm g = product_of(node, BLOCK, back);
   l.packed = aligned(tarn__gemm_pack_bytes(&g));
-  g.packed = &g;  // anything: W will be
+  g.packed = &g;  // any non-NULL value: W will be packed
   for (g.m = ROWS; g.m <= BLOCK; g.m += ROWS) {
     const size_t bytes = tarn__gemm_scratch(&g, 1);
     if (bytes > l.scratch) l.scratch = bytes;
@@ -68,7 +68,7 @@ size_t tarn__cpu_feature_map_scratch(const tarn__node *node, int threads) {
   return l.packed + own_bytes(&l) * (size_t)threads;
 }
 
-// A thread's work.
+// The state of a thread.
 typedef struct work {
   const tarn__node *node;
   const tarn__linear_attention_kernels *kernels;
@@ -116,7 +116,7 @@ static void forward_block(work *w, int64_t row, int64_t count, int64_t h) {
   w->kernels->exponents(to, products, x, scale_of(spec), h < spec->heads);
 }
 
-// What no head writes of the gradient of x becomes zero before they do, unless they add.
+// Columns of the gradient of x that no head writes are zeroed first, unless the heads add.
 static void backward_block(work *w, int64_t row, int64_t count, int64_t h) {
   const tarn__feature_map_spec *spec = w->node->attr;
   const tarn__tensor *x = w->node->in[TARN__FEATURE_MAP_X], *dx = w->node->out[0];

@@ -1,5 +1,5 @@
-// Fast kernels: each row in registers, so that its bits depend on itself alone. Sums run lane by lane over a row, or
-// row by row over a band, in their order.
+// Fast kernels: each row in registers, so its bits depend only on itself. Sums run lane by lane over a row, or row by
+// row over a band, in order.
 #include "device/cpu/attention/linear_attention_kernels.h"
 
 #include "device/cpu/isa/row_cpu.h"
@@ -7,7 +7,7 @@
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"
 
-// A function of bands compiled for both types of a band, so that the type is constant within its loops.
+// Calls a function of bands that is compiled for both types of a band, so that the type is constant within its loops.
 #define BY_DTYPE(dtype, call_f32, call_bf16) \
   do {                                       \
     if ((dtype) == TARN__F32)                \

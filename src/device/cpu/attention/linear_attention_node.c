@@ -1,15 +1,16 @@
 // Linear attention, one head of one sentence at a time, by products of chunks of its rows:
 //
 //   within a chunk    A = mask(phi(Q) phi(K)^T),  numerators A V,  denominators the sums of the rows of A
-//   of chunks before  numerators phi(Q) S,  denominators phi(Q) . z;  behind the chunk S += phi(K)^T V, z += sum phi(K)
+//   of chunks before  numerators phi(Q) S,  denominators phi(Q) . z;  after the chunk S += phi(K)^T V, z += sum phi(K)
 //
-// Attention that is not causal first sums up S and z over all rows and has nothing within chunks; but a sentence of one
-// chunk that is short beside its features takes its pairs of rows, without a mask, whichever it is. What a sentence
-// does depends on its own length alone. Sums are fp32; factors of products are in the activations' type.
+// Non-causal attention first sums S and z over all rows and computes nothing within chunks. But a sentence of a single
+// chunk that is short relative to its features uses pairs of rows, without a mask in that case. The choice depends only
+// on a sentence's own length. Sums are fp32; factors of products are in the activations' type.
 //
-// Where phi holds exponents, features are made of them chunk by chunk, less the level of each: the largest exponent of
-// all keys, or, causal, of the keys up to the first of the chunk. A key that rises far above it ends the chunk, so that
-// what a row does depends on no later one; S is scaled where levels rise, and U, which runs backward, where they fall.
+// If phi holds exponents, features are computed from them chunk by chunk, relative to a level for each: the largest
+// exponent of all keys, or, in causal attention, of the keys up to the first of the chunk. A key that rises far above
+// it ends the chunk, so that a row does not depend on later ones; S is rescaled when levels rise, and U, which runs
+// backward, when they fall.
 #include <omp.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -23,30 +24,30 @@
 
 enum {
   CHUNK = 128,  // rows
-  ROWS = 16     // steps in which the scratch of products with fewer of them is looked at
+  ROWS = 16     // steps for measuring the scratch of products with fewer rows
 };
 
-// A thread's work on one head of one sentence.
+// The state of a thread for one head of one sentence.
 typedef struct work {
   const tarn__node *node;
   const tarn__linear_attention_spec *spec;
   const tarn__linear_attention_kernels *kernels;
   tarn__dtype dtype;
   int64_t row, rows, head;  // first row and number of rows of the sentence
-  bool pairs;               // it is computed by the pairs of its rows alone
+  bool pairs;               // computed only by pairs of rows
   tarn__band q, k;          // features of the rows of a chunk
-  bool exponents, rising;   // phi holds them; and levels run along the sentence
-  // Scratch. In fp32 the narrow copies are what they copy.
+  bool exponents, rising;   // phi holds exponents; and levels vary along the sentence
+  // Scratch. In fp32 the narrow copies are the originals.
   float *scores, *out, *state, *turned, *shifts, *sums;
-  float *fixed;  // of tangents: weights of a chunk of the forward pass
+  float *fixed;  // for tangents: weights of a chunk of the forward pass
   void *weights, *gradients, *narrow;
-  // Of exponents, beside those of the state and of U, which are behind these: levels of the chunk; those before each
-  // CHUNK of rows; factors of a state; features, and how they move.
+  // For exponents, in addition to those of the state and of U, which follow these: levels of the chunk; those before
+  // each CHUNK of rows; factors of a state; features, and their tangents.
   float *levels, *marks, *factors, *moved_q, *moved_k;
   void *own_q, *own_k;
   char *product;
   size_t product_bytes;
-  size_t bytes;  // of all
+  size_t bytes;  // total
   bool overrun;
 } work;
 
@@ -126,7 +127,7 @@ static void *take(work *w, char *base, int64_t count, size_t size) {
   return at;
 }
 
-// The scratch of one thread, at `base`, or NULL to know its size.
+// Lays out the scratch of one thread at `base`, or with NULL determines its size.
 static work lay_out(const tarn__node *node, char *base, size_t of_products) {
   const tarn__linear_attention_spec *spec = node->attr;
   work w = {.node = node, .spec = spec, .dtype = node->in[TARN__LINEAR_ATTENTION_VALUES]->dtype};
@@ -163,7 +164,7 @@ static work lay_out(const tarn__node *node, char *base, size_t of_products) {
   return w;
 }
 
-// The last chunk may have any number of rows; multiply() checks what is planned here.
+// The last chunk may have any number of rows; multiply() checks the size planned here.
 static size_t products_of(const tarn__node *node) {
   size_t most = 0;
   for (int64_t rows = ROWS; rows <= CHUNK; rows += ROWS) {
@@ -177,7 +178,7 @@ size_t tarn__cpu_linear_attention_scratch(const tarn__node *node, int threads) {
   return lay_out(node, NULL, products_of(node)).bytes * (size_t)threads;
 }
 
-// --- what a head reads and writes
+// --- inputs and outputs of a head
 
 static tarn__band queries(const work *w, const tarn__tensor *phi, int64_t first, int64_t rows) {
   return tarn__band_of(phi, w->row + first, rows, w->head * w->spec->features, w->spec->features);
@@ -202,7 +203,7 @@ static float *denominators(const work *w, const tarn__tensor *tensor, int64_t fi
 
 static tarn__band floats(float *data, int64_t count, int64_t n) { return (tarn__band){data, TARN__F32, n, count, n}; }
 
-// The scores of a chunk become weights: rows that are CHUNK apart.
+// Converts the scores of a chunk to weights, in rows with a stride of CHUNK.
 static tarn__band weigh(const work *w, int64_t rows, const float *shifts, float *sums) {
   const tarn__band from = floats(w->scores, rows, rows), to = {w->weights, w->dtype, rows, rows, rows};
   w->kernels->mask(to, from, shifts, w->spec->causal, sums);
@@ -219,7 +220,7 @@ static tarn__band narrow(const work *w, float *state) {
   return to;
 }
 
-// state += rows^T columns, and behind it the sum of the rows, each times its factor.
+// state += rows^T columns, followed by the sum of the rows, each times its factor.
 static void take_in(work *w, float *state, tarn__band rows, tarn__band columns, const float *shifts, bool add) {
   const int64_t m = w->spec->features, width = w->spec->width;
   multiply(
@@ -262,8 +263,8 @@ static void apply_state(work *w, tarn__band a, tarn__band state, bool transposed
 // Levels of a state, or of U.
 static float *levels_of(const work *w, float *state) { return state + w->spec->features * (w->spec->width + 1); }
 
-// The state that the sentence begins with; false: zeros, which are not written. Levels become those that it has, or,
-// where they do not run along the sentence, those of all its keys.
+// Loads the initial state of the sentence; false: it is zero, which is not written. Sets levels to those of the state,
+// or, if they do not vary along the sentence, to those of all its keys.
 static bool begin_state(const work *w, int64_t sentence) {
   const tarn__tensor *start = w->node->in[TARN__LINEAR_ATTENTION_START], *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
   const int64_t m = w->spec->features, size = tarn__linear_attention_head_state(w->spec);
@@ -280,7 +281,7 @@ static bool begin_state(const work *w, int64_t sentence) {
   return start != NULL;
 }
 
-// Brings a state, or U, to the levels of now.
+// Rescales a state, or U, to the current levels.
 static void bring(const work *w, float *state) {
   const int64_t m = w->spec->features, width = w->spec->width;
   float *own = levels_of(w, state);
@@ -304,7 +305,7 @@ static void end_state(work *w, int64_t sentence, bool held) {
     memset(to, 0, (size_t)size * sizeof(float));
 }
 
-// Opens the chunk that begins at row `first`, behind levels that hold all rows before; returns how many rows it has.
+// Opens the chunk that begins at row `first`, where levels include all rows before; returns its number of rows.
 static int64_t open_chunk(const work *w, int64_t first) {
   const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
   const int64_t n = smaller(CHUNK - first % CHUNK, w->rows - first);
@@ -332,14 +333,14 @@ static void load_keys(work *w, int64_t first, int64_t n) {
   w->k = to;
 }
 
-// S and z, with the keys of a chunk.
+// Adds the keys of a chunk to S and z.
 static void take_in_keys(work *w, int64_t first, int64_t n, bool held) {
   const tarn__tensor *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   take_in(w, w->state, w->k, values(w, v, first, n), NULL, held);
   if (w->exponents && !held) memcpy(levels_of(w, w->state), w->levels, (size_t)w->spec->features * sizeof(float));
 }
 
-// Behind a chunk, levels hold its keys too.
+// After a chunk, adds its keys to the levels.
 static void close_chunk(const work *w, int64_t first, int64_t n) {
   if (w->rising) w->kernels->highest(w->levels, keys(w, w->node->in[TARN__LINEAR_ATTENTION_PHI], first, n), true);
 }
@@ -406,7 +407,7 @@ static tarn__band load_gradients(const work *w, int64_t first, int64_t n) {
   return to;
 }
 
-// A gradient of features, which is out + by row (NULL: 0), or of their exponents.
+// Stores a gradient of features, which is out + by row (NULL: 0), or of their exponents.
 static void finish_features(work *w, tarn__band to, const float *by, const float *row, tarn__band features) {
   const tarn__band from = floats(w->out, to.count, to.n);
   if (w->exponents)
@@ -433,7 +434,7 @@ static void key_gradients(work *w, int64_t first, int64_t n, tarn__band weights,
                   held ? w->turned + w->spec->features * w->spec->width : NULL, w->k);
 }
 
-// Gradients of the values of a chunk; A takes the place of P.
+// Gradients of the values of a chunk; A overwrites P.
 static void value_gradients(work *w, int64_t first, int64_t n, tarn__band g, bool within, bool held) {
   const tarn__tensor *dv = w->node->out[TARN__LINEAR_ATTENTION_DVALUES];
   if (within) {
@@ -445,13 +446,13 @@ static void value_gradients(work *w, int64_t first, int64_t n, tarn__band g, boo
                      w->node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS] != NULL);
 }
 
-// P of a chunk, whose gN is g.
+// P of a chunk whose gN is g.
 static tarn__band chunk_weights(work *w, int64_t first, int64_t n, tarn__band g) {
   score(w, g, values(w, w->node->in[TARN__LINEAR_ATTENTION_VALUES], first, n));
   return weigh(w, n, w->shifts, NULL);
 }
 
-// From the first chunk on: the gradients of the queries, and of a single chunk all.
+// From the first chunk on: the gradients of the queries, and, for a single chunk, all gradients.
 static void run_queries(work *w, int64_t sentence, bool within, bool single) {
   const bool wanted = w->node->out[TARN__LINEAR_ATTENTION_DPHI] != NULL;
   bool held = begin_state(w, sentence);
@@ -474,13 +475,13 @@ static void run_queries(work *w, int64_t sentence, bool within, bool single) {
   }
 }
 
-// U and u, with the queries of a chunk.
+// Adds the queries of a chunk to U and u.
 static void take_in_queries(work *w, tarn__band g, bool held) {
   take_in(w, w->turned, w->q, g, w->shifts, held);
   if (w->exponents && !held) memcpy(levels_of(w, w->turned), w->levels, (size_t)w->spec->features * sizeof(float));
 }
 
-// The gradients of keys and values of a chunk, U and u behind it; held: U is of the chunks behind.
+// The gradients of keys and values of a chunk, then its contribution to U and u; held: U contains the later chunks.
 static void run_key_chunk(work *w, int64_t first, int64_t n, bool within, bool held) {
   tarn__band g = {0}, weights = {0};
   load_keys(w, first, n);
@@ -497,7 +498,7 @@ static void run_key_chunk(work *w, int64_t first, int64_t n, bool within, bool h
   if (within && first > 0) take_in_queries(w, g, held);
 }
 
-// The levels before each CHUNK of rows.
+// Stores the levels before each CHUNK of rows.
 static void mark_levels(work *w, int64_t sentence) {
   const int64_t m = w->spec->features;
   begin_state(w, sentence);
@@ -507,7 +508,7 @@ static void mark_levels(work *w, int64_t sentence) {
   }
 }
 
-// Goes back to the levels that the chunk of row `first` has, which is one of those of the CHUNK from row `begin` on.
+// Returns to the levels of the chunk at row `first`, which is within the CHUNK that begins at row `begin`.
 static void go_back(work *w, int64_t begin, int64_t first) {
   const int64_t m = w->spec->features;
   if (!w->rising) return;
@@ -542,7 +543,7 @@ static void run_keys(work *w, int64_t sentence, bool within) {
   }
 }
 
-// What the gradient of the values' tensor has in other columns becomes zero.
+// Zeroes the other columns of the gradient tensor of the values.
 static void clear_others(const work *w) {
   const tarn__tensor *dv = w->node->out[TARN__LINEAR_ATTENTION_DVALUES];
   if (w->head > 0 || !dv || w->node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS]) return;
@@ -555,7 +556,7 @@ static void clear_others(const work *w) {
   }
 }
 
-// One chunk has all rows.
+// Whether one chunk has all rows.
 static bool is_single(const work *w, int64_t sentence) {
   if (w->rows == 0 || w->rows > CHUNK || !w->rising) return w->rows <= CHUNK;
   begin_state(w, sentence);
@@ -570,18 +571,18 @@ static void backward_head(work *w, int64_t sentence) {
   if (!single) run_keys(w, sentence, within);
 }
 
-// --- tangents, in F32, one direction after the other
+// --- tangents, in F32, one direction after another
 //
 //   within a chunk    dA = mask(dphi(Q) phi(K)^T + phi(Q) dphi(K)^T),  dN = dA V + A dV,  dD the sums of the rows of dA
 //   of chunks before  dN += dphi(Q) S + phi(Q) dS,  dD += dphi(Q) . z + phi(Q) . dz
-//   result            dy = (dN - y dD) / D;  behind the chunk dS += dphi(K)^T V + phi(K)^T dV,  dz += sum dphi(K)
+//   result            dy = (dN - y dD) / D;  after the chunk dS += dphi(K)^T V + phi(K)^T dV,  dz += sum dphi(K)
 
-// What moves, in the rows of a direction; without data: it does not.
+// The tangents of a chunk in the rows of a direction; without data: constant.
 typedef struct moving {
   tarn__band q, k, v;
 } moving;
 
-// Where exponents move, features move by as much times themselves.
+// The tangents of features are those of exponents times the features.
 static tarn__band moved_features(const work *w, tarn__band moved, tarn__band features, float *own) {
   if (!w->exponents) return moved;
   const tarn__band to = floats(own, moved.count, moved.n);
@@ -589,7 +590,7 @@ static tarn__band moved_features(const work *w, tarn__band moved, tarn__band fea
   return to;
 }
 
-// Behind load_queries() and load_keys(), whichever it asks for.
+// Call after load_queries() and load_keys(), as requested.
 static moving moving_of(const work *w, int64_t direction, int64_t first, int64_t n, bool of_queries, bool of_keys) {
   const tarn__tensor *dphi = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_PHI];
   const tarn__tensor *dv = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_VALUES];
@@ -601,7 +602,7 @@ static moving moving_of(const work *w, int64_t direction, int64_t first, int64_t
   return m;
 }
 
-// dS and dz, with the rows of a chunk.
+// Adds the rows of a chunk to dS and dz.
 static void take_in_tangent(work *w, const moving *m, int64_t first, int64_t n, bool add) {
   const tarn__tensor *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   const int64_t features = w->spec->features, width = w->spec->width;
@@ -621,7 +622,7 @@ static void take_in_tangent(work *w, const moving *m, int64_t first, int64_t n, 
                         .add = add || m->k.data});
 }
 
-// A of a chunk, in scratch of its own.
+// Computes A of a chunk, in separate scratch.
 static void fix_weights(work *w) {
   const int64_t n = w->q.count;
   score(w, w->q, w->k);
@@ -650,7 +651,7 @@ static void push_within(work *w, const moving *m, tarn__band v) {
                           .add = m->q.data != NULL});
 }
 
-// The same from chunks before, or of all; `add`: to what is there. moved: dS holds anything.
+// The same from chunks before, or from all; `add`: added to the results. moved: whether there is a dS.
 static void push_state(work *w, const moving *m, bool moved, bool add) {
   const int64_t features = w->spec->features, width = w->spec->width;
   const float *z = w->state + features * width, *dz = w->turned + features * width;
@@ -679,7 +680,7 @@ static bool take_in_all_tangents(work *w, int64_t direction) {
   return moved;
 }
 
-// held: of a sentence that is not taken chunk by chunk, S is there.
+// held: for a sentence that is not processed chunk by chunk, S is available.
 static void push_direction(work *w, int64_t sentence, int64_t direction, bool within, bool single) {
   const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI], *v = w->node->in[TARN__LINEAR_ATTENTION_VALUES];
   const tarn__tensor *d = w->node->in[TARN__LINEAR_ATTENTION_TANGENT_DENOMINATORS];
@@ -706,7 +707,7 @@ static void push_direction(work *w, int64_t sentence, int64_t direction, bool wi
   }
 }
 
-// What all directions share is computed once: S where it is that of all rows, the features and A of a single chunk.
+// Computes what all directions share once: S if it is that of all rows, and the features and A of a single chunk.
 static void tangent_head(work *w, int64_t sentence) {
   const tarn__tensor *phi = w->node->in[TARN__LINEAR_ATTENTION_PHI];
   const bool within = w->spec->causal || w->pairs, single = within && w->rows > 0 && is_single(w, sentence);
@@ -726,7 +727,7 @@ static void tangent_head(work *w, int64_t sentence) {
 
 // --- running
 
-// A sentence of n rows has n (features + width) terms by its pairs, and 2 features * width by its state.
+// A sentence of n rows has n (features + width) terms by pairs, and 2 features * width by its state.
 static bool by_pairs(const tarn__linear_attention_spec *spec, int64_t n) {
   return n <= CHUNK && n * (spec->features + spec->width) <= 2 * spec->features * spec->width;
 }

@@ -1,4 +1,4 @@
-// Linear attention, one row behind another by a cache.
+// Linear attention for single rows, each of which follows the rows in a cache.
 #include <omp.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "device/cpu/isa/isa.h"
 #include "ops/linear_attention.h"
 
-// Of exponents, features of a row in the type of activations, twice, and factors of its state: for each thread.
+// For exponents, per thread: features of a row in the type of activations, twice, and factors of its state.
 static size_t row_bytes(const tarn__linear_attention_spec *spec) {
   return spec->exponents ? 3 * (((size_t)spec->features * sizeof(float) + 63) & ~(size_t)63) : 0;
 }
@@ -16,8 +16,8 @@ size_t tarn__cpu_linear_attention_rows_scratch(const tarn__node *node, int threa
   return row_bytes(&((const tarn__linear_attention_rows_attr *)node->attr)->spec) * (size_t)threads;
 }
 
-// A head of a row: its exponents q and k become features beside the state after, whose levels are written; the factors
-// of the state before.
+// Converts the exponents q and k of a head of a row to features relative to the new state, whose levels are written;
+// returns the factors of the old state.
 static const float *raise_row(tarn__band *q, tarn__band *k, tarn__dtype dtype, const float *before, float *after,
                               void *scratch, const tarn__linear_attention_spec *spec) {
   const tarn__linear_attention_kernels *kernels = TARN__TABLE_NOW(tarn__linear_attention_kernels);
@@ -36,7 +36,7 @@ static const float *raise_row(tarn__band *q, tarn__band *k, tarn__dtype dtype, c
   return lifts;
 }
 
-// A head of a row reads and writes all of its state, so that memory is what a step takes.
+// A head of a row reads and writes all of its state, so a step is memory-bound.
 tarn_status tarn__cpu_linear_attention_rows(const tarn__exec *exec, const tarn__node *node) {
   const tarn__linear_attention_rows_attr *attr = node->attr;
   const tarn__linear_attention_spec *spec = &attr->spec;

@@ -1,4 +1,4 @@
-// Fast kernels of rows, for attention with relative keys and values.
+// Fast row kernels for attention with relative keys and values.
 #include "device/cpu/attention/relative_attention_kernels.h"
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
@@ -8,7 +8,7 @@ enum { LANES = TARN__VEC_LANES };
 
 static const float TO_BASE_2 = 1.44269504088896341f;
 
-// Below every score: two to its power is 0.
+// Below every score: two to this power is 0.
 static const float MASKED = -1e30f;
 
 // Keys before `from` have the first distance, those from `to` on the last.
@@ -22,7 +22,7 @@ static middle middle_of(const tarn__relative_row *row) {
   return (middle){from, to, from - row->place + row->reach};
 }
 
-// out[j] = x[j] + what its distance has, j < count. out and x may be the same.
+// out[j] = x[j] + by_distance of key j, j < count. out and x may be the same.
 static void spread(float *out, const float *x, const float *by_distance, const tarn__relative_row *row) {
   const middle m = middle_of(row);
   const tarn__vec first = tarn__vec_all(by_distance[0]), last = tarn__vec_all(by_distance[row->distances - 1]);
@@ -49,8 +49,8 @@ static float sum_of(const float *x, int64_t from, int64_t to) {
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// The first numbers of a row become the sums of the others by distance; what is behind the last key becomes zero. The
-// row, in room, goes to `out`.
+// Sets the first numbers of a row to the sums of the others by distance, and those after the last key to zero. The row,
+// in room, is written to `out`.
 static void gather(void *out, const tarn__relative_row *row) {
   const middle m = middle_of(row);
   float *by_distance = row->room, *x = row->room + row->distances;

@@ -1,6 +1,6 @@
-// Attention with relative keys and values: its nodes (relative_attention_node.c), and their kernels of rows, for which
-// products are tarn__gemm_run(). A row of scores or weights has `distances` numbers for the distances that occur in the
-// sentence, and then one for each key. That of key j and query i is number clip(j - i, -reach, reach) + reach of them.
+// Attention with relative keys and values: its nodes (relative_attention_node.c), and their row kernels; products use
+// tarn__gemm_run(). A row of scores or weights has `distances` numbers for the distances that occur in the sentence,
+// followed by one for each key. Key j and query i use number clip(j - i, -reach, reach) + reach of them.
 #ifndef TARN_DEVICE_CPU_ATTENTION_RELATIVE_ATTENTION_KERNELS_H
 #define TARN_DEVICE_CPU_ATTENTION_RELATIVE_ATTENTION_KERNELS_H
 
@@ -10,15 +10,15 @@
 #include "device/variant.h"
 #include "graph/graph.h"
 
-// A query at `place` of its sentence, which sees the first `count` keys.
+// A query at index `place` of its sentence, which sees the first `count` keys.
 typedef struct tarn__relative_row {
   int64_t place, count, reach, distances;
-  int64_t columns;       // keys that a row of products has, at least `count`: what is behind is zero there
+  int64_t columns;       // number of keys in a row of products, at least `count`; the rest are zero
   float scale;           // of scores
-  const uint16_t *drop;  // [count] numbers of dropout (ops/dropout.h), or NULL
-  uint32_t threshold;    // those below are dropped
-  float keep_scale;      // what the others are multiplied by
-  float *score;          // [distances + columns] scores; then of keys the softmax, without dropout
+  const uint16_t *drop;  // [count] dropout numbers (ops/dropout.h), or NULL
+  uint32_t threshold;    // lower numbers are dropped
+  float keep_scale;      // factor of the others
+  float *score;          // [distances + columns] scores; then, for keys, the softmax without dropout
   void *weight;          // [distances + columns] of `dtype`: factors of values, with dropout
   const float *dweight;  // their gradient; NULL in the forward pass
   void *dscore;          // [distances + columns] of `dtype`: gradient of scores
@@ -28,11 +28,12 @@ typedef struct tarn__relative_row {
 
 typedef struct tarn__relative_kernels {
   void (*weigh)(const tarn__relative_row *row);
-  // Behind weigh().
+  // Call after weigh().
   void (*back)(const tarn__relative_row *row);
-  // The same of tangents, in F32: dweight holds those of the scores and dscore gets those of the weights, with dropout.
+  // The same for tangents, in F32: dweight holds those of the scores, and dscore receives those of the weights, with
+  // dropout.
   void (*push)(const tarn__relative_row *row);
-  // n floats become, or are added to, n elements from `at` on.
+  // Stores n floats in, or adds them to, n elements from `at` on.
   void (*put)(void *to, tarn__dtype dtype, int64_t at, const float *from, int64_t n, bool add);
   void (*add)(float *sum, const float *x, int64_t n);
   void (*numbers)(uint16_t *drop, const tarn__exec *exec, uint32_t site, int64_t row, int64_t first, int64_t n);
@@ -44,7 +45,7 @@ tarn_status tarn__cpu_relative_attention_backward(const tarn__exec *exec, const 
 tarn_status tarn__cpu_relative_attention_tangent(const tarn__exec *exec, const tarn__node *node);
 size_t tarn__cpu_relative_attention_scratch(const tarn__node *node, int threads);
 
-// Columns of the gradients of queries, keys and values that no attention writes become zero (attention_node.c).
+// Zeroes the columns of the gradients of queries, keys and values that no attention writes (attention_node.c).
 void tarn__cpu_attention_zero_unwritten(const tarn__node *node);
 
 #endif

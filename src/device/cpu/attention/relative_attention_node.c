@@ -1,16 +1,16 @@
 // Attention with relative keys and values, one head of one sentence at a time. The vectors of the distances that occur
-// in the sentence, T of them, lie before its keys (and values), so that each product of attention is one with a longer
-// factor, and there is none beside:
+// in the sentence, T of them, precede its keys (and values), so that each product of attention has one longer factor,
+// and no additional product is needed:
 //
 //   forward    S = Q [K_r K]^T,  P = softmax of S, spread by distance,  O = P [V_r V]
-//   tangents   S and P again; each direction dS = dQ [K_r K]^T + Q [0 dK]^T, spread,  dP = P (dS - rowsum(P dS)),
+//   tangents   recompute S and P; each direction dS = dQ [K_r K]^T + Q [0 dK]^T, spread,  dP = P (dS - rowsum(P dS)),
 //              dO = dP [V_r V] + P [0 dV]
-//   backward   S and P again,  dP = dO [V_r V]^T, spread,  dS = P (dP - rowsum(P dP)),  dQ = dS [K_r K],
+//   backward   recompute S and P,  dP = dO [V_r V]^T, spread,  dS = P (dP - rowsum(P dP)),  dQ = dS [K_r K],
 //              d[K_r K] += dS^T Q,  d[V_r V] += P^T dO
 //
-// The first T columns of P and dS are sums of the others by distance (relative_attention_cpu.c). Queries come in blocks
-// of rows. A thread takes heads of sentences in turn; where tables are trained, it takes some at once, whose gradients
-// it adds up, and these sums are added in their order, so that bits do not depend on the number of threads.
+// The first T columns of P and dS are sums of the others by distance (relative_attention_cpu.c). Queries are processed
+// in blocks of rows. Threads take heads of sentences in turn. If tables are trained, a thread takes several at once and
+// sums their gradients; these sums are then added in order, so bits do not depend on the number of threads.
 #include "device/cpu/attention/relative_attention_kernels.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@
 
 enum {
   BLOCK = TARN__GEMM_FEW,  // rows of queries at a time
-  SHARES = 32              // into which the work of a backward pass with trained tables is cut
+  SHARES = 32              // into which the work of a backward pass with trained tables is divided
 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -35,18 +35,18 @@ static char *element(const tarn__tensor *tensor, int64_t at) {
   return (char *)tensor->data + at * (int64_t)tarn__dtype_size(tensor->dtype);
 }
 
-// What all of a node's work needs.
+// State shared by the work on a node.
 typedef struct work {
   const tarn__node *node;
   const tarn__exec *exec;
   const tarn__attention_attr *attr;
   const tarn__relative_kernels *kernels;
-  const tarn__tensor *queries, *kv, *key_table, *value_table;  // value_table NULL: there is none
+  const tarn__tensor *queries, *kv, *key_table, *value_table;  // value_table NULL: none
   bool backward, tangent, tables;                              // tables: that of keys or values is trained
   tarn__attention_backward b;
-  tarn__distances most;  // in the longest sentence
+  tarn__distances most;  // of the longest sentence
   int64_t width, group;  // columns of a head, and heads that share keys
-  int64_t ld;            // numbers of a row of scores
+  int64_t ld;            // stride of rows of scores
   size_t product;        // bytes of scratch of a product
   float scale;
   tarn__dtype dtype;
@@ -77,8 +77,8 @@ static work work_of(const tarn__exec *exec, const tarn__node *node) {
   return w;
 }
 
-// Scratch of a thread: vectors and keys, vectors and values [T + longest, width]; blocks of rows; of a sentence's
-// gradients the sums [T + longest, width]; numbers of dropout; a product's own.
+// Scratch of a thread: vectors and keys, vectors and values [T + longest, width]; blocks of rows; sums of a sentence's
+// gradients [T + longest, width]; dropout numbers; scratch of a product.
 typedef struct room {
   void *keys, *values;
   float *score, *dweight;
@@ -88,7 +88,7 @@ typedef struct room {
   void *product;
 } room;
 
-// Where arrays are set, or NULL to count their bytes alone.
+// Sets the arrays, or with NULL only counts their bytes.
 static size_t lay_out(room *r, const work *w, char *at) {
   const int64_t longest = w->attr->spec.longest, all = w->most.count + longest;
   const size_t size = tarn__dtype_size(w->dtype), numbers = (size_t)(smaller(BLOCK, longest) * w->ld);
@@ -114,7 +114,7 @@ static size_t lay_out(room *r, const work *w, char *at) {
   return used;
 }
 
-// Sums of the gradients of both tables, of one share [most.count, width] each.
+// Sums of the gradients of both tables, for one share [most.count, width] each.
 static size_t table_floats(const work *w) { return (size_t)padded(w->most.count * w->width); }
 
 size_t tarn__cpu_relative_attention_scratch(const tarn__node *node, int threads) {
@@ -154,12 +154,12 @@ static void multiply(const work *w, const room *r, tarn__gemm g) {
   if (g.m > 0) tarn__gemm_run(&g, 1, r->product);
 }
 
-// The first key of the sentence, `moved` rows behind that of the forward pass.
+// The first key of the sentence, `moved` rows after that of the forward pass.
 static int64_t key_at(const work *w, const place *p, int64_t moved) {
   return (moved + p->first) * w->kv->cols + p->h / w->group * w->width;
 }
 
-// The vectors of the distances that occur, and behind them the keys or values of the head.
+// Fills in the vectors of the distances that occur, followed by the keys or values of the head.
 static void fill(const work *w, const place *p, void *list, const tarn__tensor *table, int64_t column) {
   const size_t row = (size_t)w->width * tarn__dtype_size(w->dtype);
   char *to = list;
@@ -236,7 +236,7 @@ static void mean(const work *w, const room *r, const place *p, const void *weigh
                         .accumulate = add});
 }
 
-// sums [T + columns, width] += weights, or dS, transposed, times rows of a tensor; of vectors and of keys those wanted.
+// sums [T + columns, width] += weights, or dS, transposed, times rows of a tensor; for vectors and keys as requested.
 static void sum_up(const work *w, const room *r, const place *p, const void *weights, const tarn__tensor *tensor,
                    int64_t at, float *sums, int64_t rows, int64_t columns, bool vectors, bool keys) {
   const int64_t skip = vectors ? 0 : p->distances.count;
@@ -279,7 +279,7 @@ static void run_forward(const work *w, const room *r, const place *p) {
   }
 }
 
-// Queries are read before their gradient, which may have their place.
+// Queries are read before their gradient, which may overwrite them.
 static void block_back(const work *w, const room *r, const place *p, int64_t from, int64_t rows) {
   const int64_t columns = seen(w, p, from + rows - 1), dy = (p->first + from) * w->b.dout->cols + p->h * w->width;
   const bool keys = w->b.dkeys_values != NULL, values = w->value_table != NULL;
@@ -299,7 +299,7 @@ static void block_back(const work *w, const room *r, const place *p, int64_t fro
   if (w->b.dqueries) mean(w, r, p, r->dscore, r->keys, true, w->b.dqueries, q, rows, columns, w->b.add_queries);
 }
 
-// Heads of a sentence that share keys and values, whose gradients add up in scratch.
+// Heads of a sentence that share keys and values, whose gradients are summed in scratch.
 static void run_backward(const work *w, const room *r, int64_t item) {
   const int64_t sentence = item / w->attr->kv_heads, kv_head = item % w->attr->kv_heads;
   place p = place_of(w, sentence, kv_head * w->group);
@@ -337,7 +337,7 @@ tarn_status tarn__cpu_relative_attention(const tarn__exec *exec, const tarn__nod
   return each_head(exec, node, run_forward);
 }
 
-// Adds the gradients of both tables that came from a sentence to those of its share.
+// Adds a sentence's gradients of both tables to those of its share.
 static void keep_tables(const work *w, const room *r, int64_t item, int64_t share) {
   const place p = place_of(w, item / w->attr->kv_heads, 0);
   const int64_t at = (w->most.reach - p.distances.reach) * w->width, n = p.distances.count * w->width;
@@ -346,7 +346,7 @@ static void keep_tables(const work *w, const room *r, int64_t item, int64_t shar
   w->kernels->add(share_of(w, share, 1, w->exec->threads) + at, r->dvalues, n);
 }
 
-// The gradient of a table: the sums of all shares, in their order. No distance is in a row behind theirs.
+// The gradient of a table: the sums of all shares, in order. Rows beyond those of the distances get nothing.
 static void add_shares(const work *w, tarn__param *table, int number, int64_t shares) {
   if (!table) return;
   float *grad = table->training.grad;
@@ -358,8 +358,7 @@ static void add_shares(const work *w, tarn__param *table, int number, int64_t sh
 
 // --- tangents
 
-// dS of a block of a direction. Of what moves, the rows of the direction begin `moved` rows behind those of the forward
-// pass.
+// dS of a block of a direction. Rows of tangents begin `moved` after those of the forward pass.
 static void push_scores(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns,
                         int64_t moved) {
   const tarn__tensor *dq = w->node->in[TARN__RELATIVE_MOVED_QUERIES];

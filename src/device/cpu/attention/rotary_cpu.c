@@ -1,5 +1,5 @@
-// Fast kernel: the cosines and sines of a row are computed once, in double, for all of its heads. Nothing here depends
-// on a library's functions or is fused, so that every instruction set and every compiler gives the same bits.
+// Fast kernel: the cosines and sines of a row are computed once, in double, for all of its heads. No library functions
+// or fused operations are used here, so every instruction set and every compiler gives the same bits.
 #include "base/fixed.h"
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
@@ -8,7 +8,7 @@
 
 enum { LANES = TARN__VEC_LANES };
 
-// Floats of the scratch: the turns of position 1 in double, and behind them a row of cosines and one of sines a thread.
+// Floats of the scratch: the turns of position 1 in double, followed by a row of cosines and one of sines per thread.
 static size_t turns_floats(int64_t half) { return 2 * tarn__row_floats(half); }
 static size_t part_floats(int64_t half) { return 2 * tarn__row_floats(half); }
 
@@ -41,9 +41,9 @@ static inline __attribute__((always_inline)) double sin_turn(double x) {
 }
 
 // Cosines and sines of a position's angles. They are folded to quarter turns as in embedding_cpu.c, but in double and
-// without fused products: sinusoids are added to embeddings in fp32, where that is fast and exact enough, while what
-// turns queries and keys must be as exact as fp32 far from the first position. Whole turns are taken off: adding 1.5 *
-// 2^52 rounds to a whole number.
+// without fused products: sinusoids are added to embeddings in fp32, where that is fast and exact enough, while
+// rotations of queries and keys must have fp32 accuracy far from the first position. Whole turns are subtracted: adding
+// 1.5 * 2^52 rounds to an integer.
 static void make_angles(float *cosine, float *sine, double position, double sign, const double *turns, int64_t half) {
 #pragma omp simd
   for (int64_t i = 0; i < half; i++) {
@@ -56,7 +56,7 @@ static void make_angles(float *cosine, float *sine, double position, double sign
   }
 }
 
-// Turns one head, which begins at element `at`.
+// Rotates one head, which begins at element `at`.
 TARN__VEC_INLINE void turn_head(void *y, int64_t at, const float *cosine, const float *sine, int64_t half,
                                 tarn__dtype dtype) {
 #define STEP(i, n)                                                               \

@@ -1,5 +1,5 @@
-// Fast kernels of experts and of memories by product keys, whole nodes each: a table a file (NAME_cpu.c). Grouped
-// products are made of the products of gemm.h (grouped_node.c).
+// Fast kernels of experts and of product-key memories, whole nodes each: one table per file (NAME_cpu.c). Grouped
+// products use the products of gemm.h (grouped_node.c).
 #ifndef TARN_DEVICE_CPU_EXPERTS_EXPERTS_KERNELS_H
 #define TARN_DEVICE_CPU_EXPERTS_EXPERTS_KERNELS_H
 
@@ -19,10 +19,10 @@ typedef struct tarn__weighted_rows_kernels {
 } tarn__weighted_rows_kernels;
 TARN__TABLES(tarn__weighted_rows_kernels);
 
-// Of a memory by product keys: what follows the scores of keys, which are products (product_keys_node.c).
+// For a product-key memory: the steps after the scores of keys, which are products (product_keys_node.c).
 typedef struct tarn__product_keys_kernels {
-  // The nearest pairs of row r of the node, whose scores of each group of keys (head and half) lie `stride` apart.
-  // `room`: TARN__PRODUCT_KEYS_MOST numbers, four times.
+  // The nearest pairs of row r of the node, whose scores of each group of keys (head and half) are `stride` apart.
+  // `room`: four times TARN__PRODUCT_KEYS_MOST numbers.
   void (*choose)(const tarn__node *node, const float *scores, int64_t stride, int64_t r, float *room);
   tarn__kernel backward;
   size_t (*backward_scratch)(const tarn__node *node, int threads);  // bytes

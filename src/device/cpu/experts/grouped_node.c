@@ -1,5 +1,5 @@
-// Grouped products: one product of gemm.h for each group (gemm_groups.h). How many rows a group has is known only when
-// the node runs.
+// Grouped products: one product of gemm.h for each group (gemm_groups.h). The number of rows in a group is known only
+// when the node runs.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"
@@ -23,7 +23,7 @@ static void run_groups(const tarn__exec *exec, const tarn__node *node, int64_t c
   tarn__gemm_groups_run(&groups, exec->threads, node->scratch, node->scratch_bytes);
 }
 
-// The activation of a block of the product, which is z, or y itself where no gradient is wanted.
+// Applies the activation to a block of the product, which is z, or y itself if no gradient is wanted.
 static void apply_activation(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const tarn__node *node = gemm->user;
   const tarn__tensor *z = node->out[TARN__LINEAR_Z], *y = node->out[TARN__LINEAR_Y];
@@ -141,7 +141,7 @@ static void dweight(const tarn__exec *exec, const tarn__node *node) {
   run_groups(exec, node, offsets->cols - 1, dweight_group, &of);
 }
 
-// The rows of each sum are those of a group, so bits do not depend on threads.
+// Each sum covers the rows of a group, so bits do not depend on threads.
 static void dbias(const tarn__exec *exec, const tarn__node *node) {
   const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
   const tarn__tensor *dz = node->in[TARN__GROUPED_DWEIGHT_DZ], *offsets = node->in[TARN__GROUPED_DWEIGHT_OFFSETS];

@@ -1,4 +1,4 @@
-// Fast kernels of product keys: the choice of the nearest pairs, and the gradient, which touches few keys of each row.
+// Fast kernels of product keys: selecting the nearest pairs, and the gradient, which affects few keys for each row.
 #include <string.h>
 
 #include "device/cpu/experts/experts_kernels.h"
@@ -8,7 +8,7 @@
 
 enum { MOST = TARN__PRODUCT_KEYS_MOST };
 
-// Puts a value into a list of at most k values that fall; of equal ones the first that came stands first.
+// Inserts a value into a decreasing list of at most k values; among equal values the earliest comes first.
 static inline int64_t insert(float *values, int32_t *ids, int64_t count, int64_t k, float value, int32_t id) {
   if (count == k && !(value > values[k - 1])) return count;
   int64_t at = count < k ? count++ : k - 1;
@@ -26,7 +26,7 @@ static void largest(float *values, int32_t *ids, const float *x, int64_t n, int6
   for (int32_t i = 0; i < n; i++) count = insert(values, ids, count, k, x[i], i);
 }
 
-// The nearest pairs of one head. Both lists fall, so a pair (i, j) of places has (i + 1) (j + 1) - 1 pairs before it.
+// The nearest pairs of one head. Both lists are decreasing, so at least (i + 1) (j + 1) - 1 pairs precede pair (i, j).
 static void choose_head(float *gates, int32_t *ids, const float *s, const float *t, int64_t n, int64_t k, float *room) {
   float *left = room, *right = room + MOST;
   int32_t left_ids[MOST], right_ids[MOST];
@@ -55,7 +55,7 @@ static void choose(const tarn__node *node, const float *scores, int64_t stride, 
   }
 }
 
-// The slopes of all sums, and a row of each thread.
+// The slopes of all sums, and a row per thread.
 static size_t backward_scratch(const tarn__node *node, int threads) {
   const tarn__tensor *gates = node->in[TARN__PRODUCT_KEYS_G];
   const size_t width = tarn__row_floats(node->in[TARN__PRODUCT_KEYS_KEYS]->cols);
@@ -84,7 +84,7 @@ static void add_typed(float *sums, float slope, const tarn__tensor *from, int64_
                             : add_scaled(sums, slope, from->data, TARN__F32, at, w);
 }
 
-// The key of a group that pair `id` names.
+// The key of a group in pair `id`.
 static int64_t key_of(int64_t group, int32_t id, int64_t n) { return group * n + (group % 2 ? id % n : id / n); }
 
 // The gradient of the queries of row r.
@@ -140,7 +140,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The product of a key with the moving half of a query that it was compared with.
+// The product of a key with the tangent of the half of a query that it was compared with.
 static float moved_score(const float *dquery, const float *key, int64_t w) {
   tarn__vec sum = {0};
 #define STEP(c, n) \
@@ -150,7 +150,7 @@ static float moved_score(const float *dquery, const float *key, int64_t w) {
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// The gates of row `row` of a tangent, of row r of the forward pass.
+// The gates of row `row` of a tangent, which belongs to row r of the forward pass.
 static void tangent_row(const tarn__node *node, int64_t row, int64_t r) {
   const tarn__tensor *dqueries = node->in[TARN__PRODUCT_KEYS_DQUERIES], *keys = node->in[TARN__PRODUCT_KEYS_KEYS];
   const tarn__tensor *gates = node->in[TARN__PRODUCT_KEYS_G];

@@ -1,5 +1,5 @@
-// Product keys: the scores of a few rows at a time are products of each group of keys (head and half); then every row's
-// nearest pairs are chosen.
+// Product keys: the scores of a few rows at a time are products with each group of keys (head and half); then the
+// nearest pairs of every row are selected.
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/experts/experts_kernels.h"
 #include "device/cpu/gemm/gemm_within.h"
@@ -34,7 +34,7 @@ static int64_t most_rows(const tarn__node *node) {
   return rows < ROWS ? rows : ROWS;
 }
 
-// Before the scratch of products: scores, and room for each thread.
+// Bytes before the scratch of products: scores, and buffers for each thread.
 static size_t own_bytes(const tarn__node *node, int threads) {
   const size_t scores = (size_t)(most_rows(node) * node->in[TARN__PRODUCT_KEYS_KEYS]->rows) * sizeof(float);
   return (scores + 63) / 64 * 64 + (size_t)threads * ROOM * sizeof(float);

@@ -12,9 +12,9 @@ enum {
   ROWS = 4    // whose gradients of the router are added together
 };
 
-// What a thread has: rows of x times their noise, the numbers that it comes from and it itself, numbers of experts, and
-// sums of the router's gradient, in floats. Of noisy gating, whose second matrix counts as experts behind the others:
-// what a row is made of, where nothing keeps it, and its h; derivatives of its losses.
+// The scratch of a thread, in floats: rows of x times their noise, the random numbers of the noise and the noise
+// itself, numbers of experts, and sums of the router's gradient. For noisy gating, whose second matrix counts as
+// additional experts: the quantities of a row, if they are not stored elsewhere, and its h; derivatives of its losses.
 typedef struct room {
   float *x, *numbers, *logits, *dweight, *row, *h;
   double *importance, *load;
@@ -61,7 +61,7 @@ static room room_of(const tarn__node *node, int part) {
   return own;
 }
 
-// What the elements of row r are multiplied by, where attr->noisy. `numbers` has room for those that it comes from.
+// The noise factors of the elements of row r, if attr->noisy. `numbers` has room for their random numbers.
 static void jitter_row(float *factors, float *numbers, const tarn__exec *exec, const tarn__route_attr *attr, int64_t r,
                        int64_t d) {
   const float noise = (float)attr->spec.noise, step = noise / 32768.0f, least = 1.0f - noise + 0.5f * step;
@@ -71,12 +71,12 @@ static void jitter_row(float *factors, float *numbers, const tarn__exec *exec, c
   for (int64_t c = 0; c < d; c++) factors[c] = tarn__fma((float)drawn[c], step, least);
 }
 
-// They lie behind the numbers that they come from.
+// They come after their random numbers.
 static float *factors_of(const room *own, const tarn__node *node) {
   return own->numbers + tarn__row_floats(numbers_of(node));
 }
 
-// Row r of x, times its noise, whose factors are there where it has any.
+// Row r of x, times its noise factors if it has any.
 static void read_row(float *row, const float *factors, const tarn__node *node, int64_t r) {
   const tarn__tensor *x = node->in[TARN__ROUTE_X];
   const tarn__route_attr *attr = node->attr;
@@ -118,7 +118,7 @@ static void softmax(float *p, int64_t n) {
   for (int64_t e = 0; e < n; e++) p[e] /= sum;
 }
 
-// The most probable experts, by falling probability, of equal ones the first.
+// The most probable experts, by decreasing probability, ties by index.
 static void choose(int32_t *chosen, const float *p, int64_t experts, int64_t choices) {
   int64_t count = 0;
   for (int32_t e = 0; e < experts; e++) {
@@ -141,7 +141,7 @@ static void logits_of(float *out, const float *x, const tarn__tensor *weight) {
 
 // --- noisy gating
 
-// What a row of it is made of: c, a = x noise^T, n, and h = c + n s.
+// The quantities of a row: c, a = x noise^T, n, and h = c + n s.
 typedef struct noisy {
   const float *c, *a, *n;
   float *h;
@@ -167,7 +167,7 @@ static void noisy_gates(float *gates, const float *h, const int32_t *chosen, int
   for (int64_t j = 0; j < choices; j++) gates[j] /= sum;
 }
 
-// The numbers of row r, which is in own->x: its choices and gates.
+// The choices and gates of row r, which is in own->x.
 static void forward_noisy(float *gates, int32_t *chosen, const tarn__exec *exec, const tarn__node *node,
                           const room *own, int64_t r) {
   const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *kept = node->out[TARN__ROUTE_PROBABILITIES];
@@ -185,14 +185,14 @@ static void forward_noisy(float *gates, int32_t *chosen, const tarn__exec *exec,
   noisy_gates(gates, made.h, chosen, attr->spec.choices);
 }
 
-// Of the k + 1 largest h, which are `chosen`, the one that expert e is compared with: the k-th largest of the others.
+// The rival of expert e among the k + 1 largest h (`chosen`): the k-th largest of the others.
 static int32_t rival_of(const int32_t *chosen, int64_t choices, int32_t e) {
   for (int64_t j = 0; j < choices; j++)
     if (chosen[j] == e) return chosen[choices];
   return chosen[choices - 1];
 }
 
-// Derivatives of both losses by the importance and by the load of each expert.
+// Derivatives of both losses with respect to the importance and the load of each expert.
 static void loss_derivatives(const tarn__node *node, const room *own) {
   const tarn__route_attr *attr = node->attr;
   const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;
@@ -212,7 +212,7 @@ static void loss_derivatives(const tarn__node *node, const room *own) {
   tarn__route_variation(own->load, experts, attr->spec.load * attr->spec.share);
 }
 
-// The gradients of row r with respect to c, and behind them to a. `losses`: the room that holds the derivatives.
+// The gradients of row r with respect to c, followed by those to a. `losses`: the room that holds the derivatives.
 static void noisy_gradient(float *dc, const tarn__node *node, const room *own, const room *losses, int64_t r) {
   const tarn__route_attr *attr = node->attr;
   const int64_t experts = node->in[TARN__ROUTE_WEIGHT]->rows, choices = attr->spec.choices;
@@ -226,7 +226,7 @@ static void noisy_gradient(float *dc, const tarn__node *node, const room *own, c
     wanted[j] = dgates[j] + (float)losses->importance[chosen[j]];
     mean = tarn__fma(gates[j], wanted[j], mean);
   }
-  // First dc is the gradient of h, and da that of P by c; c then gets what it has by itself.
+  // First dc is the gradient of h, and da that of P with respect to c; then the separate gradient of c is added.
   memset(dc, 0, 2 * (size_t)experts * sizeof *dc);
   for (int64_t j = 0; j < choices; j++) dc[chosen[j]] = gates[j] * (wanted[j] - mean);
   for (int32_t e = 0; attr->spec.load > 0.0 && e < experts; e++) {
@@ -265,7 +265,7 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, const ro
   for (int64_t j = 0; attr->spec.normalise && j < choices; j++) gates[j] /= sum;
 }
 
-// Rows by expert, from the choices that stand where the places go. `next` has room for a number of each expert.
+// Sorts rows by expert from the choices, which are in `places`. `next` has room for one number per expert.
 static void give_places(int32_t *places, int32_t *offsets, int32_t *next, int64_t rows, int64_t choices,
                         int64_t experts, int64_t most) {
   memset(next, 0, (size_t)experts * sizeof *next);
@@ -297,7 +297,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// How many rows have each expert as their first choice, as floats.
+// The number of rows that have each expert as their first choice, as floats.
 static void count_first(float *first, const tarn__node *node) {
   const int64_t rows = node->in[TARN__ROUTE_X]->rows, experts = node->in[TARN__ROUTE_WEIGHT]->rows;
   for (int64_t e = 0; e < experts; e++) first[e] = 0.0f;
@@ -378,7 +378,7 @@ static void add_dweight(const room *own, const float *dlogits, int64_t logits_st
   }
 }
 
-// Rows [first_row, last) of a part, ROWS at a time; those that are missing in the last step are zeros.
+// Rows [first_row, last) of a part, ROWS at a time; the last step is padded with zeros.
 static void backward_part(const tarn__exec *exec, const tarn__node *node, const room *own, const float *first,
                           int64_t first_row, int64_t last) {
   const tarn__route_attr *attr = node->attr;
@@ -433,7 +433,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Row `row` of a tangent of noisy gating, which is in own->x.
+// A row of a tangent of noisy gating, which is in own->x.
 static void push_noisy(float *dgates, const tarn__node *node, const room *own, int64_t r) {
   const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT];
   const int64_t experts = weight->rows, choices = ((const tarn__route_attr *)node->attr)->spec.choices;
@@ -452,7 +452,8 @@ static void push_noisy(float *dgates, const tarn__node *node, const room *own, i
   for (int64_t j = 0; j < choices; j++) dgates[j] = gates[j] * (dgates[j] - mean);
 }
 
-// Row `row` of a tangent, of row r of the forward pass. The logits' tangents become those of all probabilities.
+// Row `row` of a tangent, which belongs to row r of the forward pass. The logits' tangents become those of all
+// probabilities.
 static void tangent_row(const tarn__exec *exec, const tarn__node *node, const room *own, int64_t row, int64_t r) {
   const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *dx = node->in[TARN__ROUTE_DX];
   const tarn__route_attr *attr = node->attr;

@@ -1,4 +1,4 @@
-// Fast kernels of rows that are gathered by number and added up with weights. Bound by memory.
+// Fast kernels for weighted sums of gathered rows. Memory-bound.
 #include <string.h>
 
 #include "device/cpu/experts/experts_kernels.h"
@@ -10,7 +10,7 @@
 enum { LANES = TARN__VEC_LANES, BLOCK = 8 };  // registers of a row that are summed together
 
 // Columns [c, c + n) of the sum over j of gates[j] times row ids[j] of a table, plus `start`, in `count` registers; n
-// is LANES, but for a single register at the end of a row. gates NULL: ones.
+// is LANES, except for a single register at the end of a row. gates NULL: ones.
 TARN__VEC_INLINE void sum_block(tarn__vec *sums, const void *table, tarn__dtype dtype, const int32_t *ids,
                                 const float *gates, int64_t k, int64_t d, int64_t c, int64_t n, int64_t count) {
   for (int64_t j = 0; j < k; j++) {
@@ -144,8 +144,8 @@ TARN__VEC_INLINE void backward_row(const tarn__node *node, tarn__dtype dtype, in
   }
 }
 
-// The rows that the last update used, where that is known, or else all. In memory of the workspace nothing is left of
-// the last update: there rows are cleared as they come into use.
+// Clears the rows used by the last update, if known, else all. Workspace memory contains nothing from the last update:
+// there rows are cleared when they are first used.
 static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   uint8_t *used = table->training.used_rows;
   const size_t row_bytes = (size_t)table->cols * sizeof(float);

@@ -11,34 +11,34 @@
 #include "device/cpu/isa/row_cpu.h"
 
 enum {
-  LINE_BYTES = 4096,        // of a line of A or B in one chunk of k, at most
-  ACROSS_BYTES = 2048,      // the same where rows of A lie across the memory
-  BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the L2 cache
+  LINE_BYTES = 4096,        // maximum of a line of A or B in one chunk of k
+  ACROSS_BYTES = 2048,      // the same if rows of A are strided
+  BLOCK_BYTES = 256 << 10,  // maximum of a block of A in one chunk, which stays in the L2 cache
   PAGE_BYTES = 4096,
   CHUNK_UNIT = 4,
-  TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
+  TASKS = 2,  // minimum per thread, if a task has LEAST_ROWS rows or LEAST_COLUMNS columns
   LEAST_ROWS = 64,
   LEAST_COLUMNS = 256,
-  PACK_TERMS = 64,  // of k that one thread packs at a time; even
-  INT8_ROWS = 4     // a multiple of which the kernels read of A
+  PACK_TERMS = 64,  // terms of k that one thread packs at a time; even
+  INT8_ROWS = 4     // the kernels read rows of A in multiples of this
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// How a product runs.
+// The plan of a product.
 typedef struct plan {
   const tarn__gemm_kernels *kernels;
   tarn__gemm_arithmetic arithmetic;
-  int64_t group, step;  // of rows of A in this arithmetic
+  int64_t group, step;  // rows of A in groups and steps for this arithmetic
   tarn__cut m, n, k;    // rows of C; columns of C, in whole panels; terms of the sums
   int threads;
-  const char *a;        // A as it is read: g->a, or its rows rounded to INT8
+  const char *a;        // A as it is read: g->a, or its rows quantised to INT8
   int64_t lda, a_size;  // elements between rows, bytes of an element
   const float *row_scales;
-  bool pack_a;                    // A is not read as it lies
-  bool partial;                   // sums of several chunks of k are kept in fp32 until they are complete
-  size_t b_bytes;                 // of the scratch: the packed B
-  size_t a_bytes, partial_bytes;  // and for every thread: a packed block of A, sums of a block of C
+  bool pack_a;                    // A is not read in place
+  bool partial;                   // sums over several chunks of k are kept in fp32 until they are complete
+  size_t b_bytes;                 // of scratch: the packed B
+  size_t a_bytes, partial_bytes;  // and per thread: a packed block of A, sums of a block of C
 } plan;
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
@@ -53,14 +53,14 @@ static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, co
   return kernels->multiply_bf16 != NULL ? TARN__GEMM_BF16 : TARN__GEMM_WIDE;
 }
 
-// Chunks of k are whole units of 32 bits, but for the last.
+// Chunks of k are whole units of 32 bits, except the last.
 static tarn__cut chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   int64_t bytes = arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
   int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / bytes;
   return tarn__cut_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
-// Rows that begin a whole number of pages apart fall into the same few sets of the L1 cache.
+// Rows whose distance is a whole number of pages map to the same few sets of the L1 cache.
 static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   if (arithmetic == TARN__GEMM_INT8) return false;
   bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
@@ -68,8 +68,8 @@ static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
-// Rows of A as bytes and their scales, of whole groups: behind the last row a kernel reads what lies there, for sums
-// that go nowhere.
+// Rows of A as bytes and their scales, in whole groups: after the last row a kernel reads arbitrary values, whose sums
+// are discarded.
 static size_t quantised_bytes(const tarn__gemm *g) {
   const int64_t rows = round_up(g->m, INT8_ROWS);
   return g->int8 ? aligned((size_t)(rows * round_up(g->k, 4))) + aligned((size_t)rows * sizeof(float)) : 0;
@@ -110,11 +110,11 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   int64_t units = tarn__gemm_units(tarn__cut_largest(&p.k), p.arithmetic);
   int64_t most = BLOCK_BYTES / (units * 4) / p.step * p.step;
   if (most < p.group) most = p.group;
-  // Few rows: each thread reads its own part of B, which is the larger operand.
+  // Few rows: each thread reads its own part of B, the larger operand.
   bool narrow = g->m < g->n && g->m <= most;
   int64_t blocks = (g->m + most - 1) / most;
   p.pack_a = must_pack_a(g, p.arithmetic);
-  // More tasks than threads even out what disturbs one of them.
+  // More tasks than threads balance the load if one of them is disturbed.
   int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
   bool wide = !p.pack_a && g->n >= tasks * LEAST_COLUMNS;
@@ -133,7 +133,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
 
 static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->k == 0; }
 
-// Another way to run the product than that of this file, or NULL.
+// Another implementation of the product, or NULL for that of this file.
 static const tarn__gemm_way *way_of(const tarn__gemm *g) {
   if (g->fp32 != TARN__FP32_EXACT && g->dtype == TARN__F32 && !g->int8) return &tarn__gemm_split;
 #ifdef TARN_WITH_AMX
@@ -150,15 +150,15 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
 
-// Scratch does not grow with every row, because more rows may be cut into smaller blocks.
+// Scratch does not grow with every row, because more rows may be divided into smaller blocks.
 size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_terms) {
-  enum { LINES = 32 };  // the other ways take rows and terms in units of so many at most
+  enum { LINES = 32 };  // the other implementations take rows and terms in units of at most this many
   tarn__gemm g = *gemm;
   int64_t *size = by_terms ? &g.k : &g.m;
   const int64_t most = *size, unit = way_of(gemm) != NULL ? LINES : 1;
   size_t bytes = 0;
   for (int64_t n = unit; n < most + unit; n += unit) {
-    // One below a unit takes as many blocks, but may still be cut among fewer threads.
+    // One below a unit takes the same number of blocks, but may be divided among fewer threads.
     for (int64_t below = 0; below < (unit > 1 ? 2 : 1); below++) {
       *size = n - below;
       const size_t own = tarn__gemm_scratch(&g, threads), serial = threads > 1 ? tarn__gemm_scratch(&g, 1) : 0;
@@ -169,8 +169,8 @@ size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_term
   return bytes;
 }
 
-// The packed B; a block of A, of which no way packs more than half a megabyte at once; and for a column of B what a row
-// or column of it takes in blocks of sums of TARN__GEMM_FEW rows, or in a chunk that a task packs for itself.
+// The packed B; a block of A, of which every implementation packs at most half a megabyte at once; and for each column
+// of B the bytes it takes in blocks of sums of TARN__GEMM_FEW rows, or in a chunk that a task packs for itself.
 size_t tarn__gemm_scratch_bound(tarn__dtype dtype, tarn__fp32 fp32, int64_t narrow, int64_t wide) {
   enum { A_BYTES = 512 << 10, COLUMN_BYTES = 2048 };
   if (wide < TARN__GEMM_FEW) wide = TARN__GEMM_FEW;
@@ -186,7 +186,7 @@ static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
 }
 
-// What follows the panels of a B of INT8: a scale for each column, and for each chunk of k the sums of the columns.
+// Data after the panels of an INT8 B: a scale for each column, and for each chunk of k the sums of the columns.
 typedef struct int8_columns {
   float *scales;
   int32_t *sums;
@@ -198,8 +198,8 @@ static int8_columns columns_of(const tarn__gemm *g, const plan *p) {
   return (int8_columns){scales, (int32_t *)(void *)(scales + round_up(g->n, p->kernels->panel))};
 }
 
-// Part `part` of the packing of a chunk of B: panels where their columns lie along the memory, terms of k where they
-// lie across it, so that the memory is read from end to end.
+// Packs part `part` of a chunk of B: panels if its columns are contiguous, terms of k if they are strided, so that
+// memory is read sequentially.
 static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t part) {
   int64_t width = p->kernels->panel, k = tarn__cut_start(&p->k, chunk), length = tarn__cut_size(&p->k, chunk);
   tarn__gemm_lines lines = {.ld = g->ldb,
@@ -228,7 +228,7 @@ static int64_t pack_parts(const tarn__gemm *g, const plan *p, int64_t chunk) {
   return (total + unit - 1) / unit;
 }
 
-// Rows [i, i + rows) of chunk `chunk` of A.
+// Packs rows [i, i + rows) of chunk `chunk` of A.
 static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t i, int64_t rows) {
   int64_t k = tarn__cut_start(&p->k, chunk), group = p->group, whole = rows / group * group;
   tarn__gemm_lines lines = {.from = p->a + (g->transpose_a ? k * p->lda + i : i * p->lda + k) * p->a_size,
@@ -248,7 +248,7 @@ static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
   p->kernels->pack(out + whole * units, &lines);
 }
 
-// Complete sums of a block in fp32 go to C.
+// Writes the complete fp32 sums of a block to C.
 static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int64_t rows, int64_t j, int64_t cols) {
   enum { PIECE = 512 };
   float piece[PIECE], old[PIECE];
@@ -264,7 +264,7 @@ static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int6
     }
 }
 
-// One block of C, with one chunk of k. b is the packed chunk; a and sums are the thread's own.
+// One block of C with one chunk of k. b is the packed chunk; a and sums belong to the thread.
 static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t chunk,
                       int64_t task) {
   int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
@@ -272,7 +272,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   int64_t j = tarn__cut_start(&p->n, ni), cols = tarn__cut_size(&p->n, ni);
   int64_t units = tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
-  // Rows that fill no step are packed, with zeros beside them, but for those of INT8.
+  // Rows that do not fill a step are packed and padded with zeros, except for INT8.
   int64_t direct = p->pack_a ? 0 : g->int8 ? rows : rows / p->step * p->step;
   tarn__gemm_block block = {
       .b = b + j * units,
@@ -298,7 +298,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     block.a = p->a + (i * p->lda + tarn__cut_start(&p->k, chunk)) * p->a_size;
     block.row_bytes = p->lda * p->a_size;
     block.m = direct;
-    // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
+    // Tasks are assigned round-robin, so a thread probably gets the one after the current tasks of the others.
     int64_t following = mi + p->threads;
     if (p->n.pieces == 1 && p->k.pieces == 1 && following < p->m.pieces) {
       block.next = (const char *)block.a + (tarn__cut_start(&p->m, following) - i) * block.row_bytes;
@@ -318,13 +318,13 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   if (last && p->partial) finish_block(g, sums, i, rows, j, cols);
 }
 
-// Where the packed chunk behind `chunk` begins.
+// The address of the packed chunk after `chunk`.
 static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan *p, int64_t chunk) {
   int64_t columns = round_up(g->n, p->kernels->panel);
   return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
 }
 
-// One block of C: it stays in the L2 cache while the chunks of k are added.
+// One block of C, which stays in the L2 cache while the chunks of k are added.
 static void run_task(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t task) {
   for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
     run_chunk(g, p, b, a, sums, chunk, task);
@@ -420,7 +420,7 @@ static float scale_of(const tarn__gemm *g, const plan *p, int64_t column) {
   return p->kernels->magnitude(element(g->b, g->dtype, column * g->ldb), g->dtype, g->k) / INT8_MOST;
 }
 
-// Terms of a column of B as INT8, with zeros up to a whole unit behind them. Returns their sum.
+// Quantises terms of a column of B to INT8, padded with zeros to a whole unit. Returns their sum.
 static int32_t round_terms(uint8_t *out, const tarn__gemm *g, const plan *p, int64_t column, int64_t k, int64_t terms,
                            float scale) {
   if (g->b_scales == NULL)
@@ -434,9 +434,9 @@ static int32_t round_terms(uint8_t *out, const tarn__gemm *g, const plan *p, int
   return sum;
 }
 
-// Panel `panel` of all chunks of B as INT8.
+// Packs panel `panel` of all chunks of B as INT8.
 static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, int64_t panel) {
-  enum { TERMS = 512, WIDEST = 32 };  // of each column at a time
+  enum { TERMS = 512, WIDEST = 32 };  // terms of each column at a time
   uint8_t bytes[WIDEST * TERMS];
   const int64_t width = p->kernels->panel, j = panel * width, count = smaller(width, g->n - j);
   const int64_t columns = round_up(g->n, width);
@@ -497,7 +497,7 @@ void tarn__gemm_quantise(signed char *values, float *scales, const tarn__gemm *g
   const plan p = {.kernels = kernels_now()};
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t j = 0; j < gemm->n; j++) {
-    uint8_t bytes[TERMS];  // by way of here: behind the last term zeros are written
+    uint8_t bytes[TERMS];  // a buffer, because zeros are written after the last term
     scales[j] = scale_of(gemm, &p, j);
     for (int64_t k = 0; k < gemm->k; k += TERMS) {
       const int64_t terms = smaller(TERMS, gemm->k - k);

@@ -1,6 +1,6 @@
 // Tiles by Intel's matrix extension (AMX-TILE, AMX-BF16): a tile register holds 16 rows of 64 bytes, and one
-// instruction multiplies 16 rows of 32 terms of A with 32 terms of 16 columns of B. Compiled for this extension alone
-// and reached through tarn__isa_now() only.
+// instruction multiplies 16 rows of 32 terms of A by 32 terms of 16 columns of B. Compiled for this extension alone and
+// called only if tarn__isa_now() allows it.
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are full size.
 
 void tarn__tiles_begin(void) { tarn__amx_configure(); }
 
@@ -20,9 +20,8 @@ void tarn__tiles_end(void) { _tile_release(); }
 
 // --- multiplication
 
-// The tiles of a step. A panel of A is read again and again and stays in the L1 cache; B comes from L2 and
-// is not wanted in L1, where it would evict A. All four loads come before the multiplications: so they are on
-// their way while those of the step before go on.
+// Loads the tiles of a step. A panel of A is read repeatedly and stays in the L1 cache; B comes from L2 and bypasses
+// L1, where it would evict A. All four loads precede the multiplications, so they overlap those of the previous step.
 ALWAYS_INLINE void load_step(const char *a, int64_t a_row, const char *b, bool both) {
   _tile_stream_loadd(6, b, 64);
   _tile_stream_loadd(7, b + TILE, 64);
@@ -49,8 +48,8 @@ ALWAYS_INLINE void store_sums(float *to, bool both) {
 }
 
 // The first step of the sums of a panel of B, to which those at `from` are added unless it is NULL. The tiles still
-// hold sums of the panel before, which go to `before` (NULL: there is none) one by one: so the multiplications of both
-// panels follow each other without a gap.
+// hold sums of the previous panel, which are stored to `before` (NULL: none) one by one, so that the multiplications of
+// both panels follow each other without a gap.
 ALWAYS_INLINE void first_step(const char *a, int64_t a_row, const char *b, bool both, float *before,
                               const float *from) {
 #define TAKE_TURN(tile)                                          \
@@ -72,7 +71,7 @@ ALWAYS_INLINE void first_step(const char *a, int64_t a_row, const char *b, bool 
 #undef TAKE_TURN
 }
 
-// What becomes of complete sums, for compilers to make code of its own for each.
+// The use of complete sums, for which compilers generate specialised code.
 typedef enum result { NOTHING, NARROW, NARROW_ADDED, WIDE, WIDE_ADDED } result;
 
 static result form_of(const tarn__tiles_finish *f) {
@@ -81,18 +80,18 @@ static result form_of(const tarn__tiles_finish *f) {
   return f->accumulate ? WIDE_ADDED : WIDE;
 }
 
-// The tile unit multiplies while other instructions do what is to be done beside: sums of the panel of B before go to
-// C, the lines of C that this panel will be written to are fetched, and so is what the next packing will read.
+// Work that overlaps with the multiplications of the tile unit: sums of the previous panel of B are written to C, and
+// the lines of C for this panel and the data for the next packing are prefetched.
 typedef struct beside {
   __m512 bias[2];
-  __m512 least;  // smaller ones become this one
+  __m512 least;  // smaller values are replaced by this one
   __mmask16 here[2];
   int64_t row_bytes;   // between rows of C
-  const float *sums;   // of the panel before
+  const float *sums;   // of the previous panel
   char *c;             // its columns of the first row
-  int64_t row, rows;   // that comes next, and their number
-  int64_t share;       // of them, for a step
-  const char *coming;  // line of C of this panel that is fetched next
+  int64_t row, rows;   // the next row, and their number
+  int64_t share;       // rows per step
+  const char *coming;  // line of C of this panel to prefetch next
   int64_t coming_rows;
 } beside;
 
@@ -104,7 +103,7 @@ static beside beside_of(const tarn__tiles_finish *f) {
   return s;
 }
 
-// From now on the sums of columns from `column` on are those that go to C.
+// From now on the sums of columns from `column` on are written to C.
 ALWAYS_INLINE void take_panel(beside *s, const tarn__tiles_block *g, const float *sums, int64_t column, result form) {
   s->sums = sums;
   s->c = (char *)g->finish->c + column * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
@@ -128,7 +127,7 @@ ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, resul
     if (form == NARROW_ADDED)
       v[half] = _mm512_add_ps(v[half], widened(_mm256_maskz_loadu_epi16(s->here[half], c + 32 * half)));
     if (form == WIDE_ADDED) v[half] = _mm512_add_ps(v[half], _mm512_maskz_loadu_ps(s->here[half], c + 64 * half));
-    // A NaN stays.
+    // Keeps NaN.
     v[half] = _mm512_mask_mov_ps(v[half], _mm512_cmp_ps_mask(v[half], s->least, _CMP_LT_OQ), s->least);
   }
   if (form == NARROW || form == NARROW_ADDED) {
@@ -140,7 +139,7 @@ ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, resul
   }
 }
 
-// At most `count` rows of the panel before, in the order of tiles [rows / 16][columns / 16][16][16].
+// At most `count` rows of the previous panel, in the order of tiles [rows / 16][columns / 16][16][16].
 ALWAYS_INLINE void finish_rows(beside *s, int64_t count, result form) {
   const int64_t end = s->row + count < s->rows ? s->row + count : s->rows;
   for (; s->row < end; s->row++)
@@ -172,7 +171,7 @@ ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form)
 ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool both) {
   _Alignas(64) float complete[TARN__TILES_SUMS];
   beside s = beside_of(g->finish);
-  // A panel's first step begins with what the panel before left in the tiles.
+  // The first step of a panel starts with the previous panel's results still in the tiles.
   s.share = g->steps > 1 ? (g->rows + g->steps - 2) / (g->steps - 1) : 0;
   float *before = NULL;
   for (int64_t panel = 0; panel * PANEL < g->columns; panel++) {
@@ -229,7 +228,7 @@ void tarn__tiles_multiply(const tarn__tiles_block *block) {
 
 // --- packing
 
-// A 128-bit piece of each of four places, one a lane.
+// Loads a 128-bit piece from each of four addresses, one per lane.
 ALWAYS_INLINE __m512i gather4(const uint16_t *a, const uint16_t *b, const uint16_t *c, const uint16_t *d) {
   __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)a));
   v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)b), 1);
@@ -237,13 +236,13 @@ ALWAYS_INLINE __m512i gather4(const uint16_t *a, const uint16_t *b, const uint16
   return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)d), 3);
 }
 
-// A whole step of rows of A that lie along the memory.
+// A whole step of contiguous rows of A.
 ALWAYS_INLINE void a_along(char *out, const uint16_t *from, int64_t ld) {
   for (int r = 0; r < PANEL; r++) _mm512_store_si512(out + 64 * r, _mm512_loadu_si512(from + r * ld));
 }
 
-// Rows of A that lie across it. Lane l of eight vectors holds terms 8 l to 8 l + 7 of eight rows; transposed within the
-// lanes they are these rows.
+// Strided rows of A. Lane l of eight vectors holds terms 8 l to 8 l + 7 of eight rows; transposing within the lanes
+// gives these rows.
 ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
   for (int eight = 0; eight < PANEL; eight += 8, from += 8, out += 8 * 64) {
     __m512i v[8], w[8];
@@ -266,7 +265,7 @@ ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
   }
 }
 
-// Columns of B that lie along the memory: lane l of four vectors holds four pairs of columns 4 l to 4 l + 3.
+// Contiguous columns of B: lane l of four vectors holds four pairs of columns 4 l to 4 l + 3.
 ALWAYS_INLINE void b_along(char *out, const uint16_t *from, int64_t ld) {
   for (int tile = 0; tile < 2; tile++, from += 16 * ld)
     for (int four = 0; four < 4; four++, out += 4 * 64) {
@@ -286,11 +285,11 @@ ALWAYS_INLINE void b_along(char *out, const uint16_t *from, int64_t ld) {
     }
 }
 
-// Columns of B that lie across it: of two terms the lanes are dealt out so that pairs of neighbours unpack in order.
+// Strided columns of B: the lanes of two terms are permuted so that pairs of neighbours unpack in order.
 ALWAYS_INLINE void b_across(char *out, const uint16_t *from, int64_t ld) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   for (int pair = 0; pair < 16; pair++, from += 2 * ld, out += 64) {
-    // The next step's lines lie too far apart for the processor to see where they come from.
+    // The next step's lines are too far apart for the hardware prefetcher.
     _mm_prefetch((const char *)(from + TARN__TILES_TERMS * ld), _MM_HINT_T1);
     _mm_prefetch((const char *)(from + (TARN__TILES_TERMS + 1) * ld), _MM_HINT_T1);
     const __m512i first = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from));
@@ -307,7 +306,7 @@ ALWAYS_INLINE void pack_step(char *out, const uint16_t *from, int64_t ld, bool i
     across ? a_across(out, from, ld) : a_along(out, from, ld);
 }
 
-// A step that is not whole, by way of one with zeros beside it.
+// An incomplete step, by a copy padded with zeros.
 static void pack_partly(char *out, const uint16_t *from, const tarn__tiles_lines *l, int64_t terms) {
   _Alignas(64) uint16_t whole[PANEL * TARN__TILES_TERMS] = {0};
   const int64_t rows = l->across ? terms : l->lines, columns = l->across ? l->lines : terms;

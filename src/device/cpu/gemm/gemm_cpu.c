@@ -1,6 +1,6 @@
-// A tile of C is a group of rows times two registers of columns. Each step of k reads two registers of B and spreads
-// one unit of every row of A over a register; with 12 rows on AVX-512 that is 24 sums in flight, more than the latency
-// of the multiply-add asks for on any processor that has it.
+// A tile of C is a group of rows times two registers of columns. Each step of k reads two registers of B and broadcasts
+// one unit of every row of A; with 12 rows on AVX-512 there are 24 independent sums, more than the latency of the
+// multiply-add requires on any such processor.
 #include <string.h>
 
 #include "device/cpu/gemm/gemm_kernels.h"
@@ -8,7 +8,7 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 
-// LANES floats a register; a group has at most 3 STEP rows.
+// LANES floats per register; a group has at most 3 STEP rows.
 #if defined(__AVX512F__)
 enum { LANES = 16, STEP = 4 };
 #elif defined(__AVX2__)
@@ -16,7 +16,7 @@ enum { LANES = 8, STEP = 2 };
 #else
 enum { LANES = 4, STEP = 2 };
 #endif
-enum { PANEL = 2 * LANES, GROUP = 3 * STEP, AHEAD = 1024 };  // AHEAD: bytes of B that are fetched ahead of their use
+enum { PANEL = 2 * LANES, GROUP = 3 * STEP, AHEAD = 1024 };  // AHEAD: bytes of B by which prefetching is ahead
 
 typedef tarn__vec vec;
 typedef float vec_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -47,7 +47,7 @@ INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic a
   return tarn__vec_axpy(tarn__row_bits_to_float(a), (vec)b, sum);
 }
 
-// Two registers of a row of C go to memory.
+// Stores two registers of a row of C.
 INLINE void store_row(void *c, tarn__dtype dtype, vec low, vec high) {
   if (dtype == TARN__F32) {
     ((vec_any *)c)[0] = low;
@@ -73,13 +73,13 @@ INLINE vec load_c(const void *c, tarn__dtype dtype, int half) {
   return v;
 }
 
-// A NaN stays.
+// Keeps NaN.
 INLINE vec positive(vec v) { return (vec)((mask)v & ~(v < 0.0f)); }
 
 static const float no_bias[PANEL];
 
-// What is done with the sums of a tile. There is always a bias: so every tile of INT8 adds it in one multiply-add, and
-// none comes to round in another place than the others.
+// The operations on the sums of a tile. There is always a bias: so every tile of INT8 adds it in one multiply-add, and
+// all of them round in the same place.
 typedef struct finish {
   char *c;
   int64_t row_bytes;
@@ -90,7 +90,7 @@ typedef struct finish {
   const int32_t *column_sums;
 } finish;
 
-// Integer sums of a row become floats, with the bias. The bytes of A stand TARN__GEMM_ZERO too high.
+// Converts integer sums of a row to floats and adds the bias. The bytes of A are offset by TARN__GEMM_ZERO.
 INLINE vec dequantise(vec sum, vec bias, const finish *f, int row, int half) {
   mask whole = (mask)sum - TARN__GEMM_ZERO * ((const mask_any *)f->column_sums)[half];
   return tarn__vec_fma(__builtin_convertvector(whole, vec),
@@ -122,7 +122,7 @@ INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t un
                  tarn__gemm_arithmetic arithmetic, const finish *f) {
   vec sums[GROUP][2] = {{{0}}};
   const int64_t row = row_bytes != 0 ? row_bytes : 4, unit = row_bytes != 0 ? 4 : 4 * rows;
-  // Three rows are reached from one address: base, base + row, base + 2 row.
+  // Three rows are addressed from one base: base, base + row, base + 2 row.
   enum { BASES = (GROUP + 2) / 3 };
   const char *base[BASES];
   for (int i = 0; i < BASES; i++) base[i] = a + 3 * i * row;
@@ -176,8 +176,8 @@ static const tile_function tiles_bf16[2][3] = {
     {tile_bf16_1_as_it_lies, tile_bf16_2_as_it_lies, tile_bf16_3_as_it_lies}};
 #endif
 
-// A tile that is not whole is a whole one on a copy of what there is of C and of the bias: its rows have the bits that
-// they have among others.
+// An incomplete tile is computed as a whole one on copies of the existing parts of C and the bias, so its rows have the
+// same bits as in other tiles.
 static void edge_tile(tile_function run, const char *a, const uint32_t *b, const tarn__gemm_block *g, int64_t rows,
                       int64_t cols, const finish *f) {
   TARN__ROW_ALIGNED float copy[GROUP * PANEL];
@@ -195,9 +195,9 @@ static void edge_tile(tile_function run, const char *a, const uint32_t *b, const
   for (int64_t r = 0; r < rows; r++) memcpy(f->c + r * f->row_bytes, whole.c + r * whole.row_bytes, bytes);
 }
 
-// The part of A that comes next is fetched into the L2 cache, a few lines with every tile.
+// The next part of A, prefetched into the L2 cache, a few lines with every tile.
 typedef struct ahead {
-  const char *row;  // that comes next
+  const char *row;  // the next one
   int64_t row_bytes, length, at, rows, lines;
 } ahead;
 
@@ -266,7 +266,7 @@ enum { PIECE = 512 };
 
 static float magnitude(const void *x, tarn__dtype dtype, int64_t n) {
   TARN__ROW_ALIGNED float piece[PIECE];
-  uint32_t bits = 0;  // of magnitudes, which are ordered as the numbers are, with NaN above all
+  uint32_t bits = 0;  // of magnitudes, which have the same order as the numbers, with NaN above all
   for (int64_t first = 0; first < n; first += PIECE) {
     int64_t count = n - first < PIECE ? n - first : PIECE;
     const float *row = tarn__row_read(x, dtype, first, count, piece);
@@ -297,7 +297,7 @@ static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t 
   return sum;
 }
 
-// The widths that occur as constants.
+// Passes the possible widths as constants.
 static void pack(uint32_t *out, const tarn__gemm_lines *l) {
   if (l->across) {
     if (l->width == PANEL)

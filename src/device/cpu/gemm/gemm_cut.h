@@ -1,11 +1,11 @@
-// A range cut into nearly equal pieces.
+// A range divided into nearly equal pieces.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_CUT_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_CUT_H
 
 #include <stdint.h>
 
-// `total` cut into `pieces` of nearly equal numbers of units; at least one, so that nobody divides by none where there
-// is nothing to cut.
+// `total` divided into `pieces` pieces with nearly equal numbers of units; at least one unit, so that no code divides
+// by zero for an empty range.
 typedef struct tarn__cut {
   int64_t total, unit, units, pieces;
 } tarn__cut;

@@ -3,7 +3,7 @@
 #include "device/cpu/gemm/gemm_within.h"
 #include "device/cpu/isa/isa.h"
 
-// NULL: one product after the other.
+// NULL: one product after another.
 static const tarn__gemm_groups_way *way_of(const tarn__gemm *g) {
 #ifdef TARN_WITH_AMX
   if (g->dtype == TARN__BF16 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles_groups;

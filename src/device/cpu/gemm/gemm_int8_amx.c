@@ -1,8 +1,7 @@
 // Products of INT8 by Intel's matrix extension (AMX-TILE, AMX-INT8): one instruction multiplies 16 rows of 64 bytes of
-// A with 16 units of 16 columns of B. Both operands are those of the vector kernel, the rounded rows of A as they lie
-// and the panels of B; sums are exact integers, and what follows them has the same operations in the same order, so
-// every bit is that of the vector kernel. Compiled for this extension alone and reached through tarn__isa_int8_tiles()
-// only.
+// A by 16 units of 16 columns of B. Both operands are those of the vector kernel: the quantised rows of A in place, and
+// the panels of B. Sums are exact integers, and the operations that follow are the same in the same order, so all bits
+// equal those of the vector kernel. Compiled for this extension alone and called only if tarn__isa_int8_tiles().
 #include <immintrin.h>
 #include <string.h>
 
@@ -15,13 +14,13 @@ enum {
   UNITS = 16,
   BLOCK = 2 * ROWS,
   LEAST_ROWS = 5,              // fewer are left to the vector kernel, whose tile has four
-  RESIDENT_BYTES = 1024 << 10  // of a B that is gone through for each block of rows
+  RESIDENT_BYTES = 1024 << 10  // of a B that is traversed for each block of rows
 };
 
-// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are full size.
 
-// The last units of rows and panels, where there are fewer than a tile has, with zeros behind them, and the last rows,
-// where there are fewer than ROWS.
+// The last units of rows and panels, if they do not fill a tile, padded with zeros, and the last rows, if there are
+// fewer than ROWS.
 typedef struct tail {
   int64_t units;
   _Alignas(64) uint32_t a[BLOCK][UNITS];
@@ -40,14 +39,14 @@ static inline __attribute__((always_inline)) void step(const char *a, int64_t ro
   _tile_dpbusd(3, 5, 7);
 }
 
-// A block of rows of A as tiles read it.
+// A block of rows of A, as read by tiles.
 typedef struct lines {
   const char *from;
   int64_t row_bytes;
   int groups;
 } lines;
 
-// Sums of a block of rows with one panel of B go to [groups * ROWS][PANEL].
+// Sums of a block of rows with one panel of B, to [groups * ROWS][PANEL].
 static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const lines *a, const uint32_t *b,
                                                          int64_t units, const tail *t, int groups,
                                                          const uint32_t *ahead) {
@@ -69,9 +68,9 @@ static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const li
   _tile_stored(3, sums + ROWS * PANEL + 16, PANEL * 4);
 }
 
-// What is common to a column of registers of C.
+// Values shared by a column of registers of C.
 typedef struct column {
-  __m512i zero;  // what the sums stand too high: the bytes of A stand for numbers TARN__GEMM_ZERO lower
+  __m512i zero;  // correction of the sums: the bytes of A are offset by TARN__GEMM_ZERO
   __m512 scale, bias;
   __mmask16 here;
 } column;
@@ -85,7 +84,7 @@ static column column_of(const tarn__gemm_block *g, int64_t j) {
       g->bias ? _mm512_maskz_loadu_ps(here, g->bias + j) : _mm512_setzero_ps(), here};
 }
 
-// Integer sums of half a row become floats in C.
+// Converts integer sums of half a row to floats in C.
 static inline __attribute__((always_inline)) void finish_half(char *c, const int32_t *sums, float row_scale,
                                                               const column *k, bool accumulate, bool relu,
                                                               bool narrow) {
@@ -98,7 +97,7 @@ static inline __attribute__((always_inline)) void finish_half(char *c, const int
   } else if (accumulate) {
     v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k->here, c));
   }
-  if (relu)  // a NaN stays
+  if (relu)  // keeps NaN
     v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
   if (narrow)
     _mm256_mask_storeu_epi16(c, k->here, (__m256i)_mm512_cvtneps_pbh(v));
@@ -113,7 +112,7 @@ static void finish(const int32_t *sums, const tarn__gemm_block *g, int64_t i, in
   const bool both = j + 16 < g->n;
   char *c = (char *)g->c + (i * g->ldc + j) * size;
   const float *scales = g->row_scales + i;
-  // What is common is compiled for itself.
+  // The common case is compiled separately.
   if (both && !narrow && !g->accumulate && !g->relu) {
     for (int64_t r = 0; r < rows; r++, c += g->ldc * size) {
       finish_half(c, sums + r * PANEL, scales[r], &left, false, false, false);
@@ -127,8 +126,8 @@ static void finish(const int32_t *sums, const tarn__gemm_block *g, int64_t i, in
   }
 }
 
-// The block of rows from i on. Rows that fill no group are copied to `room`, [ROWS][4 units], behind which there is
-// nothing to read.
+// The block of rows from i on. Rows that do not fill a group are copied to `room`, [ROWS][4 units], because reading
+// beyond the last row is not allowed.
 static lines take_rows(tail *t, const tarn__gemm_block *g, int64_t i, char *room) {
   const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK, length = 4 * g->units;
   lines a = {(const char *)g->a + i * g->row_bytes, g->row_bytes, rows > ROWS ? 2 : 1};
@@ -150,7 +149,7 @@ static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
   tarn__amx_written();
 }
 
-// fetch: the panel behind this one is brought into the L1 cache meanwhile.
+// fetch: the next panel is prefetched into the L1 cache meanwhile.
 static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j, bool fetch) {
   _Alignas(64) int32_t sums[BLOCK * PANEL];
   const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;
@@ -164,7 +163,7 @@ static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines
 }
 
 void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
-  enum { MOST_UNITS = 1024 };  // of a chunk of k: gemm.c cuts lines of 4,096 bytes
+  enum { MOST_UNITS = 1024 };  // of a chunk of k: gemm.c limits lines to 4,096 bytes
   if (g->row_bytes == 0 || g->m < LEAST_ROWS || g->units > MOST_UNITS) {
     tarn__gemm_kernels_avx512_bf16.multiply_int8(g);
     return;

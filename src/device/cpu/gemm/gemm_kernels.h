@@ -1,11 +1,10 @@
-// Inside of gemm: packed operands, and the kernels that multiply them.
+// Internals of gemm: packed operands, and the kernels that multiply them.
 //
-// k is counted in units of 32 bits: one F32, two BF16 or four INT8 that follow one another in k. A packed B is a
-// sequence of panels of columns, each [units][panel]; a packed A is a sequence of groups of rows, each [units][rows of
-// the group]. Where a panel or a group is wider than what is left of the matrix, the rest is zero. So a kernel reads
-// both operands from end to end, and a tile of C stays in registers for the whole sum (Goto and van de Geijn 2008; Van
-// Zee and van de Geijn 2015). An A whose rows lie along the memory is read as it is: packing it would cost more than it
-// wins.
+// k is counted in units of 32 bits: one F32, two BF16 or four INT8 that are consecutive in k. A packed B is a sequence
+// of panels of columns, each [units][panel]; a packed A is a sequence of groups of rows, each [units][rows of the
+// group]. If a panel or a group extends beyond the matrix, it is padded with zeros. So a kernel reads both operands
+// sequentially, and a tile of C stays in registers for the whole sum (Goto and van de Geijn 2008; Van Zee and van de
+// Geijn 2015). An A with contiguous rows is read in place: packing it would cost more than it gains.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_KERNELS_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_KERNELS_H
 
@@ -16,30 +15,30 @@
 #include "device/dtype.h"
 #include "device/variant.h"
 
-// What the packed operands hold.
+// The contents of packed operands.
 typedef enum tarn__gemm_arithmetic {
   TARN__GEMM_F32,   // F32
   TARN__GEMM_WIDE,  // BF16, packed as F32: for processors without dot products of BF16
-  TARN__GEMM_BF16,  // pairs of BF16; only where multiply_bf16 is there
-  TARN__GEMM_INT8   // A: bytes from 1 to 255 that stand for -127 to 127; B: signed bytes
+  TARN__GEMM_BF16,  // pairs of BF16; only with multiply_bf16
+  TARN__GEMM_INT8   // A: bytes from 1 to 255 that represent -127 to 127; B: signed bytes
 } tarn__gemm_arithmetic;
 
-// Rows of A or columns of B: the lines. They go to panels of `width` lines each that begin `stride` units apart.
+// Rows of A or columns of B: the lines. They are packed to panels of `width` lines each, `stride` units apart.
 typedef struct tarn__gemm_lines {
   const void *from;  // first element
-  int64_t ld;        // distance in elements of two lines (along), or of two terms of k (across)
+  int64_t ld;        // distance in elements between two lines (along), or between two terms of k (across)
   int64_t count;     // lines
   int64_t k;         // elements of each line
   int64_t width, stride;
-  bool across;  // false: a line lies along the memory; true: across it
+  bool across;  // false: a line is contiguous; true: strided
   tarn__gemm_arithmetic arithmetic;
 } tarn__gemm_lines;
 
 // C [m, n] = A B with a packed B.
 typedef struct tarn__gemm_block {
   const void *a;      // packed groups, or the first row if row_bytes is not 0
-  int64_t row_bytes;  // distance of two rows of A as it lies; m is a multiple of `step` then
-  const void *next;   // rows of A that this thread will read next, to be fetched early; with row_bytes only
+  int64_t row_bytes;  // distance between two rows of A in place; m is then a multiple of `step`
+  const void *next;   // rows of A that this thread will read next, for prefetching; only with row_bytes
   int64_t next_rows;
   const uint32_t *b;
   int64_t m, n, units;
@@ -47,7 +46,7 @@ typedef struct tarn__gemm_block {
   int64_t ldc;
   tarn__dtype c_dtype;
   const float *bias;  // [n] or NULL
-  // INT8: what a number of a row of A and of a column of B stands for, and the sums of the columns of B.
+  // INT8: the scales of rows of A and of columns of B, and the sums of the columns of B.
   const float *row_scales, *column_scales;
   const int32_t *column_sums;
   bool accumulate, relu;  // C += A B; C = max(C, 0) at the end
@@ -63,17 +62,17 @@ typedef struct tarn__gemm_kernels {
   void (*multiply_int8)(const tarn__gemm_block *block);
   // Largest magnitude of n numbers.
   float (*magnitude)(const void *x, tarn__dtype dtype, int64_t n);
-  // out[i] = x[i] * inverse, rounded to the nearest integer, plus `zero`; `zero` up to a whole unit behind them.
-  // Returns the sum of the integers. |x[i] * inverse| is at most 127.
+  // out[i] = x[i] * inverse, rounded to the nearest integer, plus `zero`; padded with `zero` to a whole unit. Returns
+  // the sum of the integers. |x[i] * inverse| is at most 127.
   int32_t (*quantise)(uint8_t *out, const void *x, tarn__dtype dtype, int64_t n, float inverse, int zero);
 } tarn__gemm_kernels;
 
 TARN__TABLES(tarn__gemm_kernels);
 
-// Of gemm_int8_amx.c, where tarn__isa_int8_tiles().
+// In gemm_int8_amx.c, for tarn__isa_int8_tiles().
 void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *block);
 
-// The functions of gemm.h for products that run in a way of their own; none is empty.
+// The functions of gemm.h for products with a separate implementation; none is empty.
 typedef struct tarn__gemm_way {
   size_t (*scratch)(const tarn__gemm *gemm, int threads);
   void (*run)(const tarn__gemm *gemm, int threads, void *scratch);
@@ -81,9 +80,9 @@ typedef struct tarn__gemm_way {
   void (*pack)(void *packed, const tarn__gemm *gemm, int threads);
 } tarn__gemm_way;
 
-enum { TARN__GEMM_ZERO = 128 };  // the byte of A that stands for 0
+enum { TARN__GEMM_ZERO = 128 };  // the byte of A that represents 0
 
-// Rows of the group that begins where `left` rows are left.
+// Rows of the next group when `left` rows remain.
 static inline int64_t tarn__gemm_group(int64_t left, int64_t group, int64_t step) {
   return left >= group ? group : (left + step - 1) / step * step;
 }

@@ -1,5 +1,5 @@
-// Packing of operands (see gemm_kernels.h): transposition of 4 x 4 units where lines lie along the memory; where they
-// lie across it, the memory is read from end to end and dealt out to the panels.
+// Packing of operands (see gemm_kernels.h): contiguous lines are transposed in 4 x 4 units; strided lines are read
+// sequentially and distributed to the panels.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_PACK_CPU_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_PACK_CPU_H
 
@@ -38,9 +38,9 @@ static inline uint32_t tarn__gemm_unit(const char *from, int64_t bytes) {
   return unit;
 }
 
-enum { TARN__GEMM_LINE_UNITS = 16 };  // a cache line of each line at a time, while the next one is fetched
+enum { TARN__GEMM_LINE_UNITS = 16 };  // a cache line of each line at a time, while the next one is prefetched
 
-// One panel of lines along the memory, units of elements of `size` bytes.
+// One panel of contiguous lines, in units of elements of `size` bytes.
 static inline void tarn__gemm_pack_along(uint32_t *out, const tarn__gemm_lines *l, int64_t first, int64_t count,
                                          int64_t size) {
   const char *from = (const char *)l->from + first * l->ld * size;
@@ -51,7 +51,7 @@ static inline void tarn__gemm_pack_along(uint32_t *out, const tarn__gemm_lines *
     for (int64_t line = 0; line < quads; line += 4) {
       const char *rows = from + line * stride;
       for (int64_t u = begin; u < end; u += 4) {
-        // The lines lie too far apart for the processor to see where they continue.
+        // The lines are too far apart for the hardware prefetcher.
         __builtin_prefetch(rows + u / 4 % 4 * stride + 4 * (begin + TARN__GEMM_LINE_UNITS));
         tarn__gemm_transpose4(out + u * width + line, width, rows + 4 * u, stride);
       }
@@ -64,7 +64,7 @@ static inline void tarn__gemm_pack_along(uint32_t *out, const tarn__gemm_lines *
     memset(out + u * width + count, 0, (size_t)(width - count) * sizeof *out);
 }
 
-// One unit of `count` lines across the memory: pairs of BF16 of two rows.
+// One unit of `count` strided lines: pairs of BF16 of two rows.
 static inline void tarn__gemm_pairs(uint32_t *restrict out, const uint16_t *restrict first,
                                     const uint16_t *restrict second, int64_t count) {
   int64_t line = 0;
@@ -84,7 +84,7 @@ static inline void tarn__gemm_pairs(uint32_t *restrict out, const uint16_t *rest
   for (; line < count; line++) out[line] = first[line] | (uint32_t)second[line] << 16;
 }
 
-// The unit of row k of lines [first, first + count) across the memory. The last pair of an odd k has a zero.
+// The unit of row k of strided lines [first, first + count). The last pair of an odd k has a zero.
 static inline void tarn__gemm_unit_across(uint32_t *out, const tarn__gemm_lines *l, int64_t k, int64_t first,
                                           int64_t count) {
   int64_t at = k * l->ld + first;
@@ -103,13 +103,13 @@ static inline void tarn__gemm_unit_across(uint32_t *out, const tarn__gemm_lines 
 
 enum { TARN__GEMM_ROWS_AHEAD = 16 };
 
-// All panels at a time; `width` as a constant for the compiler.
+// All panels at a time; `width` is a constant for the compiler.
 static inline __attribute__((always_inline)) void tarn__gemm_pack_across(uint32_t *out, const tarn__gemm_lines *l,
                                                                          int64_t width) {
   int64_t step = l->arithmetic == TARN__GEMM_BF16 ? 2 : 1, whole = l->count / width * width;
   int64_t size = l->arithmetic == TARN__GEMM_F32 ? 4 : 2, row_bytes = l->ld * size;
   for (int64_t k = 0; k < l->k; k += step, out += width) {
-    // Pieces of rows are too short for the processor to see where they continue.
+    // Pieces of rows are too short for the hardware prefetcher.
     const char *later = (const char *)l->from + (k + TARN__GEMM_ROWS_AHEAD) * row_bytes;
     for (int64_t row = 0; row < step && k + TARN__GEMM_ROWS_AHEAD + row < l->k; row++, later += row_bytes)
       for (int64_t at = 0; at < l->count * size; at += 64) __builtin_prefetch(later + at);
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void tarn__gemm_pack_across(uint32_
   }
 }
 
-// One panel of BF16 along the memory, as F32.
+// One panel of contiguous BF16 lines, as F32.
 static inline void tarn__gemm_pack_wide(uint32_t *out, const tarn__gemm_lines *l, int64_t first, int64_t count) {
   const uint16_t *from = (const uint16_t *)l->from + first * l->ld;
   for (int64_t k = 0; k < l->k; k++, out += l->width) {

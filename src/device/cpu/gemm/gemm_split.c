@@ -8,19 +8,19 @@
 
 enum {
   BLOCK_TERMS = TARN__SPLIT_STEPS * TARN__SPLIT_STEP,
-  CHUNK_TERMS = 4 * BLOCK_TERMS,  // of k for which rows of A are packed at a time
-  ROWS = 256,                     // of a task, at most: with a chunk of k they take half of the L2 cache
-  COLUMNS = 512,                  // that are gone through with one block of k, so that sums stay in the L2 cache
+  CHUNK_TERMS = 4 * BLOCK_TERMS,  // terms of k for which rows of A are packed at a time
+  ROWS = 256,                     // maximum of a task: with a chunk of k they take half of the L2 cache
+  COLUMNS = 512,                  // processed with one block of k, so that sums stay in the L2 cache
   ROW_UNIT = 32,
   COLUMN_UNIT = 32,    // two groups, which a kernel takes at a time
-  LEAST_ROWS = 64,     // of a task, where there are enough of them
-  TASKS = 2,           // for each thread: they even out what disturbs one of them
+  LEAST_ROWS = 64,     // of a task, if there are enough rows
+  TASKS = 2,           // per thread, which balance the load if one is disturbed
   PACK_COLUMNS = 256,  // of one block of k that one thread packs at a time
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// NULL: there are none.
+// NULL: none.
 static const tarn__split_kernels *kernels_now(void) {
 #ifdef TARN_WITH_AMX
   if (tarn__isa_now() == TARN__ISA_AMX) return &tarn__split_kernels_amx;
@@ -30,12 +30,12 @@ static const tarn__split_kernels *kernels_now(void) {
 
 bool tarn__gemm_split_there(void) { return kernels_now() != NULL; }
 
-// How a product runs.
+// The plan of a product.
 typedef struct plan {
   const tarn__split_kernels *kernels;
   int parts, threads;
   tarn__cut rows, columns;  // of C, for tasks
-  size_t b_bytes, a_bytes;  // of the scratch: the packed B; for every thread a packed chunk of A
+  size_t b_bytes, a_bytes;  // of scratch: the packed B; per thread a packed chunk of A
 } plan;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -60,7 +60,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   const int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   int64_t rows = pieces_of(g->m, ROWS), columns = 1;
-  // Rows that are too few for all threads are packed by each of them, and each reads its own columns of B.
+  // If there are too few rows for all threads, every thread packs them, and each reads its own columns of B.
   if (rows >= tasks)
     rows = round_up(rows, p.threads);
   else if (g->m >= tasks * LEAST_ROWS)
@@ -79,7 +79,7 @@ static size_t scratch_bytes(const tarn__gemm *g, int threads) {
   return p.b_bytes + p.a_bytes * (size_t)p.threads;
 }
 
-// Columns [first, first + PACK_COLUMNS) of the block of k that begins with `term`, to their place in the packed B.
+// Packs columns [first, first + PACK_COLUMNS) of the block of k that begins with `term`.
 static void pack_b(char *packed, const tarn__gemm *g, int parts, int64_t term, int64_t first) {
   const int64_t columns = round_up(g->n, COLUMN_UNIT), terms = smaller(BLOCK_TERMS, g->k - term);
   const tarn__split_lines lines = {
@@ -93,7 +93,7 @@ static void pack_b(char *packed, const tarn__gemm *g, int parts, int64_t term, i
       .right = true};
   char *out = packed + packed_bytes(columns, term, parts) + packed_bytes(first, terms, parts);
   kernels_now()->pack(out, &lines);
-  // Where there is an odd number of groups, the last pair has one of zeros.
+  // With an odd number of groups, the last pair is completed with zeros.
   const int64_t there = round_up(lines.count, TARN__SPLIT_GROUP), wanted = round_up(lines.count, COLUMN_UNIT);
   if (there < wanted) memset(out + packed_bytes(there, terms, parts), 0, (size_t)lines.group_bytes);
 }
@@ -111,7 +111,7 @@ static void pack(void *packed, const tarn__gemm *g, int threads) {
   for (int64_t part = 0; part < count; part++) pack_part(packed, g, parts_of(g), part);
 }
 
-// Rows [i, i + rows) of `terms` terms of k.
+// Packs rows [i, i + rows) of `terms` terms of k.
 static void pack_a(char *out, const tarn__gemm *g, int parts, int64_t i, int64_t rows, int64_t term, int64_t terms) {
   const tarn__split_lines lines = {
       .from = (const float *)g->a + (g->transpose_a ? term * g->lda + i : i * g->lda + term),

@@ -1,9 +1,9 @@
 // Products of fp32 numbers as sums of bf16 parts (gemm_split_kernels.h) by Intel's matrix extension (Henry, Tang and
 // Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype for Higher-Precision Computations"). With
-// two parts each, of a b there are a1 b1 + a1 b2 + a2 b1; with three also a2 b2, a1 b3 and a3 b1. What is left out is
-// below 2^-16 of the product, and 2^-24.
+// two parts each, a b is a1 b1 + a1 b2 + a2 b1; with three also a2 b2, a1 b3 and a3 b1. The omitted terms are below
+// 2^-16 of the product, or 2^-24.
 //
-// Parts come to tiles once for several products: with three parts, 16 tiles are loaded for 24 multiplications.
+// Parts are loaded to tiles once for several products: with three parts, 16 tile loads serve 24 multiplications.
 #include <immintrin.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ enum {
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are full size.
 
 // Sums of `rows` groups of A with two groups of B, over one part of each.
 INLINE void add_products(int rows) {
@@ -44,7 +44,7 @@ INLINE void load_b(const char *b, int64_t group) {
   _tile_loadd(7, b + group, 64);
 }
 
-// What two parts in the same place of their units stand for: terms t and t + 16.
+// The values of two parts at the same place in their units: terms t and t + 16.
 static void add_parts(__m512 value[2], const char *unit, int parts) {
   value[0] = value[1] = _mm512_setzero_ps();
   for (int p = 0; p < parts; p++) {
@@ -54,9 +54,9 @@ static void add_parts(__m512 value[2], const char *unit, int parts) {
   }
 }
 
-// An infinite part times a small one of the other number, which may be zero or of the other sign, is not what the whole
-// numbers give, and sums of parts may pass the largest number in another place. So sums that are not finite are
-// computed again, from whole numbers, in order: an infinity stays one, and a NaN comes from where it would.
+// An infinite part times a small part of the other number, which may be zero or have the opposite sign, differs from
+// the product of the whole numbers, and sums of parts may overflow at a different point. So sums that are not finite
+// are recomputed from whole numbers, in order: infinities are kept, and NaNs arise as they would without splitting.
 static __attribute__((noinline)) void sum_again(float *sums, const tarn__split_block *g, const char *a, const char *b,
                                                 int64_t rows) {
   float left[BLOCK][TERMS], right[TERMS][BLOCK];
@@ -100,19 +100,19 @@ INLINE void finish_half(float *c, const float *sums, const float *bias, __mmask1
   __m512 v = _mm512_load_ps(sums);
   if (g->accumulate) v = _mm512_add_ps(_mm512_maskz_loadu_ps(here, c), v);
   if (bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, bias));
-  if (g->relu)  // a NaN stays
+  if (g->relu)  // keeps NaN
     v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
   _mm512_mask_storeu_ps(c, here, v);
 }
 
-// Sums of a block that wait for what comes after them.
+// Sums of a block awaiting the final operations.
 typedef struct pending {
   float *sums;  // [BLOCK][BLOCK]
   const char *a, *b;
   int64_t i, j, rows;
 } pending;
 
-// Rows [first, first + count) of the sums, as far as there are any, go to C.
+// Writes rows [first, first + count) of the sums, as far as they exist, to C.
 INLINE void finish(const pending *p, const tarn__split_block *g, int64_t first, int64_t count) {
   const int64_t end = first + count < p->rows ? first + count : p->rows;
   if (first == 0 && !all_finite(p->sums, p->rows)) sum_again(p->sums, g, p->a, p->b, p->rows);
@@ -126,10 +126,10 @@ INLINE void finish(const pending *p, const tarn__split_block *g, int64_t first, 
   }
 }
 
-// Sums of `rows` groups of A with two groups of B go to [rows * GROUP][BLOCK]. With three parts the small products come
-// first, so that they are rounded as small numbers: the sum of the large ones is then the only one that rounds, once
-// for each pair of terms. Between the steps, sums of the block before go to C: the processor looks too short a way
-// ahead to find that work by itself.
+// Sums of `rows` groups of A with two groups of B, to [rows * GROUP][BLOCK]. With three parts the small products come
+// first, so that they are rounded as small numbers: only the sum of the large ones then causes rounding, once for each
+// pair of terms. Between the steps, sums of the previous block are written to C: the processor's out-of-order window is
+// too short to overlap this work by itself.
 INLINE void sum_up(const pending *now, const pending *before, const tarn__split_block *g, int parts, int rows) {
   enum { SHARE = BLOCK / TARN__SPLIT_STEPS };
   const int64_t steps = g->steps, step = parts * TILE, group = steps * step;
@@ -209,14 +209,14 @@ static void multiply(const tarn__split_block *g) {
 
 INLINE __m512i upper(__m512i x) { return _mm512_and_si512(x, _mm512_set1_epi32((int)0xFFFF0000)); }
 
-// The nearest bf16, in the upper half: what lies half-way goes away from zero, which costs one instruction less than to
-// the even one.
+// The nearest bf16, in the upper half. Ties are rounded away from zero, which takes one instruction less than ties to
+// even.
 INLINE __m512i nearest(__m512 x) { return upper(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000))); }
 
 enum { NEARLY_INFINITE = 0x7F7F8000 };  // from here on the nearest bf16 is infinite
 
-// The first part of numbers among which some are infinite, NaN, or would become infinite; *rest: what is left, of which
-// `kept` bits are left in large numbers, so that no part is rounded up either.
+// The first part of numbers among which some are infinite, NaN, or would become infinite; *rest: the remainder, of
+// which `kept` bits are kept in large numbers, so that no part is rounded up either.
 static __attribute__((noinline)) __m512i first_of_large(__m512 x, __m512i kept, __m512 *rest) {
   const __m512i bits = _mm512_castps_si512(x), magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
   const __mmask16 large = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(NEARLY_INFINITE));
@@ -251,7 +251,7 @@ INLINE void split(__m512i units[PARTS], __m512 x, __m512 y, int parts) {
   py = nearest(ry);
   units[1] = _mm512_or_si512(_mm512_srli_epi32(px, 16), py);
   if (parts == 2) return;
-  // At most eight bits are left, but for denormal numbers.
+  // At most eight bits remain, except for denormal numbers.
   px = _mm512_castps_si512(_mm512_sub_ps(rx, _mm512_castsi512_ps(px)));
   py = _mm512_castps_si512(_mm512_sub_ps(ry, _mm512_castsi512_ps(py)));
   units[2] = _mm512_or_si512(_mm512_srli_epi32(px, 16), upper(py));
@@ -259,7 +259,7 @@ INLINE void split(__m512i units[PARTS], __m512 x, __m512 y, int parts) {
 
 static __mmask16 lanes(int64_t left) { return left >= 16 ? 0xFFFF : left <= 0 ? 0 : (__mmask16)((1u << left) - 1); }
 
-// Row i of a tile as it lies in the memory: terms i and i + 16 of 16 lines (across), or the 32 terms of line i.
+// Row i of a tile in memory order: terms i and i + 16 of 16 lines (across), or the 32 terms of line i.
 INLINE void take_row(__m512 row[2], const tarn__split_lines *l, int64_t first, int64_t term, int64_t i) {
   const __mmask16 here = lanes(l->count - first);
   for (int half = 0; half < 2; half++) {
@@ -286,7 +286,7 @@ INLINE void pack_tiles(char *out, const tarn__split_lines *l, int64_t first, int
     for (int p = 0; p < parts; p++) units[p][i] = unit[p];
   }
   for (int p = 0; p < parts; p++) {
-    // Rows across the memory are tiles of B as they are, and rows along it are tiles of A.
+    // Strided rows are already tiles of B, and contiguous ones tiles of A; the other cases are transposed.
     if (l->across != l->right) tarn__transpose_units(units[p]);
     for (int64_t i = 0; i < GROUP; i++) _mm512_store_si512(out + p * TILE + i * 64, units[p][i]);
   }
@@ -294,7 +294,7 @@ INLINE void pack_tiles(char *out, const tarn__split_lines *l, int64_t first, int
 
 INLINE void pack_lines(char *out, const tarn__split_lines *l, int parts) {
   const int64_t groups = (l->count + GROUP - 1) / GROUP, steps = (l->k + STEP - 1) / STEP;
-  // The memory is read from end to end.
+  // Memory is read sequentially.
   const int64_t outer = l->across ? steps : groups, inner = l->across ? groups : steps;
   for (int64_t i = 0; i < outer; i++)
     for (int64_t j = 0; j < inner; j++) {

@@ -14,35 +14,35 @@ enum {
   STEP = TARN__TILES_STEP_BYTES,
   CHUNK = TARN__TILES_CHUNK_STEPS,
   SUMS_BYTES = TARN__TILES_SUMS * (int)sizeof(float),
-  // A thread has an L2 cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
-  // long that it is cut into spans, for the sums of a block of C.
+  // A thread has an L2 cache of 2 MB for a block of B, which stays there while rows of A are processed, and, if k is
+  // long enough to be divided into spans, for the sums of a block of C.
   B_BYTES = 1 << 20,
-  WHOLE_STEPS = 48,     // of a k that is not cut
+  WHOLE_STEPS = 48,     // of an undivided k
   MOST_ROWS = 512,      // of a block of C
   SPAN_STEPS = CHUNK,   // one chunk
   SPAN_COLUMNS = 512,   // of a span
-  LEAST_COLUMNS = 256,  // of a k that is not cut, however long
-  OWN_BLOCKS = 2,       // of rows for each thread, up to which each packs its own B
-  GROUP_TASKS = 8,      // for each thread, of all groups, as far as tasks of GROUP_COLUMNS columns go round
+  LEAST_COLUMNS = 256,  // of an undivided k, however long
+  OWN_BLOCKS = 2,       // of rows per thread, up to which each packs its own B
+  GROUP_TASKS = 8,      // per thread, of all groups, as far as tasks of GROUP_COLUMNS columns suffice
   GROUP_COLUMNS = 512,
-  TASKS = 2,  // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
+  TASKS = 2,  // per thread, if k is undivided and as far as tasks of LEAST_ROWS rows suffice
   LEAST_ROWS = 64
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// How a product runs. A task is a block of C. For each span of k panels of A pass by: one is packed or read where it
-// lies, and each chunk of it stays in the L1 cache while it is multiplied with all panels of B.
+// The plan of a product. A task is a block of C. For each span of k it processes panels of A: each is packed or read in
+// place, and each chunk of it stays in the L1 cache while it is multiplied by all panels of B.
 typedef struct plan {
   tarn__cut m, n;
   int64_t steps;     // of k
   int64_t span;      // steps of a span, a whole number of chunks
   int64_t b_panels;  // of all of B
-  bool direct;       // whole panels of A are read as they lie
-  bool own_b;        // each task packs its B span by span: all of it would go to memory and back
+  bool direct;       // whole panels of A are read in place
+  bool own_b;        // each task packs its B span by span, to avoid writing all of it to memory and reading it back
   int threads;
-  size_t b_bytes;                           // of the scratch: the packed B
-  size_t a_bytes, own_b_bytes, sums_bytes;  // and for every thread
+  size_t b_bytes;                           // of scratch: the packed B
+  size_t a_bytes, own_b_bytes, sums_bytes;  // and per thread
 } plan;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -53,8 +53,8 @@ static int64_t over(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
 static size_t pack_bytes(const tarn__gemm *g) { return (size_t)(over(g->n, LINES) * over(g->k, TERMS) * STEP); }
 
-// Whether a chunk of a panel of A is read as fast where it lies as when packed: whole lines that are dealt out to the
-// sets of the L1 cache evenly enough to stay there.
+// Whether a chunk of a panel of A is read as fast in place as when packed: whole lines, distributed over the sets of
+// the L1 cache evenly enough to stay there.
 static bool lies_well(const tarn__gemm *g) {
   enum { LINE = 64, SETS = 64, WAYS = 12, FREE_WAYS = 3 };
   if (g->transpose_a || g->k % TERMS != 0 || g->lda * 2 % LINE != 0 || (uintptr_t)g->a % LINE != 0) return false;
@@ -74,10 +74,10 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
   p.span = whole ? p.steps : SPAN_STEPS;
   const int64_t fit = whole ? larger(LEAST_COLUMNS, B_BYTES / (p.steps * STEP) * LINES) : SPAN_COLUMNS;
-  // More tasks than threads even out what disturbs one of them, but each reads all of B.
+  // More tasks than threads balance the load if one is disturbed, but each reads all of B.
   const int64_t tasks = p.threads == 1 ? 1 : whole ? (int64_t)TASKS * p.threads : p.threads;
   int64_t blocks = over(g->m, MOST_ROWS), parts = over(g->n, fit);
-  // Few rows: each thread reads its own part of B, which is the larger operand.
+  // Few rows: each thread reads its own part of B, the larger operand.
   if (g->m < g->n && blocks < p.threads)
     parts = over(parts, p.threads) * p.threads;
   else if (blocks * parts < tasks && g->m >= LEAST_ROWS)
@@ -87,7 +87,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   p.m = tarn__cut_into(g->m, LINES, blocks);
   p.n = tarn__cut_into(g->n, LINES, parts);
   p.a_bytes = (size_t)(smaller(CHUNK, p.steps) * STEP);
-  // Sums of a panel of A go on from chunk to chunk, those of the whole block from span to span.
+  // Sums of a panel of A are carried from chunk to chunk, those of the whole block from span to span.
   const int64_t kept = !whole ? over(tarn__cut_largest(&p.m), LINES) : p.steps > CHUNK ? 1 : 0;
   p.sums_bytes = (size_t)(kept * over(tarn__cut_largest(&p.n), LINES) * SUMS_BYTES);
   p.own_b = !whole && g->packed == NULL && p.m.pieces <= OWN_BLOCKS * p.threads;
@@ -105,7 +105,7 @@ static size_t scratch_of(const tarn__gemm *gemm, int threads) {
 
 static int64_t steps_of(int64_t chunk, int64_t steps) { return smaller(CHUNK, steps - chunk * CHUNK); }
 
-// Where chunk `chunk` of a panel begins in an operand of `panels` panels and `steps` steps.
+// The offset of chunk `chunk` of a panel in an operand of `panels` panels and `steps` steps.
 static int64_t place(int64_t chunk, int64_t panel, int64_t panels, int64_t steps) {
   return (chunk * CHUNK * panels + panel * steps_of(chunk, steps)) * STEP;
 }
@@ -123,8 +123,8 @@ static tarn__tiles_lines lines_at(const void *matrix, int64_t ld, bool across, b
                              .is_b = is_b};
 }
 
-// B is packed in parts: a panel where its columns lie along the memory, a step of all panels where they lie across it,
-// so that the memory is read from end to end.
+// B is packed in parts: a panel if its columns are contiguous, a step of all panels if they are strided, so that memory
+// is read sequentially.
 static int64_t b_parts(const tarn__gemm *g) { return g->transpose_b ? over(g->n, LINES) : over(g->k, TERMS); }
 
 static void pack_b_part(char *out, const tarn__gemm *g, int64_t part) {
@@ -146,7 +146,7 @@ static void pack_b_part(char *out, const tarn__gemm *g, int64_t part) {
   }
 }
 
-// Steps [first, first + steps) of rows [row, row + rows) of A, at most a panel, which is packed for itself.
+// Packs steps [first, first + steps) of rows [row, row + rows) of A, at most a panel, separately.
 static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, int64_t first, int64_t steps) {
   const tarn__tiles_lines l = lines_at(g->a, g->lda, g->transpose_a, false, row, row + rows, first * TERMS,
                                        smaller(steps * TERMS, g->k - first * TERMS));
@@ -155,12 +155,12 @@ static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, in
 
 // --- running
 
-// A task's block of C: rows [i, i + rows), columns [j, j + columns); a and sums are the thread's own.
+// A task's block of C: rows [i, i + rows), columns [j, j + columns); a and sums belong to the thread.
 typedef struct block {
   int64_t i, rows, j, columns;
   char *a, *own_b;
   float *sums;
-  tarn__tiles_ahead a_ahead, b_ahead;  // what will be packed next; B of the next span
+  tarn__tiles_ahead a_ahead, b_ahead;  // data to pack next; B of the next span
 } block;
 
 static block block_of(const plan *p, int64_t task, char *memory) {
@@ -175,7 +175,7 @@ static block block_of(const plan *p, int64_t task, char *memory) {
 }
 
 // At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps). Each chunk of A is packed
-// right before it is multiplied, so that it is in the L1 cache then.
+// right before it is multiplied, so that it is then in the L1 cache.
 static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, block *b, int64_t row, int64_t first,
                       int64_t steps) {
   const int64_t size = (int64_t)tarn__dtype_size(g->c_dtype);
@@ -210,7 +210,7 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
   }
 }
 
-// What will be multiplied: a panel of A from row `i` on, over a span, to be fetched in the course of `steps` steps.
+// The next operand: a panel of A from row `i` on, over a span, to be prefetched in the course of `steps` steps.
 static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t i, int64_t first, int64_t steps) {
   const int64_t rows = smaller(LINES, g->m - i), k = first * TERMS, terms = smaller(p->span * TERMS, g->k - k);
   const int64_t lines = g->transpose_a ? terms : rows, width = (g->transpose_a ? rows : terms) * 2;
@@ -226,7 +226,7 @@ static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const b
   return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
 }
 
-// A block's columns of B over one chunk. Where they lie across the memory, it is read from end to end, step by step.
+// Packs a block's columns of B over one chunk. If they are strided, memory is read sequentially, step by step.
 static void pack_own_chunk(char *to, const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
   const int64_t end = b->j + b->columns, together = g->transpose_b ? steps : 1;
   for (int64_t at = 0; at < steps; at += together) {
@@ -251,7 +251,7 @@ static void pack_own_b(const tarn__gemm *g, const block *b, int64_t first, int64
 
 static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, char *memory, int64_t task) {
   block b = block_of(p, task, memory);
-  // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
+  // Tasks are assigned round-robin, so a thread probably gets the one after the current tasks of the others.
   const bool last = task + p->threads >= p->m.pieces * p->n.pieces;
   const int64_t next = last ? 0 : block_of(p, task + p->threads, memory).i;
   for (int64_t first = 0; first < p->steps; first += p->span) {
@@ -301,8 +301,8 @@ static void pack_b(void *packed, const tarn__gemm *gemm, int threads) {
 
 // --- groups
 
-// Each task packs its columns of its group's B. A part of it is packed once or, where groups have many rows, a few
-// times, and nothing goes to memory and back. Fetching it before takes multiplications longer than it saves.
+// Each task packs its columns of its group's B. A part of it is packed once or, if groups have many rows, a few times,
+// and nothing is written to memory and read back. Prefetching it would slow the multiplications by more than it saves.
 static plan group_plan_of(const tarn__gemm *g, int64_t groups, int threads) {
   plan p = {.steps = over(g->k, TERMS), .direct = lies_well(g), .own_b = true, .threads = threads};
   const bool whole = p.steps <= WHOLE_STEPS;
@@ -322,7 +322,7 @@ static plan group_plan_of(const tarn__gemm *g, int64_t groups, int threads) {
   return p;
 }
 
-// The most that a thread takes for any of the products: of A, of B, and of sums.
+// The maximum that a thread needs for any of the products: of A, of B, and of sums.
 static size_t group_bytes(const tarn__gemm *most) {
   const int64_t steps = over(most->k, TERMS), panels = over(most->n, LINES);
   const int64_t b_bytes = smaller(B_BYTES, panels * smaller(steps, WHOLE_STEPS) * STEP);
@@ -334,7 +334,7 @@ static size_t group_bytes(const tarn__gemm *most) {
 
 static size_t groups_scratch(const tarn__gemm *most, int threads) { return group_bytes(most) * (size_t)threads; }
 
-// A group with tasks; `first` is the number of its first one among those of all groups.
+// A group with tasks; `first` is the number of its first task among those of all groups.
 typedef struct cursor {
   int64_t group, first, tasks;
   tarn__gemm g;
@@ -349,7 +349,7 @@ static cursor cursor_at(const tarn__gemm_groups *groups, int64_t group, int64_t 
   return c;
 }
 
-// Moves on to the group of a task, which there is.
+// Advances to the group of a task, which must exist.
 static void move_to(cursor *c, const tarn__gemm_groups *groups, int64_t task, int threads) {
   while (task >= c->first + c->tasks) *c = cursor_at(groups, c->group + 1, c->first + c->tasks, threads);
 }
@@ -385,7 +385,7 @@ static void run_groups(const tarn__gemm_groups *groups, int threads, void *scrat
 #pragma omp parallel num_threads(threads)
   {
     char *memory = (char *)scratch + own * (size_t)omp_get_thread_num();
-    // Goes forward only, so a thread's tasks must too, which dynamic schedules need not do by themselves.
+    // The cursor only moves forward, so a thread's tasks must too, which dynamic schedules do not guarantee.
     cursor here = cursor_at(groups, 0, 0, threads);
     tarn__tiles_begin();
 #pragma omp for schedule(monotonic : dynamic, 1) nowait

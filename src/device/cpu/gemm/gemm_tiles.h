@@ -1,14 +1,13 @@
 // Products of BF16 by tiles of a matrix extension: operands packed tile by tile, the kernel that multiplies them, and
-// the running of a tarn__gemm by it (gemm_tiles.c, which gemm.c calls).
+// the execution of a tarn__gemm by it (gemm_tiles.c, called by gemm.c).
 //
-// Lines are rows of A or columns of B. 32 lines make a panel, 32 terms of k a step: two tiles of 1 KB each that lie one
-// behind the other, 16 lines of A as [line][term], or 16 columns of B as [pair of terms][column]. What is missing is
-// zero. Sixteen steps of a panel make a chunk, 32 KB; a packed operand is [chunk][panel][step][1024 elements]. So a
-// kernel reads B from end to end, from the L2 cache by loads that bypass L1, where a chunk of a panel of A
-// stays (of 48 KB).
+// Lines are rows of A or columns of B. 32 lines make a panel, 32 terms of k a step: two consecutive tiles of 1 KB each,
+// 16 lines of A as [line][term], or 16 columns of B as [pair of terms][column]. Missing elements are zero. Sixteen
+// steps of a panel make a chunk, 32 KB; a packed operand is [chunk][panel][step][1024 elements]. So a kernel reads B
+// sequentially, from the L2 cache by loads that bypass L1, where a chunk of a panel of A stays (of 48 KB).
 //
-// A step of a block of 2 x 2 tiles of sums is four loads of tiles and four multiplications of 16 cycles each, a
-// sixteenth of 512 terms. Sums go on from chunk to chunk in fp32, so the length of a chunk does not affect the result.
+// A step of a block of 2 x 2 tiles of sums is four tile loads and four multiplications of 16 cycles each, a sixteenth
+// of 512 terms. Sums continue from chunk to chunk in fp32, so the length of a chunk does not affect the result.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_TILES_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_TILES_H
 
@@ -29,13 +28,13 @@ enum {
 // At most 32 lines, and any number of terms, to be packed as the steps of one panel.
 typedef struct tarn__tiles_lines {
   const uint16_t *from;
-  int64_t ld;  // elements between two lines, or, if they lie across the memory, between two terms
+  int64_t ld;  // elements between two lines or, if they are strided, between two terms
   int64_t lines, terms;
-  bool across;  // false: a line lies along the memory; true: across it
+  bool across;  // false: a line is contiguous; true: strided
   bool is_b;
 } tarn__tiles_lines;
 
-// What becomes of complete sums: C = act(sums + bias), or C += sums.
+// The use of complete sums: C = act(sums + bias), or C += sums.
 typedef struct tarn__tiles_finish {
   void *c;  // of the first row, first column
   int64_t ldc;
@@ -44,8 +43,8 @@ typedef struct tarn__tiles_finish {
   bool accumulate, relu;
 } tarn__tiles_finish;
 
-// Memory that will be read before long: rows of `width` bytes, `stride` bytes apart. With every step of a
-// multiplication `lines` cache lines of it are fetched, from `at` on; `end` is where the row of `at` ends.
+// Memory that will be read soon: rows of `width` bytes, `stride` bytes apart. Every step of a multiplication prefetches
+// `lines` cache lines of it, from `at` on; `end` is the end of the row at `at`.
 typedef struct tarn__tiles_ahead {
   const char *at, *end;
   int64_t width, stride, lines;
@@ -57,19 +56,19 @@ typedef struct tarn__tiles_block {
   int64_t a_row, a_step;             // bytes between two rows of A and between two of its steps
   int64_t rows, columns, steps;      // at most 32 rows
   int64_t b_stride;                  // bytes between two panels of B
-  float *sums;                       // TARN__TILES_SUMS for each panel of B; not read unless `add`
-  bool add;                          // to the sums
+  float *sums;                       // TARN__TILES_SUMS for each panel of B; read only with `add`
+  bool add;                          // add to the sums
   tarn__tiles_ahead *ahead[2];       // or NULL
   const tarn__tiles_finish *finish;  // NULL: the sums are written to `sums`; else they go to C, and `sums` is only read
 } tarn__tiles_block;
 
-// Of gemm_amx.c. begin and end enclose a thread's multiplications.
+// In gemm_amx.c. begin and end enclose a thread's multiplications.
 void tarn__tiles_begin(void);
 void tarn__tiles_end(void);
 void tarn__tiles_multiply(const tarn__tiles_block *block);
 void tarn__tiles_pack(void *out, const tarn__tiles_lines *lines);
 
-// How products of BF16 run by them (gemm_tiles.c).
+// The implementation of products of BF16 (gemm_tiles.c).
 extern const tarn__gemm_way tarn__gemm_tiles;
 
 #endif

@@ -1,17 +1,17 @@
-// Products of rows whose number is known only when they run, but not more than a bound that is known before. Scratch is
-// planned for all rows, a half of them, a quarter and so on; a product that would need more runs in parts, which
-// changes no bit of a row. Of a product with transpose_a the terms of its sums are what is not known before.
+// Products with a number of rows that is known only at run time, up to a bound known in advance. Scratch is planned for
+// all rows, half of them, a quarter and so on; a product that would need more runs in parts, which leaves all rows
+// bit-identical. With transpose_a, the number of terms in its sums is unknown instead.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_WITHIN_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_WITHIN_H
 
 #include "device/cpu/gemm/gemm.h"
 
-// `gemm` has the most rows that there can be.
+// `gemm` has the maximum number of rows.
 size_t tarn__gemm_scratch_within(const tarn__gemm *gemm, int threads);
-// With any number of rows up to those, 0 among them, which leaves C as it is.
+// Runs with any number of rows up to that, including 0, which leaves C unchanged.
 void tarn__gemm_run_within(const tarn__gemm *gemm, int threads, void *scratch, size_t bytes);
 
-// Where element `index` of an array lies; the array may be NULL for the first, while a graph is only planned.
+// The address of element `index` of an array; the array may be NULL for the first one, while a graph is only planned.
 char *tarn__gemm_element(const void *data, tarn__dtype dtype, int64_t index);
 
 #endif

@@ -5,8 +5,7 @@
 
 enum { LANES = TARN__VEC_LANES };
 
-// The first n lanes from element `at` on; sums are those of their columns. Bound by memory; fetching ahead makes it
-// slower.
+// The first n lanes from element `at` on; sums are those of their columns. Memory-bound; prefetching makes it slower.
 TARN__VEC_INLINE void dz_step(void *dy, const void *saved, float *sums, tarn__dtype dtype, tarn__activation activation,
                               int64_t at, int64_t n) {
   tarn__vec d = tarn__vec_read_first(dy, dtype, at, n);

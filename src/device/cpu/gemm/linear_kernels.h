@@ -1,4 +1,4 @@
-// The fast kernel of linear_dz; the products of the other nodes of linear are tarn__gemm_run().
+// The fast kernel of linear_dz; the products of the other nodes of linear use tarn__gemm_run().
 #ifndef TARN_DEVICE_CPU_GEMM_LINEAR_KERNELS_H
 #define TARN_DEVICE_CPU_GEMM_LINEAR_KERNELS_H
 

@@ -7,7 +7,7 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/rows/activation_kernels.h"
 
-// The activation of a block of the product, which is z, or y itself where no gradient is wanted.
+// Applies the activation to a block of the product, which is z, or y itself if no gradient is wanted.
 static void apply_activation(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const tarn__node *node = gemm->user;
   tarn__activation_block(node->out[TARN__LINEAR_Y]->data, gemm->c, gemm->c_dtype,
@@ -109,7 +109,7 @@ size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads) {
   return tarn__gemm_scratch(&product, threads);
 }
 
-// For every thread: its column sums.
+// Column sums for every thread.
 size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads) {
   return tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
 }
@@ -122,7 +122,7 @@ tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node) 
   tarn__param *bias = node->dparam[0];
   size_t width = tarn__row_floats(dy->cols);
   float *scratch = node->scratch;
-  // The rows of each sum depend on the number of threads alone, so equal runs give equal bits.
+  // The rows of each sum depend only on the number of threads, so equal runs give equal bits.
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
     float *sums = scratch + (size_t)part * width;

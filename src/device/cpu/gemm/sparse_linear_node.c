@@ -1,5 +1,4 @@
-// Products of rows with a weight that is stored as its entries: as many rows at a time as the kernels take together,
-// dealt out to the threads.
+// Products of rows with a weight in CSR format. Threads take as many rows at a time as the kernels process together.
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm/spmm.h"
 #include "device/cpu/isa/row_cpu.h"
@@ -7,7 +6,7 @@
 
 enum { WIDE = TARN__SPMM_WIDE };
 
-// The scratch: the transpose, where it is wanted, and for each thread the panel and the result of its rows.
+// The scratch: the transpose, if needed, and for each thread the panel and the result of its rows.
 typedef struct layout {
   tarn__spmm_rows transpose;
   size_t shared, panel, result;

@@ -8,10 +8,10 @@
 #include "graph/entries.h"
 
 enum {
-  LEAST_TAKEN = 1 << 16,  // elements of a dense matrix from which on several threads look for its entries
-  LEAST_WORK = 1 << 15,   // entries of a product from which on several threads compute it
-  TURNED = 20,            // entries whose time a row of the panel takes, and a row of the result
-  CUT = 16                // multiple of which a thread takes rows: a cache line
+  LEAST_TAKEN = 1 << 16,  // elements of a dense matrix from which several threads search for its entries
+  LEAST_WORK = 1 << 15,   // entries of a product from which several threads compute it
+  TURNED = 20,            // the cost of a row of the panel, and of a row of the result, in entries
+  CUT = 16                // threads take rows in multiples of this: a cache line
 };
 
 int64_t tarn__spmm_room(int64_t n, double sparsity) {
@@ -20,14 +20,14 @@ int64_t tarn__spmm_room(int64_t n, double sparsity) {
   return (int64_t)fmin(entries, all);
 }
 
-// The first of n rows that part number `part` gets.
+// The first of n rows in part number `part`.
 static int64_t even_cut(int64_t n, int64_t part, int64_t parts) {
   const int64_t row = (n + CUT - 1) / CUT * part / parts * CUT;
   return row < n ? row : n;
 }
 
-// Turns numbers of entries, starts[i + 1] of row i, into where the rows begin. Whoever fills row i moves that on to its
-// end, where row i + 1 begins. False: there is no room for them.
+// Converts numbers of entries, starts[i + 1] for row i, to the beginnings of rows. Filling row i advances that to its
+// end, where row i + 1 begins. False: insufficient room.
 static bool add_up(tarn__spmm_rows *rows) {
   int64_t count = 0;
   rows->starts[0] = 0;
@@ -90,7 +90,7 @@ void tarn__spmm_transpose(tarn__spmm_rows *to, const tarn__spmm_rows *from) {
 
 static int64_t work_until(const tarn__spmm_rows *matrix, int64_t row) { return matrix->starts[row] + TURNED * row; }
 
-// The first row of the matrix that part number `part` gets: rows have unlike numbers of entries.
+// The first row of the matrix in part number `part`: rows have different numbers of entries.
 static int64_t fair_cut(const tarn__spmm_rows *matrix, int64_t part, int64_t parts) {
   const int64_t n = matrix->n, goal = work_until(matrix, n) / parts * part;
   int64_t low = 0, high = (n + CUT - 1) / CUT;
@@ -105,7 +105,7 @@ static int64_t fair_cut(const tarn__spmm_rows *matrix, int64_t part, int64_t par
   return low * CUT < n ? low * CUT : n;
 }
 
-// What thread `me` of `all` does. All of them meet between the parts, unless there is but one.
+// The work of thread `me` of `all`, with a barrier between the parts if there are several threads.
 static void run_part(const tarn__spmm *product, int64_t me, int64_t all) {
   const tarn__spmm_kernels *kernels = TARN__TABLE_NOW(tarn__spmm_kernels);
   const int64_t cols = product->matrix->cols;

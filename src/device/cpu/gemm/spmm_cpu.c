@@ -1,10 +1,10 @@
-// Fast kernels: the rows of a are turned into columns, so that an entry of the matrix multiplies a register of rows.
+// Fast kernels: the rows of a are transposed to columns, so that an entry of the matrix multiplies a register of rows.
 #include "device/cpu/gemm/spmm.h"
 #include "device/cpu/isa/vec_cpu.h"
 
 enum { WIDE = TARN__SPMM_WIDE, REGISTERS = WIDE / TARN__VEC_LANES, TILE = 16, PIECE = 512 };
 
-// Whether an element is an entry, by its bits: the answer may not depend on how a thread treats denormal numbers.
+// Whether an element is an entry, by its bits: the result must not depend on how a thread treats denormal numbers.
 static bool is_entry_f32(const float *dense, int64_t at) {
   uint32_t bits;
   memcpy(&bits, dense + at, sizeof bits);
@@ -40,7 +40,7 @@ static void count(const tarn__spmm_rows *rows, const void *dense, tarn__dtype dt
   for (int64_t i = 0; i < n; i++) count_columns(counts + first, dense, dtype, i * n + first, last - first);
 }
 
-// The entries among n <= PIECE elements: where they are, counted from `from`, and their values.
+// The entries among n <= PIECE elements: their positions relative to `from`, and their values.
 typedef struct found {
   int64_t count;
   int32_t at[PIECE + 16];
@@ -65,7 +65,7 @@ static void find(found *f, const void *dense, tarn__dtype dtype, int64_t from, i
     count += __builtin_popcount(entries);
   }
 #else
-  // What is no entry is overwritten by the next one: there is nothing to guess for the processor.
+  // A zero is overwritten by the next entry: there is no branch to predict.
   for (int64_t j = 0; j < n; j++) {
     const bool bf16 = dtype == TARN__BF16;
     f->at[count] = (int32_t)j;
@@ -108,8 +108,7 @@ static void turn(const tarn__spmm *p, int64_t first, int64_t count, int64_t colu
     for (int64_t i = count; i < WIDE; i++) panel[k * WIDE + i] = 0.0f;
 }
 
-// One row of the matrix times `registers` registers of rows, a number that the compiler knows, so that sums stay in
-// them.
+// One row of the matrix times `registers` registers of rows, a compile-time constant, so that sums stay in them.
 TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__spmm_rows *m, int64_t row,
                                   int registers) {
   tarn__vec sum[REGISTERS] = {{0}};
@@ -121,7 +120,7 @@ TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__sp
   for (int r = 0; r < registers; r++) tarn__vec_store(out + r * TARN__VEC_LANES, sum[r]);
 }
 
-// Writes a tile [rows of the matrix][rows of a] where it belongs.
+// Writes a tile [rows of the matrix][rows of a] to the result.
 static void put(const tarn__spmm *p, const float *tile, int64_t first, int64_t count, int64_t row, int64_t rows) {
   for (int64_t i = 0; i < count; i++) {
     float *c = p->c + (first + i) * p->ldc + row;

@@ -1,12 +1,12 @@
-// The shape of tile registers that all products by tiles use. For files NAME_amx.c.
+// The shape of tile registers for all products by tiles. For files NAME_amx.c.
 #ifndef TARN_DEVICE_CPU_ISA_AMX_CONFIG_H
 #define TARN_DEVICE_CPU_ISA_AMX_CONFIG_H
 
 #include <immintrin.h>
 #include <stdint.h>
 
-// All eight tiles are whole: 16 rows of 64 bytes. A constant, because gcc sees of what is loaded the first 8 bytes
-// alone and may leave out stores to the others.
+// All eight tiles are full size: 16 rows of 64 bytes. A constant, because gcc assumes that only the first 8 bytes are
+// read and may omit stores to the others.
 static inline void tarn__amx_configure(void) {
   static const struct {
     uint8_t palette, start_row, reserved[14];
@@ -16,7 +16,7 @@ static inline void tarn__amx_configure(void) {
   _tile_loadconfig(&config);
 }
 
-// gcc does not know that the loads of tiles read memory: what was written for them must stand before this.
+// gcc does not know that tile loads read memory: stores to their operands must precede this.
 static inline void tarn__amx_written(void) { __asm__ volatile("" ::: "memory"); }
 
 #endif

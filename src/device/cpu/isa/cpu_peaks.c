@@ -1,10 +1,10 @@
-// The peaks of the processor, measured in short bursts of which the best counts: what other processes take away is not
-// the machine's limit.
+// The peaks of the processor, measured in short bursts, of which the best counts: interference by other processes does
+// not reduce the machine's limit.
 #include "base/clock.h"
 #include "device/cpu/isa/isa.h"
 #include "device/cpu/isa/peak_kernels.h"
 
-// At least so many bursts, and for 60 ms: threads may begin on one processor and be moved apart only then.
+// Minimum number of bursts, and 60 ms: threads may start on one processor and be moved apart only then.
 enum { BURSTS = 6 };
 
 static double products(tarn__peak_loop loop, int64_t rounds, double flops, int threads) {
@@ -23,14 +23,14 @@ static double products(tarn__peak_loop loop, int64_t rounds, double flops, int t
   return best;
 }
 
-// a = b + s c over arrays that are larger than the caches of most machines: two numbers are read and one is written.
+// a = b + s c over arrays larger than the caches of most machines: two numbers are read and one is written.
 static tarn_status memory(double *rate, int threads) {
   const int64_t count = (int64_t)1 << 24;
   void *room;
   TARN_TRY(tarn__alloc(&room, TARN__MEMORY_OTHER, (size_t)count * 3, sizeof(float)));
   float *a = room, *b = a + count, *c = b + count;
   *rate = 0.0;
-  // Pages that were never written are all the same one, which a cache holds.
+  // Pages that were never written all map to the same one, which fits in a cache.
 #pragma omp parallel for simd num_threads(threads) schedule(static)
   for (int64_t i = 0; i < count; i++) a[i] = b[i] = c[i] = 1.0f;
   for (int burst = 0; burst < BURSTS; burst++) {

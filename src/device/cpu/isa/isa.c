@@ -15,7 +15,7 @@
 static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
 enum { ISA_COUNT = sizeof names / sizeof names[0] };
 
-// Whether kernels were compiled for an instruction set: builds that only test leave some out (TARN_KERNELS of CMake).
+// Whether kernels were compiled for an instruction set: test builds omit some (TARN_KERNELS of CMake).
 static const bool compiled[ISA_COUNT] = {
     [TARN__ISA_PORTABLE] = true,
 #ifdef TARN_WITH_AVX2
@@ -33,7 +33,8 @@ static const bool compiled[ISA_COUNT] = {
 };
 
 #ifdef TARN_X86
-// Tile registers are many, so Linux saves them only for processes that ask for them (from 5.16 on); other systems fail.
+// Tile registers are large, so Linux saves them only for processes that request it (from 5.16 on); the request fails on
+// other systems.
 static bool may_use_tiles(void) {
   enum { REQUEST = 0x1023, TILE_DATA = 18, TILE = 1 << 24, BF16 = 1 << 22 };
   unsigned a, b, c, d = 0;

@@ -1,4 +1,4 @@
-// Multiply-adds of tiles in registers: four tiles of sums, as many as the latency of 52 cycles asks for at 16 cycles an
+// Multiply-adds of tiles in registers: four tiles of sums, as many as a latency of 52 cycles requires at 16 cycles per
 // instruction.
 #include "device/cpu/isa/amx_config.h"
 #include "device/cpu/isa/peak_kernels.h"

@@ -1,11 +1,11 @@
-// Multiply-adds in registers: chains that do not wait for each other, as many as a latency of 6 cycles at two
-// instructions a cycle asks for.
+// Multiply-adds in registers: independent chains, as many as a latency of 6 cycles requires at two instructions per
+// cycle.
 #include "device/cpu/isa/peak_kernels.h"
 #include "device/cpu/isa/vec_cpu.h"
 
 enum { CHAINS = 12 };
 
-// The chains are variables of their own: compilers keep an array of them in memory.
+// The chains are separate variables: compilers keep an array of them in memory.
 #define EACH(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)
 #define DECLARE(i) tarn__vec s##i = tarn__vec_all((float)(i));
 #define ADD(i) total += s##i[0];
@@ -38,7 +38,7 @@ static float loop_bf16(int64_t rounds) {
 }
 enum { PAIRS = 2 };
 #else
-// Products of BF16 are those of floats.
+// Products of BF16 are computed as those of floats.
 #define loop_bf16 loop_f32
 enum { PAIRS = 1 };
 #endif

@@ -1,4 +1,4 @@
-// What the processor can do at most: loops of multiply-adds in registers.
+// Peak rates of the processor: loops of multiply-adds in registers.
 #ifndef TARN_DEVICE_CPU_ISA_PEAK_KERNELS_H
 #define TARN_DEVICE_CPU_ISA_PEAK_KERNELS_H
 
@@ -7,20 +7,20 @@
 #include "device/device.h"
 #include "device/variant.h"
 
-// Returns a number that depends on all that was computed.
+// Returns a number that depends on all computed values.
 typedef float (*tarn__peak_loop)(int64_t rounds);
 
 typedef struct tarn__peak_kernels {
   tarn__peak_loop f32, bf16;
-  double f32_flops, bf16_flops;  // of a round; a multiply-add counts two
+  double f32_flops, bf16_flops;  // per round; a multiply-add counts as two
 } tarn__peak_kernels;
 TARN__TABLES(tarn__peak_kernels);
 
-// Of peak_amx.c, in place of `bf16`; has the operations of a round.
+// In peak_amx.c, replacing `bf16`; has this many operations per round.
 enum { TARN__PEAK_AMX_FLOPS = 4 * 2 * 16 * 16 * 32 };
 float tarn__peak_amx(int64_t rounds);
 
-// As device/device.h says.
+// As specified in device/device.h.
 tarn_status tarn__cpu_peaks(tarn__device_peaks *peaks, int threads) TARN_CHECKED;
 
 #endif

@@ -1,5 +1,5 @@
-// What the fast kernels (NAME_cpu.c) share: they compute in fp32 on one row that lies in L1, and only the loading and
-// the storing of a row knows whether tensors are F32 or BF16. Every loop here is one that gcc and clang vectorise.
+// Common code of the fast kernels (NAME_cpu.c): they compute in fp32 on one row in L1, and only the loading and storing
+// of a row depends on whether tensors are F32 or BF16. gcc and clang vectorise every loop here.
 //
 //   const float *x = tarn__row_read(in->data, in->dtype, row * cols, cols, x_scratch);   // F32: no copy
 //   float *y = tarn__row_target(out->data, out->dtype, row * cols, y_scratch);           // F32: the tensor itself
@@ -39,7 +39,7 @@ static inline void tarn__row_from_bf16(float *out, const uint16_t *in, int64_t n
   for (int64_t i = 0; i < n; i++) out[i] = tarn__row_bits_to_float((uint32_t)in[i] << 16);
 }
 
-// Equal to tarn__bf16_from_f32(), written so that it becomes a handful of vector instructions.
+// Equal to tarn__bf16_from_f32(), written so that it compiles to a few vector instructions.
 static inline void tarn__row_to_bf16(uint16_t *out, const float *in, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static inline const float *tarn__row_read(const void *data, tarn__dtype dtype, i
   return scratch;
 }
 
-// Like tarn__row_read(), but always a copy: for rows that the kernel changes.
+// Like tarn__row_read(), but always a copy: for rows that the kernel modifies.
 static inline void tarn__row_copy(float *out, const void *data, tarn__dtype dtype, int64_t first, int64_t n) {
   if (dtype == TARN__F32)
     memcpy(out, (const float *)data + first, (size_t)n * sizeof *out);
@@ -65,12 +65,12 @@ static inline void tarn__row_copy(float *out, const void *data, tarn__dtype dtyp
     tarn__row_from_bf16(out, (const uint16_t *)data + first, n);
 }
 
-// Where to compute a row that goes to element `first` of an array: in the array itself, or in `scratch`.
+// The address at which to compute a row for element `first` of an array: in the array itself, or in `scratch`.
 static inline float *tarn__row_target(void *data, tarn__dtype dtype, int64_t first, float *scratch) {
   return dtype == TARN__F32 ? (float *)data + first : scratch;
 }
 
-// Stores n floats at element `first`. Nothing happens if they are there already (see tarn__row_target).
+// Stores n floats at element `first`. Does nothing if they are already there (see tarn__row_target).
 static inline void tarn__row_write(void *data, tarn__dtype dtype, int64_t first, int64_t n, const float *row) {
   if (dtype == TARN__BF16) {
     tarn__row_to_bf16((uint16_t *)data + first, row, n);
@@ -80,8 +80,8 @@ static inline void tarn__row_write(void *data, tarn__dtype dtype, int64_t first,
   }
 }
 
-// exp(x) to 2 units in the last place; 0 below -87, at most 1.6e38 above 88; a NaN stays a NaN. No branches, no
-// conversion to int: adding 1.5 * 2^23 leaves round(x / ln 2) in the low bits of the float.
+// exp(x) to 2 units in the last place; 0 below -87, at most 1.6e38 above 88; NaN stays NaN. No branches, no conversion
+// to int: adding 1.5 * 2^23 leaves round(x / ln 2) in the low bits of the float.
 static inline float tarn__row_exp(float x) {
   float clamped = x > 88.0f ? 88.0f : x;
   clamped = clamped < -87.0f ? -87.0f : clamped;
@@ -100,8 +100,8 @@ static inline float tarn__row_exp(float x) {
   return x < -87.0f ? 0.0f : e * scale;
 }
 
-// Largest element; NaNs are passed over (the exponentials that follow bring them back). n > 0. The lanes are written
-// out because clang does not vectorise a maximum that may meet a NaN.
+// Largest element; NaNs are ignored (the exponentials that follow restore them). n > 0. The lanes are explicit because
+// clang does not vectorise a maximum that may encounter NaN.
 static inline float tarn__row_max(const float *x, int64_t n) {
   enum { LANES = 16 };
   TARN__ROW_ALIGNED float lane[LANES];

@@ -1,5 +1,5 @@
-// Small dense products and transpositions of fp32 matrices that lie in cache, for attention. Matrices have rows of a
-// given step; those that are read or written in whole vectors have rows padded to TARN__TILE_PAD floats.
+// Small dense products and transpositions of fp32 matrices in cache, for attention. Matrices have a given row stride;
+// those that are read or written in whole vectors have rows padded to TARN__TILE_PAD floats.
 #ifndef TARN_DEVICE_CPU_ISA_TILE_CPU_H
 #define TARN_DEVICE_CPU_ISA_TILE_CPU_H
 
@@ -8,7 +8,7 @@
 
 #include "device/cpu/isa/vec_cpu.h"
 
-// Every padded length is a multiple of this on every instruction set.
+// Padded lengths are a multiple of this on every instruction set.
 enum { TARN__TILE_PAD = 16 };
 
 // A tile of the product is ROWS rows times VECTORS registers of accumulators.
@@ -83,8 +83,8 @@ TARN__VEC_INLINE void tarn__tile_columns(const tarn__tile_operands *t, int64_t j
   }
 }
 
-// C [m, n] = A [m, k] B [k, n], or C += A B. A's element (i, p) is a[i * a_row + p * a_step], so that A may be a
-// transposed matrix; n is a multiple of TARN__TILE_PAD.
+// C [m, n] = A [m, k] B [k, n], or C += A B. Element (i, p) of A is a[i * a_row + p * a_step], so A may be a transposed
+// matrix; n is a multiple of TARN__TILE_PAD.
 static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__tile_operands *t, int64_t m, int64_t n,
                                                                  int64_t k, bool add) {
   int64_t j = 0;

@@ -1,4 +1,4 @@
-// 16 x 16 units of 32 bits in registers: rows become columns.
+// Transposes 16 x 16 units of 32 bits in registers.
 #ifndef TARN_DEVICE_CPU_ISA_TRANSPOSE_AMX_H
 #define TARN_DEVICE_CPU_ISA_TRANSPOSE_AMX_H
 

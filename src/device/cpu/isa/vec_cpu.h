@@ -1,5 +1,5 @@
 // Registers of floats for the fast kernels: as many lanes as the instruction set has, loaded from and stored to F32 or
-// BF16 arrays. Lengths that are no multiple of LANES are the business of the kernels.
+// BF16 arrays. The kernels handle lengths that are not a multiple of LANES.
 #ifndef TARN_DEVICE_CPU_ISA_VEC_CPU_H
 #define TARN_DEVICE_CPU_ISA_VEC_CPU_H
 
@@ -27,8 +27,7 @@ typedef uint32_t tarn__vec_bits __attribute__((vector_size(4 * TARN__VEC_LANES))
 typedef uint16_t tarn__vec_half __attribute__((vector_size(2 * TARN__VEC_LANES)));
 typedef uint16_t tarn__vec_half_any __attribute__((vector_size(2 * TARN__VEC_LANES), aligned(2), may_alias));
 
-// Lanes of a and b, which lie one behind the other, by their numbers; mask: a type of as many integers. GCC 11 has the
-// older form alone.
+// Lanes of the concatenation of a and b, by number; mask: a type with as many integers. GCC 11 has only the older form.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
 #define TARN__VEC_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
 #else
@@ -40,7 +39,7 @@ typedef uint16_t tarn__vec_half_any __attribute__((vector_size(2 * TARN__VEC_LAN
 TARN__VEC_INLINE tarn__vec tarn__vec_load(const float *from) { return *(const tarn__vec_any *)from; }
 TARN__VEC_INLINE void tarn__vec_store(float *to, tarn__vec v) { *(tarn__vec_any *)to = v; }
 
-// x in all lanes. (0 + x would be another number for -0, and an operation more.)
+// x in all lanes. (0 + x would differ for -0, and take an additional operation.)
 TARN__VEC_INLINE tarn__vec tarn__vec_all(float x) {
 #if defined(__AVX512F__)
   return (tarn__vec)_mm512_set1_ps(x);
@@ -51,7 +50,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_all(float x) {
 #endif
 }
 
-// a b + c, lane by lane, as tarn__fma().
+// a b + c per lane, as tarn__fma().
 TARN__VEC_INLINE tarn__vec tarn__vec_fma(tarn__vec a, tarn__vec b, tarn__vec c) {
 #if defined(__AVX512F__)
   return (tarn__vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -65,7 +64,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_fma(tarn__vec a, tarn__vec b, tarn__vec c) 
 #endif
 }
 
-// a x + y and p x + next, for numbers a and next.
+// a x + y and p x + next, for scalars a and next.
 TARN__VEC_INLINE tarn__vec tarn__vec_axpy(float a, tarn__vec x, tarn__vec y) {
   return tarn__vec_fma(tarn__vec_all(a), x, y);
 }
@@ -73,7 +72,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_horner(tarn__vec p, tarn__vec x, float next
   return tarn__vec_fma(p, x, tarn__vec_all(next));
 }
 
-// The larger of two registers, lane by lane.
+// The maximum of two registers per lane.
 TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
 #if defined(__AVX512F__)
   return (tarn__vec)_mm512_max_ps((__m512)a, (__m512)b);
@@ -85,7 +84,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
 #endif
 }
 
-// The first n lanes of v, and `other` in the rest; n may be 0 or less, or more than LANES.
+// The first n lanes of v, and `other` in the rest; n may be negative, or exceed LANES.
 TARN__VEC_INLINE tarn__vec tarn__vec_first(tarn__vec v, int64_t n, float other) {
 #if defined(__AVX512F__)
   const tarn__vec_int lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -138,7 +137,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_sum_lanes(tarn__vec v) {
   return v + TARN__VEC_TURN_1(v);
 }
 
-// 16-bit numbers, as they are. (gcc converts half registers in two pieces.)
+// 16-bit numbers, unconverted. (gcc converts half registers in two pieces.)
 TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
 #if defined(__AVX512F__)
   return (tarn__vec_int)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from));
@@ -154,8 +153,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
   return (tarn__vec)((tarn__vec_bits)tarn__vec_load_u16(from) << 16);
 }
 
-// Equal to tarn__bf16_from_f32(), but that the instruction of AVX512_BF16 makes zeros of denormal numbers, as all
-// arithmetic here does (tarn__threads_set).
+// Equal to tarn__bf16_from_f32(), except that the instruction of AVX512_BF16 flushes denormal numbers to zero, like all
+// arithmetic here (tarn__threads_set).
 TARN__VEC_INLINE void tarn__vec_store_bf16(uint16_t *to, tarn__vec v) {
 #if defined(__AVX512BF16__)
   _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)v));
@@ -180,8 +179,8 @@ TARN__VEC_INLINE void tarn__vec_write(void *data, tarn__dtype dtype, int64_t at,
     tarn__vec_store_bf16((uint16_t *)data + at, v);
 }
 
-// The same of the first n lanes, for the ends of rows; the other lanes come as zeros and go nowhere. For n = LANES, a
-// constant, they are the functions above.
+// The same for the first n lanes, for the ends of rows; the other lanes are read as zeros and not written. With the
+// constant n = LANES these are the functions above.
 TARN__VEC_INLINE tarn__vec tarn__vec_read_first(const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
   if (n == TARN__VEC_LANES) return tarn__vec_read(data, dtype, at);
   const size_t size = tarn__dtype_size(dtype);
@@ -206,7 +205,7 @@ TARN__VEC_INLINE tarn__vec tarn__vec_select(tarn__vec_int mask, tarn__vec a, tar
   return (tarn__vec)((mask & (tarn__vec_int)a) | (~mask & (tarn__vec_int)b));
 }
 
-// 2^x for x <= 127 to 2 units in the last place; 0 below -126; a NaN stays a NaN. The polynomial is that of Cephes.
+// 2^x for x <= 127 to 2 units in the last place; 0 below -126; NaN stays NaN. The polynomial is that of Cephes.
 TARN__VEC_INLINE tarn__vec tarn__vec_exp2(tarn__vec x) {
 #if defined(__AVX512F__)
   const tarn__vec n = (tarn__vec)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -230,14 +229,14 @@ TARN__VEC_INLINE tarn__vec tarn__vec_exp2(tarn__vec x) {
 #endif
 }
 
-// 1 / (1 + e^-x), to 4 units in the last place; a NaN stays a NaN.
+// 1 / (1 + e^-x), to 4 units in the last place; NaN stays NaN.
 TARN__VEC_INLINE tarn__vec tarn__vec_sigmoid(tarn__vec x) {
   const tarn__vec t = x * -1.44269504088896341f;
   return 1.0f / (1.0f + tarn__vec_exp2(tarn__vec_select(t > 126.0f, tarn__vec_all(126.0f), t)));
 }
 
-// tanh(x), to 4 units in the last place; a NaN stays a NaN. Near zero, where 1 - 2 / (e^2x + 1) would lose all digits,
-// the polynomial of Cephes.
+// tanh(x), to 4 units in the last place; NaN stays NaN. Near zero, where 1 - 2 / (e^2x + 1) would lose all digits, the
+// polynomial of Cephes is used.
 TARN__VEC_INLINE tarn__vec tarn__vec_tanh(tarn__vec x) {
   const tarn__vec_int sign = (tarn__vec_int)x & INT32_MIN;
   const tarn__vec size = (tarn__vec)((tarn__vec_int)x & INT32_MAX), z = x * x;
@@ -250,8 +249,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_tanh(tarn__vec x) {
   return tarn__vec_select(size < 0.625f, tarn__vec_fma(x * z, p, x), (tarn__vec)((tarn__vec_int)far | sign));
 }
 
-// step(i, n) for each n lanes from element i on of [first, last): n is LANES, or less at the end. A kernel's loop over
-// a step is so compiled once with n = LANES and once for the end.
+// step(i, n) for each n lanes from element i on of [first, last): n is LANES, or less at the end. So a kernel's loop
+// body is compiled once with n = LANES and once for the end.
 #define TARN__VEC_EACH(first, last, step)                                                    \
   do {                                                                                       \
     int64_t i_ = (first);                                                                    \

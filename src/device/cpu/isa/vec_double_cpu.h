@@ -1,4 +1,4 @@
-// Registers of doubles for the fast kernels: half as many lanes as there are of floats.
+// Registers of doubles for the fast kernels: half as many lanes as for floats.
 #ifndef TARN_DEVICE_CPU_ISA_VEC_DOUBLE_CPU_H
 #define TARN_DEVICE_CPU_ISA_VEC_DOUBLE_CPU_H
 
@@ -38,7 +38,7 @@ TARN__VEC_INLINE tarn__vec_double tarn__vec_double_fma(tarn__vec_double a, tarn_
 #endif
 }
 
-// As many floats, exactly.
+// Converts as many floats, exactly.
 TARN__VEC_INLINE tarn__vec_double tarn__vec_double_widen(const float *from) {
 #if defined(__AVX512F__)
   return (tarn__vec_double)_mm512_cvtps_pd(_mm256_loadu_ps(from));
@@ -49,8 +49,8 @@ TARN__VEC_INLINE tarn__vec_double tarn__vec_double_widen(const float *from) {
 #endif
 }
 
-// Sum of x y in double. One partial sum for each lane of a register of floats, the elements behind the last whole
-// register to the first of them, and the partial sums added up one by one.
+// Sum of x y in double. There is one partial sum for each lane of a register of floats; elements after the last whole
+// register are added to the first ones; the partial sums are added one by one.
 TARN__VEC_INLINE double tarn__vec_double_dot(const float *x, const float *y, int64_t n) {
   enum { HALF = TARN__VEC_DOUBLES };
   tarn__vec_double low = {0}, high = {0};

@@ -14,7 +14,7 @@
 #include "device/cpu/isa/isa.h"
 
 static void pcre2_version(char text[64]) {
-  // "10.42 2022-12-11"; the date is of no use here.
+  // "10.42 2022-12-11"; the date is not needed.
   if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) > 64 || pcre2_config(PCRE2_CONFIG_VERSION, text) < 0) *text = '\0';
   text[strcspn(text, " ")] = '\0';
 }

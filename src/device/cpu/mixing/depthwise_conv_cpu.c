@@ -1,7 +1,8 @@
-// Fast kernels. The rows are cut into one part a thread, whatever the sentences are; a row is computed from the rows of
-// its sentence alone, in the order of the taps. Channels lie in registers, four at a time, while the taps are summed.
-// In BF16 the rows that a kernel reaches are floats in a ring of as many rows as the kernel is wide, so that each is
-// converted once; in F32 they are read where they lie. Kernels that are a function of the row have such a ring as well.
+// Fast kernels. The rows are divided into one part per thread, regardless of sentences; a row is computed from the rows
+// of its sentence alone, in the order of the taps. Channels are in registers, four at a time, while the taps are
+// summed. In BF16 the rows that a kernel reaches are floats in a ring with as many rows as the kernel is wide, so that
+// each is converted once; in F32 they are read in place. Kernels that are a function of the row use such a ring as
+// well.
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
@@ -12,7 +13,7 @@
 
 enum { LANES = TARN__VEC_LANES };
 
-// A tensor's rows as floats. Rows [next - width, next) of those that were asked for are in the ring.
+// A tensor's rows as floats. Rows [next - width, next) of those requested are in the ring.
 typedef struct window {
   const tarn__tensor *tensor;
   float *ring;  // BF16 only
@@ -25,21 +26,21 @@ typedef struct part {
   tarn__conv_spec spec;
   tarn__dropout dropout;
   float keep_scale;
-  int64_t d, channels, kernels;  // channels of a head, numbers of a row's kernels
+  int64_t d, channels, kernels;  // channels of a head, size of a row's kernels
   size_t row_floats, kernel_floats;
   int64_t first, last;  // rows
-  int64_t begin, end;   // the sentence of the row in work
-  float *shared;        // the softmax of logits that are the same for all rows
+  int64_t begin, end;   // the sentence of the current row
+  float *shared;        // the softmax of logits common to all rows
   float *ring;          // [width][2 kernel_floats]: kernels with dropout, softmax
-  int64_t next_kernel;  // as the next of a window
+  int64_t next_kernel;  // like `next` of a window
   window x, dy;
-  const float **rows, **weights;  // [width]: taps in work; the weight of head h is weights[t][h * width]
+  const float **rows, **weights;  // [width]: current taps; the weight of head h is weights[t][h * width]
   float *out, *previous;          // rows
-  float *products, *sums;         // kernels: each weight times its gradient, of a row and summed over rows
-  uint16_t *numbers;              // of dropout
+  float *products, *sums;         // kernels: each weight times its gradient, per row and summed over rows
+  uint16_t *numbers;              // for dropout
 } part;
 
-// Floats of the pieces of a part's scratch, in their order in it.
+// Floats of the pieces of a part's scratch, in order.
 enum { SHARED, RING, X_RING, DY_RING, POINTERS, OUT, PREVIOUS, PRODUCTS, SUMS, NUMBERS, PIECES };
 
 static size_t pieces_of(size_t at[PIECES], const tarn__conv_spec *spec, int64_t d, tarn__dtype dtype) {
@@ -132,7 +133,7 @@ static const float *row_of(const part *p, const window *w, int64_t row) {
   return w->ring + (size_t)(row % p->spec.width) * p->row_floats;
 }
 
-// Makes rows [first, last] of a tensor ready, at most `width` of them.
+// Loads rows [first, last] of a tensor, at most `width` of them.
 static void read_rows(const part *p, window *w, int64_t first, int64_t last) {
   if (w->tensor->dtype == TARN__F32) return;
   for (int64_t r = first > w->next ? first : w->next; r <= last; r++)
@@ -141,7 +142,7 @@ static void read_rows(const part *p, window *w, int64_t first, int64_t last) {
   w->next = last + 1;
 }
 
-// The kernels of a row, with dropout; and the softmax that they are made of.
+// The kernels of a row, with dropout; and the softmax that they are computed from.
 static const float *kernel_of(const part *p, int64_t row) {
   if (p->shared && p->dropout.threshold == 0) return p->shared;
   return p->ring + 2 * (size_t)(row % p->spec.width) * p->kernel_floats;
@@ -152,7 +153,7 @@ static const float *softmax_of(const part *p, int64_t row) {
   return p->shared ? p->shared : kernel_of(p, row) + p->kernel_floats;
 }
 
-// Makes the kernels of rows [first, last] ready, at most `width` of them.
+// Computes the kernels of rows [first, last], at most `width` of them.
 static void make_kernels(part *p, int64_t first, int64_t last) {
   const bool dropped = p->dropout.threshold != 0;
   if (p->shared && !dropped) return;
@@ -196,7 +197,7 @@ static void sum_row(float *out, const part *p, int64_t taps) {
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The sentence of row r, which is that of the row before it or the next one that has rows.
+// Finds the sentence of row r: that of the previous row, or the next one that has rows.
 static void find_sentence(part *p, int64_t r) {
   if (r < p->end && r > p->first) return;
   const tarn__tensor *offsets = p->node->in[TARN__CONV_OFFSETS];
@@ -205,7 +206,7 @@ static void find_sentence(part *p, int64_t r) {
   p->end = ((const int32_t *)offsets->data)[s + 1];
 }
 
-// Lists the rows that row r sees; returns how many.
+// Lists the rows that row r sees; returns their number.
 static int64_t taps_of_row(part *p, int64_t r) {
   find_sentence(p, r);
   const int64_t zero = r - p->spec.before;  // the row of tap 0
@@ -219,7 +220,7 @@ static int64_t taps_of_row(part *p, int64_t r) {
   return last - first + 1;
 }
 
-// The same of a row that names the rows it sees.
+// The same for a row with an explicit list of rows.
 static int64_t taps_of_list(part *p, int64_t r) {
   const tarn__tensor *x = p->x.tensor;
   const int32_t *list = p->node->in[TARN__CONV_ROWS]->data;
@@ -249,7 +250,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The gradient of row r of x: what every row that sees it had from it.
+// The gradient of row r of x: contributions of all rows that see it.
 static void backward_row(part *p, int64_t r) {
   const tarn__tensor *dx = p->node->out[TARN__CONV_DX];
   const int64_t most = r + p->spec.before;  // the row whose tap 0 it is
@@ -350,12 +351,12 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The first of `taps` rows that row r sees is row `first` of a tensor in F32.
+// Makes row `first` of an F32 tensor the first of the `taps` rows that row r sees.
 static void point_at(part *p, const tarn__tensor *tensor, int64_t first, int64_t taps) {
   for (int64_t t = 0; t < taps; t++) p->rows[t] = (const float *)tensor->data + (first + t) * p->d;
 }
 
-// How the kernels of row r move with its logits: each weight times its logit's tangent less the mean of these.
+// The tangents of row r's kernels: each weight times its logit's tangent minus the mean of these.
 static void move_kernels(part *p, const float *dlogits, int64_t r) {
   const float *kernel = kernel_of(p, r), *probability = softmax_of(p, r);
   for (int64_t h = 0; h < p->spec.heads; h++) {
@@ -366,7 +367,7 @@ static void move_kernels(part *p, const float *dlogits, int64_t r) {
   }
 }
 
-// Row r in direction `direction`; its kernels are there.
+// Row r in direction `direction`, with its kernels computed.
 static void tangent_row(part *p, int64_t r, int64_t direction) {
   const tarn__tensor *dx = p->node->in[TARN__CONV_TANGENT_X], *dlogits = p->node->in[TARN__CONV_TANGENT_LOGITS];
   const int64_t rows = p->x.tensor->rows, zero = r - p->spec.before, first = larger(p->begin, zero);

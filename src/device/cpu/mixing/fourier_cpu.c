@@ -24,7 +24,7 @@ static void make_table(void *table, tarn__dtype dtype, const float *wave, int64_
                        int64_t last, float *row) {
   const int64_t cosines = tarn__fourier_cosines(n), sines = n - cosines;
   for (int64_t i = first; i < last; i++) {
-    if (across) {  // of number i, all frequencies
+    if (across) {  // all frequencies of number i
       walk(row, wave, 0, i, n, cosines);
       walk(row + cosines, wave + n, i, i, n, sines);
     } else if (i < cosines) {

@@ -1,5 +1,5 @@
-// The op fourier by products with tables of cosines and sines: one over all rows along features, then two a sentence
-// along tokens. Where there are enough sentences, a thread takes whole ones; else all threads share each product.
+// The op fourier by products with tables of cosines and sines: one over all rows along features, then two per sentence
+// along tokens. With enough sentences each thread processes whole ones; otherwise all threads share each product.
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/isa/isa.h"
 #include "device/cpu/isa/row_cpu.h"
@@ -7,15 +7,15 @@
 #include "device/cpu/mixing/token_sentences.h"
 #include "ops/fourier.h"
 
-// Pieces of the scratch in bytes: the table along features, x in these, scratch of their product; and, for each worker,
-// the wave and table of a sentence, both halves of the result, a row, scratch of products.
+// Pieces of the scratch in bytes: the table along features, x transformed along features, scratch of their product;
+// and, for each worker, the wave and table of a sentence, both halves of the result, a row, scratch of products.
 typedef struct layout {
   size_t wave, table, features, products, workers;
   size_t own_table, own_halves, own_row, own_products, own;
   tarn__sentence_work work;
 } layout;
 
-// x, or what it is, along features: [x C_d, x S_d].
+// Transforms x, or its gradient or tangent, along features: [x C_d, x S_d].
 static tarn__gemm feature_product(const tarn__node *node, char *memory, const layout *l) {
   const tarn__tensor *x = node->in[TARN__FOURIER_X];
   return (tarn__gemm){.m = x->rows,
@@ -54,7 +54,7 @@ static tarn__gemm token_product(const tarn__node *node, char *memory, const layo
                       .c_dtype = TARN__F32};
 }
 
-// Scratch of both products of a sentence, one after the other.
+// Scratch of both products of a sentence, which run one after another.
 static size_t product_bytes(const void *user, int64_t n, int threads) {
   const tarn__node *node = user;
   const layout none = {0};
@@ -84,9 +84,9 @@ static layout layout_of(const tarn__node *node, int threads) {
   at = 0;
   tarn__take_bytes(&at, 2 * (size_t)n * sizeof(float));
   l.own_table = tarn__take_bytes(&at, (size_t)(n * n) * size);
-  // As many numbers as a sentence has, but for the first and last row and column of cosines.
+  // As many numbers as a sentence has, except for the first and last row and column of cosines.
   l.own_halves = tarn__take_bytes(&at, (size_t)((n / 2 + 1) * (d + 1)) * sizeof(float));
-  // A row of the result, twice, or one of a table, of each thread.
+  // A row of the result, twice, or one of a table, for each thread.
   l.own_row = tarn__take_bytes(&at, tarn__row_floats(2 * d + n) * sizeof(float) * (size_t)l.work.helpers);
   l.own_products = tarn__take_bytes(&at, tarn__sentence_scratch(&l.work, product_bytes, node));
   l.own = at;
@@ -143,7 +143,7 @@ tarn_status tarn__cpu_fourier(const tarn__exec *exec, const tarn__node *node) {
   float *wave = (float *)(void *)(memory + l.wave);
   if (x->rows == 0) return TARN_STATUS_OK;
   kernels->wave(wave, d);
-  // The rows that are made lie where the product's scratch will be, or those of workers.
+  // These rows are in memory that later becomes scratch of the product, or of workers.
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int part = 0; part < exec->threads; part++) {
     const int worker = part % l.work.workers, helper = part / l.work.workers;

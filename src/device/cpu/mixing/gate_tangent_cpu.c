@@ -1,11 +1,11 @@
-// Fast kernels of tangents, element by element: through the hyperbolic tangent and through the gate of token_linear.
-// Bound by memory.
+// Fast kernels of tangents, element-wise: through the hyperbolic tangent and through the gate of token_linear.
+// Memory-bound.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/rows/tangent_kernels.h"
 #include "ops/tanh.h"
 #include "ops/token_linear.h"
 
-// Elements [at, at + d) of a tangent, which are those of elements [saved, saved + d) of the forward pass.
+// Elements [at, at + d) of a tangent, which correspond to elements [saved, saved + d) of the forward pass.
 TARN__VEC_INLINE void tanh_row(const tarn__node *node, int64_t at, int64_t saved, int64_t d) {
   const float *y = (const float *)node->in[TARN__TANH_Y]->data + saved;
   const float *dx = (const float *)node->in[TARN__TANH_DX]->data + at;

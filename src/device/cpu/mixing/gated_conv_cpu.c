@@ -1,5 +1,5 @@
-// Sentences are spread over the threads in equal numbers, so the rows of each sum depend on the number of threads
-// alone.
+// Sentences are divided among the threads in equal numbers, so the rows of each sum depend only on the number of
+// threads.
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/gated_conv.h"
@@ -30,7 +30,7 @@ static void gate_row(float *gate, const view *w, int64_t t, float *scratch) {
   for (int64_t c = 0; c < w->cols; c++) gate[c] = 1.0f / (1.0f + tarn__row_exp(-(u[c] + v[c])));
 }
 
-// Of x, or of rows of its tangents, which `t`, `first` and `end` count then.
+// The convolution of x, or of rows of its tangents, in which case `t`, `first` and `end` are rows of these.
 static void conv_row(float *conv, const view *w, const tarn__tensor *of, int64_t t, int64_t first, int64_t end,
                      float *scratch) {
   memset(conv, 0, (size_t)w->cols * sizeof *conv);
@@ -63,7 +63,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Rows of scratch of the backward pass. PAST, NOW and NEXT are turned in a ring: the gradients of three rows of x.
+// Rows of scratch of the backward pass. PAST, NOW and NEXT rotate as a ring: the gradients of three rows of x.
 enum { GATE, CONV, DY, OUT, OTHER, PAST, NOW, NEXT, DKERNEL, DKERNEL_END = DKERNEL + 3 };
 _Static_assert((int)DKERNEL_END <= (int)TARN__GC_BACKWARD_ROWS, "scratch");
 
@@ -71,7 +71,7 @@ static void store(const tarn__tensor *out, int64_t t, const float *row, int64_t 
   if (out) tarn__row_write(out->data, out->dtype, t * cols, cols, row);
 }
 
-// Row t: the gradients of u and v, and what it adds to those of x (ring[j + 1] is row t + j) and of the kernel.
+// Row t: the gradients of u and v, and its contributions to those of x (ring[j + 1] is row t + j) and of the kernel.
 static void backward_row(const view *w, const tarn__node *node, float *scratch, float *const ring[3], int64_t t,
                          int64_t first, int64_t end) {
   const tarn__tensor *dy_tensor = node->in[TARN__GC_DY];
@@ -136,7 +136,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Row t of all directions. scratch: four rows, of the gate, the convolution, that of the tangents, and a part of it.
+// Row t of all directions. scratch: four rows: the gate, the convolution, that of the tangents, and a part of it.
 static void tangent_row(const view *w, const tarn__node *node, float *scratch, int64_t t, int64_t first, int64_t end) {
   const tarn__tensor *const *d = (const tarn__tensor *const *)node->in + TARN__GC_TANGENTS;
   float *gate = scratch, *conv = gate + w->width, *moved = conv + w->width, *other = moved + w->width;

@@ -1,12 +1,12 @@
-// Fast Walsh-Hadamard transforms of BF16 rows, the near stages by tiles. H of order n is H' (x) H32 with H' of order
-// n / 32: a row seen as a matrix X [n / 32, 32] becomes H' X H32. The product with H32, whose elements 1 and -1 BF16
-// holds, is two instructions for 512 elements. The far stages, H', are sums of registers, which need no shuffles. Of
-// the three rounds,
+// Fast Walsh-Hadamard transforms of BF16 rows, with the near stages by tiles. H of order n is H' (x) H32 with H' of
+// order n / 32: a row viewed as a matrix X [n / 32, 32] becomes H' X H32. The product with H32, whose elements 1 and -1
+// are exact in BF16, takes two instructions for 512 elements. The far stages, H', are sums of registers, which need no
+// shuffles. In the three rounds,
 //   1: near, far   2: far, near   3: near, far
-// both pairs of far stages are one pass in fp32 with the signs between them. So all sums are of fp32, and what goes
-// into the second and into the third product is rounded to BF16.
+// both pairs of far stages are one pass in fp32 with the signs between them. So all sums are in fp32, and the inputs of
+// the second and the third product are rounded to BF16.
 //
-// Two tiles of 512 elements, 2 rows of 512 or 8 of 128, go through each step together: an item. Two items take turns,
+// Two tiles of 512 elements, 2 rows of 512 or 8 of 128, go through each step together: an item. Two items alternate,
 // half a round apart, so that the tiles multiply one of them while registers sum the other.
 #include <string.h>
 
@@ -38,7 +38,7 @@ typedef struct work {
 } work;
 _Static_assert(sizeof(work) == TARN__HADAMARD_AMX_FLOATS * sizeof(float), "what the scratch is counted with");
 
-// The signs of a transform: as bits that are to be turned, as floats, and times the scale.
+// The signs of a transform: as bits to flip, as floats, and times the scale.
 typedef struct table {
   uint16_t first[TILE], last[TILE];
   float middle[TILE], factor[TILE];
@@ -118,7 +118,7 @@ INLINE void far_twice(rows_on_way *way, const table *signs, int t, int count) {
   }
 }
 
-// Between the products of the second and the third round: signs alone.
+// Between the products of the second and the third round: only signs.
 INLINE void turn(rows_on_way *way, const table *signs, int t, int count) {
 #pragma GCC unroll 16
   for (int i = 0; i < SEGMENTS; i++) {
@@ -129,11 +129,11 @@ INLINE void turn(rows_on_way *way, const table *signs, int t, int count) {
   }
 }
 
-// What becomes of the rows of a transform: act(factor * x + add), as the total of transforms so far or, narrow, for the
-// tensor.
+// The final operation on the rows of a transform: act(factor * x + add), stored as the total of transforms so far or,
+// narrow, in the tensor.
 typedef struct target {
   const float *factor;
-  const float *add;  // rows that are `add_stride` apart
+  const float *add;  // rows at a distance of `add_stride`
   int64_t add_stride;
   float *total;
   bool narrow, relu;
@@ -149,7 +149,7 @@ INLINE void far_last_of(rows_on_way *way, const target *to, int t, int count, bo
       const int64_t row = t * (SEGMENTS / count) + i / count, column = i % count * SEGMENT + half;
       const float *add = to->add + row * to->add_stride + column;
       v[i] = _mm512_fmadd_ps(v[i], _mm512_load_ps(to->factor + column), _mm512_loadu_ps(add));
-      if (relu) v[i] = _mm512_max_ps(_mm512_setzero_ps(), v[i]);  // a NaN stays
+      if (relu) v[i] = _mm512_max_ps(_mm512_setzero_ps(), v[i]);  // keeps NaN
       if (narrow)
         _mm256_store_si256((__m256i *)(way->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
       else
@@ -167,8 +167,8 @@ INLINE void far_last(rows_on_way *way, const target *to, int t, int count) {
     far_last_of(way, to, t, count, true, false);
 }
 
-// Rows of n elements to where they belong. Whole lines that go past the caches need not be read before: that takes less
-// than half of the time where the tensor is in no cache.
+// Stores rows of n elements. Whole lines written with non-temporal stores need not be read first, which takes less than
+// half of the time if the tensor is not cached.
 static void send_rows(const rows_on_way *way, uint16_t *to, int64_t stride, int64_t rows, int64_t n, bool past) {
   const uint16_t *from = way->narrow[0];
   for (int64_t r = 0; r < rows; r++, to += stride)
@@ -181,7 +181,7 @@ static void send_rows(const rows_on_way *way, uint16_t *to, int64_t stride, int6
     }
 }
 
-// The bits to turn for n signs.
+// The bits to flip for n signs.
 static void bits_of(uint16_t *bits, const float *signs, int64_t n) {
   for (int64_t i = 0; i < n; i += 32) {
     const __m512i narrow = (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(signs + i + 16), _mm512_loadu_ps(signs + i));
@@ -198,7 +198,7 @@ static void take_signs(table *to, const tarn__hadamard_job *job, int64_t transfo
   for (int64_t i = 0; i < n; i++) to->factor[i] = job->transposed ? scale * signs[i] : scale;
 }
 
-// Rows [first, first + rows) from column `at` on, with the first signs or under the mask; zeros behind them.
+// Loads rows [first, first + rows) from column `at` on, with the first signs or under the mask, padded with zeros.
 static void take_rows(rows_on_way *way, const tarn__hadamard_job *job, const table *signs, int64_t first, int64_t rows,
                       int64_t at) {
   const int64_t n = job->shape.width;
@@ -209,7 +209,7 @@ static void take_rows(rows_on_way *way, const tarn__hadamard_job *job, const tab
       __m512i x = _mm512_loadu_si512((const uint16_t *)job->from + from + i);
       if (!job->transposed) x = _mm512_xor_si512(x, _mm512_load_si512(signs->first + i));
       if (job->mask) {
-        // Above 0, and no NaN: no sign, and from the smallest normal number to infinity.
+        // Above 0, and not NaN: no sign bit, and from the smallest normal number to infinity.
         const __m512i m = _mm512_loadu_si512((const uint16_t *)job->mask + from + i);
         const __m512i above = _mm512_sub_epi16(m, _mm512_set1_epi16(0x0080));
         x = _mm512_maskz_mov_epi16(_mm512_cmple_epu16_mask(above, _mm512_set1_epi16(0x7F80 - 0x0080)), x);
@@ -221,10 +221,10 @@ static void take_rows(rows_on_way *way, const tarn__hadamard_job *job, const tab
 }
 
 // Prefetches the next rows while these are transformed. A row reads pieces of a row of the tensor, a pattern that the
-// processor does not prefetch by itself.
+// hardware prefetcher does not recognise.
 static void fetch_rows(const tarn__hadamard_job *job, int64_t first, int64_t rows, int64_t at) {
   const int64_t n = job->shape.width;
-  for (int64_t r = first; r < first + rows; r++)  // none where rows is below 0
+  for (int64_t r = first; r < first + rows; r++)  // none if rows is below 0
     for (int64_t i = 0; i < n; i += 32) {
       const int64_t from = r * job->from_cols + at + i;
       _mm_prefetch((const char *)((const uint16_t *)job->from + from), _MM_HINT_T0);
@@ -232,10 +232,10 @@ static void fetch_rows(const tarn__hadamard_job *job, int64_t first, int64_t row
     }
 }
 
-// What was in the tensor before, as floats.
+// Loads the previous contents of the tensor as floats.
 static void take_total(work *w, const tarn__hadamard_job *job, int64_t first, int64_t rows, int64_t at) {
   const int64_t n = job->shape.width;
-  float *total = (float *)(void *)w->total;  // rows go on from tile to tile
+  float *total = (float *)(void *)w->total;  // rows continue from tile to tile
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < n; i += 16) {
       const __m256i *from = (const void *)((const uint16_t *)job->to + (first + r) * job->to_cols + at + i);
@@ -250,10 +250,10 @@ typedef struct item {
   const table *signs;
   target to;
   int64_t first, rows, from_at, to_at;
-  bool opens;  // its total begins with what was in the tensor
+  bool opens;  // its total starts from the previous contents of the tensor
 } item;
 
-// All transforms in their order: groups of rows, in each of them regions, and in each region terms.
+// All transforms in order: groups of rows, in each of them regions, and in each region terms.
 typedef struct walk {
   const tarn__hadamard_job *job;
   work *w;
@@ -289,7 +289,7 @@ static item next_item(walk *at) {
     x.to.add = job->bias + x.to_at;
   }
   take_rows(x.way, job, x.signs, x.first, x.rows, x.from_at);
-  // All regions read the same.
+  // All regions read the same rows.
   if (at->region == 0) fetch_rows(job, x.first + at->most, ahead < at->most ? ahead : at->most, x.from_at);
   at->way = 1 - at->way;
   if (++at->term < at->cut.terms) return x;
@@ -311,7 +311,7 @@ INLINE void step_of(const item *x, step kind, int t, int count) {
     far_last(x->way, &x->to, t, count);
 }
 
-// The near stages of one item, a step of another; either may be missing.
+// Overlaps the near stages of one item with a step of another; either may be missing.
 INLINE void both(const item *near, const item *x, step kind, int count) {
   for (int t = 0; near && t < TILES; t++) near_begin(near->way, t);
   for (int t = 0; t < TILES; t++) {
@@ -331,7 +331,7 @@ INLINE void finish(work *w, const tarn__hadamard_job *job, const item *near, con
 INLINE void run_all(walk *at, int count) {
   const tarn__hadamard_job *job = at->job;
   item a, b;
-  const item *before = NULL;  // its last sums are to come
+  const item *before = NULL;  // its last sums are pending
   while (goes_on(at)) {
     a = next_item(at);
     finish(at->w, job, &a, before, count);
@@ -372,6 +372,6 @@ void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_
     run_all(&at, 8);
   else
     run_all(&at, 4);
-  _mm_sfence();  // what went past the caches is there before other threads read it
+  _mm_sfence();  // non-temporal stores complete before other threads read them
   _tile_release();
 }

@@ -1,5 +1,5 @@
-// Fast Walsh-Hadamard transforms of rows that lie in L1. The stages of H commute, so a round that ends with the stages
-// of near elements is followed by one that begins with them: of the three rounds,
+// Fast Walsh-Hadamard transforms of rows in L1. The stages of H commute, so a round that ends with the stages of near
+// elements is followed by one that begins with them: in the three rounds,
 //   1: far, near   2: near, far   3: far, near
 // each pair "near, near" and "far, far" is one pass over the row, with the signs between them applied in registers.
 #include <math.h>
@@ -33,7 +33,7 @@ TARN__VEC_INLINE void across(vec *v, int count) {
   for (int i = 0; i < count; i += 2) pair(&v[i], &v[i + 1]);
 }
 
-// Lane i is -1 where bit h of i is 1, else 1.
+// Lane i is -1 if bit h of i is 1, else 1.
 TARN__VEC_INLINE vec signs_of(int h) {
   vec sign = {0};
 #pragma GCC unroll 16
@@ -41,8 +41,7 @@ TARN__VEC_INLINE vec signs_of(int h) {
   return sign;
 }
 
-// The stage of distance h within a register: lane i becomes v[i ^ h] + v[i] where bit h of i is 0, else v[i ^ h] -
-// v[i].
+// The stage of distance h within a register: lane i becomes v[i ^ h] + v[i] if bit h of i is 0, else v[i ^ h] - v[i].
 #if defined(__AVX512F__)
 TARN__VEC_INLINE vec stage_8(vec v) { return tarn__vec_fma(v, signs_of(8), TARN__VEC_TURN_8(v)); }
 #endif
@@ -52,8 +51,8 @@ TARN__VEC_INLINE vec stage_4(vec v) { return tarn__vec_fma(v, signs_of(4), TARN_
 TARN__VEC_INLINE vec stage_2(vec v) { return tarn__vec_fma(v, signs_of(2), TARN__VEC_TURN_2(v)); }
 TARN__VEC_INLINE vec stage_1(vec v) { return tarn__vec_fma(v, signs_of(1), TARN__VEC_TURN_1(v)); }
 
-// All stages of a span, one after the other for all registers: a processor does not look far enough ahead to find the
-// next register's work behind all stages of one.
+// All stages of a span, each applied to all registers: the processor's out-of-order window is too short to overlap the
+// registers if each went through all stages first.
 TARN__VEC_INLINE void near_stages(vec *v) {
 #if defined(__AVX512F__)
 #pragma GCC unroll 8
@@ -70,8 +69,8 @@ TARN__VEC_INLINE void near_stages(vec *v) {
   across(v, NEAR);
 }
 
-// What is done to a transformed row as it is stored: elements `at` .. of `to` become act(scale * signs * x + add).
-// signs and add may be NULL; add may be where the row is stored.
+// The operation with which a transformed row is stored: elements `at` .. of `to` become act(scale * signs * x + add).
+// signs and add may be NULL; add may be the destination.
 typedef struct finish {
   const float *signs, *add;
   void *to;
@@ -121,7 +120,7 @@ static void near_last(const float *x, int64_t n, const finish *last) {
     near_last_of(x, n, last, TARN__BF16);
 }
 
-// What a pass over far elements does with signs.
+// How a pass over far elements applies signs.
 typedef enum far_kind { FAR_PLAIN, FAR_SIGNED, FAR_TWICE } far_kind;
 
 // The stages of distance h, 2 h .. (count / 2) h: plain, with signs before them, or twice with signs between.
@@ -179,7 +178,7 @@ static passes passes_of(int64_t n) {
   return p;
 }
 
-// The three rounds of a power of two of at least 2 SPAN, from `from` by way of `work` to where `last` says.
+// The three rounds for a power of two of at least 2 SPAN, from `from` through `work` to the destination of `last`.
 static void rotate_fast(float *work, const float *from, const float *signs, int64_t n, bool transposed,
                         const passes *far, finish last) {
   const float *between[2] = {signs + (transposed ? 2 : 1) * n, signs + (transposed ? 1 : 2) * n};
@@ -219,7 +218,7 @@ static void flip(float *x, const float *signs, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= signs[i];
 }
 
-// The rounds of any width in place.
+// The rounds for any width in place.
 static void rotate_any(float *x, const float *signs, const tarn__hadamard_shape *shape, bool transposed) {
   int64_t n = shape->width;
   float scale = 1.0f / sqrtf((float)shape->window);
@@ -231,7 +230,7 @@ static void rotate_any(float *x, const float *signs, const tarn__hadamard_shape 
   }
 }
 
-// One transform of a row: from [from_count] to to_count elements where `last` says.
+// One transform of a row: from [from_count] to to_count elements at the destination of `last`.
 static void rotate(float *work, const float *from, int64_t from_count, int64_t to_count, const float *signs,
                    const tarn__hadamard_shape *shape, bool transposed, const passes *far, finish last) {
   int64_t n = shape->width;

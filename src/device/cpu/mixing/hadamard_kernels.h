@@ -5,21 +5,21 @@
 #include "device/variant.h"
 #include "ops/hadamard.h"
 
-// What the fast kernel does: to = act(from Q^T + bias), or transposed to (+)= from Q.
+// The task of the fast kernel: to = act(from Q^T + bias), or transposed to (+)= from Q.
 typedef struct tarn__hadamard_job {
   tarn__hadamard_shape shape;
   const float *signs;
   const float *bias;  // forward, or NULL
   const void *from;   // [rows, from_cols]
-  const void *mask;   // transposed: `from` counts only where this [rows, from_cols] is above 0; or NULL
+  const void *mask;   // transposed: elements of `from` count as 0 unless this [rows, from_cols] is above 0; or NULL
   void *to;           // [rows, to_cols]
   int64_t from_cols, to_cols;
   tarn__dtype dtype;  // of from, mask and to
   bool relu, transposed, accumulate;
-  bool past;  // BF16 by tiles: write past the caches, to whole lines
+  bool past;  // BF16 by tiles: non-temporal stores of whole lines
 } tarn__hadamard_job;
 
-// A row of `to` is cut into equal regions, each the sum of as many transforms.
+// A row of `to` is divided into equal regions, each the sum of the same number of transforms.
 typedef struct tarn__hadamard_cut {
   int64_t regions, terms;
 } tarn__hadamard_cut;
@@ -31,7 +31,7 @@ static inline tarn__hadamard_cut tarn__hadamard_cut_of(const tarn__hadamard_shap
   return (tarn__hadamard_cut){regions, all / regions};
 }
 
-// The transform that is this term of this region.
+// The number of the transform for this term of this region.
 static inline int64_t tarn__hadamard_transform_of(const tarn__hadamard_shape *shape, bool transposed, int64_t region,
                                                   int64_t term) {
   if (transposed && shape->in > shape->out) return term * shape->parts + region;
@@ -44,9 +44,9 @@ typedef struct tarn__hadamard_kernels {
 } tarn__hadamard_kernels;
 TARN__TABLES(tarn__hadamard_kernels);
 
-// Of hadamard_amx.c, in place of `run` where it can do the job: BF16, a width of 128, 256 or 512, transforms
-// whose inputs and outputs fill every transform. Floats of scratch, which is aligned to 64 bytes: for the rows on their
-// way, and for the signs of each transform.
+// In hadamard_amx.c, replacing `run` if it supports the job: BF16, a width of 128, 256 or 512, and inputs and outputs
+// that fill every transform. Floats of scratch, which is aligned to 64 bytes: for the rows in progress, and for the
+// signs of each transform.
 enum { TARN__HADAMARD_AMX_TILE = 512, TARN__HADAMARD_AMX_TILES = 2 };
 enum { TARN__HADAMARD_AMX_FLOATS = TARN__HADAMARD_AMX_TILE * (TARN__HADAMARD_AMX_TILES * 4 + 1) };
 enum { TARN__HADAMARD_AMX_TABLE = TARN__HADAMARD_AMX_TILE * 3 };

@@ -17,14 +17,14 @@ static bool by_tiles(const tarn__hadamard_job *job) {
 #endif
 }
 
-// Floats of scratch that one thread needs.
+// Floats of scratch per thread.
 static size_t scratch(const tarn__hadamard_job *job) {
   const tarn__hadamard_shape *shape = &job->shape;
   if (by_tiles(job))
     return TARN__HADAMARD_AMX_FLOATS + (size_t)(shape->blocks * shape->parts) * TARN__HADAMARD_AMX_TABLE;
   int64_t rows = shape->blocks * shape->out;
   int64_t longest = rows > shape->in ? rows : shape->in;
-  // The transform; the input, the sum of transforms and what was there before as floats.
+  // The transform; the input, the sum of transforms and the previous contents as floats.
   return tarn__row_floats(shape->width) + 3 * tarn__row_floats(longest);
 }
 
@@ -43,7 +43,7 @@ static void run_rows(const tarn__hadamard_job *job, int64_t first, int64_t last,
   TARN__TABLE_NOW(tarn__hadamard_kernels)->run(job, first, last, memory);
 }
 
-// What each thread writes at the most if what reads it next shall find it in a cache of its own.
+// Maximum that each thread may write for its next reader to find it in a private cache.
 enum { CACHED_BYTES = 2 << 20 };
 
 static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {

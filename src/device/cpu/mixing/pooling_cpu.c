@@ -1,20 +1,20 @@
-// Fast kernels. The rows are cut into one part a thread, whatever the sentences are; a row is summed in registers over
-// the rows that it sees, in their order, so that its bits depend on its sentence alone. A running sum, which would take
-// as long for wide windows as for narrow ones, would hand the rounding of every row on to all rows behind it.
+// Fast kernels. The rows are divided into one part per thread, regardless of sentences; a row is summed in registers
+// over the rows that it sees, in order, so that its bits depend on its sentence alone. A running sum, whose cost would
+// not grow with the window, would carry the rounding error of every row to all later rows.
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/offsets.h"
 #include "ops/pooling.h"
 
-// The rows that a row is made of: the first elements of these, and what each is multiplied by.
+// The rows that a row is computed from: their first elements, and their factors.
 typedef struct taps {
   int64_t *at;
   float *weight;
   int64_t count;
 } taps;
 
-// Floats of one part's scratch: the elements, whose numbers take two each, and the weights.
+// Floats of one part's scratch: the elements, whose indices take two each, and the weights.
 static size_t part_floats(const tarn__node *node) { return 3 * tarn__row_floats(tarn__pooling_most(node)); }
 
 static size_t scratch(const tarn__node *node, int threads) {
@@ -26,7 +26,7 @@ static taps room(const tarn__node *node, int which) {
   return (taps){(int64_t *)(void *)base, base + part_floats(node) / 3 * 2, 0};
 }
 
-// y[to] = the sum of the taps of x, less the row that begins at element `own`. `add`: to what is there.
+// y[to] = the sum of the taps of x, minus the row that begins at element `own`. `add`: added to y.
 TARN__VEC_INLINE void sum_row(void *y, const void *x, const taps *t, int64_t d, int64_t own, int64_t to,
                               tarn__dtype dtype, bool add) {
 #define STEP(i, n)                                                                                \
@@ -52,7 +52,7 @@ static void seen_by(taps *t, int64_t r, int64_t begin, int64_t end, const tarn__
   }
 }
 
-// The rows of the sentence that see row r: each gave it a share of its own mean.
+// The rows of the sentence that see row r: each averaged it with a weight.
 static void seeing(taps *t, int64_t r, int64_t begin, int64_t end, const tarn__pooling_spec *spec, int64_t d) {
   const tarn__pooling_spec turned = {.width = spec->width, .before = spec->width - 1 - spec->before};
   const tarn__pooling_window w = tarn__pooling_window_of(r, begin, end, &turned);
@@ -64,7 +64,7 @@ static void seeing(taps *t, int64_t r, int64_t begin, int64_t end, const tarn__p
   }
 }
 
-// The rows that a row of a decoder's step sees, its own the last of them.
+// The rows seen by a row of a decoding step; the last of them is its own.
 static void listed(taps *t, int64_t r, const tarn__node *node, int64_t d) {
   const int32_t *list = node->in[TARN__POOLING_ROWS]->data;
   const int32_t *range = (const int32_t *)node->in[TARN__POOLING_RANGES]->data + 2 * r;

@@ -1,5 +1,5 @@
-// Fast kernels: a thread takes whole sentences, whose rows it goes through in registers, in their order, so that the
-// bits of a mean depend on its sentence alone. Bound by memory.
+// Fast kernels: a thread processes whole sentences, whose rows are summed in registers, in order, so that the bits of a
+// mean depend on its sentence alone. Memory-bound.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/sentence_mean.h"

@@ -1,6 +1,6 @@
-// Products within sentences, by the products of the house: one for each sentence and head, which a thread computes for
-// itself where there are enough of them, and all threads together where there are not. The bits of a product do not
-// depend on its threads, so those of a sentence do not depend on its batch.
+// Products within sentences, by gemm.h: one for each sentence and head, computed by a single thread each if there are
+// enough of them, and otherwise by all threads together. The bits of a product do not depend on its threads, so those
+// of a sentence do not depend on its batch.
 #include <omp.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "ops/sentence_product.h"
 
-// Element `at` of a tensor, whose data is NULL while the graph is planned.
+// Element `at` of a tensor, whose data are NULL while the graph is planned.
 static void *element(const tarn__tensor *tensor, int64_t at) {
   return tensor->data ? (char *)tensor->data + at * (int64_t)tarn__dtype_size(tensor->dtype) : NULL;
 }
@@ -48,14 +48,14 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__sentence_task *
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-// The most scratch of a product of one thread, of any sentence.
+// Maximum scratch of a single-threaded product, for any sentence.
 static size_t scratch_of_one(const tarn__node *node, const tarn__sentence_task *task) {
   const int64_t longest = ((const tarn__sentence_spec *)node->attr)->longest;
   const tarn__gemm product = product_of(node, task, 0, longest, 0, 0);
   return (tarn__gemm_scratch_most(&product, 1, task->form == TARN__SENTENCE_FORM_OUTER) + 63) & ~(size_t)63;
 }
 
-// Whether each thread computes products of its own.
+// Whether each thread computes separate products.
 static bool apart(const tarn__node *node, int threads) {
   const int64_t products =
       (node->in[TARN__SENTENCE_OFFSETS]->cols - 1) * ((const tarn__sentence_spec *)node->attr)->heads;
@@ -90,7 +90,7 @@ static void run_task(const tarn__exec *exec, const tarn__node *node, const tarn_
   }
 }
 
-// The columns of a gradient of x that the product has not read.
+// Zeroes the columns of a gradient of x that the product has not read.
 static void zero_beside(const tarn__node *node, const tarn__sentence_task *task) {
   const int64_t d = ((const tarn__sentence_spec *)node->attr)->d, after = task->x->cols - task->column - d;
   const size_t size = tarn__dtype_size(task->x->dtype);

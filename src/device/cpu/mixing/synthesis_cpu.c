@@ -5,7 +5,7 @@
 
 static const float TO_BASE_2 = 1.44269504088896341f;
 
-// Below every score: two to its power is 0.
+// Below every score: two to this power is 0.
 static const float MASKED = -1e30f;
 
 // share[0] logit + share[1] score of the numbers from j on, in powers of two.

@@ -1,6 +1,6 @@
-// The fast kernels of synthetic attention that work on rows; its products are tarn__gemm_run() (synthesis_node.c). Rows
-// of weights have room for whole registers, `width` numbers; what lies behind the first `count` is read but counts for
-// nothing, and is written as zeros.
+// The row-wise fast kernels of synthetic attention; its products are tarn__gemm_run() (synthesis_node.c). Rows of
+// weights are padded to whole registers, `width` numbers; elements after the first `count` are read but ignored, and
+// written as zeros.
 #ifndef TARN_DEVICE_CPU_MIXING_SYNTHESIS_KERNELS_H
 #define TARN_DEVICE_CPU_MIXING_SYNTHESIS_KERNELS_H
 
@@ -27,7 +27,7 @@ typedef struct tarn__synthesis_back {
   void *dscore;          // of `dtype`, the gradient of the score times `scale`; NULL: not wanted
   tarn__dtype dtype;
   float scale;
-  float sums[2];  // set to the sums of the gradient before its shares, times logit and times score
+  float sums[2];  // set to the sums of the gradient before applying its shares, times logit and times score
 } tarn__synthesis_back;
 
 typedef struct tarn__synthesis_kernels {
@@ -35,10 +35,10 @@ typedef struct tarn__synthesis_kernels {
   void (*softmax_back)(tarn__synthesis_back *back, const tarn__synthesis_row *row);
   // logit[j] = pair[j mod a] pair[a + j div a] for j < count. pair [a + b] is at element `at` of an array.
   void (*factorised)(float *logit, const void *pairs, tarn__dtype dtype, int64_t at, int64_t a, int64_t count);
-  // The tangent of logits, in F32: dpair, of the pair, is at element `moved` of an array of its own.
+  // The tangent of logits, in F32: dpair, of the pair, is at element `moved` of a separate array.
   void (*factorised_push)(float *dlogit, const float *pairs, int64_t at, const float *dpairs, int64_t moved, int64_t a,
                           int64_t count);
-  // The gradient of the pair, in the same place of dpairs; `add`: to what is there. room [width] floats.
+  // The gradient of the pair, at the same index of dpairs; `add`: added to it. room [width] floats.
   void (*factorised_back)(void *dpairs, const void *pairs, tarn__dtype dtype, int64_t at, int64_t a, int64_t width,
                           const float *dlogit, int64_t count, bool add, float *room);
   void (*copy)(float *out, const void *from, tarn__dtype dtype, int64_t at, int64_t n);

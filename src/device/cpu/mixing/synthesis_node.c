@@ -1,8 +1,8 @@
-// Synthetic attention: the logits, scores and weights of a head of a sentence are made a block of rows at a time, in
-// scratch, by products of the house and kernels of rows (synthesis_kernels.h), and nothing of the size of all pairs
-// ever goes to memory. A thread takes sentences and heads in turn. Where weights by position are trained it takes whole
-// heads and goes through their sentences in order, because their gradients are summed over sentences; so neither these
-// sums nor anything else depend on the number of threads.
+// Synthetic attention: the logits, scores and weights of a head of a sentence are computed a block of rows at a time,
+// in scratch, by gemm.h and row kernels (synthesis_kernels.h), and nothing of the size of all pairs is written to
+// memory. Threads take sentences and heads in turn. If weights by position are trained, a thread takes whole heads and
+// processes their sentences in order, because their gradients are summed over sentences; so no result depends on the
+// number of threads.
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void *element(const tarn__tensor *tensor, int64_t at) {
   return (char *)tensor->data + at * (int64_t)tarn__dtype_size(tensor->dtype);
 }
 
-// What all of a node's work needs.
+// State shared by the work on a node.
 typedef struct work {
   const tarn__node *node;
   const tarn__synthesis_spec *spec;
@@ -73,16 +73,16 @@ static work running_work_of(const tarn__node *node) {
   return w;
 }
 
-// Scratch of a thread: blocks [rows, columns] of floats, and what is not kept in all arithmetic, of the same size; sums
-// of keys and values [longest, head]; a row; the scratch of a product.
+// Scratch of a thread: blocks [rows, columns] of floats, and of the same size those not needed in every arithmetic;
+// sums of keys and values [longest, head]; a row; the scratch of a product.
 typedef struct room {
   float *logit, *score, *weight, *dweight, *dlogit;
-  void *rounded, *dlogit_rounded, *dscore;  // weight and dlogit as products read them
+  void *rounded, *dlogit_rounded, *dscore;  // weight and dlogit in the type of products
   float *dkeys, *dvalues, *row;
   void *product;
 } room;
 
-// Where arrays are set, or NULL to count their bytes alone.
+// Sets the arrays, or with NULL only counts their bytes.
 static size_t lay_out(room *r, const work *w, char *at) {
   const int64_t longest = w->spec->longest, columns = padded(longest), rows = smaller(BLOCK, longest);
   const size_t block = (size_t)(rows * columns) * sizeof(float), sums = (size_t)(longest * padded(w->head)) * 4;
@@ -179,7 +179,7 @@ static tarn__synthesis_row row_of(const work *w, const room *r, int64_t i, int64
 
 static int64_t seen_by(const work *w, const place *p, int64_t i) { return w->spec->causal ? i + 1 : p->n; }
 
-// The weights of a block of rows. Returns its columns.
+// The weights of a block of rows. Returns its number of columns.
 static int64_t make_weights(const work *w, const room *r, const place *p, int64_t from, int64_t rows) {
   const int64_t columns = seen_by(w, p, from + rows - 1);
   make_logits(w, r, p, from, rows, columns);
@@ -209,7 +209,7 @@ static void run_forward(const work *w, const room *r, const place *p) {
   }
 }
 
-// The products of a block of rows behind the gradients of its logits, to source and weights.
+// The products that propagate the gradients of a block's logits to source and weights.
 static void logits_back(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns) {
   const tarn__synthesis_spec *spec = w->spec;
   const tarn__tensor *dsource = w->node->out[TARN__SYNTHESIS_DSOURCE];
@@ -319,7 +319,7 @@ static void block_back(const work *w, const room *r, const place *p, int64_t fro
                         .accumulate = w->node->in[TARN__SYNTHESIS_PREVIOUS_X] != NULL});
 }
 
-// Sums of the gradients of the shares of logits and scores of the place go to sums.
+// Returns sums of the gradients of the shares of logits and scores of the place in `sums`.
 static void run_backward(const work *w, const room *r, const place *p, double sums[2]) {
   const tarn__tensor *dx = w->node->out[TARN__SYNTHESIS_DX];
   const bool add = w->node->in[TARN__SYNTHESIS_PREVIOUS_X] != NULL;
@@ -339,7 +339,7 @@ static void run_backward(const work *w, const room *r, const place *p, double su
 //
 // Each direction: l = share[0] dlogit + share[1] dscore,  dP = P (l - rowsum(P l)),  dy = dP V + P dV.
 
-// dlogit of a block of rows of a direction, whose rows are `moved` behind those of the forward pass.
+// dlogit of a block of rows of a direction, whose rows are `moved` after those of the forward pass.
 static void push_logits(const work *w, const room *r, const place *p, int64_t from, int64_t rows, int64_t columns,
                         int64_t moved) {
   const tarn__tensor *dsource = w->node->in[TARN__SYNTHESIS_TANGENT_SOURCE];
@@ -405,7 +405,7 @@ static void push_block(const work *w, const room *r, const place *p, int64_t fro
       w->kernels->scale(r->dlogit + i * ld, w->share[0], columns);
       w->kernels->add(l, r->dlogit + i * ld, columns);
     }
-    // As if the weights were the softmax of l alone, whose gradient has the form of its tangent.
+    // Treats the weights as the softmax of l alone, whose gradient has the form of its tangent.
     tarn__synthesis_row row = row_of(w, r, i, seen_by(w, p, from + i), columns);
     row.score = NULL;
     row.share[0] = 1.0f;
@@ -448,13 +448,13 @@ static place place_of(const tarn__node *node, int64_t sentence, int64_t h) {
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-// Of a thread.
+// Per thread.
 static size_t room_bytes(const work *w) {
   room r;
   return aligned(lay_out(&r, w, NULL));
 }
 
-// Behind the rooms of the threads: two sums for each sentence and head.
+// After the scratch of the threads: two sums for each sentence and head.
 size_t tarn__cpu_synthesis_scratch(const tarn__node *node, int threads) {
   const work w = work_of(node);
   const size_t sums = w.backward ? (size_t)(sentences_of(node) * w.spec->heads) * 2 * sizeof(double) : 0;
@@ -488,7 +488,7 @@ tarn_status tarn__cpu_synthesis_tangent(const tarn__exec *exec, const tarn__node
   return each_place(exec, node, run_tangents);
 }
 
-// The sums of all places become the gradient of the mix.
+// Converts the sums of all places to the gradient of the mix.
 static void finish_mix(const work *w, const double *sums, int64_t places) {
   double g[2] = {0.0, 0.0};
   for (int64_t i = 0; i < places; i++) g[0] += sums[2 * i], g[1] += sums[2 * i + 1];

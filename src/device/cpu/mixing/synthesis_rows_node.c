@@ -1,5 +1,5 @@
-// Synthetic attention of single rows, for decoding. Logits of the dense form are one product a head, for all rows of
-// the step; the rest goes row by row.
+// Synthetic attention of single rows, for decoding. Logits of the dense form are one product per head, for all rows of
+// the step; the rest is computed row by row.
 #include <math.h>
 #include <omp.h>
 
@@ -16,7 +16,7 @@ static void *element(const tarn__tensor *tensor, int64_t at) {
   return tensor->data ? (char *)tensor->data + at * (int64_t)tarn__dtype_size(tensor->dtype) : NULL;
 }
 
-// Logits [heads, rows, padded(longest)], of the dense form by a product.
+// Logits [heads, rows, padded(longest)], in the dense form by a product.
 static tarn__gemm logits_of(const tarn__node *node, float *logits, int64_t h) {
   const tarn__synthesis_spec *spec = node->attr;
   const tarn__tensor *source = node->in[TARN__SYNTHESIS_SOURCE], *weight = node->in[TARN__SYNTHESIS_WEIGHT];
@@ -37,7 +37,7 @@ static tarn__gemm logits_of(const tarn__node *node, float *logits, int64_t h) {
                       .transpose_b = true};
 }
 
-// Floats of all logits; then of each thread scores, weights, a row of a head.
+// Floats of all logits; then for each thread scores, weights, a row of a head.
 static size_t logits_floats(const tarn__node *node) {
   const tarn__synthesis_spec *spec = node->attr;
   return (size_t)(spec->heads * node->out[0]->rows * padded(spec->longest));
@@ -58,7 +58,7 @@ size_t tarn__cpu_synthesis_rows_scratch(const tarn__node *node, int threads) {
   return floats * sizeof(float) + product;
 }
 
-// Row i of head h. Its logits are there, in the dense form, or are made here.
+// Row i of head h. In the dense form its logits have been computed; otherwise they are computed here.
 static void run_row(const tarn__node *node, const tarn__synthesis_row *row, float *logit, float *score, float *mean,
                     int64_t i, int64_t h) {
   const tarn__synthesis_kernels *kernels = TARN__TABLE_NOW(tarn__synthesis_kernels);

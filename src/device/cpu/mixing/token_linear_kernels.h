@@ -1,4 +1,4 @@
-// What the ops token_linear compute beside products, for each instruction set.
+// Kernels of the ops token_linear other than products, for each instruction set.
 #ifndef TARN_DEVICE_CPU_MIXING_TOKEN_LINEAR_KERNELS_H
 #define TARN_DEVICE_CPU_MIXING_TOKEN_LINEAR_KERNELS_H
 
@@ -6,9 +6,10 @@
 #include "graph/graph.h"
 
 typedef struct tarn__token_linear_kernels {
-  // Rows [first, last) of a sentence whose result begins at row `row`: y, and what the gate needs, from the products z.
+  // Rows [first, last) of a sentence whose result begins at row `row`: y, and the gate's saved values, from the
+  // products z.
   void (*finish)(const tarn__node *node, const float *z, int64_t row, int64_t first, int64_t last);
-  // Rows [first, last) of the lower triangle [n, n] of a weight, zeros above it.
+  // Rows [first, last) of the lower triangle [n, n] of a weight, with zeros above it.
   void (*lower)(void *out, const tarn__tensor *weight, int64_t n, int64_t first, int64_t last);
   // dz and dgate of rows [first, last) of token_linear_dx.
   void (*through_gate)(const tarn__node *node, int64_t first, int64_t last);

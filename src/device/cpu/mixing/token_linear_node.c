@@ -1,4 +1,4 @@
-// The ops token_linear: a product a sentence with the part of the weight that its length reaches. Where weights are
+// The ops token_linear: one product per sentence with the part of the weight that its length reaches. If weights are
 // causal, products read a copy of the lower triangle.
 #include <string.h>
 
@@ -9,17 +9,17 @@
 #include "device/cpu/mixing/token_sentences.h"
 #include "ops/token_linear.h"
 
-// A node as its sentences are worked on. Pieces of the scratch in bytes: the lower triangle, and, of each worker, its
-// sums, those of the bias, scratch of products.
+// The state of a node while its sentences are processed. Pieces of the scratch in bytes: the lower triangle, and, for
+// each worker, its sums, those of the bias, scratch of products.
 typedef struct job {
   const tarn__node *node;
   const tarn__token_attr *attr;
   const tarn__tensor *weight;
-  int64_t d, most_out, most_in;  // rows of a sentence's result and of its x, at most
+  int64_t d, most_out, most_in;  // maximum rows of a sentence's result and of its x
   tarn__dtype dtype;
   tarn__sentence_work work;
   char *memory;
-  const void *weights;  // as products read them
+  const void *weights;  // in the form read by products
   int64_t ld;           // of the weights
   size_t lower, workers;
   size_t own_sums, own_bias, own_products, own;
@@ -36,7 +36,7 @@ static job job_of(const tarn__node *node, const tarn__tensor *offsets, const tar
   return j;
 }
 
-// Lays the scratch out: the lower triangle if there is a weight, and of each worker `sums` and `bias` floats.
+// Lays out the scratch: the lower triangle if there is a weight, and for each worker `sums` and `bias` floats.
 static void lay_out(job *j, size_t sums, size_t bias,
                     size_t (*product_bytes)(const void *job, int64_t n, int threads)) {
   const int64_t n = j->work.longest;
@@ -244,7 +244,7 @@ static void dweight_sentence(const void *user, int worker, int64_t s, int64_t ro
 }
 
 // Adds columns [0, count) of row i of the workers' sums, which begin at `sums` of each and are `width` wide, to a
-// gradient's row of `cols`, or puts them there.
+// gradient's row of `cols`, or stores them there.
 static void add_row(const job *j, float *to, int64_t cols, size_t sums, int64_t width, int64_t i, int64_t count,
                     bool accumulate) {
   if (!accumulate) memset(to, 0, (size_t)cols * sizeof *to);

@@ -1,6 +1,6 @@
 #include "device/cpu/mixing/token_sentences.h"
 
-enum { SENTENCES = 2 };  // for each thread, at least, where a thread takes whole ones
+enum { SENTENCES = 2 };  // minimum per thread for threads to take whole sentences
 
 tarn__sentence_work tarn__sentence_work_of(const tarn__tensor *offsets, int64_t longest, int threads) {
   const bool many = offsets->cols - 1 >= (int64_t)SENTENCES * threads;
@@ -21,7 +21,7 @@ size_t tarn__sentence_scratch(const tarn__sentence_work *work,
   size_t most = 0;
   for (int64_t i = 0, before = 0; i < count; i++) {
     const int64_t n = offset ? offset[i + 1] - offset[i] : i + 1;
-    // Many batches have sentences of one length.
+    // Many batches have sentences of equal length.
     const size_t size = n != before && n > 0 ? bytes(user, n, work->helpers) : 0;
     if (size > most) most = size;
     before = n;

@@ -5,7 +5,7 @@
 #include "device/cpu/optim/adam_kernels.h"
 #include "optim/moments.h"
 
-enum { PIECE = 512 };  // elements that stay in L1 with all that belongs to them
+enum { PIECE = 512 };  // elements that stay in L1 with all their arrays
 _Static_assert(PIECE % TARN__DROPOUT_CHUNK == 0, "the random numbers of a piece fit into an array of its size");
 
 static inline __attribute__((always_inline)) void step_with(float *restrict master, float *restrict moment1,
@@ -32,7 +32,7 @@ static void step_floats(const tarn__adam_piece *p, float *moment1, float *moment
                   : step_with(p->master + at, moment1, moment2, p->master, true, n, factors);
 }
 
-// tarn__moment_round() of n values, in a form that becomes vector instructions.
+// tarn__moment_round() of n values, in a vectorisable form.
 static void store_rounded(uint16_t *restrict out, const float *restrict in, const uint16_t *restrict numbers,
                           int64_t n) {
 #pragma omp simd

@@ -1,4 +1,4 @@
-// Adam, norms and sums of gradients on the processor (device/device.h says what each computes).
+// Adam, norms and sums of gradients on the processor (specified in device/device.h).
 #ifndef TARN_DEVICE_CPU_OPTIM_ADAM_KERNELS_H
 #define TARN_DEVICE_CPU_OPTIM_ADAM_KERNELS_H
 

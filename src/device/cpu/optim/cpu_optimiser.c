@@ -1,4 +1,4 @@
-// How the parameters are cut among threads, and rows that are known to be zero passed over.
+// Divides the parameters among threads, and skips rows known to be zero.
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "device/cpu/optim/adam_kernels.h"
 #include "optim/moments.h"
 
-// All elements of all parameters, end to end, are cut into this many equal parts: more than any machine has cores, few
-// enough for an array on the stack, and the same for every number of threads.
+// All elements of all parameters, concatenated, are divided into this many equal parts: more than any machine has
+// cores, few enough for an array on the stack, and the same for every number of threads.
 enum { PARTS = 1024 };
 
 static int64_t total_size(tarn__param *const *params, size_t count) {
@@ -25,7 +25,7 @@ typedef struct range {
   int64_t first, end;
 } range;
 
-// Walks over the ranges of a part. Start with *at = 0 and *before = 0; false at the end.
+// Iterates over the ranges of a part. Start with *at = 0 and *before = 0; false at the end.
 static bool next_range(range *out, tarn__param *const *params, size_t count, int64_t from, int64_t to, size_t *at,
                        int64_t *before) {
   while (*at < count && *before < to) {
@@ -42,8 +42,8 @@ static bool next_range(range *out, tarn__param *const *params, size_t count, int
   return false;
 }
 
-// The next elements of the range, from *at on, whose gradient is used or is not: false at the end. A range whose rows
-// are not known to be used is one piece.
+// The next elements of the range, from *at on, whose gradient is uniformly used or unused; false at the end. Without
+// used_rows the range is one piece.
 static bool next_piece(range *out, bool *used, const range *whole, int64_t *at) {
   tarn__param *param = whole->param;
   if (*at >= whole->end) return false;
@@ -151,8 +151,8 @@ tarn_status tarn__cpu_adam_step(const tarn__device *device, const tarn__param_ta
   return TARN_STATUS_OK;
 }
 
-// The gradient, which the node before has made, is read from memory once: each part is squared and then applied. A part
-// has enough elements to be worth a thread, and their number depends on the parameter alone.
+// The gradient, computed by the previous node, is read from memory once: each part is squared and then applied. A part
+// has enough elements to be worth a thread, and the number of parts depends only on the parameter.
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node) {
   enum { LEAST = 4096 };
   const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);

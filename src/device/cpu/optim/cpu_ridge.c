@@ -3,10 +3,10 @@
 #include "device/cpu/isa/isa.h"
 #include "device/cpu/optim/ridge_kernels.h"
 
-// Rows of a block begin a multiple of this apart, and the last block has the rest.
+// The number of rows in the block at i: all blocks have the same number, except the last, which has the rest.
 static int64_t rows_from(int64_t i, int64_t end) { return end - i < TARN__RIDGE_ROWS ? end - i : TARN__RIDGE_ROWS; }
 
-// The part of X'Y that lies in the rows from i on.
+// The part of X'Y in the rows from i on.
 static void add_classes(double *sums, const tarn__ridge *ridge, int64_t i, int64_t rows) {
   for (int64_t r = 0; r < rows; r++)
     for (int64_t t = 0; t < ridge->waiting_count; t++)
@@ -46,7 +46,7 @@ tarn_status tarn__cpu_ridge_take(const tarn__device *device, const tarn__ridge *
   return TARN_STATUS_OK;
 }
 
-// LAPACK's would be as good, but its bits depend on the number of threads.
+// LAPACK's would do, but its bits depend on the number of threads.
 static bool factorise(double *a, int64_t n, double least) {
   const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
   for (int64_t begin = 0; begin < n; begin += TARN__RIDGE_PIECE) {

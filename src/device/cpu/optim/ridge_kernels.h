@@ -1,5 +1,4 @@
-// Ridge regression on the processor (device/device.h says what it computes), and its kernel: sums of products in
-// double.
+// Ridge regression on the processor (specified in device/device.h), and its kernel: sums of products in double.
 #ifndef TARN_DEVICE_CPU_OPTIM_RIDGE_KERNELS_H
 #define TARN_DEVICE_CPU_OPTIM_RIDGE_KERNELS_H
 
@@ -16,9 +15,9 @@ tarn_status tarn__cpu_cholesky(const tarn__device *device, bool *done, double *a
 enum { TARN__RIDGE_ROWS = 8 };  // rows that are summed together
 
 typedef struct tarn__ridge_kernels {
-  // sums[r * width + j] += sign * (sum over t < samples of z[t * stride + first + r] * z[t * stride + j]) for the rows
-  // r < rows, at most TARN__RIDGE_ROWS, and j from first + r to end. Some of a row's columns before first + r, from
-  // `first` on, may be changed too.
+  // sums[r * width + j] += sign * (sum over t < samples of z[t * stride + first + r] * z[t * stride + j]) for rows
+  // r < rows, at most TARN__RIDGE_ROWS, and j from first + r to end. Some of a row's columns from `first` up to first +
+  // r may be changed too.
   void (*add_products)(double *sums, int64_t width, const double *z, int64_t stride, int64_t samples, int64_t first,
                        int64_t rows, int64_t end, double sign);
 } tarn__ridge_kernels;

@@ -1,4 +1,4 @@
-// What joins the bands of a vocabulary on the processor (ops/adaptive.h).
+// Kernels that join the bands of a vocabulary (ops/adaptive.h).
 #ifndef TARN_DEVICE_CPU_OUTPUT_ADAPTIVE_KERNELS_H
 #define TARN_DEVICE_CPU_OUTPUT_ADAPTIVE_KERNELS_H
 

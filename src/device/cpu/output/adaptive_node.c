@@ -1,4 +1,4 @@
-// Copies, additions and merges of a few numbers a row: the products and softmaxes are other nodes'.
+// Copies, additions and merges of a few numbers per row; other nodes compute the products and softmaxes.
 #include "device/cpu/output/adaptive_kernels.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void all_words(const tarn__node *node, int tails, int64_t r) {
   }
 }
 
-// Both lists are in order, and so is the result: by falling values, equal ones by rising ids.
+// Both lists are sorted, and so is the result: by decreasing value, ties by increasing id.
 static void merge(const tarn__node *node, int64_t r) {
   const tarn__adaptive_merge *m = &((const tarn__adaptive_attr *)node->attr)->merge;
   const int64_t count = node->in[TARN__ADAPTIVE_IDS]->cols, most = node->in[TARN__ADAPTIVE_TAIL_IDS]->cols;
@@ -69,7 +69,7 @@ static void merge(const tarn__node *node, int64_t r) {
   int64_t of_class = 0, i = 0, j = 0, n = 0;
   while (of_class < count && ids[of_class] != base + m->tail) of_class++;
   const bool found = of_class < count;
-  // A tail without numbers: so is the row.
+  // If the tail has no entries, neither has the row.
   const bool none = found && tail_ids[0] < 0;
   for (; n < count - 1 && !none; n++) {
     if (i == of_class) i++;

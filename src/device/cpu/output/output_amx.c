@@ -1,6 +1,6 @@
-// Logits of 32 rows and 32 words are sums in four tile registers; while the next ones are made, they become weights.
-// The tile unit and the vector units work side by side that way, and what leaves the L2 cache are weights in BF16.
-// Compiled for AMX alone and reached through tarn__isa_now() only.
+// Logits of 32 rows and 32 words are sums in four tile registers; while the next ones are computed, they are converted
+// to weights. So the tile unit and the vector units work in parallel, and only weights in BF16 leave the L2 cache.
+// Compiled for AMX alone and called only if tarn__isa_now() allows it.
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -21,10 +21,10 @@ enum {
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are full size.
 
-// One pair of A and one of B: with an A that is not to push B out of the L1 cache, and the other way round. All
-// loads come before the multiplications, so that they are on their way while those of the step before go on.
+// Loads one pair of A and one of B: with an A that must not evict B from the L1 cache, or vice versa. All loads precede
+// the multiplications, so they overlap those of the previous step.
 INLINE void load_past_a(const uint16_t *a, const uint16_t *b) {
   _tile_stream_loadd(4, a, 64);
   _tile_stream_loadd(5, a + TILE, 64);
@@ -46,7 +46,7 @@ INLINE void multiply(void) {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Where four tiles of sums lie: one behind the other, or as a square of 32 rows.
+// The layout of four tiles of sums: consecutive, or as a square of 32 rows.
 typedef enum sums_form { TILES, SQUARE } sums_form;
 
 INLINE void store_sums(float *sums, sums_form form) {
@@ -59,8 +59,8 @@ INLINE void store_sums(float *sums, sums_form form) {
 }
 
 // The first multiplication of sums, to which those at `from` (TILES) are added unless it is NULL. The tiles still hold
-// the sums before, which go to `before` (NULL: there are none) one by one: so multiplications follow each other without
-// a gap.
+// the previous sums, which are stored to `before` (NULL: none) one by one, so that multiplications follow each other
+// without a gap.
 INLINE void multiply_first(float *before, sums_form form, const float *from) {
   const int64_t right = form == SQUARE ? LINES : 256, below = form == SQUARE ? LINES * PAIR : 512;
   const int64_t row = form == SQUARE ? PAIR * 4 : 64;
@@ -86,13 +86,13 @@ INLINE void multiply_first(float *before, sums_form form, const float *from) {
 typedef struct weighing {
   const tarn__output_block *block;
   int64_t row, word, visit_pair;  // first row and word; pair of words within the visit
-  __mmask16 here[2];              // words that are there
+  __mmask16 here[2];              // words that exist
   float *sums;                    // [32][32] logits without the bias
 } weighing;
 
 static const float NOWHERE = -1e30f;  // a logit whose weight is 0
 
-// The targets' logits are taken out.
+// Removes the targets' logits.
 static void take_targets(const weighing *w) {
   const __m512i word = _mm512_set1_epi32((int32_t)w->word), width = _mm512_set1_epi32(PAIR);
   for (int half = 0; half < 2; half++) {
@@ -149,8 +149,9 @@ INLINE void largest_rows(const weighing *w, int64_t pair) {
 
 // --- logits
 
-// Sums of a pair of rows with a pair of words stay in the tiles. Those before leave them and become weights beside
-// (NULL: there are none). `next` is fetched into the L2 cache: lines [from, to) of each pair of tiles.
+// Computes sums of a pair of rows with a pair of words, which stay in the tiles. The previous ones leave the tiles and
+// are converted to weights meanwhile (NULL: none). `next` is prefetched into the L2 cache: lines [from, to) of each
+// pair of tiles.
 INLINE void logits_of(const uint16_t *a, const uint16_t *b, int64_t width, const weighing *before, const uint16_t *next,
                       int from, int to) {
   int64_t done = 0;
@@ -262,7 +263,7 @@ void tarn__output_amx_block(const tarn__output_block *g) {
 
 // --- packing
 
-// Numbers [0, n) of a line of 32, zeros behind them.
+// Numbers [0, n) of a line of 32, padded with zeros.
 INLINE __m512i line_of(const uint16_t *from, int64_t n) {
   return n >= PAIR ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi16((__mmask32)((UINT64_C(1) << n) - 1), from);
 }
@@ -291,7 +292,7 @@ void tarn__output_amx_pack_words(uint16_t *out, uint16_t *dx, const uint16_t *ta
       if (!dx) continue;
       const __m512i step_2 = _mm512_set1_epi32(0x00200000),
                     low = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-      // Numbers i of both lines beside each other.
+      // Number i of both lines, next to each other.
       const __m512i first = _mm512_or_si512(_mm512_or_si512(low, _mm512_slli_epi32(low, 16)), step_2);
       const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
       to = dx + (q * pairs + p) * NUMBERS;
@@ -304,7 +305,7 @@ void tarn__output_amx_pack_words(uint16_t *out, uint16_t *dx, const uint16_t *ta
     }
 }
 
-// Numbers of BF16 that are there, as fp32.
+// Loads the existing BF16 numbers as fp32.
 INLINE __m512 wide(const uint16_t *x, __mmask16 here) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, x)), 16));
 }
@@ -348,7 +349,7 @@ void tarn__output_amx_pack_scaled(uint16_t *out, const uint16_t *x, const float 
 
 // --- gradients of the words
 
-// 16 columns of 16 words, [column][word], go to the words' rows.
+// Writes 16 columns of 16 words, [column][word], to the words' rows.
 static void write_words(const tarn__output_words *g, const float *sums, int64_t first, int tile, int64_t j) {
   const __mmask16 columns = words_here(g->d - j);
   const __m512 offset = g->offset ? _mm512_maskz_loadu_ps(columns, g->offset + j) : _mm512_setzero_ps();
@@ -374,7 +375,7 @@ static void write_bias(const tarn__output_words *g, const float *sums, int64_t f
   }
 }
 
-// Complete sums go to the gradients, one row of a word after the other.
+// Adds complete sums to the gradients, row by row.
 static void write_sums(const tarn__output_words *g, int64_t width) {
   for (int64_t p = 0; p < g->count; p++)
     for (int tile = 0; tile < 2; tile++) {
@@ -386,7 +387,7 @@ static void write_sums(const tarn__output_words *g, int64_t width) {
     }
 }
 
-// Part `part` of `all` parts of what this call writes and of what the next one will read, to the L2 cache.
+// Prefetches part `part` of `all` parts of what this call writes and the next one reads into the L2 cache.
 static void fetch_words(const tarn__output_words *g, int64_t part, int64_t all) {
   const int64_t left = g->words - g->first, words = left < g->count * PAIR ? left : g->count * PAIR;
   const int64_t row = words * g->d * (int64_t)sizeof(float) / 64, weights = g->count * g->x_pairs * NUMBERS * 2 / 64;

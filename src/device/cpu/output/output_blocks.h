@@ -1,8 +1,8 @@
-// The output layer's loss and gradients in fp32, on every instruction set, exact or through tiles, without the logits
-// of all words in memory (output_blocks_node.c describes the order of the steps).
+// The output layer's loss and gradients in fp32, on every instruction set, exact or through tiles, without storing the
+// logits of all words (output_blocks_node.c describes the order of the steps).
 //
-// A row's logits l_w become weights e_w = exp(l_w - shift) as soon as they are there, as in output_tiles.h: the
-// gradients are linear in e_w / sum, so the factor 1 / sum waits until the sum over all words is there.
+// A row's logits l_w are converted to weights e_w = exp(l_w - shift) immediately, as in output_tiles.h: the gradients
+// are linear in e_w / sum, so the factor 1 / sum can be applied when the sum over all words is known.
 #ifndef TARN_DEVICE_CPU_OUTPUT_OUTPUT_BLOCKS_H
 #define TARN_DEVICE_CPU_OUTPUT_OUTPUT_BLOCKS_H
 
@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 
 typedef struct tarn__output_blocks_kernels {
-  // Logits x become weights exp(x - shift), at most 2^126, so that a sum of weights that is too large shows. sums: +=
-  // {weights, logits}.
+  // Converts logits x to weights exp(x - shift), at most 2^126, so that a sum of weights that is too large is detected.
+  // sums += {weights, logits}.
   void (*weigh)(float *x, int64_t n, float shift, double sums[2]);
   float (*largest)(const float *x, int64_t n);  // -FLT_MAX for n = 0
   float (*dot)(const float *x, const float *y, int64_t n);
@@ -23,7 +23,7 @@ typedef struct tarn__output_blocks_kernels {
 } tarn__output_blocks_kernels;
 TARN__TABLES(tarn__output_blocks_kernels);
 
-// The node itself, where tarn__output_blocks_fit().
+// The node itself, if tarn__output_blocks_fit().
 bool tarn__output_blocks_fit(const tarn__node *node);
 size_t tarn__output_blocks_scratch(const tarn__node *node, int threads);
 void tarn__output_blocks_run(const tarn__exec *exec, const tarn__node *node);

@@ -44,7 +44,7 @@ static float dot(const float *x, const float *y, int64_t n) {
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// `count` registers of columns from column j on, of which the last has `last` numbers.
+// `count` registers of columns from column j on, the last of which has `last` numbers.
 TARN__VEC_INLINE void add_columns(float *sums, const float *rows, const float *factors, int64_t number, int64_t n,
                                   int64_t j, int count, int64_t last) {
   tarn__vec sum[SUMS] = {{0}};

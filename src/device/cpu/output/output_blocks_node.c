@@ -1,12 +1,12 @@
-// The output layer's loss in fp32. The words are cut into visits, whose part of the table is packed for both products
-// with it: logits and dx. A few visits make a group; while one group is packed, the blocks of rows go through the one
-// before, each by one thread, which for every visit makes the logits of its rows, turns them into weights, and adds
-// what they are worth of the words to dx, all in its L2 cache. What leaves it are weights, for the gradient of the
-// table, which needs all of a row's sum. There are as many of these as fit the memory that the gradient takes: a chunk
-// of rows. So no element depends on the number of threads: a row's sums go over the visits in order.
+// The output layer's loss in fp32. The words are divided into visits, whose part of the table is packed for both
+// products with it: logits and dx. A few visits make a group. While one group is packed, the blocks of rows process the
+// previous one, each by one thread: for every visit it computes the logits of its rows, converts them to weights, and
+// adds their products with the words to dx, all in its L2 cache. Only weights leave it, for the gradient of the table,
+// which needs each row's complete sum. They are kept for a chunk of rows, whose size is such that they fit into as much
+// memory as the gradient takes. No element depends on the number of threads: a row's sums go over the visits in order.
 //
-// Smoothing, the same for all words, is a sum over the columns of the table, for dx; and for the gradient of the table
-// one more row of weights, of ones.
+// Smoothing, which is equal for all words, is a sum over the columns of the table for dx, and an additional row of unit
+// weights for the gradient of the table.
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -20,19 +20,19 @@
 
 enum {
   VISIT = 512,             // words
-  GROUP = 4,               // visits, of which two groups are there, unless
-  PACK_BYTES = 64 << 20,   // is enough for all of them
-  CHUNK_BYTES = 24 << 20,  // of weights, at most, and in spite of that at least CHUNK_ROWS
+  GROUP = 4,               // visits; two groups exist at a time, unless
+  PACK_BYTES = 64 << 20,   // suffices for all of them
+  CHUNK_BYTES = 24 << 20,  // maximum of weights, but at least CHUNK_ROWS
   CHUNK_ROWS = 256,
-  BLOCK_ROWS = 96,  // at most, where all threads have some
-  ROW_UNIT = 16     // multiple of which all blocks and chunks but the last are
+  BLOCK_ROWS = 96,  // maximum, if all threads have some
+  ROW_UNIT = 16     // all blocks and chunks but the last are multiples of this
 };
 
-// Beyond these the weights are taken off the largest logit: a sum of weights, and what the target's logit may be away
-// from what a sum in another order made of it, which is much where logits are huge.
+// Beyond these limits weights are taken relative to the largest logit: the sum of weights, and the difference between
+// the target's logit and its value from a sum in another order, which is large if logits are huge.
 static const double MOST_SUM = 1e18, MOST_OFF = 1.0;
 
-// What is kept of a row while the visits pass.
+// The state of a row between visits.
 typedef struct row_state {
   double sums[2];      // of the weights, and of the logits, of all words but the target
   float shift, logit;  // logit: the target's
@@ -43,12 +43,12 @@ typedef struct layout {
   int64_t group, groups;  // visits of a group
   int64_t chunk_rows, chunks;
   bool wants_dx, wants_words, has_ones;
-  size_t table, table_dx;  // bytes of a visit's part when packed
+  size_t table, table_dx;  // bytes of a visit's packed part
   size_t packed, states, losses, weights, dx, scaled, scaled_packed, factors, partial, table_sums, own, bytes;
-  size_t own_weights, own_scratch, own_bytes;  // of each thread
+  size_t own_weights, own_scratch, own_bytes;  // per thread
 } layout;
 
-typedef enum passing { WEIGH, LARGEST } passing;  // what becomes of logits
+typedef enum passing { WEIGH, LARGEST } passing;  // the use of logits
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -63,14 +63,14 @@ static size_t after(size_t *offset, size_t bytes) {
 
 static int64_t visit_words(const layout *l, int64_t visit) { return smaller(VISIT, l->words - visit * VISIT); }
 
-// The rows of a chunk, and one of ones behind them.
+// The rows of a chunk, followed by the unit row if there is one.
 static int64_t chunk_terms(const layout *l, int64_t rows) { return rows + (l->has_ones ? 1 : 0); }
 
 static int64_t chunk_size(const layout *l, int64_t chunk) {
   return smaller(l->chunk_rows, l->rows - chunk * l->chunk_rows);
 }
 
-// --- products, whose memory is not there yet when scratch is measured; that there will be a packed B counts then
+// --- products, without memory when scratch is measured; only the existence of a packed B matters then
 
 static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t rows, int64_t words) {
   return (tarn__gemm){.m = rows,
@@ -151,7 +151,7 @@ static void place_gradients(layout *l, size_t *end, const tarn__node *node) {
   l->weights = after(end, terms * (size_t)l->words * sizeof(float));
   l->scaled = after(end, terms * row);
   l->factors = after(end, terms * sizeof(float));
-  // The last chunk may be cut in another way, and take more for that.
+  // The last chunk may be divided differently, and need more for that.
   size_t packed = 0;
   for (int64_t c = l->chunks > 1 ? l->chunks - 2 : 0; c < l->chunks; c++) {
     const tarn__gemm dtable = dtable_shape(node, l, chunk_size(l, c), 1);
@@ -174,7 +174,7 @@ static layout layout_of(const tarn__node *node, int threads) {
     const int64_t bytes = larger(CHUNK_BYTES, l.words * l.d * (int64_t)sizeof(float));
     most = larger(bytes / (l.words * (int64_t)sizeof(float)), CHUNK_ROWS);
   }
-  // Without rows there is one chunk of none: its product clears the gradient of the table.
+  // Without rows there is one empty chunk: its product clears the gradient of the table.
   l.chunks = larger(parts(l.rows, larger(most, 1)), 1);
   l.chunk_rows = larger(smaller(round_up(parts(l.rows, l.chunks), ROW_UNIT), l.rows), 1);
   l.chunks = larger(parts(l.rows, l.chunk_rows), 1);
@@ -199,7 +199,7 @@ size_t tarn__output_blocks_scratch(const tarn__node *node, int threads) { return
 
 // --- a run
 
-// What all threads see.
+// State shared by all threads.
 typedef struct work {
   const tarn__node *node;
   const tarn__output_blocks_kernels *kernels;
@@ -220,7 +220,7 @@ static const float *word_of(const work *w, int64_t word) { return (const float *
 static const float *bias_of(const work *w) { return w->node->in[2] != NULL ? w->node->in[2]->data : NULL; }
 static int64_t target_of(const work *w, int64_t row) { return ((const int32_t *)w->node->in[3]->data)[row]; }
 
-// The packed part of a visit: of the table, and behind it for dx.
+// The packed part of a visit: of the table, followed by that for dx.
 static char *packed_of(const work *w, int64_t visit) {
   const layout *l = &w->l;
   const int64_t place = l->groups == 1 ? visit : visit % (2 * l->group);
@@ -244,12 +244,12 @@ static void pack_visit(const work *w, int64_t visit, bool first) {
     w->kernels->add_rows(at(w, l->partial) + visit * l->d, word_of(w, visit * VISIT), NULL, words, l->d);
 }
 
-// Rows [first, first + rows) of a chunk that begins with row `from` of all, and has `all` rows.
+// Rows [first, first + rows) of a chunk of `all` rows that begins with row `from` of the whole.
 typedef struct block {
   int64_t from, first, rows, all;
 } block;
 
-// A row's logits of a visit become weights, but for the target's, which is kept.
+// Converts a row's logits in a visit to weights, except the target's, which is kept.
 static void weigh_row(const work *w, row_state *s, float *logits, int64_t words, int64_t target) {
   if (target < 0 || target >= words) {
     w->kernels->weigh(logits, words, s->shift, s->sums);
@@ -290,7 +290,7 @@ static void run_visit(const work *w, const block *b, int64_t visit, passing mode
   tarn__gemm_run(&dx, 1, own_of(w, l->own_scratch));
 }
 
-// All words, for the rows of a chunk. `fresh`: nothing has been packed yet.
+// Processes all words for the rows of a chunk. `fresh`: nothing has been packed yet.
 static void run_words(const work *w, int64_t from, int64_t rows, passing mode, bool fresh) {
   const layout *l = &w->l;
   const tarn__cut blocks = blocks_of(rows, w->threads);
@@ -325,7 +325,7 @@ static bool fits(const row_state *s) {
   return s->sums[0] < MOST_SUM && fabs((double)s->logit - (double)s->shift) < MOST_OFF;
 }
 
-// Weights of all words, off the target's logit; where that does not do for a row, the chunk is gone through again.
+// Weights of all words, relative to the target's logit; if that fails for a row, the chunk is processed again.
 static void weigh(const work *w, int64_t from, int64_t rows, bool fresh) {
   for (int64_t r = 0; r < rows; r++) start_row(w, from, r);
   run_words(w, from, rows, WEIGH, fresh);
@@ -337,7 +337,7 @@ static void weigh(const work *w, int64_t from, int64_t rows, bool fresh) {
     again = true;
   }
   if (!again) return;
-  // The largest logits take the place of the targets', which come back.
+  // The largest logits temporarily replace the targets' logits, which are restored.
   run_words(w, from, rows, LARGEST, false);
   for (int64_t r = 0; r < rows; r++) {
     row_state *s = state_of(w, r);
@@ -346,8 +346,8 @@ static void weigh(const work *w, int64_t from, int64_t rows, bool fresh) {
   run_words(w, from, rows, WEIGH, false);
 }
 
-// Loss of a row whose sums are there, and what the gradients need: factors {of the weights, of the target's row of the
-// table, of the sums of the table}.
+// Computes the loss of a row with complete sums, and the factors for the gradients: {of the weights, of the target's
+// row of the table, of the sums of the table}.
 static void finish_row(const work *w, const row_state *s, double loss[2], double *own, float factors[3]) {
   const double logit = (double)s->logit, shift = (double)s->shift, others = s->sums[0];
   *own = exp(logit - shift);
@@ -360,7 +360,7 @@ static void finish_row(const work *w, const row_state *s, double loss[2], double
   factors[2] = (float)(w->scale * w->smoothing / words);
 }
 
-// Loss, the target's weight, the row of x as the gradient of the table needs it, and dx, which may take the place of x.
+// Computes loss, the target's weight, the row of x for the gradient of the table, and dx, which may overwrite x.
 static void finish_rows(const work *w, int64_t from, int64_t rows, double *losses) {
   const layout *l = &w->l;
 #pragma omp parallel for schedule(static) num_threads(w->threads)
@@ -385,7 +385,7 @@ static void finish_rows(const work *w, int64_t from, int64_t rows, double *losse
   }
 }
 
-// Sums of the table over its words, from those of the visits, in their order.
+// Sums of the table over its words, from those of the visits in order.
 static void sum_table(const work *w) {
   const layout *l = &w->l;
   for (int64_t j = 0; j < l->d; j++) {
@@ -395,7 +395,8 @@ static void sum_table(const work *w) {
   }
 }
 
-// The part of smoothing in the gradient of every word, as a row of x whose weights are 1; before x is lost.
+// The contribution of smoothing to the gradient of every word, as a row of x with unit weights; before x is
+// overwritten.
 static void add_ones(const work *w, int64_t from, int64_t rows) {
   const layout *l = &w->l;
   const float part = (float)(-w->scale * w->smoothing / (double)l->words);

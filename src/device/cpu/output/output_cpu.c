@@ -1,6 +1,6 @@
-// A row of logits is read from the last cache once: it is gone through in pieces that stay in L1 between their maximum
-// and their exponentials, which are taken off the largest logit so far (Milakov and Gimelshein 2018) and put in the
-// place of the logits. The gradient needs one factor a piece.
+// A row of logits is read from the last-level cache once: it is processed in pieces that stay in L1 between their
+// maximum and their exponentials, which are relative to the largest logit so far (Milakov and Gimelshein 2018) and
+// overwrite the logits. The gradient needs one factor per piece.
 #include "device/cpu/output/output_kernels.h"
 #include "ops/output.h"
 
@@ -14,11 +14,11 @@ enum { LANES = TARN__VEC_LANES, PIECE = 512, MAX_PIECES = 64 };
 typedef struct reduced {
   float most;               // largest logit
   double sum, total;        // of exp(logit - most), and of the logits
-  int64_t piece;            // elements of a piece, the last one excepted
-  float shift[MAX_PIECES];  // what was taken off the logits of a piece
+  int64_t piece;            // elements of a piece, except the last one
+  float shift[MAX_PIECES];  // subtracted from the logits of a piece
 } reduced;
 
-// The first n lanes from element i on, for n = LANES or less. Each loop below is over such a step.
+// The first n lanes from element i on, for n = LANES or less. Each loop below consists of such steps.
 TARN__VEC_INLINE tarn__vec largest_step(const float *x, tarn__vec most, int64_t i, int64_t n) {
   const tarn__vec v = tarn__vec_read_first(x, TARN__F32, i, n);
   return tarn__vec_max(most, n == LANES ? v : tarn__vec_first(v, n, -FLT_MAX));
@@ -45,7 +45,7 @@ TARN__VEC_INLINE void exponential_step(sums *s, float *x, float shift, bool keep
   s->x += v;
 }
 
-// keep: the exponentials take the place of the logits. A logit that is not finite makes the sum NaN.
+// keep: the exponentials overwrite the logits. A logit that is not finite makes the sum NaN.
 TARN__VEC_INLINE void reduce(reduced *r, float *x, int64_t words, bool keep) {
   r->most = -FLT_MAX;
   r->sum = r->total = 0.0;
@@ -76,7 +76,7 @@ TARN__VEC_INLINE void gradient_step(uint16_t *dlogits, const float *e, float *su
   tarn__vec_write_first(dlogits, TARN__BF16, i, g, n);
 }
 
-// (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum, e off the largest logit
+// (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum, e relative to the largest logit
 TARN__VEC_INLINE void gradient(uint16_t *dlogits, const float *e, const reduced *r, const tarn__output_row *row) {
   const float base = (float)(row->scale * row->smoothing / (double)row->words);
   const float wanted = (float)((1.0 - row->smoothing) * row->scale);

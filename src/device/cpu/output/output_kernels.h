@@ -5,7 +5,7 @@
 #include "device/variant.h"
 #include "ops/output.h"
 
-// What one row of logits is turned into.
+// The results for one row of logits.
 typedef struct tarn__output_row {
   int64_t words;
   int32_t target;
@@ -16,9 +16,9 @@ typedef struct tarn__output_row {
 } tarn__output_row;
 
 typedef struct tarn__output_kernels {
-  // loss = {smoothed loss, nll}. The logits are lost.
+  // loss = {smoothed loss, nll}. Overwrites the logits.
   void (*loss)(float *logits, uint16_t *dlogits, double loss[2], const tarn__output_row *row);
-  // logits become log-probabilities.
+  // Replaces logits by log-probabilities.
   void (*log_softmax)(float *logits, int64_t words);
 } tarn__output_kernels;
 TARN__TABLES(tarn__output_kernels);

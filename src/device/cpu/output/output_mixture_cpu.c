@@ -1,4 +1,4 @@
-// Probabilities of words are added up off the likeliest softmax of each word, so that none of them vanishes, however
+// Probabilities of words are summed relative to the most likely softmax of each word, so that none underflows, however
 // far apart logits are. Logarithms are taken of products of such sums, which are between 1 and the number of softmaxes.
 #include "device/cpu/output/output_mixture_kernels.h"
 
@@ -9,7 +9,8 @@
 
 enum { LANES = TARN__VEC_LANES, PIECE = 512, MOST = TARN__MIXTURES_MOST };
 
-// Of a row: the log of each softmax's sum of exponentials, that less the log of its prior, and the log of its prior.
+// For a row: the log of each softmax's sum of exponentials, the same minus the log of its prior, and the log of its
+// prior.
 typedef struct parts {
   float log_sum[MOST], shift[MOST];
   double log_sums[MOST], log_prior[MOST];
@@ -17,7 +18,7 @@ typedef struct parts {
 
 static const float to_base_2 = 1.44269504088896341f;
 
-// The first n lanes from element i on, for n = LANES or less. Each loop below is over such a step.
+// The first n lanes from element i on, for n = LANES or less. Each loop below consists of such steps.
 TARN__VEC_INLINE tarn__vec read_step(const float *x, int64_t i, int64_t n) {
   return tarn__vec_read_first(x, TARN__F32, i, n);
 }
@@ -62,7 +63,8 @@ static void find_parts(parts *p, const float *logits, const tarn__mixture_row *r
   }
 }
 
-// What the words [i, i + n) have of each softmax, off the likeliest, in e [mixtures]; their sum is returned.
+// The contributions of each softmax to the words [i, i + n), relative to the most likely one, in e [mixtures]; returns
+// their sum.
 TARN__VEC_INLINE tarn__vec add_up(tarn__vec *e, tarn__vec *likeliest, const float *logits, const parts *p,
                                   const tarn__mixture_row *row, int64_t i, int64_t n) {
   tarn__vec most = tarn__vec_all(-FLT_MAX), sum = {0};
@@ -78,7 +80,7 @@ TARN__VEC_INLINE tarn__vec add_up(tarn__vec *e, tarn__vec *likeliest, const floa
   return sum;
 }
 
-// Sums over all words, and 1 / sum and likeliest of each word in the scratch.
+// Sums over all words, with 1 / sum and the most likely softmax of each word in the scratch.
 typedef struct totals {
   double log_p;         // of the words' log p
   double shares[MOST];  // of the softmaxes' shares in the words
@@ -141,7 +143,7 @@ TARN__VEC_INLINE void gradient_step(float *logits, const factors *f, const tarn_
     g -= tarn__vec_exp2((x + f->shift - most) * to_base_2) * inverse * f->base;
   }
   if (row->sums) tarn__vec_write_first(row->sums, TARN__F32, i, read_step(row->sums, i, n) + g, n);
-  // In BF16 what is written ends before what is read next.
+  // In BF16, writes end before the next read.
   tarn__vec_write_first(logits, row->dtype, i, g, n);
 }
 

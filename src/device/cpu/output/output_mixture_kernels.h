@@ -12,15 +12,15 @@ typedef struct tarn__mixture_row {
   double smoothing;
   float scale;        // of the gradients
   bool wants_grad;    // false: only the loss
-  tarn__dtype dtype;  // of the gradients that take the place of the logits
+  tarn__dtype dtype;  // of the gradients that overwrite the logits
   float *dprior;      // [mixtures]
   float *sums;        // [words] += gradient of the logits, over the softmaxes; NULL: not wanted
   float *scratch;     // 2 * words
 } tarn__mixture_row;
 
 typedef struct tarn__mixture_kernels {
-  // loss = {smoothed loss, nll} from logits [mixtures, words], whose gradients take their place if they are wanted:
-  // each row of them begins where that of its logits did.
+  // loss = {smoothed loss, nll} from logits [mixtures, words], which are overwritten by their gradients if these are
+  // wanted: each row of them begins where that of its logits did.
   void (*loss)(float *logits, double loss[2], const tarn__mixture_row *row);
   // log p of all words [words]
   void (*log)(float *log_p, const float *logits, const tarn__mixture_row *row);

@@ -1,8 +1,8 @@
-// A mixture of softmaxes goes through the rows in chunks: for each
-//   logits = h table^T + bias, a row for each softmax;  loss and dlogits in their place;
+// A mixture of softmaxes processes the rows in chunks, for each of which
+//   logits = h table^T + bias, a row per softmax;  loss and dlogits in their place;
 //   dtable += dlogits^T h;  dh = dlogits table
-// The gradient of the table is read and written once a chunk, which therefore may have as many bytes of logits as that
-// has, if it is large.
+// The gradient of the table is read and written once per chunk. So if it is large, a chunk may have as many bytes of
+// logits as it has.
 #include <omp.h>
 #include <string.h>
 
@@ -13,14 +13,14 @@
 #include "device/cpu/output/output_top_kernels.h"
 
 enum {
-  CHUNK_BYTES = 8 << 20,  // of logits, in spite of that at least
-  CHUNK_ROWS = 16         // rows, and no more of them than there are
+  CHUNK_BYTES = 8 << 20,  // of logits, but at least
+  CHUNK_ROWS = 16         // rows, or all of them if there are fewer
 };
 
 typedef struct layout {
   int64_t rows, words, width, mixtures, chunk_rows;
   bool wants_grad;
-  size_t thread_floats;                           // of a thread, in floats: see thread_floats()
+  size_t thread_floats;                           // of a thread: see thread_floats()
   size_t threads, losses, sums, products, bytes;  // offsets in the scratch, which begins with the logits
 } layout;
 
@@ -47,7 +47,7 @@ static char *vectors_of(const tarn__tensor *tensor, int64_t row) {
   return (char *)tensor->data + (size_t)(row * tensor->cols) * tarn__dtype_size(tensor->dtype);
 }
 
-// Without its memory, which is not there yet when scratch is measured.
+// Without memory, which does not exist yet when scratch is measured.
 static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t rows) {
   const tarn__tensor *table = node->in[TARN__MIXTURE_TABLE], *bias = node->in[TARN__MIXTURE_BIAS];
   return (tarn__gemm){.m = rows * l->mixtures,
@@ -66,7 +66,7 @@ static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t 
                       .transpose_b = true};
 }
 
-// The rows of dlogits lie where those of the logits lay.
+// The rows of dlogits begin where those of the logits did.
 static int64_t row_distance(const tarn__node *node, const layout *l) {
   return node->in[TARN__MIXTURE_H]->dtype == TARN__BF16 ? 2 * l->words : l->words;
 }
@@ -111,8 +111,8 @@ static size_t products_scratch(const tarn__node *node, const layout *l, int thre
   return most;
 }
 
-// Floats of a thread: the prior and its gradient, the kernel's scratch or a row of log-probabilities, and what the best
-// words are found with.
+// Floats of a thread: the prior and its gradient, the kernel's scratch or a row of log-probabilities, and the scratch
+// for finding the best words.
 static size_t thread_floats(const layout *l) {
   return 2 * tarn__row_floats(l->mixtures) + 2 * tarn__row_floats(l->words) +
          tarn__row_floats((int64_t)top_kernels()->scratch_floats(l->words));
@@ -149,7 +149,7 @@ static double *losses_of(const tarn__node *node, const layout *l) {
                                        : (void *)((char *)node->scratch + l->losses);
 }
 
-// Row `row` of all, whose logits are there.
+// Completes row `row` of the whole, whose logits have been computed.
 static void finish_row(const tarn__node *node, const layout *l, tarn__mixture_row *own, float *logits, float *memory,
                        int64_t row) {
   const tarn__mixture_attr *attr = attr_of(node);
@@ -199,7 +199,7 @@ static void finish_rows(const tarn__exec *exec, const tarn__node *node, const la
   }
 }
 
-// What follows from the dlogits of a chunk.
+// Computes the gradients from the dlogits of a chunk.
 static void chunk_gradients(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first,
                             int64_t rows, bool accumulate) {
   void *scratch = (char *)node->scratch + l->products;
@@ -241,7 +241,7 @@ tarn_status tarn__cpu_output_mixture(const tarn__exec *exec, const tarn__node *n
   const layout l = layout_of(node, exec->threads);
   const bool accumulate = node->dparam[0] && tarn__param_accumulate(node->dparam[0]);
   if (node->dparam[1]) memset((char *)node->scratch + l.sums, 0, (size_t)(l.words * exec->threads) * sizeof(float));
-  // Without rows there is one chunk of none: its product clears the gradient of the table.
+  // Without rows there is one empty chunk: its product clears the gradient of the table.
   int64_t first = 0;
   do {
     const int64_t rows = l.rows - first < l.chunk_rows ? l.rows - first : l.chunk_rows;

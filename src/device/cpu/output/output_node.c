@@ -1,9 +1,9 @@
-// The output layer in BF16 without matrix tiles (output_tiles.h), for fp32 see output_blocks.h. It never holds all
-// logits: it goes through the rows in chunks, and for each chunk computes
+// The output layer in BF16 without matrix tiles (see output_tiles.h; for fp32 see output_blocks.h). It never holds all
+// logits: it processes the rows in chunks, and for each chunk computes
 //   logits = x table^T + bias;  loss and dlogits;  dtable += dlogits^T x;  dx = dlogits table
-// dx comes last: it may lie in the memory of x. The gradient of the table is as large as the table, so a chunk has many
-// rows (most_chunk_rows). Logits in fp32 beside dlogits in BF16 live only from their product to their
-// loss: they are made for a part of a chunk at a time, which stays in the last cache. The table is packed once.
+// dx comes last, because it may overwrite x. The gradient of the table is as large as the table, so a chunk has many
+// rows (most_chunk_rows). Logits in fp32, in addition to dlogits in BF16, live only from their product to their loss:
+// they are computed for a part of a chunk at a time, which stays in the last-level cache. The table is packed once.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"
@@ -15,18 +15,18 @@
 #include "device/cpu/output/output_tiles.h"
 
 enum {
-  CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS (see most_chunk_rows)
+  CHUNK_BYTES = 24 << 20,  // maximum of dlogits, but at least CHUNK_ROWS (see most_chunk_rows)
   CHUNK_ROWS = 256,
-  ROW_UNIT = 16,         // multiple of which all chunks but the last are: rows that fill no tile are dear
-  PART_BYTES = 8 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
+  ROW_UNIT = 16,         // all chunks but the last are multiples of this: rows that do not fill a tile are expensive
+  PART_BYTES = 8 << 20,  // of logits stored separately from dlogits, at least PART_ROWS
   PART_ROWS = 48
 };
 
-// Places in the scratch and sizes of one node.
+// Offsets in the scratch and sizes of one node.
 typedef struct layout {
   int64_t words, d, rows;
   int64_t chunk_rows, chunks;
-  int64_t part_rows;  // a chunk is cut into parts of so many rows for its logits
+  int64_t part_rows;  // a chunk is divided into parts of this many rows for its logits
   bool wants_grad;
   size_t logits, dlogits, losses, sums, table, table_dx, products, bytes;  // offsets in the scratch
 } layout;
@@ -37,8 +37,8 @@ static bool wants_grad(const tarn__node *node) {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The three products of `rows` rows without their memory, which is not there yet when scratch is measured; that there
-// will be a packed table is all that counts then.
+// The three products of `rows` rows without memory, which does not exist yet when scratch is measured; only the
+// existence of a packed table matters then.
 static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t rows) {
   return (tarn__gemm){.m = rows,
                       .n = l->words,
@@ -140,8 +140,8 @@ static size_t after(size_t *offset, size_t bytes) {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Each chunk reads and writes the gradient of the table once: where products are so fast that this shows, in BF16,
-// dlogits may take half of the memory that the gradient takes.
+// Each chunk reads and writes the gradient of the table once. In BF16 products are fast enough for that to matter, so
+// dlogits may take half as much memory as the gradient.
 static int64_t most_chunk_rows(const layout *l, int64_t row_bytes) {
   const int64_t bytes = larger(CHUNK_BYTES, l->words * l->d * (int64_t)sizeof(float) / 2);
   return larger(bytes / row_bytes, CHUNK_ROWS);
@@ -152,7 +152,7 @@ static layout layout_of(const tarn__node *node, int threads) {
   layout l = {.words = node->in[1]->rows, .d = node->in[1]->cols, .rows = x->rows, .wants_grad = wants_grad(node)};
   int64_t part = larger((int64_t)PART_BYTES / (l.words * (int64_t)sizeof(float)), PART_ROWS);
   int64_t most = l.wants_grad ? most_chunk_rows(&l, l.words * (int64_t)sizeof(uint16_t)) : part;
-  // Without rows there is one chunk of none: its product clears the gradient of the table.
+  // Without rows there is one empty chunk: its product clears the gradient of the table.
   l.chunks = larger((l.rows + most - 1) / most, 1);
   l.chunk_rows = (l.rows + l.chunks - 1) / l.chunks;
   if (l.chunks > 1) {
@@ -189,7 +189,7 @@ static double *losses_of(const tarn__node *node, const layout *l) {
   return node->out[2] != NULL ? node->out[2]->data : (void *)((char *)node->scratch + l->losses);
 }
 
-// Loss and gradient of the rows whose logits are there; their dlogits go to row `to` of the buffer.
+// Loss and gradient of the rows whose logits have been computed; their dlogits go to row `to` of the buffer.
 static void part_loss(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows,
                       int64_t to) {
   const tarn__output_kernels *kernels = TARN__TABLE_NOW(tarn__output_kernels);
@@ -223,7 +223,7 @@ static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const lay
   }
 }
 
-// What follows from the dlogits of a chunk.
+// Computes the gradients from the dlogits of a chunk.
 static void chunk_gradients(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first,
                             int64_t rows, bool accumulate) {
   char *products = (char *)node->scratch + l->products;

@@ -1,13 +1,12 @@
-// Fast kernels of the tangents of what models end with: a row of a direction is read twice, its mean by probabilities
-// first. Exponentials of the row of the forward pass are made for each direction again, which costs less than to keep
-// them would.
+// Fast kernels of the tangents of the output layer: a row of a direction is read twice, first for its mean weighted by
+// probabilities. Exponentials of the forward row are recomputed for each direction, which costs less than storing them.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/rows/tangent_kernels.h"
 #include "ops/output_tangent.h"
 #include "ops/squared_error.h"
 
 typedef struct means {
-  double weighed, plain;  // by probabilities; all words alike
+  double weighed, plain;  // weighted by probabilities; unweighted
 } means;
 
 TARN__VEC_INLINE means means_of(const float *d, const float *log_p, int64_t words) {

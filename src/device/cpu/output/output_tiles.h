@@ -1,13 +1,14 @@
-// The output layer's loss and gradients by tiles of BF16, without logits in memory (output_amx.c; output_tiles_node.c
-// describes the order of the steps). A tile is 16 lines of 64 bytes; what is packed is a sequence of pairs of tiles, of
-// 32 rows, words or columns each, with zeros where there are fewer.
+// The output layer's loss and gradients by tiles of BF16, without storing logits (output_amx.c; output_tiles_node.c
+// describes the order of the steps). A tile is 16 lines of 64 bytes; packed operands are sequences of pairs of tiles,
+// of 32 rows, words or columns each, padded with zeros.
 //
-// A row's logits l_w become weights e_w = exp(l_w - shift) as soon as they are there, before their sum is known:
+// A row's logits l_w are converted to weights e_w = exp(l_w - shift) immediately, before their sum is known:
 //   nll = log(e_t + sum of e_w over w != t) + shift - l_t,   p_w = e_w / sum
-// The gradients are linear in p, so the factor scale / sum waits: for dx until the sum over all words is there, and for
-// the gradient of the table it goes to x. The shift is the target's own logit, which makes e_t = 1; where a row's sum
-// gets too large that way, it is the largest logit. The target is left out of the weights, since p_t - 1 must not be
-// rounded as p_t, and smoothing, the same for all words, is a sum over the columns of the table or the rows of x.
+// The gradients are linear in p, so the factor scale / sum is applied later: for dx when the sum over all words is
+// known, and for the gradient of the table to x. The shift is the target's own logit, which makes e_t = 1; if a row's
+// sum would become too large that way, it is the largest logit. The target is excluded from the weights, since p_t - 1
+// must not have the rounding error of p_t, and smoothing, which is equal for all words, is a sum over the columns of
+// the table or the rows of x.
 #ifndef TARN_DEVICE_CPU_OUTPUT_OUTPUT_TILES_H
 #define TARN_DEVICE_CPU_OUTPUT_OUTPUT_TILES_H
 
@@ -16,7 +17,7 @@
 enum {
   TARN__OUTPUT_PAIR = 32,            // rows, words or columns of a pair of tiles
   TARN__OUTPUT_PAIR_NUMBERS = 1024,  // numbers of BF16 of a pair
-  TARN__OUTPUT_VISIT = 16            // pairs of words after which dx is added to
+  TARN__OUTPUT_VISIT = 16            // pairs of words after which dx is updated
 };
 
 // A block of rows against all words. Arrays of rows have whole pairs.
@@ -28,32 +29,32 @@ typedef struct tarn__output_block {
   // [width_pairs][pairs of words of the visit]: 16 pairs of words by 16 columns each
   const uint16_t *table, *table_dx;
   const float *bias;       // [words] or NULL
-  const int32_t *targets;  // -1: a row that is not there
+  const int32_t *targets;  // -1: a row that does not exist
   const float *shift;
   float *sum;         // of the weights
-  float *most;        // largest logit, in place of all the rest; or NULL
+  float *most;        // largest logit, computed instead of everything else; or NULL
   uint16_t *weights;  // or NULL: [pairs of words][weights_pairs], of which [.][0, pairs) are written; see
                       // tarn__output_weight_place()
   int64_t weights_pairs;
-  uint16_t *own;  // [pairs][TARN__OUTPUT_VISIT] pairs, room for the weights of one visit; with table_dx
+  uint16_t *own;  // [pairs][TARN__OUTPUT_VISIT] pairs, scratch for the weights of one visit; with table_dx
   float *dx;      // [pairs][width_pairs][2][2][16][16] sums over all words; with table_dx
-  float *lanes;   // [rows][16] room
+  float *lanes;   // [rows][16] scratch
 } tarn__output_block;
 void tarn__output_amx_block(const tarn__output_block *block);
 
-// Place of a weight among those of a pair of rows and a pair of words. A line holds one word after the other of two
+// The position of a weight among those of a pair of rows and a pair of words. A line holds consecutive words of two
 // rows, in the order in which two registers of 16-bit numbers are interleaved.
 static inline int64_t tarn__output_weight_place(int64_t row, int64_t word) {
   const int64_t tile = word / 4 % 2, column = word / 8 * 4 + word % 4;
   return tile * 512 + row / 2 * 32 + column * 2 + row % 2;
 }
 
-// Rows [0, rows) of x as a block reads them.
+// Packs rows [0, rows) of x for blocks.
 void tarn__output_amx_pack_rows(uint16_t *out, const uint16_t *x, int64_t rows, int64_t d);
-// Words [0, count) of one visit as a block reads them; dx may be NULL.
+// Packs words [0, count) of one visit for blocks; dx may be NULL.
 void tarn__output_amx_pack_words(uint16_t *out, uint16_t *dx, const uint16_t *table, int64_t count, int64_t d);
-// Rows [0, rows) of x, each times its factor, as the gradient of the table reads them: [width_pairs][pairs], of which
-// [.][0, pairs of these rows) are written: 16 columns of 32 rows each. bias: one more column pair, of the factors.
+// Packs rows [0, rows) of x, each times its factor, for the gradient of the table: [width_pairs][pairs], of which
+// [.][0, pairs of these rows) are written: 16 columns of 32 rows each. bias: adds a column pair with the factors.
 void tarn__output_amx_pack_scaled(uint16_t *out, const uint16_t *x, const float *factors, int64_t rows, int64_t d,
                                   int64_t pairs, bool bias);
 
@@ -61,13 +62,13 @@ void tarn__output_amx_pack_scaled(uint16_t *out, const uint16_t *x, const float 
 typedef struct tarn__output_words {
   int64_t first, count;         // the first word, a multiple of 32, and pairs of words
   int64_t words, d, pairs;      // of the table, and its columns; pairs of rows
-  int64_t x_pairs;              // pairs of rows between two columns' in x, and between two words' in the weights
+  int64_t x_pairs;              // pairs of rows between two columns in x, and between two words in the weights
   const uint16_t *weights, *x;  // of these words; all scaled rows
-  const float *offset;          // [d] what each word gets beside, or NULL
+  const float *offset;          // [d] added to each word's gradient, or NULL
   float *table, *bias;          // gradients, or NULL; of all words
   bool table_accumulate, bias_accumulate;
   float bias_offset;
-  float *sums;  // [width_pairs + 1][count] pairs, room
+  float *sums;  // [width_pairs + 1][count] pairs, scratch
 } tarn__output_words;
 void tarn__output_amx_words(const tarn__output_words *words);
 
@@ -79,7 +80,7 @@ float tarn__output_amx_dot_floats(const uint16_t *x, const float *y, int64_t d);
 void tarn__output_amx_finish_dx(uint16_t *dx, const tarn__output_block *block, int64_t row, int64_t d, float factor,
                                 float wanted, const uint16_t *table, float offset, const float *table_sums);
 
-// The node itself, where tarn__output_tiles_fit().
+// The node itself, if tarn__output_tiles_fit().
 bool tarn__output_tiles_fit(const tarn__node *node);
 size_t tarn__output_tiles_scratch(const tarn__node *node, int threads);
 void tarn__output_tiles_run(const tarn__exec *exec, const tarn__node *node);

@@ -1,6 +1,6 @@
 // The output layer's loss by tiles: chunks of rows, whose weights are kept in BF16 for the gradient of the table, and
-// in a chunk blocks of rows, which a thread takes through all words. dx is complete with a block, the gradient of the
-// table with the last chunk, one pair of words after the other.
+// in each chunk blocks of rows, for which a thread processes all words. dx is complete after a block, the gradient of
+// the table after the last chunk, one pair of words at a time.
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -15,17 +15,17 @@ enum {
   PAIR = TARN__OUTPUT_PAIR,
   NUMBERS = TARN__OUTPUT_PAIR_NUMBERS,
   VISIT_WORDS = TARN__OUTPUT_VISIT * PAIR,
-  CHUNK_BYTES = 24 << 20,  // of weights, at most, and in spite of that at least CHUNK_ROWS
+  CHUNK_BYTES = 24 << 20,  // maximum of weights, but at least CHUNK_ROWS
   CHUNK_ROWS = 256,
-  BLOCK_BYTES = 1280 << 10,  // of what a block of rows holds in the L2 cache
+  BLOCK_BYTES = 1280 << 10,  // size of a block of rows in the L2 cache
   MOST_BLOCK_PAIRS = 16,
-  WORD_PAIRS = 4,  // pairs of words whose gradients a thread makes at a time
-  SUM_ROWS = 256   // rows whose sum over a column is one number of fp32
+  WORD_PAIRS = 4,  // pairs of words whose gradients a thread computes at a time
+  SUM_ROWS = 256   // rows whose sum over a column is one fp32 number
 };
 
-static const float MOST_SUM = 1e18f;  // beyond it the weights are taken off the largest logit
+static const float MOST_SUM = 1e18f;  // beyond it the weights are taken relative to the largest logit
 
-// What a thread has for a block of rows; what the node has.
+// The arrays of a thread for a block of rows; those of the node.
 typedef struct own_places {
   size_t x, own, dx, lanes, shift, sum, most, factor, targets, words, bytes;
 } own_places;
@@ -66,7 +66,7 @@ static own_places own_of(const layout *l) {
   return o;
 }
 
-// Each chunk reads and writes the gradient of the table once: the weights may take half of the memory that it takes.
+// Each chunk reads and writes the gradient of the table once: the weights may take half as much memory as the gradient.
 static int64_t most_chunk_pairs(const layout *l) {
   const int64_t bytes = larger(CHUNK_BYTES, l->words * l->d * (int64_t)sizeof(float) / 2);
   return larger(bytes / (l->word_pairs * NUMBERS * (int64_t)sizeof(uint16_t)), CHUNK_ROWS / PAIR);
@@ -110,7 +110,7 @@ bool tarn__output_tiles_fit(const tarn__node *node) {
 
 size_t tarn__output_tiles_scratch(const tarn__node *node, int threads) { return layout_of(node, threads).bytes; }
 
-// What all threads see of a run.
+// State of a run shared by all threads.
 typedef struct work {
   const tarn__node *node;
   layout l;
@@ -132,7 +132,7 @@ static const uint16_t *word_of(const work *w, int64_t word) {
 
 static const float *bias_of(const work *w) { return w->node->in[2] != NULL ? w->node->in[2]->data : NULL; }
 
-// Sums of `count` partial sums of the columns, in their order.
+// Sums of `count` partial sums of the columns, in order.
 static void add_partial(const work *w, float *sums, int64_t count) {
   const float *partial = at(w, w->l.partial);
   for (int64_t j = 0; j < w->l.d; j++) {
@@ -161,7 +161,7 @@ static void pack_table(work *w) {
   for (int64_t i = 0; bias_of(w) && i < l->words; i++) w->bias_sum += (double)bias_of(w)[i];
 }
 
-// The part of smoothing in the gradient of every word, without its factor.
+// The contribution of smoothing to the gradient of every word, without its factor.
 static void sum_rows(const work *w) {
   const layout *l = &w->l;
   const int64_t count = parts(l->rows, SUM_ROWS);
@@ -180,7 +180,7 @@ static void sum_rows(const work *w) {
 
 typedef struct block_rows {
   tarn__output_block block;
-  int64_t first, rows, pair;  // first row of all; pair of rows in its chunk
+  int64_t first, rows, pair;  // first row of the whole; pair of rows in its chunk
   float *factor;
 } block_rows;
 
@@ -214,11 +214,11 @@ static float target_logit(const work *w, int64_t row, int32_t target) {
   return tarn__output_amx_dot(row_of(w, row), word_of(w, target), w->l.d) + bias;
 }
 
-// So far below this lies every logit that its weight is exactly 0, whatever the bias.
+// Every logit is so far below this that its weight is exactly 0, whatever the bias.
 static const float NO_ROW = 1e30f;
 
-// Weights of all words, off the target's logit; a block with rows for which that does not do is gone through again.
-// Rows that only fill the last pair weigh nothing: an infinite weight times their zeros of x would be NaN.
+// Weights of all words, relative to the target's logit; a block with rows for which that fails is processed again.
+// Padding rows of the last pair have weight zero: an infinite weight times their zeros of x would be NaN.
 static void weigh(const work *w, block_rows *b, float *shift, int32_t *targets, float *most) {
   const int32_t *wanted = (const int32_t *)w->node->in[3]->data + b->first;
   for (int64_t r = 0; r < b->block.pairs * PAIR; r++) {
@@ -238,7 +238,7 @@ static void weigh(const work *w, block_rows *b, float *shift, int32_t *targets, 
   tarn__output_amx_block(&b->block);
 }
 
-// Losses and what is known of the gradients once a row's sum is there.
+// Computes losses and the factors of the gradients when a row's sum is known.
 static void finish_row(const work *w, block_rows *b, int64_t r, double loss[2]) {
   const layout *l = &w->l;
   const int64_t row = b->first + r, target = b->block.targets[r];
@@ -270,7 +270,7 @@ static void finish_dx(const work *w, const block_rows *b, int64_t r) {
                              b->factor[r], wanted, word_of(w, target), offset, at(w, l->table_sums));
 }
 
-// The rows of x are read for the last time before their dx, which may lie in their place, is written.
+// The rows of x are read for the last time before their dx is written, which may overwrite them.
 static void run_block(const work *w, int64_t chunk, int64_t number, double *losses) {
   const layout *l = &w->l;
   block_rows b = block_of(w, chunk, number, omp_get_thread_num());

@@ -1,5 +1,5 @@
-// Selection on logits in three short passes over a row that lies in cache: the maximum of every block of words; the sum
-// of exponentials; and the words of those blocks that reach the bound below which no word can be among the best.
+// Selection from logits in three short passes over a row in cache: the maximum of every block of words; the sum of
+// exponentials; and the words of those blocks that reach the bound below which no word can be among the best.
 #include <float.h>
 #include <math.h>
 
@@ -51,7 +51,7 @@ static inline void put(heap *h, int64_t i, float value, int32_t id) {
 
 static inline int32_t id_at(const heap *h, int64_t i) { return h->ids ? h->ids[i] : 0; }
 
-// Puts an item in place of the root of the first `count`.
+// Replaces the root of the first `count` items.
 static void sink(heap *h, float value, int32_t id, int64_t count) {
   int64_t i = 0;
   for (;;) {
@@ -65,7 +65,7 @@ static void sink(heap *h, float value, int32_t id, int64_t count) {
   put(h, i, value, id);
 }
 
-// Items come with rising ids, so one that equals the root is worse than it.
+// Items come with increasing ids, so one that equals the root is worse.
 static void offer(heap *h, float value, int32_t id) {
   if (h->count == h->limit) {
     if (value > h->values[0]) sink(h, value, id, h->count);
@@ -106,7 +106,7 @@ static void offer_block(heap *h, const float *logits, int64_t first, int64_t end
 static void row(float *values, int32_t *ids, const float *logits, int64_t words, const tarn__output_top_attr *attr,
                 float *maxima) {
   const int64_t best = attr->best, blocks = (words + BLOCK - 1) / BLOCK;
-  // As many blocks as words are wanted have a maximum that reaches the bound, so as many words do.
+  // As many blocks as words are wanted have a maximum that reaches the bound, so at least as many words do.
   heap bounds = {values, NULL, 0, best};
   float most = -INFINITY;
   for (int64_t b = 0; b < blocks; b++) {

@@ -1,4 +1,4 @@
-// The output layer of decoding goes through the rows in chunks, so that logits never leave the last cache.
+// The output layer of decoding processes the rows in chunks, so that logits never leave the last-level cache.
 #include <omp.h>
 
 #include "device/cpu/cpu_kernels.h"
@@ -6,9 +6,9 @@
 #include "device/cpu/isa/isa.h"
 #include "device/cpu/output/output_top_kernels.h"
 
-enum { CHUNK_BYTES = 8 << 20, CHUNK_ROWS = 48 };  // at most, and in spite of that at least
+enum { CHUNK_BYTES = 8 << 20, CHUNK_ROWS = 48 };  // maximum, but at least
 
-// Places in the scratch.
+// Offsets in the scratch.
 typedef struct layout {
   int64_t words, chunk_rows;
   size_t maxima, thread_maxima, products, bytes;
@@ -29,7 +29,7 @@ static layout layout_of(const tarn__node *node, int threads) {
   return l;
 }
 
-// The product of `rows` rows; which ones is said when there is memory.
+// The product of `rows` rows; their addresses are set when memory exists.
 static tarn__gemm product_of(const tarn__node *node, int64_t rows) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
   return (tarn__gemm){.m = rows,

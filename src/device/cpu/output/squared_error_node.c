@@ -1,4 +1,4 @@
-// Regression has one number a sentence, so plain C is fast enough: sums in double, in the order of the rows.
+// Regression has one number per sentence, so plain C is fast enough: sums in double, in the order of the rows.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"

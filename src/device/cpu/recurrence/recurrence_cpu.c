@@ -1,4 +1,4 @@
-// Fast kernels: all that a time step computes beside its product, in one pass in registers.
+// Fast kernels: everything in a time step except its product, in one pass in registers.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/recurrence/recurrence_kernels.h"
 #include "ops/recurrence.h"
@@ -6,7 +6,7 @@
 typedef tarn__vec vec;
 typedef tarn__recurrence_step step;
 
-// n lanes of column `column` on of a row of a band.
+// n lanes from column `column` on of a row of a band.
 TARN__VEC_INLINE vec get(const tarn__recurrence_band *band, tarn__dtype dtype, int64_t row, int64_t column, int64_t n) {
   return tarn__vec_read_first(band->data, dtype, tarn__recurrence_at(band, row) + column, n);
 }
@@ -24,7 +24,7 @@ TARN__VEC_INLINE void put_f32(float *to, int64_t at, vec v, int64_t n) {
   tarn__vec_write_first(to, TARN__F32, at, v, n);
 }
 
-// Forward: h' of n units from j on, where row i of the scratch is row r.
+// Forward: h' of n units from j on; row i of the scratch is row r.
 TARN__VEC_INLINE vec gru(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, int64_t n) {
   const int64_t h = s->spec.hidden;
   const float *u = s->u + i * s->u_ld + j;
@@ -67,7 +67,7 @@ TARN__VEC_INLINE vec leak_of(const step *s, int64_t j, int64_t n) {
 TARN__VEC_INLINE vec echo(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, int64_t n) {
   const vec leak = leak_of(s, j, n);
   const vec sum = get(&s->x, dtype, r, j, n) + get_f32(s->u + i * s->u_ld, j, n);
-  // A ReLU that lets NaNs through, so that a run that diverges is seen to.
+  // A ReLU that propagates NaN, so that divergence is detected.
   const vec value = s->spec.relu ? tarn__vec_select(sum < 0.0f, (vec){0}, sum) : tarn__vec_tanh(sum);
   if (s->gates.data) put(&s->gates, dtype, r, j, value, n);
   return tarn__vec_fma(1.0f - leak, get_f32(s->state, i * s->state_ld + j, n), leak * value);
@@ -93,7 +93,7 @@ TARN__VEC_INLINE void forward_cell(const step *s, tarn__dtype dtype, tarn__cell 
 // 1 - x^2
 TARN__VEC_INLINE vec tanh_slope(vec x) { return tarn__vec_fma(-x, x, tarn__vec_all(1.0f)); }
 
-// Backward, of n units from j on: writes du of gate k to the operand and dx, adds it to the sums.
+// Backward, for n units from j on: writes du of gate k to the operand and dx, and adds it to the sums.
 TARN__VEC_INLINE void give(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t at, vec dx, vec du,
                            int64_t n) {
   tarn__vec_write_first(s->operand, dtype, i * s->operand_ld + at, du, n);
@@ -103,14 +103,14 @@ TARN__VEC_INLINE void give(const step *s, tarn__dtype dtype, int64_t i, int64_t 
   if (s->sums) put_f32(s->sums, at, get_f32(s->sums, at, n) + du, n);
 }
 
-// The state of the step before, or its cell state; in a sentence's start, which has both, it begins at column `at`.
+// The previous state, or its cell state; in a sentence's start, which has both, it begins at column `at`.
 TARN__VEC_INLINE vec before(const step *s, const tarn__recurrence_band *band, tarn__dtype dtype, int64_t i, int64_t r,
                             int64_t at, int64_t j, int64_t n) {
   if (s->before != 0) return get(band, dtype, r + s->before, j, n);
   return s->start ? get_f32(s->start + s->sentences[i] * s->start_ld + at, j, n) : (vec){0};
 }
 
-// dh in: of this step's state; returned: what of it reaches the state before without the weights.
+// dh in: of this step's state; returned: the part of it that reaches the previous state without the weights.
 TARN__VEC_INLINE vec gru_back(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, vec dh, int64_t n) {
   const int64_t h = s->spec.hidden;
   const vec reset = get(&s->gates, dtype, r, j, n), keep = get(&s->gates, dtype, r, j + h, n);
@@ -166,9 +166,9 @@ TARN__VEC_INLINE void backward_cell(const step *s, tarn__dtype dtype, tarn__cell
   }
 }
 
-// One loop for each cell and type, so that no register is asked what it is.
+// A separate loop for each cell and type, to avoid branches within the loop.
 static void forward(const step *shared, int64_t first, int64_t last) {
-  const step own = *shared, *s = &own;  // which no store can change, as the compiler sees
+  const step own = *shared, *s = &own;  // a local copy, so the compiler knows that no store can change it
   const tarn__cell cell = s->spec.cell;
   if (s->dtype == TARN__BF16) {
     if (cell == TARN__CELL_GRU) forward_cell(s, TARN__BF16, TARN__CELL_GRU, first, last);

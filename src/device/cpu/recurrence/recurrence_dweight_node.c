@@ -1,9 +1,9 @@
-// The gradient of recurrent weights: one product over all rows, and one over the states that sentences begin with.
+// The gradient of recurrent weights: one product over all rows, and one over the initial states of sentences.
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm/gemm.h"
 #include "ops/recurrence.h"
 
-// dweight (+)= du^T (the states of the step before)
+// dweight (+)= du^T (the previous states)
 static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
   const tarn__recurrence_dweight_attr *attr = node->attr;
   const tarn__tensor *du = node->in[TARN__RECURRENCE_DWEIGHT_DU], *y = node->in[TARN__RECURRENCE_DWEIGHT_Y];
@@ -28,7 +28,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
                       .accumulate = accumulate};
 }
 
-// Bytes of the starts as the product reads them: fp32 as they are, BF16 rounded at the beginning of the scratch.
+// Bytes of the initial states as the product reads them: fp32 in place, BF16 rounded at the beginning of the scratch.
 static size_t start_bytes(const tarn__node *node) {
   const tarn__tensor *first = node->in[TARN__RECURRENCE_DWEIGHT_FIRST];
   const tarn__recurrence_dweight_attr *attr = node->attr;
@@ -36,7 +36,7 @@ static size_t start_bytes(const tarn__node *node) {
   return ((size_t)(first->rows * attr->spec.hidden) * sizeof(uint16_t) + 63) & ~(size_t)63;
 }
 
-// dweight += (du of first rows)^T (the states that they begin with), of one direction
+// dweight += (du of first rows)^T (their initial states), of one direction
 static tarn__gemm start_product(const tarn__node *node) {
   const tarn__recurrence_dweight_attr *attr = node->attr;
   const tarn__tensor *first = node->in[TARN__RECURRENCE_DWEIGHT_FIRST];

@@ -5,7 +5,7 @@
 #include "device/variant.h"
 #include "ops/recurrence.h"
 
-// What the kernels do at one time step: row i of the scratch matrices belongs to row rows[i] of the bands.
+// The arguments of the kernels for one time step: row i of the scratch matrices belongs to row rows[i] of the bands.
 typedef struct tarn__recurrence_step {
   tarn__recurrence_spec spec;
   tarn__dtype dtype;
@@ -14,21 +14,21 @@ typedef struct tarn__recurrence_step {
   float *state;        // [count, state_ld]: h, in and out; backward: dh from later steps, in and out
   float *cell;         // [count, hidden], LSTM: c, in and out; backward: dc from later steps
   void *operand;       // [count, operand_ld] out: h, or the gradient du [count, gates * hidden], for the next product
-  const float *u;      // [count, u_ld] forward: W h + b; u_ld is 0 where all rows are equal
-  const float *leaks;  // [hidden], ECHO: of each unit; NULL: spec.leak
+  const float *u;      // [count, u_ld] forward: W h + b; u_ld is 0 if all rows are equal
+  const float *leaks;  // [hidden], ECHO: per unit; NULL: spec.leak
   int64_t state_ld, operand_ld, u_ld;
   tarn__recurrence_band y, gates, extra;
   tarn__recurrence_band x;           // forward
   tarn__recurrence_band dy, dx, du;  // backward; dx and du may be absent
-  int64_t before;                    // backward: distance of the row of the step before; 0 at a sentence's first step
-  // Backward, of sentences that begin with states of their own (NULL: with zeros): row i belongs to sentence
-  // sentences[i], whose state is that row of start [*, start_ld], of an LSTM hidden state and then cell state; du of
-  // the first step is written to `first`, which may be absent.
+  int64_t before;                    // backward: distance to the row of the previous step; 0 at a sentence's first step
+  // Backward, for sentences with initial states of their own (NULL: zero): row i belongs to sentence sentences[i],
+  // whose state is that row of start [*, start_ld], for LSTM the hidden state followed by the cell state. du of the
+  // first step is written to `first`, which may be absent.
   const int32_t *sentences;
   const float *start;
   int64_t start_ld;
   tarn__recurrence_band first;
-  bool accumulate;  // backward: dx += in place of dx =
+  bool accumulate;  // backward: dx += instead of dx =
   float *sums;      // backward: [gates * hidden] += du over all rows; or NULL
 } tarn__recurrence_step;
 

@@ -8,10 +8,10 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/recurrence/recurrence_kernels.h"
 
-// What a step needs beside the tensors.
+// The scratch of a step.
 typedef struct room {
   float *state, *cell, *u;
-  float *panel;  // of a weight that is stored as its entries
+  float *panel;  // for a weight in CSR format
   void *operand;
   int32_t *rows;
   void *product;
@@ -61,7 +61,7 @@ size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads) {
   return lay_out(node, threads, NULL).bytes;
 }
 
-// The states of the rows before, zeros where there are none.
+// The previous states, zero if there are none.
 static void gather(const tarn__node *node, const room *r, int64_t n, bool lstm) {
   const tarn__tensor *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
   for (int64_t i = 0; i < node->in[TARN__RECURRENCE_ROWS_X]->rows; i++) {
@@ -78,7 +78,7 @@ static void gather(const tarn__node *node, const room *r, int64_t n, bool lstm) 
   }
 }
 
-// u = the states before times W^T, + b.
+// u = the previous states times W^T, + b.
 static void multiply(const tarn__node *node, const room *r, int threads) {
   const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
   tarn__gemm product = product_of(node);

@@ -1,9 +1,10 @@
-// The time loop of recurrences: which sentences run, who computes them, products and kernels in turn.
+// The time loop of recurrences: it determines which sentences run, assigns threads, and alternates products and
+// kernels.
 //
-// A direction's time loop goes over the sentences by falling length, so that those that still run at a step are a
-// prefix: one product computes what the recurrent weights make of their states, and one pass over them all that
-// follows. Nothing is computed for sentences that have ended. Sentences may be dealt out to threads, each with a time
-// loop of its own and no meeting before the end; no bit of a row depends on that.
+// A direction's time loop processes the sentences by decreasing length, so that those still running at a step are a
+// prefix: one product multiplies their states by the recurrent weights, and one pass over them computes the rest.
+// Nothing is computed for sentences that have ended. Sentences may be distributed to threads, each with a time loop of
+// its own, without synchronisation before the end; no bit of a row depends on that.
 // States and the gradients that flow back in time are carried in fp32 (products read them rounded to the activations'
 // type).
 #include <omp.h>
@@ -16,13 +17,13 @@
 #include "device/cpu/recurrence/recurrence_kernels.h"
 
 enum {
-  LEAST_SENTENCES = 16,  // that a thread gets for a time loop of its own: fewer make its products too narrow
-  LEAST_WORK = 1 << 14,  // units of a step from which on several threads compute what follows the product
-  UNITS = 32,            // multiple of which a thread computes: a cache line of BF16
+  LEAST_SENTENCES = 16,  // per thread with a time loop of its own: fewer make its products too narrow
+  LEAST_WORK = 1 << 14,  // units of a step from which several threads compute the part after the product
+  UNITS = 32,            // threads compute multiples of this: a cache line of BF16
   PAGE_BYTES = 4096
 };
 
-// A time loop: the sentences number `group`, `group` + groups, .. by falling length, in one direction.
+// A time loop: sentences number `group`, `group` + groups, .. by decreasing length, in one direction.
 typedef struct job {
   const tarn__exec *exec;
   const tarn__node *node;
@@ -35,14 +36,14 @@ typedef struct job {
   bool reverse;
   tarn__gemm product;
   void *product_scratch;
-  const tarn__spmm_rows *sparse;  // the weight, where a sparse product is better; else NULL
+  const tarn__spmm_rows *sparse;  // the weight, if a sparse product is faster; else NULL
   float *panel;                   // scratch of that
   tarn__recurrence_step step;
 } job;
 
-// How the work is dealt out: directions * groups time loops, each by one thread, or all threads on one loop at a time.
+// The division of the work: directions * groups time loops, each by one thread, or all threads on one loop at a time.
 typedef struct cut {
-  int64_t sentences, most;  // of a group, at most
+  int64_t sentences, most;  // maximum per group
   int groups, tasks, threads;
   bool backward;
 } cut;
@@ -57,7 +58,7 @@ static cut cut_of(const tarn__recurrence_spec *spec, int64_t sentences, int thre
   return c;
 }
 
-// Scratch, handed out from the first byte on; base NULL only counts.
+// Scratch, allocated sequentially; with base NULL it is only counted.
 typedef struct room {
   char *base;
   size_t used;
@@ -69,7 +70,7 @@ static void *take(room *r, int64_t count, size_t size) {
   return at;
 }
 
-// Rows that begin a whole number of pages apart fall into the same few sets of the L1 cache.
+// Rows whose distance is a whole number of pages map to the same few sets of the L1 cache.
 static int64_t leading(int64_t cols, tarn__dtype dtype) {
   const int64_t size = (int64_t)tarn__dtype_size(dtype);
   return cols * size % PAGE_BYTES == 0 ? cols + 64 / size : cols;
@@ -79,7 +80,7 @@ static const tarn__tensor *weight_of(const tarn__node *node, int direction, bool
   return node->in[(backward ? TARN__RECURRENCE_BACK_WEIGHTS : TARN__RECURRENCE_WEIGHTS) + direction];
 }
 
-// Whether it is stored as its entries: no dense product is possible, and going forward nothing has to be found first.
+// Whether it is in CSR format: a dense product is impossible, and the forward pass need not search for entries.
 static bool is_stored(const tarn__tensor *weight) { return weight->param->entries > 0; }
 
 // The product of a step of all sentences, without its operands: u = h W^T + b, or backward dh += du W.
@@ -110,7 +111,7 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
 static size_t product_scratch(tarn__gemm g, int threads) {
   size_t most = 0;
   const int64_t count = g.m;
-  if (!g.packed) g.packed = &most;  // it will be
+  if (!g.packed) g.packed = &most;  // B will be packed
   for (g.m = 1; g.m <= count; g.m++) {
     size_t bytes = tarn__gemm_scratch(&g, threads);
     if (bytes > most) most = bytes;
@@ -130,7 +131,7 @@ static void lay_out(job *j, room *r, const cut *c) {
   s->dtype = dtype;
   s->operand_ld = g.lda;
   s->operand = take(r, most * g.lda, tarn__dtype_size(dtype));
-  // Forward in F32 the product reads the states themselves.
+  // Forward in F32 the product reads the states directly.
   const bool same = !c->backward && dtype == TARN__F32;
   s->state_ld = same ? g.lda : n;
   s->state = same ? s->operand : take(r, most * n, sizeof(float));
@@ -146,13 +147,13 @@ static const tarn__tensor *offsets_of(const tarn__node *node, bool backward) {
   return node->in[backward ? TARN__RECURRENCE_BACK_OFFSETS : TARN__RECURRENCE_OFFSETS];
 }
 
-// What all time loops of a node share.
+// State shared by all time loops of a node.
 typedef struct shared {
   cut cut;
   int64_t *keys;       // (sentences) scratch of sorting
   int32_t *sentences;  // (sentences) group after group
   const void *packed[2];
-  tarn__spmm_rows sparse[2];  // of weights that want it
+  tarn__spmm_rows sparse[2];  // of weights multiplied in sparse form
   bool is_sparse[2];
   job *jobs;
 } shared;
@@ -194,8 +195,8 @@ static size_t scratch(const tarn__node *node, int threads, bool backward) {
   room r = {0};
   shared all = share(node, &r, threads, backward);
   for (int task = 0; task < all.cut.tasks; task++) (void)job_of(NULL, node, &all, &r, task);
-  // What the reference takes, doubles for a row and a few states. Nothing here needs them: plans keep their sizes by
-  // it.
+  // The scratch of the reference: doubles for a row and a few states. Not needed here, but included to keep the sizes
+  // of plans unchanged.
   const size_t row = (size_t)((tarn__recurrence_gates(spec) + 4) * spec->hidden) * sizeof(double);
   return r.used > row ? r.used : row;
 }
@@ -216,7 +217,7 @@ static void sift(int64_t *heap, int64_t at, int64_t count) {
   }
 }
 
-// Rising order in place (heapsort: no memory, no bad case).
+// Sorts in place in increasing order (heapsort: no memory, no bad case).
 static void sort(int64_t *keys, int64_t count) {
   for (int64_t i = count / 2; i-- > 0;) sift(keys, i, count);
   for (int64_t end = count; end-- > 1;) {
@@ -227,7 +228,7 @@ static void sort(int64_t *keys, int64_t count) {
   }
 }
 
-// Orders the sentences by falling length, equal ones by number, and deals them out to the groups in turn.
+// Sorts the sentences by decreasing length, ties by number, and distributes them to the groups round-robin.
 static void deal(const shared *all, const int32_t *offsets) {
   const int64_t n = all->cut.sentences, groups = all->cut.groups;
   for (int64_t s = 0; s < n; s++) all->keys[s] = (INT32_MAX - (int64_t)(offsets[s + 1] - offsets[s])) * 4294967296 + s;
@@ -237,7 +238,7 @@ static void deal(const shared *all, const int32_t *offsets) {
     for (int64_t i = g; i < n; i += groups) all->sentences[at++] = (int32_t)(all->keys[i] % 4294967296);
 }
 
-// Hands each job its sentences and its columns of the tensors.
+// Assigns each job its sentences and its columns of the tensors.
 static void assign(job *j, const shared *all, int task) {
   const tarn__node *node = j->node;
   const int d = j->direction, group = task % all->cut.groups;
@@ -288,7 +289,7 @@ static void find_rows(const job *j, int64_t running, int32_t t) {
   }
 }
 
-// A kernel over all units, cut among the threads of this loop.
+// Runs a kernel over all units, divided among the threads of this loop.
 static void run_kernel(const job *j, void (*kernel)(const tarn__recurrence_step *, int64_t, int64_t)) {
   const int64_t n = j->spec->hidden, parts = (n + UNITS - 1) / UNITS;
   if (j->threads == 1 || j->step.count * n < LEAST_WORK) {
@@ -328,7 +329,7 @@ static void clear_states(const job *j) {
   if (j->step.cell) memset(j->step.cell, 0, (size_t)(j->count * j->spec->hidden) * sizeof(float));
 }
 
-// The states that the sentences begin with, and what the first product reads of them.
+// The initial states of the sentences, and their copy for the first product.
 static void begin_states(const job *j) {
   const tarn__recurrence_step *s = &j->step;
   const int64_t n = j->spec->hidden;
@@ -342,7 +343,7 @@ static void begin_states(const job *j) {
   }
 }
 
-// The states of sentences that have ended stay where they are.
+// The states of sentences that have ended stay in place.
 static void end_states(const job *j) {
   const tarn__recurrence_step *s = &j->step;
   const tarn__tensor *end = j->node->in[TARN__RECURRENCE_END];
@@ -366,7 +367,7 @@ static void run_forward(job *j, const tarn__recurrence_kernels *kernels) {
     if (running == 0) break;
     s->count = running;
     find_rows(j, running, t);
-    // From a state of zeros no product is needed.
+    // From a zero state no product is needed.
     const bool product = t > 0 || s->start;
     s->u = product || !j->product.bias ? u : j->product.bias;
     s->u_ld = product ? j->width : 0;
@@ -376,7 +377,7 @@ static void run_forward(job *j, const tarn__recurrence_kernels *kernels) {
   end_states(j);
 }
 
-// A sentence without rows has no first one.
+// A sentence without rows has no first row.
 static void clear_first(const job *j) {
   const tarn__recurrence_band *first = &j->step.first;
   const size_t size = tarn__dtype_size(j->step.dtype);
@@ -427,7 +428,8 @@ static void run(const tarn__exec *exec, const tarn__node *node, bool backward, s
     for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
     return;
   }
-  // Of all threads, though some may get no loop: a smaller team would end them, and the next op would start them anew.
+  // With all threads, though some may get no loop: a smaller team would end the others, and the next op would restart
+  // them.
 #pragma omp parallel for schedule(dynamic, 1) num_threads(exec->threads)
   for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
 }
@@ -442,7 +444,7 @@ tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__no
   const tarn__recurrence_spec *spec = node->attr;
   shared all;
   run(exec, node, true, &all);
-  // Sums of all time loops, in their order.
+  // Sums of all time loops, in order.
   for (int d = 0; d < spec->directions; d++) {
     tarn__param *bias = node->dparam[d];
     if (!bias) continue;

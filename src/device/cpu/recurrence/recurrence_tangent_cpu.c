@@ -1,16 +1,16 @@
-// Fast kernels: all that a time step of a tangent computes beside its product, in one pass in registers.
+// Fast kernels: everything in a time step of a tangent except its product, in one pass in registers.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/recurrence/recurrence_tangent_kernels.h"
 
 typedef tarn__vec vec;
 
-// What a step of one direction of a sentence reads and writes, each from its first unit on.
+// Inputs and outputs of a step of one direction of a sentence, each from its first unit on.
 typedef struct place {
   int64_t hidden;
   const float *gates, *extra;  // of the forward pass
-  const float *h, *c;          // the states before; NULL: zeros
-  const float *dx, *u;         // dx NULL: zeros
-  const float *leaks;          // NULL: the spec's is that of all units
+  const float *h, *c;          // the previous states; NULL: zero
+  const float *dx, *u;         // dx NULL: zero
+  const float *leaks;          // NULL: all units have the spec's leak
   float *state, *cell, *dy;
 } place;
 
@@ -24,7 +24,7 @@ TARN__VEC_INLINE vec sum_of(const place *p, int64_t at, int64_t n) { return get(
 // 1 - x^2
 TARN__VEC_INLINE vec tanh_slope(vec x) { return tarn__vec_fma(-x, x, tarn__vec_all(1.0f)); }
 
-// Each cell: the tangent of h' of n units from j on.
+// For each cell: the tangent of h' of n units from j on.
 TARN__VEC_INLINE vec gru(const place *p, int64_t j, int64_t n) {
   const int64_t h = p->hidden;
   const vec reset = get(p->gates, j, n), keep = get(p->gates, j + h, n), candidate = get(p->gates, j + 2 * h, n);

@@ -5,20 +5,20 @@
 #include "device/variant.h"
 #include "ops/recurrence.h"
 
-// One time step of the sentences that run, each in all directions. Directions of sentence i are rows i * directions and
-// so on of u, and those of sentence s rows s * directions and so on of the states.
+// One time step of the running sentences, each in all directions. The directions of sentence i are rows i * directions
+// onwards of u, and those of sentence s rows s * directions onwards of the states.
 typedef struct tarn__recurrence_push {
   tarn__recurrence_spec spec;
   int64_t directions, block;  // block: rows of the forward pass, and of each direction's tangents
   const int32_t *sentences, *rows;
-  const float *u;                         // [*, gates * hidden]: what the weights add
-  const float *leaks;                     // [hidden], ECHO: of each unit; NULL: spec.leak
+  const float *u;                         // [*, gates * hidden]: the products with the weights
+  const float *leaks;                     // [hidden], ECHO: per unit; NULL: spec.leak
   float *state, *cell;                    // [*, hidden], in and out; cell: LSTM
   tarn__recurrence_band y, gates, extra;  // of the forward pass
-  tarn__recurrence_band dx, dy;           // dx.data NULL: zeros
-  const float *start;                     // states that sentences begin with, [*, start_ld]; NULL: zeros
+  tarn__recurrence_band dx, dy;           // dx.data NULL: zero
+  const float *start;                     // initial states of sentences, [*, start_ld]; NULL: zero
   int64_t start_ld;
-  int64_t before;  // distance of the row of the step before; 0 at a sentence's first step
+  int64_t before;  // distance to the row of the previous step; 0 at a sentence's first step
 } tarn__recurrence_push;
 
 typedef struct tarn__recurrence_tangent_kernels {

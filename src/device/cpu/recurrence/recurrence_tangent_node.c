@@ -1,5 +1,5 @@
-// The time loop of the tangents of recurrences. At each step one product computes what the recurrent weights make of
-// the tangents of all sentences that run, in all directions, and one pass over them all that follows. No bit of a row
+// The time loop of the tangents of recurrences. At each step one product multiplies the tangents of all running
+// sentences, in all directions, by the recurrent weights, and one pass over them computes the rest. No bit of a row
 // depends on the other rows or on threads.
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "device/cpu/recurrence/recurrence_tangent_kernels.h"
 #include "graph/tangents.h"
 
-enum { LEAST_WORK = 1 << 14 };  // numbers of a step from which on several threads compute what follows the product
+enum { LEAST_WORK = 1 << 14 };  // numbers of a step from which several threads compute the part after the product
 
-// Scratch, handed out from the first byte on; base NULL only counts.
+// Scratch, allocated sequentially; with base NULL it is only counted.
 typedef struct room {
   char *base;
   size_t used;
@@ -31,7 +31,7 @@ typedef struct job {
   tarn__recurrence_push push;
   int64_t sentences;
   int32_t *running, *rows;  // (sentences)
-  float *operand, *u;       // of the rows that run: states, and their product
+  float *operand, *u;       // of the running rows: states, and their product
   tarn__gemm product;
   void *packed, *product_scratch;
   tarn__spmm_rows sparse;
@@ -40,10 +40,10 @@ typedef struct job {
 
 static const tarn__tensor *output_of(const tarn__node *node) { return node->out[TARN__RECURRENCE_TANGENT_DY]; }
 
-// As its entries: no dense product is possible, and none have to be found.
+// In CSR format: a dense product is impossible, and entries need not be searched.
 static bool is_stored(const tarn__tensor *weight) { return weight->param->entries > 0; }
 
-// Where the weight is sparse, room for its entries too; the dense product serves weights that turn out to have more.
+// If the weight is sparse, adds room for its entries; the dense product is used for weights that turn out to have more.
 static void lay_out_sparse(job *j, room *r) {
   if (!tarn__recurrence_sparse(j->weight)) return;
   if (is_stored(j->weight)) {
@@ -107,7 +107,7 @@ static job job_of(const tarn__node *node, int direction, room *r, int threads) {
   lay_out_sparse(&j, r);
   if (is_stored(j.weight)) return j;
   j.product.packed = j.packed = take(r, (int64_t)tarn__gemm_pack_bytes(&j.product), 1);
-  // While memory is only counted too, the product counts as packed.
+  // When memory is only counted, the product is still treated as packed.
   tarn__gemm counted = j.product;
   counted.packed = &counted;
   j.product_scratch = take(r, (int64_t)tarn__gemm_scratch_most(&counted, threads, false), 1);
@@ -125,7 +125,7 @@ size_t tarn__cpu_recurrence_tangent_scratch(const tarn__node *node, int threads)
   return most.used;
 }
 
-// The sentences that have a step t, and their rows; returns how many.
+// Finds the sentences that have a step t, and their rows; returns their number.
 static int64_t find_running(const job *j, const int32_t *offsets, int32_t t, bool reverse) {
   int64_t count = 0;
   for (int32_t s = 0; s < j->sentences; s++) {
@@ -157,8 +157,8 @@ static void run_product(job *j, int64_t count, int threads) {
   tarn__gemm_run(&j->product, threads, j->product_scratch);
 }
 
-// Copies the tangents of states into those of carried ones, or back: `carried` [directions * its rows, *] has those of
-// sentence s and direction k in row k * `rows` + s.
+// Copies the tangents of states to carried ones, or back: `carried` [directions * its rows, *] has those of sentence s
+// and direction k in row k * `rows` + s.
 static void carry(const job *j, float *carried, int64_t rows, int64_t cols, bool back) {
   const int64_t n = j->push.spec.hidden;
   for (int64_t number = 0; number < j->sentences * j->push.directions; number++) {
@@ -183,7 +183,7 @@ static void run_direction(job *j, int direction, int threads) {
   const tarn__recurrence_tangent_kernels *kernels = TARN__TABLE_NOW(tarn__recurrence_tangent_kernels);
   const tarn__tensor *dend = j->node->out[TARN__RECURRENCE_TANGENT_DEND];
   const bool reverse = tarn__recurrence_reverse(&j->push.spec, direction);
-  const bool begins = j->node->in[TARN__RECURRENCE_TANGENT_DSTART] == NULL;  // with zeros
+  const bool begins = j->node->in[TARN__RECURRENCE_TANGENT_DSTART] == NULL;  // from zero states
   const int32_t *offsets = j->node->in[TARN__RECURRENCE_TANGENT_OFFSETS]->data;
   begin(j);
   for (int32_t t = 0;; t++) {

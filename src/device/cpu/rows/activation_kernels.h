@@ -1,4 +1,4 @@
-// The fast kernel of activations, which products apply to blocks of their results too.
+// The fast kernel of activations, which products also apply to blocks of their results.
 #ifndef TARN_DEVICE_CPU_ROWS_ACTIVATION_KERNELS_H
 #define TARN_DEVICE_CPU_ROWS_ACTIVATION_KERNELS_H
 
@@ -11,7 +11,7 @@ typedef struct tarn__activation_kernels {
 } tarn__activation_kernels;
 TARN__TABLES(tarn__activation_kernels);
 
-// The elements of some rows and columns of a matrix whose rows are `ld` elements apart, on the calling thread.
+// Elements of some rows and columns of a matrix whose rows are `ld` elements apart, on the calling thread.
 void tarn__activation_block(void *y, const void *x, tarn__dtype dtype, tarn__activation form, int64_t ld, int64_t row,
                             int64_t rows, int64_t column, int64_t columns);
 

@@ -1,5 +1,5 @@
-// Fast kernels: the slope of a piece of a row is computed once, and serves all directions while it lies in L1. Bound by
-// memory.
+// Fast kernels: the slope of a piece of a row is computed once, and used for all directions while it is in L1.
+// Memory-bound.
 #include "device/cpu/rows/activation_vec.h"
 #include "device/cpu/rows/tangent_kernels.h"
 #include "ops/glu.h"
@@ -10,7 +10,7 @@ enum { PIECE = 1024 };
 typedef struct piece {
   const tarn__node *node;
   int64_t rows, d;      // of the forward pass; of the result
-  int64_t r, first, n;  // which row, and which of its columns
+  int64_t r, first, n;  // the row, and its columns
 } piece;
 
 TARN__VEC_INLINE void activation_piece(const piece *p, tarn__activation form) {

@@ -1,4 +1,4 @@
-// Activations of a register, and their derivatives, for fast kernels. Each takes one exponential at most.
+// Activations of a register, and their derivatives, for fast kernels. Each takes at most one exponential.
 #ifndef TARN_DEVICE_CPU_ROWS_ACTIVATION_VEC_H
 #define TARN_DEVICE_CPU_ROWS_ACTIVATION_VEC_H
 
@@ -11,7 +11,7 @@
 #define TARN__GELU_HALF_LOG2E 0.7213475204444817f
 #define TARN__GELU_DENSITY 0.3989422804014327f
 
-// Phi(x), and e = exp(-x^2 / 2). The error function of Abramowitz and Stegun 7.1.26, exact to 1.5e-7.
+// Phi(x), and e = exp(-x^2 / 2). The error function is Abramowitz and Stegun 7.1.26, exact to 1.5e-7.
 TARN__VEC_INLINE tarn__vec tarn__gelu_phi(tarn__vec x, tarn__vec *e) {
   const tarn__vec size = (tarn__vec)((tarn__vec_int)x & INT32_MAX);
   *e = tarn__vec_exp2(x * x * -TARN__GELU_HALF_LOG2E);
@@ -24,7 +24,7 @@ TARN__VEC_INLINE tarn__vec tarn__gelu_phi(tarn__vec x, tarn__vec *e) {
   return tarn__vec_select(x < 0.0f, tail, 1.0f - tail);
 }
 
-// 2 u of the form with tanh: (1 + tanh(u)) / 2 is the sigmoid of it.
+// 2 u of the form with tanh: (1 + tanh(u)) / 2 is its sigmoid.
 TARN__VEC_INLINE tarn__vec tarn__gelu_angle(tarn__vec x) {
   return x * tarn__vec_axpy(2.0f * TARN__GELU_ROOT * TARN__GELU_CUBE, x * x, tarn__vec_all(2.0f * TARN__GELU_ROOT));
 }
@@ -41,7 +41,7 @@ TARN__VEC_INLINE tarn__vec tarn__gelu_slope_vec(tarn__vec x, bool by_tanh) {
   return tarn__vec_axpy(TARN__GELU_DENSITY, x * e, phi);
 }
 
-// e^x of the lanes up to 0, 1 of the others.
+// e^x in lanes up to 0, 1 in the others.
 TARN__VEC_INLINE tarn__vec tarn__activation_exp(tarn__vec x) {
   return tarn__vec_exp2(tarn__vec_select(x > 0.0f, (tarn__vec){0}, x) * 1.44269504088896341f);
 }

@@ -1,7 +1,7 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/node_tables.h"
 
-// Pieces that fit into L1 three times.
+// Three pieces fit into L1.
 enum { PIECE = 1024 };
 
 static tarn_status add(const tarn__exec *exec, const tarn__node *node) {

@@ -1,4 +1,4 @@
-// Ops that copy rows, whatever their type is, and add them where they came from.
+// Ops that copy rows of any type, and add them back to their origin.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"
@@ -37,7 +37,7 @@ static void add_row(void *to, const void *from, int64_t n, tarn__dtype dtype) {
   for (int64_t c = 0; c < n; c++) ((float *)to)[c] += ((const float *)from)[c];
 }
 
-// Each thread has rows of x of its own, and adds what was selected of them in the order of the list.
+// Each thread owns rows of x, and adds the selections from them in the order of the list.
 tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *dy = node->in[TARN__SELECT_DY], *rows = node->in[TARN__SELECT_ROWS], *dx = node->out[0];
   const size_t bytes = (size_t)dx->cols * tarn__dtype_size(dx->dtype);

@@ -1,12 +1,12 @@
-// Fast kernels. Sinusoids are computed anew for every row with a short vectorised sine: that costs about as much as
-// the dropout mask, needs no table and works for every position.
+// Fast kernels. Sinusoids are recomputed for every row with a short vectorised sine: that costs about as much as the
+// dropout mask, needs no table and works for every position.
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 
-// Scratch of one thread, in floats: two rows and the 16-bit numbers of dropout. The turns of one position, in double,
-// lie before those of all threads.
+// Scratch of one thread, in floats: two rows and the 16-bit numbers of dropout. The turns of position 1, in double,
+// precede those of all threads.
 static size_t thread_floats(int64_t d) {
   return 2 * tarn__row_floats(d) + tarn__dropout_room(d) * sizeof(uint16_t) / sizeof(float);
 }
@@ -30,8 +30,8 @@ static inline float add_sin_turn(float sum, float x) {
   return tarn__fma(p, x, sum);
 }
 
-// row[i] = sin(position * turns[i]), row[half + i] = cos of the same, angles in turns. Whole turns are taken off in
-// double: adding 1.5 * 2^52 rounds to a whole number.
+// row[i] = sin(position * turns[i]), row[half + i] = cos of the same, angles in turns. Whole turns are subtracted in
+// double: adding 1.5 * 2^52 rounds to an integer.
 static void add_position(float *row, double position, const double *turns, int64_t half) {
   float *second = row + half;
 #pragma omp simd
@@ -54,8 +54,7 @@ static void drop(float *row, uint16_t *numbers, const tarn__exec *exec, tarn__dr
   for (int64_t i = 0; i < d; i++) row[i] = numbers[i] >= threshold ? row[i] * scale : 0.0f;
 }
 
-// Row `id` of a table, as a copy in `copy` or where it lies. Of one that is read as INT8: its integers times their
-// scale.
+// Row `id` of a table, copied to `copy` or in place. For a table read as INT8: its integers times their scale.
 static const float *table_row(const tarn__tensor *table, int64_t id, float *copy) {
   const int64_t d = table->cols;
   const tarn__param_decoding *decoding = &table->param->decoding;
@@ -105,8 +104,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The rows that the last update used, where that is known, or else all. In memory of the workspace nothing is left of
-// the last update: there rows are cleared as they come into use.
+// Clears the rows used by the last update, if known, else all. Workspace memory contains nothing from the last update:
+// there rows are cleared when they are first used.
 static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   const size_t row_bytes = (size_t)table->cols * sizeof(float);
   uint8_t *used = table->training.used_rows;
@@ -122,7 +121,7 @@ static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   }
 }
 
-// A row that occurs more than once is cleared at its first occurrence only.
+// A row that occurs several times is cleared only at its first occurrence.
 static void use_rows(tarn__param *table, const int32_t *ids, int64_t rows) {
   for (int64_t r = 0; table->training.used_rows && r < rows; r++) {
     if (table->training.planned && !table->training.used_rows[ids[r]])
@@ -131,7 +130,7 @@ static void use_rows(tarn__param *table, const int32_t *ids, int64_t rows) {
   }
 }
 
-// Each part owns the columns [first, last) of the table, so that rows are added in order whatever the threads.
+// Each part owns the columns [first, last) of the table, so rows are added in order whatever the threads.
 static void backward_part(const tarn__exec *exec, const tarn__node *node, float *scratch_rows, int64_t first,
                           int64_t last) {
   const tarn__tensor *dy = node->in[TARN__EMBEDDING_BACKWARD_DY];

@@ -1,4 +1,4 @@
-// Fast kernels: one pass over the rows in registers. Bound by memory.
+// Fast kernels: one pass over the rows in registers. Memory-bound.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/rows/activation_vec.h"
@@ -6,9 +6,9 @@
 
 enum { LANES = TARN__VEC_LANES };
 
-// The gate's activation, and what its derivative is multiplied by, g value.
+// The gate's activation, and the factor of its derivative, g value.
 TARN__VEC_INLINE tarn__vec gate_gradient(tarn__vec x, tarn__vec gate, tarn__vec dgate, tarn__activation form) {
-  // The sigmoid's derivative from the sigmoid: the exponential is not computed twice.
+  // The sigmoid's derivative from the sigmoid, so that the exponential is computed once.
   return form == TARN__SIGMOID ? dgate * gate * (1.0f - gate) : dgate * tarn__activation_slope_vec(x, form);
 }
 

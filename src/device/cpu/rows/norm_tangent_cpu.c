@@ -1,4 +1,4 @@
-// Fast kernels: one pass over the rows of each direction, while the row of the forward pass that they share lies in L1.
+// Fast kernels: one pass over the rows of each direction, while their common forward row is in L1.
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/rows/tangent_kernels.h"
@@ -11,7 +11,7 @@ static size_t part_floats(int64_t d) { return 3 * tarn__row_floats(d) + numbers_
 
 static size_t scratch(int64_t d, int threads) { return part_floats(d) * sizeof(float) * (size_t)threads; }
 
-// What a thread works with.
+// The state of a thread.
 typedef struct part {
   const tarn__node *node;
   tarn__dropout dropout;
@@ -34,7 +34,7 @@ static part part_of(const tarn__node *node, int which, int64_t d) {
                 .numbers = (uint16_t *)(void *)(base + 3 * n)};
 }
 
-// The normal of row r of the forward pass, and what its tangent is multiplied by.
+// The normalised row r of the forward pass, and the factor of its tangent.
 TARN__VEC_INLINE void read_row(const part *p, int64_t r, int64_t d, tarn__norm_form form) {
   const tarn__tensor *stats = p->node->in[TARN__RN_TANGENT_STATS];
   const float *saved = (const float *)p->node->in[TARN__RN_TANGENT_SAVED]->data + r * d;
@@ -51,12 +51,12 @@ TARN__VEC_INLINE void read_row(const part *p, int64_t r, int64_t d, tarn__norm_f
 #undef STEP
 }
 
-// Means over a row: of t (LAYER alone), and of t times the normal.
+// Means over a row: of t (only for LAYER), and of t times the normalised row.
 typedef struct means {
   float t, nt;
 } means;
 
-// p->t = skip dx + mask dbranch, stored in dsum too; row `at / d` of the tangents.
+// p->t = skip dx + mask dbranch, also stored in dsum; row `at / d` of the tangents.
 TARN__VEC_INLINE means add_row(const part *p, int64_t at, int64_t d, bool norm, bool dropped) {
   const tarn__tensor *dx = p->node->in[TARN__RN_TANGENT_X], *dbranch = p->node->in[TARN__RN_TANGENT_BRANCH];
   const tarn__tensor *dsum = p->node->out[TARN__RN_TANGENT_SUM];

@@ -1,4 +1,4 @@
-// Fast kernels: one pass over the rows, each computed in fp32 while it lies in L1. The rows are cut into one part a
+// Fast kernels: one pass over the rows, each computed in fp32 while it is in L1. The rows are divided into one part per
 // thread; the gradients of gain and bias are summed in each part, then over the parts in order, so that equal numbers
 // of threads give equal bits.
 #include "device/cpu/isa/row_cpu.h"
@@ -44,8 +44,8 @@ static part part_of(const tarn__exec *exec, const tarn__node *node, int which, i
                 .last = rows * (which + 1) / exec->threads};
 }
 
-// part(..., dtype, dropped, form) with three constants, so that a kernel is compiled once for each of the twelve. The
-// mean of RMSNorm and ScaleNorm counts as zero.
+// part(..., dtype, dropped, form) with three constants, so that a kernel is compiled once for each of the twelve
+// combinations. The mean of RMSNorm and ScaleNorm is zero.
 #define WITH_FORM(part, dtype, dropped, form, ...)                                  \
   ((form) == TARN__NORM_LAYER ? part(__VA_ARGS__, dtype, dropped, TARN__NORM_LAYER) \
    : (form) == TARN__NORM_RMS ? part(__VA_ARGS__, dtype, dropped, TARN__NORM_RMS)   \
@@ -60,7 +60,7 @@ static tarn__norm_form form_of(const tarn__node *node) { return ((const tarn__re
 
 static float skip_of(const tarn__node *node) { return (float)((const tarn__residual_norm_attr *)node->attr)->skip; }
 
-// What the one gain of ScaleNorm is multiplied by, so that the rest is RMSNorm.
+// The factor of ScaleNorm's single gain that reduces it to RMSNorm.
 static float scalar_of(int64_t d) { return 1.0f / sqrtf((float)d); }
 
 TARN__VEC_INLINE tarn__vec gain_at(const float *gain, tarn__norm_form form, float scalar, int64_t i, int64_t n) {
@@ -74,7 +74,7 @@ TARN__VEC_INLINE tarn__vec drop(const part *p, int64_t i, tarn__vec x) {
 }
 
 // p->row = skip x + dropout(branch), which is stored in sum (NULL: not wanted); returns its mean. branch may be NULL. A
-// sum in BF16 goes on as it was rounded, so that a norm that is computed again from the stored sum has equal bits.
+// BF16 sum is used in its rounded form, so that a norm recomputed from the stored sum has equal bits.
 TARN__VEC_INLINE float add_branch(const part *p, const tarn__tensor *x, const tarn__tensor *branch,
                                   const tarn__tensor *sum, int64_t r, float skip, tarn__dtype dtype, bool dropped) {
   const int64_t d = x->cols, at = r * d;
@@ -158,7 +158,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Mean of a row and 1 / its deviation, as the forward pass found them.
+// Mean of a row and 1 / its deviation, from the forward pass.
 typedef struct moments {
   float mean, rstd;
 } moments;
@@ -168,13 +168,13 @@ TARN__VEC_INLINE moments moments_of(const tarn__node *node, int64_t r, bool cent
   return centred ? (moments){stats[2 * r], stats[2 * r + 1]} : (moments){0.0f, stats[r]};
 }
 
-// Means over a row of the gradient of the normal (RMS: nought), and of that times the normal.
+// Means over a row of the gradient of the normalised row (RMS: zero), and of that times the normalised row.
 typedef struct means {
   float g, gx;
 } means;
 
-// Those of row r; adds to the sums for the gradients of gain and bias. Rows are taken one by one because reading
-// several at a time, which would save loads and stores of the sums, makes the processor lose sight of what comes next.
+// Those of row r; adds to the sums for the gradients of gain and bias. Rows are processed one by one: reading several
+// at a time would save loads and stores of the sums, but defeats the hardware prefetcher.
 TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, tarn__dtype dtype,
                               tarn__norm_form form) {
   const bool centred = form == TARN__NORM_LAYER;
@@ -200,14 +200,14 @@ TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, 
   return (means){tarn__vec_sum_lanes(g_sum)[0] / (float)d, tarn__vec_sum_lanes(gx_sum)[0] / (float)d};
 }
 
-// g rstd + other, of which either may be wanted alone. In F32 the product is fused with the sum, in BF16 it is rounded
-// before: nothing speaks for either, but that trainings of earlier versions go on with equal bits.
+// g rstd + other, either of which may be absent. In F32 the product is fused with the sum, in BF16 it is rounded first:
+// the difference only preserves the bits of earlier versions.
 TARN__VEC_INLINE tarn__vec with_sum(bool norm, bool sum, tarn__vec g, float rstd, tarn__vec other, tarn__dtype dtype) {
   if (!norm || !sum) return norm ? g * rstd : other;
   return dtype == TARN__F32 ? tarn__vec_axpy(rstd, g, other) : g * rstd + other;
 }
 
-// The gradient of the sum of row r, and what follows from it. Without a norm m is NULL.
+// The gradient of the sum of row r, and those derived from it. Without a norm m is NULL.
 TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const means *m, int64_t r, tarn__dtype dtype,
                                    bool dropped, tarn__norm_form form) {
   const bool centred = form == TARN__NORM_LAYER;
@@ -254,7 +254,7 @@ TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64
   }
 }
 
-// The sum of a row in scratch, in which much may cancel.
+// The sum of a row in scratch, with possible cancellation.
 static double sum_of(const float *row, int64_t d) {
   double sum = 0.0;
   for (int64_t i = 0; i < d; i++) sum += (double)row[i];

@@ -1,12 +1,12 @@
-// Fast kernels: one pass in registers, bound by memory. The rows are cut into one part a thread; the gradients of the
-// two numbers are summed row by row in each part, then over the parts in order, so that equal numbers of threads give
-// equal bits.
+// Fast kernels: one pass in registers, memory-bound. The rows are divided into one part per thread; the gradients of
+// the two numbers are summed row by row in each part, then over the parts in order, so that equal numbers of threads
+// give equal bits.
 #include "ops/scale.h"
 
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/rows/scale_kernels.h"
 
-// What a part writes, in a cache line of its own.
+// The sums of a part, in a cache line of their own.
 typedef struct part_sums {
   _Alignas(64) double gain, shift;
 } part_sums;
@@ -41,7 +41,7 @@ TARN__VEC_INLINE void dx_row(const tarn__node *node, tarn__dtype dtype, int64_t 
 #undef STEP
 }
 
-// sum of dy x of a row, or of dy where x is NULL.
+// sum of dy x of a row, or of dy if x is NULL.
 TARN__VEC_INLINE float sum_row(const void *dy, const void *x, tarn__dtype dtype, int64_t first, int64_t last) {
   tarn__vec sum = {0};
 #define STEP(i, n)                                                                   \
@@ -54,7 +54,7 @@ TARN__VEC_INLINE float sum_row(const void *dy, const void *x, tarn__dtype dtype,
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// The sums come before DX, which may lie in the memory of none of what they read.
+// The sums come before DX, which must not overwrite any of their inputs.
 TARN__VEC_INLINE void backward_part(const tarn__node *node, part_sums *sums, int64_t first_row, int64_t last_row,
                                     tarn__dtype dtype) {
   const tarn__tensor *dy = node->in[TARN__SCALE_DY], *x = node->in[TARN__SCALE_SAVED_X];

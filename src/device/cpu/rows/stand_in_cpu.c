@@ -3,8 +3,8 @@
 #include "device/cpu/node_tables.h"
 #include "ops/stand_in.h"
 
-// Elements that fit into L1 three times, and parts that the sums are made in: as many for every number of threads, so
-// that bits do not depend on it.
+// Three pieces of PIECE elements fit into L1. Sums are computed in PARTS parts for every number of threads, so bits do
+// not depend on it.
 enum { PIECE = 1024, PARTS = 64 };
 
 static int64_t size_of(const tarn__tensor *tensor) { return tensor->rows * tensor->cols; }

@@ -1,10 +1,11 @@
-// Fast kernels: one pass in registers, bound by memory. The rows are cut into one part a thread; the gradient of beta
-// is summed row by row in each part, then over the parts in order, so that equal numbers of threads give equal bits.
+// Fast kernels: one pass in registers, memory-bound. The rows are divided into one part per thread; the gradient of
+// beta is summed row by row in each part, then over the parts in order, so that equal numbers of threads give equal
+// bits.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/rows/swish_beta_kernels.h"
 #include "ops/swish_beta.h"
 
-// What a part sums up, in a cache line of its own.
+// The sum of a part, in a cache line of its own.
 typedef struct part_sum {
   _Alignas(64) double beta;
 } part_sum;
@@ -32,7 +33,7 @@ TARN__VEC_INLINE void forward_row(const tarn__node *node, tarn__dtype dtype, flo
 #undef STEP
 }
 
-// Returns what the row adds to the gradient of beta.
+// Returns the row's contribution to the gradient of beta.
 TARN__VEC_INLINE float backward_row(const tarn__node *node, tarn__dtype dtype, float beta, bool gated, int64_t d,
                                     int64_t r) {
   const void *x = node->in[TARN__SWISH_X]->data, *dy = node->in[TARN__SWISH_DY]->data;

@@ -1,4 +1,4 @@
-// Fast kernels: one pass in registers. A row is taken whole by a thread.
+// Fast kernels: one pass in registers. Each row is processed by one thread.
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/tanh.h"
