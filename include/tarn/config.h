@@ -21,7 +21,7 @@
 // docs/configuration.md lists every key, and docs/parts the keys of parts; tarn_config_option_at() gives programs both
 // lists. Every key has a default except `decoder` and the kinds used in patterns. Errors in a description are
 // TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
-//  model2.yaml:12: unknown key "freeze" in kinds.R; did you mean "frozen"?
+//   model2.yaml:12: unknown key "freeze" in kinds.R; did you mean "frozen"?
 #ifndef TARN_CONFIG_H
 #define TARN_CONFIG_H
 

@@ -164,10 +164,10 @@ typedef struct tarn_cost {
   // The source of energy; several, joined by "+", if parts of the training were measured differently, or for a GPU in
   // addition to the processors; NULL: energy is unknown. All but the last measure the whole machine, other users
   // included.
-  //  "rapl"      counters of the processors' packages and of their memory (Linux' powercap)
-  //  "nvml"      counters of NVIDIA's GPUs, for training on an accelerator
-  //  "battery"   the power drawn from the machine's battery while it discharged
-  //  "estimate"  processor seconds of the process, times train.core_watts: not a measurement
+  //   "rapl"      counters of the processors' packages and of their memory (Linux' powercap)
+  //   "nvml"      counters of NVIDIA's GPUs, for training on an accelerator
+  //   "battery"   the power drawn from the machine's battery while it discharged
+  //   "estimate"  processor seconds of the process, times train.core_watts: not a measurement
   const char *source;
   double joules;        // of the training
   double epoch_joules;  // of one pass over the data, mean over the training

@@ -1,11 +1,11 @@
 // The Slurm submissions of a sweep: the folder slurm/ in the sweep's folder.
 //
-//  NAME.runs   the runs of one array job, one per line, VARIANT/seed-N: the first line is task 0. Written completely
-//              before the job, whose name is NAME, is submitted, so that after a kill the next process can query Slurm
-//  NAME.sh     the script of the job
-//  NAME-I.log  the output of task I; kept when the other files are removed
-//  options     the sbatch options last given by the user and accepted by Slurm, one per line: for later jobs
-//  cancelled   the jobs were cancelled; a process that follows them stops
+//   NAME.runs   the runs of one array job, one per line, VARIANT/seed-N: the first line is task 0. Written completely
+//               before the job, whose name is NAME, is submitted, so that after a kill the next process can query Slurm
+//   NAME.sh     the script of the job
+//   NAME-I.log  the output of task I; kept when the other files are removed
+//   options     the sbatch options last given by the user and accepted by Slurm, one per line: for later jobs
+//   cancelled   the jobs were cancelled; a process that follows them stops
 //
 // NAME is tarn-SWEEP-TIME with the time in hexadecimal digits, so names sort by time.
 #ifndef TARN_SWEEP_SUBMISSIONS_H

@@ -29,33 +29,33 @@ extern "C" {
 //   tarn_dynamics_close(&dynamics);
 //
 // The map g from the state x_t to x_{t+1}:
-//  period      a stack with shared weights repeats a sequence of layers: "(R1 L1)*4" has g = f_L1 after f_R1, "L1*8"
-//  has
-//              g = f_L1. It is iterated any number of times, far beyond the trained depth. The state is the residual
-//              stream, with all branches added; the embeddings and the final norm are not part of the map.
-//  layers      a stack without such a period is a map that changes at every step; it has as many iterations as layers.
-//  recurrence  a layer that reads its text token by token (esn, gru, lstm): an iteration is a token, and the state is
-//              the hidden state, followed by the cell state in an LSTM. It is driven by the text, or runs free.
+//   period      a stack with shared weights repeats a sequence of layers: "(R1 L1)*4" has g = f_L1 after f_R1, "L1*8"
+//   has
+//               g = f_L1. It is iterated any number of times, far beyond the trained depth. The state is the residual
+//               stream, with all branches added; the embeddings and the final norm are not part of the map.
+//   layers      a stack without such a period is a map that changes at every step; it has as many iterations as layers.
+//   recurrence  a layer that reads its text token by token (esn, gru, lstm): an iteration is a token, and the state is
+//               the hidden state, followed by the cell state in an LSTM. It is driven by the text, or runs free.
 // In a translation model the stack is the encoder, which reads the source; other models have only one stack.
 //
 // Definitions; x is a state, N the number of iterations, |.| the Euclidean norm:
-//  local exponents    Benettin et al. 1980: k perturbations are propagated by exact Jacobian-vector products and
-//                     orthonormalised after every `every` iterations by a QR factorisation (Gram-Schmidt, each
-//                     projection done twice, in double). A local exponent is the logarithm of an entry of R's
-//                     diagonal, per iteration; -INFINITY if a perturbation vanishes, which is then replaced by a
-//                     random one.
-//  finite-time        exponents: the mean of the local ones of iterations 1 .. t
-//  exponents          the mean of the local ones after the first `discard` iterations: natural logarithms, per
-//                     iteration, largest first
-//  Kaplan-Yorke       j + (l_1 + ... + l_j) / |l_{j+1}|, with the largest j for which l_1 + ... + l_j is at least 0
-//                     (Kaplan and Yorke 1979)
-//  growth             the sum over iterations 1 .. t of the first local exponent: the logarithm of the growth of an
-//                     infinitesimal perturbation. Expansion ends at the iteration where it is largest.
-//  distances          relative: |a - b| divided by the largest norm of the state so far
-//  participation      (sum of eigenvalues)^2 / sum of squared eigenvalues of the covariance of a sentence's tokens:
-//                     1 .. tokens - 1 directions
-//  rank collapse      |X - mean row| / |X| in the Frobenius norm, the share of the tokens' representations X that they
-//                     do not have in common (Dong, Cordonnier and Loukas 2021): 0 if all tokens are equal
+//   local exponents    Benettin et al. 1980: k perturbations are propagated by exact Jacobian-vector products and
+//                      orthonormalised after every `every` iterations by a QR factorisation (Gram-Schmidt, each
+//                      projection done twice, in double). A local exponent is the logarithm of an entry of R's
+//                      diagonal, per iteration; -INFINITY if a perturbation vanishes, which is then replaced by a
+//                      random one.
+//   finite-time        exponents: the mean of the local ones of iterations 1 .. t
+//   exponents          the mean of the local ones after the first `discard` iterations: natural logarithms, per
+//                      iteration, largest first
+//   Kaplan-Yorke       j + (l_1 + ... + l_j) / |l_{j+1}|, with the largest j for which l_1 + ... + l_j is at least 0
+//                      (Kaplan and Yorke 1979)
+//   growth             the sum over iterations 1 .. t of the first local exponent: the logarithm of the growth of an
+//                      infinitesimal perturbation. Expansion ends at the iteration where it is largest.
+//   distances          relative: |a - b| divided by the largest norm of the state so far
+//   participation      (sum of eigenvalues)^2 / sum of squared eigenvalues of the covariance of a sentence's tokens:
+//                      1 .. tokens - 1 directions
+//   rank collapse      |X - mean row| / |X| in the Frobenius norm, the share of the tokens' representations X that they
+//                      do not have in common (Dong, Cordonnier and Loukas 2021): 0 if all tokens are equal
 // Results are bit-identical for equal inputs, options and threads.
 
 typedef enum tarn_dynamics_precision {
@@ -339,13 +339,13 @@ TARN_API void tarn_dynamics_scan_close(tarn_dynamics_scan **scan);
 //   status = tarn_dynamics_report_write(&options);
 //
 // Files of the folder:
-//  dynamics.html     the page, self-contained: no other file, no network and no script; light, dark, and for print
-//  dynamics.md       tables and figures
-//  sentences.csv     one line per model and sentence, with its exponents
-//  iterations.csv    one line per model, sentence and iteration: exponents and all measures
-//  training.csv      the curve over a training, if there is one
-//  radii.csv         exponents and memory over spectral radius and leak rate, if computed
-//  figures/NAME.svg  each figure
+//   dynamics.html     the page, self-contained: no other file, no network and no script; light, dark, and for print
+//   dynamics.md       tables and figures
+//   sentences.csv     one line per model and sentence, with its exponents
+//   iterations.csv    one line per model, sentence and iteration: exponents and all measures
+//   training.csv      the curve over a training, if there is one
+//   radii.csv         exponents and memory over spectral radius and leak rate, if computed
+//   figures/NAME.svg  each figure
 
 // Statistics over the sentences of a result. Spreads exclude missing numbers (NAN) and exponents of -INFINITY, which
 // are counted by `vanished`.

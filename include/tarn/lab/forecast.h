@@ -52,23 +52,23 @@ TARN_API tarn_status tarn_train_duration(tarn_duration *duration, const tarn_tra
 // same time, and calls cost as much as the algorithms of Thakur, Rabenseifner and Gropp, "Optimization of Collective
 // Communication Operations in MPICH" (2005). With N ranks, latency a and bandwidth B:
 //
-//  log2 N      rounded up
-//  word        w = a log2 N + 24 (N - 1) / B               the status word at the start of every call, gathered
-//  exchange    e(m) = a (N - 1) + m (N - 1) / (N B)        pairwise: each rank gets all ranks' values of its share
-//  gather      g(m) = a (N - 1) + m (N - 1) / (N B)        in a ring; for less than 512 KiB in total
-//              a log2 N + m (N - 1) / (N B)                by doubling
-//  all-gather  t(m) = k g(N m / k)                         m bytes of each rank to all, in k pieces, the number that
-//                                                          fits those of all ranks and one more into 1 MiB
+//   log2 N      rounded up
+//   word        w = a log2 N + 24 (N - 1) / B               the status word at the start of every call, gathered
+//   exchange    e(m) = a (N - 1) + m (N - 1) / (N B)        pairwise: each rank gets all ranks' values of its share
+//   gather      g(m) = a (N - 1) + m (N - 1) / (N B)        in a ring; for less than 512 KiB in total
+//               a log2 N + m (N - 1) / (N B)                by doubling
+//   all-gather  t(m) = k g(N m / k)                         m bytes of each rank to all, in k pieces, the number that
+//                                                           fits those of all ranks and one more into 1 MiB
 //
 // In an update on N > 1 ranks each rank computes as much as a single rank, on its own batches. In addition it
-//  - agrees on stopping, sums losses and sums norms, w + t(24) for each of the three, and gathers from all ranks which
-//    gradients were written, one bit per parameter, and one per row of the tables with only rows in use sent:
-//    w + t(bits / 8) for the parameters, and again for each of these tables
-//  - sums the gradients in buckets. A sum of m bytes takes k = m / 1 MiB rounds, rounded up:
-//    k (w + e(m / k) + w + g(m / k)), a reduce-scatter and an all-gather; with train.shard_optimiser
-//    k (w + e(m / k)), and each rank then gathers the new weights, k (w + g(m / k)) (ZeRO stage 1: Rajbhandari et al.
-//    2020, arXiv 1910.02054). A value has 4 bytes, or 2 with train.reduce: bf16; weights have those of their precision
-//  - copies the values out of the gradients' memory, adds them and copies them back: 4 bytes per value / `adding`
+//   - agrees on stopping, sums losses and sums norms, w + t(24) for each of the three, and gathers from all ranks which
+//     gradients were written, one bit per parameter, and one per row of the tables with only rows in use sent:
+//     w + t(bits / 8) for the parameters, and again for each of these tables
+//   - sums the gradients in buckets. A sum of m bytes takes k = m / 1 MiB rounds, rounded up:
+//     k (w + e(m / k) + w + g(m / k)), a reduce-scatter and an all-gather; with train.shard_optimiser
+//     k (w + e(m / k)), and each rank then gathers the new weights, k (w + g(m / k)) (ZeRO stage 1: Rajbhandari et al.
+//     2020, arXiv 1910.02054). A value has 4 bytes, or 2 with train.reduce: bf16; weights have those of their precision
+//   - copies the values out of the gradients' memory, adds them and copies them back: 4 bytes per value / `adding`
 // Of embedding tables that are not the output layer, only the rows in use are sent. If all ranks together look up R
 // tokens, and p is the frequency of a row's token in the data, their expected number is the sum of 1 - (1 - p)^R over
 // the rows.
@@ -76,8 +76,8 @@ TARN_API tarn_status tarn_train_duration(tarn_duration *duration, const tarn_tra
 // If sums overlap with the backward pass (`overlap`), a bucket can be sent when the backward pass has reached the
 // lowest layer that uses one of its parameters, and buckets are sent one after another. With f the seconds of the
 // forward pass, r_b the seconds until bucket b is complete, s_b its seconds on the network and v_b those to add it:
-//  start_b = max(r_b + v_1 + ... + v_(b-1), end_(b-1)),   end_b = start_b + s_b + v_b
-//  update = max(f + backward + v_1 + ... + v_n, end_n) + the small sums + the optimiser + the weights
+//   start_b = max(r_b + v_1 + ... + v_(b-1), end_(b-1)),   end_b = start_b + s_b + v_b
+//   update = max(f + backward + v_1 + ... + v_n, end_n) + the small sums + the optimiser + the weights
 // Buckets are sent in the order of the program: the uppermost layer first, then an output layer with its own weights,
 // and embedding tables last. With train.accumulate only the last batch's backward pass overlaps. The time of the passes
 // is divided among the layers by their operations. Without overlap all r_b are the end of the backward pass. As in the

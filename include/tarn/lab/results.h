@@ -201,9 +201,9 @@ typedef struct tarn_results {
 // Reads run directories, sweep folders, and folders with both, at most four levels deep, in the order of the arguments
 // and of their names. Fails, naming the file or run, with
 // - USAGE: no path, a folder without runs, a run given twice, two runs with the same configuration and seed, an invalid
-//  config.yaml;
+//   config.yaml;
 // - DATA: a malformed file (an incomplete last line of the log, left by a kill, is ignored), a number out of range,
-//  decreasing times or steps, a run directory written by a later version of the program;
+//   decreasing times or steps, a run directory written by a later version of the program;
 // - IO: a path cannot be read, or is not a folder; MEMORY.
 TARN_API tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
 TARN_API void tarn_results_close(tarn_results **results);
@@ -281,14 +281,14 @@ typedef struct tarn_results_statistic {
 // Rockette, "Hypothesis testing of diagnostic accuracy for multiple readers and multiple tests", Communications in
 // Statistics 1995). Seeds are the readers, nested in their configuration, and sentences the cases, the same for all:
 //
-//  variance = s_a^2 / n_a + s_b^2 / n_b + max(0, v - w_a - w_b)
+//   variance = s_a^2 / n_a + s_b^2 / n_b + max(0, v - w_a - w_b)
 //
 // - s^2 is the sample variance of a configuration's scores over its n seeds;
 // - v is the variance of the difference of the means over bootstrap resamples of the test's items, with every run
-//  scored
-//  on the same items (minimal pairs are drawn within their paradigm);
+//   scored
+//   on the same items (minimal pairs are drawn within their paradigm);
 // - w is each run's own part of v, the sum over runs of the variance over resamples of (score - mean score of the
-//  configuration) / (n (n - 1)), which s^2 already includes.
+//   configuration) / (n (n - 1)), which s^2 already includes.
 //
 // Resampling the few seeds with replacement, like sentences, would underestimate their variance by a factor (n - 1) / n
 // and use normal quantiles: with three seeds the 95 % intervals of such a percentile bootstrap cover the truth in 80 %
@@ -432,9 +432,9 @@ typedef struct tarn_results_table {
 // Compares the finished runs. `results` must stay open until the table is closed; options NULL: defaults. Fails with
 // - USAGE: no finished run, options out of range, an unknown metric or baseline (the message names the nearest one);
 // - DATA, naming two runs: different T-hat, clocks, validation data, or ways of scoring (signature, valid.beam,
-//  valid.length_penalty, valid.max_sentences) in one table, or test scores of different tests (source, reference,
-//  beam, signature; folder and number of pairs); or one run: it ended by train.max_minutes before T-hat, has no
-//  validation, or no validation at time 0 for a score that needs it; test.hyp does not match the scores in test.json;
+//   valid.length_penalty, valid.max_sentences) in one table, or test scores of different tests (source, reference,
+//   beam, signature; folder and number of pairs); or one run: it ended by train.max_minutes before T-hat, has no
+//   validation, or no validation at time 0 for a score that needs it; test.hyp does not match the scores in test.json;
 // - NUMERIC: an area is not a finite number; IO, MEMORY.
 TARN_API tarn_status tarn_results_compare(tarn_results_table **table, const tarn_results *results,
                                           const tarn_results_options *options) TARN_CHECKED;
@@ -468,13 +468,13 @@ TARN_API tarn_status tarn_results_band(tarn_results_band_point *points, size_t *
 //   status = tarn_report_write(results, table, &options);
 //
 // Files of the folder:
-//  report.html       the whole report, self-contained: no other file, no network and no script; light, dark, and print
-//  report.md         summary, tables and figures
-//  report.tex        the tables and figures, for \input with the packages booktabs and graphicx
-//  results.csv       one line per configuration: every measure as mean, standard deviation and number of runs
-//  runs.csv          one line per run, failed ones included
-//  figures/NAME.svg  each figure
-//  figures/NAME.pdf  the same, by tarn_report_write_pdf()
+//   report.html       the whole report, self-contained: no other file, no network and no script; light, dark, and print
+//   report.md         summary, tables and figures
+//   report.tex        the tables and figures, for \input with the packages booktabs and graphicx
+//   results.csv       one line per configuration: every measure as mean, standard deviation and number of runs
+//   runs.csv          one line per run, failed ones included
+//   figures/NAME.svg  each figure
+//   figures/NAME.pdf  the same, by tarn_report_write_pdf()
 
 typedef struct tarn_report_options {
   const char *output;  // folder; created with its parents if missing

@@ -1,7 +1,7 @@
 // Echo state networks on series of real numbers: number tables, reservoirs, ridge regression, forecasts.
 //
-//  h_t = (1 - lr) h_{t-1} + lr f(W h_{t-1} + Win u_t + bias)     reservoir, h_{-1} = 0, frozen (Jaeger 2001)
-//  y_t = Wout' h_t + b                                           forecast of u_{t+1}, trained in closed form
+//   h_t = (1 - lr) h_{t-1} + lr f(W h_{t-1} + Win u_t + bias)     reservoir, h_{-1} = 0, frozen (Jaeger 2001)
+//   y_t = Wout' h_t + b                                           forecast of u_{t+1}, trained in closed form
 //
 // Terms and conventions are those of reservoirpy 0.4; with the same matrices the results agree. All arithmetic is in
 // double precision; equal options and series give equal results on one machine.

@@ -14,23 +14,23 @@
 //
 // Names: S is encoder or decoder, if the model has it, and N the number of a layer, from 1, in the order of the
 // description's pattern:
-//  S.0                  the embeddings, with positions: the input of the first layer
-//  S.N                  the residual stream after layer N, with the outputs of all its sublayers added
-//  S                    the output of the stack: after its last layer and its final norm, if it has one
-//  S.N.attention        weights of self-attention, after the softmax
-//  S.N.cross_attention  in a decoder with an encoder: weights of attention to the encoder's output
-//  S.N.states           recurrent layers and echo state networks: the states of the units, before the following
-//                       projection; bidirectional: the forward states, then the reverse ones
-//  S.N.cells            LSTM: the cell states
-//  S.N.gates            r, z, n of a GRU and i, f, g, o of an LSTM, after their activation functions (bidirectional:
-//                       all of one direction, then of the other); convolutions: the gates of the gated linear unit
-//  S.N.kernel           dynamic convolutions: the kernel of each head, after the softmax
-//  S.N.hidden           the hidden layer of a feed-forward network, after the activation or the gate
-//  output               logits of words or classes, not normalised; for regression, the number
-//  output.log_probabilities, output.topK, output.topK.ids
-//                       log-probabilities of all words or classes; those of the K most likely, and their ids, by
-//                       decreasing probability; K is a number, and output.topK implies output.topK.ids
-//  output.input         the input of the output layer: the output of the head, if the model has one
+//   S.0                  the embeddings, with positions: the input of the first layer
+//   S.N                  the residual stream after layer N, with the outputs of all its sublayers added
+//   S                    the output of the stack: after its last layer and its final norm, if it has one
+//   S.N.attention        weights of self-attention, after the softmax
+//   S.N.cross_attention  in a decoder with an encoder: weights of attention to the encoder's output
+//   S.N.states           recurrent layers and echo state networks: the states of the units, before the following
+//                        projection; bidirectional: the forward states, then the reverse ones
+//   S.N.cells            LSTM: the cell states
+//   S.N.gates            r, z, n of a GRU and i, f, g, o of an LSTM, after their activation functions (bidirectional:
+//                        all of one direction, then of the other); convolutions: the gates of the gated linear unit
+//   S.N.kernel           dynamic convolutions: the kernel of each head, after the softmax
+//   S.N.hidden           the hidden layer of a feed-forward network, after the activation or the gate
+//   output               logits of words or classes, not normalised; for regression, the number
+//   output.log_probabilities, output.topK, output.topK.ids
+//                        log-probabilities of all words or classes; those of the K most likely, and their ids, by
+//                        decreasing probability; K is a number, and output.topK implies output.topK.ids
+//   output.input         the input of the output layer: the output of the head, if the model has one
 // In a selection, * stands for any characters and ? for one; all matching names are selected, except those of the K
 // most likely.
 //

@@ -24,18 +24,18 @@ extern "C" {
 // language model scores minimal pairs or a text; for a classifier compares predictions with the labels.
 //
 // The run directory gets test.hyp, one detokenized translation per line, and test.json:
-//  {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
-//   "precision", "source", "reference"}
+//   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
+//    "precision", "source", "reference"}
 // Both are replaced atomically, test.hyp first, so test.json always describes a complete test.hyp. For a language model
 // it gets test.pairs, one line per paradigm (its name, a space and one digit per pair, 1 for right), and test.json with
 // accuracies in percent:
-//  {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "unknown",
-//   "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
+//   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "unknown",
+//    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
 // For a classifier it gets test.json with its measures and their 95 % intervals:
-//  {MEASURE: {"value", "low", "high"}, ..., "loss", "rows", "left_out", "seconds", "checkpoint", "precision", "data"}
+//   {MEASURE: {"value", "low", "high"}, ..., "loss", "rows", "left_out", "seconds", "checkpoint", "precision", "data"}
 // For a text and a language model it gets test.json with nats per token, perplexity, bits per character and per byte:
-//  {"nll", "ppl", "bpc", "bpb", "lines", "tokens", "characters", "bytes", "unknown", "seconds", "checkpoint",
-//   "precision", "text", "window", "stride"}
+//   {"nll", "ppl", "bpc", "bpb", "lines", "tokens", "characters", "bytes", "unknown", "seconds", "checkpoint",
+//    "precision", "text", "window", "stride"}
 // A failed test in a sweep leaves {"status": "failed", "message", ...} as test.json.
 
 typedef struct tarn_testset_options {
