@@ -2,7 +2,8 @@
 # Checks that programs linked with the last release still work with the libraries: compares the declarations of the
 # public headers with tests/abi/*.abi (libabigail: `apt-get install abigail-tools`). To save time it compares libraries
 # of empty functions with these declarations, which takes a second; cli/install checks that the real libraries export
-# the same. usage: check_abi.sh            exit code 77: it cannot be checked here
+# the same.
+# usage: check_abi.sh            exit code 77: it cannot be checked here
 #        check_abi.sh --record   for a release: records the present ABI as the one to keep
 # A change that breaks the ABI raises TARN_SOVERSION in CMakeLists.txt, once between two releases; after that nothing is
 # compared. Functions may be added at any time.

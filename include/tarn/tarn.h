@@ -3,8 +3,7 @@
 //
 // Conventions of all headers:
 // - tarn_x_default() fills in every field of the options. The caller keeps the data that options point to until the
-//   object
-//   opened with them is closed.
+//   object opened with them is closed.
 // - tarn_x_open() sets *x, on failure to NULL. tarn_x_close() frees it, sets the pointer to NULL and accepts NULL.
 // - Data returned by pointer are owned by the object they come from, unless the comment says otherwise.
 // - A function that can fail returns a tarn_status, and on failure leaves a one-line message (tarn/status.h).

@@ -29,10 +29,9 @@ extern "C" {
 //   tarn_dynamics_close(&dynamics);
 //
 // The map g from the state x_t to x_{t+1}:
-//   period      a stack with shared weights repeats a sequence of layers: "(R1 L1)*4" has g = f_L1 after f_R1, "L1*8"
-//   has
-//               g = f_L1. It is iterated any number of times, far beyond the trained depth. The state is the residual
-//               stream, with all branches added; the embeddings and the final norm are not part of the map.
+//   period      a stack with shared weights repeats a sequence of layers: "(R1 L1)*4" has g = f_L1 after f_R1, and
+//               "L1*8" has g = f_L1. It is iterated any number of times, far beyond the trained depth. The state is the
+//               residual stream, with all branches added; the embeddings and the final norm are not part of the map.
 //   layers      a stack without such a period is a map that changes at every step; it has as many iterations as layers.
 //   recurrence  a layer that reads its text token by token (esn, gru, lstm): an iteration is a token, and the state is
 //               the hidden state, followed by the cell state in an LSTM. It is driven by the text, or runs free.

@@ -285,8 +285,7 @@ typedef struct tarn_results_statistic {
 //
 // - s^2 is the sample variance of a configuration's scores over its n seeds;
 // - v is the variance of the difference of the means over bootstrap resamples of the test's items, with every run
-//   scored
-//   on the same items (minimal pairs are drawn within their paradigm);
+//   scored on the same items (minimal pairs are drawn within their paradigm);
 // - w is each run's own part of v, the sum over runs of the variance over resamples of (score - mean score of the
 //   configuration) / (n (n - 1)), which s^2 already includes.
 //
@@ -298,9 +297,9 @@ typedef struct tarn_results_statistic {
 // 2007, for this variance): each s^2 / n has n - 1, the items' part their number less 1. tests/unit/test_verdict.c
 // simulates the coverage: with 3 to 10 seeds it is 93 to 97 %, whatever the shares of seeds and items in the variance,
 // if the standard deviation over seeds of one configuration is at most 3 times that of the other (96.5 %, the maximum,
-// with three seeds and no variation of items). Beyond that it may drop with 3 seeds on the more spread side, down to 92
-// % if the other side does not depend on its seed at all. All of this assumes normal distributions, which trainings
-// that occasionally fail do not have.
+// with three seeds and no variation of items). Beyond that it may drop with 3 seeds on the more spread side, to 92 % if
+// the other side does not depend on its seed at all. All of this assumes normal distributions, which trainings that
+// occasionally fail do not have.
 //
 // Seeds are not paired: the same seed gives two models the same order of the data but different initial weights, and
 // the effects on their scores are nearly uncorrelated. With a correlation the difference would be more certain than
