@@ -12,8 +12,7 @@ add_library(tarn_lab_shared SHARED $<TARGET_OBJECTS:tarn_lab_objects>)
 set_target_properties(tarn_static tarn_shared PROPERTIES OUTPUT_NAME tarn)
 set_target_properties(tarn_lab_static tarn_lab_shared PROPERTIES OUTPUT_NAME tarn-lab)
 set_target_properties(tarn_shared PROPERTIES EXPORT_NAME tarn)
-set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # libtarn is in the same
-                                                                                                # folder
+set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # next to libtarn
 if(NOT DEFINED SKBUILD)  # in a wheel they serve only its own package
   set_target_properties(tarn_shared tarn_lab_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${TARN_SOVERSION})
 endif()

@@ -1,10 +1,10 @@
-// The optimiser of a device on a list of parameters, for tests.
+// A device's optimiser on a list of parameters, for tests.
 #ifndef TARN_TESTS_LIST_OPTIMISER_H
 #define TARN_TESTS_LIST_OPTIMISER_H
 
 #include "optim/adam.h"
 
-// The optimiser's calls on a list, which must not fail.
+// The optimiser's calls on a list; they must not fail.
 static inline void step_list(const tarn__device *device, tarn__param *const *list, size_t count,
                              const tarn__adam_options *options, int64_t step, double factor, int threads) {
   tarn__param_table table = {.params = list, .count = count};

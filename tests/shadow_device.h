@@ -1,9 +1,9 @@
-// A device whose memory the host cannot touch, and that does things later (shadow_stream.h): the processor's kernels on
-// memory that is mapped apart and protected whenever no kernel and no copy runs. Whatever reads or writes it outside of
-// the interface faults at once; so what runs here runs on a device with memory and time of its own. In the other
-// direction, kernels are refused tensors of the host's.
+// A device whose memory the host cannot access and which executes asynchronously (shadow_stream.h): the processor's
+// kernels on memory that is mapped separately and protected whenever no kernel and no copy runs. Any access outside of
+// the interface faults at once, so code that runs here runs on a device with its own memory and time. Conversely,
+// kernels refuse tensors in host memory.
 //
-// With several decoders on threads of their own the memory is open to all while one of them computes.
+// With several decoders on separate threads, the memory is open to all while one of them computes.
 #ifndef TARN_TESTS_SHADOW_DEVICE_H
 #define TARN_TESTS_SHADOW_DEVICE_H
 
@@ -29,10 +29,10 @@ typedef struct shadow_block {
 static struct {
   pthread_mutex_t lock;
   shadow_block *blocks;
-  int inside;        // kernels and copies that run
+  int inside;        // running kernels and copies
   size_t now, most;  // bytes, in whole pages
-  int sums, means;   // how often AutoFreeze's norms and means of checkpoints were computed there
-  int taken;         // and rows of the device taken as samples of a regression
+  int sums, means;   // number of AutoFreeze norms and means of checkpoints computed there
+  int taken;         // rows of the device sampled for a regression
   int64_t reads;     // copies to the host
 } shadow = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -72,7 +72,7 @@ static inline tarn_status shadow_allocate(const tarn__device *device, void **out
   shadow_block *block = malloc(sizeof *block);
   TARN_REQUIRE(block, MEMORY, "shadow device: out of memory");
   pthread_mutex_lock(&shadow.lock);
-  block->bytes = (bytes + 4096) & ~(size_t)4095;  // a page at least
+  block->bytes = (bytes + 4096) & ~(size_t)4095;  // at least a page
   void *memory = mmap(NULL, block->bytes, shadow.inside ? PROT_READ | PROT_WRITE : PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) shadow_stop("mmap fails");
@@ -101,7 +101,7 @@ static inline void shadow_free(const tarn__device *device, void *memory) {
   pthread_mutex_unlock(&shadow.lock);
 }
 
-// As much as the host's, so that plans are held to something.
+// As much as the host's, so that plans have a limit.
 static inline tarn_status shadow_memory(const tarn__device *device, size_t *available, size_t *total) {
   return tarn__device_cpu.type->memory(device, available, total);
 }
@@ -110,10 +110,10 @@ static inline tarn_status shadow_memory(const tarn__device *device, size_t *avai
 
 typedef struct shadow_move {
   void *to;
-  const void *from;  // NULL: the bytes stand behind this
+  const void *from;  // NULL: the bytes follow
   size_t bytes;
-  int byte;      // of a fill
-  int64_t rows;  // of rows that are moved, whose numbers stand behind this
+  int byte;      // for a fill
+  int64_t rows;  // for moved rows, whose numbers follow
   max_align_t more[];
 } shadow_move;
 
@@ -151,7 +151,7 @@ static inline void shadow_ask_with(tarn__device_stream *stream, tarn_status (*ru
   shadow_append(stream, command);
 }
 
-// The bytes are taken at once.
+// Copies the bytes at once.
 static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__device_stream *stream, void *to,
                                          const void *from, size_t bytes) {
   (void)device;
@@ -160,7 +160,7 @@ static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__devic
   return TARN_STATUS_OK;
 }
 
-// They are taken when the stream comes to it.
+// Reads them when the stream executes the command.
 static inline tarn_status shadow_send(const tarn__device *device, tarn__device_stream *stream, void *to,
                                       const void *from, size_t bytes) {
   (void)device;
@@ -203,7 +203,7 @@ static inline tarn_status shadow_move_rows(const tarn__device *device, tarn__dev
   return TARN_STATUS_OK;
 }
 
-// --- what returns a number, or has what it needs in its arguments
+// --- calls that return a number, or whose arguments are complete
 
 static inline tarn_status shadow_absolute_sum(const tarn__device *device, double *sum, const float *x, size_t n) {
   if (!shadow_owns(x)) shadow_stop("absolute_sum: not within the device");
@@ -246,7 +246,7 @@ static inline tarn_status shadow_check(const tarn__node *node, const tarn__tenso
   return TARN_STATUS_OK;
 }
 
-// The address sanitizer maps so much for itself that two small numbers side by side look like an address.
+// The address sanitizer maps so much memory that two adjacent small numbers look like an address.
 #if defined __SANITIZE_ADDRESS__
 #define SHADOW_TELLS_ADDRESSES false
 #elif defined __has_feature
@@ -258,17 +258,17 @@ static inline tarn_status shadow_check(const tarn__node *node, const tarn__tenso
 #define SHADOW_TELLS_ADDRESSES true
 #endif
 
-// Whether a word of a node's attributes is the address of memory that the host has mapped.
+// Whether a word of a node's attributes is the address of mapped host memory.
 static inline bool shadow_is_address(uintptr_t word) {
   if (!SHADOW_TELLS_ADDRESSES) return false;
   unsigned char resident;
   const uintptr_t page = word & ~(uintptr_t)4095;
-  // Half a word may be a small number, and the other half padding, with whatever the compiler left in it.
+  // Half a word may be a small number, and the other half uninitialised padding.
   if ((uint32_t)word < 65536) return false;
   return page != 0 && mincore((void *)page, 1, &resident) == 0;
 }
 
-// Attributes go to the device with the call; what an address in them leads to would stay behind. Marks compute nothing.
+// Attributes are passed to the device with the call, but not the memory that they point to. Marks compute nothing.
 static inline tarn_status shadow_check_attributes(const tarn__node *node) {
   for (size_t at = 0; at + sizeof(uintptr_t) <= node->attr_bytes && node->op->id != TARN__OP_MARK;
        at += sizeof(uintptr_t)) {
@@ -279,7 +279,7 @@ static inline tarn_status shadow_check_attributes(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// Every array that a training keeps of a parameter.
+// All arrays that a training keeps for a parameter.
 static inline bool shadow_holds(const tarn__param *param) {
   const tarn__param_training *t = &param->training;
   const void *const arrays[] = {param->value, t->master, t->grad, t->used_rows, t->moment1, t->moment2, t->grad_sum};
@@ -293,13 +293,13 @@ static inline void shadow_check_params(const tarn__param_table *table) {
     if (!shadow_holds(table->params[i])) shadow_stop("an array of a parameter is in the memory of the host");
 }
 
-// The processor has one table of kernels for both of its types.
+// The processor has one table of kernels for both its types.
 static inline const tarn__device_kernel *shadow_kernel(const tarn__node *node) {
   return &tarn__device_cpu.type->kernels[TARN__F32][node->op->id];
 }
 
-// A node as it is when it is asked for, with all that a kernel reads of the host: the graph may be gone, and its
-// parameters changed, when the kernel runs.
+// A snapshot of a node at the call, with all host data that a kernel reads: when the kernel runs, the graph may have
+// been freed and its parameters changed.
 enum { SHADOW_TENSORS = TARN__MAX_INPUTS + TARN__MAX_OUTPUTS + TARN__MAX_PARAM_GRADS, SHADOW_PARAMS = SHADOW_TENSORS };
 typedef struct shadow_job {
   tarn__exec exec;
@@ -358,7 +358,7 @@ static inline void shadow_ask_node(const tarn__exec *exec, const tarn__node *nod
     job->node.dparam_grad[i] = shadow_tensor(job, node->dparam_grad[i]);
     job->node.dparam[i] = shadow_param(job, node->dparam[i]);
   }
-  // As the kernel will: whether it overwrites or adds went with the call.
+  // As for the kernel: the call includes whether it overwrites or adds.
   for (int i = 0; i < TARN__MAX_PARAM_GRADS; i++)
     if (node->dparam[i]) node->dparam[i]->training.grad_written = true;
   shadow_append(exec->stream, command);
@@ -437,7 +437,7 @@ static inline tarn_status shadow_quantise(const tarn__device *device, signed cha
 
 typedef enum shadow_optimiser { SHADOW_NORM, SHADOW_STEP, SHADOW_SUMS } shadow_optimiser;
 
-// The parameters of a table as they are when it is asked for.
+// A snapshot of a table's parameters at the call.
 typedef struct shadow_update {
   shadow_optimiser what;
   double *norm;
@@ -534,7 +534,7 @@ static inline tarn_status shadow_decide(const tarn__device *device, tarn__step_n
 
 typedef struct shadow_ridge {
   tarn__ridge ridge;
-  const void *rows;  // NULL: the samples are added
+  const void *rows;  // NULL: add the samples
   tarn__dtype dtype;
   int64_t first, count;
 } shadow_ridge;

@@ -1,7 +1,7 @@
-// Streams of the shadow device (shadow_device.h). What the host asks for is put into queues, and done at the latest
-// when the host waits for it: before that a random part of it, one command from a random stream at a time, in any order
-// that streams and events permit. So whoever relies on an order that nobody promised, reads too early, or changes what
-// a command has yet to read, sees other numbers, in most runs at once.
+// Streams of the shadow device (shadow_device.h). Commands of the host are queued, and executed at the latest when the
+// host waits for them. Before that a random part is executed, one command from a random stream at a time, in any order
+// that streams and events permit. So code that relies on an unspecified order, reads too early, or changes data that a
+// pending command has yet to read gets different numbers, in most runs immediately.
 #ifndef TARN_TESTS_SHADOW_STREAM_H
 #define TARN_TESTS_SHADOW_STREAM_H
 
@@ -18,10 +18,10 @@ static inline void shadow_stop(const char *what) {
 }
 
 struct tarn__device_event {
-  uint64_t recorded, done;  // how often
+  uint64_t recorded, done;  // counts
 };
 
-// Something that a stream does: a function of a copy of its arguments, or a step of an event.
+// A command of a stream: a function with a copy of its arguments, or an event operation.
 typedef struct shadow_command {
   struct shadow_command *next;
   tarn_status (*run)(void *arguments);
@@ -37,16 +37,16 @@ struct tarn__device_stream {
 };
 
 static struct {
-  pthread_mutex_t lock;  // of all that follows; commands run under it
+  pthread_mutex_t lock;  // protects the following; commands run under it
   tarn__device_stream always, *others;
   uint64_t random;
-  bool eager;  // everything is done at once
+  bool eager;  // execute everything at once
   tarn_status status;
   char line[1024];          // the first failure
-  int64_t commands, ahead;  // that were done, and while nobody waited for them
+  int64_t commands, ahead;  // executed, in total and before the host waited for them
 } shadow_queues = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .random = 1};
 
-// After a fault within a command the lock would be waited for for ever.
+// After a fault within a command, locking would deadlock.
 static inline void shadow_lock(void) {
   if (pthread_mutex_lock(&shadow_queues.lock) != 0) shadow_stop("a command did not come to its end");
 }
@@ -67,7 +67,7 @@ static inline bool shadow_ready(const tarn__device_stream *stream) {
   return c && !(c->waits && c->event->done < c->times);
 }
 
-// Does the next command of a stream.
+// Executes the next command of a stream.
 static inline void shadow_do(tarn__device_stream *stream) {
   shadow_command *c = stream->first;
   stream->first = c->next;
@@ -84,7 +84,7 @@ static inline void shadow_do(tarn__device_stream *stream) {
   free(c);
 }
 
-// Does a command of some stream that can go on; false: there is none.
+// Executes a command of some stream that can proceed; false: none.
 static inline bool shadow_do_some(void) {
   uint64_t ready = shadow_ready(&shadow_queues.always);
   for (tarn__device_stream *s = shadow_queues.others; s; s = s->next) ready += shadow_ready(s);
@@ -96,7 +96,7 @@ static inline bool shadow_do_some(void) {
   return false;
 }
 
-// What the host learns where it waits; once.
+// The failure reported to the host when it waits; once.
 static inline tarn_status shadow_outcome(void) {
   const tarn_status status = shadow_queues.status;
   shadow_queues.status = TARN_STATUS_OK;
@@ -109,13 +109,13 @@ static inline void shadow_append(tarn__device_stream *to, shadow_command *comman
   if (!stream->last) stream->last = &stream->first;
   *stream->last = command;
   stream->last = &command->next;
-  // Most of the time nothing happens yet; now and then the device is fast.
+  // Usually nothing is executed yet; sometimes the device is fast.
   uint64_t now = shadow_queues.eager ? UINT64_MAX : shadow_random(4) == 0 ? shadow_random(8) : 0;
   while (now-- > 0 && shadow_do_some()) shadow_queues.ahead++;
   pthread_mutex_unlock(&shadow_queues.lock);
 }
 
-// A command with room for so many bytes of arguments, which the caller fills in before it appends it.
+// A command with space for this many bytes of arguments, which the caller fills in before appending it.
 static inline shadow_command *shadow_command_new(tarn_status (*run)(void *arguments), size_t bytes) {
   shadow_command *command = calloc(1, sizeof *command + bytes);
   if (!command) shadow_stop("out of memory");
@@ -131,7 +131,7 @@ static inline tarn_status shadow_ask(tarn__device_stream *stream, tarn_status (*
   return TARN_STATUS_OK;
 }
 
-// --- what a device offers
+// --- the device interface
 
 static inline tarn_status shadow_stream_open(const tarn__device *device, tarn__device_stream **stream) {
   (void)device;
@@ -182,7 +182,7 @@ static inline tarn_status shadow_event_open(const tarn__device *device, tarn__de
 
 static inline void shadow_event_close(const tarn__device *device, tarn__device_event *event) {
   (void)device;
-  shadow_synchronise_all();  // a command may still name it
+  shadow_synchronise_all();  // a pending command may still refer to it
   free(event);
 }
 

@@ -72,8 +72,7 @@ tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, si
     if (series) limit = fmax(limit, place_of(&series->points[series->count - 1], axis));
   }
   for (size_t i = 0; i < size; i++) {
-    double x = i == size - 1 ? limit : (double)i * limit / (double)(size - 1);  // avoids missing the last point by
-                                                                                // rounding
+    double x = i == size - 1 ? limit : (double)i * limit / (double)(size - 1);  // the last one exactly
     if (spread(&points[*count], results, g, name, axis, x)) ++*count;
   }
   return TARN_STATUS_OK;
