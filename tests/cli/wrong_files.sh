@@ -24,9 +24,7 @@ is_told() {  # FILE WHAT-IT-IS TEXT COMMAND...
 model="a model is a run directory of tarn train, or a checkpoint in it (.safetensors)"
 as_model() {
   is_told "$1" "$2" "$model" "$TARN" translate "$1"
-  case $2 in "a shard" | "a vocabulary"*) ;; *) is_told "$1" "$2" "$model" "$TARN" inspect "$1" ;; esac  # which
-                                                                                                         # inspects
-                                                                                                         # these too
+  case $2 in "a shard" | "a vocabulary"*) ;; *) is_told "$1" "$2" "$model" "$TARN" inspect "$1" ;; esac  # it takes these
   is_told "$1" "$2" "$model" "$TARN" export "$1" x --dense
 }
 as_model train.tarn "a shard"

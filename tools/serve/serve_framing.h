@@ -27,7 +27,7 @@ bool serve_framing_saw_bad(const void *state);
 bool serve_framing_check(serve_framing *framing, struct MHD_Connection *connection, const char *target,
                          const char *version, serve_request *request);
 
-// The path of a target: that behind the authority, where the target is in absolute form ("http://host/path").
+// The path of a target: for a target in absolute form ("http://host/path"), the part after the authority.
 const char *serve_framing_path(const char *target);
 
 // Splits HOST[:PORT], of a header or a URI's authority; a host may be an address in brackets. Writes the host in lower

@@ -312,7 +312,6 @@ typedef struct tarn_dynamics_point {
                            // linear readout of the state at t; u uniform in -1 .. 1 (Jaeger 2002). At most the number
                            // of units; each forgotten delay contributes about 1 / samples. NAN: not computed, or states
                            // that are not finite
-                           // computed, or states that are not finite
 } tarn_dynamics_point;
 typedef struct tarn_dynamics_scan {
   size_t count;                    // spectral radii times leak rates

@@ -139,7 +139,6 @@ typedef enum tarn_forecast_mode {
 // into *forecast, which the caller closes with tarn_series_close(). Rows are counted from 0. If a forecast diverges,
 // the first row that is not finite and all later ones are NAN. Fails with USAGE (from, steps), DATA (other columns or
 // column names, too few rows) or MEMORY.
-// other names of them, too few rows) or MEMORY.
 TARN_API tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series,
                                        int64_t from, int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
