@@ -309,9 +309,9 @@ typedef struct tarn_dynamics_point {
                               // holds
   int64_t diverged;           // driven systems with states that are not finite
   double memory_capacity;     // sum over delays k of the squared correlation, on test inputs, of u(t - k) and its best
-                           // linear readout of the state at t; u uniform in -1 .. 1 (Jaeger 2002). At most the number
-                           // of units; each forgotten delay contributes about 1 / samples. NAN: not computed, or states
-                           // that are not finite
+                              // linear readout of the state at t; u uniform in -1 .. 1 (Jaeger 2002). At most the
+                              // number of units; each forgotten delay contributes about 1 / samples. NAN: not computed,
+                              // or states that are not finite
 } tarn_dynamics_point;
 typedef struct tarn_dynamics_scan {
   size_t count;                    // spectral radii times leak rates

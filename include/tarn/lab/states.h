@@ -60,15 +60,15 @@ typedef struct tarn_states_options {
                                        // have no limit
   int64_t max_tokens;                  // tokens of a side computed together, 1 .. 2^24; a longer line is computed
                                        // alone; default 4096
-  size_t max_memory;                   // bytes for a batch, in addition to the model and the results: batches
-                      // shrink if necessary, and a single line that needs more is refused with MEMORY; 0: no limit.
-                      // Default 1e9
-  size_t max_result;              // bytes of all results together; a larger need is refused with USAGE before any
-                                  // computation; 0: no limit. Default 8e9
-  bool strict;                    // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
-  int threads;                    // 0: all available to the process; default 0
-  tarn_states_progress progress;  // default NULL: none
-  void *user;                     // of `progress`
+  size_t max_memory;                   // bytes for a batch, in addition to the model and the results: batches shrink if
+                                       // necessary, and a single line that needs more is refused with MEMORY; 0: no
+                                       // limit. Default 1e9
+  size_t max_result;                   // bytes of all results together; a larger need is refused with USAGE before any
+                                       // computation; 0: no limit. Default 8e9
+  bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int threads;                         // 0: all available to the process; default 0
+  tarn_states_progress progress;       // default NULL: none
+  void *user;                          // of `progress`
 } tarn_states_options;
 
 TARN_API void tarn_states_default(tarn_states_options *options);
