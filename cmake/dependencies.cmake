@@ -1,8 +1,8 @@
-# The libraries that tarn borrows, all from Debian's packages. A missing one stops the configuration with its name.
+# The libraries that tarn uses, all from Debian's packages. A missing one stops the configuration with its name.
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
-# The modules of pkg-config are collected in TARN_MODULES, for tarn.pc and the CMake package.
+# The pkg-config modules are collected in TARN_MODULES, for tarn.pc and the CMake package.
 macro(tarn_module prefix module)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${module})
   list(APPEND TARN_MODULES ${module})
@@ -12,7 +12,7 @@ tarn_module(YAML yaml-0.1)
 tarn_module(PCRE2 libpcre2-8)
 tarn_module(ICU icu-uc)
 tarn_module(SENTENCEPIECE sentencepiece)
-# After 0.2.0 SentencePiece gives out statuses of Abseil, and does not say so to pkg-config.
+# After 0.2.0 SentencePiece exposes statuses of Abseil without declaring it in pkg-config.
 find_file(SENTENCEPIECE_HEADER sentencepiece_processor.h HINTS ${SENTENCEPIECE_INCLUDE_DIRS} REQUIRED)
 file(STRINGS ${SENTENCEPIECE_HEADER} SENTENCEPIECE_ABSL REGEX "include *<absl/status/")
 if(SENTENCEPIECE_ABSL)
@@ -22,7 +22,7 @@ tarn_module(XXHASH libxxhash)
 tarn_module(LAPACK lapack)
 tarn_module(ARPACK arpack)
 
-# Optional: what unpacks compressed text. Without one of them such text is refused with the name of its package.
+# Optional: decompression of text. Without one of them, such text is refused with the name of the package.
 macro(tarn_optional prefix module package what)
   pkg_check_modules(${prefix} IMPORTED_TARGET ${module})
   set(TARN_${prefix} 0)
@@ -50,7 +50,7 @@ foreach(prefix ZLIB LZMA ZSTD)
   endif()
 endforeach()
 
-# Optional: figures as PDF. It is opened at run time (src/report/pdf.c), so only its headers are asked for here.
+# Optional: figures as PDF. The library is loaded at run time (src/report/pdf.c), so only its headers are needed here.
 pkg_check_modules(RSVG QUIET librsvg-2.0>=2.46 cairo-pdf)
 if(RSVG_FOUND)
   set(TARN_RSVG_STATE "${RSVG_librsvg-2.0_VERSION} (figures of reports as PDF too)")
@@ -58,7 +58,7 @@ else()
   set(TARN_RSVG_STATE "not found (librsvg2-dev): figures of reports as SVG alone")
 endif()
 
-# Optional: training on several ranks. Each MPI has a module of its own (src/comm/mpi), which is loaded when it is asked for.
+# Optional: training on several ranks. Each MPI has its own module (src/comm/mpi), which is loaded on demand.
 set(TARN_MPI AUTO CACHE STRING "modules for training over MPI: ON, OFF, or AUTO for those whose MPI is installed")
 set_property(CACHE TARN_MPI PROPERTY STRINGS AUTO ON OFF)
 set(TARN_MPI_KINDS)

@@ -1,5 +1,5 @@
-# cmake -DINPUT=FILE -DOUTPUT=FILE.c -DSYMBOL=name -P embed.cmake: the bytes of a file as
-#   const char name[] (with a zero byte behind them) and const size_t name_size (without it).
+# cmake -DINPUT=FILE -DOUTPUT=FILE.c -DSYMBOL=name -P embed.cmake: embeds the bytes of a file as
+#   const char name[] (followed by a zero byte) and const size_t name_size (without it).
 file(READ ${INPUT} bytes HEX)
 string(LENGTH "${bytes}" digits)
 math(EXPR size "${digits} / 2")

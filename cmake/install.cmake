@@ -1,5 +1,5 @@
-# What `cmake --install` puts where, in four components: program, library, lab, and dev for those who build with them.
-# Packages of them are in packages.cmake.
+# The installation, in four components: program, library, lab, and dev for programs built with the libraries.
+# packages.cmake makes packages of them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -35,19 +35,19 @@ install(EXPORT tarn_targets NAMESPACE tarn:: DESTINATION ${package} COMPONENT de
 install(EXPORT tarn_lab_targets NAMESPACE tarn:: DESTINATION ${package} COMPONENT dev)
 configure_package_config_file(cmake/tarn-config.cmake.in generated/tarn-config.cmake INSTALL_DESTINATION ${package}
   NO_SET_AND_CHECK_MACRO)
-# While the major version is 0, each minor version may change what the one before it had.
+# While the major version is 0, minor versions may be incompatible.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/tarn-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/generated/tarn-config.cmake
   ${PROJECT_BINARY_DIR}/generated/tarn-config-version.cmake DESTINATION ${package} COMPONENT dev)
 
-# pkg-config. Paths are relative to the file, so that the tree may be moved.
+# pkg-config. Paths are relative to the file, so the tree may be moved.
 string(REGEX REPLACE ">=" " >= " TARN_PC_REQUIRES "${TARN_MODULES}")
 list(JOIN TARN_PC_REQUIRES ", " TARN_PC_REQUIRES)
 list(TRANSFORM TARN_STATIC_LIBRARIES REPLACE "^([^/].*)$" "-l\\1" OUTPUT_VARIABLE TARN_PC_LIBRARIES)
 list(JOIN TARN_PC_LIBRARIES " " TARN_PC_LIBRARIES)
 file(RELATIVE_PATH TARN_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-# The folders may be given as absolute ones.
+# The folders may be absolute.
 file(RELATIVE_PATH TARN_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH TARN_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 foreach(library tarn tarn-lab)

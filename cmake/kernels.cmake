@@ -1,14 +1,14 @@
-# Kernels: a file's ending chooses how it is compiled.
+# Kernels: the suffix of a file determines how it is compiled.
 #   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
-#   *_amx.c   the same for Intel's matrix extension, where the others are those of avx512_bf16
+#   *_amx.c   the same for Intel's matrix extension, whose other kernels are those of avx512_bf16
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
-# Of the instruction sets all but "portable" are for x86-64. TARN_X86 and, for each that is compiled, TARN_WITH_AVX2 and so
-# on are defined for every file of ours.
+# All instruction sets except "portable" are for x86-64. TARN_X86 and, for each instruction set compiled, TARN_WITH_AVX2
+# and so on are defined for all our files.
 #
-# Kernels are large functions of many accesses. Under clang's address sanitizer the other sanitizer, which would look at the same
-# pointers once more, does not: that compiles them in a fifth of the time. Its options come after those of tarn_flags, which they
-# take back. The few functions of more than 1,500 accesses are checked by calls, which compiles them in a third of the time; with
-# all of them checked so, tests take up to five times as long.
+# Kernels are large functions with many memory accesses. Under clang's address sanitizer they are compiled without the
+# other sanitizer, which would check the same pointers again: this cuts the compile time to a fifth. Its options come
+# after those of tarn_flags, which they revoke. The few functions with more than 1,500 accesses are checked by calls,
+# which cuts their compile time to a third; with all functions checked by calls, tests take up to five times as long.
 add_library(tarn_kernel_checks INTERFACE)
 if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
   target_compile_options(tarn_kernel_checks INTERFACE "SHELL:-mllvm -asan-instrumentation-with-call-threshold=1500"
@@ -24,16 +24,17 @@ function(tarn_add_variant suffix files definitions)
   set(TARN_KERNEL_TARGETS ${TARN_KERNEL_TARGETS} tarn_kernels_${suffix} PARENT_SCOPE)
 endfunction()
 
-# TARN_KERNELS says for which instruction sets:
-#   all       every one, chosen at run time: what is given to others
-#   runnable  those that this machine can run and that differ, for tests under sanitizers: others take minutes to compile
+# TARN_KERNELS selects the instruction sets:
+#   all       every one, chosen at run time: for distribution
+#   runnable  those that run on this machine and differ, for tests under sanitizers: others take minutes to compile
 #   best      portable and the last of those, for a short build
-#   portable  plain C alone
+#   portable  plain C only
 set(TARN_KERNELS all CACHE STRING "instruction sets of the kernels: all, runnable (on this machine), best (of those), portable")
 set_property(CACHE TARN_KERNELS PROPERTY STRINGS all runnable best portable)
 set(TARN_KERNELS_OPTIMISATION -O3 CACHE STRING "optimisation of the kernels, in all but debug builds")
 
-# Sets TARN_RUNNABLE: what of avx2, avx512, avx512_bf16, amx this machine can run, as src/device/cpu/isa/isa.c finds it.
+# Sets TARN_RUNNABLE: those of avx2, avx512, avx512_bf16 and amx that this machine supports, as in
+# src/device/cpu/isa/isa.c.
 function(tarn_find_runnable)
   set(flags)
   if(EXISTS /proc/cpuinfo)
@@ -66,7 +67,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   elseif(TARN_KERNELS STREQUAL "runnable")
     set(TARN_ISA_NAMES ${TARN_RUNNABLE})
     if("avx512_bf16" IN_LIST TARN_RUNNABLE)
-      list(REMOVE_ITEM TARN_ISA_NAMES avx512)  # the same code, but for how bf16 is converted, which avx2 has in the same way
+      list(REMOVE_ITEM TARN_ISA_NAMES avx512)  # the same code, except for the conversion of bf16, which is the same as
+                                               # in avx2
     endif()
   elseif(TARN_KERNELS STREQUAL "best" AND "amx" IN_LIST TARN_RUNNABLE)
     set(TARN_ISA_NAMES avx512_bf16 amx)  # kernels without tiles are those of avx512_bf16
@@ -81,7 +83,7 @@ foreach(isa ${TARN_ISA_NAMES})
   target_compile_definitions(tarn_flags INTERFACE TARN_WITH_${name}=1)
 endforeach()
 list(PREPEND TARN_ISA_NAMES portable)
-set(TARN_ISA_VARIANTS ${TARN_ISA_NAMES})  # of *_cpu.c; AMX has *_amx.c alone
+set(TARN_ISA_VARIANTS ${TARN_ISA_NAMES})  # of *_cpu.c; AMX only has *_amx.c
 list(REMOVE_ITEM TARN_ISA_VARIANTS amx)
 set(TARN_ISA_FLAGS_portable)
 set(TARN_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi2 -mf16c)
@@ -99,7 +101,7 @@ function(tarn_add_kernels)
       -ffp-contract=off)
   endif()
   if(cpu_files)
-    # No contraction: what is fused is written (src/device/cpu/isa/fma_cpu.h), so that every compiler gives the same bits.
+    # No contraction: fusion is explicit (src/device/cpu/isa/fma_cpu.h), so every compiler gives the same bits.
     set(optimisation $<$<NOT:$<CONFIG:Debug>>:${TARN_KERNELS_OPTIMISATION}>)
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"

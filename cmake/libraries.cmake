@@ -1,5 +1,5 @@
-# Two libraries, each as a static and a shared one of the same objects: libtarn, which a program embeds, and libtarn-lab on
-# top of it, for research on models. For others they are tarn::tarn and tarn::tarn_lab, or tarn::tarn_static and
+# Two libraries, each static and shared from the same objects: libtarn, which a program embeds, and libtarn-lab on top
+# of it, for research on models. Other projects link tarn::tarn and tarn::tarn_lab, or tarn::tarn_static and
 # tarn::tarn_lab_static, the same names as in the installed package. The program is linked with the static ones.
 set(objects $<TARGET_OBJECTS:tarn_objects>)
 foreach(kernels ${TARN_KERNEL_TARGETS})
@@ -12,8 +12,8 @@ add_library(tarn_lab_shared SHARED $<TARGET_OBJECTS:tarn_lab_objects>)
 set_target_properties(tarn_static tarn_shared PROPERTIES OUTPUT_NAME tarn)
 set_target_properties(tarn_lab_static tarn_lab_shared PROPERTIES OUTPUT_NAME tarn-lab)
 set_target_properties(tarn_shared PROPERTIES EXPORT_NAME tarn)
-set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # libtarn is beside it
-if(NOT DEFINED SKBUILD)  # within a wheel they serve its own package alone
+set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # next to libtarn
+if(NOT DEFINED SKBUILD)  # in a wheel they serve only its own package
   set_target_properties(tarn_shared tarn_lab_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${TARN_SOVERSION})
 endif()
 add_library(tarn::tarn_static ALIAS tarn_static)
@@ -21,10 +21,10 @@ add_library(tarn::tarn ALIAS tarn_shared)
 add_library(tarn::tarn_lab_static ALIAS tarn_lab_static)
 add_library(tarn::tarn_lab ALIAS tarn_lab_shared)
 foreach(library tarn_static tarn_shared tarn_lab_static tarn_lab_shared)
-  set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)  # that of SentencePiece
+  set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)  # for SentencePiece
   target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 endforeach()
-# What a static libtarn needs besides the modules of pkg-config: a program that links it may be pure C, compiled without
+# What a static libtarn needs besides the pkg-config modules: a program that links it may be pure C, compiled without
 # OpenMP. GCC finds its own version of libgomp.
 foreach(name ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
   if(name MATCHES "^(stdc\\+\\+|c\\+\\+|m)$")
@@ -40,16 +40,16 @@ foreach(name ${OpenMP_C_LIB_NAMES})
     list(APPEND TARN_STATIC_LIBRARIES ${OpenMP_${name}_LIBRARY})
   endif()
 endforeach()
-# The package has what is here tarn_dependencies as tarn::dependencies.
+# In the package, tarn_dependencies is called tarn::dependencies.
 target_link_libraries(tarn_static PUBLIC $<BUILD_INTERFACE:tarn_dependencies>
   "$<BUILD_INTERFACE:${TARN_CXX_LIBRARIES}>" $<INSTALL_INTERFACE:$<LINK_ONLY:tarn::dependencies>>)
 target_link_libraries(tarn_shared PRIVATE tarn_flags tarn_dependencies)
 target_link_libraries(tarn_lab_static PUBLIC tarn_static)
 target_link_libraries(tarn_lab_shared PUBLIC tarn_shared PRIVATE tarn_flags tarn_dependencies)
-target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of it only libtarn calls
-# Templates of the C++ library, and what a static archive among the dependencies has, stay within; so do a library's own
-# calls. What libtarn-lab takes from libtarn besides its functions has a node of its own in libtarn's map, with the version
-# as its name, so that libraries of different versions do not work together by chance.
+target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of them are used only by libtarn
+# Templates of the C++ library, and symbols of static archives among the dependencies, stay hidden; so do a library's
+# internal calls. The symbols that libtarn-lab uses besides public functions have their own node in libtarn's map, named
+# by the version, so that libraries of different versions cannot be mixed by accident.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt TARN_PRIVATE REGEX "^tarn__")
 list(JOIN TARN_PRIVATE ";\n    " TARN_PRIVATE)
@@ -65,14 +65,15 @@ foreach(library tarn_shared tarn_lab_shared)
     target_link_options(${library} PRIVATE LINKER:--no-undefined)
   endif()
 endforeach()
-# What tests are linked with, which may use what is internal: the static libraries, except under sanitizers. There a program
-# takes some 40 MB with them within it, and the tests of one preset took eight gigabytes; so they share one of both.
+# The libraries for tests, which may use internal symbols: the static libraries, except under sanitizers. There each
+# program would contain some 40 MB of them, and the tests of one preset took eight gigabytes; so they share one library
+# of both.
 if(TARN_SANITIZE)
   add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:tarn_lab_objects>)
   set_target_properties(tarn_tested PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(tarn_tested INTERFACE ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(tarn_tested PUBLIC tarn_dependencies PRIVATE tarn_flags)
-  # The library holds C++, whose checks clang's run-time has apart: a C program is linked without it unless it is told to.
+  # The library contains C++, whose checks are in a separate runtime with clang: a C program needs an option to link it.
   if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     target_link_options(tarn_tested INTERFACE -fsanitize-link-c++-runtime)
     target_link_libraries(tarn_tested INTERFACE stdc++)

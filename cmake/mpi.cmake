@@ -1,4 +1,4 @@
-# The modules of communicator mpi: src/comm/mpi/mpi_module.c, once for each MPI found, next to the program.
+# The modules of communicator mpi: src/comm/mpi/mpi_module.c, built once for each MPI found, next to the program.
 foreach(kind ${TARN_MPI_KINDS})
   string(TOUPPER ${kind} prefix)
   set(module tarn_mpi_${kind})

@@ -1,6 +1,6 @@
-# Packages for Debian and its kin: tarn, libtarnN, libtarn-labN and libtarn-dev, one a component (./run package). What
-# they depend on comes from the libraries that are linked (dpkg-shlibdeps), and for libtarn-dev from the packages that
-# have the modules of pkg-config here; g++ has the library of C++ that fits the compiler, for libtarn.a.
+# Packages for Debian and derivatives: tarn, libtarnN, libtarn-labN and libtarn-dev, one per component (./run package).
+# Their dependencies come from the linked libraries (dpkg-shlibdeps), and for libtarn-dev from the packages of the
+# pkg-config modules on this machine; g++ provides the C++ library that fits the compiler, for libtarn.a.
 find_program(DPKG_QUERY dpkg-query)
 if(NOT DPKG_QUERY OR NOT PROJECT_IS_TOP_LEVEL)
   return()
@@ -8,8 +8,8 @@ endif()
 set(TARN_DEB_RELEASE 1)
 set(TARN_DEB_SAME "(= ${PROJECT_VERSION}-${TARN_DEB_RELEASE})")
 set(TARN_DEB_DEV "libtarn${TARN_SOVERSION} ${TARN_DEB_SAME}, libtarn-lab${TARN_SOVERSION} ${TARN_DEB_SAME}, g++")
-# Modules, and those that they require themselves: sentencepiece.pc of Debian 13 and Ubuntu 24.04 names protobuf-lite, which
-# the package of sentencepiece does not bring.
+# Modules, and those that they require: sentencepiece.pc of Debian 13 and Ubuntu 24.04 names protobuf-lite, which the
+# sentencepiece package does not depend on.
 set(modules ${TARN_MODULES})
 set(known)
 while(modules)
@@ -30,7 +30,7 @@ while(modules)
   endif()
   file(REAL_PATH ${folder}/${module}.pc file)
   execute_process(COMMAND ${DPKG_QUERY} --search ${file} OUTPUT_VARIABLE found ERROR_QUIET)
-  # Where it does not match, it is none of Debian's, and nothing can be said.
+  # Without a match, it is not from Debian, and its package is unknown.
   if(NOT found MATCHES "^([a-z0-9.+-]+)(:[a-z0-9]+)?: ")
     continue()
   endif()
@@ -68,7 +68,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libtarn-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${TARN_DEB_DEV}")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "What building with the libraries needs: headers, static libraries, modules of pkg-config, CMake's package, examples.")
-# One package per module, since each needs only its MPI: training on one rank needs none.
+# One package per module, since each needs only its MPI; training on one rank needs none.
 foreach(kind ${TARN_MPI_KINDS})
   string(TOUPPER ${kind} component)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME tarn-${kind})

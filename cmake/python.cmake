@@ -1,7 +1,8 @@
-# The Python package: python/tarn, with both libraries and the interface that python/make_binding.py makes of the headers. In
-# build/PRESET/python it is whole, for its tests; a wheel of it is made by pyproject.toml (docs/python.md).
+# The Python package: python/tarn, with both libraries and the interface that python/make_binding.py generates from the
+# headers. build/PRESET/python has the complete package, for its tests; pyproject.toml makes a wheel of it
+# (docs/python.md).
 set(TARN_PYTHON python3 CACHE STRING "the Python that makes and tests the package: needs pycparser, NumPy and pytest")
-if(DEFINED SKBUILD)  # a wheel is built
+if(DEFINED SKBUILD)  # building a wheel
   set(TARN_PYTHON ${Python3_EXECUTABLE})
 endif()
 if(TARN_SANITIZE)

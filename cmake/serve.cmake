@@ -1,4 +1,5 @@
-# `tarn serve`, the part of the program that needs libmicrohttpd. Without it the command says that this build has none.
+# `tarn serve`, the part of the program that needs libmicrohttpd. Without it the command says that this build lacks
+# HTTP.
 target_include_directories(tarn_program PRIVATE ${PROJECT_SOURCE_DIR}/tools)
 if(TARN_HTTP STREQUAL "AUTO")
   pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.72)
@@ -14,7 +15,7 @@ if(NOT TARN_HTTP OR NOT MICROHTTPD_FOUND)
 endif()
 set(TARN_HTTP_STATE "on (libmicrohttpd ${MICROHTTPD_VERSION})")
 
-# The page and the description of the interface become strings of C, of the bytes that the files have.
+# Embeds the page and the API description as C strings with the bytes of the files.
 foreach(name serve_page.html serve_openapi.json)
   string(REPLACE "." "_" symbol ${name})
   set(embedded ${PROJECT_BINARY_DIR}/generated/${symbol}.c)

@@ -1,4 +1,4 @@
-# One table of what was found, printed at the end of the configuration.
+# A table of the results, printed at the end of the configuration.
 function(tarn_summary)
   macro(row name value)
     string(LENGTH "${name}" length)

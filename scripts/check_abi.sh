@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks that the libraries still fit programs that were linked with the last release: compares what the public headers
-# declare with tests/abi/*.abi (libabigail: `apt-get install abigail-tools`). What is compared are libraries of empty
-# functions with those declarations, which takes a second; cli/install checks that the real ones export the same.
+# Checks that programs linked with the last release still work with the libraries: compares the declarations of the
+# public headers with tests/abi/*.abi (libabigail: `apt-get install abigail-tools`). To save time it compares libraries
+# of empty functions with these declarations, which takes a second; cli/install checks that the real libraries export
+# the same.
 # usage: check_abi.sh            exit code 77: it cannot be checked here
-#        check_abi.sh --record   for a release: the ABI as it is now becomes the one to keep
-# A change that breaks it raises TARN_SOVERSION in CMakeLists.txt, once until the next release; from then on nothing is
+#        check_abi.sh --record   for a release: records the present ABI as the one to keep
+# A change that breaks the ABI raises TARN_SOVERSION in CMakeLists.txt, once between two releases; after that nothing is
 # compared. Functions may be added at any time.
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
@@ -18,12 +19,12 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 soversion=$(sed -n 's/^set(TARN_SOVERSION \([0-9]*\))$/\1/p' CMakeLists.txt)
 
-# check LIBRARY HEADER...: the library that these headers declare.
+# check LIBRARY HEADER...: checks the library declared by these headers.
 check() {
   local name=$1 soname=$1.so.$soversion record=tests/abi/$1.abi functions
   shift
   sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' "$@" >"$work/names"
-  # Every declaration of the headers, those of this library with an empty body in place of the semicolon.
+  # All declarations of the headers, those of this library with an empty body instead of the semicolon.
   printf '#include "%s"\n' "${@#include/}" | ${CC:-cc} -std=c11 -Iinclude -E -P - |
     awk -v names="$work/names" 'BEGIN { while ((getline name <names) > 0) own[name] = 1; RS = ";" }
       /__attribute__\(\(visibility\("default"\)\)\)/ {

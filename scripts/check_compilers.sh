@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the kernels with every C compiler that is there and runs their tests under every instruction set, which compare
-# the bits with tests/kernels/bits.txt. One line a compiler; exit code 1 if one of them fails.
-# usage: check_compilers.sh [COMPILER...]   default: every gcc-N from 11 on and clang-N from 14 on that is on the path
+# Builds the kernels with every installed C compiler and runs their tests under every instruction set, which compare the
+# bits with tests/kernels/bits.txt. Prints one line per compiler; exit code 1 if one of them fails.
+# usage: check_compilers.sh [COMPILER...]   default: every gcc-N from 11 and clang-N from 14 on the path
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
 jobs=${TARN_JOBS:-$(nproc)}
@@ -12,8 +12,8 @@ compilers() {
   compgen -c | grep -E '^(gcc|clang)-[0-9]+$' | sort -u -V | awk -F- '$2 >= ($1 == "gcc" ? 11 : 14)'
 }
 
-# A clang without OpenMP of its own version takes the newest OpenMP installed. Its header is copied, because its folder
-# also holds headers of its own compiler.
+# A clang without its own version of OpenMP uses the newest OpenMP installed. The header is copied, because its folder
+# also contains headers of its own compiler.
 openmp_options() {  # COMPILER
   local version=${1#clang-} library header
   [ "$version" != "$1" ] && [ ! -e "/usr/lib/llvm-$version/lib/libomp.so" ] || return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the formatting of all sources against .clang-format; with --fix, formats them in place.
-# Versions of clang-format differ in small things, so exactly one version judges.
+# Versions of clang-format differ in details, so the version is fixed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh

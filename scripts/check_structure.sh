@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks the rules that keep the project readable (see CONTRIBUTING.md). Prints one line a breach; exit code 1 if any.
-# usage: check_structure.sh [libtarn.a]    symbols are checked where the library is given; libtarn-lab.a is beside it
-#        check_structure.sh --write        writes what src/rooms.txt says into docs/design.md and the README.md of each room
-#        check_structure.sh --private libtarn.a    writes cmake/libtarn_private.txt anew
+# Checks the rules that keep the project readable (see CONTRIBUTING.md). Prints one line per violation; exit code 1 if
+# there are any.
+# usage: check_structure.sh [libtarn.a]    checks symbols too if the library is given, with libtarn-lab.a in its folder
+#        check_structure.sh --write        updates docs/design.md and the folders' README.md from src/rooms.txt
+#        check_structure.sh --private libtarn.a    regenerates cmake/libtarn_private.txt
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh
@@ -16,7 +17,7 @@ breach() {
 }
 mapfile -t files < <(sources include src tools tests bench examples)
 
-# Rooms and their rules, in the order of src/rooms.txt, whose first lines explain the marks.
+# Folders and their rules, in the order of src/rooms.txt, whose first lines explain the marks.
 rooms=()
 library=""
 declare -A may_take includes_from library_of
@@ -49,7 +50,7 @@ for room in "${rooms[@]}"; do
   done
 done
 
-# The layers as docs/design.md shows them, from the top to the bottom.
+# The layers as shown in docs/design.md, from top to bottom.
 layers() {
   local i room line library=""
   printf '    %-22s%s\n' tools/ 'the program: one file a command; takes from include/tarn/ only'
@@ -62,7 +63,7 @@ layers() {
   done
 }
 begin='<!-- src/rooms.txt, by ./run format -->' end='<!-- end of src/rooms.txt -->'
-# with_layers FILE: the file with the layers, between the two marks, as they are now.
+# with_layers FILE: prints the file with the current layers between the two marks.
 with_layers() {
   layers | awk -v begin="$begin" -v end="$end" '
     NR == FNR { text = text $0 "\n"; next }
@@ -70,7 +71,7 @@ with_layers() {
     !inside { print }
     $0 == begin { inside = 1 }' - "$1"
 }
-# The line of a room's README.md that says what it may take from.
+# The line of a folder's README.md that lists its allowed dependencies.
 use_of() {
   local word line=""
   for word in include/tarn ${may_take[$1]}; do
@@ -89,7 +90,7 @@ if [ "${1:-}" = --write ]; then
   exit
 fi
 
-# private_symbols LIBTARN: what the rooms of libtarn-lab take from libtarn besides its public functions.
+# private_symbols LIBTARN: the symbols that the folders of libtarn-lab use from libtarn, besides its public functions.
 private_symbols() {
   comm -12 <(nm -P -u "${1%.a}-lab.a" | awk '$1 ~ /^tarn__/ { print $1 }' | LC_ALL=C sort -u) \
     <(nm -P --defined-only "$1" | awk '$1 ~ /^tarn__/ { print $1 }' | LC_ALL=C sort -u)
@@ -102,7 +103,7 @@ fi
 grep -qxF "$begin" docs/design.md && with_layers docs/design.md | cmp -s - docs/design.md ||
   breach "docs/design.md shows other layers than src/rooms.txt: ./run format writes them anew"
 
-# room_of FILE: the room of a file below src/, the longest folder of its path that src/rooms.txt names.
+# room_of FILE: the folder of a file below src/: the longest prefix of its path listed in src/rooms.txt.
 room_of() {
   local folder=${1%/*}
   while [ -z "${may_take[$folder]+x}" ] && [ "$folder" != "${folder%/*}" ]; do folder=${folder%/*}; done
@@ -145,13 +146,13 @@ while IFS=$'\t' read -r file word; do
 done < <(grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "${files[@]}" |
   sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1\t\2/' | grep -E '^(include|tools|src)/')
 
-# Every folder is a room, but families of kernels share one.
+# Every folder is listed separately, but families of kernels share one entry.
 while read -r folder; do
   [ -n "${may_take[${folder#src/}]+x}" ] || [ "${folder%/*}" = src/device/cpu ] ||
     breach "$folder: src/rooms.txt does not name it"
 done < <(printf '%s\n' "${files[@]}" | grep '^src/' | sed 's|/[^/]*$||' | sort -u)
 
-# The README.md of each room: what lives there, what it may use, what to read first. The files it names are there.
+# Every folder has a README.md: its contents, its allowed dependencies, and what to read first. The files named exist.
 for room in "${rooms[@]}"; do
   readme=src/$room/README.md
   [ -f "$readme" ] || { breach "src/$room has no README.md"; continue; }
@@ -163,13 +164,13 @@ for room in "${rooms[@]}"; do
   done < <(grep -o '`[^`]*[./][^`]*`' "$readme" | tr -d '`')
 done
 
-# The names of a run directory's files stand in src/run alone.
+# Only src/run contains the names of a run directory's files.
 run_names=$(sed -n 's/^#define TARN__[A-Z_]* "\([a-z_]\{2,\}\.[a-z.]*\)".*/\1/p' src/run/names.h | sed 's/\./\\./g' | paste -s -d '|')
 while read -r line; do
   breach "$line: takes the name of a file of run directories from src/run/names.h"
 done < <(printf '%s\n' "${files[@]}" | grep '^src/' | grep -v '^src/run/' | xargs grep -nE "\"[^\"]*($run_names)[^\"]*\"" | sed -E 's/^([^:]*:[0-9]*):.*/\1/')
 
-# The loop knows no feature: outside of features/ none is named but in the table of features.c.
+# The training loop is independent of features: outside of features/ none is named, except in the table of features.c.
 features=$(sed -n 's/^const tarn__feature tarn__feature_\([a-z_]*\) = .*/\1/p' src/train/features/*.c | paste -s -d '|')
 while read -r line; do
   breach "$line: src/train names a feature ($features) outside of features.c and features/"
@@ -190,11 +191,11 @@ while read -r line; do breach "$line"; done < <(awk -v max_file=$max_file -v max
   }
   END { finish() }' "${files[@]}")
 
-# Golden files, and what makes and reads them, are small enough to go with every copy.
+# Golden files, with the code that makes and reads them, are small enough for every copy.
 golden=$(find tests/golden -type f ! -name '*.pyc' -exec cat {} + | wc -c)
 [ "$golden" -lt $max_golden ] || breach "tests/golden: $golden bytes, $max_golden or more"
 
-# A name tells where to look only if there is one file of that name (besides the public header of the same noun).
+# File names are unique, so that a name identifies a file (except the public header of the same noun).
 while read -r name; do
   breach "several files are named $name"
 done < <(printf '%s\n' "${files[@]}" | grep -v '^include/' | sed 's|.*/||' | sort | uniq -d)
@@ -202,7 +203,7 @@ done < <(printf '%s\n' "${files[@]}" | grep -v '^include/' | sed 's|.*/||' | sor
 marks='TO''DO|FIX''ME|XX''X|HA''CK'
 while read -r line; do breach "unfinished: $line"; done < <(grep -nwE "$marks" "${files[@]}")
 
-# Each public header stands alone, in C and in C++.
+# Each public header compiles on its own, in C and in C++.
 warnings="-Wall -Wextra -Werror -Iinclude -fsyntax-only"
 for header in include/tarn/*.h include/tarn/lab/*.h; do
   # shellcheck disable=SC2086
@@ -218,14 +219,14 @@ while read -r line; do
   breach "$line: a public function begins with TARN_API"
 done < <(grep -nE '^(const )?[a-zA-Z_0-9]+ [*a-z ]*\**tarn_[a-z0-9_]+\(' include/tarn/*.h include/tarn/lab/*.h | grep -vE ':(TARN_API|typedef) ' | sed 's/(.*//')
 
-# A test uses every public function from C: it has its USE() in one tests/api/test_api_*.c.
+# A test uses every public function from C: each has its USE() in one tests/api/test_api_*.c.
 while read -r function; do
   breach "tests/api: no test uses $function(): add it to the table of a test_api_*.c"
 done < <(comm -3 <(sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' include/tarn/*.h include/tarn/lab/*.h | sort) \
   <(grep -ohE '\bUSE\(tarn_[a-z0-9_]+\)' tests/api/test_api_*.c | sed 's/USE(//; s/)//' | sort))
 
-# What others can link against is named tarn_ or tarn__, and who uses it may take from the room that defines it. What
-# libtarn-lab takes from libtarn besides its public functions is what cmake/libtarn_private.txt lists.
+# External symbols are named tarn_ or tarn__, and their users may depend on the folder that defines them.
+# cmake/libtarn_private.txt lists what libtarn-lab uses from libtarn besides its public functions.
 if [ $# -gt 0 ]; then
   archives=("$1" "${1%.a}-lab.a")
   while read -r line; do breach "$line"; done < <({

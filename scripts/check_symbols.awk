@@ -1,5 +1,6 @@
-# Holds the objects of libtarn.a to src/rooms.txt: one line a breach. Reads lines "room LINE OF rooms.txt", "file SOURCE" and
-# "symbol LINE OF nm -A -P". The names of files are unique, so an object's name tells its source (kernels have several).
+# Checks the objects of libtarn.a against src/rooms.txt: one line per violation. Reads lines "room LINE OF rooms.txt",
+# "file SOURCE" and "symbol LINE OF nm -A -P". File names are unique, so an object's name identifies its source (kernels
+# have several objects).
 
 function room_of(path) {
   sub(/^src\//, "", path)
@@ -46,7 +47,7 @@ END {
     symbol = used[i]
     from = source[user[i]]
     to = source[home[symbol]]
-    if (from == "" || to == "") continue  # of a source that was removed since, or in no source of ours
+    if (from == "" || to == "") continue  # from a removed source, or not in our sources
     a = room_of(from)
     b = room_of(to)
     mark = a == b ? "=" : rule[a, b]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# From nothing to a comparison: makes a German-English corpus, trains a model whose layers are all trained and one in which
-# half of the encoder stays random, with two seeds each, shows how they translate as they learn, and writes a report.
-# TARN is the program; DEMO_MINUTES the training time of each run (default 1), in processor time, so that other work on the
-# machine makes the demo longer but its results no worse.
+# The whole workflow up to a comparison: makes a German-English corpus, trains a model with all layers trained and one
+# with half of the encoder kept random, with two seeds each, shows their translations as they learn, and writes a
+# report. TARN is the program; DEMO_MINUTES is the training time of each run (default 1) in processor time, so other
+# work on the machine makes the demo longer but its results no worse.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
@@ -24,7 +24,7 @@ DEMO_MINUTES=0.2 ./run demo is quicker, but its models translate badly.
 TEXT
 }
 
-# --- typing at it
+# --- interactive translation
 
 try() {
   local model=${1:-half-random} folder=${2:-$folder} run
@@ -61,7 +61,7 @@ case ${1:-} in
 esac
 [ $# -le 1 ] || { usage >&2 && exit 2; }
 
-# --- where and how
+# --- settings
 
 if [ $# -eq 0 ]; then
   rm -rf "$folder"
@@ -84,7 +84,7 @@ if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold='' plain=''; fi
 step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 seconds_of() { awk -v m="$minutes" -v share="$1" 'BEGIN { s = 60 * m * share; printf s < 10 ? "%.2g" : "%.0f", s }'; }
 
-# quietly COMMAND...: its output is shown only where it fails.
+# quietly COMMAND...: shows its output only if it fails.
 quietly() {
   local log
   log=$(mktemp -p "$folder" log.XXXXXX)
@@ -98,11 +98,11 @@ quietly() {
 
 # --- training
 
-# How the two are called, and their descriptions.
+# The names of the two models, and their descriptions.
 models="all-trained half-random"
 description() { if [ "$1" = all-trained ]; then echo model0; else echo model3; fi; }
 
-# train MODEL SEED SHARE: until this share of the time is over, from where the run stands.
+# train MODEL SEED SHARE: trains until this share of the time is over, from the current state of the run.
 train() {
   local run=runs/$1/seed-$2 end
   end=$(awk -v m="$minutes" -v share="$3" 'BEGIN { printf "%.6g", m * share }')
@@ -115,7 +115,7 @@ train() {
   fi
 }
 
-# all COMMAND RUN...: the command for each MODEL:SEED, as many at a time as the machine has room for.
+# all COMMAND RUN...: runs the command for each MODEL:SEED, as many in parallel as the machine allows.
 all() {
   local command=$1 run pids=() pid failed=0
   shift
@@ -139,12 +139,12 @@ sample() { quietly "$tarn" translate "runs/$1/seed-$2" --threads "$threads" --in
 
 width=$(tput cols 2>/dev/null || echo 100)
 [ -t 1 ] || width=110
-# A terminal may say that it has no columns; two texts need some in any case.
+# A terminal may report zero columns; two texts need some in any case.
 [ "$width" -gt 0 ] || width=100
 [ "$width" -ge 50 ] || width=50
 column=$(((width - 9) / 2))
 
-# row NAME LEFT RIGHT: two columns, each in as many lines as it needs.
+# row NAME LEFT RIGHT: prints two columns, each wrapped.
 row() {
   local name=$1
   paste -d $'\037' <(fold -s -w $((column - 2)) <<<"$2") <(fold -s -w $((column - 2)) <<<"$3") |
@@ -154,12 +154,12 @@ row() {
     done
 }
 
-# head NUMBER: one of the sample sentences.
+# head NUMBER: prints one of the sample sentences.
 head() {
   printf '\n%7s  %s\n%7s  %s\n' German "$(sed -n "${1}p" samples.de)" English "$(sed -n "${1}p" samples.en)"
   row '' 'all trained' 'half of the encoder random'
 }
-# show NUMBER: the same with all that the models have made of it.
+# show NUMBER: prints it with the translations of all models.
 show() {
   local number=$1 share
   head "$number"
@@ -179,7 +179,7 @@ for split in train valid; do
   quietly "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "grammar/$split"
 done
 echo "$(wc -l <text/train.de) sentence pairs to learn from and $(wc -l <text/test.de) to test with, German and English, with a vocabulary of 1000 word pieces."
-# Sentences that fit into a column, at even distances.
+# Sentences that fit into a column, at equal distances.
 awk -v most=$((column - 2)) 'FNR == NR { german[FNR] = $0; next } length(german[FNR]) <= most && length() <= most && length() > 25 { print german[FNR] "\t" $0 }' \
   text/test.de text/test.en | awk '{ line[NR] = $0 } END { for (i = 1; i <= 3; i++) print line[int(i * NR / 4) + 1] }' >samples.tsv
 cut -f1 samples.tsv >samples.de
@@ -210,7 +210,7 @@ all score all-trained:1 half-random:1 all-trained:2 half-random:2
 quietly "$tarn" report runs --output report --title 'The demo'
 for model in $models; do "$tarn" inspect "runs/$model/seed-1" --json >"$model.json" 2>inspect.log; done
 
-# shown PATH [full]: as it is typed at the root of the sources, if it is in there.
+# shown PATH [full]: the path relative to the root of the sources, if it is inside.
 shown() { if [ -n "${2:-}" ]; then echo "$1"; else echo "${1#"$root/"}"; fi; }
 random_share() { jq -r '"\(.frozen * 100 / (.trained + .frozen) | round) %"' "${1:-half-random}.json"; }
 bleu() { jq -r --arg name "$1" '.configurations[] | select(.name == $name) | .test_bleu | "\(.mean * 10 | round / 10) \u00b1 \(.sd * 10 | round / 10)"' compare.json; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The long form of the tests in tests/faults: faults, kills and power losses of the commands that write files.
+# The long form of the tests in tests/faults: faults, kills and power losses for the commands that write files.
 # usage: faults.sh BUILD [COMMAND...] [--places|--all] [--kills N] [--losses N] [--seed N]
-#   COMMAND   of those in tests/fault_commands.sh; `ranks` kills ranks, 50 of each MPI; all of them where none is named
-#   --places  every single call of the system fails once, and of allocations the first and the last of each place in the
-#             program; otherwise twenty of each kind do
+#   COMMAND   one of those in tests/fault_commands.sh; `ranks` kills ranks, 50 for each MPI; default: all
+#   --places  every single system call fails once, and of allocations the first and the last at each place in the
+#             program; otherwise twenty of each kind
 #   --all     every single call and every single allocation
-#   --kills, --losses   of each command (default 60)
-# Prints a line a command and kind; exit code 1 if anything was lost or left. With --all it takes hours.
+#   --kills, --losses   for each command (default 60)
+# Prints one line per command and kind; exit code 1 if anything was lost or left behind. With --all it takes hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/$1
@@ -33,7 +33,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 make_inputs
-# Where a run is not taken over it is trained, so not every fault of that ends with the same bytes.
+# A run that is not reused is trained, so not every fault there leaves the same bytes.
 kills_only=" sweep-reuse "
 [ ${#names[@]} -gt 0 ] || read -ra names <<<"$(echo $fault_commands $fault_forms ranks)"
 code=0

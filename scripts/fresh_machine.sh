@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Tries what the README promises on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of
-# HEAD, and in it `./run demo` and `./run test`. Needs root and debootstrap; apt's sources, proxies and keys are those of
-# this machine.
+# Checks the README on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of HEAD, and
+# in it `./run demo` and `./run test`. Needs root and debootstrap; uses the apt sources, proxies and keys of this
+# machine.
 # usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --short] [--keep]
 #   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
-#   --quick       a demo of ten seconds a model and `./run test --quick`, the fast tests
-#   --build       `./run build` and `tarn --version` alone
-#   --packages    `./run package`, and what it makes installed on another bare root, with an example built there; where
-#                 this machine is of that distribution, the packages that it has made itself (build/package)
+#   --quick       a demo of ten seconds per model and `./run test --quick`, the fast tests
+#   --build       only `./run build` and `tarn --version`
+#   --packages    `./run package`, and its packages installed on another bare root, with an example built there; if this
+#                 machine has that distribution, the packages made here (build/package)
 #   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
-#   --names       no root: whether the suite has a package of every name in ./run's lists
-#   --short       for ./run test: names, and a build where that takes less than four minutes; what has to do with the
-#                 network, or with what this machine lacks, is no failure (exit code 77)
-#   --keep        leave the root that was used, and say where
-# FRESH_ROOTS is where bare roots are kept (default /var/tmp/tarn-roots/SUITE; each run uses a copy), FRESH_MIRROR the
-# archive (default: apt's of this machine). The last line says what passed. Exit code 77: it cannot be tried here.
+#   --names       no root: whether the suite has a package for every name in ./run's lists
+#   --short       for ./run test: names, and a build if that takes less than four minutes; problems with the network, or
+#                 with missing tools, are no failures (exit code 77)
+#   --keep        keep the root that was used, and print its path
+# FRESH_ROOTS is the folder of bare roots (default /var/tmp/tarn-roots/SUITE; each run uses a copy), FRESH_MIRROR the
+# archive (default: that of this machine's apt). The last line says what passed. Exit code 77: it cannot be tried here.
 set -u
 source_dir=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 name=$(basename "$0")
@@ -37,7 +37,7 @@ skip() {
   echo "$name: skipped, $*"
   exit 77
 }
-# What may be for want of network: no failure for a test.
+# Messages of network problems, which are no failures of a test.
 lack() {
   [ $what != short ] || skip "$*"
   fail "$*"
@@ -47,11 +47,11 @@ fail() {
   exit 1
 }
 
-# --- what this machine's apt knows ------------------------------------------------------------------------------------
+# --- this machine's apt -----------------------------------------------------------------------------------------------
 
 command -v apt-get >/dev/null || skip "there is no apt here"
 
-# The archives that apt uses, one "URI SUITE" a line, in the order of its sources.
+# The archives that apt uses, one "URI SUITE" per line, in the order of its sources.
 archives() {
   apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | sort -u
 }
@@ -61,7 +61,7 @@ has_suite() {
   /usr/lib/apt/apt-helper download-file "$1/dists/$suite/InRelease" "$2/InRelease" >/dev/null 2>&1
 }
 
-# The archive to take the suite from: one of apt's, without those of security updates.
+# The archive of the suite: one of apt's, except those of security updates.
 mirror_of() {
   local candidate
   if [ -n "${FRESH_MIRROR:-}" ]; then
@@ -73,7 +73,7 @@ mirror_of() {
   done < <(archives | cut -d ' ' -f 1 | grep -v security | sort -u)
 }
 
-# Every name in ./run's lists, but those that it leaves out where they are unknown.
+# Checks every name in ./run's lists, except those that it omits if they are unknown.
 names() {
   sed -n '/^build_packages=(/,/^bench_packages/p' "$source_dir/run" | grep -vE '^(format|sanitizer|abi)_packages' |
     sed 's/^[a-z_]*=//; s/#.*//' | tr -d '()' | tr -s ' \n' '\n\n' | grep .
@@ -130,7 +130,7 @@ fi
 [ $what != names ] || exit 0
 limit=240
 if [ $what = short ] && [ -z "${FRESH_LIMITED:-}" ]; then
-  # The time limit reaches all that runs below, and this script then undoes its mounts.
+  # The time limit applies to everything below, and this script then undoes its mounts.
   code=0
   FRESH_LIMITED=1 timeout "$limit" "$0" "$suite" --short || code=$?
   [ $code -ne 124 ] || skip "more than $limit s on this machine"
@@ -143,11 +143,11 @@ fi
 command -v debootstrap >/dev/null || skip "debootstrap is not installed"
 command -v git >/dev/null || skip "git is not installed"
 
-# Proxies, keys and habits of this machine's apt; debootstrap takes proxies from the environment.
+# Proxies, keys and settings of this machine's apt; debootstrap takes proxies from the environment.
 http_proxy=${http_proxy:-$(apt-config dump --format '%v' Acquire::http::Proxy)}
 [ -z "$http_proxy" ] || export http_proxy
 
-# A test leaves nothing behind.
+# A test removes everything.
 [ $what != short ] || [ -e "$roots/$suite/etc/debian_version" ] || roots=$work
 bare=$roots/$suite
 if [ ! -e "$bare/etc/debian_version" ]; then
@@ -160,7 +160,7 @@ if [ ! -e "$bare/etc/debian_version" ]; then
     lack "debootstrap failed: $(tail -n 3 "$work/debootstrap.log")"
   mv "$bare.new" "$bare"
 fi
-# Sets `root` to a new copy of the bare root, in which apt works.
+# Sets `root` to a new copy of the bare root with a working apt.
 new_root() {
   local file
   root=$(mktemp -d "$roots/$suite-XXXXXX") || exit 1
@@ -171,7 +171,7 @@ new_root() {
   [[ $mirror != *ubuntu* ]] || components="main universe"
   echo "deb $mirror $suite $components" >"$root/etc/apt/sources.list"
   rm -f "$root"/etc/apt/sources.list.d/*
-  # What speaks of proxies, certificates or dates; not what this machine does after installing.
+  # Settings of proxies, certificates or dates, but no hooks that run after an installation.
   for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
     [ -f "$file" ] && grep -q '^ *Acquire' "$file" && cp "$file" "$root/etc/apt/apt.conf.d/"
   done
@@ -196,7 +196,7 @@ inside() {  # NAME COMMAND...
   if [ $code -eq 0 ]; then passed+=("$title ($((SECONDS - start)) s)"); else failed+=("$title (exit code $code)"); fi
 }
 
-# What ./run installs is fetched before, so that a want of network is told from a failure.
+# Downloads what ./run installs in advance, to distinguish network problems from failures.
 fetch() {
   local packages
   mapfile -t packages < <(names)

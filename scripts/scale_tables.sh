@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tables of docs/scale.md, from what `tarn plan --ranks` says of the papers' models on this machine.
+# Prints the tables of docs/scale.md, from `tarn plan --ranks` for the papers' models on this machine.
 # usage: scale_tables.sh MULTI30K BABYLM [THREADS]
-#   folders as examples/multi30k/prepare.sh and examples/babylm/run.sh make them: vocab.model (gpt2.vocab) and train.tarn
-# Each model's update is measured here, which takes some seconds; the rest follows from it. TARN: the program.
+#   folders as made by examples/multi30k/prepare.sh and examples/babylm/run.sh: vocab.model (gpt2.vocab) and train.tarn
+# Each model's update is measured here, which takes some seconds; the rest is computed from it. TARN: the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tarn=${TARN:-build/release/tarn}

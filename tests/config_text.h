@@ -1,4 +1,4 @@
-// Descriptions as text, for tests of reading them. Include it after cmocka.h.
+// Descriptions as text, for tests of their parser. Include it after cmocka.h.
 #ifndef TARN_TESTS_CONFIG_TEXT_H
 #define TARN_TESTS_CONFIG_TEXT_H
 
@@ -7,7 +7,7 @@
 #include "tarn/config.h"
 #include "tarn/status.h"
 
-// A translation model of the kinds L and R.
+// A translation model with the kinds L and R.
 #define SMALL                           \
   "model: { d_model: 8, norm: post }\n" \
   "encoder:\n"                          \
@@ -36,7 +36,7 @@ static inline void expect_error(const char *text, const char *override, const ch
 }
 
 typedef struct refused_key {
-  const char *override, *words;  // words: of the message
+  const char *override, *words;  // words: expected in the message
 } refused_key;
 
 static inline void expect_refused_keys(const char *text, const refused_key *keys, size_t count) {

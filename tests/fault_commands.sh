@@ -2,18 +2,18 @@
 # program in $TARN, the driver in $FAULT_DRIVER and the library in $FAULT_LIBRARY:  . "$(dirname "$0")/../fault_commands.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 export OMP_NUM_THREADS=1
-# The library comes before that of the address sanitizer, and calls it; and only a slow walk over the stack sees who called it.
+# The fault library is loaded before the address sanitizer's and calls it; only a slow stack unwinder finds the caller.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:fast_unwind_on_malloc=0:malloc_context_size=12"
 
-# Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
+# Every command runs in its own folder that already contains older output, with the inputs in ../../../in.
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
   report blimp generate series states dynamics"
-# Further forms of these commands, and those that write to standard output.
+# Other forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
 
-# Memory that these libraries ask for is not refused: without it GCC's and LLVM's OpenMP end the process, SentencePiece
-# does so from threads and destructors (terminate), and the run-time library of Fortran and the dynamic linker likewise.
+# Allocations of these libraries never fail: on failure GCC's and LLVM's OpenMP abort the process, and so do
+# SentencePiece, from threads and destructors (terminate), the Fortran runtime and the dynamic linker.
 FAULT_EXCLUDED="libgomp libomp libsentencepiece libstdc++ libgfortran ld-linux"
 
 quiet() { "$@" >said.txt 2>&1 || fail "$*: $(cat said.txt)"; }
@@ -85,7 +85,7 @@ YAML
   printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' ab abc b abcd >pairs/half.jsonl
   quiet "$TARN" series generate mackey-glass --rows 120 --output mg.csv
   quiet "$TARN" series train mg.csv --rows 80 --warmup 10 --units 8 --output esn
-  # Trainings and sweeps name their data as seen from a working folder.
+  # Trainings and sweeps refer to their data relative to a working folder.
   mkdir -p ../w/in/now
   (cd ../w/in/now && quiet "$TARN" train ../../../in/model.yaml --run run --quiet &&
     quiet "$TARN" train ../../../in/model.yaml --run half --set train.max_updates=3 --quiet &&
@@ -99,7 +99,7 @@ YAML
   cd .. || exit 1
 }
 
-# drive NAME [options of the driver] -- ARGUMENTS of the program. What it begins with lies in w/NAME/before.
+# drive NAME [options of the driver] -- ARGUMENTS of the program. The initial files are in w/NAME/before.
 drive() {
   local name=$1
   shift
@@ -107,13 +107,13 @@ drive() {
     "${drive_options[@]}" "$@"
 }
 
-# fault_command NAME [options of the driver]: faults, kills or power losses for one command.
+# fault_command NAME [options of the driver]: tests faults, kills or power losses for one command.
 fault_command() {
   local name=$1 b="w/$1/before" i=../../../in
   shift
   drive_options=("$@")
   mkdir -p "$b"
-  # What is left of a training loads; and it goes on, or begins where nothing had been written.
+  # The remains of a training can be loaded; it resumes, or starts if nothing had been written.
   local loads='for f in run/*.safetensors; do [ ! -e "$f" ] || "$TARN" inspect "$f" >/dev/null || exit 1; done'
   local again='if [ -e run/config.yaml ]; then "$TARN" train --resume run --quiet; else "$TARN" train ../../../in/CONFIG --run run --quiet; fi'
   case $name in

@@ -10,9 +10,9 @@
 #include "data/shard_writer.h"
 #include "tarn/vocab.h"
 
-enum { MAKE_SHARD_LONGEST = 40 };  // tokens of the longest sentence, with its end
+enum { MAKE_SHARD_LONGEST = 40 };  // tokens of the longest sentence, end included
 
-// A vocabulary w0, w1, ... with `size` tokens in all.
+// A vocabulary w0, w1, ... with `size` tokens in total.
 static inline tarn_vocab *make_vocab(int size) {
   size_t room = 64 + (size_t)size * 12;
   char *text = malloc(room);
@@ -48,8 +48,8 @@ static inline void make_shard(const char *prefix, int64_t pairs, int source_size
   tarn_vocab_close(&target);
 }
 
-// Writes "<prefix>.tarn", a stream of random tokens that repeat themselves after a while, in windows of `window`
-// tokens, the last one shorter.
+// Writes "<prefix>.tarn", a stream of random tokens with a period, in windows of `window` tokens; the last one is
+// shorter.
 static inline void make_stream_shard(const char *prefix, int64_t tokens, int64_t window, int size, uint64_t seed) {
   tarn_vocab *vocab = make_vocab(size);
   tarn__shard_writer *writer;
@@ -79,7 +79,7 @@ static inline tarn_vocab *make_masked_vocab(int size) {
   return vocab;
 }
 
-// Writes "<prefix>.tarn", a text of random sentences of 2 .. MAKE_SHARD_LONGEST tokens of a vocabulary.
+// Writes "<prefix>.tarn", a text of random sentences of 2 .. MAKE_SHARD_LONGEST tokens.
 static inline void make_text_shard_of(const char *prefix, int64_t sentences, const tarn_vocab *vocab, uint64_t seed) {
   const int32_t size = tarn_vocab_size(vocab);
   tarn__shard_writer *writer;

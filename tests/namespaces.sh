@@ -1,13 +1,13 @@
-# Hosts in name: network namespaces with a host name, processes and an address of their own, joined by a bridge in a namespace of its own, so
-# that nothing is seen from outside. The links can be slowed and cut. For test scripts and measurements, as root; source it
-# behind tests/helpers.sh:
-#   namespaces_possible || exit 77       says why not
-#   namespaces_open 3                    node1 to node3, 10.77.0.1 to 10.77.0.3; they go with namespaces_close, at the latest at exit
-#   link_rate 2 100mbit                  what node2 sends and gets is limited to 100 Mbit/s each way; link_rate 2 - lifts that
-#   link_cut 2; link_mend 2              its cable is pulled out, and put back; then it reaches another node again
-#   on_node 2 COMMAND...                 runs there
-#   nodes_clear                          kills all that runs on them
-#   mpirun_on_nodes openmpi 3 COMMAND... one rank on each of the first three nodes, started from node1, over TCP (or mpich)
+# Simulated hosts: network namespaces with their own host names, processes and addresses, joined by a bridge in a
+# separate namespace, so nothing is visible from outside. The links can be slowed and cut. For test scripts and
+# measurements, as root; source it after tests/helpers.sh:
+#   namespaces_possible || exit 77       prints the reason if not
+#   namespaces_open 3                    node1 to node3, 10.77.0.1 to 10.77.0.3; removed by namespaces_close or at exit
+#   link_rate 2 100mbit                  limits node2 to 100 Mbit/s in each direction; link_rate 2 - removes the limit
+#   link_cut 2; link_mend 2              disconnects it, and reconnects it and waits until it reaches another node
+#   on_node 2 COMMAND...                 runs the command there
+#   nodes_clear                          kills all processes on the nodes
+#   mpirun_on_nodes openmpi 3 COMMAND... one rank on each of the first three nodes, started from node1, over TCP; also mpich
 ns_prefix=tarn$$ ns_count=0
 ns_folder=
 
@@ -36,10 +36,10 @@ namespaces_open() {  # COUNT
       ip -n "$ns_prefix-net" link add "port$i" type veth peer name eth0 netns "$node" &&
       ip -n "$ns_prefix-net" link set "port$i" master bridge up &&
       ip -n "$node" link set lo up && ip -n "$node" addr add "10.77.0.$i/24" dev eth0 && ip -n "$node" link set eth0 up || return 1
-    # Launchers notice that a link is cut by what is sent over it and not answered: after seconds, where minutes are the rule.
+    # Launchers detect a cut link by unacknowledged data: after seconds, instead of the default minutes.
     ip netns exec "$node" bash -c 'echo 3 >/proc/sys/net/ipv4/tcp_retries2' || return 1
   done
-  # What mpirun starts other hosts with, in the place of ssh: options, the host, and a line for its shell.
+  # The launcher's replacement for ssh: options, the host, and a command line for its shell.
   cat >"$ns_folder/agent" <<END
 #!/bin/bash
 while [[ \$1 == -* ]]; do shift; done

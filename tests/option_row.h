@@ -1,5 +1,5 @@
-// The tables of keys in the documentation. A row has name, type with range and unit, default, and meaning with the
-// words.
+// The tables of keys in the documentation. A row has the name, the type with range and unit, the default, and the
+// meaning with the words.
 #ifndef TARN_TESTS_OPTION_ROW_H
 #define TARN_TESTS_OPTION_ROW_H
 
@@ -18,15 +18,15 @@ static inline void put_option_row(FILE *out, const tarn_config_option *option) {
   fprintf(out, " |\n");
 }
 
-// A section of docs/configuration.md. One with the rows of an earlier section, as decoder has those of encoder, names
-// only that. `*text` is what `out`, of open_memstream(), holds.
+// A section of docs/configuration.md. If it has the rows of an earlier section, as decoder has those of encoder, it
+// only refers to that. `*text` is the buffer of `out`, from open_memstream().
 static inline void put_option_section(FILE *out, char *const *text, const char *section, const char *rows) {
   static const char head[] = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
   const char *name = NULL;
   fflush(out);
   for (const char *at = *text; (at = strstr(at, "### ")) != NULL; at++) {
     const char *body = strstr(at, head);
-    if (!body) continue;  // names another section
+    if (!body) continue;  // refers to another section
     body += strlen(head);
     if (strncmp(body, rows, strlen(rows)) != 0) continue;
     if (body[strlen(rows)] == '\n' || body[strlen(rows)] == '\0') name = at + strlen("### ");

@@ -1,10 +1,10 @@
-# For tests of reports: the folder of a sweep, made of short trainings, in the current folder. Two finished models with two
-# seeds each and test scores, one whose result says that it failed, and one that has not begun.
+# For tests of reports: a sweep folder of short trainings in the current folder. It has two finished models with two
+# seeds each and test scores, one with a failed result, and one that has not started.
 # Source it with: . "$(dirname "$0")/../report_runs.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/tiny_run.sh"
 
-half='half & <x>'  # as a name may be
-# One thread and its own clock, so that other work on the machine changes little.
+half='half & <x>'  # a valid but awkward name
+# One thread and CPU time, so other work on the machine has little influence.
 updates=150
 [ -z "${TARN_SANITIZED:-}" ] || updates=50
 quick="--set train.clock=cpu --set train.log_every=25 --set train.threads=1 --quiet"
@@ -26,7 +26,7 @@ done
   --set valid.at_start=yes $quick || fail "train broken"
 sed -i 's/"status": *"finished"/"status": "failed", "message": "the loss is not a <number>"/; s/"end": *"updates"/"was": "updates"/' \
   sweep/broken/seed-1/result.json
-# T̂ is two thirds of the shortest training, so that every run has validations before and after it, on any machine.
+# T̂ is two thirds of the shortest training, so every run has validations before and after it, on any machine.
 budget=$(tail -q -n 1 sweep/{full,"$half"}/seed-*/log.jsonl | sed 's/.*"time":\([0-9.e+-]*\).*/\1/' | sort -g |
   awk 'NR == 1 { printf "%.3g", $1 * 2 / 3 }')
 cat >sweep/sweep.json <<END

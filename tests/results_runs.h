@@ -1,4 +1,4 @@
-// Run directories made by hand, for tests of what reads them.
+// Synthetic run directories, for tests of their readers.
 #ifndef TARN_TESTS_RESULTS_RUNS_H
 #define TARN_TESTS_RESULTS_RUNS_H
 
@@ -30,7 +30,7 @@ static inline void run_config(const char *run, const char *model, int seed, doub
   run_file(run, "config.yaml", text);
 }
 
-// result.json of a finished run; `more` is put among its fields (", \"clock\": ...").
+// result.json of a finished run; `more` is inserted among its fields (", \"clock\": ...").
 static inline void run_result(const char *run, const char *end, int update, double seconds, const char *more) {
   char text[2048];
   snprintf(text, sizeof text,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one test script in a folder of its own that is removed afterwards. Processes that a failing script leaves there, halted
-# ones too, are killed, because a reader of the script's output would wait for them.
+# Runs one test script in its own folder, which is removed afterwards. Processes left there by a failing script, even
+# stopped ones, are killed, because a reader of the script's output would wait for them.
 set -u
 script=$(readlink -f "$1")
 folder=$(readlink -f "$(mktemp -d)") || exit 1
@@ -15,5 +15,5 @@ clear_away() {
 }
 trap clear_away EXIT
 cd "$folder" || exit 1
-# Restores the default of signals that the caller ignores (nohup does), because tests send them.
+# Restores the default of signals inherited as ignored (by nohup), because tests send them.
 env --default-signal bash "$script"

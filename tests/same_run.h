@@ -1,5 +1,5 @@
-// Runs of tiny_run.h's description, whole or stopped and resumed, and the comparison of two: every tensor of their
-// checkpoints and every line of their logs, times aside.
+// Runs of tiny_run.h's description, uninterrupted or stopped and resumed, and the comparison of two: every tensor of
+// their checkpoints and every line of their logs, except times.
 #ifndef TARN_TESTS_SAME_RUN_H
 #define TARN_TESTS_SAME_RUN_H
 
@@ -10,7 +10,7 @@
 #include "store/checkpoint.h"
 #include "tiny_run.h"
 
-// Asks for a stop after every `every` updates.
+// Requests a stop after every `every` updates.
 typedef struct stopper {
   volatile sig_atomic_t stop;
   int64_t every;
@@ -67,7 +67,7 @@ static inline void assert_same_tensors(const char *a, const char *b, const char 
   tarn__checkpoint_file_close(&y);
 }
 
-// Records without what depends on the clock.
+// Log records without clock-dependent fields.
 static inline json_t *read_log(const char *run) {
   char path[256];
   char *text;
@@ -97,7 +97,7 @@ static inline void assert_same_log(const char *a, const char *b) {
   json_decref(y);
 }
 
-// `unused_experts` of the line of the log that tells of updates up to `step`; -1: it says nothing of it.
+// `unused_experts` in the log line for updates up to `step`; -1: missing.
 static inline int64_t unused_experts(const char *run, int64_t step) {
   json_t *log = read_log(run);
   int64_t unused = -1;
@@ -109,7 +109,7 @@ static inline int64_t unused_experts(const char *run, int64_t step) {
   return unused;
 }
 
-// In a batch of tiny.yaml most of these experts get no token.
+// In a batch of tiny.yaml most of these experts receive no token.
 #define MANY_EXPERTS \
   "kinds.L={ mixer: attention, heads: 2, ffn: { type: switch, experts: 64, width: 4 } }", "train.max_tokens=60"
 
@@ -121,7 +121,7 @@ static inline void assert_same_run(const char *a, const char *b) {
   assert_same_log(a, b);
 }
 
-// A training that is stopped every so many updates ends as one that is not. The number names the runs.
+// A training that is stopped repeatedly ends like an uninterrupted one. The number names the runs.
 static inline void check_stops(size_t number, int64_t every, const char *const *overrides, size_t count) {
   char whole[32], pieces[32];
   snprintf(whole, sizeof whole, "whole%zu", number);

@@ -1,4 +1,4 @@
-// A folder of its own for a test that writes files: the working directory while the test runs, removed afterwards.
+// A separate folder for a test that writes files: the working directory while the test runs, removed afterwards.
 #ifndef TARN_TESTS_SANDBOX_H
 #define TARN_TESTS_SANDBOX_H
 
@@ -28,7 +28,7 @@ static inline int sandbox_close(void **state) {
   return chdir("/") == 0 ? nftw(sandbox_path, sandbox_remove_one, 16, FTW_DEPTH | FTW_PHYS) : -1;
 }
 
-// Writes a file of text in the sandbox; the test stops if that fails.
+// Writes a text file in the sandbox; the test stops if that fails.
 static inline void sandbox_write(const char *path, const void *data, size_t size) {
   FILE *file = fopen(path, "wb");
   if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();

@@ -22,7 +22,7 @@ static const char tiny_config[] =
     "         average: 2, threads: 2, clip_norm: 1 }\n"
     "valid: { every: 4 }\n";
 
-// Files of the sandbox: vocab, train.tarn, valid.tarn, tiny.yaml.
+// Creates the sandbox files vocab, train.tarn, valid.tarn, tiny.yaml.
 static inline void tiny_files(void) {
   tarn_vocab *vocab = make_vocab(TINY_VOCAB);
   size_t size;
@@ -34,14 +34,14 @@ static inline void tiny_files(void) {
   sandbox_write("tiny.yaml", tiny_config, strlen(tiny_config));
 }
 
-// A sandbox with these files: the set-up of a group of tests, whose end is sandbox_close().
+// Creates a sandbox with these files: the set-up of a group of tests; sandbox_close() is the teardown.
 static inline int tiny_open(void **state) {
   if (sandbox_open(state) != 0) return -1;
   tiny_files();
   return 0;
 }
 
-// The same with texts, text.tarn and valid_text.tarn, and another description in tiny.yaml, which trains on them.
+// The same with texts, text.tarn and valid_text.tarn, and another description in tiny.yaml for them.
 static inline int tiny_open_text(void **state, const char *description) {
   if (tiny_open(state) != 0) return -1;
   make_text_shard("text", 120, TINY_VOCAB, 5);
@@ -50,7 +50,7 @@ static inline int tiny_open_text(void **state, const char *description) {
   return 0;
 }
 
-// Runs a training of these options from its opening to its end.
+// Opens, runs and closes a training with these options.
 static inline tarn_status tiny_run(const tarn_train_options *options) {
   tarn_train *train;
   tarn_train_result result;
@@ -60,7 +60,7 @@ static inline tarn_status tiny_run(const tarn_train_options *options) {
   return status;
 }
 
-// Opens a training of a description, which is to be closed.
+// Opens a training of a description; the caller closes it.
 static inline tarn_train *tiny_open_train(const char *config, const char *run, const char *const *overrides,
                                           size_t count) {
   tarn_train_options options;
@@ -74,7 +74,7 @@ static inline tarn_train *tiny_open_train(const char *config, const char *run, c
   return train;
 }
 
-// Opens and runs a training; config NULL resumes. The result is for the caller to check.
+// Opens and runs a training; config NULL resumes. The caller checks the result.
 static inline tarn_status tiny_train(const char *config, const char *run, const char *const *overrides, size_t count,
                                      void (*on_event)(void *, const tarn_train_event *), void *user,
                                      const volatile sig_atomic_t *stop) {

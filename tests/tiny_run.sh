@@ -2,10 +2,10 @@
 # Source it with: . "$(dirname "$0")/../tiny_run.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 
-# log_of RUN: the log without what depends on the clock.
+# log_of RUN: prints the log without clock-dependent fields.
 log_of() { sed -E 's/"(time|seconds|tokens_per_second)":[0-9.eE+-]+,?//g' "$1/log.jsonl" | sed -E 's/,?"ranks":\{[^}]*\}//'; }
 
-# Bytes of a checkpoint's tensors, without the header, in which the clocks stand.
+# The tensor bytes of a checkpoint, without the header, which contains times.
 tensors_of() { local n; n=$(od -An -tu8 -N8 "$1"); tail -c +$((9 + n)) "$1"; }
 
 same_runs() {

@@ -1,5 +1,5 @@
-# For tests of tarn serve: a small translation model in the folder run, and a server of it. Skips the test where the build
-# has no HTTP.
+# For tests of tarn serve: a small translation model in the folder run, and a server for it. Skips the test if the build
+# lacks HTTP.
 # Source it with: . "$(dirname "$0")/../tiny_server.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 ! "$TARN" serve nowhere 2>&1 | grep -q "no libmicrohttpd" || { echo "$(basename "$0"): skipped, this build has no libmicrohttpd"; exit 77; }
@@ -19,7 +19,8 @@ END_MODEL
 
 server=""
 trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null' EXIT
-# Leaves the server's number in $server, its port in $port, its address in address.txt, what it says in server.txt.
+# Sets $server to the server's process id and $port to its port; its address is in address.txt, its output in
+# server.txt.
 start() {  # ARGUMENT...
   rm -f address.txt
   "$TARN" serve run --port 0 --threads 1 --wait 0 "$@" >address.txt 2>server.txt &

@@ -16,7 +16,7 @@
 #include "tarn/process.h"
 #include "tarn/text.h"
 
-enum { MOST_OPTIONS = 64 };  // of a command
+enum { MOST_OPTIONS = 64 };  // per command
 
 void cli_list_free(cli_list *list) {
   free(list->items);
@@ -35,7 +35,7 @@ static bool list_add(cli_list *list, const char *item) {
   return true;
 }
 
-// Begins the line of a failure.
+// Prints the prefix of an error message.
 static void print_name(const cli_command *command) {
   fprintf(stderr, "%starn %s:%s ", colour_on(stderr, COLOUR_RED), command->name, colour_on(stderr, COLOUR_NONE));
 }
@@ -71,7 +71,7 @@ bool cli_reader_gone(void) {
 }
 
 int cli_report(const cli_command *command, tarn_status status) {
-  // Where the program itself found no memory, the library has no line for it.
+  // If the program itself runs out of memory, the library has no message for it.
   const char *message = *tarn_error_message() ? tarn_error_message() : tarn_status_text(status);
   const int code = status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
   fflush(stdout);
@@ -128,7 +128,7 @@ void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option) {
   }
 }
 
-// A letter is the same option in every command that has it.
+// A letter stands for the same option in every command that has it.
 char cli_letter(const char *name) {
   static const struct {
     char letter;
@@ -160,7 +160,7 @@ static void print_help(const cli_command *command, const cli_option *options) {
   print_option("help", NULL, "print this text");
 }
 
-// `word` begins with its dashes.
+// `word` includes its dashes.
 static int unknown_option(const cli_command *command, const cli_option *options, const char *word) {
   const char *names[MOST_OPTIONS + 1];
   size_t count = 0;
@@ -184,7 +184,7 @@ static int take_number(const cli_command *command, const cli_option *option, con
   bool whole = option->type == CLI_INT;
   int64_t integer = 0;
   double real = whole ? 0 : strtod(text, &end);
-  // A number that is too large comes back as the largest there is.
+  // Integers out of range are clamped by the reader.
   bool valid = whole ? tarn_text_integer(&integer, text) && integer != INT64_MAX && integer != INT64_MIN
                      : !errno && end != text && !*end && isfinite(real);
   if (whole) real = (double)integer;
@@ -224,16 +224,16 @@ static int take_value(const cli_command *command, const cli_option *option, cons
   return -1;
 }
 
-// What getopt_long() is given: every long option gives the number of its entry, and short ones their letter.
+// The arguments of getopt_long(): every long option returns the index of its entry, and short ones their letter.
 typedef struct getopt_tables {
   struct option longs[MOST_OPTIONS + 2];
   char shorts[2 * MOST_OPTIONS + 4];
-  int count;  // of options; "help" is behind them
+  int count;  // number of options; "help" comes after them
 } getopt_tables;
 enum { FIRST_LONG = 256 };
 
 static void fill_tables(getopt_tables *tables, const cli_option *options) {
-  // Other words come in their order, as if they were values of option 1; a missing value gives a colon.
+  // Other words are returned in order, as values of option 1; a missing value returns a colon.
   strcpy(tables->shorts, "-:h");
   char *shorts = tables->shorts + strlen(tables->shorts);
   int i = 0;
@@ -250,7 +250,7 @@ static void fill_tables(getopt_tables *tables, const cli_option *options) {
   tables->longs[i + 1] = (struct option){0};
 }
 
-// The entry for what getopt_long() gave, a number or a letter; tables->count is "help", -1 is none.
+// The entry for a result of getopt_long(), an index or a letter; tables->count is "help", -1 is none.
 static int entry_of(const getopt_tables *tables, int given) {
   if (given >= FIRST_LONG) return given - FIRST_LONG;
   for (int i = 0; i <= tables->count; i++)
@@ -258,13 +258,13 @@ static int entry_of(const getopt_tables *tables, int given) {
   return -1;
 }
 
-// getopt_long() takes the beginning of a name too. So a name that is added later would break scripts.
+// getopt_long() accepts abbreviated names too. Then a new option could break scripts.
 static bool is_whole(const char *word, const char *name) {
   size_t length = strlen(name);
   return word[1] != '-' || (strncmp(word + 2, name, length) == 0 && (!word[2 + length] || word[2 + length] == '='));
 }
 
-// Whether "-output" has a dash too few; it would be -o with the value "utput".
+// Whether "-output" lacks a dash; it would be -o with the value "utput".
 static bool lacks_dash(const getopt_tables *tables, const char *word) {
   for (int i = 0; i <= tables->count; i++) {
     size_t length = strlen(tables->longs[i].name);
@@ -275,7 +275,7 @@ static bool lacks_dash(const getopt_tables *tables, const char *word) {
   return false;
 }
 
-// "-x" of the letter that getopt_long() stopped at, which is the first byte of it: the whole character of `word`.
+// "-x" for the letter at which getopt_long() stopped, which is only its first byte: the whole character of `word`.
 enum { LETTER_TEXT = 16 };
 static void print_letter(char text[LETTER_TEXT], const char *word, char byte) {
   char character[5] = {byte, '\0'};
@@ -286,7 +286,7 @@ static void print_letter(char text[LETTER_TEXT], const char *word, char byte) {
   tarn_text_repair(text + 1, character);
 }
 
-// Handles what getopt_long() gave. `word` is the option as it stands in argv.
+// Handles a result of getopt_long(). `word` is the option as it is in argv.
 static int take_option(const cli_command *command, const cli_option *options, const getopt_tables *tables, int given,
                        const char *word) {
   int entry = entry_of(tables, given == '?' || given == ':' ? optopt : given);
@@ -316,7 +316,7 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
   getopt_tables tables;
   fill_tables(&tables, options);
   opterr = 0;
-  optind = 0;  // begins anew
+  optind = 0;  // restarts the scan
   for (int given, at = 1; (given = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1; at = optind) {
     if (given == 1) {
       if (!list_add(positional, optarg)) return cli_no_memory(command);

@@ -13,7 +13,7 @@ static const cli_command COMMAND = {
     "average", "CHECKPOINT...", "Write the mean of the trained parameters of several checkpoints.",
     "The checkpoints must be of one training. Configuration and vocabularies are those of the last one given."};
 
-// The files that stand for what was given.
+// The files of the given checkpoints or run directories.
 static int find_all(tarn_checkpoint_found *found, const char **paths, const cli_list *given, const char *which) {
   int code = -1;
   for (size_t i = 0; i < given->count && code < 0; i++) {

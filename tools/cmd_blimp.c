@@ -1,4 +1,4 @@
-// tarn blimp: minimal pairs under a language model.
+// tarn blimp: scores minimal pairs with a language model.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -60,7 +60,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, FILE *file) {
   tarn_minimal_pairs_result *result;
   tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, NULL, NULL);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  if (!result) return CLI_OK;  // rank 0 has it
+  if (!result) return CLI_OK;  // only rank 0 has it
   if (!json) print_text(result);
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
@@ -75,7 +75,7 @@ static int run(const char *path, const char *folder, const tarn_lm_options *opti
   text_output to;
   tarn_status status = tarn_lm_open(&lm, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  // A file that cannot be written is found before the minutes that the pairs take.
+  // Open the output first: scoring the pairs takes minutes.
   int code = output ? text_output_open(&COMMAND, &to, output) : CLI_OK;
   if (code == CLI_OK) {
     code = test_pairs(lm, folder, json, output ? to.file : NULL);

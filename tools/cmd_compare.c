@@ -1,4 +1,4 @@
-// tarn compare: the tables of a comparison.
+// tarn compare: prints the tables of a comparison.
 #include "cli.h"
 #include "commands.h"
 #include "compare_json.h"

@@ -1,4 +1,4 @@
-// tarn decode: the text of lines of tokens, the way back from tarn encode.
+// tarn decode: turns lines of tokens into text, the inverse of tarn encode.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ typedef struct piece {
 
 typedef struct decoder {
   tarn_vocab *vocab;
-  piece *pieces;  // sorted by text; NULL: lines hold numbers
+  piece *pieces;  // sorted by text; NULL: lines have token ids
   int32_t size;
   tarn_vocab_ids ids;  // allocated here, not by the library
   tarn_vocab_text text;
@@ -35,7 +35,7 @@ typedef struct decoder {
   bool json;
 } decoder;
 
-// Equal pieces, which a damaged vocabulary may have, by their number.
+// Equal pieces, possible in a damaged vocabulary, are sorted by id.
 static int by_text(const void *a, const void *b) {
   const piece *x = a, *y = b;
   const int order = strcmp(x->text, y->text);
@@ -54,7 +54,7 @@ static int list_pieces(decoder *d) {
   return -1;
 }
 
-// -1, or the exit code of a word that is no token.
+// -1, or the exit code for a word that is not a token.
 static int find(const decoder *d, int32_t *id, const char *word) {
   if (d->pieces) {
     const piece wanted = {word, 0};
@@ -83,7 +83,7 @@ static int print_json(const decoder *d) {
   return code;
 }
 
-// -1 to go on, or an exit code.
+// -1 to continue, or an exit code.
 static int decode_line(decoder *d, char *line, text_output *to) {
   static const char blanks[] = " \t\r\n";
   int code = -1;
@@ -107,7 +107,7 @@ static int decode_line(decoder *d, char *line, text_output *to) {
     putc('\n', to->file);
   }
   if (code < 0) {
-    if (ferror(to->file)) code = CLI_OK;  // main() says that standard output cannot be written, and fails
+    if (ferror(to->file)) code = CLI_OK;  // main() reports the write error on standard output, and fails
   }
   free(ids);
   return code;

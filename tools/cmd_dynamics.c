@@ -33,7 +33,7 @@ typedef struct request {
   bool over_training, json;
 } request;
 
-// A model with what came out.
+// A model with its results.
 typedef struct entry {
   tarn_checkpoint_found found;
   tarn_dynamics *dynamics;
@@ -48,7 +48,7 @@ typedef struct work {
   size_t count;
   tarn_dynamics_moment *moments;
   size_t moment_count;
-  double radii[VALUES], leaks[VALUES];  // to go over
+  double radii[VALUES], leaks[VALUES];  // to scan
   size_t radius_count, leak_count;
   tarn_dynamics_scan *scan;
 } work;
@@ -72,7 +72,7 @@ static tarn_status open_model(tarn_dynamics **dynamics, const char *path, const 
   return tarn_dynamics_encode_file(*dynamics, w->request->input);
 }
 
-// Over spectral radii and leak rates, before anything else: a model that has none is refused at once.
+// The scan over spectral radii and leak rates runs first, so a model without them is refused at once.
 static tarn_status compute_scan(work *w) {
   tarn_dynamics_scan_options options;
   tarn_dynamics_scan_default(&options);
@@ -105,7 +105,7 @@ static int add_model(work *w, const char *path, const model_options *options) {
   return CLI_OK;
 }
 
-// The numbered checkpoints of a run, each opened, iterated and closed again.
+// Opens, iterates and closes each numbered checkpoint of a run.
 static tarn_status compute_moments(work *w, const char *run) {
   tarn_dynamics_checkpoints list;
   tarn_status status = tarn_dynamics_checkpoints_find(&list, run);
@@ -147,7 +147,7 @@ static int write_report(const work *w) {
   tarn_dynamics_report_default(&options);
   options.output = w->request->output;
   options.title = w->request->title;
-  // Of a free recurrence the text drives the scan alone.
+  // For a free recurrence the text is only used by the scan.
   options.input = w->options->drive == TARN_DYNAMICS_DRIVE_TEXT ? w->request->input : NULL;
   options.models = w->models;
   options.model_count = w->count;
@@ -190,7 +190,7 @@ static void close_work(work *w, int code) {
   free(w->moments);
 }
 
-// "0.5,0.9,1.1" into values, above 0. -1, or the exit code of a usage mistake.
+// Parses "0.5,0.9,1.1", values above 0. -1, or the exit code of a usage error.
 static int read_values(double values[VALUES], size_t *count, const char *name, const char *text, bool zero) {
   *count = 0;
   for (const char *at = text; at; at = *at == ',' ? at + 1 : NULL) {
@@ -206,7 +206,7 @@ static int read_values(double values[VALUES], size_t *count, const char *name, c
   return -1;
 }
 
-// The words of options, and what excludes each other. -1, or the exit code of a usage mistake.
+// Checks the words of options, and options that exclude each other. -1, or the exit code of a usage error.
 static int check(const request *r, const cli_list *paths, tarn_dynamics_options *options) {
   const char *precisions[TARN_DYNAMICS_PRECISION_COUNT], *maps[TARN_DYNAMICS_MAP_COUNT];
   static const char *const drives[] = {"text", "free"};
@@ -250,7 +250,7 @@ static int check(const request *r, const cli_list *paths, tarn_dynamics_options 
   return -1;
 }
 
-// Options that would do nothing. -1, or the exit code of a usage mistake.
+// Refuses options without effect. -1, or the exit code of a usage error.
 static int check_unused(const request *r, const tarn_dynamics_options *options) {
   tarn_dynamics_options usual;
   tarn_dynamics_scan_options scan;
@@ -268,7 +268,7 @@ static int check_unused(const request *r, const tarn_dynamics_options *options) 
   return -1;
 }
 
-// A folder that cannot be written to is refused before hours of computing. -1, or the exit code.
+// Checks that the folder is writable before hours of computing. -1, or the exit code.
 static int check_output(const char *output) {
   struct stat info;
   if (!output) return -1;

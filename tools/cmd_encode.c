@@ -1,4 +1,4 @@
-// tarn encode: the tokens of lines of text, to look at a vocabulary or to feed another program.
+// tarn encode: prints the tokens of lines of text, for inspecting a vocabulary or as input of another program.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@ typedef struct output {
   const tarn_vocab *vocab;
   bool as_ids, json;
   int64_t line;
-  int code;     // of a line that could not be made
-  int64_t cut;  // lines that were encoded in parts
+  int code;     // of a line that could not be created
+  int64_t cut;  // lines encoded in parts
 } output;
 
 static int print_json(const output *out, const tarn_vocab_ids *ids) {
@@ -64,7 +64,7 @@ static int encode(const char *path, bool as_ids, bool json, bool strict) {
   if (status == TARN_STATUS_OK) status = tarn_vocab_encode_file(vocab, &replaced, "-", strict, print_tokens, &out);
   tarn_vocab_close(&vocab);
   if (out.code != CLI_OK) return out.code;
-  if (ferror(stdout)) return CLI_OK;  // main() says that standard output cannot be written, and fails
+  if (ferror(stdout)) return CLI_OK;  // main() reports the write error on standard output, and fails
   if (status != TARN_STATUS_OK) return cli_report(&command, status);
   if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(replaced, "line"));
   text_notes_cut(out.cut);

@@ -1,4 +1,4 @@
-// tarn export: a checkpoint for other tools.
+// tarn export: converts a checkpoint for other tools.
 #include <stdio.h>
 #include <string.h>
 

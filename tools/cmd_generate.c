@@ -1,4 +1,4 @@
-// tarn generate: continues prompts by a language model, line by line and in order.
+// tarn generate: continues prompts with a language model, line by line and in order.
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -29,11 +29,11 @@ typedef struct output {
   text_output to;
   const tarn_generator *generator;
   bool scores, json;
-  bool answers;  // each line is written at once
+  bool answers;  // flush each line
   int64_t window;
 } output;
 
-// What the options say, before it is known which of them were given.
+// The options as given, before checks of which ones were.
 typedef struct given {
   cli_list prompts;
   const char *input;
@@ -45,7 +45,7 @@ static json_t *pieces_json(const output *out, const tarn_generator_text *text) {
   json_t *pieces = json_array();
   int failed = 0;
   for (int64_t t = 0; t < text->tokens; t++) {
-    json_t *piece = json_string(tarn_generator_piece(out->generator, text->ids[t]));  // NULL where it is no UTF-8
+    json_t *piece = json_string(tarn_generator_piece(out->generator, text->ids[t]));  // NULL if it is not UTF-8
     failed |= json_array_append_new(pieces, json_pack("[o, I, f]", piece ? piece : json_null(),
                                                       (json_int_t)text->ids[t], (double)text->log_probabilities[t]));
   }
@@ -86,7 +86,7 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
     text_output_line(&out->to, text->text, text->length);
     fputc('\n', out->to.file);
   }
-  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  // A pipe gets every window as soon as it is done, and a reader that may be waiting every line.
   if (out->answers || result->number % out->window == 0) fflush(out->to.file);
   if (ferror(out->to.file)) return TARN_STATUS_IO;
   return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
@@ -142,7 +142,7 @@ static int run(const char *path, const given *g, const char *destination, output
   return code;
 }
 
-// The method that the options imply; -1, or the exit code of a usage mistake.
+// The method implied by the options; -1, or the exit code of a usage error.
 static int settle_method(tarn_generator_options *options, const given *g) {
   const bool samples = !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT;
   const bool beam = g->beam != CLI_NO_INT;

@@ -1,5 +1,5 @@
-// tarn import-bert, tarn import-gpt2 and tarn import-marian: a checkpoint of tarn from one of Hugging Face's
-// transformers.
+// tarn import-bert, tarn import-gpt2 and tarn import-marian: convert a model of Hugging Face's transformers to a
+// checkpoint of tarn.
 #include <stdio.h>
 
 #include "cli.h"

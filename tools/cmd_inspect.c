@@ -1,4 +1,4 @@
-// tarn inspect: the parameter table of a checkpoint, or what a set of data holds.
+// tarn inspect: prints the parameter table of a checkpoint, or the contents of a data set.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -98,11 +98,11 @@ int cmd_inspect(int argc, char **argv) {
   cli_list files = {0};
   const cli_option table[] = {{"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0}, CHECKPOINT_OPTION(which), {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, 1);
-  // What is named comes first; PREFIX.tarn is meant where there is no PREFIX.
+  // An existing path is taken as it is; without PREFIX, PREFIX.tarn is tried.
   struct stat there;
   if (code < 0 && !which && tarn_data_is(files.items[0])) {
     code = inspect_data(&COMMAND, files.items[0], json);
-    if (code == CLI_OK && stat(files.items[0], &there) != 0)  // else the line of the failure names the file
+    if (code == CLI_OK && stat(files.items[0], &there) != 0)  // else the error message names the file
       fprintf(stderr, "tarn %s: there is no %s; this is %s.tarn\n", COMMAND.name, files.items[0], files.items[0]);
     cli_list_free(&files);
     return code;

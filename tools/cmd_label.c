@@ -1,4 +1,4 @@
-// The verbs of models that tell labels, as tarn classify: the labels of sentences, or of their words.
+// The verbs of models that predict labels, such as tarn classify: labels of sentences, or of their words.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 #include "tarn/classify.h"
 #include "text_output.h"
 
-// Of the verb that this process runs.
+// The verb run by this process.
 static cli_command command;
 static char command_text[1024];
 
-// What the help of a verb says beside its line.
+// Help text of a verb in addition to its summary.
 static void name_command(const tarn_verb *verb) {
   snprintf(command_text, sizeof command_text, "RUN is a run directory or a checkpoint of %s; FILE has %s", verb->models,
            verb->words
@@ -34,11 +34,11 @@ static void name_command(const tarn_verb *verb) {
 typedef struct output {
   const tarn_classifier *classifier;
   int64_t top, window, lines, truncated, replaced;
-  bool labels;   // of words: without them
-  bool answers;  // each line is written at once
+  bool labels;   // for words: print the labels only
+  bool answers;  // flush each line
   bool json;
-  json_t *words, *found, *probabilities;  // of the line at hand
-  int code;                               // of a line that could not be made
+  json_t *words, *found, *probabilities;  // of the current line
+  int code;                               // of a line that could not be created
 } output;
 
 // --- labels of words
@@ -60,7 +60,7 @@ static void note_word(output *out, const tarn_classify_result *result) {
                         known ? json_output_real(result->probabilities[result->order[0]]) : json_null());
 }
 
-// The line whose words were noted.
+// Prints the line with the words collected so far.
 static int print_words_json(output *out, int64_t number, const tarn_classify_result *result) {
   const size_t words = (size_t)result->words;
   const bool whole = json_array_size(out->words) == words && json_array_size(out->found) == words &&
@@ -133,7 +133,7 @@ static tarn_status print_line(void *user, int64_t number, const tarn_classify_re
     out->code = print_json(out, number, result);
   else
     print_text(out, result);
-  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  // A pipe gets every window as soon as it is done, and a reader that may be waiting every line.
   const bool ends = result->word + 1 >= result->words;
   if (ends && (out->answers || number % out->window == 0)) fflush(stdout);
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;

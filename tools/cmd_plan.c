@@ -32,7 +32,7 @@ typedef struct planning {
   scale_wanted scale;
 } planning;
 
-// What was asked for.
+// The arguments of the command.
 typedef struct answers {
   tarn_plan plan;
   tarn_duration duration;

@@ -1,4 +1,4 @@
-// tarn prepare: parallel text, one text, or sentences with labels become a shard.
+// tarn prepare: turns parallel text, monolingual text, or labelled sentences into a shard.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static const cli_command COMMAND = {
     "semicolons, and a field with such a mark stands in quotes. --text, --pair and --labels name columns: by a word\n"
     "of its first line, or by a number from 1."};
 
-// What not every kind of shard has.
+// Options that only some kinds of shards have.
 typedef struct given {
   int64_t min_tokens, max_tokens, threads;     // CLI_NO_INT: not given
   const char *overlong, *memory, *shard_size;  // NULL: not given
@@ -31,7 +31,7 @@ typedef struct given {
 static int take_given(tarn_prepare_options *o, const given *g) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
   if (g->min_tokens != CLI_NO_INT) o->min_tokens = g->min_tokens;
-  // A sentence that fits into a row is not too long for it.
+  // A sentence that fits into a row is not too long.
   if (o->pack > o->max_tokens) o->max_tokens = o->pack;
   if (g->max_tokens != CLI_NO_INT) o->max_tokens = g->max_tokens;
   if (g->threads != CLI_NO_INT) o->threads = (int)g->threads;
@@ -51,7 +51,7 @@ static int take_given(tarn_prepare_options *o, const given *g) {
   return code;
 }
 
-// What is given for a table, and all that is known before it is read.
+// Checks of a table's options before the table is read.
 static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l, const given *g) {
   if (!l->table)
     return cli_usage(&COMMAND,
@@ -90,7 +90,7 @@ static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, co
   return prepare_labels(&COMMAND, l, json);
 }
 
-// The windows of a stream leave nothing out and cut nothing off.
+// The windows of a stream drop nothing and truncate nothing.
 static int check_stream(const given *g) {
   const char *other = g->min_tokens != CLI_NO_INT   ? "min-tokens"
                       : g->max_tokens != CLI_NO_INT ? "max-tokens"

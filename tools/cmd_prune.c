@@ -1,4 +1,4 @@
-// tarn prune: a checkpoint of a part of a model's layers.
+// tarn prune: writes a checkpoint with a subset of a model's layers.
 #include <stdio.h>
 
 #include "cli.h"

@@ -1,4 +1,4 @@
-// tarn report: a comparison of runs as a page, tables and figures.
+// tarn report: writes a comparison of runs as a page, tables and figures.
 #include <stdio.h>
 
 #include "cli.h"

@@ -1,4 +1,4 @@
-// tarn score: log-probabilities of sentences under a language model.
+// tarn score: log-probabilities of sentences with a language model.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,18 +31,18 @@ typedef struct output {
   const tarn_lm *lm;
   tarn_lm_total total;
   bool json, tokens, quiet;
-  int64_t window;  // lines that are scored together; with a stride: tokens of the window that slides
-  int64_t stride;  // 0: the text is lines
-  bool answers;    // each line is written at once
-  int code;        // of a line that could not be made
+  int64_t window;  // lines scored together; with a stride: size of the sliding window in tokens
+  int64_t stride;  // 0: score line by line
+  bool answers;    // flush each line
+  int code;        // of a line that could not be created
 } output;
 
-// NULL where there is no memory.
+// NULL: out of memory.
 static json_t *pieces_of(const output *out, const int32_t *ids, const double *log_probabilities, int64_t count) {
   int failed = 0;
   json_t *pieces = json_array();
   for (int64_t t = 0; t < count; t++) {
-    json_t *text = json_string(tarn_lm_piece(out->lm, ids[t]));  // NULL for a piece that is no UTF-8: then its id alone
+    json_t *text = json_string(tarn_lm_piece(out->lm, ids[t]));  // NULL for a piece that is not UTF-8: its id only
     json_t *pair =
         json_pack("[o, I, o]", text ? text : json_null(), (json_int_t)ids[t], json_output_real(log_probabilities[t]));
     failed |= json_array_append_new(pieces, pair) != 0;
@@ -85,7 +85,7 @@ static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *li
     out->code = print_json(out, number, line);
   else
     print_text(out, line);
-  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  // A pipe gets every window as soon as it is done, and a reader that may be waiting every line.
   if (out->answers || number % out->window == 0) fflush(stdout);
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// tarn sentences: splits text into sentences, one a line.
+// tarn sentences: splits text into sentences, one per line.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static const cli_command COMMAND = {
     "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long; with --pack\n"
     "it takes an empty line as the end of a document; --documents writes those."};
 
-// Behind sentences on standard output the summary would be taken for one of them.
+// On standard output a summary would be mistaken for a sentence.
 static int print_result(FILE *file, const tarn_sentences_result *r, bool json) {
   if (json)
     return json_output_print(

@@ -36,8 +36,7 @@ static const cli_command FORECAST = {
     "deviations over all rows of FILE, first exceeds --threshold.\n"
     "With --starts there are several forecasts, each --steps rows behind the other, and their means."};
 
-// --- what the three share
-// ---------------------------------------------------------------------------------------------
+// --- shared code
 
 typedef struct table_source {
   const char *columns, *header, *delimiter, *decimal;
@@ -64,7 +63,6 @@ static int read_series(const cli_command *command, tarn_series **series, const c
       TABLE_OPTIONS(source)
 
 // --- generate
-// ---------------------------------------------------------------------------------------------------------
 
 static int generate(int argc, char **argv) {
   tarn_series_recipe recipe;
@@ -110,7 +108,6 @@ static int generate(int argc, char **argv) {
 }
 
 // --- train
-// ------------------------------------------------------------------------------------------------------------
 
 typedef struct training {
   tarn_esn_options options;
@@ -198,7 +195,6 @@ static int parse_training(int argc, char **argv) {
 }
 
 // --- forecast
-// ---------------------------------------------------------------------------------------------------------
 
 static tarn_status measure_starts(series_forecasts *f, const tarn_esn *esn, const tarn_series *series,
                                   tarn_forecast_mode mode) {
@@ -286,7 +282,7 @@ int cmd_series(int argc, char **argv) {
   if (strcmp(word, "forecast") == 0) return parse_forecast(argc - 1, argv + 1);
   cli_list words = {0};
   const cli_option none[] = {{0}};
-  const bool unknown = *word && *word != '-';  // an error also where help is asked for: it would be that of all words
+  const bool unknown = *word && *word != '-';  // an error even with --help, which would otherwise be that of all words
   int code = unknown ? -1 : cli_parse(&COMMAND, none, argc, argv, &words, 0, 1000);
   if (code < 0) code = cli_usage(&COMMAND, "generate, train or forecast is expected%s%s", *word ? ", not " : "", word);
   cli_list_free(&words);

@@ -1,4 +1,4 @@
-// tarn serve: a model over HTTP.
+// tarn serve: serves a model over HTTP.
 #include <stdio.h>
 
 #include "commands.h"
@@ -17,7 +17,7 @@ static const cli_command COMMAND = {
     "or\n"
     "TARN_TOKEN in the environment, requests must carry that token (Authorization: Bearer ...)."};
 
-// Without libmicrohttpd the command has its options, and its manual page, all the same.
+// Without libmicrohttpd the command still has its options and its manual page.
 #ifndef TARN_HTTP
 int serve_command(const cli_command *command, const serve_options *options) {
   (void)options;

@@ -1,4 +1,4 @@
-// tarn states: what a model computes inside for the sentences of a file.
+// tarn states: writes the internal states of a model for the sentences of a file.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -154,7 +154,7 @@ static int run(const char *path, const char *const *names, size_t count, const t
   return code;
 }
 
-// -1, or the exit code of a usage mistake.
+// -1, or the exit code of a usage error.
 static int check(const request *r, size_t names, tarn_states_options *options, int *format) {
   static const char *const formats[] = {"safetensors", "npy"};
   double amount;

@@ -1,4 +1,4 @@
-// tarn sweep: trainings of several variants and seeds, some at a time.
+// tarn sweep: trains several variants and seeds, several runs at a time.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static const cli_command COMMAND = {
     "attaches to them. mpirun -n 4 tarn sweep --launcher mpi deals the runs to four processes. docs/experiments.md\n"
     "describes the file, the folder and the launchers."};
 
-// What is asked of the sweep beside running it.
+// Options for actions other than running the sweep.
 typedef struct wish {
   bool dry_run, watch, cancel;
 } wish;
@@ -37,10 +37,10 @@ typedef struct wish {
 typedef struct view {
   const tarn_sweep *sweep;
   bool json, quiet, terminal;
-  bool elsewhere;    // others work on the sweep too, or instead, and nobody knows how long
-  const char *only;  // a run
+  bool elsewhere;    // other processes work on the sweep too, or instead, so the remaining time is unknown
+  const char *only;  // a single run
   int code;          // of a failure to print
-  time_t *shown;     // [runs] when a line of progress was printed last, for those who read no terminal
+  time_t *shown;     // [runs] time of the last progress line, for output that is not a terminal
 } view;
 
 static int print_json(json_t *object) {
@@ -55,7 +55,7 @@ static const char *event_word(tarn_sweep_event_kind kind) {
   return words[kind];
 }
 
-// What matters least goes first where the window is narrow.
+// In a narrow window the least important parts are dropped first.
 static void print_terminal(const view *v, const tarn_sweep_event *e) {
   const tarn_sweep_run *run = e->run;
   char parts[4][PROGRESS_PART];
@@ -65,7 +65,7 @@ static void print_terminal(const view *v, const tarn_sweep_event *e) {
   snprintf(parts[1], sizeof parts[1], "%s seed %lld", v->sweep->variants[run->variant].name, (long long)run->seed);
   snprintf(parts[2], sizeof parts[2], "update %lld", (long long)run->update);
   snprintf(parts[3], sizeof parts[3], "loss %.3f", run->loss);
-  // A log that begins with the validation of the untrained model, or with what is frozen, has no loss yet.
+  // A log that starts with the validation of the untrained model, or with frozen layers, has no loss yet.
   progress_line_show(parts, run->update == 0 ? 2 : isnan(run->loss) ? 3 : 4);
 }
 
@@ -92,7 +92,7 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   fflush(stdout);
 }
 
-// Whether a log has grown is worth a line in a file or a pipe once a minute.
+// In a file or a pipe, growth of a log is reported at most once a minute.
 static bool too_early(const view *v, const tarn_sweep_event *e) {
   time_t *shown = &v->shown[e->run - v->sweep->runs];
   if (e->kind == TARN_SWEEP_EVENT_PROGRESS && !v->terminal && time(NULL) - *shown < 60) return true;
@@ -217,7 +217,7 @@ static int print_failures(size_t failed, size_t count) {
   return CLI_FAILURE;
 }
 
-// Of a run that was asked for by its name.
+// The report on a single run given by name.
 static const tarn_sweep_run *find_run(const view *v) {
   const char *end = strrchr(v->only, '/');
   for (size_t i = 0; i < v->sweep->run_count; i++) {
@@ -308,7 +308,7 @@ static int run(tarn_sweep_options *options, view *v, const wish *wished) {
   return code;
 }
 
-// What one launcher alone understands, and what does not go together. Returns -1, or the exit code.
+// Refuses options of other launchers, and combinations of options. Returns -1, or the exit code.
 static int check_options(const tarn_sweep_options *o, const wish *w) {
   const bool slurm = o->launcher == TARN_SWEEP_LAUNCHER_SLURM;
   const struct {
@@ -389,13 +389,13 @@ int cmd_sweep(int argc, char **argv) {
     options.user = &v;
     options.stop = &stop_signal;
     options.save = &save_signal;
-    // Several processes cannot share a line.
+    // Several processes cannot share a progress line.
     const bool terminal = options.launcher != TARN_SWEEP_LAUNCHER_MPI && progress_line_stands_on(stdout);
     v.terminal = !v.json && terminal;
     v.elsewhere = options.launcher != TARN_SWEEP_LAUNCHER_LOCAL || wished.watch;
     v.only = options.only;
     progress_wanted.quiet = v.quiet || v.json;
-    signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how the runs' processes end
+    signal(SIGCHLD, SIG_DFL);  // if inherited as ignored, it would hide the exit status of the runs' processes
     code = run(&options, &v, &wished);
   }
   cli_list_free(&files);

@@ -1,4 +1,4 @@
-// tarn test: the scores of a run on a test set.
+// tarn test: scores a run on a test set.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void print_result(const tarn_testset_result *r, const tarn_testset_option
   lm_print_equal(r->equal);
 }
 
-// What RUN/test.json says, which was just written.
+// Prints RUN/test.json, which was just written.
 static int print_json(const char *run) {
   char path[4096];
   json_error_t error;

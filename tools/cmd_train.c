@@ -1,4 +1,4 @@
-// tarn train: trains, shows how it goes, and sums several seeds up.
+// tarn train: trains, shows the progress, and summarises several seeds.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,20 +28,20 @@ static const cli_command COMMAND = {
     "the log is printed. With --seeds 1,2,3 the runs are DIR/seed-1 and so on, and mean and standard deviation are\n"
     "printed at the end. docs/training.md describes the run directory."};
 
-// What the receiver of events knows.
+// The state of the event callback.
 typedef struct view {
   bool json, quiet, terminal;
-  bool told;  // a failure that rank 0 prints
+  bool told;  // a failure printed by rank 0
   double shown_at;
-  int metric;  // by which the training chooses the best model
+  int metric;  // the measure that selects the best model
 } view;
 
-// What is derived from another measure is told where the best model is chosen by it.
+// A derived measure is shown only if it selects the best model.
 static bool is_told(const double *scores, int metric, int chosen) {
   return !isnan(scores[metric]) && (!tarn_measure_of(metric)->derived || metric == chosen);
 }
 
-// "12 min left"; a lower bound as long as nobody knows how long a validation takes.
+// "12 min left"; a lower bound while the duration of a validation is unknown.
 static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e) {
   char time[32];
   if (e->left_at_least && e->seconds_left <= 0) return "only validation left";
@@ -49,10 +49,10 @@ static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e
   return text;
 }
 
-// On a terminal a line that fits the window and is written again and again; what matters least goes first.
+// On a terminal, one line that is rewritten and fits the window; the least important parts are dropped first.
 static void print_terminal(const tarn_train_event *e) {
   char parts[5][PROGRESS_PART];
-  if (isnan(e->loss)) return;  // nothing was predicted: the line stays as it is
+  if (isnan(e->loss)) return;  // no predictions: keep the current line
   snprintf(parts[0], sizeof parts[0], "update %lld", (long long)e->update);
   snprintf(parts[1], sizeof parts[1], "loss %.4f", e->loss);
   left_text(parts[2], e);
@@ -92,7 +92,7 @@ static void on_event(void *user, const tarn_train_event *e) {
   if (v->json) return;
   switch (e->kind) {
     case TARN_TRAIN_EVENT_UPDATE:
-      // The first update, and then ten times a second of training, are enough for eyes.
+      // The first update, and then ten times per second of training.
       if (!v->terminal || (e->seconds - v->shown_at < 0.1 && e->seconds >= v->shown_at)) break;
       v->shown_at = e->seconds;
       print_terminal(e);
@@ -208,8 +208,7 @@ static void print_result(const tarn_train_result *r, int chosen, const tarn_plan
   printf("checkpoint  %s (%s)\n", r->checkpoint, r->checkpoint_reason);
 }
 
-// Whoever resumes a run that is over shall know that nothing is trained; with --quiet, whoever asks for a change that
-// leaves nothing to train.
+// Says that a resumed run is already over and nothing is trained; with --quiet, only if the user requested a change.
 static void tell_over(const tarn_train *train, const tarn_train_options *options, bool quiet) {
   const char *run = options->run;
   tarn_train_end end;
@@ -219,15 +218,15 @@ static void tell_over(const tarn_train *train, const tarn_train_options *options
           end == TARN_TRAIN_END_PASS ? "" : "; --set changes limits");
 }
 
-// Runs one training. Returns -1 to go on with the next one, or the exit code.
+// Runs one training. Returns -1 to continue with the next one, or the exit code.
 static int run_one(const tarn_train_options *options, view *v, double *best, bool *has_best) {
   tarn_train *train;
   tarn_train_result result = {0};
   int printed = CLI_OK;
   tarn_status status = tarn_train_open(&train, options);
-  // Rank 0 speaks for all.
+  // Only rank 0 prints.
   v->quiet = v->quiet || (train && tarn_train_rank(train) > 0);
-  // What mpirun calls a terminal is a pipe to where its own output goes.
+  // Under mpirun a terminal is in fact a pipe to mpirun's own output.
   v->terminal = v->terminal && (!train || tarn_train_ranks(train) == 1);
   if (status == TARN_STATUS_OK) v->metric = tarn_config_metric(tarn_train_config(train));
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
@@ -251,7 +250,7 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
 }
 
-// Of the best values of all runs, which are of one measure.
+// Summarises the best values of all runs, which have the same measure.
 static int print_summary(const double *values, size_t count, const view *v) {
   const tarn_measure *measure = tarn_measure_of(v->metric);
   const int digits = measure->told_digits;
@@ -259,7 +258,7 @@ static int print_summary(const double *values, size_t count, const view *v) {
   double square = 0;
   for (size_t i = 0; i < count; i++) mean += values[i] / (double)count;
   for (size_t i = 0; i < count; i++) square += (values[i] - mean) * (values[i] - mean);
-  const double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0.0;  // one run does not deviate
+  const double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0.0;  // a single run has no deviation
   if (v->json) {
     json_t *object = json_pack("{s:s, s:I, s:s, s:f}", "kind", "summary", "runs", (json_int_t)count, "measure",
                                measure->word, "best_mean", mean);
@@ -275,7 +274,7 @@ static int print_summary(const double *values, size_t count, const view *v) {
   return CLI_OK;
 }
 
-// A signal that came when a run was over.
+// Handles a signal that arrived after a run was over.
 static int stopped_between(const tarn_train_list *list, size_t done) {
   fprintf(stderr, "tarn %s: stopped after %zu of %zu runs; go on with: tarn train --resume %s\n", COMMAND.name,
           done + 1, list->count, list->runs[done].folder);
@@ -325,7 +324,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
   return code;
 }
 
-// --seeds is a short way to write an override.
+// --seeds is short for an override.
 static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
   if (!seeds) return -1;
   int length = snprintf(text, 512, "train.seeds=[%s]", seeds);
@@ -340,7 +339,7 @@ static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
 }
 
 int cmd_train(int argc, char **argv) {
-  // A launcher ends ranks by a signal where another one has said why.
+  // A launcher kills the other ranks after one has reported the error.
   catch_stop_signals(tarn_ranks_started() > 1 ? "" : "tarn train: stopped before it trained; nothing is lost\n");
   tarn_train_options options;
   tarn_train_default(&options);

@@ -1,4 +1,4 @@
-// tarn translate: text in, translations out, line by line and in order.
+// tarn translate: translates text, line by line and in order.
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -28,9 +28,9 @@ static const cli_command COMMAND = {
 typedef struct output {
   FILE *file;
   bool n_best, scores, json;
-  int64_t window;          // lines that are translated together
+  int64_t window;          // lines translated together
   const char *checkpoint;  // file
-  bool answers;            // each line is written at once
+  bool answers;            // flush each line
 } output;
 
 static void print_plain(const output *out, const tarn_translate_result *result) {
@@ -72,7 +72,7 @@ static tarn_status print_result(void *user, const tarn_translate_result *result)
     failed = print_json(out, result);
   else
     print_plain(out, result);
-  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  // A pipe gets every window as soon as it is done, and a reader that may be waiting every line.
   if (out->answers || result->number % out->window == 0) fflush(out->file);
   if (ferror(out->file)) return TARN_STATUS_IO;
   return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
@@ -114,11 +114,11 @@ static int translate(const char *path, const char *input, const char *destinatio
   return code;
 }
 
-// Runs with or without measuring.
+// Runs with or without a profile.
 static int run(const char *path, const char *input, const char *destination, output *out,
                tarn_translator_options *options, const char *profile) {
   options->ranks = shared_ranks();
-  // That of rank 0 is enough.
+  // The profile of rank 0 is enough.
   if (!profile || shared_ranks_help()) return translate(path, input, destination, out, options);
   tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);

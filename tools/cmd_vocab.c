@@ -25,7 +25,7 @@ static const cli_command COMMAND = {
 static const char *const TYPES[] = {"bpe", "unigram", "whitespace", "byte", "char"};
 enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
 
-// Returns -1 to go on, as cli_parse() does.
+// Returns -1 to continue, like cli_parse().
 static int parse_type(tarn_vocab_type *type, const char *word) {
   int place;
   int code = cli_word(&COMMAND, &place, "--type", word, TYPES, TYPE_COUNT);
@@ -33,7 +33,7 @@ static int parse_type(tarn_vocab_type *type, const char *word) {
   return code;
 }
 
-// What was given of options that not every type takes.
+// Options that only some types take.
 typedef struct given {
   int64_t size, minimum_count, sentences, threads;
   double character_coverage;
@@ -63,8 +63,8 @@ static int take_over(tarn_vocab_options *options, const given *g) {
   return g->memory ? bytes_option_read(&COMMAND, &options->memory, "memory", g->memory, TARN_VOCAB_LEAST_MEMORY) : -1;
 }
 
-// The exit code of an option that does nothing with this type, or -1 once the others are taken over. `type` NULL: none
-// is trained, but `import` is done.
+// The exit code for an option without effect on this type, or -1 after applying the others. `type` NULL: nothing is
+// trained, `import` is done.
 static int settle_options(tarn_vocab_options *options, const given *g, const char *type, const char *import) {
   enum { PIECES = 1 << TARN_VOCAB_TYPE_BPE | 1 << TARN_VOCAB_TYPE_UNIGRAM };
   enum { COUNTED = 1 << TARN_VOCAB_TYPE_WHITESPACE | 1 << TARN_VOCAB_TYPE_CHAR };
@@ -93,7 +93,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
   return take_over(options, g);
 }
 
-// What another program made.
+// Imports a vocabulary of another program.
 typedef struct imported {
   const char *gpt2, *wordpiece, *marian;
   bool cased, target;
@@ -113,7 +113,7 @@ static int import(const char *output, const imported *from, bool lowercase, bool
   return json ? json_output_made(&COMMAND, output, "from", path) : CLI_OK;
 }
 
-// The exit code where options do not go with an import, or -1.
+// The exit code if options do not fit an import, or -1.
 static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others) {
   const char *name = from->gpt2 ? "--import-gpt2" : from->marian ? "--import-marian" : "--import-wordpiece";
   const bool lowercase = options->lowercase;
@@ -130,7 +130,7 @@ static int check_import(tarn_vocab_options *options, const given *g, const impor
   return code;
 }
 
-// 1 of a text of nothing but white space, of which nothing can be lost.
+// 1 for a text of only white space, of which nothing can be lost.
 static double share_used(const tarn_vocab_report *r) {
   return r->bytes ? (double)r->used_bytes / (double)r->bytes : 1.0;
 }

@@ -1,4 +1,4 @@
-// The commands of the program, one file each (cmd_NAME.c), and their table in main.c.
+// The commands of the program, one file each (cmd_NAME.c); main.c has their table.
 #ifndef TARN_TOOLS_COMMANDS_H
 #define TARN_TOOLS_COMMANDS_H
 
@@ -7,7 +7,7 @@
 #define PROGRAM_SUMMARY \
   "tarn trains and runs translation and language models in which layers can be random, frozen and shared."
 
-// Shows a visitor every command in the order of `tarn --help`, and after "series" its own: "series train".
+// Passes a visitor every command in the order of `tarn --help`, and after "series" its subcommands: "series train".
 void commands_visit(cli_visitor visitor, void *user);
 
 int cmd_average(int argc, char **argv);

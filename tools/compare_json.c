@@ -7,10 +7,11 @@
 static json_t *whole(int64_t value) { return value < 0 ? json_null() : json_integer(value); }
 static json_t *text(const char *value) { return json_output_text(value); }
 
-// Takes over the object and the list; NULL unless all items of the list are there: one that memory lacks for is not.
+// Takes ownership of object and list; returns NULL unless the list is complete: items without memory are missing from
+// it.
 static json_t *with_list(json_t *object, const char *key, json_t *list, size_t count) {
   bool all = json_array_size(list) == count;
-  bool set = json_object_set_new(object, key, list) == 0;  // takes the list over in any case
+  bool set = json_object_set_new(object, key, list) == 0;  // takes ownership of the list in any case
   if (all && set) return object;
   json_decref(object);
   return NULL;
@@ -47,7 +48,7 @@ static bool is_told(const tarn_results_table *t, int measure, size_t row) {
   return row != t->baseline && t->judged[measure].verdicts[row].basis != TARN_RESULTS_NO_SCORES;
 }
 
-// The verdicts on a row, by measure, of the measures that it has.
+// The verdicts on a row, by measure, for the measures that it has.
 static json_t *verdicts(const tarn_results_table *t, size_t row) {
   json_t *o = json_object();
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++)
@@ -55,7 +56,7 @@ static json_t *verdicts(const tarn_results_table *t, size_t row) {
   return o;
 }
 
-// The row that leads in each measure of which it is decided.
+// The leading row of each measure, if there is one.
 static json_t *leaders(const tarn_results *results, const tarn_results_table *t) {
   json_t *o = json_object();
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) {

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "tarn/lab/results.h"
 
-// Prints it with a newline; what is not known is null. Returns the exit code.
+// Prints it with a newline; unknown values are null. Returns the exit code.
 int compare_print_json(const cli_command *command, const tarn_results *results, const tarn_results_table *table);
 
 #endif

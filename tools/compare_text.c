@@ -14,11 +14,11 @@ typedef struct printer {
   const tarn_results *results;
   const tarn_results_table *table;
   const char *metric;  // without "valid/"
-  int digits;          // of its values behind the point
-  bool whole;          // memory has sufficed
+  int digits;          // decimals of its values
+  bool whole;          // no allocation has failed
 } printer;
 
-// A column of statistics. A measure that is judged gets a mark where it is decided that a row leads.
+// A column of statistics. A measure with verdicts gets a mark if one row leads.
 typedef struct column {
   const char *head;
   size_t offset;  // in tarn_results_row
@@ -184,7 +184,7 @@ static void print_costs(printer *p) {
   finish(p, &table);
 }
 
-// A number that all begun runs of a group share, in millions.
+// A number shared by all started runs of a group, in millions.
 static void cell_shared(text_table *table, const printer *p, const tarn_results_group *group, size_t offset) {
   for (size_t i = 0; i < group->run_count; i++) {
     int64_t value;
@@ -220,7 +220,6 @@ static void print_sizes(printer *p) {
 }
 
 // --- verdicts
-// ---------------------------------------------------------------------------------------------------------------
 
 static bool is_told(const printer *p, const tarn_results_judged *judged, size_t row) {
   return row != p->table->baseline && judged->verdicts[row].basis != TARN_RESULTS_NO_SCORES;

@@ -1,4 +1,4 @@
-// A comparison as tables in the terminal.
+// A comparison as tables for the terminal.
 #ifndef TARN_TOOLS_COMPARE_TEXT_H
 #define TARN_TOOLS_COMPARE_TEXT_H
 

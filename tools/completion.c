@@ -1,10 +1,10 @@
-// Completion of commands and options in bash, zsh and fish: for each a table of the commands, and the few lines of that
-// shell that read it.
+// Completion of commands and options in bash, zsh and fish: for each a table of the commands, and a short script in
+// that shell which reads it.
 #include <string.h>
 
 #include "pages.h"
 
-// What an option's value, or an argument, is completed by.
+// The kind of completion of an option's value, or of an argument.
 typedef enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_FILE, VALUE_FOLDER, VALUE_KINDS } value_kind;
 
 static value_kind kind_of(const cli_option *option) {
@@ -16,7 +16,8 @@ static value_kind kind_of(const cli_option *option) {
   return VALUE_OTHER;
 }
 
-// Prints text for use between single quotes: a backslash before every character of `special`, and a quote as `quote`.
+// Prints text for single quotes: escapes every character of `special` with a backslash, and replaces a quote by
+// `quote`.
 static void print_quoted(FILE *file, const char *text, const char *special, const char *quote) {
   for (; *text; text++) {
     if (*text == '\'') {
@@ -36,7 +37,7 @@ static const char *word_below(const cli_command *command) {
 
 // --- bash
 
-// bash-completion reads the file in a function of its own, where the table would be local without -g.
+// bash-completion sources the file in a function, where the table would be local without -g.
 static void bash_begin(FILE *file) { fputs("# Completion of tarn for bash.\ndeclare -gA _tarn_table=(\n", file); }
 
 // ['decode']='--vocab=file --ids=none --help=none'

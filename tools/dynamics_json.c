@@ -9,7 +9,7 @@ static json_t *whole(int64_t value) { return value < 0 ? json_null() : json_inte
 
 static int set(json_t *object, const char *key, json_t *value) { return json_object_set_new(object, key, value); }
 
-// NULL where memory lacks.
+// NULL: out of memory.
 static json_t *reals(const double *values, int64_t count) {
   json_t *list = json_array();
   for (int64_t i = 0; i < count && list; i++) {
@@ -34,7 +34,7 @@ static json_t *synchrony(const tarn_dynamics_synchrony *s) {
                    "lag", whole(s->lag));
 }
 
-// `failed` counts the fields for which memory was lacking; an object of which some are missing is not printed.
+// `failed` counts the fields that could not be allocated; an incomplete object is not printed.
 static int print(const cli_command *command, json_t *object, int failed) {
   if (!failed) return json_output_print(command, stdout, object, FLAGS);
   json_decref(object);

@@ -1,11 +1,11 @@
-// What tarn dynamics prints: tables for people, or JSON, one object a line.
+// Output of tarn dynamics: tables for reading, or JSON, one object per line.
 #ifndef TARN_TOOLS_DYNAMICS_OUTPUT_H
 #define TARN_TOOLS_DYNAMICS_OUTPUT_H
 
 #include "cli.h"
 #include "tarn/lab/dynamics.h"
 
-// Each returns the exit code. A model, its sentences, and what they have in common.
+// Each returns the exit code. A model, its sentences, and their summary.
 int dynamics_print_text(const cli_command *command, const tarn_dynamics_model *model,
                         const tarn_dynamics_summary *summary);
 int dynamics_print_json(const cli_command *command, const tarn_dynamics_model *model,

@@ -5,7 +5,7 @@
 #include "dynamics_output.h"
 #include "text_table.h"
 
-enum { SHOWN = 20 };  // sentences of a model
+enum { SHOWN = 20 };  // per model
 
 static void cell(text_table *table, double value, int digits) {
   if (value == -INFINITY)
@@ -16,7 +16,7 @@ static void cell(text_table *table, double value, int digits) {
     text_table_cell(table, "%.*f", digits, value);
 }
 
-// A number whose size is not known beforehand.
+// A number of unknown magnitude.
 static void cell_small(text_table *table, double value) {
   if (isnan(value))
     text_table_cell(table, "-");
@@ -128,7 +128,7 @@ static int print_sentences(const cli_command *command, const tarn_dynamics_resul
   return code;
 }
 
-// The exponents of all sentences, as many as a line takes.
+// The exponents of all sentences, as many as fit on a line.
 static int print_spectrum(const cli_command *command, const tarn_dynamics_result *r) {
   enum { MOST = 12 };
   text_table table = {0};

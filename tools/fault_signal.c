@@ -5,11 +5,11 @@
 
 #include "tarn/process.h"
 
-static struct sigaction before;  // that of a sanitizer, say
+static struct sigaction before;  // the previous handler, for example that of a sanitizer
 
 static void on_fault(int number, siginfo_t *info, void *context) {
   (void)context;
-  // Where it is not ours, the access is repeated, and meets what would have met it without this handler.
+  // If the fault is not ours, the access is repeated without this handler.
   if (!tarn_mapped_fault(info->si_addr)) sigaction(number, &before, NULL);
 }
 

@@ -1,9 +1,8 @@
-// Files that are cut off while they are read: one line, not the death of the process (tarn/process.h).
+// Files that are truncated while they are read: reports an error instead of crashing (tarn/process.h).
 #ifndef TARN_TOOLS_FAULT_SIGNAL_H
 #define TARN_TOOLS_FAULT_SIGNAL_H
 
-// From now on a fault in a file that the library has mapped is handed to the library. All other faults do what they
-// did.
+// Passes faults in files mapped by the library to the library from now on. All other faults behave as before.
 void catch_fault_signal(void);
 
 #endif

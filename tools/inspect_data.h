@@ -1,4 +1,4 @@
-// What tarn inspect says of a shard, or of several behind an index.
+// Output of tarn inspect for a shard, or for several with an index.
 #ifndef TARN_TOOLS_INSPECT_DATA_H
 #define TARN_TOOLS_INSPECT_DATA_H
 

@@ -32,8 +32,7 @@ static void print_text(const tarn_vocab *vocab, const char *path) {
   find_specials(specials, vocab);
   printf("file          %s (vocabulary, %s)\ntokens        %d:", path, tarn_vocab_kind(vocab), tarn_vocab_size(vocab));
   for (int i = 0; i < SPECIALS; i++) {
-    const bool is_end =
-        specials[i].id == tarn_vocab_eos(vocab) && specials[i].name[0] == 's';  // where there is no <sep>
+    const bool is_end = specials[i].id == tarn_vocab_eos(vocab) && specials[i].name[0] == 's';  // if there is no <sep>
     if (specials[i].id < 0 || is_end) continue;
     printf("%s %s %d %s", first ? "" : ",", specials[i].name, specials[i].id, tarn_vocab_piece(vocab, specials[i].id));
     first = false;

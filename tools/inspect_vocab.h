@@ -1,4 +1,4 @@
-// What tarn inspect says of a vocabulary.
+// Output of tarn inspect for a vocabulary.
 #ifndef TARN_TOOLS_INSPECT_VOCAB_H
 #define TARN_TOOLS_INSPECT_VOCAB_H
 

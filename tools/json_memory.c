@@ -6,7 +6,7 @@
 
 static atomic_bool memory_ended;
 
-// What a reading on this thread has taken and not given back.
+// Blocks allocated and not freed while reading on this thread.
 static _Thread_local struct {
   bool active;
   jmp_buf out;
@@ -21,7 +21,7 @@ static void *leave(void *memory) {
   return NULL;
 }
 
-// Notes a block of the reading. False: there is no memory for that.
+// Records a block allocated while reading. False: out of memory.
 static bool note(void *memory) {
   if (reading.count == reading.room) {
     const size_t room = 2 * reading.room + 64;
@@ -40,7 +40,7 @@ void *json_memory_take(size_t size) {
 }
 
 static void give_back(void *memory) {
-  // What is given back was taken a moment ago.
+  // Freed blocks are usually recent ones.
   for (size_t i = reading.active ? reading.count : 0; i-- > 0;) {
     if (reading.blocks[i] != memory) continue;
     reading.blocks[i] = reading.blocks[--reading.count];
@@ -61,7 +61,7 @@ static void end(bool failed) {
   reading.count = reading.room = 0;
 }
 
-// Of a text, or of a file where that is not NULL.
+// Reads a text, or a file if that is not NULL.
 static json_t *read_either(const char *text, size_t size, FILE *file, size_t flags, json_error_t *error, bool *ended) {
   *ended = false;
   reading.active = true;

@@ -1,4 +1,4 @@
-// JSON as the commands print it.
+// JSON output of the commands.
 #ifndef TARN_TOOLS_JSON_OUTPUT_H
 #define TARN_TOOLS_JSON_OUTPUT_H
 
@@ -7,23 +7,22 @@
 
 #include "cli.h"
 
-// A number; null where it is infinite or none, for which JSON has no word (and json_real() nothing).
+// A number; null if it is not finite, as JSON has no notation for it (and json_real() returns NULL).
 json_t *json_output_real(double value);
 
-// A text, in which bytes that are no UTF-8 (of paths, and of messages that name them) are U+FFFD; null for NULL.
+// A text; bytes that are not UTF-8 (in paths, and in messages that contain them) become U+FFFD; null for NULL.
 json_t *json_output_text(const char *text);
 
-// Writes an object. False: memory ended, now or while it was made. Whether the file took it is
-// said by ferror().
+// Writes an object. False: an allocation failed, now or when it was created. Write errors of the file are in ferror().
 bool json_output_dump(FILE *file, const json_t *object, size_t flags);
 
-// Writes an object and a line end, and frees it. NULL stands for one that there was no memory for: then, and where the
-// text of it finds none, the line of the failure is printed. CLI_OK does not say that it was written: whoever ends the
-// output says so if not, main() of standard output and text_output_close() of a file.
+// Writes an object and a newline, and frees it. NULL is an object that could not be allocated: then, and if its text
+// cannot be allocated, the error is printed. CLI_OK does not imply that it was written: write errors are reported when
+// the output is closed, by main() for standard output and text_output_close() for a file.
 int json_output_print(const cli_command *command, FILE *file, json_t *object, size_t flags);
 
-// Prints what was made, for a command that has nothing else to tell: {"output": ..., what: from}, the latter unless
-// `what` is NULL.
+// Prints the result of a command that has no other output: {"output": ..., what: from}, the latter unless `what` is
+// NULL.
 int json_output_made(const cli_command *command, const char *output, const char *what, const char *from);
 
 #endif

@@ -1,4 +1,4 @@
-// The limits of what a model from a file may cost (tarn/process.h), for all commands that load one.
+// Cost limits of models from files (tarn/process.h), for all commands that load one.
 #ifndef TARN_TOOLS_LIMIT_OPTIONS_H
 #define TARN_TOOLS_LIMIT_OPTIONS_H
 
@@ -10,7 +10,7 @@ typedef struct limit_options {
   const char *memory, *operations;
 } limit_options;
 
-// Two entries of a table of options; `limits` is a limit_options that starts as {0}.
+// Two entries of a table of options; `limits` is a limit_options initialised to {0}.
 #define LIMIT_OPTIONS(limits)                                                                               \
   {"max-memory",                                                                                            \
    CLI_TEXT,                                                                                                \
@@ -26,15 +26,14 @@ typedef struct limit_options {
         0, 0                                                                                                \
   }
 
-// A number of at least 0, with k, M, G or T behind it (powers of 1000), which option --`name` was given. -1, or the
-// exit code of a usage mistake.
+// Parses the value of option --`name`, at least 0, optionally followed by k, M, G or T (powers of 1000). -1, or the
+// exit code of a usage error.
 int limit_options_amount(const cli_command *command, double *out, const char *name, const char *text);
 
-// The same of bytes that have a least number.
+// The same for bytes with a minimum.
 int bytes_option_read(const cli_command *command, int64_t *out, const char *name, const char *text, int64_t least);
 
-// Sets the limits, and a line of progress on standard error where it takes long. -1, or the exit code of a usage
-// mistake.
+// Sets the limits, and a progress line on standard error for long computations. -1, or the exit code of a usage error.
 int limit_options_set(const cli_command *command, const limit_options *options);
 
 #endif

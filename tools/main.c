@@ -1,4 +1,4 @@
-// tarn: finds the command that argv[1] names and runs it.
+// tarn: runs the command named by argv[1].
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ typedef struct known_command {
   int (*run)(int argc, char **argv);
 } known_command;
 
-// In the order of use. Of no name: one for each verb of models that tell labels, which runs by that name.
+// In the order of use. The entry without a name stands for one command per verb of models that predict labels.
 static const known_command table[] = {
     {"corpus", cmd_corpus},
     {"sentences", cmd_sentences},
@@ -63,7 +63,7 @@ static const known_command table[] = {
 };
 enum { COMMANDS = sizeof table / sizeof *table, VERBS = 32 };
 
-// Of the table, with its verbs.
+// The entries of the table, including the verbs.
 static known_command commands[COMMANDS + VERBS];
 static size_t command_count;
 
@@ -79,7 +79,7 @@ static void list_commands(void) {
 static void print_message(void *user, tarn_log_level level, const char *text) {
   (void)user;
   const bool warning = level == TARN_LOG_WARNING;
-  // Rank 0 gives the warnings; that a rank is lost is said by one rank, which may be this one.
+  // Rank 0 prints warnings; the loss of a rank is reported by one rank, possibly this one.
   if (level != TARN_LOG_FAILURE && shared_ranks_silent()) return;
   progress_line_hold();
   if (level == TARN_LOG_FAILURE)
@@ -95,7 +95,7 @@ void cli_show_messages(void) { tarn_log_set(print_message, NULL); }
 typedef struct visiting {
   cli_visitor visitor;
   void *user;
-  const char *arguments;  // of the command that was visited last
+  const char *arguments;  // of the last command visited
 } visiting;
 
 static void visit_command(void *user, const cli_command *command, const cli_option *options) {
@@ -112,7 +112,7 @@ void commands_visit(cli_visitor visitor, void *user) {
     char *argv[] = {name, NULL, NULL};
     snprintf(name, sizeof name, "%s", commands[i].name);
     commands[i].run(1, argv);
-    // "generate|train|forecast ..." are commands of their own below this one.
+    // "generate|train|forecast ..." are subcommands.
     const char *end = strstr(v.arguments, " ...");
     if (!end || end[4] != '\0') continue;
     snprintf(words, sizeof words, "%.*s", (int)(end - v.arguments), v.arguments);
@@ -155,11 +155,11 @@ static int run_command(int argc, char **argv) {
   return unknown(argv[0]);
 }
 
-// tarn help [COMMAND [WORD]]: as --help, for all or for one.
+// tarn help [COMMAND [WORD]]: like --help, for all commands or for one.
 static int run_help(int argc, char **argv) {
   char help[] = "--help";
   char *words[] = {NULL, NULL, NULL, NULL};
-  const int most = argc > 1 && strcmp(argv[1], "series") == 0 ? 3 : 2;  // the command with words of its own
+  const int most = argc > 1 && strcmp(argv[1], "series") == 0 ? 3 : 2;  // the command with subcommands
   if (argc > most) {
     fprintf(stderr, "tarn: unexpected argument \"%s\" (see tarn --help)\n", argv[most]);
     return CLI_USAGE;
@@ -174,7 +174,7 @@ static bool is_one_of(const char *word, const char *name, const char *option, co
 }
 
 static int run(int argc, char **argv) {
-  if (argc < 2) {  // the help, but no success: nothing was done, perhaps because a script's variable is empty
+  if (argc < 2) {  // prints the help but fails: nothing was done, perhaps because a script's variable is empty
     print_help();
     return CLI_USAGE;
   }
@@ -187,20 +187,20 @@ static int run(int argc, char **argv) {
   return run_command(argc - 1, argv + 1);
 }
 
-// GCC's OpenMP lets a thread that waits for the others spin for milliseconds. A shorter spin costs nothing on a quiet
-// machine, and less before base/spinning.h has seen that others want the processors. The pool reads its settings when
-// the program is loaded, so they are set by loading the program once more, under its own name. A user's own settings
-// stand, for base/spinning.h too, which takes a spin of this very length for the program's.
+// GCC's OpenMP makes waiting threads spin for milliseconds. A shorter spin costs nothing on an idle machine, and less
+// on a busy one, until base/spinning.h has detected other users of the processors. The thread pool reads its settings
+// when the program is loaded, so the program sets them and executes itself again, under its own name. A user's own
+// settings are kept, also for base/spinning.h, which assumes that a spin of exactly this length is the program's.
 static void limit_spinning(char **argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   if (length < 0 || (size_t)length >= sizeof program || setenv("GOMP_SPINCOUNT", "20000", 1) != 0) return;
   program[length] = '\0';
-  execv(program, argv);  // where this fails, everything works as well, only slower
+  execv(program, argv);  // if this fails, everything still works, only slower
 }
 
-// What a training has written stays so whoever reads along; its end is not that of its reader.
+// The files of a training do not depend on a reader of its output; the training continues when the reader exits.
 static bool works_for_files(const char *command) {
   static const char *const names[] = {"train", "sweep", "serve"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -208,18 +208,18 @@ static bool works_for_files(const char *command) {
   return false;
 }
 
-// The end of the work of whoever wrote for a reader that has gone away, as of every filter: without a word, by SIGPIPE.
+// When the reader of the output has exited, ends like any filter: without a message, by SIGPIPE.
 static int end_with_reader(int code, const char *command, void (*at_pipe)(int)) {
   if (works_for_files(command) || code == CLI_USAGE) return code;
   signal(SIGPIPE, at_pipe);
   raise(SIGPIPE);
-  return CLI_FAILURE;  // where whoever started the program has it ignore the signal
+  return CLI_FAILURE;  // if SIGPIPE was inherited as ignored
 }
 
 int main(int argc, char **argv) {
-  ignore_save_signal();  // before the program is loaded once more, which keeps it so
+  ignore_save_signal();  // before the second exec, which preserves it
   limit_spinning(argv);
-  // A reader that goes away (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
+  // A reader that exits (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
   void (*at_pipe)(int) = signal(SIGPIPE, SIG_IGN);
   catch_fault_signal();
   cli_show_messages();
@@ -232,10 +232,10 @@ int main(int argc, char **argv) {
   failed = fflush(stdout) != 0 || failed;
   const bool gone = cli_reader_gone();
   if (failed && !gone) {
-    if (code == CLI_OK)  // a command that failed has said why
+    if (code == CLI_OK)  // a failed command has printed its error
       fprintf(stderr, "tarn: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
     if (code == CLI_OK) code = CLI_FAILURE;
   }
-  tarn_ranks_abandon();  // the others are not to wait for a process that could not join them
+  tarn_ranks_abandon();  // the others must not wait for a process that could not join them
   return gone ? end_with_reader(code, argc > 1 ? argv[1] : NULL, at_pipe) : code;
 }

@@ -20,7 +20,7 @@ int model_options_set(const cli_command *command, const model_options *model, ta
 }
 
 int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word) {
-  // Without the first of the choices, which is that of a command line without the option.
+  // Without the first choice, which is the default without the option.
   const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];
   int value = 0;
   for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++)
@@ -33,7 +33,7 @@ int model_options_find(const cli_command *command, tarn_checkpoint_found *found,
 }
 
 void model_options_done(const cli_command *command, tarn_checkpoint_found *found, int code, bool quiet) {
-  // Where standard output cannot be written, main() fails and says so, and that is the one line.
+  // If standard output cannot be written, main() fails and prints the only message.
   if (found->in_run && code == CLI_OK && !quiet && !ferror(stdout))
     fprintf(stderr, "tarn %s: took %s (%s)\n", command->name, found->path,
             found->reason[0] ? found->reason : "--checkpoint");

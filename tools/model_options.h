@@ -1,4 +1,4 @@
-// Options that the commands which run models share.
+// Options shared by the commands that run models.
 #ifndef TARN_TOOLS_MODEL_OPTIONS_H
 #define TARN_TOOLS_MODEL_OPTIONS_H
 
@@ -7,16 +7,16 @@
 #include "tarn/checkpoint.h"
 #include "tarn/translate.h"
 
-// What is given to a command that runs a model. Begin with {.precision = "auto", .overlong = ...}.
+// The options of a command that runs a model. Initialise with {.precision = "auto", .overlong = ...}.
 typedef struct model_options {
   const char *precision, *overlong;  // words
   const char *checkpoint;            // word; NULL: not given
   int64_t threads;
   limit_options limits;
-  tarn_checkpoint_found found;  // by model_options_find()
+  tarn_checkpoint_found found;  // set by model_options_find()
 } model_options;
 
-// Entries of a table of options; `model` is a model_options. LIMIT_OPTIONS((model).limits) belong to them.
+// Entries of a table of options; `model` is a model_options. They require LIMIT_OPTIONS((model).limits).
 #define MODEL_PRECISION_OPTION(model) \
   { "precision", CLI_TEXT, &(model).precision, "NAME", "fp32, bf16 or int8; auto: int8 for a file that holds it", 0, 0 }
 // `units`: "lines" or "sentences".
@@ -30,23 +30,23 @@ typedef struct model_options {
       {"threads", CLI_INT, &(model).threads, "N", "threads; 0: all that the process may use", 0, 1024}, \
       CLI_DEVICE_OPTION
 
-// Sets the limits, takes the words of --precision and --overlong (NULL: the command has no such option) and the
-// threads. -1, or the exit code of a usage mistake.
+// Sets the limits, and applies --precision, --overlong (NULL: the command has no such option) and the threads. -1, or
+// the exit code of a usage error.
 int model_options_set(const cli_command *command, const model_options *model, tarn_translate_precision *precision,
                       tarn_translate_overlong *overlong, int *threads);
 
-// The option --checkpoint of all commands that take a run directory. `word`: const char *, NULL to begin with.
+// The option --checkpoint of all commands that take a run directory. `word`: const char *, initially NULL.
 #define CHECKPOINT_OPTION(word) \
   { "checkpoint", CLI_TEXT, &(word), "WHICH", CHECKPOINT_HELP, 0, 0 }
 #define CHECKPOINT_HELP \
   "of a run directory: best, last or average; without it best, or average where that validated better"
 
-// Finds the file that is read where `path` and --checkpoint `word` (NULL: not given) are asked for. -1, or the exit
-// code of a mistake whose line is printed.
+// Finds the file to read for `path` and --checkpoint `word` (NULL: not given). -1, or the exit code of an error that
+// has been printed.
 int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word);
 
-// Says on standard error which file of a run directory was taken, unless the command fails with `code`, whose line
-// names it, or is `quiet`; and closes it. Accepts what was never found.
+// Prints on standard error which file of a run directory was used, unless the command fails with `code`, whose message
+// names it, or is `quiet`; and closes `found`, which may be zero.
 void model_options_done(const cli_command *command, tarn_checkpoint_found *found, int code, bool quiet);
 
 #endif

@@ -10,7 +10,7 @@
 
 // --- manual pages, in the language of man(7)
 
-// A line of text: nothing in it is a request, and dashes are those that a shell reads.
+// Escapes a line of text: no requests, and dashes as typed in a shell.
 static void print_line(FILE *file, const char *text, size_t length) {
   if (length && (*text == '.' || *text == '\'')) fputs("\\&", file);
   for (size_t i = 0; i < length; i++) {
@@ -39,9 +39,9 @@ static void print_head(FILE *file, const char *name, const char *summary) {
   fputc('\n', file);
 }
 
-// Paragraphs have empty lines between them. One whose lines have columns is printed as it stands.
+// Paragraphs are separated by empty lines. A paragraph with columns is printed verbatim.
 static void print_text(FILE *file, const char *text) {
-  bool first = true;  // man(7) begins a section with a paragraph by itself
+  bool first = true;  // man(7) starts a paragraph at the beginning of a section
   while (*text) {
     const char *end = strstr(text, "\n\n");
     size_t length = end ? (size_t)(end - text) : strlen(text);
@@ -128,7 +128,7 @@ static void print_entry(FILE *file, const cli_command *command) {
 typedef struct pages {
   const char *folder;
   tarn_output_file *program, *shells[COMPLETION_SHELLS];
-  tarn_status status;  // the first failure; afterwards nothing more is done
+  tarn_status status;  // the first failure; nothing is written after it
 } pages;
 
 static void open_page(pages *p, tarn_output_file **output, const char *name, const char *ending) {

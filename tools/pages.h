@@ -1,4 +1,4 @@
-// What the tables of options give besides --help: manual pages, and completion for shells (docs/install.md).
+// Output generated from the tables of options besides --help: manual pages and shell completion (docs/install.md).
 #ifndef TARN_TOOLS_PAGES_H
 #define TARN_TOOLS_PAGES_H
 
@@ -6,11 +6,11 @@
 
 #include "cli.h"
 
-// Writes tarn.1 and a page for each command (tarn-translate.1), tarn.bash, _tarn (zsh) and tarn.fish into a folder that
-// is there. Returns the program's exit code.
+// Writes tarn.1 and a page for each command (tarn-translate.1), tarn.bash, _tarn (zsh) and tarn.fish into an existing
+// folder. Returns the program's exit code.
 int pages_write(const char *folder);
 
-// The pieces of each shell's file: what stands before all commands, a command (commands_visit()), and the end.
+// The parts of a shell's completion file: the beginning, one command (commands_visit()), and the end.
 typedef struct completion_shell {
   const char *file;  // its name
   void (*begin)(FILE *file);

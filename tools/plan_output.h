@@ -7,10 +7,10 @@
 #include "tarn/plan.h"
 
 void plan_print_text(const tarn_plan *plan);
-// NULL where there is no memory.
+// NULL: out of memory.
 json_t *plan_json(const tarn_plan *plan);
 
-// How long the training takes; behind the plan.
+// Prints the duration of the training, after the plan.
 void plan_print_duration(const tarn_duration *duration);
 json_t *plan_duration_json(const tarn_duration *duration);
 

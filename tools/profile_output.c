@@ -15,12 +15,12 @@ static double share(const tarn_profile_row *row, const tarn_profile_summary *sum
 
 static double gigabytes(const tarn_profile_row *row) { return row->seconds > 0 ? row->bytes / row->seconds * 1e-9 : 0; }
 
-// What neither the operations nor the bytes account for.
+// Time not explained by operations or bytes.
 static double rest(const tarn_profile_row *row) {
   return row->seconds - (row->flops_seconds > row->bytes_seconds ? row->flops_seconds : row->bytes_seconds);
 }
 
-// A number, or blanks where it is not known.
+// A number, or spaces if it is unknown.
 static void print_cell(FILE *stream, int width, int digits, double value, bool known) {
   if (known)
     fprintf(stream, " %*.*f", width, digits, value);
@@ -39,7 +39,7 @@ static void print_row(FILE *stream, const tarn_profile_row *row, const tarn_prof
   fputc('\n', stream);
 }
 
-// The sum of the rows of which something is counted; its rest is the sum of theirs.
+// The sum of the counted rows; its unexplained rest is the sum of theirs.
 static void print_counted(FILE *stream, const tarn_profile_summary *s) {
   tarn_profile_row all = {.op = "all that is counted", .part = ""};
   double left = 0;

@@ -8,7 +8,7 @@
 #include "colour.h"
 #include "tarn/text.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of what follows, and of the line on the terminal
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // protects the following, and the line on the terminal
 static FILE *stand;                                       // NULL: standard error
 static bool open_line;
 
@@ -21,8 +21,8 @@ bool progress_line_stands_on(FILE *given) {
   return colour_is_terminal(given);
 }
 
-// Columns that a line may fill: a character in the last one would make some terminals go on to the next line. Asked for
-// anew each time, as a window changes.
+// Usable columns of a line: a character in the last column would make some terminals wrap. Queried each time, as the
+// window may be resized.
 static size_t room(void) {
   struct winsize size;
   const bool known = ioctl(fileno(stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -34,7 +34,7 @@ static size_t columns(const char *text) { return tarn_text_columns(text, strlen(
 static void show(const char (*parts)[PROGRESS_PART], size_t count) {
   FILE *file = stream();
   if (!colour_is_terminal(file)) return;
-  if (file != stdout) fflush(stdout);  // what was printed before it stands before it
+  if (file != stdout) fflush(stdout);  // flushes earlier output first
   const size_t most = room();
   size_t fits;
   size_t used = tarn_text_columns(parts[0], strlen(parts[0]), most, &fits);

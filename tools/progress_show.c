@@ -11,7 +11,7 @@
 
 progress_settings progress_wanted;
 
-enum { PARTS = 5, KINDS = 16 };  // parts of a line; kinds of work whose last line is remembered
+enum { PARTS = 5, KINDS = 16 };  // parts of a line; kinds of work with a remembered last line
 static const double SHOWN_FROM = 1.0, PLAIN_EVERY = 10.0, EVERY = 0.1;  // seconds
 
 // "1234 sentences", "12.3 M sentences", "1.2 GB".
@@ -19,7 +19,7 @@ static void amount(char text[PROGRESS_PART], double number, const char *unit) {
   static const char *const scales[] = {"", "k", "M", "G", "T", "P"};
   const bool bytes = strcmp(unit, "bytes") == 0;
   int scale = 0;
-  // Numbers that are easily read stay whole.
+  // Small numbers stay unabbreviated.
   if (bytes || number >= 1e6)
     for (; number >= 1000 && scale < 5; scale++) number /= 1000;
   const int digits = (scale > 0 || number < 10) && number < 100 && number != floor(number) ? number < 10 ? 2 : 1 : 0;
@@ -51,7 +51,7 @@ static double seconds_now(void) {
   return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
 }
 
-// A line for each kind of work every ten seconds, however often it begins anew, as validations do.
+// One line per kind of work every ten seconds, however often it restarts, like validations.
 static bool is_due(const char what[PROGRESS_PART]) {
   static struct told {
     char what[PROGRESS_PART];

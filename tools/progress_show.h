@@ -1,4 +1,4 @@
-// Shows the progress of long work, as the library reports it (tarn/process.h), on one line of a terminal.
+// Shows the library's progress reports of long work (tarn/process.h) on one line of a terminal.
 #ifndef TARN_TOOLS_PROGRESS_SHOW_H
 #define TARN_TOOLS_PROGRESS_SHOW_H
 
@@ -7,12 +7,12 @@
 #include "cli.h"
 
 typedef struct progress_settings {
-  bool quiet;  // nothing is shown
-  bool asked;  // at once, and also where standard error is no terminal: a line of its own every ten seconds
+  bool quiet;  // show nothing
+  bool asked;  // show at once, and even if standard error is not a terminal: a separate line every ten seconds
 } progress_settings;
 extern progress_settings progress_wanted;  // set by the options below
 
-// Lines of a table of options; a command with a --quiet of its own sets the field from it.
+// Entries of a table of options; a command with its own --quiet sets the field from it.
 #define PROGRESS_OPTION                                                                                            \
   {                                                                                                                \
     "progress", CLI_FLAG, &progress_wanted.asked, NULL,                                                            \
@@ -24,10 +24,10 @@ extern progress_settings progress_wanted;  // set by the options below
 // To be called once, at the start.
 void progress_start(void);
 
-// Work of the command itself, whose end is not known. Zero-initialise but for the texts; end it in any case.
+// Progress of the command's own work, of unknown length. Zero-initialise except the texts; always end it.
 typedef struct progress_own {
   const char *what, *unit;
-  double begun, due;  // seconds of the clock
+  double begun, due;  // seconds on the clock
   double done;
 } progress_own;
 void progress_own_at(progress_own *work, double done);

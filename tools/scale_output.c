@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A number of ranks at *at, which is then behind it; 0 where there is none that is allowed.
+// Parses a number of ranks at *at and advances it; 0 if there is no valid one.
 static int number_at(const char **at) {
   char *end;
   if (**at < '0' || **at > '9') return 0;
@@ -16,7 +16,7 @@ static int number_at(const char **at) {
   return errno == 0 && value >= 1 && value <= TARN_SCALE_RANKS ? (int)value : 0;
 }
 
-// "1,2,64" and "1-1024", which doubles. False where it is not such a list.
+// Parses "1,2,64" and "1-1024", which doubles. False if it is not such a list.
 static bool read_list(int ranks[SCALE_MOST], size_t *count, const char *list) {
   for (const char *at = list;; at++) {
     const int first = number_at(&at);

@@ -15,8 +15,8 @@ typedef struct work {
   const score_metric *metric;
   tarn_significance_options tests;
   score_input input;
-  score_result *results;         // one a system
-  tarn_statistics **statistics;  // one a system
+  score_result *results;         // one per system
+  tarn_statistics **statistics;  // one per system
   tarn_significance *significances;
 } work;
 
@@ -52,7 +52,7 @@ static void add_tests(const work *w, json_t *object, size_t system) {
   json_object_set_new(object, "test", test);
 }
 
-// `system` is NULL where there is one only.
+// `system` is NULL if there is only one.
 static int print_json(const work *w, const score_result *result, const size_t *system) {
   score_summary summary;
   summarize(w, &summary, result);
@@ -76,18 +76,18 @@ static void print_text(const work *w) {
   printf("\n%s\n", summary.signature);
 }
 
-// The end of a path that is too long for a cell tells more than its beginning.
+// Of a path that is too long for a cell, the end is more informative than the beginning.
 static const char *name_of(char text[TEXT_TABLE_CELL], const char *path) {
   enum { SHOWN = 70 };
   size_t length = strlen(path);
   if (length <= SHOWN) return path;
   path += length - SHOWN;
-  while (((unsigned char)*path & 0xC0) == 0x80) path++;  // not within a character
+  while (((unsigned char)*path & 0xC0) == 0x80) path++;  // do not split a character
   snprintf(text, TEXT_TABLE_CELL, "...%s", path);
   return text;
 }
 
-// p is a share of a number of trials, and never 0.
+// p is a fraction with the number of trials as denominator, and never 0.
 static void cell_of_p(text_table *table, double p) {
   char text[TARN_RESULTS_P_TEXT];
   tarn_results_p(text, p);
@@ -198,7 +198,7 @@ static int score_systems(work *w) {
   return code;
 }
 
-// A number that was given without its option would have no effect.
+// A number without its option would have no effect.
 static int take_number(const work *w, int64_t *out, int64_t given, const char *name, const char *needs, bool used,
                        int64_t otherwise) {
   if (given != CLI_NO_INT && !used) return cli_usage(w->metric->command, "--%s needs %s", name, needs);

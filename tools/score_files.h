@@ -1,5 +1,5 @@
-// What the commands `bleu`, `chrf` and `ter` share: their options for files and tests, the course of the command, and
-// how results are printed.
+// Shared code of the commands `bleu`, `chrf` and `ter`: their options for files and tests, their control flow, and the
+// output of results.
 #ifndef TARN_TOOLS_SCORE_FILES_H
 #define TARN_TOOLS_SCORE_FILES_H
 
@@ -16,27 +16,27 @@ typedef union score_result {
   tarn_ter_result ter;
 } score_result;
 
-// What all results have.
+// The common part of all results.
 typedef struct score_summary {
   char name[TARN_SIGNATURE_TEXT], signature[TARN_SIGNATURE_TEXT];
   double score;
-  int64_t invalid;  // malformed sequences of UTF-8
+  int64_t invalid;  // malformed UTF-8 sequences
 } score_summary;
 
-// A score with its options, as its command fills it in.
+// A score with its options, filled in by its command.
 typedef struct score_metric {
   const cli_command *command;
   const void *options;
-  // The score, and its statistics unless that is NULL.
+  // Computes the score, and its statistics unless that is NULL.
   tarn_status (*compute)(tarn_statistics **statistics, score_result *out, const char *const *hypotheses,
                          const char *const *const *references, size_t sentences, size_t streams, const void *options);
   void (*summarize)(score_summary *out, const score_result *result, const void *options);
-  // What follows the score on its line, and in its object. NULL where nothing does.
+  // Details after the score on its line, and in its object. NULL: none.
   void (*print_details)(const score_result *result);
   void (*add_details)(json_t *object, const score_result *result);
 } score_metric;
 
-// Zero-initialise, but for the numbers, which are CLI_NO_INT; SCORE_FILES does.
+// Zero-initialise, except for numbers, which are CLI_NO_INT; SCORE_FILES does this.
 typedef struct score_files {
   cli_list references, systems;
   bool sentence, json, confidence, paired_bs, paired_ar;
@@ -46,7 +46,7 @@ typedef struct score_files {
 #define SCORE_FILES \
   (score_files) { .confidence_n = CLI_NO_INT, .paired_bs_n = CLI_NO_INT, .paired_ar_n = CLI_NO_INT, .seed = CLI_NO_INT }
 
-// Lines of a table of options. The sentence of --sentence is the metric's.
+// Entries of a table of options. The help of --sentence depends on the metric.
 #define SCORE_FILES_REFERENCE(f) \
   { "reference", CLI_LIST, &(f).references, "FILE", "reference translation; give it once for every reference", 0, 0 }
 #define SCORE_FILES_SENTENCE(f, help) \
@@ -92,7 +92,7 @@ typedef struct score_files {
     "json", CLI_FLAG, &(f).json, NULL, "print JSON, an object a line", 0, 0                                          \
   }
 
-// For the text of --help: of files, and of tests.
+// For the --help text: about files, and about tests.
 #define SCORE_FILES_TEXT                                                                                               \
   "Each SYSTEM is a file with one detokenized sentence a line; without one, standard input is read. Every reference\n" \
   "has the same number of lines. The last line printed is the signature to report with the score."
@@ -103,7 +103,7 @@ typedef struct score_files {
   "compute it, counts one direction: it is half as large, or less. p is about these outputs on such sentences, not\n"  \
   "about other seeds of a training, and is not corrected for the number of systems."
 
-// Runs a command whose options are parsed, and returns its exit code.
+// Runs a command with parsed options and returns its exit code.
 int score_files_run(score_files *files, const score_metric *metric);
 void score_files_close(score_files *files);
 

@@ -71,7 +71,7 @@ void score_input_close(score_input *input) {
 }
 
 const char *const *const *score_input_from(score_input *input, size_t s) {
-  // Without a line there are no streams, and an offset to none is undefined.
+  // Without lines there are no streams, and pointer arithmetic on NULL is undefined.
   for (size_t r = 0; r < input->count; r++) input->following[r] = input->streams[r] ? input->streams[r] + s : NULL;
   return input->following;
 }

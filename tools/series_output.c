@@ -33,7 +33,7 @@ int series_print_training(const cli_command *command, const tarn_esn *esn, const
   return CLI_OK;
 }
 
-// The forecasts with the columns start and row before those of the series; row counts from 0 as --from does.
+// The forecasts with the columns start and row before those of the series; row counts from 0 like --from.
 static tarn_status write_file(const series_forecasts *f, const char *const *names) {
   int64_t columns = f->all->columns + 2, rows = 0;
   char start[] = "start", row[] = "row";
@@ -45,7 +45,7 @@ static tarn_status write_file(const series_forecasts *f, const char *const *name
     table.names[1] = row;
     for (int64_t c = 2; c < columns; c++) table.names[c] = (char *)(uintptr_t)names[c - 2];
     for (int64_t r = 0; r < f->all->rows; r++) {
-      if (isnan(f->all->values[r * (columns - 2)])) continue;  // it has diverged
+      if (isnan(f->all->values[r * (columns - 2)])) continue;  // diverged
       double *out = table.values + rows++ * columns;
       out[0] = (double)(r / f->steps + 1);
       out[1] = (double)(f->from + r);
@@ -65,7 +65,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 typedef struct summary {
-  int64_t count, unbroken;  // forecasts with a truth; those valid to their end
+  int64_t count, unbroken;  // count: forecasts with true values; unbroken: those valid to their end
   int64_t rows;             // compared
   double nrmse, valid, median, least, most;
 } summary;

@@ -9,7 +9,7 @@ static tarn_ranks *ranks;
 
 static bool tell(tarn_status status, const char *line) { return tarn_ranks_leave(ranks, status, line); }
 
-// Read by the thread that watches the other ranks too.
+// Also read by the thread that monitors the other ranks.
 static atomic_bool silent;
 
 bool shared_ranks_silent(void) { return atomic_load(&silent); }
@@ -29,7 +29,7 @@ bool shared_ranks_help(void) { return tarn_ranks_rank(ranks) > 0; }
 
 int shared_ranks_end(const cli_command *command, int code) {
   if (tarn_ranks_count(ranks) > 1) {
-    // main() says of standard output that it cannot be written.
+    // main() reports that standard output cannot be written.
     const bool unwritten = code == CLI_OK && (fflush(stdout) != 0 || ferror(stdout));
     if (code != CLI_OK || unwritten) {
       tarn_ranks_leave(ranks, unwritten ? TARN_STATUS_IO : TARN_STATUS_INTERNAL, NULL);

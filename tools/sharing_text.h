@@ -1,4 +1,4 @@
-// What sharing saves, in words.
+// Savings from sharing, as text.
 #ifndef TARN_TOOLS_SHARING_TEXT_H
 #define TARN_TOOLS_SHARING_TEXT_H
 
@@ -7,9 +7,8 @@
 
 enum { SHARING_TEXT = 160 };
 
-// "; sharing saves 3.10 M more (layers 2.10 M, embeddings 1.00 M)" of `all` parameters, `layers` of them those of
-// layers; names the one kind where the other is not shared, and is "" where nothing is. `millions`: in millions, with
-// two decimals.
+// "; sharing saves 3.10 M more (layers 2.10 M, embeddings 1.00 M)" for `all` parameters, `layers` of which are in
+// layers; names only one kind if the other is not shared; "" if nothing is. `millions`: in millions, with two decimals.
 const char *sharing_text(char text[SHARING_TEXT], int64_t all, int64_t layers, bool millions);
 
 #endif

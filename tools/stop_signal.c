@@ -8,7 +8,7 @@ volatile sig_atomic_t stop_signal;
 volatile sig_atomic_t save_signal;
 
 static volatile sig_atomic_t in_order;
-static const char *ending;  // the line of a process that has nothing to save
+static const char *ending;  // the message of a process that has nothing to save
 
 static void on_stop(int number) {
   if (in_order) {
@@ -18,7 +18,7 @@ static void on_stop(int number) {
   const ssize_t written = write(STDERR_FILENO, ending, strlen(ending));
   (void)written;
   signal(number, SIG_DFL);
-  raise(number);  // comes when the handler is over
+  raise(number);  // delivered after the handler returns
 }
 
 static void on_save(int number) {

@@ -38,7 +38,7 @@ json_t *sweep_run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   return object;
 }
 
-// What a run has reached, behind its name.
+// The results of a run, after its name.
 void sweep_print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char time[32];
   if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, cli_time(time, run->seconds));
@@ -48,7 +48,7 @@ void sweep_print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
     printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->number]);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
   if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
-  // The measure that chose the model, where the test has it.
+  // The measure that selected the model, if the test has it.
   const bool chosen = !isnan(run->test[measure->number]);
   for (int m = 0; m < tarn_measure_count(); m++) {
     const tarn_measure *test = tarn_measure_of(m);

@@ -1,4 +1,4 @@
-// What tarn sweep says of a run, to people and as JSON.
+// Output of tarn sweep about a run, as text and as JSON.
 #ifndef TARN_TOOLS_SWEEP_OUTPUT_H
 #define TARN_TOOLS_SWEEP_OUTPUT_H
 
@@ -6,9 +6,9 @@
 
 #include "tarn/lab/sweep.h"
 
-// All that is known of it; NULL where memory is out. The caller gives it back.
+// All known data of a run; NULL if memory runs out. The caller releases it.
 json_t *sweep_run_json(const tarn_sweep *sweep, const tarn_sweep_run *run);
-// What it has reached, behind its name, to standard output.
+// Its results, after its name, on standard output.
 void sweep_print_state(const tarn_sweep *sweep, const tarn_sweep_run *run);
 
 #endif

@@ -13,18 +13,18 @@
 #include "sweep_output.h"
 #include "tarn/process.h"
 
-// A run that trains and whose log has not grown for so long may have nobody who works on it.
+// A training run whose log has not grown for this long may be abandoned.
 static const double SILENT = 120.0;
 
-// What was told of a run last.
+// The last reported state of a run.
 typedef struct told {
   bool any;
   tarn_sweep_state state;
   char job[64], job_state[100];
 } told;
 
-// What was warned of last: a line of the table, which would wipe it away. Until Slurm answers again, which is what
-// warnings of a look are about.
+// The last warning, shown as a line of the table, which would otherwise overwrite it. Kept until Slurm answers again,
+// as these warnings are about Slurm.
 static char warning[300];
 static void keep_warning(void *user, tarn_log_level level, const char *text) {
   (void)user;
@@ -63,7 +63,7 @@ static size_t rows_of_window(void) {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : 24;
 }
 
-// Where the window is too small for all runs, those that are over are the first to be left out. Lines do not wrap.
+// If the window is too small for all runs, finished ones are dropped first. Lines do not wrap.
 static void redraw(const tarn_sweep *sweep) {
   const size_t room = rows_of_window() - 3 - (*warning != '\0');
   size_t shown = 0;
@@ -81,7 +81,7 @@ static void redraw(const tarn_sweep *sweep) {
   printf("\033[?7h");
 }
 
-// The runs that are not as they were told.
+// Reports the runs whose state has changed.
 static void print_changes(const tarn_sweep *sweep, told *before) {
   bool any = false;
   for (size_t i = 0; i < sweep->run_count; i++) {

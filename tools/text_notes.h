@@ -1,4 +1,4 @@
-// What commands that read text for a model say of it on standard error.
+// Notes on standard error by commands that read text for a model.
 #ifndef TARN_TOOLS_TEXT_NOTES_H
 #define TARN_TOOLS_TEXT_NOTES_H
 
@@ -6,11 +6,11 @@
 
 #include "cli.h"
 
-// Warns where more of the tokens are unknown to the model's vocabulary than TARN_VOCAB_UNKNOWN_WARNED. `what` they are:
+// Warns if the share of tokens unknown to the model's vocabulary exceeds TARN_VOCAB_UNKNOWN_WARNED. `what` names them:
 // "tokens", "source tokens".
 void text_notes_unknown(const cli_command *command, const char *what, int64_t unknown, int64_t tokens);
 
-// A line where lines were so long that they were encoded in parts (tarn_vocab_encode()).
+// A line if lines were encoded in parts because of their length (tarn_vocab_encode()).
 void text_notes_cut(int64_t lines);
 
 #endif

@@ -12,7 +12,7 @@
 static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-static char unfinished[PATH_MAX + 32];  // the file that a signal removes
+static char unfinished[PATH_MAX + 32];  // the file that a signal handler removes
 
 static void remove_unfinished(int number) {
   unlink(unfinished);
@@ -20,7 +20,7 @@ static void remove_unfinished(int number) {
   raise(number);
 }
 
-// Signals that the program ignores, as under nohup, stay ignored.
+// Signals inherited as ignored, as under nohup, stay ignored.
 static void set_signals(void (*from)(int), void (*to)(int)) {
   for (size_t i = 0; i < SIGNALS; i++) {
     struct sigaction now;
@@ -76,7 +76,7 @@ void text_output_line(text_output *output, const char *text, size_t length) {
 }
 
 bool text_output_lines_end(const cli_command *command, int *code, tarn_status status, bool none, const char *input) {
-  // Its line is printed, or main() says that standard output cannot be written, and fails.
+  // Its error has been printed, or main() reports that standard output cannot be written, and fails.
   if (*code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) return false;
   if (status != TARN_STATUS_OK) {
     *code = cli_report(command, status);

@@ -1,4 +1,4 @@
-// Use of language models: log-probabilities of texts and minimal pairs, and continuations of texts.
+// Language models: log-probabilities of texts and minimal pairs, and generation.
 #ifndef TARN_LM_H
 #define TARN_LM_H
 
@@ -13,14 +13,14 @@
 extern "C" {
 #endif
 
-// Language models: log-probabilities of sentences, perplexity, and minimal pairs; of masked language models the same by
+// Scoring: log-probabilities of sentences, perplexity, and minimal pairs; for masked language models the same with
 // pseudo-log-likelihoods.
 //
-// A sentence w1 .. wn is read as <eos> w1 .. wn, and w1 .. wn <eos> are predicted; its log-probability is the sum over
-// these n + 1 tokens, in natural logarithms.
-// A masked language model reads <cls> w1 .. wn <eos>, if its vocabulary has <cls>, once for each of w1 .. wn, which the
-// mask hides; the sum over these n tokens is the pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659), and
-// exp(-sum / tokens) the pseudo-perplexity. A sentence of n tokens so costs what n sentences cost.
+// The model reads a sentence w1 .. wn as <eos> w1 .. wn and predicts w1 .. wn <eos>. Its log-probability is the sum
+// over these n + 1 tokens, in natural logarithms.
+// A masked language model reads <cls> w1 .. wn <eos>, if its vocabulary has <cls>, once for each of w1 .. wn, with that
+// token masked. The sum over these n tokens is the pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659), and
+// exp(-sum / tokens) the pseudo-perplexity. A sentence of n tokens therefore costs as much as n sentences.
 //
 //   tarn_lm_options options;
 //   tarn_lm_default(&options);
@@ -29,57 +29,57 @@ extern "C" {
 //   status = tarn_lm_score(lm, scores, lines, lengths, count);
 //   tarn_lm_close(&lm);
 //
-// A model is used by one thread at a time; it computes with the pool of threads of the process, whose size it sets.
+// A model is used by one thread at a time. It computes with the process's thread pool, whose size it sets.
 
 typedef struct tarn_lm_options {
   tarn_translate_precision precision;  // default auto
-  tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is cut, and counted as truncated,
-                                       // or refused with DATA; default: refuse. Models with model.positions none,
-                                       // alibi or t5 have no limit
+  tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is truncated and counted, or
+                                       // refused with DATA; default: refuse. Models with model.positions none, alibi or
+                                       // t5 have no limit
   int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; default 4096
-  int64_t window;                      // lines that are read, sorted by length and scored together by
-                                       // tarn_lm_score_file(), 1 .. 10000000; default 4000
+  int64_t window;                      // lines read, sorted by length and scored together by tarn_lm_score_file(), 1 ..
+                                       // 10000000; default 4000
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
-  int threads;                         // 0: all that the process may use; default 0
+  int threads;                         // 0: all available to the process; default 0
   tarn_ranks *ranks;                   // share the work of tarn_lm_score_file(), tarn_lm_score_stream() and
-                                       // tarn_minimal_pairs_run() (tarn/process.h); the caller's, and open as long as
-                                       // the model. Default NULL: this process is alone
+                                       // tarn_minimal_pairs_run() (tarn/process.h); owned by the caller, open as long
+                                       // as the model. Default NULL: a single process
 } tarn_lm_options;
 
 TARN_API void tarn_lm_default(tarn_lm_options *options);
 
 typedef struct tarn_lm tarn_lm;
 
-// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
-// with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
+// Opens a checkpoint, or of a run directory the one chosen by tarn_checkpoint_find() (tarn/checkpoint.h). Fails with
+// USAGE (options, a translation model), IO, DATA (a damaged checkpoint) or MEMORY.
 TARN_API tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_options *options) TARN_CHECKED;
 TARN_API void tarn_lm_close(tarn_lm **lm);
 // The file that was opened; valid until close.
 TARN_API const char *tarn_lm_path(const tarn_lm *lm);
-// The text of a token ("" for an id that is none), valid until close.
+// The text of a token ("" for an invalid id), valid until close.
 TARN_API const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
 
-// The score of a line. An empty line has one token, the end of sentence; under a masked language model none.
+// The score of a line. An empty line has one token, the end of sentence; with a masked language model none.
 typedef struct tarn_lm_line {
   double log_probability;           // sum over the tokens
-  int64_t tokens;                   // with the end of sentence, unless the model is a masked one
+  int64_t tokens;                   // with the end of sentence, except for a masked model
   const int32_t *ids;               // [tokens]
   const double *log_probabilities;  // [tokens]
   int64_t characters,
-      bytes;  // of the line, its end counted as one where it is a token; code points, after replacing invalid UTF-8;
-              // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
+      bytes;  // of the line, plus one for its end if that is a token; code points, after replacing invalid UTF-8; of a
+              // truncated line those of the text of its tokens (tarn_vocab_decode())
   int64_t unknown;  // tokens not in the vocabulary; predicting them does not predict the text
-  bool truncated;   // to what the model takes
+  bool truncated;   // to the model's maximum
   bool replaced;    // invalid UTF-8 by U+FFFD
-  bool cut;         // it was so long that it was encoded in parts (tarn_vocab_encode())
+  bool cut;         // encoded in parts because of its length (tarn_vocab_encode())
 } tarn_lm_line;
 
-// Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
-// call. Fails with DATA (what `strict` and `overlong` refuse), NUMERIC or MEMORY.
+// Scores `count` lines of lengths[i] bytes. The memory of the results is owned by the model and valid until its next
+// call. Fails with DATA (input refused by `strict` or `overlong`), NUMERIC or MEMORY.
 TARN_API tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
                                    size_t count) TARN_CHECKED;
 
-// Sums over lines. All fields 0 to begin with.
+// Sums over lines. Zero-initialise.
 typedef struct tarn_lm_total {
   int64_t lines, tokens, characters, bytes, unknown;
   int64_t truncated, replaced, cut;  // lines
@@ -88,53 +88,50 @@ typedef struct tarn_lm_total {
 
 // Adds the score of one more line.
 TARN_API void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line);
-// Perplexity of a token, exp(-log p / tokens), and bits of a character and of a byte; NAN without lines.
+// Perplexity per token, exp(-log p / tokens), bits per character and bits per byte; NAN without lines.
 TARN_API double tarn_lm_perplexity(const tarn_lm_total *total);
 TARN_API double tarn_lm_bits_per_character(const tarn_lm_total *total);
 TARN_API double tarn_lm_bits_per_byte(const tarn_lm_total *total);
 
-// Receives the score of a line, numbered from 1; anything but TARN_STATUS_OK stops the work and is returned.
+// Receives the score of a line, numbered from 1; any status but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_line *line);
-// Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order. Fails as
-// tarn_lm_score() does, and with IO, DATA (a file that is not text), or what the sink returns.
+// Scores a text file, pipe or device ("-": standard input) and passes each line to `sink`, in order. Fails like
+// tarn_lm_score(), and with IO, DATA (not a text file) or the sink's status.
 TARN_API tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
 // Scores a text file as one stream of tokens across its line ends, which are tokens too, as in
 // tarn_prepare_options.stream (tarn/data.h). A window of `window` tokens (0: model.max_length) advances by `stride`
-// tokens at a time, and only the tokens that are new in it are counted. So each token of the text is counted once:
-// those of the first window are predicted from all tokens before them, and all others from at least window - stride
-// tokens of the text. A smaller stride gives more context and costs more: window / stride times the arithmetic of
-// windows that do not overlap.
+// tokens at a time, and only its new tokens count. So each token of the text counts once: tokens of the first window
+// are predicted from all tokens before them, all others from at least window - stride tokens of the text. A smaller
+// stride gives more context and costs more: window / stride times the arithmetic of non-overlapping windows.
 typedef struct tarn_lm_stretch {
   int64_t first;                    // position of its first token in the text, from 0
-  int64_t context;                  // tokens of the text that the model read before that one; the others have more
+  int64_t context;                  // tokens of the text read by the model before that one; the others have more
   int64_t count;                    // tokens, at least 1
   const int32_t *ids;               // [count]
   const double *log_probabilities;  // [count], natural logarithms
 } tarn_lm_stretch;
-// Receives the tokens, in order; anything but TARN_STATUS_OK stops the work and is returned.
+// Receives the tokens, in order; any status but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_stream_sink)(void *user, const tarn_lm_stretch *stretch);
-// `total` is of the whole text; a text without a token has tokens 0. The sink may be NULL. Fails with USAGE (a masked
-// language model, a window that the model does not take, a stride that is not 1 .. window), IO, DATA, NUMERIC or
-// MEMORY.
+// `total` is for the whole text; a text without tokens has tokens 0. The sink may be NULL. Fails with USAGE (a masked
+// language model, a window longer than the model allows, a stride outside 1 .. window), IO, DATA, NUMERIC or MEMORY.
 TARN_API tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window,
                                           int64_t stride, tarn_lm_stream_sink sink, void *user) TARN_CHECKED;
 
-// Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
-// log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
-// neither of them empty, and optionally "field", in whose name / counts as _ and which all pairs of a file share, and
-// "linguistics_term".
+// Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): the acceptable sentence of a pair should have the higher
+// log-probability. Ties count as wrong. Files are JSON lines with non-empty texts "sentence_good" and "sentence_bad",
+// and optionally "field", which is the same for all pairs of a file and in which / counts as _, and "linguistics_term".
 typedef struct tarn_minimal_pairs_count {
   const char *name;          // of the paradigm (its file without .jsonl), or of the field
-  const char *field, *term;  // of a paradigm: its field and the term of its first pair, "" where a file has none; of a
+  const char *field, *term;  // of a paradigm: its field and the term of its first pair, "" if the file has none; of a
                              // field: ""
   int64_t pairs, right;
   double accuracy;   // right / pairs; of a field and overall: the mean over paradigms
-  double low, high;  // 95 % confidence interval of it: Wilson's (1927) of a paradigm, and of a mean what those of its
-                     // paradigms make together (Zou and Donner 2008), for k of them
-                     // accuracy - sqrt(sum (accuracy_i - low_i)^2) / k, and the same above
-  const char *answers;  // of a paradigm: a character a pair, in the order of the file, '1' for a right one and '0' for
-                        // a wrong one; else NULL
+  double low, high;  // its 95 % confidence interval: of a paradigm Wilson's (1927); of a mean the combination of those
+                     // of its k paradigms (Zou and Donner 2008): accuracy - sqrt(sum (accuracy_i - low_i)^2) / k, and
+                     // likewise above
+  const char *answers;  // of a paradigm: one character per pair, in the order of the file: '1' for right, '0' for
+                        // wrong; else NULL
 } tarn_minimal_pairs_count;
 
 typedef struct tarn_minimal_pairs_result {
@@ -142,26 +139,26 @@ typedef struct tarn_minimal_pairs_result {
   const tarn_minimal_pairs_count *paradigms;  // by name
   const tarn_minimal_pairs_count *fields;     // by name; accuracy is the mean over the field's paradigms
   tarn_minimal_pairs_count overall;           // accuracy: mean over all paradigms, as BLiMP is reported
-  int64_t unknown;                            // tokens of all sentences that are not in the vocabulary
-  int64_t truncated;                          // sentences that were cut to what the model takes
-  int64_t replaced;                           // lines of the files in which invalid UTF-8 was replaced
-  int64_t equal;  // pairs of two sentences with the same tokens, which cannot be right; BLiMP has 7 of equal text
+  int64_t unknown;                            // tokens of all sentences not in the vocabulary
+  int64_t truncated;                          // sentences truncated to the model's maximum
+  int64_t replaced;                           // lines of the files with invalid UTF-8 replaced
+  int64_t equal;  // pairs whose sentences have the same tokens, which cannot be right; BLiMP has 7 of equal text
   struct tarn__minimal_pairs_memory *memory;
 } tarn_minimal_pairs_result;
 
-// Called when a paradigm is done; NULL: never.
+// Called after each paradigm; NULL: never.
 typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs_count *paradigm, size_t done,
                                             size_t count);
 
-// Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
-// IO, DATA (no such file, a line that is no object, lacks a text, has an empty one or is of another field than those
-// before it, what `strict` and `overlong` of the model refuse: file and line are named), NUMERIC or MEMORY. On other
-// ranks than 0 *result is NULL.
+// Scores all files *.jsonl of a folder. The common prefix of a pair is computed once. Fails with IO, DATA (no such
+// file, a line that is not an object, lacks a text, has an empty one or another field than those before it, input
+// refused by the model's `strict` or `overlong`; the message names file and line), NUMERIC or MEMORY. On ranks other
+// than 0 *result is NULL.
 TARN_API tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
                                             tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
 TARN_API void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);
 
-// Generation of text by a language model: it continues prompts, or begins sentences of its own.
+// Generation: a language model continues prompts, or generates sentences from scratch.
 //
 //   tarn_generator_options options;
 //   tarn_generator_default(&options);
@@ -172,44 +169,44 @@ TARN_API void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);
 //   status = tarn_generator_lines(generator, results, prompts, lengths, count);
 //   tarn_generator_close(&generator);
 //
-// A generator is used by one thread at a time; it computes with the pool of threads of the process, whose size it sets.
+// A generator is used by one thread at a time. It computes with the process's thread pool, whose size it sets.
 
 typedef enum tarn_generator_method {
-  TARN_GENERATOR_METHOD_GREEDY,  // the most likely token, every time
-  TARN_GENERATOR_METHOD_BEAM,    // beam search, with fairseq's rules
-  TARN_GENERATOR_METHOD_SAMPLE,  // draws every token
+  TARN_GENERATOR_METHOD_GREEDY,  // the most likely token at each step
+  TARN_GENERATOR_METHOD_BEAM,    // beam search, by fairseq's rules
+  TARN_GENERATOR_METHOD_SAMPLE,  // sampling
   TARN_GENERATOR_METHOD_COUNT
 } tarn_generator_method;
 
-// Never generated are the begin of sentence, padding and the unknown token, where the vocabulary has them as tokens of
-// their own: they have no text.
+// The begin of sentence, padding and the unknown token have no text and are never generated, if the vocabulary has
+// separate tokens for them.
 typedef struct tarn_generator_options {
   tarn_generator_method method;  // default greedy
-  int64_t max_tokens;            // of a continuation, its end of sentence counted, 1 .. 2^30; default 100
-  int64_t min_tokens;  // before an end of sentence, which until then has probability 0; 0 .. max_tokens; default 0
-  int64_t number;      // continuations of a prompt: samples, 1 .. 1000000; best hypotheses, 1 .. beam; greedy: 1.
+  int64_t max_tokens;            // of a continuation, end of sentence included, 1 .. 2^30; default 100
+  int64_t min_tokens;  // before an end of sentence, which has probability 0 until then; 0 .. max_tokens; default 0
+  int64_t number;      // continuations per prompt: samples, 1 .. 1000000; best hypotheses, 1 .. beam; greedy: 1.
                        // Default 1
   // Beam search.
   int64_t beam;           // hypotheses, 1 .. 1024; default 5
   double length_penalty;  // score = log-probability / tokens^length_penalty; default 1
-  // Sampling, in this order: logits are divided by the temperature; the top_k most likely tokens stay; of those the
-  // nucleus stays, the fewest most likely ones with a probability of at least top_p together (Holtzman et al. 2020).
+  // Sampling, in this order: logits are divided by the temperature; the top_k most likely tokens are kept; of these the
+  // nucleus is kept, the smallest set of most likely tokens with a total probability of at least top_p (Holtzman et al.
+  // 2020).
   double temperature;  // above 0; default 1
   int64_t top_k;       // 1 or more, or 0: all; default 0
   double top_p;        // above 0, at most 1; default 1: all
   uint64_t seed;       // default 1
 
-  int64_t window;                      // prompts of a file that are read and continued together, 1 .. 10000000;
-                                       // default 1000
+  int64_t window;                      // prompts of a file read and continued together, 1 .. 10000000; default 1000
   tarn_translate_precision precision;  // default auto
   bool strict;                         // refuse prompts with invalid UTF-8 or unknown tokens; default false
-  int threads;                         // 0: all that the process may use; default 0
+  int threads;                         // 0: all available to the process; default 0
 } tarn_generator_options;
 
 TARN_API void tarn_generator_default(tarn_generator_options *options);
 
 typedef enum tarn_generator_end {
-  TARN_GENERATOR_END_EOS,         // the model ended the sentence
+  TARN_GENERATOR_END_EOS,         // the model generated the end of sentence
   TARN_GENERATOR_END_MAX_TOKENS,  // max_tokens
   TARN_GENERATOR_END_MAX_LENGTH,  // model.max_length: the model has no further positions
   TARN_GENERATOR_END_COUNT
@@ -218,16 +215,16 @@ typedef enum tarn_generator_end {
 // The word of an end: "eos", "max_tokens", "max_length"; NULL for another value.
 TARN_API const char *tarn_generator_end_word(tarn_generator_end end);
 
-// One continuation. Texts are UTF-8 with a zero byte at the end: where bytes make no character, such as one that
-// is cut off at the end, they are replaced by U+FFFD. They may hold line ends if the vocabulary can.
+// One continuation. Texts are UTF-8, terminated by a zero byte; bytes that do not form a character, such as one cut off
+// at the end, are replaced by U+FFFD. They may contain line ends if the vocabulary has them.
 typedef struct tarn_generator_text {
   const char *text;  // prompt and continuation
   size_t length;
-  const char *continuation;  // what `text` has more than the prompt's tokens
+  const char *continuation;  // the part of `text` after the prompt's tokens
   size_t continuation_length;
-  int64_t tokens;                  // of the continuation, the end of sentence counted; 1 or more
+  int64_t tokens;                  // of the continuation, end of sentence included; at least 1
   const int32_t *ids;              // [tokens]
-  const float *log_probabilities;  // [tokens], natural logarithm; the model's, whatever the method
+  const float *log_probabilities;  // [tokens], natural logarithms; the model's, whatever the method
   double log_probability;          // their sum
   double score;                    // log_probability / tokens^length_penalty; without beam search the penalty is 1
   tarn_generator_end end;
@@ -236,56 +233,56 @@ typedef struct tarn_generator_text {
 typedef struct tarn_generator_result {
   int64_t number;         // of the prompt, from 1
   int64_t prompt_tokens;  // 0: the text begins a sentence
-  int64_t unknown;        // of them, unknown ones
+  int64_t unknown;        // unknown tokens among these
   const tarn_generator_text *texts;
-  int64_t count;  // options.number, or fewer for a beam over a tiny vocabulary
+  int64_t count;  // options.number, or fewer for a beam with a tiny vocabulary
 } tarn_generator_result;
 
 // Totals since open.
 typedef struct tarn_generator_summary {
   int64_t prompts, texts;
   int64_t prompt_tokens, unknown, tokens;  // tokens: generated, with ends of sentence
-  int64_t cut;                             // prompts so long that they were encoded in parts (tarn_vocab_encode())
+  int64_t cut;                             // prompts encoded in parts because of their length (tarn_vocab_encode())
   double seconds;                          // spent in generation
 } tarn_generator_summary;
 
 typedef struct tarn_generator tarn_generator;
 
-// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
-// with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
+// Opens a checkpoint, or of a run directory the one chosen by tarn_checkpoint_find() (tarn/checkpoint.h). Fails with
+// USAGE (options, a translation model), IO, DATA (a damaged checkpoint) or MEMORY.
 TARN_API tarn_status tarn_generator_open(tarn_generator **generator, const char *path,
                                          const tarn_generator_options *options) TARN_CHECKED;
 TARN_API void tarn_generator_close(tarn_generator **generator);
 
-// Sets other options for the same model, which is not read again; precision, threads and window stay as they were. If
-// it fails (USAGE for the options, or MEMORY), the generator is as before.
+// Changes the options without reading the model again; precision, threads and window keep their values. On failure
+// (USAGE for the options, or MEMORY) the generator is unchanged.
 TARN_API tarn_status tarn_generator_set(tarn_generator *generator, const tarn_generator_options *options) TARN_CHECKED;
 
-// The file that was opened, and the text of a token ("" for an id that is none); valid until close.
+// The file that was opened, and the text of a token ("" for an invalid id); valid until close.
 TARN_API const char *tarn_generator_path(const tarn_generator *generator);
 TARN_API const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
 
-// Continues `count` prompts of lengths[i] bytes; an empty one begins a sentence. GPT-2's and byte vocabularies read
-// every byte of a prompt as it is, so that a model may complete a character. results [count] are filled in the order of
-// the prompts; what they point to belongs to the generator and lives until its next call. A sample is a function of the
-// model, the prompt, the seed and its number from 0: it does not depend on other prompts or on the number of threads.
-// A model ends at model.max_length unless model.positions is none, alibi or t5, with which it goes on to max_tokens;
-// every token costs the same if its mixers are recurrent or convolutions.
-// Fails with DATA (a prompt of model.max_length tokens or more for a model that ends there, what `strict` refuses),
+// Continues `count` prompts of lengths[i] bytes; an empty prompt starts a new sentence. GPT-2's and byte vocabularies
+// read every byte of a prompt as it is, so a model may complete a character. results [count] are in the order of the
+// prompts; their memory is owned by the generator and valid until its next call. A sample is a function of the model,
+// the prompt, the seed and its index from 0; it does not depend on other prompts or on the number of threads.
+// Generation stops at model.max_length, or at max_tokens if model.positions is none, alibi or t5. With recurrent or
+// convolutional mixers every token costs the same.
+// Fails with DATA (a prompt of model.max_length tokens or more for a model with that limit, input refused by `strict`),
 // NUMERIC or MEMORY.
 TARN_API tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results,
                                           const char *const *prompts, const size_t *lengths, size_t count) TARN_CHECKED;
 
-// Receives the result of a prompt; anything but TARN_STATUS_OK stops the work and is returned to the caller.
+// Receives the result of a prompt; any status but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_result *result);
 
-// Continues every line of a text file, or of a pipe or device ("-": standard input), and gives the results to `sink`,
-// in order. Numbers of prompts are lines of the file. Fails as tarn_generator_lines() does, and with IO, DATA (a file
-// that is not text), or what the sink returns.
+// Continues every line of a text file, pipe or device ("-": standard input) and passes the results to `sink`, in order.
+// Prompts are numbered by the lines of the file. Fails like tarn_generator_lines(), and with IO, DATA (not a text file)
+// or the sink's status.
 TARN_API tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
                                          void *user) TARN_CHECKED;
 
-// What all calls so far did.
+// Totals of all calls so far.
 TARN_API void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);
 
 #ifdef __cplusplus

@@ -1,10 +1,9 @@
-// What every other header needs: the marks of public functions, status codes with error messages, and what this build
-// of the library is.
+// The common base of all headers: marks of public functions, status codes with error messages, and build information.
 #ifndef TARN_STATUS_H
 #define TARN_STATUS_H
 
-// What the libraries export: every function of these headers is marked TARN_API. libtarn.so shows libtarn-lab.so more,
-// under the version TARN_PRIVATE_..., which is no interface.
+// Marks the functions exported by the libraries: all functions of these headers. libtarn.so exports more to
+// libtarn-lab.so, under the version TARN_PRIVATE_..., which is not a public interface.
 #if defined(__GNUC__)
 #define TARN_API __attribute__((visibility("default")))
 #else
@@ -17,10 +16,10 @@ extern "C" {
 
 // Status codes and error messages of the library.
 //
-// Every function that can fail returns a tarn_status. The library never exits, aborts or prints: a failure is a
-// code plus one line of text, kept per thread until the next failure on that thread.
+// Every function that can fail returns a tarn_status. The library never exits, aborts or prints: a failure is a code
+// plus a one-line message, kept per thread until the next failure on that thread.
 
-// One line a code: name and general meaning. The line of text from tarn_error_message() says what happened.
+// One line per code: name and general meaning. tarn_error_message() gives the details.
 #define TARN_STATUS_MAP(X)                                                 \
   X(OK, "success")                                                         \
   X(USAGE, "a command, an option or a configuration is not valid")         \
@@ -46,22 +45,22 @@ typedef enum tarn_status {
 #define TARN_CHECKED
 #endif
 
-// Returns the general meaning of a code as a static string; never NULL.
+// Returns the general meaning of a code, a static string; never NULL.
 TARN_API const char *tarn_status_text(tarn_status status);
 
-// Returns the line of text that belongs to the last failure on this thread, without a newline; "" if there was none.
-// The string belongs to the library and is valid until the next failure on this thread.
+// Returns the message of the last failure on this thread, without a newline; "" if there was none. The string is owned
+// by the library and valid until the next failure on this thread.
 TARN_API const char *tarn_error_message(void);
 
-// What this build of the library is and what it runs with.
+// Information about this build of the library and its environment.
 
 // The version as "MAJOR.MINOR.PATCH".
 TARN_API const char *tarn_version(void);
 
-// Several lines for people and bug reports, each "name: value" and the last without a newline: version, build type,
-// compiler, instruction set in use and those compiled, threads, and the libraries with the versions that are loaded
-// (SentencePiece: that was compiled against; LAPACK and ARPACK tell no version).
-// The string belongs to the library and is rewritten by each call on the same thread.
+// Several lines for users and bug reports, each "name: value" and the last without a newline: version, build type,
+// compiler, instruction set in use and those compiled, threads, and the libraries with the versions loaded (for
+// SentencePiece the version compiled against; LAPACK and ARPACK report no version). The string is owned by the library
+// and overwritten by the next call on the same thread.
 TARN_API const char *tarn_version_text(void);
 
 #ifdef __cplusplus

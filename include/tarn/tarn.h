@@ -1,13 +1,13 @@
-// All of libtarn in one header: what a program embeds to open, build, train, use and save models. What researchers need
-// on top is libtarn-lab (tarn/lab/lab.h).
+// All of libtarn in one header: opening, building, training, using and saving models. libtarn-lab (tarn/lab/lab.h) adds
+// tools for research.
 //
-// The headers share these conventions.
-// - tarn_x_default() fills in every field of the options. The caller keeps what options point to until the object that
-//   was opened with them is closed.
+// Conventions of all headers:
+// - tarn_x_default() fills in every field of the options. The caller keeps the data that options point to until the
+//   object opened with them is closed.
 // - tarn_x_open() sets *x, on failure to NULL. tarn_x_close() frees it, sets the pointer to NULL and accepts NULL.
-// - What a function returns by pointer belongs to the object that it came from, unless its comment says otherwise.
-// - A function that can fail returns a tarn_status, and on failure leaves one line of text (tarn/status.h).
-// - Text is UTF-8; paths are those of the system.
+// - Data returned by pointer are owned by the object they come from, unless the comment says otherwise.
+// - A function that can fail returns a tarn_status, and on failure leaves a one-line message (tarn/status.h).
+// - Text is UTF-8; paths are the system's.
 #ifndef TARN_TARN_H
 #define TARN_TARN_H
 

@@ -1,4 +1,4 @@
-// Texts and files of text: what a person typed, sentences, and outputs that are replaced atomically.
+// Text and text files: user input, sentence splitting, and output files that are replaced atomically.
 #ifndef TARN_TEXT_H
 #define TARN_TEXT_H
 
@@ -13,39 +13,39 @@
 extern "C" {
 #endif
 
-// Small helpers for words that a person typed, and for texts of any bytes.
+// Small helpers for words typed by a user, and for texts of arbitrary bytes.
 
 // The word among `count` candidates that is nearest to `word` by edit distance with transpositions (Damerau 1964), or
-// NULL when none is near enough (more than a third of the longer word's letters differ, at least one edit being
-// allowed). The result is one of the candidates.
+// NULL if none is near enough (more than a third of the longer word's letters differ; one edit is always allowed). The
+// result is one of the candidates.
 TARN_API const char *tarn_text_nearest(const char *word, const char *const *candidates, size_t count);
 
-// Reads a whole number as written in configurations and options: digits with a sign, or with a power of ten whose
-// value is whole: 1000, +7, 1e3, 1.5e3, 20e-1. False, and *value untouched, for all else: 1.5e0, 2.0, 0x10, blanks.
-// What is too large becomes the largest or smallest number there is.
+// Reads an integer as written in configurations and options: digits with an optional sign, or with a power of ten if
+// the value is an integer: 1000, +7, 1e3, 1.5e3, 20e-1. Anything else, such as 1.5e0, 2.0, 0x10 or blanks, returns
+// false and leaves *value unchanged. Values out of range are clamped to the largest or smallest int64_t.
 TARN_API bool tarn_text_integer(int64_t *value, const char *text);
 
-// Copies a text, such as a path, and puts U+FFFD for every piece of it that is not UTF-8, as JSON requires. `out`
-// has room for 3 * strlen(text) + 1 bytes and does not overlap `text`.
+// Copies a text, such as a path, and replaces every part that is not UTF-8 by U+FFFD, as JSON requires. `out` holds 3 *
+// strlen(text) + 1 bytes and does not overlap `text`.
 TARN_API void tarn_text_repair(char *out, const char *text);
 
-// Columns that the characters of a UTF-8 text take on a terminal, as far as they fit into `most`: two for wide
-// characters (East Asian width W and F), none for combining marks. *fits, unless NULL, is set to their bytes.
+// The width of a UTF-8 text on a terminal, in columns, as far as it fits into `most`: wide characters take two (East
+// Asian width W and F), combining marks none. *fits, unless NULL, is set to the bytes that fit.
 TARN_API size_t tarn_text_columns(const char *text, size_t length, size_t most, size_t *fits);
 
-// Splitting text into sentences by rules, one sentence a line, as tarn_prepare_run() takes it.
+// Rule-based sentence splitting: one sentence per line, the input of tarn_prepare_run().
 //
-// A sentence may end at a full stop, question or exclamation mark or an ellipsis, with the closing quotes and brackets
-// after it, before white space. Whether it does is decided by what stands around: abbreviations, initials, ordinals and
-// enumerations, small letters, and verbs of speech. Characters have the Sentence_Break property of UAX #29, the word
-// lists are those of the language. The result is a function of the text alone.
+// A sentence may end at a full stop, question or exclamation mark or an ellipsis, followed by closing quotes and
+// brackets and white space. The context decides: abbreviations, initials, ordinals and enumerations, lower-case
+// letters, and verbs of speech. Characters have the Sentence_Break property of UAX #29; the word lists belong to the
+// language. The result is a function of the text alone.
 
 typedef struct tarn_sentences_options {
   const char *language;  // "en" (the default) or "de"
-  bool wrapped;  // default false: no sentence goes over the end of a line; true: lines are parts of a paragraph, which
-                 // ends at an empty line
-  bool documents;  // write an empty line where a document ends, at an empty line of the text and between files; not
-                   // with `wrapped`, where an empty line ends a paragraph; default false: write no empty lines
+  bool wrapped;    // default false: no sentence continues past the end of a line; true: lines are parts of a paragraph,
+                   // which ends at an empty line
+  bool documents;  // write an empty line at the end of each document: at an empty line of the text and between files;
+                   // not with `wrapped`, where an empty line ends a paragraph; default false: write no empty lines
   bool strict;     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
 } tarn_sentences_options;
 
@@ -53,18 +53,18 @@ TARN_API void tarn_sentences_default(tarn_sentences_options *options);
 
 typedef struct tarn_sentences_result {
   int64_t lines;       // lines read
-  int64_t paragraphs;  // that are not empty: lines, or with `wrapped` groups of lines
+  int64_t paragraphs;  // non-empty ones: lines, or with `wrapped` groups of lines
   int64_t sentences;   // lines written
-  int64_t replaced;    // lines in which invalid UTF-8 was replaced
+  int64_t replaced;    // lines with invalid UTF-8 replaced
 } tarn_sentences_result;
 
-// Writes the sentences of all files, in order, to `output`, atomically, making its folder. The text of a sentence is
-// kept as it is; the white space between sentences is left out, and with `wrapped` the end of a line becomes a blank.
-// Fails with USAGE (language, no file, `documents` with `wrapped`), IO, or DATA (what `strict` refuses).
+// Writes the sentences of all files, in order, to `output`, atomically, creating its folder. The text of a sentence is
+// unchanged; white space between sentences is dropped, and with `wrapped` the end of a line becomes a space. Fails with
+// USAGE (language, no file, `documents` with `wrapped`), IO, or DATA (input refused by `strict`).
 TARN_API tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
                                           size_t count, const tarn_sentences_options *options) TARN_CHECKED;
 
-// Files that are replaced atomically, or stay as they were.
+// Output files that are replaced atomically, or stay unchanged.
 //
 //   tarn_output_file *output;
 //   status = tarn_output_file_open(&output, "translations.en");
@@ -73,27 +73,27 @@ TARN_API tarn_status tarn_sentences_write(tarn_sentences_result *result, const c
 
 typedef struct tarn_output_file tarn_output_file;
 
-// Makes a temporary file in the folder of `path`: `path.tmp.PID`, `path.tmp.PID.1` where there is such a file, and so
-// on; of a long name the first 100 bytes. A link is followed, also to where nothing is yet; the permissions of a file
-// that is there are kept. What cannot be replaced is written directly: a device or pipe, and an open descriptor of this
-// process (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from where it stands. Temporary files of this path whose
-// processes were killed are removed first: those that belong to this user and that no process holds locked. Fails with
-// IO (a folder, a file that is write-protected, a folder that cannot be written) or MEMORY.
+// Creates a temporary file in the folder of `path`: `path.tmp.PID`, or `path.tmp.PID.1` if that exists, and so on; a
+// long name is cut to its first 100 bytes. A symbolic link is followed, even to a missing file; the permissions of an
+// existing file are kept. Files that cannot be replaced are written directly: a device or pipe, and an open descriptor
+// of this process (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from its current position. Temporary files of this
+// path left by killed processes are removed first, if they belong to this user and no process holds a lock on them.
+// Fails with IO (a folder, a write-protected file, a folder without write permission) or MEMORY.
 TARN_API tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) TARN_CHECKED;
 
-// Where to write; its error indicator is looked at when the output is committed.
+// The stream to write to. Its error indicator is checked on commit.
 TARN_API FILE *tarn_output_file_stream(tarn_output_file *output);
 
-// The temporary file, or NULL for what is written directly; valid until the output ends.
+// The path of the temporary file, or NULL if the output is written directly; valid until commit or abort.
 TARN_API const char *tarn_output_file_temporary(const tarn_output_file *output);
 
-// Ends the output: writes out what is left and puts the file in its place (write, fsync, rename, fsync of the folder).
-// Fails with IO, naming the path; then the file is as it was. Call it right after the last writing, so that errno tells
-// why that failed.
+// Closes the output: flushes it and moves the file into place (write, fsync, rename, fsync of the folder). Fails with
+// IO, naming the path; then the old file is unchanged. Call it right after the last write, so that errno still has the
+// cause of a failed write.
 TARN_API tarn_status tarn_output_file_commit(tarn_output_file **output) TARN_CHECKED;
 
-// Ends the output and leaves the file as it was; accepts NULL in *output. Of what is written directly, only that is
-// dropped which still waits in the stream's buffer.
+// Closes the output and leaves the old file unchanged; accepts NULL in *output. Of an output written directly, only the
+// contents of the stream's buffer are dropped.
 TARN_API void tarn_output_file_abort(tarn_output_file **output);
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
     with tarn.Run("runs/model") as run:
         print(run.translate(["Ein Hund läuft."]))
 
-The libraries are libtarn.so and libtarn-lab.so, next to this package's files. docs/python.md has more.
+The libraries libtarn.so and libtarn-lab.so are next to this package's files. See docs/python.md.
 """
 
 from ._library import build_info, version

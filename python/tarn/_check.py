@@ -1,8 +1,8 @@
-"""What callers give for numbers and texts, checked against the types of the library.
+"""Checks of numbers and texts from callers against the types of the library.
 
-ctypes lets integers wrap, takes anything for a truth value and an integer for the address of a text, and the library
-reads a text up to its first zero byte. Here is the one place where all that is refused: every assignment to a field of
-a structure and every call of a function goes through it.
+ctypes lets integers wrap, accepts anything as a truth value and an integer as the address of a text, and the library
+reads a text up to its first zero byte. This module refuses all of that: every assignment to a field of a structure and
+every call of a function goes through it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Check = Callable[[str, Any], Any]
 
 
 def whole(what: str, value: Any, least: int, most: int) -> int:
-    """An integer between two others. `what` is the name of the argument, for messages."""
+    """An integer in a range. `what` is the name of the argument, for messages."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -37,7 +37,7 @@ def whole(what: str, value: Any, least: int, most: int) -> int:
 
 
 def real(what: str, value: Any) -> float:
-    """A number. NAN, which no range contains, is refused."""
+    """A number. NAN, which is in no range, is refused."""
     if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"{what}: a number is expected, not {value!r}")
     try:
@@ -57,7 +57,7 @@ def truth(what: str, value: Any) -> bool:
 
 
 def text(what: str, value: Any) -> bytes | None:
-    """A text that the library reads up to its zero byte."""
+    """A text, which the library reads up to its zero byte."""
     if value is None:
         return None
     if not isinstance(value, bytes):
@@ -68,7 +68,7 @@ def text(what: str, value: Any) -> bytes | None:
 
 
 def bounds(kind: Any) -> tuple[int, int]:
-    """The least and the largest integer of a type."""
+    """The smallest and the largest integer of a type."""
     bits = 8 * ctypes.sizeof(kind)
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind(-1).value < 0 else (0, (1 << bits) - 1)
 
@@ -85,7 +85,7 @@ _NUMBERS |= {ctypes.c_double: real, ctypes.c_float: real, ctypes.c_bool: truth}
 
 
 def of_number(kind: Any) -> Check | None:
-    """What checks an argument of this type, if it is one of numbers."""
+    """The check of an argument of this type, if it is numeric."""
     return _NUMBERS.get(kind)
 
 
@@ -96,7 +96,7 @@ def _fields(structure: Any) -> dict[str, Check]:
 
 
 class Structure(ctypes.Structure):
-    """A structure of the library, whose fields take what their types can hold and nothing else."""
+    """A structure of the library, whose fields accept only values that their types can hold."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _fields(type(self)).get(name)
@@ -104,7 +104,7 @@ class Structure(ctypes.Structure):
 
 
 def integers(what: str, values: Iterable[Any]) -> NDArray[np.int32]:
-    """Token ids as the library has them."""
+    """Token ids in the library's format."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{what}: a list of whole numbers is expected, not {values!r}")
     given = np.asarray(values if isinstance(values, np.ndarray) else list(values))

@@ -1,9 +1,9 @@
-"""Finds libtarn.so and libtarn-lab.so, and calls them.
+"""Loads libtarn.so and libtarn-lab.so, and calls them.
 
-Everything is computed on one thread of the package's own, the worker. For each thread that calls it, the library keeps
-a pool of threads and the last error message, and it sets the thread to flush denormal numbers to zero. With one worker,
-the caller's threads get no pools of their own, and their arithmetic does not change. A thread that waits for the worker
-has released the global interpreter lock, and receives an interrupt at once.
+All computation runs on a thread of the package, the worker. For each calling thread the library keeps a thread pool and
+the last error message, and it makes the thread flush denormal numbers to zero. With a single worker, the caller's
+threads get no pools of their own, and their arithmetic does not change. A thread that waits for the worker releases the
+global interpreter lock and receives interrupts at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("tarn")
 
 
 def _where() -> Path:
-    """The libtarn that came with the package, or the one that TARN_LIBRARY names; libtarn-lab is beside it."""
+    """The libtarn of the package, or the one named by TARN_LIBRARY; libtarn-lab is in the same folder."""
     named = os.environ.get("TARN_LIBRARY")
     return Path(named) if named else Path(__file__).parent / "libtarn.so"
 
@@ -50,8 +50,7 @@ def _open() -> Any:
             name="tarn",
             path=str(path),
         )
-    # As the program does: threads that wait for others spin for a short while only. Of no effect where another package
-    # has already begun to use OpenMP.
+    # As in the program: waiting threads spin only briefly. No effect if another package has already initialised OpenMP.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
@@ -68,7 +67,7 @@ def _open() -> Any:
         )
     lab = path.with_name(path.name.replace("libtarn", "libtarn-lab", 1))
     try:
-        library = ctypes.CDLL(str(lab))  # finds the functions of libtarn too, in the file that is open already
+        library = ctypes.CDLL(str(lab))  # also resolves the functions of libtarn, in the file that is already open
     except OSError as error:
         raise ImportError(f"tarn: {lab} cannot be used: {error}", name="tarn", path=str(lab)) from None
     try:
@@ -85,7 +84,7 @@ def _open() -> Any:
 
 
 def _checked(function: Any, checks: list[tuple[int, str, _check.Check]]) -> Any:
-    """The function, whose numbers are looked at before it is called."""
+    """The function with its numeric arguments checked before the call."""
 
     def checked(*arguments: Any) -> Any:
         given = list(arguments)
@@ -120,8 +119,8 @@ def _raise(status: int, function: Any, arguments: Any) -> int:
 
 
 def _refused(line: str) -> errors.FileError:
-    """What the operating system refused. Its reason ends the line, in the words of this process, unless the library
-    says in its own what makes such a file."""
+    """The error for a refusal of the operating system. The message ends with the reason, in the words of this process,
+    unless it is one of the library's own."""
     reasons = {os.strerror(number): number for number in errno.errorcode}
     number = errno.ENOENT if ": there is no such file" in line else reasons.get(line.rpartition(": ")[2])
     if number == errno.ENOENT:
@@ -132,7 +131,7 @@ def _refused(line: str) -> errors.FileError:
 
 
 class _Job:
-    """One call for the worker: its result or its failure, and whether it is done."""
+    """One call for the worker: its result or its failure, and whether it is finished."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
@@ -155,13 +154,13 @@ class _Job:
 
 
 class Worker:
-    """The thread that computes, and the jobs that wait for it."""
+    """The thread that computes, and its queue of jobs."""
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self.thread: threading.Thread | None = None
         self.starting = threading.Lock()
-        self.threads = 0  # of a training that is under way: what is opened meanwhile computes with as many
+        self.threads = 0  # of the training in progress: whatever is opened meanwhile uses the same number
         self.training = False
 
     def submit(self, work: Callable[[], Any]) -> _Job:
@@ -174,16 +173,16 @@ class Worker:
         return job
 
     def call(self, work: Callable[[], T]) -> T:
-        """Does the work on the worker and waits for it. An interrupt is raised here at once; the work goes on to its
-        end, and what comes later waits for that."""
+        """Does the work on the worker and waits for it. An interrupt is raised here at once; the work continues to its
+        end, and later calls wait for that."""
         if threading.current_thread() is self.thread:
             return work()
         result: T = self.submit(work).wait()
         return result
 
     def serve_until(self, done: threading.Event) -> None:
-        """On the worker, within a training that waits for its callback: does what others want meanwhile. Who sets
-        `done` puts a job behind it."""
+        """On the worker, while a training waits for its callback: runs jobs of other threads. The caller that sets
+        `done` appends a job to wake it."""
         while not done.is_set():
             self.jobs.get().run()
 
@@ -204,8 +203,8 @@ os.register_at_fork(after_in_child=_forget_worker)
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Calls a function of the library on the worker. A handle is held until then, and looked at there: whoever closes
-    it meanwhile does so before or behind the call."""
+    """Calls a function of the library on the worker. The call holds its handles and dereferences them there, so closing
+    one meanwhile happens before or after the call."""
 
     def work() -> Any:
         return getattr(lib, name)(*(one.pointer if isinstance(one, Handle) else one for one in arguments))
@@ -214,7 +213,7 @@ def call(name: str, *arguments: Any) -> Any:
 
 
 def pool(threads: int) -> int:
-    """The number of threads to open something with."""
+    """The number of threads for opening an object."""
     if not worker.training or threads in (0, worker.threads):
         return worker.threads if worker.training else threads
     raise errors.UsageError(f"threads {threads}: a training is under way, and computes with {worker.threads or 'all'}")
@@ -230,14 +229,14 @@ def path_bytes(path: PathLike, what: str = "a path") -> bytes:
 
 
 def paths(files: Iterable[PathLike] | PathLike, what: str) -> list[bytes]:
-    """The files of a call. A single one is refused, since its letters would be taken for files."""
+    """The files of a call. A single path is refused, since its characters would be taken as files."""
     if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable):
         raise TypeError(f"{what}: a list of paths is expected, not {files!r}")
     return [path_bytes(path) for path in files]
 
 
 def word_bytes(what: str, word: str) -> bytes:
-    """A name or another short text that a caller gives."""
+    """A name or another short text from the caller."""
     if not isinstance(word, str):
         raise TypeError(f"{what}: a text is expected, not {word!r}")
     found = word.encode("utf-8", "surrogateescape")
@@ -247,14 +246,14 @@ def word_bytes(what: str, word: str) -> bytes:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that a misspelt one is nearest to, where one is near."""
+    """The known word nearest to a misspelt one, if any is near enough."""
     items, _, count = strings(one.encode("utf-8", "replace") for one in known)
     found = lib.tarn_text_nearest(word.encode("utf-8", "replace"), items, count)
     return str(found.decode()) if found else None
 
 
 def unknown(what: str, word: object, known: Iterable[str]) -> errors.UnknownNameError:
-    """The error of a name that is not among those that there are."""
+    """The error for an unknown name."""
     names = [*known]
     near = nearest(word, names) if isinstance(word, str) else None
     some = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
@@ -277,7 +276,7 @@ def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
 
 
 def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
-    """The lines of a call as bytes. A single string is refused, since it would be taken as a list of its letters."""
+    """The lines of a call as bytes. A single string is refused, since its characters would be taken as lines."""
     if isinstance(lines, (str, bytes)):
         raise TypeError(f"{what}: a list of texts is expected, not one text: [{lines!r}]")
     if not isinstance(lines, Iterable):
@@ -286,30 +285,30 @@ def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
 
 
 def fill(options: Any, given: dict[str, Any]) -> None:
-    """Sets the fields of a structure that were given, None being the default."""
+    """Sets the given fields of a structure; None means the default."""
     for name, value in given.items():
         if value is not None:
             setattr(options, name, value)
 
 
 def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
-    """The words of an enumeration of the library, in the order of their values: those of the constants that begin with
-    `prefix`, or of those in `names`."""
+    """The words of an enumeration of the library, in the order of their values: those of the constants with this
+    prefix, or of `names`."""
     names = names or [name[len(prefix) :] for name in vars(c) if name.startswith(prefix) and not name.endswith("_COUNT")]
     ordered = sorted(names, key=lambda name: int(getattr(c, prefix + name)))
     return [name.lower().replace("_", "-") for name in ordered]
 
 
 def choice(what: str, word: str, words: Sequence[str]) -> int:
-    """The value of a word in an enumeration, whose words are given in the order of their values."""
+    """The value of a word in an enumeration, whose words are in the order of their values."""
     if word not in words:
         raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected')
     return list(words).index(word)
 
 
 class _Out:
-    """Where a function that opens an object puts it. It holds the handle, and the call holds it: what is opened for a
-    caller who was interrupted meanwhile is closed with the handle."""
+    """The output argument of a function that opens an object. It holds the handle, and the call holds it: an object
+    opened for a caller that was interrupted meanwhile is closed with the handle."""
 
     def __init__(self, handle: Handle, place: Any) -> None:
         self.handle = handle
@@ -318,7 +317,7 @@ class _Out:
 
 class Handle:
     """An object of the library, closed when it is no longer used. Code that uses `pointer` must hold the handle.
-    `closed` is the message of the error if it is used after that."""
+    `closed` is the error message for use after close."""
 
     def __init__(self, kind: Any, close: str, closed: str = "this is closed") -> None:
         self._pointer = ctypes.POINTER(kind)()
@@ -326,7 +325,7 @@ class Handle:
         self._closed = closed
 
     def __bool__(self) -> bool:
-        """It is open."""
+        """Whether it is open."""
         return bool(self._pointer)
 
     @property
@@ -344,7 +343,7 @@ class Handle:
             call(self._close, ctypes.byref(pointer))
 
     def __del__(self) -> None:
-        # From a collection of garbage, on whatever thread: nothing is waited for.
+        # Called by the garbage collector, on any thread: must not wait.
         if getattr(self, "_pointer", None):
             pointer, name = self._pointer, self._close
             worker.jobs.put(_Job(lambda: getattr(lib, name)(ctypes.byref(pointer))))
@@ -356,7 +355,8 @@ def _hear(user: Any, level: int, text: bytes) -> None:
 
 
 def _end() -> None:
-    """The others are not to wait for a process that could not join them. The launcher may kill this one meanwhile."""
+    """The other ranks must not wait for a process that could not join them. The launcher may kill this one
+    meanwhile."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             if stream is not None:

@@ -1,4 +1,4 @@
-"""From raw text to the data that a training reads (docs/data.md)."""
+"""Turns raw text into the data for a training (docs/data.md)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def prepare(
     memory: int | None = None,
     shard_bytes: int | None = None,
 ) -> dict[str, int]:
-    """Writes the shard `output`.tarn of raw text, one sentence a line: `source` and `target` for translation, `text` for
-    a language model. Returns what became of the text, as `tarn prepare` counts it."""
+    """Writes the shard `output`.tarn from raw text, one sentence per line: `source` and `target` for translation,
+    `text` for a language model. Returns the counts of `tarn prepare`."""
     if (text is None) == (source is None and target is None):
         raise UsageError("prepare: source and target, or a text, are expected")
     paths = {"output": output, "vocab": vocab, "source": source, "target": target, "text": text}
@@ -86,9 +86,10 @@ def prepare_labelled(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> dict[str, Any]:
-    """Writes the shard `output`.tarn of sentences with labels, from a table whose columns are given by name or number.
-    With `per_word` each word of a text has a label, divided by white space as the words are. `delimiter` is the character between them, `decimal` the decimal mark of numbers; None: found out. Returns what
-    became of it, as `tarn prepare --table` counts it."""
+    """Writes the shard `output`.tarn from labelled sentences in a table, with columns given by name or number. With
+    `per_word` each word of a text has a label; labels, like words, are separated by white space. `delimiter` is the
+    character between columns, `decimal` the decimal mark of numbers; None: detected. Returns the counts of
+    `tarn prepare --table`."""
     options = c.tarn_labelled_options()
     lib.tarn_labelled_default(ctypes.byref(options))
     fill(options, {"output": path_bytes(output), "vocab": path_bytes(vocab), "table": path_bytes(table)})

@@ -6,7 +6,7 @@ import errno
 
 
 class TarnError(Exception):
-    """A failure of the library; the text is the one line that the program would print."""
+    """A failure of the library; the text is the one-line message that the program would print."""
 
 
 class UsageError(TarnError, ValueError):
@@ -14,9 +14,9 @@ class UsageError(TarnError, ValueError):
 
 
 class UnknownNameError(UsageError, KeyError):
-    """There is nothing of that name; the line has the nearest one."""
+    """There is nothing with that name; the message gives the nearest one."""
 
-    __str__ = Exception.__str__  # KeyError would put it into quotes
+    __str__ = Exception.__str__  # KeyError would quote it
 
 
 class DataError(TarnError, ValueError):
@@ -28,7 +28,7 @@ class FileError(TarnError, OSError):
 
 
 class NotFoundError(FileError, FileNotFoundError):
-    """There is no file or run of that name."""
+    """There is no file or run with that name."""
 
     def __init__(self, line: str) -> None:
         super().__init__(line)
@@ -48,7 +48,7 @@ class BusyError(TarnError):
 
 
 class StoppedError(TarnError):
-    """Stopped by request; what was done so far is saved."""
+    """Stopped by request; the work done so far is saved."""
 
 
 class UnsupportedError(TarnError, NotImplementedError):

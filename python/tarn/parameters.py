@@ -20,25 +20,25 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a model says of a set of weights."""
+    """The description of a set of weights in a model."""
 
     name: str  # "encoder.R1.self_attn.qkv.weight"
-    rows: int  # outputs of a linear layer; 1 of a vector
+    rows: int  # outputs of a linear layer; 1 for a vector
     cols: int
     trained: bool  # False: random and frozen
     uses: int  # places of the model that use it; more than 1: shared
-    places: str  # which: "encoder layer 1 3 5 7"
-    stored_bytes: int  # of its values in the file; 0: they are computed again
-    recipe: str | None  # what a frozen parameter is computed from; None: its values are stored
+    places: str  # these places: "encoder layer 1 3 5 7"
+    stored_bytes: int  # of its values in the file; 0: recomputed
+    recipe: str | None  # how a frozen parameter is computed; None: its values are stored
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the array: a matrix [outputs, inputs], or a vector."""
+        """The shape of the array: a matrix [outputs, inputs], or a vector."""
         return (self.rows, self.cols) if self.rows > 1 else (self.cols,)
 
 
 class _Mapped:
-    """Weights that lie in the file, read-only; arrays that are views of them keep the file open."""
+    """Weights mapped from the file, read-only; arrays that are views of them keep the file open."""
 
     def __init__(self, handle: Handle, place: Any, shape: tuple[int, ...]) -> None:
         self.handle = handle
@@ -47,10 +47,10 @@ class _Mapped:
 
 
 class Parameters(Mapping[str, Weights]):
-    """All weights of a model by name, shared ones once, in the order of the model: `parameters["encoder.R1.ffn.in.weight"]`
-    is a read-only array. What a file holds in fp32 is a view of the file, and nothing is copied; bf16 and int8 are
-    widened; frozen weights that the file does not hold are drawn when they are asked for, with the bits that the model
-    computes with, and kept for as long as the array is. Arrays stay valid when the run is closed."""
+    """All weights of a model by name, shared ones once, in the order of the model:
+    `parameters["encoder.R1.ffn.in.weight"]` is a read-only array. Weights stored in fp32 are views of the file, without
+    a copy; bf16 and int8 are widened; frozen weights not stored in the file are drawn on access, bit-identical to those
+    of the model, and kept while the array exists. Arrays stay valid when the run is closed."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -90,11 +90,11 @@ class Parameters(Mapping[str, Weights]):
         return len(self._about)
 
     def about(self, name: str) -> Parameter:
-        """What the model says of these weights; nothing is read or drawn."""
+        """The description of these weights; nothing is read or drawn."""
         return self._about[self._place(name)]
 
     def table(self) -> Records:
-        """The same of all weights, a row each."""
+        """The descriptions of all weights, one row each."""
         return Records(asdict(one) for one in self._about)
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ def _about(param: Any) -> Parameter:
 
 
 def open_info(path: bytes) -> Handle:
-    """What a checkpoint says of itself."""
+    """Opens the description of a checkpoint."""
     info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
     call("tarn_checkpoint_info_open", info.out(), path)
     return info

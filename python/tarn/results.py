@@ -18,16 +18,16 @@ Row = dict[str, Any]
 
 
 def same_score(name: str, written: str) -> bool:
-    """Whether a name is that of a score, in either spelling: "valid/bleu", or "valid_bleu" as the log has it."""
+    """Whether a name is that of a score, in either spelling: "valid/bleu", or "valid_bleu" as in the log."""
     return bool(lib.tarn_measure_same_name(name.encode(), word_bytes("name", written)))
 
 
 class Scores(dict[str, float]):
-    """Scores by measure: `scores["bleu"]`, or `scores["valid/bleu"]` and `scores["valid_bleu"]`, as curves and logs have
-    the name."""
+    """Scores by measure: `scores["bleu"]`, or `scores["valid/bleu"]` and `scores["valid_bleu"]`, the names in curves
+    and logs."""
 
     def _key(self, name: object) -> str | None:
-        """The measure that is meant, if it is here."""
+        """The measure with this name, if it is present."""
         if isinstance(name, str) and not super().__contains__(name):
             measure = lib.tarn_measure_find(word_bytes("scores", name))
             name = measure.contents.word.decode() if measure else name
@@ -43,7 +43,7 @@ class Scores(dict[str, float]):
         return self._key(name) is not None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The score, or the default where there is none."""
+        """The score, or the default if there is none."""
         key = self._key(name)
         return default if key is None else super().__getitem__(key)
 
@@ -70,8 +70,8 @@ class Records(list[Row]):
             raise unknown("column", column, self[0])
 
     def where(self, **values: Any) -> Records:
-        """The rows that have these values: records.where(run="runs/a"). The `name` of a score may be in either
-        spelling, and one that no row has is refused."""
+        """The rows with these values: records.where(run="runs/a"). The `name` of a score may be in either spelling; a
+        name that no row has is refused."""
         for column in values:
             self._check(column)
         if self and "name" in values and not any(same_score(row["name"], values["name"]) for row in self):
@@ -83,7 +83,7 @@ class Records(list[Row]):
         return same_score(row[column], value) if column == "name" else bool(row[column] == value)
 
     def frame(self) -> pandas.DataFrame:
-        """As a data frame; needs pandas."""
+        """The records as a data frame; needs pandas."""
         try:
             import pandas
         except ModuleNotFoundError:
@@ -113,7 +113,7 @@ def _plain(structure: Any) -> Row:
 
 
 class Results:
-    """Run directories as they are now: finished runs, and those that are still training."""
+    """Run directories in their present state: finished runs, and those still training."""
 
     def __init__(self, paths: Iterable[PathLike]) -> None:
         self._handle = Handle(c.tarn_results, "tarn_results_close", "the results are closed")
@@ -133,7 +133,7 @@ class Results:
         return (everything.runs[i] for i in range(everything.run_count))
 
     def runs(self) -> Records:
-        """A row a run: its path, configuration (`group`), seed, state, how it ended, its sizes and test scores."""
+        """One row per run: path, configuration (`group`), seed, state, end, sizes and test scores."""
         found = Records()
         for run in self._runs():
             row = _plain(run)
@@ -144,9 +144,10 @@ class Results:
         return found
 
     def curves(self, *names: str) -> Records:
-        """A row a point of a curve: `run`, `group`, `seed`, `name`, `seconds`, `step`, `epoch` and `value`. Names are
-        "valid/loss", "train/loss", "valid/bleu", ... ("bleu" and "valid_bleu": "valid/bleu"); none: all that the logs
-        have. A name that no run has is refused, unless it is a measure that a run which still trains may come to."""
+        """One row per point of a curve: `run`, `group`, `seed`, `name`, `seconds`, `step`, `epoch` and `value`. Names
+        are "valid/loss", "train/loss", "valid/bleu", ... ("bleu" and "valid_bleu": "valid/bleu"); none: all names in
+        the logs. A name that no run has is refused, unless it is a measure that an unfinished run may still have
+        later."""
         found = Records()
         wanted = [word_bytes("names", name) for name in names]
         for one in wanted:
@@ -178,7 +179,7 @@ class Results:
         resamples: int = 1000,
         seed: int = 12345,
     ) -> Comparison:
-        """Compares the configurations of the finished runs, as `tarn compare` does."""
+        """Compares the configurations of the finished runs, like `tarn compare`."""
         options = c.tarn_results_options()
         lib.tarn_results_default(ctypes.byref(options))
         texts = {"metric": metric, "baseline": baseline}
@@ -201,11 +202,11 @@ class Comparison:
     """Configurations over seeds, side by side."""
 
     metric: str  # the score, "valid/bleu"
-    budget: float  # seconds that areas under curves are taken over
-    baseline: str  # the configuration that others are judged against
-    rows: Records  # a row a configuration: of each measure its mean, and `_sd` and `_runs`, over finished runs
-    verdicts: Records  # a row a measure and configuration: is it better than the baseline, and how sure is that
-    notes: list[str]  # what a reader must know
+    budget: float  # seconds; the range of areas under curves
+    baseline: str  # the configuration that others are compared with
+    rows: Records  # one per configuration: for each measure its mean, `_sd` and `_runs`, over finished runs
+    verdicts: Records  # one per measure and configuration: is it better than the baseline, and how certain is that
+    notes: list[str]  # for readers of the comparison
 
     def __init__(self, results: Results, options: Any) -> None:
         handle = Handle(c.tarn_results_table, "tarn_results_table_close")
@@ -244,5 +245,5 @@ class Comparison:
 
 
 def results(*paths: PathLike) -> Results:
-    """Reads run directories, sweeps' folders, and folders that hold some of both."""
+    """Reads run directories, sweep folders, and folders with both."""
     return Results(paths)

@@ -43,7 +43,7 @@ WORDS = {
     "method": words("TARN_GENERATOR_METHOD_"),
 }
 CHOICES = words("TARN_CHECKPOINT_CHOICE_")
-BLOCK = 2000  # lines that go to the library together, as the program reads them; an interrupt comes between two
+BLOCK = 2000  # lines passed to the library at a time, as in the program; an interrupt takes effect between blocks
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,19 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Score:
-    """The score of a line by a language model."""
+    """The score of a line under a language model."""
 
     log_probability: float  # natural logarithm, sum over the tokens
     ids: Tokens  # with the end of sentence
     log_probabilities: NDArray[np.float64]  # of each token
-    characters: int  # of the line, its end counted as one
+    characters: int  # of the line, plus one for its end
     bytes: int
-    unknown: int  # tokens that are not in the vocabulary
+    unknown: int  # tokens not in the vocabulary
     truncated: bool
 
     @property
     def perplexity(self) -> float:
-        """Of a token: exp(-log_probability / tokens)."""
+        """Per token: exp(-log_probability / tokens)."""
         return float(np.exp(-self.log_probability / len(self.ids)))
 
 
@@ -89,16 +89,16 @@ class Generated:
 
 @dataclass(frozen=True)
 class Label:
-    """A classifier's answer for a line, or for two sentences separated by a tab."""
+    """A classifier's prediction for a line, or for two sentences separated by a tab."""
 
-    label: str  # the likeliest class
-    probabilities: dict[str, float]  # of each class
+    label: str  # the most likely class
+    probabilities: dict[str, float]  # of all classes
     truncated: bool
 
 
 @dataclass(frozen=True)
 class WordLabels:
-    """The labels of the words of a line. A word behind what the model takes has neither label nor probability."""
+    """The labels of the words of a line. A word cut off by truncation has neither label nor probability."""
 
     words: list[str]
     labels: list[str | None]
@@ -107,7 +107,7 @@ class WordLabels:
 
 
 def _verbs() -> list[Any]:
-    """The verbs of models that tell labels."""
+    """The verbs of models that predict labels."""
     found = []
     while verb := lib.tarn_verb_at(len(found)):
         found.append(verb.contents)
@@ -115,7 +115,7 @@ def _verbs() -> list[Any]:
 
 
 def _array(pointer: Any, count: int, kind: Any) -> Any:
-    """A copy of numbers whose memory the library uses again."""
+    """A copy of numbers in memory that the library reuses."""
     size = np.dtype(kind).itemsize * count
     return np.frombuffer(ctypes.string_at(pointer, size) if size else b"", kind)
 
@@ -135,7 +135,7 @@ def _json(config: Handle) -> str:
 
 
 def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
-    """The checkpoint that is read in a run directory, and why; a file stands for itself."""
+    """The checkpoint of a run directory to read, with the reason; a file is returned unchanged."""
     found = c.tarn_checkpoint_found()
     number = choice("which", which, CHOICES)
     call("tarn_checkpoint_find", ctypes.byref(found), path if isinstance(path, bytes) else path_bytes(path), number)
@@ -146,9 +146,9 @@ def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
 
 
 class Run:
-    """A model that was trained: `path` is a run directory, whose checkpoint `which` names (auto: the one that
-    validated best), or the file of a checkpoint. What a model is used for is opened at its first use and kept: its
-    weights are computed and read once for each set of options. `threads` 0: all that the process may use.
+    """A trained model: `path` is a run directory, with its checkpoint selected by `which` (auto: the best one in
+    validation), or a checkpoint file. Each use of a model is opened when first needed and kept: weights are read and
+    computed once for each set of options. `threads` 0: all available to the process.
 
         with tarn.Run("runs/model") as run:
             print(run.translate(["Ein Hund läuft."]))
@@ -160,7 +160,7 @@ class Run:
         self._users: dict[str, tuple[object, Handle]] = {}
         self._observed: tuple[dict[str, Any], Observer] | None = None
         self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
-        self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and why it is this one
+        self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and the reason for it
         self._file = path_bytes(self.checkpoint)
         self._info = open_info(self._file)
         config = Handle(c.tarn_config, "tarn_config_close")
@@ -168,7 +168,7 @@ class Run:
         call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
         self.task = _text(lib.tarn_task_word(lib.tarn_config_task(config.pointer)))
         uses = [verb for verb in _verbs() if lib.tarn_config_has_use(config.pointer, verb.word)]
-        self._verb = uses[0] if uses else None  # of telling labels
+        self._verb = uses[0] if uses else None  # for predicting labels
         self._json = _json(config)
         config.close()
 
@@ -181,7 +181,7 @@ class Run:
 
     @property
     def description(self) -> dict[str, Any]:
-        """The complete description that it was trained with, every key of it, as `tarn.train` takes it:
+        """The complete description of the training, with every key, in the form for `tarn.train`:
         `run.description["model"]["d_model"]`."""
         self.info  # noqa: B018 - says that the run is closed
         found: dict[str, Any] = json.loads(self._json)
@@ -189,22 +189,22 @@ class Run:
 
     @property
     def yaml(self) -> str:
-        """The same as the text that the checkpoint holds."""
+        """The same as the text in the checkpoint."""
         return _text(self.info.config)
 
     @property
     def update(self) -> int:
-        """Number of optimiser steps that it was trained for."""
+        """Number of optimiser steps of its training."""
         return int(self.info.update)
 
     @property
     def trained_parameters(self) -> int:
-        """Number of parameters that were trained, shared ones counted once."""
+        """Number of trained parameters, shared ones counted once."""
         return int(self.info.trained)
 
     @property
     def frozen_parameters(self) -> int:
-        """Number of random parameters that never changed."""
+        """Number of random parameters that were never trained."""
         return int(self.info.frozen)
 
     def parameters(self) -> Parameters:
@@ -229,11 +229,11 @@ class Run:
 
     @property
     def target_vocabulary(self) -> Vocabulary:
-        """The vocabulary of the target; the same as `vocabulary` if there is one for both sides."""
+        """The vocabulary of the target; the same as `vocabulary` if both sides share one."""
         return self._open_vocabularies()[1]
 
     def encode(self, lines: Sequence[Text]) -> list[Tokens]:
-        """The tokens of lines of the source, or of a text, without their ends of sentence."""
+        """The tokens of source lines, or of a text, without ends of sentence."""
         return self.vocabulary.encode(lines)
 
     def decode(self, tokens: Sequence[Sequence[int] | Tokens]) -> list[str]:
@@ -259,8 +259,8 @@ class Run:
         return handle
 
     def _each(self, lines: list[bytes], kind: Any, function: str, handle: Handle, take: Callable[[Any], T]) -> list[T]:
-        """Gives the lines to the library, as many at a time as the program does, and returns what `take` makes of each
-        result. Results are taken on the worker, because the next call of any thread overwrites what they point to."""
+        """Passes the lines to the library, in blocks like the program, and returns `take` of each result. Results are
+        converted on the worker, because the next call of any thread overwrites their memory."""
         found: list[T] = []
         for begin in range(0, len(lines), BLOCK):
             items, lengths, count = strings(lines[begin : begin + BLOCK])
@@ -281,11 +281,11 @@ class Run:
     def translate(
         self, lines: Sequence[Text], *, details: bool = False, **options: Any
     ) -> list[str] | list[list[Hypothesis]]:
-        """Translates lines of raw text: the best translation of each, or with `details` the `n_best` of each.
+        """Translates lines of raw text: returns the best translation of each, or with `details` the `n_best` of each.
 
-        Options, each None for that of the description or of `tarn translate`: beam, length_penalty, n_best, max_len_a,
-        max_len_b, max_tokens, precision (fp32, bf16, int8, or auto: int8 for a file that holds it, else fp32), overlong
-        (truncate or refuse), strict (refuse invalid UTF-8)."""
+        Options (None: the value of the description, or the default of `tarn translate`): beam, length_penalty, n_best,
+        max_len_a, max_len_b, max_tokens, precision (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
+        overlong (truncate or refuse), strict (refuse invalid UTF-8)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
         given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
@@ -325,7 +325,7 @@ class Run:
     def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
         """Continues each prompt; an empty prompt starts a new sentence.
 
-        Options: method (greedy, beam or sample; sample where temperature, top_k or top_p is given), number, max_tokens,
+        Options: method (greedy, beam or sample; sample if temperature, top_k or top_p is given), number, max_tokens,
         min_tokens, beam, length_penalty, temperature, top_k, top_p, seed, precision, strict."""
         self._need("generating", "language-model")
         prompts_given = texts(prompts, "generate")
@@ -345,7 +345,7 @@ class Run:
 
     @property
     def labels(self) -> list[str]:
-        """The classes of a classifier, or of the words of texts."""
+        """The classes of a classifier, also of one for words."""
         if self._verb is None or not self._verb.words:
             self._need("the classes", "classification")
         kept = self._users.get("classify")
@@ -379,7 +379,8 @@ class Run:
         return found
 
     def classify(self, lines: Sequence[Text], **options: Any) -> list[Label]:
-        """The class of each line, or of each two sentences separated by a tab, with the probabilities of all classes.
+        """The class of each line, or of each pair of sentences separated by a tab, with the probabilities of all
+        classes.
 
         Options: precision, overlong (truncate or refuse), max_tokens, strict."""
         self._need("classifying", "classification")
@@ -393,15 +394,15 @@ class Run:
         return self._answers(lines, handle, take)
 
     def regress(self, lines: Sequence[Text], **options: Any) -> NDArray[np.float64]:
-        """The number that a regression model gives each line, or each two that a tab separates; options as of
+        """The number predicted by a regression model for each line, or for each pair separated by a tab; options as for
         `classify`."""
         self._need("regression", "regression")
         handle = self._classifier(_known(options, c.tarn_classify_options, "verb", "window", "threads", "ranks"))
         return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
 
     def __getattr__(self, name: str) -> Callable[..., list[WordLabels]]:
-        """A method for each verb of models that tell labels of words: `run.tag(lines)`, with the options of
-        `classify`. White space divides the words of a line."""
+        """A method for each verb of models that predict labels of words: `run.tag(lines)`, with the options of
+        `classify`. The words of a line are separated by white space."""
         verb = next((verb for verb in _verbs() if verb.words and _text(verb.word) == name), None)
         if verb is None:
             raise AttributeError(f"a run has no {name}")
@@ -437,15 +438,15 @@ class Run:
         return found
 
     def offers(self) -> list[Offer]:
-        """What `states` can compute, in the order of the layers."""
+        """The arrays that `states` can compute, in the order of the layers."""
         return self._observer({}).offered()
 
     def states(
         self, lines: Sequence[Text], names: Sequence[str], *, targets: Sequence[Text] | None = None, **options: Any
     ) -> States:
-        """What the model computes inside for given texts: `names` are those of `offers()`, such as "encoder.3",
-        "decoder.1.attention", "output.top5", and may have * for any characters. `targets`: of a translation model the
-        translations, which all but the encoder needs.
+        """The internal states of the model for given texts: `names` are those of `offers()`, such as "encoder.3",
+        "decoder.1.attention", "output.top5", and may have * for any characters. `targets`: for a translation model the
+        translations, required for everything outside the encoder.
 
         Options: precision, overlong (refuse or truncate), max_tokens, max_memory, max_result, strict."""
         if isinstance(names, str) or not isinstance(names, Iterable):
@@ -461,7 +462,7 @@ class Run:
         return kept[1]
 
     def close(self) -> None:
-        """Frees all memory; the run cannot be used any more. Arrays that it gave stay valid."""
+        """Frees all memory; the run cannot be used any more. Its arrays stay valid."""
         for _, handle in self._users.values():
             handle.close()
         self._users.clear()
@@ -470,7 +471,7 @@ class Run:
             self._observed = None
         if self._parameters is None:
             self._info.close()
-        else:  # arrays of weights may lie in the file: it is closed with the last of them
+        else:  # arrays of weights may be views of the file, which is closed with the last of them
             self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
             self._parameters = None
 
@@ -487,7 +488,7 @@ class Run:
 
 
 def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
-    """Checks the names of options, and turns words into their numbers. `others` are fields that are no options."""
+    """Checks the names of options, and converts words to their values. `others` are fields that are not options."""
     names = [name for name, _ in kind._fields_ if name not in others]
     given: dict[str, Any] = {}
     for name, value in options.items():
@@ -501,7 +502,7 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     return given
 
 
-# What the library found, as Python has it; called on the worker.
+# Conversions of the library's results to Python objects; called on the worker.
 
 
 def _best(result: Any) -> str:

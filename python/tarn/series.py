@@ -33,23 +33,23 @@ _Doubles = ctypes.POINTER(ctypes.c_double)
 
 
 def _doubles(values: Array) -> Any:
-    """The numbers of an array, for the library; the array must be in C's order and stay while they are used."""
+    """A pointer to the numbers of an array, which must be C-contiguous and stay alive while the library uses them."""
     return values.ctypes.data_as(_Doubles)
 
 
 class _Table:
-    """An array [rows, columns] as the library's series, without a copy."""
+    """An array [rows, columns] as a series of the library, without a copy."""
 
     def __init__(self, values: Array) -> None:
         names = [str(i + 1).encode() for i in range(values.shape[1])]
         items = (ctypes.c_char_p * len(names))(*names)
         self.series = c.tarn_series(values.shape[0], values.shape[1], items, _doubles(values))
-        # The structure has the address only, and an interrupt leaves the library at work on it.
+        # The structure holds only the address, and after an interrupt the library may still be using it.
         self.series.kept = values, items
 
 
 class _Owned:
-    """Memory of a series that the library made; arrays that are views of it keep it alive."""
+    """Memory of a series created by the library; arrays that are views of it keep it alive."""
 
     def __init__(self, handle: Handle) -> None:
         series = handle.pointer.contents
@@ -86,7 +86,7 @@ def lorenz(rows: int = 10000, *, dt: float | None = None) -> Array:
 
 
 class _Network(BaseEstimator):  # type: ignore[misc]
-    """What the estimators have in common: the parameters of a reservoir."""
+    """The common part of the estimators: the parameters of a reservoir."""
 
     def __init__(
         self,
@@ -132,14 +132,14 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         return min(100, rows // 10) if self.warmup is None else self.warmup
 
     def _reservoir(self, columns: int) -> Handle:
-        """Drawn anew from the parameters: the same parameters give the same bits."""
+        """Drawn again from the parameters: the same parameters give the same bits."""
         handle = Handle(c.tarn_reservoir, "tarn_reservoir_close")
         call("tarn_reservoir_open", handle.out(), columns, ctypes.byref(self._options(0)))
         return handle
 
     def matrices(self) -> tuple[Array, Array, Array]:
-        """The reservoir's W [units, units], Win [units, columns] and bias [units]. W[i, j] is what unit i hears of unit
-        j."""
+        """The reservoir's W [units, units], Win [units, columns] and bias [units]. W[i, j] is the weight from unit j to
+        unit i."""
         check_is_fitted(self)
         columns = self.n_features_in_
         w, win, bias = np.zeros((self.units, self.units)), np.zeros((self.units, columns)), np.zeros(self.units)
@@ -148,7 +148,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         return w, win, bias
 
     def _run(self, inputs: Array) -> Array:
-        """The states [rows, units] after each row, from zeros on, in the memory of the result."""
+        """The states [rows, units] after each row, starting from zeros."""
         reservoir = self._reservoir(inputs.shape[1])
         states = np.empty((len(inputs), self.units))
         call("tarn_reservoir_states", reservoir, _doubles(states), None, _doubles(inputs), len(inputs))
@@ -156,12 +156,12 @@ class _Network(BaseEstimator):  # type: ignore[misc]
 
 
 class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[misc]
-    """Regression of any targets on the states of a reservoir that reads the rows of X one after another.
+    """Regression of arbitrary targets on the states of a reservoir that reads the rows of X in order.
 
-    Rows are points in time: `fit`, `predict` and `transform` (the states) each begin with a state of zeros at the first
-    row of X. So a prediction depends on the rows before it, and `check_estimator` passes but for the two checks that
-    give rows in another order or in pieces (`EXPECTED_FAILED_CHECKS`). The first `warmup` states (None: 100, or a tenth
-    of the rows where there are fewer than 1000) are not regressed on. `standardize` gives the columns of X mean 0 and
+    Rows are time steps: `fit`, `predict` and `transform` (the states) each start with a zero state at the first row of
+    X. So a prediction depends on the preceding rows, and `check_estimator` passes except for the two checks that
+    reorder or split the rows (`EXPECTED_FAILED_CHECKS`). The first `warmup` states (None: 100, or a tenth of the rows
+    if there are fewer than 1000) are excluded from the regression. `standardize` scales the columns of X to mean 0 and
     variance 1 over the rows of `fit`. Parameters are those of `tarn series train`."""
 
     EXPECTED_FAILED_CHECKS = {
@@ -177,7 +177,7 @@ class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[
             raise UsageError(f"{len(inputs)} samples leave none behind a warmup of {warmup}")
         self.mean_ = inputs.mean(0) if self.standardize else np.zeros(inputs.shape[1])
         scale = inputs.std(0) if self.standardize else np.ones(inputs.shape[1])
-        self.scale_ = np.where(scale > 0, scale, 1.0)  # a constant column says nothing, and hurts nothing
+        self.scale_ = np.where(scale > 0, scale, 1.0)  # a constant column has no information and does no harm
         states = self._run((inputs - self.mean_) / self.scale_)[warmup:]
         outputs = targets.reshape(len(inputs), -1)[warmup:]
         coef, intercept, used = np.empty((self.units, outputs.shape[1])), np.empty(outputs.shape[1]), ctypes.c_double()
@@ -192,39 +192,39 @@ class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[
             outputs.shape[1],
             self.ridge,
         )
-        self.ridge_ = used.value  # grown where the regression needed it
+        self.ridge_ = used.value  # increased if the regression needed it
         self.coef_ = coef if targets.ndim == 2 else coef[:, 0]
         self.intercept_ = intercept if targets.ndim == 2 else float(intercept[0])
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """The states of the reservoir [rows, units], the state behind row t in row t."""
+        """The states of the reservoir [rows, units]; row t has the state after row t of X."""
         check_is_fitted(self)
         inputs = np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
         return self._run((inputs - self.mean_) / self.scale_)
 
     def predict(self, X: ArrayLike) -> Array:
-        """A target for each row."""
+        """One target per row."""
         states = self.transform(X)
         found: Array = states @ self.coef_ + self.intercept_
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """unit0, unit1, ... of `transform`."""
+        """unit0, unit1, ... for `transform`."""
         check_is_fitted(self)
         return np.array([f"unit{i}" for i in range(self.units)], object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True  # of samples that are not a series
+        tags.regressor_tags.poor_score = True  # on samples that are not a series
         return tags
 
 
 class ESNForecaster(_Network):
     """The network of `tarn series`: it forecasts the next row of a series from all rows before it. `fit(X)` trains on
-    the rows of X; `predict(X)` says for each row of X what comes next; `forecast(steps)` goes on where the rows of
-    `fit` end, each forecast being the next input."""
+    the rows of X; `predict(X)` forecasts for each row of X the next one; `forecast(steps)` continues after the rows of
+    `fit`, with each forecast as the next input."""
 
     def fit(self, X: ArrayLike, y: object = None) -> ESNForecaster:
         values = np.asarray(validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=3))
@@ -250,7 +250,7 @@ class ESNForecaster(_Network):
         return self._forecast(values, 1, len(values), c.TARN_FORECAST_ONE_STEP)
 
     def forecast(self, steps: int, X: ArrayLike | None = None) -> Array:
-        """The `steps` rows behind those of X (None: those of `fit`); NAN from where a forecast diverges."""
+        """The `steps` rows after those of X (None: those of `fit`); NAN from the point where a forecast diverges."""
         check_is_fitted(self)
         values = self.series_
         if X is not None:
@@ -258,12 +258,12 @@ class ESNForecaster(_Network):
         return self._forecast(values, len(values), steps, c.TARN_FORECAST_CLOSED)
 
     def save(self, path: PathLike) -> None:
-        """Writes the file that `tarn series forecast` reads."""
+        """Writes a file for `tarn series forecast`."""
         check_is_fitted(self)
         call("tarn_esn_save", self._esn, path_bytes(path))
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: the network as its file."""
+        """For pickle: the network as the contents of its file."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "_esn" in state:
             with tempfile.TemporaryDirectory(prefix="tarn-") as folder:

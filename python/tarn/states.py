@@ -1,4 +1,4 @@
-"""What a model computes inside for given texts, token by token: in its layers, attention and recurrences."""
+"""The internal states of a model for given texts, token by token: in its layers, attention and recurrences."""
 
 from __future__ import annotations
 
@@ -40,20 +40,19 @@ class Offer:
     """An array of results that a model offers."""
 
     name: str  # "encoder.3.attention"
-    text: str  # what it is
+    text: str  # a description
     form: str  # "tokens": [tokens, width]; "sentence": [width]; "attention": [width heads, tokens, tokens]
-    side: str  # "source" or "target", whose tokens they are
+    side: str  # "source" or "target": the side of the tokens
     width: int
 
 
 class States(Mapping[str, list[Numbers]]):
-    """The results, by name: `states["encoder.3"]` is a list with an array for each sentence, and
-    `states.all("encoder.3")` the rows of all sentences in one. The arrays are views of the memory that the library
-    wrote into; nothing is copied."""
+    """The results, by name: `states["encoder.3"]` is a list with one array per sentence, and `states.all("encoder.3")`
+    has the rows of all sentences. The arrays are views of the memory that the library wrote into; nothing is copied."""
 
     def __init__(self, arrays: dict[str, list[Numbers]], whole: dict[str, Numbers], pieces: dict[str, list[list[str]]]):
         self._arrays, self._whole = arrays, whole
-        self.pieces = pieces  # by side, of each sentence the texts of the tokens that the model read
+        self.pieces = pieces  # by side, for each sentence the texts of the tokens that the model read
 
     def __getitem__(self, name: str) -> list[Numbers]:
         if name not in self._arrays:
@@ -70,14 +69,14 @@ class States(Mapping[str, list[Numbers]]):
         return len(self._arrays)
 
     def all(self, name: str) -> Numbers:
-        """The rows of all sentences, one after another: [tokens, width] or [sentences, width]."""
+        """The rows of all sentences, concatenated: [tokens, width] or [sentences, width]."""
         if name not in self._whole:
             arrays = self[name]
             raise UsageError(f"{name} has {len(arrays)} matrices of different sizes; states[{name!r}] is a list of them")
         return self._whole[name]
 
     def _shape(self, name: str) -> str:
-        """The shape of one name's numbers: of all sentences, or of the matrices of each."""
+        """The shape of the array of one name: for all sentences, or of each sentence's matrices."""
         if name in self._whole:
             return " x ".join(str(size) for size in self._whole[name].shape)
         heads = {rows.shape[0] for rows in self._arrays[name]}
@@ -90,7 +89,7 @@ class States(Mapping[str, list[Numbers]]):
 
 
 class Observer:
-    """A model opened to look inside: `Run.states` makes one."""
+    """A model opened for its internal states; created by `Run.states`."""
 
     def __init__(self, path: PathLike, threads: int, given: dict[str, Any]) -> None:
         options = c.tarn_states_options()
@@ -116,7 +115,7 @@ class Observer:
         others = texts(targets, "states") if targets is not None else None
         if others is not None and len(others) != len(given):
             raise UsageError(f"states: {len(given)} lines and {len(others)} targets")
-        # One job: what is chosen, the tokens and the states belong together, whatever other threads ask for.
+        # One job: the selection, the tokens and the states belong together, whatever other threads request.
         return worker.call(lambda: self._compute(chosen, given, others))
 
     def _compute(self, names: list[bytes], lines: list[bytes], targets: list[bytes] | None) -> States:

@@ -1,4 +1,4 @@
-"""Training from a description: a YAML file, or the same as a dictionary (docs/training.md)."""
+"""Training from a description: a YAML file, or an equivalent dictionary (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ENDS = words("TARN_TRAIN_END_")
 
 @dataclass(frozen=True)
 class Event:
-    """What happened in a training. Unknown numbers are NAN."""
+    """An event of a training. Unknown numbers are NAN."""
 
-    kind: str  # "update", "log" (means since the line before), "valid", "freeze", "saved"
+    kind: str  # "update", "log" (means since the previous line), "valid", "freeze", "saved"
     update: int  # optimiser steps done
     epoch: float  # passes over the data done
     seconds: float  # training time so far, without validation and saving
@@ -43,15 +43,16 @@ class Event:
     scores: Scores = field(default_factory=Scores)  # of a validation, by measure
     set: str | None = None  # the scored set; None: the validation data
     best: bool = False  # the best validation so far
-    path: str | None = None  # of the checkpoint that was saved or validated
-    layers: str | None = None  # that froze
+    path: str | None = None  # of the saved or validated checkpoint
+    layers: str | None = None  # the frozen ones
     line: str | None = None  # of the log: JSON
 
 
 @dataclass(frozen=True)
 class Trained:
-    """How a training ended. `end` is the limit that was reached: "updates", "epochs", "minutes", "patience", "pass" of
-    a regression in closed form, or "stopped" by the callback; what was stopped is resumed with `train(resume=True)`."""
+    """The result of a training. `end` is the limit that was reached: "updates", "epochs", "minutes", "patience", "pass"
+    for a regression in closed form, or "stopped" by the callback; a stopped training is resumed with
+    `train(resume=True)`."""
 
     run: str
     end: str
@@ -60,10 +61,10 @@ class Trained:
     seconds: float
     tokens_per_second: float
     scores: Scores  # of the last validation, by measure
-    best_update: int  # of the best validation; 0: there was none
+    best_update: int  # of the best validation; 0: none
     best: float  # its value of valid.metric
-    peak_bytes: int  # the most memory that the process held; 0 where it was stopped
-    checkpoint: str  # what `open()` takes
+    peak_bytes: int  # peak memory of the process; 0 if stopped
+    checkpoint: str  # the one used by `open()`
 
     def open(self, *, threads: int = 0) -> Run:
         """Opens the model for use."""
@@ -107,7 +108,7 @@ def _event(event: Any) -> Event:
 
 
 def _yaml(value: Any, key: str) -> str:
-    """A value in the form of a description. JSON is YAML, except for numbers that are not finite."""
+    """A value as YAML for a description. JSON is YAML, except for numbers that are not finite."""
     if isinstance(value, Mapping):
         entries = ((json.dumps(str(name), ensure_ascii=False), _yaml(item, f"{key}.{name}")) for name, item in value.items())
         return "{" + ", ".join(f"{name}: {item}" for name, item in entries) + "}"
@@ -115,7 +116,7 @@ def _yaml(value: Any, key: str) -> str:
         return "[" + ", ".join(_yaml(item, key) for item in value) + "]"
     if hasattr(value, "item"):  # a number or truth value of NumPy
         value = value.item()
-    if value is None:  # as if the key were not there
+    if value is None:  # as if the key were missing
         return "null"
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -134,7 +135,7 @@ def to_yaml(description: Mapping[str, Any]) -> str:
 
 
 def _flat(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Overrides in the form of the program's --set, from {"train": {"lr": 0.1}} and {"train.lr": 0.1} alike."""
+    """Overrides in the form of the program's --set, from {"train": {"lr": 0.1}} or {"train.lr": 0.1}."""
     for key, value in changes.items():
         if isinstance(value, Mapping) and "." not in key:
             yield from _flat(value, f"{prefix}{key}.")
@@ -143,17 +144,17 @@ def _flat(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 class _Source:
-    """A description as the file that the library reads. Of one that was a dictionary, and of overrides, messages name
-    the key, which is what the caller knows, in place of a file and a line that he has never seen."""
+    """A description as a file for the library. For a dictionary, and for overrides, messages name the key, which the
+    caller knows, instead of a temporary file and a line."""
 
     def __init__(self, overrides: Mapping[str, Any]) -> None:
         self.overrides = [*_flat(overrides)]
         self.path: bytes | None = None
-        self._file = ""  # of a dictionary
-        self._keys: list[str] = []  # of each line of that
+        self._file = ""  # for a dictionary
+        self._keys: list[str] = []  # of each line of that file
 
     def _lines(self, value: Mapping[str, Any], prefix: str) -> Iterator[str]:
-        """Flow style, because the map around all keys then has a line of its own, and a key a line."""
+        """Flow style, because then the map around all keys has its own line, and so has each key."""
         for key, item in value.items():
             path = f"{prefix}{key}"
             self._keys.append(path)
@@ -168,7 +169,7 @@ class _Source:
 
     @contextmanager
     def open(self, description: PathLike | Mapping[str, Any] | None) -> Iterator[None]:
-        """Within, `path` is that of the file, and errors are told so."""
+        """Within this context `path` is that of the file, and error messages are adapted."""
         with ExitStack() as stack:
             if isinstance(description, Mapping):
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tarn-"))
@@ -207,14 +208,14 @@ def _by_key(key: str, rest: str) -> str:
 
 
 class _Session:
-    """A training on the worker, and its callback on the thread that waits for it."""
+    """A training on the worker, with its callback on the calling thread."""
 
     def __init__(self, callback: Callback | None) -> None:
         self.callback = callback
         self.stop = ctypes.c_int(0)
         self.events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()  # None: the training is over
         self.last: Event | None = None
-        self.rate = 0.0  # tokens a second, of the last event that says it
+        self.rate = 0.0  # tokens per second, of the last event that has it
         self.stopped = False  # by the callback
         self.answered = threading.Event()  # the callback has returned
         self.fault: BaseException | None = None
@@ -222,7 +223,7 @@ class _Session:
         self.on_event = dict(fields)["on_event"](self._tell)
 
     def _tell(self, user: Any, event: Any) -> None:
-        """On the worker. The callback may use models meanwhile."""
+        """Called on the worker. The callback may use models meanwhile."""
         try:
             self.last = _event(event.contents)
             self.rate = self.last.tokens_per_second or self.rate
@@ -230,7 +231,7 @@ class _Session:
                 self.answered.clear()
                 self.events.put(self.last)
                 worker.serve_until(self.answered)
-        except BaseException as fault:  # ctypes would print and forget it
+        except BaseException as fault:  # ctypes would print and ignore it
             self.fault = fault
             self.stop.value = 1
 
@@ -246,8 +247,8 @@ class _Session:
             self._answer()
 
     def run(self, options: Any) -> Trained:
-        """Trains. An exception, raised by the callback or by an interrupt, stops the training, which saves its
-        state; then it is raised again."""
+        """Trains. An exception from the callback or an interrupt stops the training, which saves its state; then it is
+        raised again."""
         job = worker.submit(lambda: self._train(options))
         failure: BaseException | None = None
         while True:
@@ -257,14 +258,14 @@ class _Session:
             except BaseException as raised:
                 self.stop.value = 1
                 failure = failure or raised
-                self._answer()  # an interrupt may have come before the callback was called
+                self._answer()  # an interrupt may arrive before the callback is called
         failure = failure or self.fault
         if failure is not None:
             try:
                 job.wait()
             except StoppedError:
                 pass
-            except Exception as problem:  # why it could not be saved
+            except Exception as problem:  # the reason why saving failed
                 raise failure from problem
             raise failure
         result: Trained = job.wait()
@@ -334,8 +335,8 @@ def train_seeds(
     accept_log: bool = False,
     threads: int = 0,
 ) -> list[Trained]:
-    """As `train`, of a description with train.seeds: one training after the other, in RUN/seed-N. One that the callback
-    stops ends the list."""
+    """Like `train`, for a description with train.seeds: one training after another, in RUN/seed-N. If the callback
+    stops one, the later ones do not run."""
     if (description is None) != truth("resume", resume):
         raise UsageError("train: a description is expected, or resume=True without one")
     if callback is not None and not callable(callback):
@@ -380,13 +381,13 @@ def train(
 ) -> Trained:
     """Trains a model into the run directory `run` until a limit of its description is reached.
 
-    `description`: the path of a YAML file, or the same as a dictionary; None with `resume`, which goes on from the last
-    checkpoint. `overrides`: {"train.lr": 0.001} or {"train": {"lr": 0.001}}. `callback` is called with an `Event` after
-    every update, line of the log, validation and checkpoint, on the thread that called `train`; if it returns True, the
-    training saves its state and ends. An interrupt (Ctrl-C, or the button of a notebook) and an exception of the
-    callback save it too and are raised again, after the update or the validation that is under way; resume=True goes
-    on, with the same bits as if nothing had been. Models may be used from the callback, with as many threads as the
-    training."""
+    `description`: the path of a YAML file, or an equivalent dictionary; None with `resume`, which continues from the
+    last checkpoint. `overrides`: {"train.lr": 0.001} or {"train": {"lr": 0.001}}. `callback` is called with an `Event`
+    after every update, line of the log, validation and checkpoint, on the thread that called `train`; if it returns
+    True, the training saves its state and ends. After an interrupt (Ctrl-C, or the stop button of a notebook) or an
+    exception in the callback, the current update or validation is completed, the state is saved, and the exception is
+    raised again; resume=True continues, with the same bits as without the interruption. The callback may use models,
+    with the number of threads of the training."""
     given: dict[str, Any] = {"callback": callback, "resume": resume, "accept_log": accept_log, "threads": threads}
     found = train_seeds(description, run, overrides=overrides, **given)
     if len(found) != 1:

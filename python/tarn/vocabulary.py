@@ -18,8 +18,8 @@ Tokens = NDArray[np.int32]
 
 
 class Vocabulary:
-    """What turns text into token ids and back: a file that `tarn vocab` wrote, GPT-2's or BERT's files, or, by
-    `Run.vocabulary`, that of a model."""
+    """Turns text into token ids and back: a file written by `tarn vocab`, GPT-2's or BERT's files, or, by
+    `Run.vocabulary`, the vocabulary of a model."""
 
     def __init__(self, path: PathLike) -> None:
         self._handle = Handle(c.tarn_vocab, "tarn_vocab_close", "the vocabulary is closed")
@@ -50,7 +50,7 @@ class Vocabulary:
         normalization: str = "auto",
     ) -> Vocabulary:
         """Trains a vocabulary on the lines of the files, writes it to `output` and opens it. `type` is one of bpe,
-        unigram, whitespace, byte (which takes no files) and char, `normalization` one of `tarn vocab`'s
+        unigram, whitespace, byte (which takes no files) and char; `normalization` one of those of `tarn vocab`
         (docs/vocabularies.md); None is the default of `tarn vocab`."""
         options = c.tarn_vocab_options()
         lib.tarn_vocab_default(ctypes.byref(options))
@@ -88,26 +88,26 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """Its kind in words, as "SentencePiece bpe"."""
+        """Its kind in words, such as "SentencePiece bpe"."""
         return str(lib.tarn_vocab_kind(self._handle.pointer).decode())
 
     @property
     def normalization(self) -> str:
-        """How it changes a text before it cuts it into tokens, as "nmt_nfkc"; "identity": not at all."""
+        """Its normalisation of a text before tokenization, such as "nmt_nfkc"; "identity": none."""
         return str(lib.tarn_vocab_normalization_of(self._handle.pointer).decode())
 
     @property
     def keeps_joiners(self) -> bool:
-        """Whether U+200C and U+200D, which spell words in Persian, Sinhala and others, stay in a text."""
+        """Whether U+200C and U+200D, which spell words in Persian, Sinhala and others, are kept."""
         return bool(lib.tarn_vocab_keeps_joiners(self._handle.pointer))
 
     @property
     def hash(self) -> str:
-        """Hash of the vocabulary's bytes, by which models and data refer to it."""
+        """Hash of the vocabulary's bytes, used by models and data to refer to it."""
         return str(lib.tarn_vocab_hash(self._handle.pointer).decode())
 
     def piece(self, token: int) -> str:
-        """The text of one token, as "▁Haus"; "" for an id that is none."""
+        """The text of one token, such as "▁Haus"; "" for an invalid id."""
         number = whole("token", token, *bounds(ctypes.c_int32))
         return str(lib.tarn_vocab_piece(self._handle.pointer, number).decode("utf-8", "replace"))
 
@@ -124,7 +124,7 @@ class Vocabulary:
             try:
                 for line in given:
                     lib.tarn_vocab_encode(self._handle.pointer, ctypes.byref(ids), line, len(line))
-                    # The buffer is used again for the next line.
+                    # The buffer is reused for the next line.
                     bytes_of = ctypes.string_at(ids.data, 4 * ids.count) if ids.count else b""
                     found.append(np.frombuffer(bytes_of, np.int32))
             finally:

@@ -29,5 +29,5 @@ void tarn__csv_whole(tarn__buffer *out, int64_t value) {
 
 void tarn__csv_end(tarn__buffer *out) {
   if (out->status != TARN_STATUS_OK || out->used == 0) return;
-  out->data[out->used - 1] = '\n';  // in place of the last comma
+  out->data[out->used - 1] = '\n';  // replaces the last comma
 }

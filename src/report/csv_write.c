@@ -1,4 +1,4 @@
-// The measures with all their digits, for other programs. Unknown values are empty fields.
+// Writes all measures with full precision, for other programs. Unknown values are empty fields.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void results_head(tarn__buffer *out, const tarn__report *view) {
   tarn__csv_end(out);
 }
 
-// The verdicts on a row's scores; p is that after the correction.
+// The verdicts on a row's scores; p is the corrected one.
 static void verdicts(tarn__buffer *out, const tarn__report *view, size_t row) {
   for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {
     const tarn_results_judged *judged = &view->table->judged[m];

@@ -25,12 +25,12 @@ typedef struct reader {
   long line;
   growing *series;
   size_t count, capacity;
-  size_t expected;  // where the next score is looked for first: lines of one kind name the same scores
+  size_t expected;  // index where the next score is searched first: lines of one kind have the same scores
   tarn_results_freeze *freezes;
   size_t freeze_count, freeze_capacity;
   tarn_results_point at;  // of the line
   const char *signature;
-  bool back;  // the clock went back, and it was told
+  bool back;  // the clock went back; reported
   tarn__arena *arena;
 } reader;
 
@@ -76,7 +76,7 @@ static tarn_status read_freeze(reader *r, const json_t *record) {
   return TARN_STATUS_OK;
 }
 
-// Where the machine's clock went back, time stands still until the log is past it.
+// If the machine's clock went back, time stands still until the log has passed it.
 static void take_time(reader *r, double seconds) {
   if (seconds >= r->at.seconds) {
     r->at.seconds = seconds;
@@ -121,7 +121,7 @@ static tarn_status read_lines(reader *r, tarn_results_run *run, const char *text
       return tarn__fail(TARN_STATUS_DATA, "%s:%ld: it is damaged at byte %zu: a zero byte", r->path, r->line,
                         (size_t)(zero - text));
     }
-    if (!newline) break;  // a line that is being written, or that a kill cut off
+    if (!newline) break;  // an incomplete line, being written or cut off by a kill
     size_t length = (size_t)(newline - (text + begin));
     json_error_t error;
     r->line++;
@@ -151,7 +151,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const growing *)a)->name, ((const growing *)b)->name);
 }
 
-// Moves what has grown into the arena.
+// Moves the complete series into the arena.
 static tarn_status store(tarn_results_run *run, const reader *r) {
   void *memory;
   if (r->count) qsort(r->series, r->count, sizeof *r->series, by_name);

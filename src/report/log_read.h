@@ -5,9 +5,8 @@
 #include "base/memory.h"
 #include "tarn/lab/results.h"
 
-// Fills series, freezes and signature, and moves seconds, step and epoch to the last line; everything lives in the
-// arena. A last line without its end is left out. Fails with DATA ("path:line: ...") on anything else that is not a
-// log.
+// Fills series, freezes and signature, and advances seconds, step and epoch to the last line; the arena owns all
+// memory. An incomplete last line is ignored. Fails with DATA ("path:line: ...") on anything else that is not a log.
 tarn_status tarn__log_read(tarn_results_run *run, const char *path, tarn__arena *arena) TARN_CHECKED;
 
 #endif

@@ -65,7 +65,7 @@ void tarn__markup_latex(tarn__buffer *out, const char *text) {
                {"<", "\\textless{}"},
                {">", "\\textgreater{}"},
                {"|", "\\textbar{}"},
-               {"\"", "\\textquotedblright{}"},  // the letter itself begins shorthands of babel
+               {"\"", "\\textquotedblright{}"},  // the character itself starts shorthands of babel
                {"--", "-{}-{}"},                 // ligatures: dashes, quotes, and the inverted marks of Spanish
                {"``", "`{}`{}"},
                {"''", "'{}'{}"},
@@ -97,7 +97,7 @@ void tarn__markup_file_name(tarn__buffer *out, const char *text) {
   for (size_t i = 0; text[i]; i++) {
     char c = text[i];
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    bool dot = c == '.' && i > 0;  // a file whose name begins with a dot is hidden
+    bool dot = c == '.' && i > 0;  // a file name with a leading dot is hidden
     tarn__buffer_put(out, plain || dot ? &c : "-", 1);
   }
 }

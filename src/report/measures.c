@@ -53,8 +53,8 @@ bool tarn__measures_ends_at(const tarn_results_run *run, double budget) {
   return strcmp(run->end, "minutes") == 0 && fabs(own - budget) <= 1e-6 * budget;
 }
 
-// The best point of the training up to T-hat, the first one of equals; NULL if there is none. The untrained model of
-// step 0 is none, however bad those after it are.
+// The best point of the training up to T-hat, the first one of ties; NULL if there is none. The untrained model of step
+// 0 does not count, even if all later ones are worse.
 static const tarn_results_point *best_point(const tarn_results_series *series, const tarn_results_run *run,
                                             double budget) {
   double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
@@ -67,9 +67,8 @@ static const tarn_results_point *best_point(const tarn_results_series *series, c
   return best;
 }
 
-// Whether a run became better than at its first validation, that of the untrained model where there is one. The time to
-// the best, or to the least loss, of a run that did not is that of no progress, and the shorter the earlier it was
-// first validated.
+// Whether a run improved on its first validation, that of the untrained model if there is one. Otherwise the time to
+// the best, or to the smallest loss, would not measure progress, and would be shorter the earlier the first validation.
 static bool has_learnt(const tarn_results_series *series, const tarn_results_point *best) {
   const double first = series->points[0].value;
   return series->less ? best->value < first : best->value > first;
@@ -98,7 +97,7 @@ static tarn_status measure_area(tarn_results_measures *m, const tarn_results_run
   return TARN_STATUS_OK;
 }
 
-// Step and epoch at T-hat, from all points of all series that say where they are.
+// Step and epoch at T-hat, from all points of all series that have them.
 static void measure_position(tarn_results_measures *m, const tarn_results_run *run, double budget) {
   tarn_results_point before = {0};
   tarn_results_point after = {.seconds = run->seconds, .step = run->step, .epoch = run->epoch};
@@ -117,7 +116,7 @@ static void measure_position(tarn_results_measures *m, const tarn_results_run *r
   m->budget_epoch = before.epoch + share * (after.epoch - before.epoch);
 }
 
-// Updates of the windows that are whole: those between two lines, or fewer where the training never got that far.
+// Number of updates of complete windows: those between two lines, or fewer if the training never got that far.
 static int64_t window_updates(const tarn_results_series *loss, const tarn_results_run *run) {
   int64_t longest = 0;
   for (size_t i = 0; i < loss->count; i++) {
@@ -128,8 +127,8 @@ static int64_t window_updates(const tarn_results_series *loss, const tarn_result
   return longest < every ? longest : every;
 }
 
-// The line with the least training loss up to T-hat. A line at the end of a training may be of one update, and the one
-// after it of few if the training went on: the loss of so few varies more, so their least is no measure.
+// The line with the smallest training loss up to T-hat. The last line of a training may cover one update, and after a
+// resumption the next one only a few: their losses vary more, so their minimum is not meaningful.
 static const tarn_results_point *least_window(const tarn_results_series *loss, const tarn_results_run *run,
                                               double budget, const tarn_results_point **first) {
   const double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
@@ -146,9 +145,9 @@ static const tarn_results_point *least_window(const tarn_results_series *loss, c
   return best;
 }
 
-// The least training loss, and its mean over the last epoch. A line of the log is the mean over the updates since the
-// one before it, so it weighs as much of the epoch as lies between the two. Of a run whose loss only rose, the least
-// is on the first line, at a time that train.log_every decides, so there is no time to the least.
+// The smallest training loss, and its mean over the last epoch. A line of the log is the mean over the updates since
+// the previous line, so it is weighted by the part of the epoch between the two. If the loss only rose, the smallest is
+// on the first line, at a time determined by train.log_every, so there is no time to the minimum.
 static void measure_training(tarn_results_measures *m, const tarn_results_run *run, double budget) {
   const tarn_results_series *loss = tarn_results_find(run, "train/loss");
   if (!loss || !best_point(loss, run, budget)) return;
@@ -169,14 +168,14 @@ static void measure_training(tarn_results_measures *m, const tarn_results_run *r
     const tarn_results_point *p = &loss->points[i];
     double weight = p->epoch - fmax(before, end - 1);
     before = p->epoch;
-    if (!(weight > 0)) continue;  // before the last epoch, or a log that does not say epochs
+    if (!(weight > 0)) continue;  // before the last epoch, or a log without epochs
     weights += weight;
     sum += weight * p->value;
   }
   if (weights > 0) m->epoch_train_loss = sum / weights;
 }
 
-// What was spent until the best validation is known of the one that valid.metric chose.
+// The cost until the best validation is known only for the validation chosen by valid.metric.
 static void measure_cost(tarn_results_measures *m, const tarn_results_run *run) {
   const tarn_cost *cost = &run->cost;
   const bool same = m->best_step >= 0 && m->best_step == run->best_update;

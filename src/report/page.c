@@ -16,13 +16,13 @@ static const char style[] =
     "h3{font-size:1.05rem;margin:28px 0 8px}\n"
     "p,ul{max-width:76ch}li{margin:6px 0;overflow-wrap:anywhere}.soft,.caption,figcaption,.origin{color:var(--soft)}"
     "nav a{margin-right:14px}a{color:inherit}.origin{display:block;font-size:.8125rem;max-width:84ch}\n"
-    // Side by side where the window is wide.
+    // Side by side in a wide window.
     ".columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,540px),1fr));gap:0 44px;align-items:"
     "start}"
     ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,590px),1fr));gap:28px 24px;"
     "align-items:start}"
     "figure{margin:0;min-width:0}figcaption{font-size:.9rem;margin-top:6px;max-width:84ch}"
-    // Letters stay readable on a phone: a picture that is wider than the window is moved sideways.
+    // Letters stay readable on a phone: a picture wider than the window scrolls sideways.
     ".picture{overflow-x:auto;background:var(--panel);border:1px solid var(--line);border-radius:6px}"
     ".picture svg{display:block;width:100%;min-width:590px;height:auto}"
     ".models{display:flex;flex-wrap:wrap;gap:20px}.models figure{width:min-content;max-width:100%}"
@@ -80,7 +80,7 @@ void tarn__page_open(tarn__buffer *out, const char *title, const char *origin, c
                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                    "<link rel=\"icon\" href=\"data:,\"/>\n");
   tarn__page_element(out, "<title>", title, "</title>\n");
-  // The style has no markup in it, so it stands as it is in HTML and in XML alike.
+  // The style contains no markup, so it needs no escaping in HTML and XML.
   tarn__buffer_format(out, "<style>\n%s%s</style>\n</head>\n<body><main>\n", style, tarn__svg_style);
   tarn__page_element(out, "<h1>", title, "</h1>\n");
   tarn__page_element(out, "<p class=\"origin\">", origin, "</p>\n<nav>");

@@ -11,9 +11,9 @@
 #include <librsvg/rsvg.h>
 
 #define LIBRARY "librsvg-2.so.2"
-#define POINTS 0.75  // of a unit: pictures of 700 are as wide as a page's text
+#define POINTS 0.75  // per unit: pictures of width 700 are as wide as a page's text
 
-// What is called of librsvg and of the libraries that it brings.
+// The functions used of librsvg and its dependencies.
 typedef struct calls {
   __typeof__(rsvg_handle_new_from_data) *open;
   __typeof__(rsvg_handle_render_document) *render;
@@ -35,7 +35,7 @@ static bool find(void *library, void *call, const char *name) {
   return symbol != NULL;
 }
 
-// It stays open: what it keeps for the next picture is meant to.
+// It stays open, so its caches serve the next picture.
 static bool load(calls *c) {
   void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   return library && find(library, &c->open, "rsvg_handle_new_from_data") &&

@@ -26,7 +26,7 @@ tarn_status tarn__report_save_figures(tarn__report *view, const char *folder, co
   return TARN_STATUS_OK;
 }
 
-// Makes one document in `text`, which is emptied first, and writes it.
+// Creates one document in `text`, after clearing it, and writes it.
 static tarn_status save_texts(const tarn__report_parts *parts, const char *folder, tarn__buffer *text) {
   tarn__report *view = parts->view;
   tarn__report_results_csv(text, view);

@@ -10,7 +10,7 @@
 
 enum { SAMPLES = 161 };
 
-// One chart in the making.
+// A chart under construction.
 typedef struct curves {
   tarn__report *view;
   const char *metric;
@@ -26,7 +26,7 @@ static double *numbers(tarn__report *view, size_t count) {
   return memory;
 }
 
-// Keeps the points that most runs reach: where one of them has ended, the mean of the others would jump.
+// Keeps the points reached by most runs: after the end of one of them, the mean of the others would jump.
 static size_t keep_common(tarn_results_band_point *points, size_t count) {
   size_t most = 0;
   size_t kept = 0;
@@ -37,9 +37,9 @@ static size_t keep_common(tarn_results_band_point *points, size_t count) {
   return kept;
 }
 
-// Where no x of the grid falls on any curve, as with a single validation right after T-hat, the curves' own points
-// stand for it: the mean of the first ones, of the second ones, ..., as far as all runs have them. Points beyond the
-// limit belong to it only where it ended the run.
+// If no x of the grid falls on any curve, as with a single validation right after T-hat, the curves' own points are
+// used: the mean of the first ones, of the second ones, ..., as far as all runs have them. Points beyond the limit
+// count only if the limit ended the run.
 static size_t own_points(tarn_results_band_point *points, const curves *c, const tarn_results_group *group,
                          double limit) {
   size_t count = SAMPLES;
@@ -96,7 +96,7 @@ static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
                                             .count = count};
 }
 
-// A run that failed, as far as it came.
+// A failed run, up to its failure.
 static void add_failed(curves *c, const tarn__report_entry *entry, const tarn_results_run *run) {
   const tarn_results_series *series = tarn_results_find(run, c->metric);
   if (!series || series->count < 2) return;
@@ -129,15 +129,15 @@ static void collect(curves *c, double limit, bool failed) {
   }
 }
 
-// The part of a chart that is shown.
+// The visible part of a chart.
 typedef struct range {
-  double x_low, low, high;  // NAN: as the values say
+  double x_low, low, high;  // NAN: determined by the values
 } range;
 
-// For a look at the differences near the end: from the worst value that any model has in its second half to the best
-// there is. False where that is not much less than the whole.
+// A zoom on the differences near the end: from the worst value of any model in its second half to the best value. False
+// if that is not much smaller than the whole range.
 static bool close_range(const curves *c, bool less, range *out) {
-  double sign = less ? -1 : 1;  // so that more is better
+  double sign = less ? -1 : 1;  // more is better
   double worst = INFINITY, low = INFINITY, high = -INFINITY;
   for (size_t i = 0; i < c->count; i++) {
     const tarn__chart_line *line = &c->lines[i];
@@ -187,7 +187,7 @@ static void draw(tarn__figures *figures, curves *c, const char *name, const char
   tarn__chart_lines(&figure->file, &chart, c->lines, c->count, shown->x_low, shown->low, shown->high);
 }
 
-// The chart of a score over time or over updates, and a closer look at its upper (for losses, lower) part.
+// The chart of a score over time or over updates, and a zoom on its upper (for losses, lower) part.
 static void draw_score(tarn__figures *figures, tarn__report *view, const char *metric, tarn_results_axis axis) {
   bool time = axis == TARN_RESULTS_SECONDS;
   bool less = false;
@@ -236,7 +236,6 @@ void tarn__report_curves(tarn__figures *figures, tarn__report *view) {
 }
 
 // --- backskipping
-// -----------------------------------------------------------------------------------------------------
 
 static const char prefix[] = "backskip/cosine/";
 

@@ -1,4 +1,4 @@
-// Example translations: sentences taken at even distances, so that nobody chooses them.
+// Example translations: sentences at equal distances, so nobody selects them.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -7,9 +7,9 @@
 #include "run/run_file.h"
 #include "tarn/score.h"
 
-enum { SHOWN = 600 };  // bytes of a sentence
+enum { SHOWN = 600 };  // maximum bytes of a sentence
 
-// The run that stands for a group: its first finished one with translations.
+// The representative run of a group: its first finished one with translations.
 static const tarn_results_run *translated(const tarn__report *view, const tarn_results_group *group, const char **path,
                                           tarn__arena *arena, tarn_status *status) {
   for (size_t i = 0; i < group->run_count && *status == TARN_STATUS_OK; i++) {
@@ -29,10 +29,10 @@ static const char *shown(tarn__report *view, const char *line) {
   return tarn__report_text(view, "%.*s \xE2\x80\xA6", length, line);
 }
 
-// Where the sentences stand, from 0.
+// The indices of the sentences, from 0.
 static size_t place(size_t index, size_t count) { return (2 * index + 1) * count / (2 * TARN__EXAMPLES); }
 
-// Adds a line to every example, from a file of `count` sentences; of another number it is not that of the test.
+// Adds a line to every example, from a file of `count` sentences; with another number it is not the test's file.
 static tarn_status add_lines(tarn__examples *e, tarn__report *view, const char *name, const char *path, size_t count) {
   tarn_score_lines lines;
   TARN_TRY(tarn_score_lines_open(&lines, path));

@@ -106,7 +106,7 @@ static const tarn_results_statistic *area_of(const tarn__report *view, const tar
   return &row->aucc_mean;
 }
 
-// What a model has of something: what is trained of it, and all. False: it is not known.
+// The size of a model: its trained part, and the total. False: unknown.
 typedef bool size_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all);
 
 static bool parameters_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
@@ -124,13 +124,13 @@ static bool layers_of(const tarn__report *view, const tarn_results_group *group,
   return *all > 0;
 }
 
-// A figure with a point for each model, of a measure over a size.
+// A figure with one point per model, a measure over a size.
 typedef struct points_figure {
   const char *name, *title, *of, *x_label, *y_label;  // of: "parameters"
   size_of *size;
   const tarn_results_statistic *(*measure)(const tarn__report *view, const tarn_results_row *row);
   double unit;
-  bool differing;  // it is left out where all models have the same size
+  bool differing;  // omitted if all models have the same size
 } points_figure;
 
 static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const points_figure *spec) {
@@ -171,7 +171,7 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
   return view->status;
 }
 
-// The unit in which all counts have few digits.
+// A unit in which all counts have few digits.
 static double parameter_unit(const tarn__report *view) {
   int64_t most = 0;
   for (size_t i = 0; i < view->results->run_count; i++) {
@@ -180,7 +180,7 @@ static double parameter_unit(const tarn__report *view) {
   return most >= 1000000 ? 1e6 : most >= 10000 ? 1e3 : 1;
 }
 
-// Scores over parameters, and, as the papers on reservoirs draw them, scores and areas over updatable and all layers.
+// Scores over parameters and, as in the papers on reservoirs, scores and areas over updatable and all layers.
 static tarn_status draw_sizes(tarn__figures *figures, tarn__report *view) {
   const char *score = view->has_test ? view->test : tarn__report_text(view, "best %s", view->score);
   const char *area =

@@ -9,7 +9,7 @@ typedef enum tarn__figure_part {
   TARN__FIGURE_CURVES,
   TARN__FIGURE_SUMS,  // AUCC, parameters and layers against scores
   TARN__FIGURE_BACKSKIP,
-  // Of models as dynamical systems (src/dynamics):
+  // Models as dynamical systems (src/dynamics):
   TARN__FIGURE_EXPONENTS,
   TARN__FIGURE_TOKENS,  // their distances, synchronisation, dimensions
   TARN__FIGURE_PLANES,
@@ -18,11 +18,11 @@ typedef enum tarn__figure_part {
 
 typedef struct tarn__figure {
   tarn__figure_part part;
-  const char *name;     // of the file, without ".svg"; unique; also its id in the page
+  const char *name;     // of the file, without ".svg"; unique; also the id in the page
   const char *title;    // as drawn
-  const char *caption;  // what is seen, in one or two sentences
-  tarn__buffer page;    // the picture as it stands in the page
-  tarn__buffer file;    // the picture as a file of its own
+  const char *caption;  // a description in one or two sentences
+  tarn__buffer page;    // the picture for the page
+  tarn__buffer file;    // the picture as a separate file
 } tarn__figure;
 
 typedef struct tarn__figures {
@@ -30,18 +30,18 @@ typedef struct tarn__figures {
   size_t count, capacity;
 } tarn__figures;
 
-// Draws everything that the comparison has data for.
+// Draws all figures that the comparison has data for.
 tarn_status tarn__report_figures(tarn__figures *figures, tarn__report *view) TARN_CHECKED;
 void tarn__report_figures_close(tarn__figures *figures);
 
-// Adds a figure for the drawing functions of one part; its pictures are still empty. NULL after a failure.
+// Adds a figure for the drawing functions of one section; its pictures are still empty. NULL after a failure.
 tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn__figure_part part, const char *name,
                                const char *title, const char *caption);
 
-// The first failure of what was drawn.
+// The first failure of the drawing.
 tarn_status tarn__figures_status(const tarn__figures *figures, const tarn__report *view) TARN_CHECKED;
 
-// The curves, in a file of their own.
+// The curves; in their own source file.
 void tarn__report_curves(tarn__figures *figures, tarn__report *view);
 void tarn__report_backskip(tarn__figures *figures, tarn__report *view);
 

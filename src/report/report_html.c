@@ -95,7 +95,7 @@ static void configurations(tarn__buffer *out, const tarn__report_parts *parts) {
   }
 }
 
-// The tables that there are, from number `first` of these on, at most `most`; all but that of runs, which comes last.
+// The existing tables, from number `first`, at most `most`; without that of runs, which comes last.
 static void tables(tarn__buffer *out, const tarn__report_parts *parts, int first, int most) {
   int number = 0;
   for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) {

@@ -1,7 +1,7 @@
 #include "report/markup.h"
 #include "report/report_write.h"
 
-// A document without the files has its tables, and says where a figure would be.
+// Without the figure files the document still has its tables, with a placeholder for each figure.
 static void figure(tarn__buffer *out, const tarn__report *view, const tarn__figure *figure) {
   tarn__buffer_format(out,
                       "\\begin{figure}\n\\centering\n\\IfFileExists{\\tarnfigures/%s.pdf}%%\n"

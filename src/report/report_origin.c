@@ -1,4 +1,4 @@
-// Where the runs of a report come from: the line under each figure, so that a picture by itself says so too.
+// The origin of the runs of a report: a line under each figure, so that a picture is self-explanatory.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "run/names.h"
 #include "run/run_file.h"
 
-// Words that differ, in the order in which they came; what is beyond `WORDS` is counted only.
+// Distinct words, in order of appearance; beyond `WORDS` they are only counted.
 enum { WORDS = 4 };
 typedef struct words {
   const char *items[WORDS];
@@ -30,14 +30,14 @@ static const char *joined(tarn__report *view, const words *w) {
   return w->more ? tarn__report_text(view, "%s and others", text) : text;
 }
 
-// What is collected over all runs that have begun.
+// Data collected over all started runs.
 typedef struct origin {
   words corpora, processors, kernels, versions, threads;
   const char *first, *last;  // days
-  size_t runs, undated;      // that have ended, and of these without a date
+  size_t runs, undated;      // finished ones, and those of these without a date
 } origin;
 
-// "2026-11-23" of a date, or NULL for what is none.
+// "2026-11-23" of a date, or NULL if it is not one.
 static const char *day(tarn__report *view, const char *date) {
   static const char shape[] = "dddd-dd-ddT";
   for (size_t i = 0; i < sizeof shape - 1; i++) {
@@ -46,7 +46,7 @@ static const char *day(tarn__report *view, const char *date) {
   return tarn__report_text(view, "%.10s", date);
 }
 
-// What run directories record; those of earlier versions of the program have no date and no processor.
+// Data recorded in run directories; those of earlier versions have no date and no processor.
 static tarn_status read_end(origin *o, tarn__report *view, const tarn_results_run *run) {
   const char *date = NULL, *processor = NULL, *kernels = NULL;
   tarn__run_file file = {0};
@@ -98,7 +98,7 @@ static tarn_status seeds_of(const char **out, tarn__report *view) {
   return TARN_STATUS_OK;
 }
 
-// Appends a part behind a semicolon.
+// Appends a part after a semicolon.
 static const char *with(tarn__report *view, const char *text, const char *part) {
   return *text && *part ? tarn__report_text(view, "%s; %s", text, part) : *text ? text : part;
 }
@@ -129,7 +129,7 @@ static void describe(tarn__report *view, const origin *o, const char *seeds) {
   view->origin = tarn__report_text(view, "%s.", text);
 }
 
-// How many finished runs the spreads are over.
+// Number of finished runs behind the spreads.
 static void count_spread(tarn__report *view) {
   for (size_t i = 0; i < view->count; i++) {
     const size_t finished = view->entries[i].row ? view->entries[i].group->finished : 0;

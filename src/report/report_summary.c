@@ -1,4 +1,4 @@
-// The summary in words. Whether a difference is more than chance is said by the table's verdicts alone.
+// The summary in words. Only the table's verdicts decide whether a difference is significant.
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const tarn_results_statistic *blimp_of(const tarn_results_row *row) { ret
 static const tarn_results_statistic *score_of(const tarn_results_row *row) { return &row->test_score; }
 static const tarn_results_statistic *steps_of(const tarn_results_row *row) { return &row->budget_step; }
 
-// The configuration that is best in a measure, or NULL.
+// The best configuration by a measure, or NULL.
 static const tarn__report_entry *winner(const tarn__report *view, measure of, bool less) {
   const tarn__report_entry *best = NULL;
   for (size_t i = 0; i < view->count; i++) {
@@ -54,7 +54,7 @@ static void say_extent(tarn__summary *summary, tarn__report *view) {
                         view->budget, view->table->clock ? view->table->clock : "wall", named(view, view->baseline)));
 }
 
-// What is said of the baseline by the verdicts on single models against it.
+// Describes the baseline by the verdicts on single models against it.
 static const char *against_models(tarn__report *view, const tarn_results_judged *judged) {
   const char *text = "";
   for (size_t i = 0; i < view->count; i++) {
@@ -71,7 +71,7 @@ static const char *against_models(tarn__report *view, const tarn_results_judged 
   return text;
 }
 
-// All verdicts on a measure are on single models, one seed a side.
+// Whether all verdicts on a measure are about single models, one seed per side.
 static bool has_models_only(const tarn__report *view, const tarn_results_judged *judged) {
   size_t models = 0;
   for (size_t i = 0; i < view->count; i++) {
@@ -107,7 +107,7 @@ static void say_winner(tarn__summary *summary, tarn__report *view, tarn_results_
   say(summary, tarn__report_text(view, "%s.", text));
 }
 
-// The configurations with one verdict: "half (+1.03 [+0.50, +1.59], p = 0.010), ...".
+// The configurations with the same verdict: "half (+1.03 [+0.50, +1.59], p = 0.010), ...".
 static const char *with_words(tarn__report *view, tarn_results_judged_measure about, const char *words) {
   int decimals;
   const char *text = "";
@@ -121,7 +121,7 @@ static const char *with_words(tarn__report *view, tarn_results_judged_measure ab
   return text;
 }
 
-// All verdicts on a measure, those that are alike together, in the order of the decisions.
+// All verdicts on a measure, grouped, in the order of the decisions.
 static void say_verdicts(tarn__summary *summary, tarn__report *view, tarn_results_judged_measure about) {
   static const tarn_results_decision order[] = {TARN_RESULTS_BETTER, TARN_RESULTS_WORSE, TARN_RESULTS_UNDECIDED,
                                                 TARN_RESULTS_NONE};

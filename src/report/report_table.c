@@ -1,4 +1,4 @@
-// What stands in the tables.
+// The contents of the tables.
 #include "report/report_table.h"
 #include "run/names.h"
 
@@ -18,7 +18,7 @@ static const char *spread(tarn__report *view, const tarn_results_statistic *stat
   return tarn__report_spread(view, statistic, unit, decimals);
 }
 
-// A whole number that may be unknown (-1), divided by `unit`.
+// An integer that may be unknown (-1), divided by `unit`.
 static const char *amount(tarn__report *view, int64_t value, double unit, int decimals) {
   return value < 0 ? DASH : number(view, (double)value / unit, decimals);
 }
@@ -35,7 +35,7 @@ tarn_status tarn__table_open(tarn__table *table, tarn__report *view, size_t rows
   return TARN_STATUS_OK;
 }
 
-// The columns that every table of configurations begins with.
+// The first columns of every table of configurations.
 static tarn__table_row *begin_row(tarn__table *table, tarn__report *view, size_t index) {
   tarn__table_row *row = &table->rows[index];
   const tarn__report_entry *entry = &view->entries[index];
@@ -47,13 +47,13 @@ static tarn__table_row *begin_row(tarn__table *table, tarn__report *view, size_t
   return row;
 }
 
-// The row of which it is decided that it leads in a measure.
+// The significantly leading row of a measure.
 static size_t leader(const tarn__report *view, tarn_results_judged_measure measure) {
   const size_t row = view->table->judged[measure].leader;
   return row < view->count ? row + 1 : 0;
 }
 
-// The row with the least count of parameters, which no chance has a part in; rows that are equal in it lead nothing.
+// The row with the smallest number of parameters, which involves no chance; ties lead nothing.
 static size_t least(const tarn__report *view, size_t offset) {
   size_t row = 0;
   int64_t best = INT64_MAX;
@@ -78,7 +78,7 @@ static const char *run_counts(tarn__report *view, const tarn_results_group *grou
   return text;
 }
 
-// For values whose size is not known beforehand.
+// For values of unknown magnitude.
 static int fitting_decimals(double value) { return fabs(value) >= 100 ? 0 : fabs(value) >= 1 ? 2 : 4; }
 
 static tarn_status quality(tarn__table *table, tarn__report *view) {
@@ -126,7 +126,7 @@ static bool has_ratio(const tarn__report *view) {
   return false;
 }
 
-// "0.78 of regular-6": the ratio, and against which model.
+// "0.78 of regular-6": the ratio, and the reference model.
 static const char *ratio(tarn__report *view, double value, size_t regular) {
   if (isnan(value) || regular >= view->count) return DASH;
   return tarn__report_text(view, "%s of %s", tarn__report_number(view, value, 2), view->results->groups[regular].name);
@@ -204,7 +204,7 @@ static tarn_status losses(tarn__table *table, tarn__report *view) {
 
 static bool has_source(const tarn_results_run *run) { return run->cost.source != NULL; }
 
-// Without rows where runs of earlier versions know nothing of it.
+// Omits rows that runs of earlier versions have no data for.
 static tarn_status cost(tarn__table *table, tarn__report *view) {
   *table = (tarn__table){
       .id = "cost",

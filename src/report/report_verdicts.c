@@ -1,4 +1,4 @@
-// Verdicts in words and as a table. They are made elsewhere (table_verdicts.c); here they are only written.
+// Verdicts in words and as a table. table_verdicts.c computes them; this file only writes them.
 #include <math.h>
 
 #include "report/report_table.h"
@@ -81,7 +81,7 @@ static void fill_row(tarn__table_row *row, tarn__report *view, size_t index, tar
   row->cells[8] = v->words;
 }
 
-// "test BLEU 5, AUCC / time 5": how many p were corrected together.
+// "test BLEU 5, AUCC / time 5": number of comparisons corrected together.
 static const char *comparisons(tarn__report *view) {
   const char *text = "";
   for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {

@@ -64,8 +64,7 @@ const tarn_results_run *tarn__report_first(const tarn__report *view, const tarn_
   return NULL;
 }
 
-// --- which layers are frozen
-// ------------------------------------------------------------------------------------------
+// --- frozen layers
 
 // Appends " 1 3 5" or " 1" DASH "4": the depths of frozen layers, runs of three or more as a range.
 static void depths(char *text, size_t size, const tarn_results_stack *stack) {
@@ -138,7 +137,7 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     if (start > at_once) at_once = start;
     if (run->freeze_count - start > later) later = run->freeze_count - start;
   }
-  // A body that is fine-tuned in part has frozen parts, which are no reservoirs.
+  // A partially fine-tuned body has frozen parts that are not reservoirs.
   const bool regular = strcmp(text, "no layer frozen") == 0;
   if (at_once && regular)
     text = tarn__report_text(view, "%zu part%s frozen from update 0", at_once, at_once > 1 ? "s" : "");
@@ -153,7 +152,6 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
 }
 
 // --- names and units
-// --------------------------------------------------------------------------------------------------
 
 const char *tarn__report_score(tarn__report *view, const char *name) {
   const char *slash = strchr(name, '/');

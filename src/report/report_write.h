@@ -5,7 +5,7 @@
 #include "report/report_figures.h"
 #include "report/report_table.h"
 
-// What came out, in sentences with figures: plain text, one sentence or two an item, the most important first.
+// The results in sentences with numbers: plain text, one or two sentences per item, the most important first.
 enum { TARN__REPORT_SENTENCES = 16 };
 typedef struct tarn__summary {
   const char *sentences[TARN__REPORT_SENTENCES];
@@ -13,7 +13,7 @@ typedef struct tarn__summary {
 } tarn__summary;
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) TARN_CHECKED;
 
-// Sentences of the test set with what each model makes of them.
+// Sentences of the test set with each model's translation.
 enum { TARN__EXAMPLES = 6 };
 typedef struct tarn__examples {
   const char *caption;
@@ -22,7 +22,7 @@ typedef struct tarn__examples {
   struct {
     const char **texts;  // (lines)
   } items[TARN__EXAMPLES];
-  size_t count;  // 0: no run has translations, or they or their source are not there any more
+  size_t count;  // 0: no run has translations, or they or their source no longer exist
 } tarn__examples;
 tarn_status tarn__report_examples(tarn__examples *examples, tarn__report *view) TARN_CHECKED;
 
@@ -34,10 +34,10 @@ typedef struct tarn__report_parts {
   tarn__figures figures;
 } tarn__report_parts;
 
-// The figures as Markdown, as files of the folder "figures", with their captions and `origin`.
+// The figures as Markdown, as files in the folder "figures", with their captions and `origin`.
 void tarn__report_markdown_figures(tarn__buffer *out, const tarn__figures *figures, const char *origin);
 
-// Writes a document into the folder, and all pictures into its folder "figures", each atomically.
+// Writes a document into the folder, and all pictures into the subfolder "figures", each atomically.
 tarn_status tarn__report_save(tarn__report *view, const char *folder, const char *name,
                               const tarn__buffer *text) TARN_CHECKED;
 tarn_status tarn__report_save_figures(tarn__report *view, const char *folder,

@@ -8,7 +8,7 @@ static double place_of(const tarn_results_point *p, tarn_results_axis axis) {
   return axis == TARN_RESULTS_SECONDS ? p->seconds : (double)p->step;
 }
 
-// The value at x, or NAN outside of the curve.
+// The value at x, or NAN outside the curve.
 static double value_at(const tarn_results_series *series, tarn_results_axis axis, double x) {
   const tarn_results_point *p = series->points;
   size_t low = 0;
@@ -32,7 +32,7 @@ static const tarn_results_series *series_of(const tarn_results *results, size_t 
   return r->state == TARN_RESULTS_FINISHED ? tarn_results_find(r, name) : NULL;
 }
 
-// Mean and spread at one x; false if no run has a value there.
+// Mean and spread at one x; false if no run has a value.
 static bool spread(tarn_results_band_point *out, const tarn_results *results, const tarn_results_group *group,
                    const char *name, tarn_results_axis axis, double x) {
   *out = (tarn_results_band_point){.x = x, .low = INFINITY, .high = -INFINITY};
@@ -72,7 +72,7 @@ tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, si
     if (series) limit = fmax(limit, place_of(&series->points[series->count - 1], axis));
   }
   for (size_t i = 0; i < size; i++) {
-    double x = i == size - 1 ? limit : (double)i * limit / (double)(size - 1);  // rounding must not miss a last point
+    double x = i == size - 1 ? limit : (double)i * limit / (double)(size - 1);  // the last one exactly
     if (spread(&points[*count], results, g, name, axis, x)) ++*count;
   }
   return TARN_STATUS_OK;

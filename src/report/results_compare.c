@@ -36,9 +36,8 @@ static tarn_status find_baseline(struct tarn__results_table_memory *t) {
 }
 
 // --- runs
-// -------------------------------------------------------------------------------------------------------------
 
-// One note for all curves that end before T-hat: many runs of one table often end in the same way.
+// One note for all curves that end before T-hat: runs of a table often end alike.
 static tarn_status note_held(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   const char *names = "";
@@ -60,7 +59,7 @@ static tarn_status note_held(struct tarn__results_table_memory *t) {
                           t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
 }
 
-// Adds a run to `names` if it is one of the first TARN__NAMED_RUNS; *count is how many came before it.
+// Adds a run to `names` if it is one of the first TARN__NAMED_RUNS; *count is the number before it.
 static tarn_status add_name(struct tarn__results_table_memory *t, const char **names, size_t *count, const char *path) {
   if ((*count)++ >= TARN__NAMED_RUNS) return TARN_STATUS_OK;
   return tarn__arena_print(names, &t->arena, "%s%s%s", *names, *count > 1 ? ", " : "", path);
@@ -85,7 +84,7 @@ static tarn_status note_unlearnt(struct tarn__results_table_memory *t) {
                           count > 1 ? "s have" : " has", t->public.metric, names);
 }
 
-// One note for all runs that have not begun, and one for those that are under way.
+// One note for all runs that have not started, and one for those in progress.
 static tarn_status note_unfinished(struct tarn__results_table_memory *t, tarn_results_state state, const char *one,
                                    const char *many) {
   const tarn_results *r = t->results;
@@ -99,7 +98,7 @@ static tarn_status note_unfinished(struct tarn__results_table_memory *t, tarn_re
   return tarn__table_note(t, "%zu runs %s and are in no mean: %s", count, many, names);
 }
 
-// One note for all runs without a time to their least loss: of validation, and of training.
+// One note for all runs without a time to their smallest loss: in validation, and in training.
 static tarn_status note_rising(struct tarn__results_table_memory *t) {
   size_t valid = 0, train = 0;
   for (size_t i = 0; i < t->results->run_count; i++) {
@@ -116,7 +115,7 @@ static tarn_status note_rising(struct tarn__results_table_memory *t) {
   return TARN_STATUS_OK;
 }
 
-// What a run's energy comes from, NULL where that is not known. Estimates that rest on other watts are other sources.
+// The source of a run's energy, NULL if unknown. Estimates with different watts are different sources.
 static tarn_status source_of(struct tarn__results_table_memory *t, const char **label, const tarn_results_run *run) {
   const char *source = run->state == TARN_RESULTS_FINISHED ? run->cost.source : NULL;
   const double watts = run->config ? run->config->train.core_watts : 0;
@@ -136,7 +135,7 @@ static tarn_status note_source(struct tarn__results_table_memory *t, const char 
   return tarn__table_note(t, "energy is that of the whole machine as %s measured it", source);
 }
 
-// Counters of a whole machine and an estimate of one process are not the same thing.
+// Counters of a whole machine and an estimate for one process are not comparable.
 static tarn_status note_sources(struct tarn__results_table_memory *t) {
   const char *first = NULL, *names = "";
   const char **labels;
@@ -193,9 +192,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
 }
 
 // --- configurations
-// ---------------------------------------------------------------------------------------------------
 
-// The mean and deviation over a group's finished runs of the field at `offset` of the measures, where it is known.
+// The mean and deviation over a group's finished runs of the field at `offset` of the measures, if known.
 static tarn_results_statistic summarise(const struct tarn__results_table_memory *t, const tarn_results_group *group,
                                         size_t offset) {
   tarn_results_statistic s = {NAN, NAN, 0};
@@ -255,8 +253,7 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   }
 }
 
-// --- the regular configurations with as many updatable layers and as many in all
-// ----------------------------------------------------------
+// --- the regular configurations with the same number of updatable layers, and of all layers
 
 static const tarn_config *config_of(const tarn_results *r, const tarn_results_group *group) {
   for (size_t i = 0; i < group->run_count; i++)
@@ -279,7 +276,7 @@ static bool is_regular(const tarn_results *r, const tarn_results_group *group) {
          all_regular(&group->decoder) && (group->encoder.layers || group->decoder.layers);
 }
 
-// Whether the updatable layers of both stacks mix tokens in the same ways, from the bottom to the top.
+// Whether the updatable layers of both stacks have the same token mixers, from bottom to top.
 static bool same_updatable(const tarn_results_stack *a, const tarn_results_stack *b) {
   if (a->trained != b->trained) return false;
   int32_t j = 0;
@@ -297,8 +294,8 @@ static bool has_mixer(const tarn_results_stack *stack, const char *mixer, bool t
   return false;
 }
 
-// Whether the stack `b`, all of whose layers are trained, is as deep as `a` and mixes tokens in the ways of the trained
-// layers of `a`: reservoirs may be of other kinds.
+// Whether the stack `b`, with all layers trained, is as deep as `a` and has the mixers of the trained layers of `a`:
+// reservoirs may be of other kinds.
 static bool same_depth(const tarn_results_stack *a, const tarn_results_stack *b) {
   if (a->count != b->count) return false;
   for (int32_t i = 0; i < a->count; i++) {
@@ -317,7 +314,7 @@ static bool matches(const struct tarn__results_table_memory *t, size_t group, si
          same(&a->decoder, &b->decoder);
 }
 
-// The regular configuration with the same stacks in that sense, and the ratio of the times to best.
+// The regular configuration with matching stacks in that sense, and the ratio of the times to best.
 static void find_regular(const struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
                          double *ratio) {
   size_t count = t->results->group_count;
@@ -326,13 +323,12 @@ static void find_regular(const struct tarn__results_table_memory *t, size_t grou
   if (!matches(t, group, *regular, same))
     for (*regular = 0; *regular < count && !matches(t, group, *regular, same);) ++*regular;
   *ratio = NAN;
-  // A regular configuration that is scored only before its training has no time that another could save.
+  // A regular configuration that is best before training has no time that another one could save.
   if (*regular < count && row->best_seconds.count > 0 && t->rows[*regular].best_seconds.mean > 0)
     *ratio = row->best_seconds.mean / t->rows[*regular].best_seconds.mean;
 }
 
 // --- all
-// --------------------------------------------------------------------------------------------------------------
 
 static tarn_status take(struct tarn__results_table_memory *t) {
   void *memory;

@@ -1,4 +1,4 @@
-// Of the points of a grid the one with the best validation stands for its variant.
+// Selects the point of a grid with the best validation to represent its variant.
 #include <math.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@ static double best_validation(const tarn_results_run *run) {
   double best = NAN;
   for (size_t i = 0; series && i < series->count; i++) {
     const double value = series->points[i].value;
-    if (series->points[i].step == 0) continue;  // it has learnt nothing yet
+    if (series->points[i].step == 0) continue;  // untrained
     if (isnan(best) || (series->less ? value < best : value > best)) best = value;
   }
   return best;
 }
 
-// The mean over finished runs of the best validation by valid.metric, and whether less of it is better; NAN: none.
+// The mean over finished runs of the best validation by valid.metric, and whether less is better; NAN: none.
 static double score_of(const struct tarn__results_memory *m, const tarn_results_group *group, bool *less) {
   double sum = 0;
   size_t count = 0;
@@ -39,8 +39,8 @@ static bool same_grid(const struct tarn__results_memory *m, size_t a, size_t b) 
   return one && other && strcmp(one, other) == 0;
 }
 
-// The point of g's grid with the best score, the first one of equals, or g itself where none has a score. Points
-// with fewer failed runs come first: where some seeds fail, the mean of the others is too good.
+// The point of g's grid with the best score, the first one of ties, or g itself if none has a score. Points with fewer
+// failed runs come first: if some seeds fail, the mean of the others is too optimistic.
 static size_t best_of(const struct tarn__results_memory *m, const tarn_results_group *groups, size_t g) {
   size_t best = g;
   double value = NAN;
@@ -59,7 +59,7 @@ static size_t best_of(const struct tarn__results_memory *m, const tarn_results_g
   return best;
 }
 
-// The score of another point than the chosen one, and how many of its runs failed.
+// The score of a point that was not chosen, and its number of failed runs.
 static tarn_status describe_other(const char **text, struct tarn__results_memory *m, const tarn_results_group *group,
                                   double score, int digits) {
   if (isnan(score))
@@ -95,7 +95,7 @@ static tarn_status describe(struct tarn__results_memory *m, tarn_results_group *
   return TARN_STATUS_OK;
 }
 
-// Takes the groups that are not `kept` out of the lists, with their runs.
+// Removes the groups that are not `kept` from the lists, with their runs.
 static tarn_status compact(struct tarn__results_memory *m, tarn_results_group *groups, const bool *kept) {
   void *memory;
   size_t runs = 0, count = 0;

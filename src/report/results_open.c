@@ -22,7 +22,7 @@ const char *tarn_results_state_name(tarn_results_state state) {
   return (unsigned)state < TARN_RESULTS_STATES ? state_names[state] : "?";
 }
 
-// What is equal for runs that differ in their seed only.
+// A key that is equal for runs that differ only in their seed.
 static tarn_status config_key(char key[TARN__HASH_TEXT], const tarn_results_run *run) {
   static const char *const neutral[] = {"train.seed=", "train.seeds="};
   tarn_config *config;
@@ -43,7 +43,7 @@ tarn_status tarn__results_add_group(struct tarn__results_memory *m, const char *
   return TARN_STATUS_OK;
 }
 
-// Whether a group has the name, or begins with it and a slash.
+// Whether a group has this name, or this name followed by a slash.
 static bool is_taken(const struct tarn__results_memory *m, const char *name) {
   size_t length = strlen(name);
   for (size_t g = 0; g < m->group_count; g++) {
@@ -60,7 +60,7 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
   return TARN_STATUS_OK;
 }
 
-// The name of a group that begins with this run: its folder, or the one above "seed-N".
+// The name of a group whose first run this is: its folder, or the one above "seed-N".
 static tarn_status group_name(const char **name, struct tarn__results_memory *m, size_t run) {
   char *text;
   TARN_TRY(tarn__arena_strdup(&m->arena, &text, m->real_paths[run]));
@@ -74,7 +74,7 @@ static tarn_status group_name(const char **name, struct tarn__results_memory *m,
   return tarn__results_free_name(name, m, m->runs[run].path);
 }
 
-// Puts a run that was read into its group.
+// Adds a run that has been read to its group.
 static tarn_status place(struct tarn__results_memory *m, size_t index, size_t group) {
   tarn_results_run *run = &m->runs[index];
   char key[TARN__HASH_TEXT] = "";
@@ -132,8 +132,7 @@ tarn_status tarn__results_add_run(struct tarn__results_memory *m, const char *pa
   return place(m, index, group);
 }
 
-// --- what is drawn of a group
-// -----------------------------------------------------------------------------------------
+// --- layers of a group, for drawing
 
 static bool is_partly_frozen(const tarn_kind *kind) {
   const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
@@ -271,7 +270,7 @@ const tarn_results_series *tarn_results_find(const tarn_results_run *run, const 
   return NULL;
 }
 
-// What only some of the finished runs have would be refused in its turn.
+// A metric that only some of the finished runs have would be refused later.
 static bool is_common(const tarn_results *results, const char *name) {
   for (size_t i = 0; i < results->run_count; i++)
     if (results->runs[i].state == TARN_RESULTS_FINISHED && !tarn_results_find(&results->runs[i], name)) return false;

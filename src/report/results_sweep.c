@@ -25,7 +25,7 @@ static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file
   return TARN_STATUS_OK;
 }
 
-// Which variant's grid the newest group is a point of, and which one.
+// The grid point of the newest group, with its variant.
 static tarn_status take_grid(struct tarn__results_memory *m, const tarn__run_file *file, const json_t *variant,
                              const char *sweep) {
   const char *grid = NULL;

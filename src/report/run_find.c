@@ -25,7 +25,7 @@ static bool is_sweep(const char *path) {
 
 static int by_version(const void *a, const void *b) { return strverscmp(*(char *const *)a, *(char *const *)b); }
 
-// A link is not followed: it may lead to a run that is found in its own place, or round in a circle.
+// Symbolic links are not followed: they may lead to a run that is found elsewhere, or form a cycle.
 static void warn_of_link(const char *path, const char *name) {
   char below[PATH_MAX];
   if (snprintf(below, sizeof below, "%s/%s", path, name) >= (int)sizeof below) return;
@@ -33,7 +33,7 @@ static void warn_of_link(const char *path, const char *name) {
     tarn__log(TARN_LOG_WARNING, "%s is a link to runs and is left out; name it to have them compared", below);
 }
 
-// The names of the folders in a folder, sorted; each and the list are freed with tarn__free().
+// The names of the subfolders of a folder, sorted; the names and the list are freed with tarn__free().
 static tarn_status list_folders(char ***names, size_t *count, const char *path) {
   size_t capacity = 0;
   *names = NULL;

@@ -81,7 +81,7 @@ static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__arena_alloc(arena, &memory, json_object_size(sets), sizeof(tarn_results_set)));
   tarn_results_set *set = memory;
   run->sets = set;
-  // Jansson's iteration takes a pointer to what it does not change.
+  // Jansson's iteration needs a non-const pointer but does not modify the object.
   json_t *object = (json_t *)(uintptr_t)sets;
   for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at), set++, run->set_count++) {
     char *name;
@@ -95,7 +95,7 @@ static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, 
   return TARN_STATUS_OK;
 }
 
-// What a clock that went back has made negative is not known.
+// A value made negative by a clock that went back is unknown.
 static void take_known(double *value, double unknown, const tarn__run_file *file, const char *key) {
   if (!(*value < 0)) return;
   tarn__log(TARN_LOG_WARNING, "%s: \"%s\" is negative, so it is not known: the clock of the machine went back",
@@ -103,7 +103,7 @@ static void take_known(double *value, double unknown, const tarn__run_file *file
   *value = unknown;
 }
 
-// Energy is known where its source is.
+// Energy is known if its source is.
 static tarn_status take_cost(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *energy = json_object_get(file->root, "energy"), *work = json_object_get(file->root, "operations");
   tarn_cost *cost = &run->cost;
@@ -160,7 +160,7 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   return TARN_STATUS_OK;
 }
 
-// A relative path of a test is meant from the folder in which the test ran: this one, or one above the run.
+// A relative path of a test is relative to the working directory of the test: the current one, or one above the run.
 static tarn_status find_test_file(const char **path, const tarn_results_run *run, tarn__arena *arena) {
   char folder[PATH_MAX];
   char candidate[PATH_MAX];
@@ -177,7 +177,7 @@ static tarn_status find_test_file(const char **path, const tarn_results_run *run
   return TARN_STATUS_OK;
 }
 
-// Of a set with labels each measure is {"value", "low", "high"}, of a text a number.
+// For a labelled set each measure is {"value", "low", "high"}, for a text a number.
 static tarn_status take_measures(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const char *labelled = NULL;
   TARN_TRY(tarn__run_file_text(file, file->root, "data", &labelled, arena));
@@ -201,7 +201,7 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   const json_t *o = file->root;
   const char *status = NULL;
   TARN_TRY(tarn__run_file_text(file, o, "status", &status, arena));
-  if (status && strcmp(status, "failed") == 0) return TARN_STATUS_OK;  // a sweep's test that failed: no scores
+  if (status && strcmp(status, "failed") == 0) return TARN_STATUS_OK;  // a failed test of a sweep: no scores
   TARN_TRY(tarn__run_file_real(file, o, "bleu", &run->test_bleu));
   TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
   TARN_TRY(tarn__run_file_real(file, o, "blimp", &run->test_blimp));
@@ -235,7 +235,7 @@ static tarn_status read_file(tarn_results_run *run, const char *name, tarn__aren
   return status;
 }
 
-// A description that was edited later says of the run what was not so. Paths in it may have to be.
+// A description edited later misrepresents the run. Edits of paths in it may be necessary, though.
 static void check_config(tarn_results_run *run, const char *text, size_t size) {
   char hash[TARN__HASH_TEXT];
   if (!run->config_hash) return;
@@ -262,7 +262,7 @@ static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn
   return TARN_STATUS_OK;
 }
 
-// Whether the log is the one that the training wrote.
+// Whether the log is the original one of the training.
 static tarn_status check_log(tarn_results_run *run, tarn__arena *arena) {
   tarn__log_check check;
   char *copy;
@@ -278,8 +278,8 @@ static tarn_status check_log(tarn_results_run *run, tarn__arena *arena) {
   return TARN_STATUS_OK;
 }
 
-// Whether a run that validated, and whose files do not say how its log was, lost all its validations with the end of
-// the log.
+// Whether a run that validated, and whose files have no record of its log, lost all its validations with the end of the
+// log.
 static tarn_status check_end(tarn_results_run *run, const tarn_results_run *progress, const char *log,
                              tarn__arena *arena) {
   struct stat info;
@@ -297,7 +297,7 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   tarn_results_run progress;
   *config = NULL;
   run->state = TARN_RESULTS_UNFINISHED;
-  // The version first: what a later program writes elsewhere need not be readable at all.
+  // The version first: files of a later version may not be readable.
   TARN_TRY(read_file(run, TARN__RUN_RESULT, arena, take_result));
   const bool timeless = isnan(run->seconds);
   if (timeless) run->seconds = 0;

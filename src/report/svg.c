@@ -6,7 +6,7 @@
 #include "report/markup.h"
 #include "text/utf8.h"
 
-// Series have the hues of Okabe and Ito (2008), darkened on white and lightened on black to a contrast of 3 or more.
+// Series use the hues of Okabe and Ito (2008), darkened on white and lightened on black to a contrast of at least 3.
 const char tarn__svg_style[] =
     ".paper{color:#fff}.ink,.c0{color:#1b2027}.soft{color:#535c66}.grid{color:#dde2e7}"
     ".c1{color:#0072b2}.c2{color:#d55e00}.c3{color:#008f68}.c4{color:#b4508f}.c5{color:#9a6f00}.c6{color:#3f8fd0}"
@@ -52,7 +52,7 @@ void tarn__svg_text(tarn__buffer *out, double x, double y, tarn__svg_font font, 
   tarn__buffer_add(out, "</text>\n");
 }
 
-// Widths of DejaVu Sans, the widest of the fonts that a system is likely to take, by group of letters.
+// Character widths of DejaVu Sans, the widest of the likely system fonts, by group of letters.
 static double letter_width(int32_t code) {
   if (code < 0) return 0.7;
   if (code >= 0x1100) return code >= 0x2000 && code < 0x2e80 ? 0.65 : 1.0;  // punctuation, then wide scripts
@@ -128,7 +128,7 @@ const char *tarn__svg_dash(int index) {
   return index == 0 ? NULL : dashes[(index - 1) % DASHES];
 }
 
-// Corners on a circle of radius 1 around the middle.
+// Corners on a unit circle around the centre.
 static void polygon(tarn__buffer *out, const double (*corners)[2], int count, double x, double y, double radius) {
   tarn__buffer_add(out, "<polygon fill=\"currentColor\" points=\"");
   for (int i = 0; i < count; i++)

@@ -1,5 +1,5 @@
-// Writes the elements of an SVG picture. Colours are classes whose value is the CSS colour, and every element paints
-// with currentColor, so one picture is right in light and in dark, inside a page and as a file of its own.
+// Writes the elements of an SVG picture. Colours are classes that set the CSS colour, and every element paints with
+// currentColor, so one picture works in light and in dark mode, inside a page and as a separate file.
 #ifndef TARN_REPORT_SVG_H
 #define TARN_REPORT_SVG_H
 
@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 
-// Sizes of letters in units of the picture, whose width is 700 (so a window of 600 pixels shows 0.8 of them).
+// Font sizes in units of the picture, whose width is 700 (so a window of 600 pixels shows them at 0.8).
 enum { TARN__SVG_WIDTH = 700, TARN__SVG_HEADING = 17, TARN__SVG_TEXT = 15, TARN__SVG_SMALL = 13 };
 
 // The colours: paper, ink, soft (secondary text), grid, and tarn__svg_colour() of a series.
@@ -15,10 +15,10 @@ extern const char tarn__svg_style[];
 
 typedef struct tarn__svg_head {
   const char *id;           // letters, digits and dashes; unique in a page
-  const char *title;        // for readers who do not see it, and as a tooltip
+  const char *title;        // for screen readers, and as a tooltip
   const char *description;  // likewise, one or two sentences
   double width, height;
-  bool standalone;  // a file of its own: with the XML declaration, the colours and a background
+  bool standalone;  // a separate file: with the XML declaration, the colours and a background
 } tarn__svg_head;
 
 void tarn__svg_open(tarn__buffer *out, const tarn__svg_head *head);
@@ -33,11 +33,11 @@ typedef struct tarn__svg_font {
   bool bold;
 } tarn__svg_font;
 
-// (x, y) is on the base line.
+// (x, y) is on the baseline.
 void tarn__svg_text(tarn__buffer *out, double x, double y, tarn__svg_font font, const char *text);
-// The same, cut to `width` with an ellipsis; the whole text is then a tooltip.
+// The same, truncated to `width` with an ellipsis; the whole text is then a tooltip.
 void tarn__svg_text_within(tarn__buffer *out, double x, double y, tarn__svg_font font, double width, const char *text);
-// An upper estimate, since the reader's font is not known.
+// An upper estimate, since the reader's font is unknown.
 double tarn__svg_text_width(const char *text, double size);
 
 // `dash` is NULL for a solid line.
@@ -46,7 +46,7 @@ void tarn__svg_line(tarn__buffer *out, double x1, double y1, double x2, double y
 void tarn__svg_rect(tarn__buffer *out, double x, double y, double width, double height, double radius,
                     const char *colour, double opacity);
 
-// The look of series `index`: a colour (class), a dash and a marker, which repeat with different periods. Series 0 is
+// The style of series `index`: a colour (class), a dash and a marker, which repeat with different periods. Series 0 is
 // the baseline: ink, solid, disc.
 const char *tarn__svg_colour(int index);
 const char *tarn__svg_dash(int index);

@@ -70,11 +70,11 @@ void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals) {
   text[used] = '\0';
 }
 
-// Groups of labels that touch are kept as one block around the mean of what its labels want (pooling of adjacent
-// violators), which is the nearest arrangement in the sense of least squares.
+// Groups of touching labels form blocks, each centred on the mean of its labels' wanted places (pooling of adjacent
+// violators), which is the closest arrangement in the least-squares sense.
 void tarn__svg_spread(double *places, const double *heights, size_t count, double low, double high) {
-  double above = 0;                                                         // the heights of all before
-  for (size_t i = 0; i < count; above += heights[i++]) places[i] -= above;  // now they need only not descend
+  double above = 0;                                                         // sum of the heights above
+  for (size_t i = 0; i < count; above += heights[i++]) places[i] -= above;  // now they only need to be non-decreasing
   for (size_t end = 1; end < count; end++) {
     size_t first = end;
     double sum = places[end];

@@ -1,4 +1,4 @@
-// Axes with round ticks, and places for labels that do not overlap.
+// Axes with round ticks, and placement of labels without overlap.
 #ifndef TARN_REPORT_SVG_AXIS_H
 #define TARN_REPORT_SVG_AXIS_H
 
@@ -10,26 +10,26 @@
 // A linear map from values to units of the picture.
 typedef struct tarn__svg_axis {
   double low, high;    // values at both ends
-  double from, to;     // where these are drawn
+  double from, to;     // positions of the ends
   double first, step;  // ticks
   int count, decimals;
 } tarn__svg_axis;
 
 // Ticks at multiples of 1, 2 or 5 times a power of ten, at most `most` of them (2 or more). With `whole` the ends are
-// widened to ticks. A range without width is widened around its value; what is not finite counts as 0.
+// extended to ticks. An empty range is widened around its value; values that are not finite count as 0.
 tarn__svg_axis tarn__svg_axis_make(double low, double high, int most, bool whole);
 double tarn__svg_axis_at(const tarn__svg_axis *axis, double value);
 double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index);
 
-// A value with so many decimals, thousands set apart by thin spaces and with a real minus sign.
+// A value with the given decimals, thousands separated by thin spaces, and a typographic minus sign.
 enum { TARN__SVG_NUMBER = 64 };
 void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals);
 
-// Moves wanted places (ascending) apart so that each has its own `heights` before the next one, by as little as is
-// needed, within low .. high (the end of the last one) as long as there is room.
+// Moves wanted places (ascending) apart so that each has its own `heights` before the next one, as little as possible,
+// within low .. high (the end of the last one) if there is space.
 void tarn__svg_spread(double *places, const double *heights, size_t count, double low, double high);
 
-// A plot: the area between the axes, with `left`, `top` and so on in units of the picture.
+// A plot: the area between the axes, with `left`, `top` and so on in picture units.
 typedef struct tarn__svg_plot {
   double left, right, top, bottom;
   tarn__svg_axis x, y;
@@ -37,19 +37,19 @@ typedef struct tarn__svg_plot {
   const char *title;
 } tarn__svg_plot;
 
-// Places the axes' ends and draws title, grid, ticks and labels. The room above is tarn__svg_title_height() and
-// TARN__SVG_PLOT_HEAD, below FOOT.
+// Sets the ends of the axes and draws title, grid, ticks and labels. The space needed above is tarn__svg_title_height()
+// and TARN__SVG_PLOT_HEAD, below FOOT.
 enum { TARN__SVG_PLOT_HEAD = 36, TARN__SVG_PLOT_FOOT = 52, TARN__SVG_PLOT_LEFT = 58 };
 void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot);
 
-// The title of a chart, in as many lines as it needs.
+// The title of a chart, wrapped.
 double tarn__svg_title_height(const char *title);
 void tarn__svg_title(tarn__buffer *out, const char *title);
 
-// The name of an x axis below `bottom`, in the middle of left .. right as far as the picture has room there.
+// The name of an x axis below `bottom`, centred in left .. right as far as the picture's width allows.
 void tarn__svg_x_label(tarn__buffer *out, double left, double right, double bottom, const char *text);
 
-// A text in small letters below a picture, from `y` on, in as many lines as it needs; NULL: nothing, of no height.
+// Small text below a picture, from `y`, wrapped; NULL: nothing, of zero height.
 double tarn__svg_foot_height(const char *text, double width);
 void tarn__svg_foot(tarn__buffer *out, double y, double width, const char *text);
 

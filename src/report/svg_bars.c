@@ -1,4 +1,4 @@
-// Horizontal bars with error bars: names on the left, values in words on the right.
+// Horizontal bars with error bars: names on the left, formatted values on the right.
 #include <math.h>
 
 #include "report/svg_axis.h"

@@ -13,7 +13,7 @@ static double strip_width(const tarn__chart_label *label) {
   return label->encoder && label->decoder ? GAP + tarn__svg_strip_width(label->encoder, label->decoder) : 0;
 }
 
-// A label broken into lines. The row of boxes stands behind the name where it fits, else on a line of its own.
+// A wrapped label. The row of boxes follows the name if it fits, else it has its own line.
 typedef struct broken {
   tarn__svg_lines name, note;
   double strip_x;  // from the left end of the name
@@ -73,7 +73,7 @@ tarn_status tarn__chart_column(tarn__buffer *out, tarn__chart_end *ends, size_t 
   double *places = memory, *heights = places + count;
   sort(ends, count);
   for (size_t i = 0; i < count; i++) {
-    places[i] = ends[i].y - TARN__CHART_ABOVE + 5;  // the middle of the name stands at y
+    places[i] = ends[i].y - TARN__CHART_ABOVE + 5;  // the middle of the name is at y
     heights[i] = tarn__chart_label_height(width, ends[i].label);
   }
   tarn__svg_spread(places, heights, count, top, bottom);

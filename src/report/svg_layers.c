@@ -9,16 +9,15 @@
 #include "report/svg_wrap.h"
 
 // --- a row of small boxes
-// ---------------------------------------------------------------------------------------------
 
 enum { STRIP_WIDEST = 120, STRIP_BAR = 9 };
 
-// Both stacks have boxes, with a bar between those that have any.
+// Both stacks have boxes, with a bar between them if both are non-empty.
 enum { STACKS = 2 };
 
 typedef struct strip {
   int count, bars;
-  double pitch;  // from one box to the next: 9 units, less where the whole would not fit
+  double pitch;  // distance between boxes: 9 units, less if the row would not fit
 } strip;
 
 static strip measure(const tarn_results_stack *const stacks[STACKS]) {
@@ -71,13 +70,12 @@ void tarn__svg_strip(tarn__buffer *out, double x, double y, const tarn_results_s
 }
 
 // --- stacks of boxes
-// --------------------------------------------------------------------------------------------------
 
 enum { BOX_WIDTH = 196, LANE = 12, LANES = 4, MARGIN = 12, TAB = 26, HEAD = 15, PITCH = 21, FOOT = 30 };
 
 static double box_pitch(int count) { return count <= 16 ? 30 : fmax(18, 480.0 / count); }
 
-// Lanes beside the boxes that hold the lines between layers of one set; sets beyond the last lane share it.
+// Lanes beside the boxes for the lines between layers of one set; sets beyond the last lane share it.
 static int lane_of(const tarn_results_stack *stack, int layer) {
   int lane = 0;
   for (int i = 0; i < stack->layers[layer].first; i++) lane += stack->layers[i].shared && stack->layers[i].first == i;
@@ -123,7 +121,7 @@ static void box(tarn__buffer *out, double x, double y, double height, const tarn
   snprintf(text, sizeof text, "%s \xC2\xB7 %s", own ? layer->kind : layer->set,
            layer->empty ? "FFN only" : layer->mixer);
   tarn__svg_font font = {size, TARN__SVG_START, "ink", false};
-  // That a layer is frozen is seen by the hatching too, so the word gives way to a long name.
+  // Hatching also shows that a layer is frozen, so the word is dropped for a long name.
   const double room = BOX_WIDTH - TAB - 10;
   const bool word = layer->frozen && tarn__svg_text_width(text, size) <= room - 48;
   tarn__svg_text_within(out, x + TAB + 7, line, font, room, text);
@@ -156,7 +154,7 @@ static void draw_stack(tarn__buffer *out, double x, double bottom, double pitch,
 void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const char *foot, const tarn_results_stack *encoder,
                       const tarn_results_stack *decoder) {
   static const char *const names[STACKS] = {"encoder", "decoder"};
-  static const int behind[STACKS] = {16, 8};  // of the boxes, before the lanes
+  static const int behind[STACKS] = {16, 8};  // right of the boxes, before the lanes
   const tarn_results_stack *const stacks[STACKS] = {encoder, decoder};
   double x[STACKS], width = MARGIN;
   int most = 0;

@@ -14,7 +14,7 @@ static void widen(double range[2], double value) {
   range[1] = fmax(range[1], value);
 }
 
-// Values of failed runs may be beyond all bounds, so they do not widen the y axis if there are others.
+// Values of failed runs may be unbounded, so they do not extend the y axis unless there are no others.
 static void ranges(const tarn__chart_line *lines, size_t count, double x[2], double y[2]) {
   bool whole = false;
   for (size_t i = 0; i < count; i++) whole |= !lines[i].broken;
@@ -55,12 +55,12 @@ static void curve(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__cha
   tarn__buffer_add(out, "\"/>\n");
 }
 
-// Markers at even distances that are staggered over the lines, so that markers of near lines do not hide each other.
+// Markers at equal distances, staggered over the lines, so that markers of nearby lines do not hide each other.
 static void markers(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *line, size_t index,
                     size_t count) {
   double pitch = (plot->right - plot->left) / MARKERS;
   double next = plot->left + pitch * (0.35 + 0.65 * (double)index / (double)count);
-  if (line->count == 1)  // a curve of one point is seen by its marker alone
+  if (line->count == 1)  // a single point is visible only by its marker
     tarn__svg_marker(out, line->label.style, tarn__svg_axis_at(&plot->x, line->x[0]),
                      tarn__svg_axis_at(&plot->y, line->y[0]), 4.5);
   for (size_t k = 1; k < line->count && next < plot->right; k++) {
@@ -72,11 +72,11 @@ static void markers(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__c
     double y = tarn__svg_axis_at(&plot->y, line->y[k - 1] + part * (line->y[k] - line->y[k - 1]));
     if (y >= plot->top && y <= plot->bottom) tarn__svg_marker(out, line->label.style, x0 + part * (x1 - x0), y, 4.5);
     next += pitch;
-    k--;  // a long piece may hold several
+    k--;  // a long segment may have several
   }
 }
 
-// On a patch of background, so that it is seen among other lines.
+// On a patch of background, for visibility among other lines.
 static void cross(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *line) {
   double x = tarn__svg_axis_at(&plot->x, line->x[line->count - 1]);
   double y = tarn__svg_axis_at(&plot->y, line->y[line->count - 1]);
@@ -89,7 +89,7 @@ static void cross(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__cha
   }
 }
 
-// The labels stand in a column, in the order of the lines' ends, and a thin line leads to each.
+// The labels form a column, in the order of the lines' ends, and a thin line leads to each.
 static tarn_status labels(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *lines, size_t count,
                           double width) {
   void *memory = NULL;
@@ -151,7 +151,7 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
   }
   tarn__buffer_add(out, "</g>\n");
   const tarn_status status = out->status == TARN_STATUS_OK ? labels(out, &plot, lines, count, width) : out->status;
-  if (out->status == TARN_STATUS_OK) out->status = status;  // and not the buffer's own failure of meanwhile
+  if (out->status == TARN_STATUS_OK) out->status = status;  // rather than the buffer's own later failure
   tarn__svg_foot(out, plot.bottom + TARN__SVG_PLOT_FOOT, head.width, chart->foot);
   tarn__svg_close(out);
 }

@@ -51,7 +51,7 @@ void tarn__chart_paths(tarn__buffer *out, const tarn__chart *chart, const tarn__
   tarn__svg_plot_frame(out, &plot);
   for (size_t i = 0; i < count; i++)
     if (lines[i].count > 0) path(out, &plot, &lines[i]);
-  // Ends above all lines.
+  // Ends are drawn on top of all lines.
   for (size_t i = 0; i < count; i++) {
     const size_t last = lines[i].count - 1;
     if (lines[i].count > 0)

@@ -1,4 +1,4 @@
-// Points with labels beside them, each at the nearest free place; where there is not room for all, in a column.
+// Labelled points: each label is at the nearest free place or, if there is not enough space, in a column.
 #include <math.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 enum { HEIGHT = 400, RADIUS = 6, ANGLES = 24, RINGS = 60 };
 
-// What lies in a box. A label may cover a line rather than a point, and a point rather than another label.
+// Kinds of box contents. A label may cover a line rather than a point, and a point rather than another label.
 typedef enum content { CONTENT_LABEL, CONTENT_POINT, CONTENT_LINE } content;
 
 typedef struct box {
@@ -16,7 +16,7 @@ typedef struct box {
   content content;
 } box;
 
-// Places that are taken: by points, their error bars and lines, and by labels placed before.
+// Occupied places: points, their error bars and lines, and labels placed before.
 typedef struct crowd {
   box *boxes;
   size_t count;
@@ -27,7 +27,7 @@ static bool overlap(const box *a, const box *b) {
   return a->left < b->right && b->left < a->right && a->top < b->bottom && b->top < a->bottom;
 }
 
-// Whether nothing lies there that counts up to `most`.
+// Whether the box is free, ignoring contents above `most`.
 static bool is_free(const crowd *taken, const box *place, content most) {
   if (place->left < taken->area.left || place->right > taken->area.right) return false;
   if (place->top < taken->area.top || place->bottom > taken->area.bottom) return false;
@@ -40,13 +40,13 @@ static bool is_free(const crowd *taken, const box *place, content most) {
 static box place_at(double x, double y, double angle, double distance, double width, double height) {
   double dx = cos(angle) * distance;
   double dy = sin(angle) * distance;
-  // The nearest side or corner of the label looks at the point.
+  // The nearest side or corner of the label faces the point.
   double left = dx > 1 ? x + dx : dx < -1 ? x + dx - width : x - width / 2;
   double top = dy > 1 ? y + dy : dy < -1 ? y + dy - height : y - height / 2;
   return (box){left, top, left + width, top + height, CONTENT_LABEL};
 }
 
-// How many of the taken places a line from (x, y) to the nearest edge of a label runs through, sampled along it.
+// Number of occupied places crossed by a line from (x, y) to the nearest edge of a label, sampled along it.
 static int crossings(const crowd *taken, double x, double y, const box *place) {
   double to_x = fmin(fmax(x, place->left), place->right);
   double to_y = fmin(fmax(y, place->top), place->bottom);
@@ -65,7 +65,7 @@ static int crossings(const crowd *taken, double x, double y, const box *place) {
   return found;
 }
 
-// The nearest place whose line crosses little, among those where nothing lies that counts up to `most`. False: none.
+// The nearest place with few crossings among those that are free up to `most`. False: none.
 static bool nearest_place(const crowd *taken, double x, double y, content most, box *place, double *distance) {
   double width = place->right - place->left;
   double height = place->bottom - place->top;
@@ -86,7 +86,7 @@ static bool nearest_place(const crowd *taken, double x, double y, content most, 
   return isfinite(least);
 }
 
-// False: everything is taken.
+// False: everything is occupied.
 static bool find_place(const crowd *taken, double x, double y, box *place, double *distance) {
   for (int most = CONTENT_LINE; most >= CONTENT_LABEL; most--)
     if (nearest_place(taken, x, y, (content)most, place, distance)) return true;
@@ -131,14 +131,14 @@ static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn
   tarn__svg_marker(out, point->label.style, x, y, RADIUS);
 }
 
-// A label's place beside its point. A line leads to it where `led`.
+// A label's place beside its point. A line leads to it if `led`.
 typedef struct spot {
   box place;
   double width, to_x, to_y;
   bool led;
 } spot;
 
-// False: there is no place for it.
+// False: no place.
 static bool take_label(const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken, spot *out) {
   double x = tarn__svg_axis_at(&plot->x, point->x);
   double y = tarn__svg_axis_at(&plot->y, point->y);
@@ -150,7 +150,7 @@ static bool take_label(const tarn__svg_plot *plot, const tarn__chart_point *poin
   out->to_x = fmin(fmax(x, place->left), place->right);
   out->to_y = fmin(fmax(y, place->top), place->bottom);
   out->led = distance > RADIUS + 16;
-  if (out->led)  // labels that come later keep away from the far half of this line
+  if (out->led)  // later labels avoid the far half of this line
     taken->boxes[taken->count++] =
         (box){fmin((x + out->to_x) / 2, out->to_x) - 2, fmin((y + out->to_y) / 2, out->to_y) - 2,
               fmax((x + out->to_x) / 2, out->to_x) + 2, fmax((y + out->to_y) / 2, out->to_y) + 2, CONTENT_LINE};
@@ -200,11 +200,11 @@ static void place_axes(tarn__svg_plot *plot) {
   plot->y.from = plot->bottom, plot->y.to = plot->top;
 }
 
-// What the drawing needs of memory.
+// The memory used for drawing.
 typedef struct room {
-  box *boxes;             // 5 a point
-  spot *spots;            // 1 a point
-  tarn__chart_end *ends;  // 1 a point
+  box *boxes;             // 5 per point
+  spot *spots;            // 1 per point
+  tarn__chart_end *ends;  // 1 per point
 } room;
 
 static bool take_labels(const tarn__svg_plot *plot, const tarn__chart_point *points, size_t count, const room *memory) {
@@ -215,8 +215,8 @@ static bool take_labels(const tarn__svg_plot *plot, const tarn__chart_point *poi
   return true;
 }
 
-// With many points the lines to labels among them would be a thicket: then they stand in a column, in the order of
-// their points' heights, and are found by their marks.
+// With many points, lines to labels among them would be cluttered. Then the labels form a column, in the order of their
+// points' heights, and are identified by their marks.
 enum { BESIDE = 8 };
 
 static void draw(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count,

@@ -6,7 +6,7 @@
 
 #include "text/utf8.h"
 
-enum { LINE = 1024 };  // bytes of a line that are drawn
+enum { LINE = 1024 };  // maximum bytes of a line
 
 static double width_of(const char *text, size_t length, double size) {
   char part[LINE];
@@ -14,7 +14,7 @@ static double width_of(const char *text, size_t length, double size) {
   return tarn__svg_text_width(part, size);
 }
 
-// The bytes of the first line: as much as fits, back to the last place where a line may end.
+// The bytes of the first line: as much as fits, up to the last possible break.
 static size_t first_line(const char *text, size_t left, double size, double width) {
   size_t end = 0, last = 0;
   while (end < left) {

@@ -1,11 +1,11 @@
-// A table while it is built, for the files that build it.
+// A table under construction, for the files that build it.
 #ifndef TARN_REPORT_TABLE_BUILD_H
 #define TARN_REPORT_TABLE_BUILD_H
 
 #include "base/memory.h"
 #include "tarn/lab/results.h"
 
-enum { TARN__NAMED_RUNS = 6 };  // at most, in one note
+enum { TARN__NAMED_RUNS = 6 };  // maximum per note
 
 struct tarn__results_table_memory {
   tarn_results_table public;
@@ -17,19 +17,20 @@ struct tarn__results_table_memory {
   const char **notes;
   size_t note_capacity;
   bool other_smoothing;  // runs differ in train.label_smoothing
-  bool other_sources;    // their energy was measured in different ways
-  bool other_losses;     // their validation losses are of other sentences
+  bool other_sources;    // their energy comes from different sources
+  bool other_losses;     // their validation losses are on different sentences
 };
 
 // Adds a line to the notes.
 tarn_status tarn__table_note(struct tarn__results_table_memory *t, const char *format, ...)
     __attribute__((format(printf, 2, 3))) TARN_CHECKED;
 
-// The finished runs may stand in one table for the metric: sets metric, less, clock and budget, or says why not.
+// Checks that the finished runs are comparable by the metric, and sets metric, less, clock and budget; otherwise fails
+// with the reason.
 tarn_status tarn__table_check(struct tarn__results_table_memory *t) TARN_CHECKED;
 
-// Adds a note that names the runs whose test is of another checkpoint than the rule takes (tarn/checkpoint.h) or, where
-// the checkpoints are gone, than that of the first such run.
+// Adds a note with the runs whose test is of a different checkpoint than the rule selects (tarn/checkpoint.h) or, if
+// the checkpoints no longer exist, than that of the first such run.
 tarn_status tarn__table_checkpoints(struct tarn__results_table_memory *t) TARN_CHECKED;
 
 // Fills `judged`.

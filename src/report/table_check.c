@@ -1,4 +1,4 @@
-// Which runs may be compared: one T-hat, one clock, one validation set, one test, one way of scoring.
+// Checks which runs are comparable: one T-hat, one clock, one validation set, one test, one way of scoring.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,12 +29,12 @@ static bool has_validation(const tarn_results_run *run) {
   return false;
 }
 
-// Whether it has none because its log is damaged.
+// Whether the scores are missing because the log is damaged.
 static bool lost_validations(const tarn_results_run *run) {
   return run->log_changed && run->config->data.valid && !has_validation(run);
 }
 
-// What all finished runs chose their best checkpoint by, if it is the same.
+// The common valid.metric of all finished runs, if it is the same.
 static const char *common_metric(const tarn_results *r) {
   const char *metric = NULL;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -90,7 +90,7 @@ static bool same_smoothing(const tarn_results_run *a, const tarn_results_run *b)
   return a->config->train.label_smoothing == b->config->train.label_smoothing;
 }
 
-// The least loss of runs that are compared by another score.
+// Compares the smallest loss of runs compared by another score.
 static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_results_run *a,
                                const tarn_results_run *b) {
   t->other_smoothing |= !same_smoothing(a, b);
@@ -134,7 +134,7 @@ static tarn_status check_sets(const tarn_results_run *a, const tarn_results_run 
   return TARN_STATUS_OK;
 }
 
-// Fails unless both runs measure one thing in one way.
+// Fails unless both runs measure the same thing in the same way.
 static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
   const tarn_config_valid *x = &a->config->valid;
   const tarn_config_valid *y = &b->config->valid;
@@ -164,7 +164,8 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   return TARN_STATUS_OK;
 }
 
-// Files of one content are one test set, under whatever name; what cannot be read any more is known by its name alone.
+// Files with equal contents are the same test set, whatever their names; files that are no longer readable are
+// identified by name only.
 static tarn_status same_lines(bool *same, const char *a, const char *b) {
   tarn_score_lines x = {0};
   tarn_score_lines y = {0};
@@ -263,7 +264,7 @@ static tarn_status check_measured(const tarn_results_run *a, const tarn_results_
   return TARN_STATUS_OK;
 }
 
-// Fails unless all test scores of one kind are of one test; says in what they were computed where it is not fp32.
+// Fails unless all test scores of a kind are from one test; notes their precision if it is not fp32.
 static tarn_status check_tests(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   const tarn_results_run *translated = NULL;
@@ -285,8 +286,8 @@ static tarn_status check_tests(struct tarn__results_table_memory *t) {
   return tarn__table_note(t, "the tests were computed in %s", tested->test_precision);
 }
 
-// When a run ended, by its result or by the last point of its log: times there have fewer digits, so that point may lie
-// a rounding behind the end.
+// The end of a run, by its result or by the last point of its log: times there have fewer digits, so that point may be
+// slightly after the end because of rounding.
 static double end_of(const tarn_results_run *run) {
   double end = run->seconds;
   for (size_t s = 0; s < run->series_count; s++) {
@@ -296,7 +297,7 @@ static double end_of(const tarn_results_run *run) {
   return end;
 }
 
-// The runs' own limits, where nobody says T-hat.
+// The runs' own limits, if T-hat is not given.
 static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_results_run *first,
                               const tarn_results_run *run) {
   double a = first->config->train.max_minutes;
@@ -305,7 +306,7 @@ static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_r
                "%s and %s cannot stand in one table: their budgets differ (train.max_minutes %g and %g); give a budget "
                "that all have",
                first->path, run->path, a, b);
-  // Runs that end after so many updates or epochs: all of them are seen to their end.
+  // Runs limited by updates or epochs are all shown to their end.
   t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, end_of(run));
   TARN_REQUIRE(t->public.budget > 0, DATA, "%s has no budget (train.max_minutes is 0) and took no time", run->path);
   return TARN_STATUS_OK;

@@ -1,4 +1,4 @@
-// Which checkpoints the tests of a table are of.
+// The checkpoints tested in a table.
 #include <string.h>
 
 #include "base/file.h"
@@ -11,8 +11,8 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-// The checkpoint that `tarn test RUN` takes by itself, in the arena; NULL where that cannot be told any more: its
-// checkpoints, or the one that was tested, are gone.
+// The checkpoint that `tarn test RUN` selects by default, in the arena; NULL if that is no longer known: its
+// checkpoints, or the one that was tested, no longer exist.
 static tarn_status taken(const char **name, const tarn_results_run *run, tarn__arena *arena) {
   tarn_checkpoint_found found;
   const char *tested;
@@ -28,7 +28,7 @@ static tarn_status taken(const char **name, const tarn_results_run *run, tarn__a
 
 tarn_status tarn__table_checkpoints(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
-  const char *first = NULL;  // of the first run of which the rule is not known
+  const char *first = NULL;  // of the first run for which the rule is unknown
   const char *names = "";
   size_t others = 0;
   for (size_t i = 0; i < r->run_count; i++) {

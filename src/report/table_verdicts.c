@@ -1,4 +1,4 @@
-// Verdicts on the differences between configurations: the only place where they are made.
+// Computes the verdicts on the differences between configurations; no other file does.
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -64,18 +64,18 @@ static const char *verdict_words(const tarn_results_verdict *v) {
   return none[v->basis];
 }
 
-// One measure of all rows.
+// One measure over all rows.
 typedef struct work {
   struct tarn__results_table_memory *table;
   tarn_results_judged *judged;
   size_t offset;
   const tarn__test_outputs *outputs;  // NULL: a score of the log
   tarn__verdict_test test;
-  bool comparable;            // it is the same thing in all runs
-  tarn_results_basis other;   // where it is not
+  bool comparable;            // the scores of all runs are comparable
+  tarn_results_basis other;   // the reason, if not
   tarn__verdict_side *sides;  // (groups)
-  bool *incomplete;           // (groups): runs have the score, but not all of them its outputs
-  double *scores;             // (runs), those of a group one after the other
+  bool *incomplete;           // (groups): runs have the score, but some lack its outputs
+  double *scores;             // (runs), grouped
   const double **resampled;   // (runs), likewise
   int64_t *seeds;             // (runs), likewise
 } work;
@@ -103,8 +103,8 @@ static tarn_status take(work *w) {
   return TARN_STATUS_OK;
 }
 
-// The sides of all rows: all runs with the score, as in the means. Where one of them has no outputs, the scores still
-// tell a difference, but nothing of chance.
+// The sides of all rows: all runs with the score, as in the means. If one of them lacks its outputs, the scores still
+// give a difference, but no significance.
 static void collect(work *w) {
   const tarn_results *r = w->table->results;
   size_t next = 0;
@@ -135,7 +135,7 @@ static void collect(work *w) {
 static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
   const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
   tarn__verdict_test test = w->test;
-  if (!complete) test.resamples = 0;  // one of the sides may have no list of them
+  if (!complete) test.resamples = 0;  // one of the sides may lack its list
   tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
   if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
   const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
@@ -145,7 +145,7 @@ static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
   v->difference = difference;
 }
 
-// The differences of the runs of the seeds that both have.
+// The differences between runs of common seeds.
 static tarn_status by_seed(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
   void *seeds;
   void *differences;
@@ -171,7 +171,7 @@ static double mean_of(const tarn__verdict_side *side) {
   return sum / (double)side->runs;
 }
 
-// The row with the best mean, if it is decided that it is better than each other one.
+// The row with the best mean, if it is significantly better than every other row.
 static size_t leader_of(const work *w) {
   const size_t count = w->table->results->group_count;
   const double sign = w->test.less ? -1 : 1;
@@ -193,8 +193,7 @@ static bool is_energy(int measure) {
   return measure == TARN_RESULTS_JUDGED_EPOCH_JOULES || measure == TARN_RESULTS_JUDGED_BEST_JOULES;
 }
 
-// Losses have the label smoothing in them; a table that is of another score may hold runs that differ in it, and says
-// so in its notes.
+// Losses include label smoothing; a table by another score may have runs that differ in it, and has a note then.
 static bool is_comparable(const struct tarn__results_table_memory *t, int measure) {
   if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return !t->other_smoothing && !t->other_losses;
   if (is_energy(measure)) return !t->other_sources;

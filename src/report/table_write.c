@@ -18,7 +18,7 @@ static const char *class_of(const tarn__table *table, int column) {
   return table->columns[column].text ? " class=\"text\"" : "";
 }
 
-// An interval or quartiles behind a number stand below it, so that tables of many of them fit into a page.
+// An interval or quartiles after a number go below it, so that wide tables fit into a page.
 static void add_cell(tarn__buffer *out, const tarn__table *table, int column, const char *text) {
   char number[64];
   const char *interval = table->columns[column].text ? NULL : strstr(text, " [");
@@ -110,7 +110,7 @@ void tarn__table_latex(tarn__buffer *out, const tarn__table *table) {
   tarn__buffer_add(out, " \\\\\n\\midrule\n");
   for (size_t i = 0; i < table->count; i++) {
     first = true;
-    tarn__buffer_add(out, "{}");  // so that a [ or * behind a line end or \midrule is no argument of theirs
+    tarn__buffer_add(out, "{}");  // otherwise a [ or * after a line end or \midrule would become its argument
     for (int c = 0; c < table->width; c++) {
       if (!shown(table, c)) continue;
       if (!first) tarn__buffer_add(out, " & ");

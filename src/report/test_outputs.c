@@ -29,19 +29,19 @@ typedef struct work {
   struct tarn__results_table_memory *table;
   const kind *kind;
   tarn_statistics **statistics;  // (systems)
-  size_t *runs;                  // (systems) of which run each is
+  size_t *runs;                  // (systems) the run of each
   size_t systems;
-  double *sums;  // room for those of any statistics
+  double *sums;  // space for the sums of any statistics
   tarn_score_lines references;
-  // The references and options are those of the first run with outputs; tarn__table_check() saw that all have them.
+  // The references and options are those of the first run with outputs; tarn__table_check() has checked that all agree.
   bool known;
   tarn_bleu_options bleu;
   tarn_chrf_options chrf;
-  size_t missing;   // finished runs with a score whose outputs, references or signature are gone
+  size_t missing;   // finished runs with a score whose outputs, references or signature no longer exist
   size_t untested;  // finished runs without a score
 } work;
 
-// The value of a key of a signature, "lc" of "case:lc", in a buffer of 64 bytes.
+// The value of a key in a signature, "lc" for "case:lc", in a buffer of 64 bytes.
 static const char *signature_word(char word[64], const char *signature, const char *key) {
   size_t length = strlen(key);
   for (const char *part = signature; part; part = strchr(part, '|') ? strchr(part, '|') + 1 : NULL) {
@@ -62,7 +62,7 @@ static tarn_status parse_bleu(tarn_bleu_options *bleu, const char *signature) {
   return TARN_STATUS_OK;
 }
 
-// The orders that tarn test takes; another program may have written others.
+// The orders that tarn test uses; other programs may have written others.
 static tarn_status parse_chrf(tarn_chrf_options *chrf, const char *signature) {
   char words[3][64];
   tarn_chrf_default(chrf);

@@ -1,4 +1,4 @@
-// Minimal pairs of language models: which of them each run got right, paradigm by paradigm.
+// Minimal pairs of language models: which pairs each run got right, by paradigm.
 #include <math.h>
 #include <string.h>
 
@@ -9,18 +9,18 @@
 
 enum { PARADIGMS_MOST = 100000 };
 
-// test.pairs of a run: a line a paradigm, its name, a space, and a digit a pair, 1 for a right one.
+// A run's test.pairs: one line per paradigm: its name, a space, and one digit per pair, 1 for right.
 typedef struct answers {
   char *text;  // the file; names and digits end with a zero byte
   const char **names, **digits;
-  size_t *sizes;  // pairs of each paradigm
+  size_t *sizes;  // number of pairs per paradigm
   size_t count, names_capacity, digits_capacity, sizes_capacity;
 } answers;
 
 typedef struct work {
   struct tarn__results_table_memory *table;
   answers *systems;  // (systems)
-  size_t *runs;      // (systems) of which run each is
+  size_t *runs;      // (systems) the run of each
   size_t count;
   size_t missing;
 } work;
@@ -63,7 +63,7 @@ static tarn_status read_answers(answers *a, const char *path) {
   return TARN_STATUS_OK;
 }
 
-// Accuracy per cent: the mean over paradigms, as test.json has it.
+// Accuracy in percent: the mean over paradigms, as in test.json.
 static double score(void *user, size_t system, const uint32_t *times) {
   const answers *a = &((const work *)user)->systems[system];
   double sum = 0;

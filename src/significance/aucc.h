@@ -6,11 +6,11 @@
 
 #include "tarn/lab/results.h"
 
-// Points are those of a series: at least one, times from 0 on and not decreasing. The curve is linear between them and
+// Points are those of a series: at least one, with non-decreasing times from 0. The curve is linear between them and
 // constant after the last one.
 
-// The integral from 0 to `limit` (> 0 seconds) by the trapezoid rule, in score times seconds. The curve begins at time
-// 0 with the value `start`; the last piece ends at the limit, with the value interpolated there.
+// The integral from 0 to `limit` (> 0 seconds) by the trapezoidal rule, in score times seconds. The curve starts at
+// time 0 with the value `start`; the last piece ends at the limit, with the interpolated value.
 double tarn__curve_area(const tarn_results_point *points, size_t count, double start, double limit);
 
 #endif

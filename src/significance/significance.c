@@ -122,7 +122,7 @@ static double randomize(work *w, size_t system, double difference) {
   return p_of(w, system, count, w->options->trials);
 }
 
-// From scores on the same resamples.
+// The p-value of the bootstrap test, from scores on the same resamples.
 static double bootstrap(const work *w, size_t system, double difference) {
   int64_t n = w->options->resamples;
   const double *scores = w->scores + system * (size_t)n;
@@ -139,7 +139,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Leaves the scores sorted.
+// The mean and the interval of the scores; sorts them in place.
 static void interval(tarn_significance *out, double *scores, int64_t n) {
   out->mean = 0;
   for (int64_t r = 0; r < n; r++) out->mean += scores[r] / (double)n;

@@ -1,4 +1,4 @@
-// Student's t distribution, with degrees of freedom that need not be whole.
+// Student's t distribution, with real degrees of freedom.
 #ifndef TARN_SIGNIFICANCE_STUDENT_H
 #define TARN_SIGNIFICANCE_STUDENT_H
 

@@ -1,4 +1,4 @@
-// Whether two configurations differ, by the scores of their runs and, for a test, of resampled tests.
+// Judges whether two configurations differ, by the scores of their runs and, for a test, by resampled tests.
 // tarn/lab/results.h describes the method.
 #ifndef TARN_SIGNIFICANCE_VERDICT_H
 #define TARN_SIGNIFICANCE_VERDICT_H
@@ -13,25 +13,25 @@ typedef struct tarn__verdict_side {
 } tarn__verdict_side;
 
 typedef struct tarn__verdict_test {
-  int64_t resamples;  // 0: nothing was resampled, and the sides have no `resampled`
+  int64_t resamples;  // 0: no resampling, and the sides have no `resampled`
   size_t items;
   bool less;  // less is better
 } tarn__verdict_test;
 
-// A verdict with nothing but the numbers of runs.
+// A verdict with the numbers of runs only.
 tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less);
 
-// The verdict on the difference a - b as the only comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.
+// The verdict on the difference a - b as a single comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.
 void tarn__verdict_of(tarn_results_verdict *verdict, const tarn__verdict_side *a, const tarn__verdict_side *b,
                       const tarn__verdict_test *test);
 
-// Corrects the p-values for their number (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
-// Journal of Statistics 1979), decides, and returns that number.
+// Corrects the p-values for multiple comparisons (Holm, "A simple sequentially rejective multiple test procedure",
+// Scandinavian Journal of Statistics 1979), decides, and returns the number of comparisons.
 size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count);
 
-// Whether this verdict, one of `others` comparisons of a table's best row with every other row, lets it be called the
-// best: the row was chosen by its score, which may be luck in any of these comparisons, so p is multiplied by `others`,
-// and Holm's smaller factors do not suffice.
+// Whether this verdict, one of `others` comparisons of a table's best row with every other row, allows calling it the
+// best. The row was selected by its score, which may be luck in any of these comparisons, so p is multiplied by
+// `others`; Holm's smaller factors do not suffice.
 bool tarn__verdict_leads(const tarn_results_verdict *verdict, size_t others);
 
 #endif

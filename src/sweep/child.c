@@ -1,4 +1,4 @@
-// Processes of the program.
+// Child processes that run the program.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,10 +14,10 @@
 
 enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
 
-// Between fork and exec only calls that are safe there. The child dies with its parent, however that ends, so that it
-// never writes into a folder in which a new sweep may be at work. It has a process group of its own: Ctrl-C is for the
-// sweep, which then asks each run to save its state. Signals are blocked when it begins, so that none is taken by the
-// sweep's handlers, in a copy of the sweep that nobody looks at: it comes when the training's own count.
+// Between fork and exec only async-signal-safe calls are allowed. The child dies with its parent, however that ends, so
+// it never writes into a folder that a new sweep may be using. It has its own process group: Ctrl-C is for the sweep,
+// which then asks each run to save its state. Signals are blocked at its start, so that none is handled by the sweep's
+// handlers in the forked copy; they are delivered once the training has installed its own.
 static void become(const char *program, char *const *arguments, int errors, pid_t parent, const sigset_t *mask) {
   int nothing = open("/dev/null", O_RDWR);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
@@ -25,7 +25,7 @@ static void become(const char *program, char *const *arguments, int errors, pid_
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   signal(SIGHUP, SIG_DFL);
-  signal(SIGUSR1, SIG_IGN);  // until the training catches it
+  signal(SIGUSR1, SIG_IGN);  // until the training handles it
   sigprocmask(SIG_SETMASK, mask, NULL);
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
   execv(program, arguments);

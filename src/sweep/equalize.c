@@ -1,8 +1,8 @@
-// Fair sizes: FFN widths of a variant for which it has as many parameters, or does as much arithmetic, as the base.
+// Equalized sizes: finds FFN widths of a variant that give it as many parameters, or operations, as the base.
 //
-// All kinds that the variant uses are scaled by one factor. Both measures are affine in it but for structured
-// projections, so the secant finds it in a few plans; then the widths are rounded to the largest multiple that still
-// keeps within half a percent, or else to the one that comes nearest, because products are fastest at round widths.
+// All kinds that the variant uses are scaled by one factor. Both measures are affine in it except for structured
+// projections, so the secant method needs only a few plans. Then the widths are rounded to the largest multiple that
+// keeps within half a percent, or else to the one that comes closest, because products are fastest at round widths.
 #include <math.h>
 #include <string.h>
 
@@ -25,11 +25,11 @@ static double of_plan(const tarn_plan *plan, tarn_sweep_equalize what) {
   }
 }
 
-// A configuration whose widths are tried out.
+// A configuration with trial widths.
 typedef struct trial {
   const tarn_config *config;
   tarn_sweep_equalize what;
-  int64_t widths[TARN_CONFIG_KINDS];  // before; 0: the kind is not used
+  int64_t widths[TARN_CONFIG_KINDS];  // original widths; 0: the kind is not used
 } trial;
 
 static void note_uses(trial *t, const tarn_stack *stack) {
@@ -40,7 +40,7 @@ static void note_uses(trial *t, const tarn_stack *stack) {
   }
 }
 
-// Sets the widths to `factor` times what they were, rounded to a multiple, and measures.
+// Sets the widths to `factor` times the original ones, rounded to a multiple, and measures.
 static tarn_status measure(const trial *t, double *value, double factor, int64_t multiple) {
   tarn_plan plan;
   tarn_plan_options options = {0};
@@ -57,7 +57,7 @@ static tarn_status measure(const trial *t, double *value, double factor, int64_t
   return TARN_STATUS_OK;
 }
 
-// The factor at which the measure meets the goal, or the least one where it never does; 1 where widths have no part in
+// The factor at which the measure meets the goal, or the smallest one if it never does; 1 if the widths do not affect
 // the measure (all FFNs are frozen, say, and trained parameters are counted).
 static tarn_status find_factor(const trial *t, double *factor, double goal) {
   double x0 = 1.0;
@@ -130,7 +130,7 @@ tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t index, const tarn_pla
   variant->base_measure = of_plan(base, variant->equalize);
   double goal = variant->base_measure;
   tarn_status status = measure(&t, &variant->measure, 1.0, 1);
-  // A variant that is near enough stays as it was written.
+  // A variant that is close enough is not changed.
   bool changed = status == TARN_STATUS_OK && fabs(variant->measure - goal) > NEAR * goal;
   if (changed) {
     status = find_factor(&t, &factor, goal);

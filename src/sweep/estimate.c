@@ -1,4 +1,4 @@
-// How long the trainings of a sweep will take, from their operations and from what a product of matrices reaches here.
+// Estimates the training times of a sweep from operation counts and the measured speed of a matrix product.
 #include <math.h>
 
 #include "base/threads.h"
@@ -7,7 +7,7 @@
 #include "sweep/spec.h"
 
 tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
-  // More threads than processors reach no more, and the system may not give that many.
+  // More threads than processors gain nothing, and the system may not allow that many.
   tarn__threads_set(0);
   int threads = sweep->threads < tarn__threads() ? (int)sweep->threads : tarn__threads();
   double rate = 0;

@@ -1,9 +1,9 @@
-// A sweep whose runs are jobs of Slurm: what has no job is submitted, and all is followed until it is over.
+// A sweep with Slurm jobs as runs: submits the runs without a job, and follows them until all are over.
 //
-// What a run has reached is read from its directory, and whether a job has it is asked of Slurm, always in this order:
-// first Slurm, then the directories. So a run without a job that is not over was lost, and a kill of this process at
-// any moment loses nothing: the next one finds the jobs by their names (submissions.h). A run that is submitted twice
-// after all is trained once: the tasks take its lock, and the second one finds it finished.
+// The progress of a run is read from its directory, and Slurm lists the jobs, always in this order: first Slurm, then
+// the directories. So a run that is not over and has no job was lost, and this process may be killed at any time: the
+// next one finds the jobs by their names (submissions.h). A run submitted twice by accident is trained once: the tasks
+// take its lock, and the second one finds it finished.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,21 +15,21 @@
 #include "sweep/submissions.h"
 
 static const double INTERVAL = 10.0, PAUSE = 0.1;
-// Looks without a job, one after the other, after which a run is lost: between the states of a job that is put back
-// into the queue it may seem to have ended, and network file systems show a new file late.
+// Consecutive polls without a job after which a run is lost: a requeued job may seem to have ended between two states,
+// and network file systems show new files late.
 enum { LOOKS_WITHOUT_JOB = 2 };
-// Jobs of a run that may end one after the other without progress, and tries to ask Slurm at the beginning.
+// Consecutive jobs of a run that may end without progress, and attempts to query Slurm at the start.
 enum { MOST_TRIES = 3, MOST_ASKED = 3 };
 
 typedef struct follower {
   bool over;    // finished, failed, or cancelled
-  bool wanted;  // is to be submitted
+  bool wanted;  // to be submitted
   bool cancelled;
-  int missing;   // looks at which no job had it
-  int tries;     // jobs without progress
-  int64_t from;  // the update at which the newest job was submitted
+  int missing;   // consecutive polls without a job
+  int tries;     // consecutive jobs without progress
+  int64_t from;  // the update at the last submission
   int64_t log_offset;
-  char job[48];  // that was lost, told once
+  char job[48];  // the lost job, for a single report
 } follower;
 
 typedef struct state {
@@ -39,7 +39,7 @@ typedef struct state {
   follower *runs;  // [runs]
   bool *alive;     // [runs]
   size_t *chosen;  // [runs]
-  bool silent;     // Slurm does not answer, which was told
+  bool silent;     // Slurm does not answer; reported
 } state;
 
 static void tell(const state *s, tarn_sweep_event_kind kind, size_t run) {
@@ -53,14 +53,14 @@ static void tell(const state *s, tarn_sweep_event_kind kind, size_t run) {
 
 static bool is_stopped(const state *s) { return s->options->stop && *s->options->stop; }
 
-// Waits for the next look; signals and a mark of --cancel end it early.
+// Waits for the next poll; signals and a cancel mark end the wait early.
 static void wait_a_while(const state *s) {
   const double until = tarn__seconds() + (s->options->interval > 0 ? s->options->interval : INTERVAL);
   while (tarn__seconds() < until && !is_stopped(s) && !tarn__submissions_are_cancelled(s->sweep))
     tarn__sweep_pause(fmin(PAUSE, fmax(until - tarn__seconds(), 0.001)));
 }
 
-// Nothing is submitted before Slurm has answered once, because it may have all jobs.
+// Nothing is submitted before Slurm has answered once, because it may already have all jobs.
 static tarn_status ask_first(state *s) {
   tarn_status status = TARN_STATUS_OK;
   for (int i = 0; i < MOST_ASKED; i++) {
@@ -72,7 +72,7 @@ static tarn_status ask_first(state *s) {
   return status;
 }
 
-// A controller that is started anew is away for a while; jobs go on meanwhile. *answered: it was not.
+// A controller that restarts is unreachable for a while; jobs continue meanwhile. *answered: it was reachable.
 static tarn_status ask_again(state *s, bool *answered) {
   tarn_status status = tarn__submissions_ask(&s->list, s->sweep, s->alive);
   *answered = status == TARN_STATUS_OK;
@@ -81,13 +81,13 @@ static tarn_status ask_again(state *s, bool *answered) {
     s->silent = false;
     return status;
   }
-  if (is_stopped(s)) return TARN_STATUS_OK;  // Ctrl-C ends squeue, too
+  if (is_stopped(s)) return TARN_STATUS_OK;  // Ctrl-C also ends squeue
   if (!s->silent) tarn__log(TARN_LOG_WARNING, "%s; asked again until it answers", tarn_error_message());
   s->silent = true;
   return TARN_STATUS_OK;
 }
 
-// Takes a run over from another sweep, which needs no job.
+// Copies a run of another sweep, which needs no job.
 static tarn_status take_reuse(state *s, size_t index) {
   tarn_sweep_run *run = &s->sweep->memory->runs[index];
   int lock = -1;
@@ -112,7 +112,7 @@ static tarn_status refuse_cancelled(const state *s) {
       s->sweep->folder);
 }
 
-// What is to be submitted at the beginning, and what is over.
+// Determines which runs to submit at the start, and which are over.
 static tarn_status begin(state *s) {
   for (size_t i = 0; i < s->sweep->run_count; i++) {
     tarn_sweep_run *run = &s->sweep->memory->runs[i];
@@ -127,7 +127,7 @@ static tarn_status begin(state *s) {
   return TARN_STATUS_OK;
 }
 
-// Submits what is wanted, as arrays that are not too long.
+// Submits the wanted runs, as arrays of limited length.
 static tarn_status submit(state *s) {
   size_t count = 0;
   for (size_t i = 0; i < s->sweep->run_count; i++)
@@ -135,7 +135,7 @@ static tarn_status submit(state *s) {
   for (size_t first = 0; first < count; first += TARN__SUBMISSION_RUNS) {
     const size_t n = count - first < TARN__SUBMISSION_RUNS ? count - first : TARN__SUBMISSION_RUNS;
     TARN_TRY(tarn__submissions_add(&s->list, s->sweep, s->options, s->chosen + first, n));
-    // Who cancels marks first and asks Slurm then: it had not the jobs yet, or will be told of them.
+    // A cancelling process first writes the mark and then queries Slurm: either it missed the jobs, or it cancels them.
     if (tarn__submissions_are_cancelled(s->sweep)) {
       TARN_TRY(tarn__slurm_cancel(s->list.items[s->list.count - 1].name));
       return refuse_cancelled(s);
@@ -148,13 +148,13 @@ static tarn_status submit(state *s) {
     }
   }
   bool answered;
-  if (count > 0) TARN_TRY(ask_again(s, &answered));  // the numbers of the jobs, for those who read
+  if (count > 0) TARN_TRY(ask_again(s, &answered));  // the job numbers, for display
   for (size_t i = 0; i < count; i++) tell(s, TARN_SWEEP_EVENT_SUBMITTED, s->chosen[i]);
   return TARN_STATUS_OK;
 }
 
-// What was written of a run since it was looked at, late for this machine or by somebody else, is not to be
-// overwritten. *goes_on: it is over, or has gone on and is submitted once more.
+// Changes to a run since the last poll, seen late by this machine or made by another process, must not be overwritten.
+// *goes_on: the run is over, or has progressed and is submitted again.
 static tarn_status look_under_lock(state *s, size_t index, bool *goes_on) {
   tarn_sweep_run *run = &s->sweep->memory->runs[index];
   follower *f = &s->runs[index];
@@ -175,7 +175,7 @@ static tarn_status give_up(state *s, size_t index) {
   snprintf(message, sizeof message, "its job ended %d times without progress (%.80s)", MOST_TRIES,
            run->job_state ? run->job_state : "Slurm does not know it any more");
   tarn_status status = tarn__sweep_lock_run(s->sweep, run, &lock);
-  if (status == TARN_STATUS_BUSY) {  // somebody works on it after all
+  if (status == TARN_STATUS_BUSY) {  // another process is working on it
     s->runs[index].tries = s->runs[index].missing = 0;
     return TARN_STATUS_OK;
   }
@@ -197,7 +197,7 @@ static tarn_status give_up(state *s, size_t index) {
   return TARN_STATUS_OK;
 }
 
-// The run is not over, and no job has it.
+// Handles a run that is not over and has no job.
 static tarn_status lose(state *s, size_t index) {
   const tarn_sweep_run *run = &s->sweep->runs[index];
   follower *f = &s->runs[index];
@@ -214,14 +214,14 @@ static tarn_status lose(state *s, size_t index) {
 
 static bool is_over(tarn_sweep_state run) { return run == TARN_SWEEP_FINISHED || run == TARN_SWEEP_FAILED; }
 
-// What has become of a run since the last look. `answered`: Slurm has told which jobs there are.
+// Updates a run after a poll. `answered`: Slurm has listed the jobs.
 static tarn_status look_at(state *s, size_t index, bool answered) {
   tarn_sweep_run *run = &s->sweep->memory->runs[index];
   follower *f = &s->runs[index];
   const tarn_sweep_state before = run->state;
   const int64_t offset = f->log_offset;
   TARN_TRY(tarn__sweep_look_again(s->sweep, run, &f->log_offset));
-  // A failure of before stays on the disk until the job begins that tries again.
+  // An earlier failure stays on disk until the job that retries starts.
   const bool retried = run->state == TARN_SWEEP_FAILED && before == TARN_SWEEP_FAILED && s->alive[index];
   if (before == TARN_SWEEP_WAITING && run->state != before) tell(s, TARN_SWEEP_EVENT_STARTED, index);
   if (run->state != before && run->state == TARN_SWEEP_TRAINED) tell(s, TARN_SWEEP_EVENT_TRAINED, index);
@@ -296,7 +296,7 @@ tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *opti
   return status;
 }
 
-// Where Slurm is not there or does not answer, the locks of the runs keep two from training one.
+// If Slurm is missing or does not answer, the locks of the runs prevent two processes from training the same one.
 tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) {
   tarn__submissions list;
   tarn_status status = tarn__submissions_read(&list, sweep);
@@ -324,7 +324,7 @@ tarn_status tarn_sweep_look(tarn_sweep *sweep) {
   if (status == TARN_STATUS_OK) {
     status = tarn__submissions_ask(&list, sweep, NULL);
     const bool silent = status == TARN_STATUS_IO || status == TARN_STATUS_UNSUPPORTED;
-    // A sweep may be looked at for days: told is what changes.
+    // A sweep may be followed for days, so only changes are reported.
     if (silent && !sweep->memory->silent)
       tarn__log(TARN_LOG_WARNING, "%s: the states of the jobs are not known", tarn_error_message());
     if (status == TARN_STATUS_OK && sweep->memory->silent) tarn__log(TARN_LOG_INFO, "Slurm answers again");
@@ -341,7 +341,7 @@ tarn_status tarn_sweep_look(tarn_sweep *sweep) {
   return status;
 }
 
-// Reads the list anew and asks for its jobs.
+// Reads the list of submissions again and queries their jobs.
 static tarn_status read_and_ask(tarn__submissions *list, tarn_sweep *sweep, bool *alive) {
   tarn__submissions_close(list);
   TARN_TRY(tarn__submissions_read(list, sweep));
@@ -356,8 +356,8 @@ tarn_status tarn_sweep_cancel(tarn_sweep *sweep, size_t *count) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->run_count, sizeof(bool)));
   bool *alive = memory;
   tarn_status status = read_and_ask(&list, sweep, alive);
-  // Whoever follows the jobs must not submit them again, and ends itself what it is submitting now (submit()). A list
-  // without jobs may be of such. What was submitted before the mark is there when Slurm is asked again.
+  // A follower must not submit the jobs again, and itself cancels those that it is just submitting (submit()). A list
+  // without jobs may be from such a follower. Jobs submitted before the mark show up in the next query.
   if (status == TARN_STATUS_OK && list.count > 0) {
     status = tarn__submissions_mark(sweep, true);
     if (status == TARN_STATUS_OK) status = read_and_ask(&list, sweep, alive);

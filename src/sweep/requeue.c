@@ -1,4 +1,4 @@
-// Jobs whose time was over before their run was: how often in a row they may wait again without progress.
+// Jobs that ran out of time before their run was over: limits how often in a row they may be requeued without progress.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 
 enum { MOST_WITHOUT_PROGRESS = 3 };
 
-// Where a run stands: what the next job begins with. A run of which nothing is saved stands at update 0, as one that
-// was saved before its first.
+// The starting point of the next job. Without a checkpoint it is update 0, as with a checkpoint before the first
+// update.
 typedef struct position {
   int64_t update;
   int trained;
 } position;
 
-// By the checkpoint, because a log has a line only every train.log_every updates. Of a large one only the header: the
-// job has little time left.
+// Read from the checkpoint, because a log has a line only every train.log_every updates. Of a large one only the
+// header: the job has little time left.
 static tarn_status find_position(position *at, const tarn_sweep_run *run) {
   char path[PATH_MAX];
   *at = (position){.update = 0, .trained = run->state == TARN_SWEEP_TRAINED};
@@ -29,8 +29,8 @@ static tarn_status find_position(position *at, const tarn_sweep_run *run) {
   return tarn__checkpoint_update(&at->update, path);
 }
 
-// The jobs in a row that have left the run where they found it, with this one. Without a note of the last one it is
-// known only of a run that has made no update.
+// The number of consecutive jobs without progress, this one included. Without a record of the last one it is only known
+// if the run has made no update.
 static tarn_status count_jobs(int *jobs, const char *path, const position *at) {
   char *text;
   size_t size;

@@ -1,5 +1,5 @@
-// Runs that another sweep has made already: the same settings, seed, test and version of the program. They are copied
-// whole, so that every sweep's folder stands for itself.
+// Reuse of runs of another sweep with the same settings, seed, test and version of the program. They are copied
+// completely, so that every sweep's folder is self-contained.
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -18,12 +18,12 @@
 #include "tarn/status.h"
 #include "text/json_text.h"
 
-// A folder with finished runs, and the texts of the configurations that are looked for.
+// A folder with finished runs, and the texts of the configurations wanted.
 typedef struct search {
   tarn_sweep *sweep;
   const char *folder;
-  char **wanted;     // [runs]; NULL: a run that needs no other
-  size_t others;     // runs of the folder that another version made,
+  char **wanted;     // [runs]; NULL: a run that needs none
+  size_t others;     // runs of the folder from another version,
   char version[32];  // and the version of the first
 } search;
 
@@ -41,8 +41,8 @@ static tarn_status want(search *s) {
   return TARN_STATUS_OK;
 }
 
-// Whether a run is over and of this program's version; those of others are counted, for one warning a folder. What
-// another version wrote need not be readable at all.
+// Whether a run is over and of this program's version; runs of other versions are counted, for one warning per folder.
+// Their files may not even be readable.
 static tarn_status same_version(bool *same, search *s, const char *run) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, run, TARN__RUN_RESULT));
@@ -55,7 +55,7 @@ static tarn_status same_version(bool *same, search *s, const char *run) {
   return TARN_STATUS_OK;
 }
 
-// The configuration of a run as text; NULL, with a warning, where it makes no sense.
+// The configuration of a run as text; NULL, with a warning, if it is invalid.
 static tarn_status read_config(char **text, const char *file) {
   tarn_config *config;
   *text = NULL;
@@ -69,7 +69,7 @@ static tarn_status read_config(char **text, const char *file) {
   return status;
 }
 
-// Offers a run directory to all runs that wait for one like it; there is one at most, because variants differ.
+// Offers a run directory to all waiting runs; at most one matches, because variants differ.
 static tarn_status offer(void *user, const char *path, const char *variant, int64_t seed) {
   search *s = user;
   (void)variant;
@@ -169,7 +169,7 @@ static tarn_status copy_files(const char *from, const char *to) {
   return status;
 }
 
-// Where the run comes from, for a reader of the folder.
+// Records the origin of the run in its folder.
 static tarn_status write_origin(const char *from, const char *to) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, to, TARN__RUN_REUSED));
@@ -182,7 +182,7 @@ static tarn_status write_origin(const char *from, const char *to) {
   return status;
 }
 
-// What a copy that was killed has left may be of another run.
+// The remains of an interrupted copy may be of another run.
 static tarn_status empty_folder(const char *path) {
   DIR *folder = opendir(path);
   TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", path, strerror(errno));
@@ -216,18 +216,18 @@ static tarn_status copy_run(const tarn_sweep_run *run, const char *partial) {
   TARN_TRY(empty_folder(partial));
   TARN_TRY(copy_files(run->reuse, partial));
   TARN_TRY(write_origin(run->reuse, partial));
-  // Whoever is killed here leaves a folder that nothing reads, and the next copy empties it.
+  // A kill here leaves a folder that nothing reads; the next copy empties it.
   TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
                strerror(errno));
   tarn__sync_folder_of(run->path);
   return TARN_STATUS_OK;
 }
 
-// Removes what a copy that failed has left, and keeps the line of its failure.
+// Removes the remains of a failed copy, and keeps its error message.
 static tarn_status drop_copy(tarn_status status, const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char line[1024];
   snprintf(line, sizeof line, "%s", tarn_error_message());
-  const tarn_status dropped = tarn__sweep_drop_partial(sweep, run);  // where it stays, the next sweep removes it
+  const tarn_status dropped = tarn__sweep_drop_partial(sweep, run);  // if it remains, the next sweep removes it
   (void)dropped;
   return tarn__fail(status, "%s", line);
 }

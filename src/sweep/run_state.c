@@ -1,4 +1,4 @@
-// How far a run is, from the files of its directory.
+// Determines the progress of a run from the files of its directory.
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -27,7 +27,7 @@
 static const char RESULT[] = TARN__RUN_RESULT;
 static const char TEST[] = TARN__RUN_TEST;
 
-// The first line in which two texts differ.
+// The first line that differs between two texts.
 static tarn_status refuse_difference(const char *path, const char *then, const char *now) {
   while (*now && *then) {
     size_t now_length = strcspn(now, "\n");
@@ -47,8 +47,8 @@ static tarn_status refuse_difference(const char *path, const char *then, const c
                     path);
 }
 
-// The configuration of the folder is read and written anew, so that keys that the program has learnt since then have
-// their defaults.
+// The configuration of the folder is parsed and written again, so that keys added to the program since then have their
+// defaults.
 static tarn_status check_config(tarn_sweep *sweep, const tarn_sweep_run *run, const char *path) {
   tarn_config *old = NULL;
   tarn_config *config = NULL;
@@ -67,7 +67,7 @@ static tarn_status check_config(tarn_sweep *sweep, const tarn_sweep_run *run, co
   return status;
 }
 
-// Reads a JSON object; NULL where there is no such file or it is damaged: what it told is then found out anew.
+// Reads a JSON object; NULL if the file is missing or damaged: its contents are then recomputed.
 static tarn_status load(json_t **object, const tarn_sweep_run *run, const char *name) {
   char path[PATH_MAX];
   *object = NULL;
@@ -85,15 +85,15 @@ static bool hash_fits(const json_t *result, const char *config_path) {
   char own[TARN__HASH_TEXT];
   char *text;
   size_t size;
-  if (!hash) return true;  // a failure that the sweep wrote down
+  if (!hash) return true;  // a failure recorded by the sweep
   if (tarn__file_read(config_path, &text, &size) != TARN_STATUS_OK) return false;
   tarn__hash(own, text, size);
   tarn__free(text);
   return tarn__hash_same(hash, own);
 }
 
-// Whether it is of the checkpoint that the sweep asks for, so that all its runs are tested by one rule. Where there is
-// none any more, there is nothing to test anew.
+// Whether it is of the checkpoint that the sweep tests, so that all its runs are tested alike. If the checkpoints are
+// gone, a new test is impossible.
 static bool has_checkpoint(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
   tarn_checkpoint_found found;
   if (tarn_checkpoint_find(&found, run->path, sweep->test_checkpoint) != TARN_STATUS_OK) return true;
@@ -102,12 +102,12 @@ static bool has_checkpoint(const tarn_sweep *sweep, const tarn_sweep_run *run, c
   return has;
 }
 
-// Whether the scores of a test.json are of the sweep's test, and not of another that somebody made in between.
+// Whether the scores in a test.json are of the sweep's test, and not of another one made in between.
 static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
-  const char *precision = json_string_value(json_object_get(test, "precision"));  // fp32 where it is not said
+  const char *precision = json_string_value(json_object_get(test, "precision"));  // default: fp32
   if (strcmp(precision ? precision : "fp32", tarn_translate_precision_name(sweep->test_precision)) != 0) return false;
   if (!has_checkpoint(sweep, run, test)) return false;
-  if (sweep->test_blimp)  // a sweep refuses what is too long for the model
+  if (sweep->test_blimp)  // a sweep refuses texts too long for the model
     return has_text(test, "folder", sweep->test_blimp) && json_integer_value(json_object_get(test, "truncated")) == 0;
   if (sweep->test_labelled) return has_text(test, "data", sweep->test_labelled);
   if (sweep->test_text)
@@ -119,7 +119,7 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
          json_integer_value(json_object_get(test, "beam")) == beam;
 }
 
-// The texts of a sweep live as long as it does, and it may be looked at for days.
+// The texts of a sweep live as long as the sweep, which may be followed for days.
 tarn_status tarn__sweep_set_text(tarn_sweep *sweep, const char **text, const char *value) {
   if (*text && strncmp(*text, value, 1000) == 0) return TARN_STATUS_OK;
   return tarn__sweep_text(sweep, text, "%.1000s", value);
@@ -131,7 +131,7 @@ static tarn_status take_failure(tarn_sweep *sweep, tarn_sweep_run *run, const js
   return tarn__sweep_set_text(sweep, &run->message, message ? message : "it failed");
 }
 
-// The measures of a test with labels, {"value", "low", "high"} each, or of a text, a number each. True: there is one.
+// The measures of a test with labels, each {"value", "low", "high"}, or of a text, each a number. True: there is one.
 static bool take_measures(tarn_sweep_run *run, const json_t *test) {
   bool any = false;
   for (int m = 0; m < TARN__METRIC_COUNT; m++) {
@@ -144,7 +144,7 @@ static bool take_measures(tarn_sweep_run *run, const json_t *test) {
   return any;
 }
 
-// Of a run whose training is over.
+// Reads the results of a run whose training is over.
 static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
   const bool measured = sweep->test_labelled || sweep->test_text;
   run->test_bleu = run->test_blimp = NAN;
@@ -239,7 +239,7 @@ static void take(const json_t *record, const char *key, double *value) {
   if (json_is_number(number)) *value = json_number_value(number);
 }
 
-// The scores of a validation, of an average too, by measure.
+// The scores of a validation, also that of an average, by measure.
 static tarn_status take_score(void *user, const char *name, double value) {
   double *scores = user;
   const tarn_measure *measure = tarn_measure_find(name);
@@ -248,7 +248,7 @@ static tarn_status take_score(void *user, const char *name, double value) {
   return TARN_STATUS_OK;
 }
 
-// Whether a validation is that of the checkpoint that the sweep tests, as far as the log goes (tarn_checkpoint_find()).
+// Whether a validation is of the checkpoint that the sweep tests, judged by the log so far (tarn_checkpoint_find()).
 static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *record, const double *scores) {
   const int metric = sweep->variants[run->variant].config->valid.metric;
   const bool best = json_is_true(json_object_get(record, "best"));
@@ -268,14 +268,16 @@ static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const jso
 static void take_validation(const tarn_sweep *sweep, tarn_sweep_run *run, const json_t *record) {
   double scores[TARN_MEASURES];
   for (int m = 0; m < TARN_MEASURES; m++) scores[m] = NAN;
-  if (tarn__record_scores(record, take_score, scores) != TARN_STATUS_OK) return;  // as of a line that is not whole
+  if (tarn__record_scores(record, take_score, scores) != TARN_STATUS_OK) return;  // treated like an incomplete line
   if (!isnan(scores[TARN__METRIC_LOSS]) && counts(sweep, run, record, scores))
     memcpy(run->valid, scores, sizeof scores);
 }
 
 static void take_line(const tarn_sweep *sweep, tarn_sweep_run *run, const char *line, size_t length) {
   json_t *record;
-  if (tarn__json_parse(&record, line, length, 0, NULL) != TARN_STATUS_OK) return;  // what is shown waits for the next
+  if (tarn__json_parse(&record, line, length, 0, NULL) != TARN_STATUS_OK)
+    return;  // the display waits for the next
+             // line
   const json_t *step = json_object_get(record, "step");
   if (json_is_integer(step)) run->update = json_integer_value(step);
   take(record, "time", &run->seconds);
@@ -294,7 +296,7 @@ bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t 
   if (fd < 0) return false;
   struct stat info;
   if (fstat(fd, &info) == 0) run->idle = difftime(time(NULL), info.st_mtime);
-  // A run that goes on cuts its log back first.
+  // A resumed run first truncates its log.
   if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
   for (int m = 0; *offset == 0 && m < TARN_MEASURES; m++) run->valid[m] = NAN;
   for (;;) {

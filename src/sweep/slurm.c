@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-// What a program wrote, with a zero byte; the caller frees it.
+// The output of a program, with a zero byte; the caller frees it.
 static tarn_status read_all(char **text, int fd) {
   struct stat info;
   void *memory;
@@ -29,7 +29,7 @@ static tarn_status read_all(char **text, int fd) {
   return TARN_STATUS_OK;
 }
 
-// The line of a failure: the last that the program said, without its name and "error:".
+// The error message: the last line that the program printed, without its name and "error:".
 static tarn_status refuse(const char *program, char *errors, int wait_status) {
   const size_t name = strlen(program);
   size_t length = strlen(errors);
@@ -44,8 +44,8 @@ static tarn_status refuse(const char *program, char *errors, int wait_status) {
   return tarn__fail(TARN_STATUS_IO, "%s ended with exit code %d", program, WEXITSTATUS(wait_status));
 }
 
-// Variables with which a user changes what the programs list, ask or wait for. Those that only give jobs their
-// defaults, such as SBATCH_ACCOUNT, are passed on, and so is SLURM_CLUSTERS, which all of the programs obey alike.
+// Variables with which a user changes what the programs list, query or wait for. Variables that only give jobs their
+// defaults, such as SBATCH_ACCOUNT, are kept, and so is SLURM_CLUSTERS, which all of the programs honour.
 static bool is_passed_on(const char *variable) {
   static const char *const dropped[] = {"SQUEUE_",
                                         "SCANCEL_",
@@ -61,7 +61,7 @@ static bool is_passed_on(const char *variable) {
   return true;
 }
 
-// The list is the caller's, its texts are not.
+// The list is owned by the caller, its texts are not.
 static tarn_status make_environment(char ***list) {
   void *memory;
   size_t count = 0, kept = 0;
@@ -73,8 +73,8 @@ static tarn_status make_environment(char ***list) {
   return TARN_STATUS_OK;
 }
 
-// Ctrl-C is for the sweep: what changes something in Slurm has a process group of its own, so that it is not cut off
-// half done. A list is only read, and may be.
+// Ctrl-C is for the sweep: commands that change something in Slurm run in their own process group, so they are not
+// interrupted halfway. A query may be.
 static int spawn(pid_t *pid, const char *const *arguments, char *const *environment,
                  const posix_spawn_file_actions_t *actions) {
   posix_spawnattr_t attributes;
@@ -87,7 +87,7 @@ static int spawn(pid_t *pid, const char *const *arguments, char *const *environm
   return error;
 }
 
-// Starts the program with what it says in two files of memory, which never fill up.
+// Starts the program with its output going to two memory files, which never fill up.
 static tarn_status start(pid_t *pid, const char *const *arguments, const int fd[2]) {
   char **environment;
   TARN_TRY(make_environment(&environment));
@@ -110,7 +110,7 @@ static tarn_status wait_for(pid_t pid, const char *const *arguments, const int f
   int wait_status = 0;
   pid_t ended;
   while ((ended = waitpid(pid, &wait_status, 0)) < 0 && errno == EINTR) continue;
-  // Where SIGCHLD is ignored nobody learns how it ended; then what it said has to do.
+  // If SIGCHLD is ignored, the exit status is lost; then the output has to do.
   tarn_status status = read_all(out, fd[0]);
   if (status == TARN_STATUS_OK) status = read_all(&errors, fd[1]);
   if (status == TARN_STATUS_OK && ended == pid && (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0))
@@ -119,7 +119,7 @@ static tarn_status wait_for(pid_t pid, const char *const *arguments, const int f
   return status;
 }
 
-// Runs a program to its end; *out is what it wrote, which the caller frees, also after a failure.
+// Runs a program to its end; *out is its output, which the caller frees, even after a failure.
 static tarn_status run(char **out, const char *const *arguments) {
   pid_t pid = 0;
   *out = NULL;
@@ -141,7 +141,7 @@ static bool has_ended(const char *state) {
   return false;
 }
 
-// NAME|INDEX|JOB|STATE|REASON. A line that is none of a task of an array is no task of ours.
+// NAME|INDEX|JOB|STATE|REASON. A line that is not of an array task is skipped.
 static bool read_task(tarn__slurm_task *task, const char *line) {
   char reason[64] = "";
   char job[32];
@@ -163,7 +163,7 @@ static bool read_task(tarn__slurm_task *task, const char *line) {
 }
 
 tarn_status tarn__slurm_list(tarn__slurm_task **tasks, size_t *count, const char *names) {
-  // Also of partitions that are hidden from this user: what is not seen would be submitted once more.
+  // Includes partitions hidden from this user: unseen jobs would be submitted again.
   const char *const arguments[] = {
       "squeue", "--noheader", "--all", "--array", "--states=all", "--format=%j|%K|%F|%T|%r", "--name", names, NULL};
   char *out;

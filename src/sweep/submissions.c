@@ -17,7 +17,7 @@
 
 static const char RUNS[] = ".runs";
 
-// The path of a file in the folder of the jobs: NAME and what comes behind.
+// The path of a file in the folder of the jobs: NAME and a suffix.
 static tarn_status path_of(char path[PATH_MAX], const tarn_sweep *sweep, const char *name, const char *end) {
   TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/" TARN__SWEEP_JOBS "/%s%s", sweep->folder, name, end) < PATH_MAX, IO,
                "%.200s: the path is too long", sweep->folder);
@@ -83,7 +83,7 @@ void tarn__submissions_close(tarn__submissions *list) {
   *list = (tarn__submissions){0};
 }
 
-// "a,b" of all submissions; the caller frees it.
+// "a,b" with all submissions; the caller frees it.
 static tarn_status names_of(char **names, const tarn__submissions *list) {
   void *memory;
   const size_t each = sizeof list->items->name;
@@ -96,8 +96,8 @@ static tarn_status names_of(char **names, const tarn__submissions *list) {
   return TARN_STATUS_OK;
 }
 
-// The run of a task, SIZE_MAX: none of the sweep. *order, from 1 on: of the tasks that had a run, one that is alive is
-// told, else that of the newest submission.
+// The run of a task, SIZE_MAX: not in the sweep. *order, from 1: of several tasks with the same run, one that is alive
+// is shown, else that of the newest submission.
 static size_t run_of(size_t *order, tarn__submissions *list, const tarn__slurm_task *task) {
   tarn__submission wanted;
   snprintf(wanted.name, sizeof wanted.name, "%s", task->name);
@@ -108,7 +108,7 @@ static size_t run_of(size_t *order, tarn__submissions *list, const tarn__slurm_t
   return s->runs[task->index];
 }
 
-// First which task is told of each run, then only its texts: those that have not changed since the last time stay.
+// First determines the task to show for each run, then updates its texts: unchanged texts are kept.
 static tarn_status take_tasks(tarn__submissions *list, tarn_sweep *sweep, const tarn__slurm_task *tasks, size_t count,
                               bool *alive) {
   size_t *orders = sweep->memory->order, order = 0;
@@ -152,7 +152,7 @@ tarn_status tarn__submissions_ask(tarn__submissions *list, tarn_sweep *sweep, bo
   return status;
 }
 
-// Nothing that a shell, squeue's list of names or a pattern of file names reads as something else.
+// Only characters without a special meaning in a shell, in squeue's list of names and in file name patterns.
 static void make_name(char name[96], const tarn_sweep *sweep) {
   char word[40];
   struct timespec now;
@@ -183,7 +183,7 @@ static tarn_status write_runs(const tarn_sweep *sweep, const tarn__submission *s
   return status;
 }
 
-// A text between quotation marks of a shell.
+// Quotes a text for a shell.
 static tarn_status put_quoted(tarn__writer *writer, const char *text) {
   TARN_TRY(tarn__writer_put(writer, "'", 1));
   for (; *text; text++)
@@ -224,8 +224,8 @@ static tarn_status write_script(const tarn_sweep *sweep, const tarn__submission 
   return status;
 }
 
-// Planned bytes with a fifth and 256 MiB on top: what a test needs beside a training, buffers of the system's, and what
-// the allocator keeps. Of the largest of the runs, because the tasks of an array are alike.
+// Planned bytes plus a fifth and 256 MiB: for the test, system buffers, and the allocator's overhead. Of the largest
+// run, because the tasks of an array have equal limits.
 static long long mebibytes(const tarn_sweep *sweep, const tarn__submission *s) {
   size_t most = 0;
   for (size_t i = 0; i < s->count; i++) {
@@ -235,7 +235,7 @@ static long long mebibytes(const tarn_sweep *sweep, const tarn__submission *s) {
   return (long long)ceil(1.2 * (double)most / 1048576.0) + 256;
 }
 
-// In a pattern for the names of output files a % is written twice.
+// In a pattern for output file names a % is doubled.
 static void log_pattern(char pattern[2 * PATH_MAX], const char *folder, const char *name) {
   size_t used = 0;
   for (const char *c = folder; *c; c++) {
@@ -247,7 +247,7 @@ static void log_pattern(char pattern[2 * PATH_MAX], const char *folder, const ch
 
 static const char MOST[] = "most-jobs=";
 
-// The options as they are kept: a line each.
+// The options as stored: one per line.
 static tarn_status write_options(const tarn_sweep *sweep, const char *const *arguments, size_t count, int64_t most) {
   char path[PATH_MAX];
   char line[64];
@@ -288,8 +288,8 @@ static tarn_status read_options(tarn_sweep *sweep, const char **arguments, size_
 
 enum { MOST_OPTIONS = 100 };
 
-// By its name and its cluster a job is found again, and the script and the array say which runs it has: what would
-// change them makes jobs that are lost at once and submitted again. sbatch takes the beginning of a name, too.
+// A job is found again by its name and its cluster, and the script and the array identify its runs: options that change
+// these would create jobs that are lost at once and submitted again. sbatch also accepts abbreviated names.
 static tarn_status check_option(const char *option) {
   static const char *const names[] = {"--job-name", "--array", "--clusters", "--wrap"};
   const size_t length = strcspn(option, "=");
@@ -307,10 +307,10 @@ typedef struct wishes {
   const char *const *arguments;
   size_t count;
   int64_t most_jobs;
-  bool given;  // by this command; else what Slurm took the last time
+  bool given;  // by this command; else the options that Slurm accepted last time
 } wishes;
 
-// What a user wants of sbatch: partition, account, time and further options, as arguments of it.
+// The user's sbatch settings: partition, account, time and further options, as arguments.
 static tarn_status find_options(wishes *w, tarn_sweep *sweep, const tarn_sweep_options *options) {
   const char *const words[] = {"--partition", "--account", "--time"};
   const char *const values[] = {options->partition, options->account, options->time};
@@ -346,7 +346,7 @@ static tarn_status submit(const tarn_sweep *sweep, const tarn__submission *s, co
                IO, "%.200s: the path is too long", folder);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, OWN_ARGUMENTS + w->count, sizeof(char *)));
   const char **arguments = memory;
-  // The tarn that the script becomes is asked to save 90 seconds before its time is over.
+  // The tarn that the script executes is asked to save 90 seconds before its time is over.
   const char *const own[] = {"sbatch",     "--parsable", "--job-name",        s->name, "--nodes=1",
                              "--ntasks=1", "--requeue",  "--output",          pattern, "--open-mode=append",
                              texts[0],     texts[1],     "--signal=B:HUP@90", texts[2]};
@@ -364,8 +364,8 @@ static void remove_files(const tarn_sweep *sweep, const tarn__submission *s) {
   if (path_of(path, sweep, s->name, ".sh") == TARN_STATUS_OK) unlink(path);
 }
 
-// sbatch can fail after the controller has got the job: it was killed, or waited too long for the answer. OK: Slurm has
-// it all the same. *known: Slurm says that there is none.
+// sbatch can fail after the controller has the job: it was killed, or timed out. OK: Slurm has the job anyway. *known:
+// Slurm confirms that there is none.
 static tarn_status check_refused(const tarn__submission *s, tarn_status failure, bool *known) {
   char message[1000];
   tarn__slurm_task *tasks;
@@ -402,11 +402,11 @@ tarn_status tarn__submissions_add(tarn__submissions *list, tarn_sweep *sweep, co
   }
   if (status == TARN_STATUS_OK) {
     list->items[list->count++] = s;
-    if (w.given && write_options(sweep, w.arguments, w.count, w.most_jobs) != TARN_STATUS_OK)  // the jobs are there
+    if (w.given && write_options(sweep, w.arguments, w.count, w.most_jobs) != TARN_STATUS_OK)  // the jobs exist
       tarn__log(TARN_LOG_WARNING, "%s: later commands do not know the options of sbatch", tarn_error_message());
     return TARN_STATUS_OK;
   }
-  if (gone) remove_files(sweep, &s);  // else the next command asks for it by its name
+  if (gone) remove_files(sweep, &s);  // else the next command queries it by name
   tarn__free(s.runs);
   return status;
 }

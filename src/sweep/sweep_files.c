@@ -1,5 +1,5 @@
-// The files of a sweep's folder beside its runs: sweep.yaml and base.yaml, with which it goes on, and sweep.json for
-// those who compare the runs.
+// The files of a sweep's folder besides its runs: sweep.yaml and base.yaml, for resuming, and sweep.json, for programs
+// that compare the runs.
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -39,7 +39,7 @@ static void put_scalar(text *t, const char *value, bool empty) {
   put(t, "\"");
 }
 
-// A value behind its key: a scalar, a list in one line, or a map below it.
+// A value after its key: a scalar, a list in one line, or a map below it.
 static void put_value(text *t, const tarn__yaml_node *node, int indent) {
   char spaces[64];
   snprintf(spaces, sizeof spaces, "%*s", indent < 60 ? indent : 60, "");
@@ -72,7 +72,7 @@ static tarn_status write_text(const tarn_sweep *sweep, const char *name, const c
   return tarn__file_write(path, data, size);
 }
 
-// The sweep file as it was read, with the base beside it and with what it left to the machine.
+// The sweep file as read, with the base in the same folder and the machine-dependent defaults resolved.
 static tarn_status write_yaml(const tarn_sweep *sweep) {
   static const char *const own[] = {"name", "base", "parallel", "threads"};
   text t = {0};
@@ -96,7 +96,7 @@ static tarn_status write_yaml(const tarn_sweep *sweep) {
   return status;
 }
 
-// {"kinds.R.ffn": "512"} of texts "kinds.R.ffn=512".
+// {"kinds.R.ffn": "512"} from texts "kinds.R.ffn=512".
 static json_t *pairs(const char *const *texts, size_t count) {
   json_t *object = json_object();
   for (size_t i = 0; object && i < count; i++) {
@@ -128,7 +128,7 @@ static json_t *variants_of(const tarn_sweep *sweep) {
     const tarn_sweep_variant *v = &sweep->variants[i];
     json_t *entry = json_pack("{s:s, s:o, s:o}", "name", v->name, "set", pairs(v->changes, v->change_count),
                               "equalized", equalized(v));
-    // The file's name of the variant, and which point of its grid it is.
+    // The variant's name in the file, and its grid point.
     int failed = v->grid && json_object_set_new(entry, "grid", json_string(v->grid)) != 0;
     if (v->grid && !failed)
       failed = json_object_set_new(entry, "point",
@@ -154,7 +154,7 @@ static json_t *seeds_of(const tarn_sweep *sweep) {
   return list;
 }
 
-// The checkpoint is named where one is asked for, so that sweeps without the key are those of before there was one.
+// The checkpoint is written only if it was given, so sweeps without the key stay compatible with earlier versions.
 static json_t *test_of(const tarn_sweep *sweep) {
   const char *precision = tarn_translate_precision_name(sweep->test_precision);
   const char *checkpoint = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO
@@ -185,7 +185,7 @@ static tarn_status write_json(const tarn_sweep *sweep) {
   json_decref(object);
   TARN_REQUIRE(data, MEMORY, "out of memory: " TARN__SWEEP_JSON);
   size_t length = strlen(data);
-  data[length] = '\n';  // in place of the zero byte
+  data[length] = '\n';  // replaces the zero byte
   tarn_status status = write_text(sweep, TARN__SWEEP_JSON, data, length + 1);
   free(data);
   return status;
@@ -230,7 +230,7 @@ tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, t
   return TARN_STATUS_OK;
 }
 
-// A run of before that the sweep does not list any more would drop out of its tables without a word.
+// An earlier run that the sweep no longer lists would silently disappear from its tables.
 static tarn_status check_listed(void *user, const char *path, const char *name, int64_t seed) {
   const tarn_sweep *sweep = user;
   if (has_variant(sweep, name) && has_seed(sweep, seed)) return TARN_STATUS_OK;
@@ -245,7 +245,7 @@ tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const jso
   json_t *own = test_of(sweep);
   json_t *test = json_deep_copy(json_object_get(other, "test"));
   bool failed = !own || (json_is_object(json_object_get(other, "test")) && !test);
-  // Sweeps of before there was the key were tested in fp32.
+  // Sweeps without the key were tested in fp32.
   if (!failed && json_is_object(test) && !json_object_get(test, "precision"))
     failed = json_object_set_new(test, "precision", json_string("fp32")) != 0;
   *same = !failed && json_equal(test, own);

@@ -1,10 +1,10 @@
-// Grids: lists of values for keys, whose product makes several variants of one.
+// Grids: lists of values for keys, whose product turns one variant into several.
 #include <stdio.h>
 #include <string.h>
 
 #include "sweep/spec.h"
 
-// Points are compared by their validation, which says nothing where it is not the same.
+// Points are compared by their validation, which is only comparable if it is the same.
 static tarn_status check_key(const tarn__config_edit *edit) {
   static const char *const same[] = {"valid.metric", "data.valid", "data.valid_reference"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++)
@@ -43,7 +43,7 @@ static const char *last_word(const char *path) {
   return dot ? dot + 1 : path;
 }
 
-// The last word of a key, or the whole of it where another key of the grid ends in the same word.
+// The last word of a key, or the whole key if another key of the grid ends in the same word.
 static const char *short_key(const tarn__sweep_grid *grid, size_t index) {
   const char *path = grid->edits.items[index].path;
   for (size_t i = 0; i < grid->edits.count; i++)
@@ -51,7 +51,7 @@ static const char *short_key(const tarn__sweep_grid *grid, size_t index) {
   return last_word(path);
 }
 
-// "full+lr-0.0001+warmup-100"; what cannot be in a name becomes "_".
+// "full+lr-0.0001+warmup-100"; characters not allowed in a name become "_".
 static tarn_status point_name(tarn_sweep *sweep, const char **name, const tarn__yaml_node *entry,
                               const tarn__sweep_grid *grid, const tarn__yaml_node *const *values) {
   char text[1024];
@@ -71,7 +71,7 @@ static tarn_status point_name(tarn_sweep *sweep, const char **name, const tarn__
   return tarn__sweep_text(sweep, name, "%s", text);
 }
 
-// The values of a point: the last key changes fastest.
+// The values of a point; the last key changes fastest.
 static void values_of(const tarn__yaml_node **values, const tarn__sweep_grid *grid, int64_t point) {
   for (size_t i = grid->edits.count; i-- > 0;) {
     int64_t count = 0;
@@ -111,7 +111,7 @@ static tarn_status add_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, 
   }
   TARN_TRY(check_name(sweep, entry, name));
   variant->name = name;
-  sweep->variant_count++;  // from here on its edits are closed with the sweep
+  sweep->variant_count++;  // from now on its edits are freed with the sweep
   tarn__sweep_edits *own = &m->edits[index];
   TARN_TRY(tarn__grow(&own->items, &own->capacity, edits->count + keys + 1, sizeof *own->items));
   for (size_t i = 0; i < edits->count; i++) own->items[own->count++] = edits->items[i];

@@ -1,5 +1,5 @@
-// Opening of a sweep: variants become configurations, which are equalized, planned and compared; then the folder is
-// looked at.
+// Opening of a sweep: resolves the configurations of the variants, equalizes, plans and compares them; then inspects
+// the folder.
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -60,7 +60,7 @@ static tarn_status base_plan(const tarn_sweep *sweep, tarn_plan *plan) {
   return status;
 }
 
-// Two names for one configuration would be compared as if they were two.
+// Two names for one configuration would be compared as different ones.
 static tarn_status check_collisions(const tarn_sweep *sweep) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->variant_count, sizeof(char *)));
@@ -106,7 +106,7 @@ static tarn_status list_runs(tarn_sweep *sweep) {
 
 static bool same_path(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
-// The plan makes do without data; a training does not.
+// The plan does not need the data; a training does.
 static tarn_status check_shard(const char *key, const char *path) {
   tarn__shard shard = {0};
   if (!path) return TARN_STATUS_OK;
@@ -158,7 +158,7 @@ static tarn_status check_text(const char *path) {
   return TARN_STATUS_OK;
 }
 
-// What would end every run hours later is found now.
+// Detects now what would end every run hours later.
 static tarn_status check_test(const tarn_sweep *sweep) {
   tarn_score_lines source = {0};
   tarn_score_lines reference = {0};

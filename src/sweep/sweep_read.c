@@ -57,7 +57,7 @@ static tarn_status check_keys(const tarn__yaml_node *map, const char *what, cons
   return TARN_STATUS_OK;
 }
 
-// The text of a scalar; NULL where the key is absent or empty.
+// The text of a scalar; NULL if the key is absent or empty.
 static tarn_status read_text(const tarn__yaml_node *map, const char *key, const char **out) {
   const tarn__yaml_node *node = tarn__yaml_get(map, key);
   *out = NULL;
@@ -117,7 +117,7 @@ static tarn_status read_equalize(const tarn__yaml_node *node, tarn_sweep_equaliz
   return unknown_word(node, "equalize", word, equalize_names, TARN_SWEEP_EQUALIZE_COUNT);
 }
 
-// What the sweep decides for all runs alike.
+// Settings that the sweep makes for all runs.
 static tarn_status refuse_reserved(const tarn_sweep *sweep, const char *path, const tarn__yaml_node *node) {
   static const struct {
     const char *path, *instead;
@@ -131,8 +131,7 @@ static tarn_status refuse_reserved(const tarn_sweep *sweep, const char *path, co
   return TARN_STATUS_OK;
 }
 
-// Whether a path is a key of the language, whose value is one even where it is a map (train.freeze); else keys are
-// below it.
+// Whether a path is a key of the configuration, even with a map as its value (train.freeze); else it contains keys.
 static bool is_option(const char *path) {
   char general[PATH_TEXT + 16];
   const char *kinds = strncmp(path, "kinds.", 6) == 0 ? strchr(path + 6, '.') : NULL;
@@ -143,7 +142,7 @@ static bool is_option(const char *path) {
   return false;
 }
 
-// Adds the values below a map as changes; keys may be nested, or joined by dots, or both.
+// Adds the values of a map as changes; keys may be nested, joined by dots, or both.
 static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const char *prefix,
                            const tarn__yaml_node *map) {
   for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
@@ -198,7 +197,7 @@ tarn_status tarn__sweep_describe(tarn_sweep *sweep, tarn_sweep_variant *variant,
   return TARN_STATUS_OK;
 }
 
-// Names of the files beside the variants' folders.
+// Names of other files in the sweep's folder.
 static bool is_taken(const char *name) {
   return strcmp(name, TARN__RUN_LOCK) == 0 || strcmp(name, TARN__SWEEP_FILE) == 0 ||
          strcmp(name, TARN__SWEEP_BASE) == 0 || strcmp(name, TARN__SWEEP_JSON) == 0 ||
@@ -211,7 +210,7 @@ bool tarn__sweep_is_name(const char *name) {
          strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.") == length;
 }
 
-// The name of a variant, its keys, and its points of the grid: its own, or that of all.
+// The name of a variant, its keys, and the points of its grid: its own, or the common one.
 static tarn_status read_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, tarn_sweep_equalize equalize,
                                 const tarn__sweep_grid *general) {
   char shown[TARN__YAML_SHOWN];
@@ -295,7 +294,7 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
 }
 
 static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_precision *out) {
-  const char *names[TARN_TRANSLATE_PRECISION_AUTO];  // all but auto, which no result would say
+  const char *names[TARN_TRANSLATE_PRECISION_AUTO];  // all but auto, which results cannot name
   const char *word;
   TARN_TRY(read_text(map, "precision", &word));
   for (int i = 0; i < TARN_TRANSLATE_PRECISION_AUTO; i++) {
@@ -309,7 +308,7 @@ static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_pre
 }
 
 static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_choice *out) {
-  const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];  // all but that of a file without the key
+  const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];  // all but the default without the key
   const char *word;
   TARN_TRY(read_text(map, "checkpoint", &word));
   for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++) {
@@ -323,7 +322,7 @@ static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_c
                       TARN_CHECKPOINT_CHOICE_COUNT - 1);
 }
 
-// What is tested is one of four things, and each has keys of its own.
+// There are four kinds of tests, each with its own keys.
 static tarn_status check_test_keys(const tarn_sweep *sweep, const tarn__yaml_node *node) {
   const bool pairs = sweep->test_blimp, labelled = sweep->test_labelled, text = sweep->test_text;
   const bool translated = sweep->test_source || sweep->test_reference;
@@ -392,7 +391,7 @@ static tarn_status read_name(tarn_sweep *sweep, const char *path) {
   const char *file = slash ? slash + 1 : path;
   char name[3 * NAME_MAX + 1];
   TARN_REQUIRE(strlen(file) <= NAME_MAX, USAGE, "%s: the name of the file is too long", path);
-  tarn_text_repair(name, file);  // it goes into JSON and YAML, and a file's name may be of any bytes
+  tarn_text_repair(name, file);  // it goes into JSON and YAML, and a file name may have arbitrary bytes
   const char *dot = strrchr(name, '.');
   return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
@@ -407,7 +406,7 @@ static tarn_status read_machine(tarn_sweep *sweep) {
   return read_optional_integer(root, "threads", 1, 4096, &sweep->threads);
 }
 
-// A budget takes the place of other limits; curves begin at time 0. What the sweep's `set` says comes later and wins.
+// A budget replaces other limits; curves begin at time 0. The sweep's `set` is applied later and overrides this.
 static tarn_status add_own_settings(tarn_sweep *sweep) {
   tarn__sweep_edits *set = &sweep->memory->set;
   TARN_TRY(tarn__sweep_add_text(set, "valid.at_start=yes"));

@@ -1,7 +1,7 @@
-// The runs of a sweep: some at a time, each first a training and then a test, as processes that are looked after.
+// Runs a sweep: several runs at a time, each a training and then a test, as monitored processes.
 //
-// What a run has reached is only ever read from its directory, which the training keeps whole at every moment. So there
-// is no state of the sweep itself that a kill could lose.
+// The progress of a run is always read from its directory, which the training keeps consistent at any moment. So the
+// sweep itself has no state that a kill could lose.
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -21,13 +21,13 @@
 #include "sweep/slurm.h"
 #include "sweep/spec.h"
 
-// Seconds between two looks at the processes and at the logs.
+// Seconds between two polls of the processes and of the logs.
 static const double LOOK = 0.05;
 static const double LOOK_AT_LOGS = 1.0;
-// Seconds to wait for the lock of a run that a process of a killed sweep still holds.
+// Seconds to wait for a run's lock still held by a process of a killed sweep.
 static const double WAIT_FOR_LOCK = 20.0;
-// Seconds until a run is looked at again that somebody else works on, and how long a job waits for its run: longer than
-// the claim of a machine that went down holds (base/claim.h).
+// Seconds between attempts on a run that another process works on, and how long a job waits for its run: longer than
+// the claim of a crashed machine lasts (base/claim.h).
 static const double LOOK_AT_BUSY = 1.0;
 static const double WAIT_FOR_RUN = 90.0;
 
@@ -40,35 +40,35 @@ typedef struct job {
   double begun, seconds_before;  // on the clock, and of training time
 } job;
 
-// What this process knows of a run.
+// This process's view of a run.
 typedef struct place {
-  bool over;       // nothing is left to be done here
-  bool retry;      // it had failed before, and is tried again
-  bool before;     // it was over before this process began
-  bool told;       // that it waits for somebody else
-  double look_at;  // on the clock, when it was busy
+  bool over;       // nothing left to do here
+  bool retry;      // failed before; to be retried
+  bool before;     // was over before this process started
+  bool told;       // reported as waiting for another process
+  double look_at;  // time of the next attempt, when it was busy
 } place;
 
 typedef struct state {
   tarn_sweep *sweep;
   const tarn_sweep_options *options;
   job *jobs;        // [places]
-  int64_t places;   // runs at a time
+  int64_t places;   // concurrent runs
   place *runs;      // [runs]
-  int rank, ranks;  // among the processes that share the sweep
+  int rank, ranks;  // of the processes that share the sweep
   double begun;
-  double failed_until;   // on the clock: until then rank 0 may still forget failures
+  double failed_until;   // on the clock: until then rank 0 may still clear failures
   bool stopping;         // processes were asked to stop
-  bool refused;          // a run was stopped by somebody else
-  bool copied;           // a run was copied just now
-  sig_atomic_t saves;    // of options->save, what was passed on
-  double wall, trained;  // seconds that runs took here, and training time among them
+  bool refused;          // a run was stopped by another process
+  bool copied;           // a run has just been copied
+  sig_atomic_t saves;    // value of options->save already passed on
+  double wall, trained;  // wall-clock seconds of runs here, and their training time
 } state;
 
 static bool is_done(const tarn_sweep_run *run) { return run->state == TARN_SWEEP_FINISHED; }
 
-// Seconds on the wall for each of training, with validation, start-up and tests: of the runs that are over here, and,
-// as long as there is none, of those at work, whose training time is that of their last line of the log.
+// Wall-clock seconds per training second, including validation, start-up and tests: over the runs finished here or,
+// while there are none, over those running, whose training time is that of their last line of the log.
 static double overhead_of(const state *s) {
   double wall = s->wall, trained = s->trained;
   for (int64_t i = 0; trained <= 0 && i < s->places; i++) {
@@ -80,7 +80,7 @@ static double overhead_of(const state *s) {
   return trained > 0 ? wall / trained : 1.0;
 }
 
-// Training time is known from the budget, or from the runs that are over.
+// The total training time is known from the budget, or from finished runs.
 static double seconds_left(const state *s) {
   const tarn_sweep *sweep = s->sweep;
   double each = sweep->budget_seconds;
@@ -100,7 +100,7 @@ static double seconds_left(const state *s) {
 static void tell(const state *s, tarn_sweep_event_kind kind, const tarn_sweep_run *run) {
   tarn_sweep_event event = {.kind = kind, .run = run};
   for (int64_t i = 0; i < s->places; i++) event.running += s->jobs[i].pid != 0;
-  // Of what others do nothing is known.
+  // The progress of other processes is unknown.
   event.seconds_left = s->ranks == 1 && !s->options->only ? seconds_left(s) : -1;
   tarn__sweep_tell(s->sweep, s->options, &event);
 }
@@ -129,7 +129,7 @@ tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *
   return tarn__lock(fd, path);
 }
 
-// A process of a sweep that was killed a moment ago may still be on its way out.
+// A process of a sweep that was just killed may still be exiting.
 static tarn_status wait_for_lock(const tarn_sweep_run *run) {
   char path[PATH_MAX];
   int fd = -1;
@@ -141,7 +141,7 @@ static tarn_status wait_for_lock(const tarn_sweep_run *run) {
   return status;
 }
 
-// A run directory with a configuration is all that `tarn train --resume` needs, for a new run and for one that goes on.
+// A run directory with a configuration is enough for `tarn train --resume`, for new and interrupted runs.
 tarn_status tarn__sweep_prepare(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char path[PATH_MAX];
   tarn_config *config;
@@ -168,7 +168,7 @@ static tarn_status start_process(state *s, job *j) {
   const char *program = s->options->program ? s->options->program : "/proc/self/exe";
   snprintf(threads, sizeof threads, "%lld", (long long)sweep->threads);
   snprintf(beam, sizeof beam, "%lld", (long long)sweep->test_beam);
-  // What a sweep trains is described by its user: no limits for files of strangers (tarn/process.h).
+  // The user wrote the sweep's descriptions, so there are no limits as for untrusted files (tarn/process.h).
   static const char memory[] = "--max-memory=0", operations[] = "--max-operations=0";
   const char *choice = tarn_checkpoint_choice_name(sweep->test_checkpoint);
   const char *which = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO ? NULL : "--checkpoint";
@@ -246,13 +246,13 @@ static void release(job *j) {
   tarn__unlock(&j->lock);
 }
 
-// Nothing is left to be done for a run, and nothing was done here.
+// A run has nothing left to do, and nothing was done here.
 static void skip(state *s, tarn_sweep_run *run) {
-  // A sweep that was killed as the run's process ended had no time to drop its messages.
+  // A sweep that was killed when the run's process ended had no time to remove its messages.
   if (is_done(run)) drop_errors(run);
   place *p = &s->runs[run - s->sweep->runs];
   p->over = true;
-  // What another process has done meanwhile it has told itself.
+  // Another process reports its own work itself.
   if (s->rank == 0 && p->before) tell(s, TARN_SWEEP_EVENT_SKIPPED, run);
 }
 
@@ -267,8 +267,8 @@ static tarn_status wait_for_other(state *s, const tarn_sweep_run *run) {
   return TARN_STATUS_OK;
 }
 
-// Takes the lock of a run and starts what is left of it, or copies it: between two copies processes and `stop` are
-// looked at.
+// Takes the lock of a run and starts what is left of it, or copies it. Processes and `stop` are checked between two
+// copies.
 static tarn_status take_run(state *s, job *j, tarn_sweep_run *run) {
   place *p = &s->runs[run - s->sweep->runs];
   bool reused = false;
@@ -291,11 +291,11 @@ static tarn_status take_run(state *s, job *j, tarn_sweep_run *run) {
     release(j);
     return TARN_STATUS_OK;
   }
-  p->over = true;  // whatever becomes of it
+  p->over = true;  // in all cases
   return start(s, j, run);
 }
 
-// The next run for a free place, in their order; NULL: none now.
+// The next run for a free slot, in order; NULL: none now.
 static tarn_sweep_run *next_run(state *s) {
   const double now = tarn__seconds();
   for (size_t i = 0; i < s->sweep->run_count; i++) {
@@ -305,11 +305,11 @@ static tarn_sweep_run *next_run(state *s) {
     if (!is_done(run) && now < s->failed_until) continue;
     skip(s, run);
   }
-  if (s->begun == 0) s->begun = now;  // all were looked at once
+  if (s->begun == 0) s->begun = now;  // all have been checked once
   return NULL;
 }
 
-// Gives every free place the next run that has something to do.
+// Fills every free slot with the next run that has work left.
 static tarn_status fill_places(state *s) {
   s->copied = false;
   for (int64_t i = 0; i < s->places; i++) {
@@ -329,7 +329,7 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
   tarn_sweep_run *run = j->run;
   TARN_TRY(tarn__path_join(errors, run->path, TARN__RUN_ERRORS));
   tarn__child_message(message, sizeof message, errors, wait_status);
-  // A training may have written down itself why it failed; a test that fails leaves the training as it is.
+  // A training may have recorded its failure itself; a failed test does not affect the training.
   if (run->state != TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_write_failure(run, j->testing, message));
   if (!run->message) TARN_TRY(tarn__sweep_text(s->sweep, &run->message, "%s", message));
   run->state = TARN_SWEEP_FAILED;
@@ -343,7 +343,7 @@ static bool was_stopped(int wait_status) {
   return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 
-// A process has ended. *next: the run's test is to be started.
+// Handles the end of a process. *next: start the run's test.
 static tarn_status judge(state *s, const job *j, int wait_status, bool *next) {
   tarn_sweep_run *run = j->run;
   TARN_TRY(tarn__sweep_look(s->sweep, run));
@@ -355,11 +355,11 @@ static tarn_status judge(state *s, const job *j, int wait_status, bool *next) {
   bool trained = run->state == TARN_SWEEP_TRAINED || run->state == TARN_SWEEP_FINISHED;
   bool good = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
   bool failed = j->testing ? !is_done(run) : !good || !trained;
-  // A job that loses its training does so to whatever ends jobs, and the sweep knows how often that happened.
+  // A job loses its training to whatever kills jobs; the sweep counts how often.
   if (failed && s->options->launcher == TARN_SWEEP_LAUNCHER_SLURM && WIFSIGNALED(wait_status))
     return tarn__fail(TARN_STATUS_IO, "%s: its process was ended by signal %d (%s)", run->path, WTERMSIG(wait_status),
                       strsignal(WTERMSIG(wait_status)));
-  // A test writes its scores last and whole, so where they are it is done however its process ended.
+  // A test writes its scores last and atomically, so if they exist it succeeded, however its process ended.
   if (failed) return fail_run(s, j, wait_status);
   drop_errors(run);
   s->wall += tarn__seconds() - j->begun;
@@ -385,7 +385,7 @@ static tarn_status look_at_processes(state *s, size_t *running) {
     int wait_status;
     if (j->pid == 0) continue;
     pid_t ended = waitpid(j->pid, &wait_status, WNOHANG);
-    // Where the caller ignores SIGCHLD nobody learns how a process ended; its directory tells what became of the run.
+    // If the caller ignores SIGCHLD, the exit status is lost; the directory shows the result of the run.
     if (ended < 0 && errno == ECHILD) wait_status = s->stopping ? SIGTERM : 0;
     if (ended == j->pid || (ended < 0 && errno == ECHILD)) TARN_TRY(settle(s, j, wait_status));
     *running += j->pid != 0;
@@ -401,7 +401,7 @@ static void look_at_logs(state *s) {
   }
 }
 
-// Runs that had failed, and whose failure rank 0 may have forgotten meanwhile.
+// Runs that had failed, and whose failure rank 0 may have cleared meanwhile.
 static tarn_status look_at_failures(const state *s) {
   const double now = tarn__seconds();
   for (size_t i = 0; i < s->sweep->run_count && now < s->failed_until; i++) {
@@ -416,7 +416,7 @@ static void signal_all(const state *s, int number) {
     if (s->jobs[i].pid) kill(s->jobs[i].pid, number);
 }
 
-// Tests have nothing to save, and pass the signal over.
+// Tests have nothing to save, and ignore the signal.
 static void save_all(state *s) {
   const volatile sig_atomic_t *save = s->options->save;
   if (!save || *save == s->saves) return;
@@ -438,7 +438,7 @@ static tarn_status loop(state *s) {
     const volatile sig_atomic_t *stop = s->options->stop;
     if (stop && *stop && !s->stopping) {
       s->stopping = true;
-      // Jobs are told by Slurm too, and a second SIGTERM would kill at once.
+      // Slurm signals jobs as well, and a second SIGTERM would kill at once.
       signal_all(s, SIGHUP);
     }
     save_all(s);
@@ -458,14 +458,14 @@ static tarn_status loop(state *s) {
   return TARN_STATUS_OK;
 }
 
-// A sweep that cannot go on stops what it has started.
+// A sweep that cannot continue stops its processes.
 static void end_processes(const state *s) {
   signal_all(s, SIGTERM);
   for (int64_t i = 0; i < s->places; i++)
     while (s->jobs[i].pid && waitpid(s->jobs[i].pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// Which runs are to be done here. Of several ranks rank 0 decides what is tried again (forget_failures()).
+// Selects the runs to do here. With several ranks, rank 0 decides what is retried (forget_failures()).
 static tarn_status choose_runs(state *s) {
   const tarn_sweep *sweep = s->sweep;
   bool found = false;
@@ -487,7 +487,7 @@ static tarn_status choose_runs(state *s) {
 
 static tarn_status run_here(tarn_sweep *sweep, const tarn_sweep_options *options, int rank, int ranks) {
   void *memory;
-  tarn__launcher_leave();  // what is started here is alone
+  tarn__launcher_leave();  // child processes are not ranks
   state s = {.sweep = sweep, .options = options, .rank = rank, .ranks = ranks, .places = 1};
   if (options->launcher == TARN_SWEEP_LAUNCHER_LOCAL && !options->only) s.places = sweep->parallel;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)s.places, sizeof *s.jobs));
@@ -506,14 +506,14 @@ static tarn_status run_here(tarn_sweep *sweep, const tarn_sweep_options *options
 
 static bool is_stopped(const tarn_sweep_options *options) { return options->stop && *options->stop; }
 
-// Since the sweep was opened another one may have worked here.
+// Another sweep may have worked here since this one was opened.
 static tarn_status write_folder(tarn_sweep *sweep) {
   TARN_TRY(tarn__sweep_check_folder(sweep));
   for (size_t i = 0; i < sweep->run_count; i++) TARN_TRY(tarn__sweep_look(sweep, &sweep->memory->runs[i]));
   return tarn__sweep_write_files(sweep);
 }
 
-// The ranks write the same files, one after the other.
+// The ranks write the same files, in turn.
 static tarn_status write_in_turn(tarn_sweep *sweep, const tarn_sweep_options *options, const char *path) {
   int lock = -1;
   const double until = tarn__seconds() + WAIT_FOR_RUN;
@@ -526,9 +526,9 @@ static tarn_status write_in_turn(tarn_sweep *sweep, const tarn_sweep_options *op
   return status;
 }
 
-// Of the failures that it finds rank 0 cannot tell later which are old and which came of trying again: so it forgets
-// the old ones before it begins, and a run that has failed from then on is over for all ranks. The others wait a while
-// for it. A run that somebody works on now rank 0 tries again itself.
+// Rank 0 could not tell later which failures are old and which are from retries. So it clears the old ones first, and a
+// run that fails afterwards is over for all ranks. The others wait a while for this. Rank 0 itself retries a run that
+// is in use now.
 static tarn_status forget_failures(tarn_sweep *sweep) {
   for (size_t i = 0; i < sweep->run_count; i++) {
     tarn_sweep_run *run = &sweep->memory->runs[i];
@@ -553,8 +553,8 @@ static tarn_status run_as_rank(tarn_sweep *sweep, const tarn_sweep_options *opti
   return run_here(sweep, options, found.rank, found.size);
 }
 
-// The job of Slurm that this process is, NULL: none. A task of an array needs its index: by SLURM_JOB_ID alone one of
-// the tasks, whose number is also that of the array, would put all of them back.
+// The Slurm job of this process, NULL: none. A task of an array needs its index: SLURM_JOB_ID alone, for one of the
+// tasks also the number of the array, would requeue all tasks.
 static const char *own_job(char id[64]) {
   const char *number = getenv("SLURM_JOB_ID"), *array = getenv("SLURM_ARRAY_JOB_ID");
   const char *task = getenv("SLURM_ARRAY_TASK_ID");
@@ -565,19 +565,19 @@ static const char *own_job(char id[64]) {
   return number || (array && task) ? id : NULL;
 }
 
-// One run by itself: of a job, or of somebody who wants that one.
+// A single run: of a job, or requested by the user.
 static tarn_status run_one(tarn_sweep *sweep, const tarn_sweep_options *options, const char *lock) {
   const bool is_job = options->launcher == TARN_SWEEP_LAUNCHER_SLURM;
   if (options->file) TARN_TRY(write_in_turn(sweep, options, lock));
   tarn_status status = run_here(sweep, options, 0, 1);
-  // --signal=B:HUP@... (follow.c): the job's time is nearly over, and all is saved.
+  // --signal=B:HUP@... (follow.c): the job's time is nearly over, and everything is saved.
   char id[64];
   const char *own = is_job ? own_job(id) : NULL;
   if (own && status == TARN_STATUS_INTERRUPTED && options->stop && *options->stop == SIGHUP) {
     bool again;
     if (tarn__sweep_may_requeue(sweep, options, &again) != TARN_STATUS_OK) {
       tarn__log(TARN_LOG_WARNING, "%s: whether the job has made progress is not known", tarn_error_message());
-      again = true;  // what cannot be counted must not end the run
+      again = true;  // a run must not end because it cannot be counted
     }
     if (!again) return TARN_STATUS_OK;  // it has failed
     TARN_TRY(tarn__slurm_requeue(own));

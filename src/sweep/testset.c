@@ -27,7 +27,7 @@ void tarn_testset_default(tarn_testset_options *options) {
 // Whether this rank has no result, because rank 0 has it.
 static bool helps(const tarn_testset_options *o) { return tarn_ranks_rank(o->ranks) > 0; }
 
-// The translations, kept until all are there.
+// The translations, kept until all are complete.
 typedef struct hypotheses {
   char **lines;
   size_t count, capacity;
@@ -63,7 +63,7 @@ static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
   return status;
 }
 
-// Takes over the object; the text is to be freed with free().
+// Takes ownership of the object; the text is freed with free().
 static tarn_status dump_json(char **text, const char *run, json_t *object) {
   *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
@@ -75,11 +75,11 @@ static tarn_status write_json(const char *run, char *text) {
   char path[PATH_MAX];
   size_t length = strlen(text);
   TARN_TRY(tarn__path_join(path, run, TARN__RUN_TEST));
-  text[length] = '\n';  // in place of the zero byte
+  text[length] = '\n';  // replaces the zero byte
   return tarn__file_write(path, text, length + 1);
 }
 
-// Takes the object; NULL: there was no memory for it.
+// Takes ownership of the object; NULL: out of memory.
 static tarn_status write_object(const char *run, json_t *object) {
   char *text;
   TARN_TRY(dump_json(&text, run, object));
@@ -93,7 +93,7 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-// The scores are text before test.hyp is replaced, so that nothing but the disk comes between the two files.
+// The scores are formatted before test.hyp is replaced, so only disk errors can occur between the two files.
 static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const hypotheses *all,
                                 const char *checkpoint, double length_penalty) {
   char *text;
@@ -152,7 +152,7 @@ static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, 
 static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) {
   json_t *object = json_object();
   for (size_t i = 0; i < count; i++) {
-    json_t *name = tarn__json_text(counts[i].name);  // of a file, perhaps
+    json_t *name = tarn__json_text(counts[i].name);  // possibly a file name
     bool set = json_object_set_new(object, json_string_value(name), json_real(100.0 * counts[i].accuracy)) == 0;
     json_decref(name);
     if (set) continue;
@@ -162,7 +162,7 @@ static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) 
   return object;
 }
 
-// test.pairs: which pairs were right, so that two models can be compared pair by pair.
+// test.pairs: the correct pairs, so that two models can be compared pair by pair.
 static tarn_status put_answers(tarn__writer *writer, const tarn_minimal_pairs_count *paradigm) {
   for (const char *c = paradigm->name; *c; c++) TARN_TRY(tarn__writer_put(writer, *c == '\n' ? "?" : c, 1));
   TARN_TRY(tarn__writer_put(writer, " ", 1));

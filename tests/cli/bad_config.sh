@@ -1,4 +1,4 @@
-# A configuration that is not valid gives exit code 2 and one line with file, line, key and the nearest word.
+# An invalid configuration gives exit code 2 and one line with file, line, key and the nearest word.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 
@@ -48,7 +48,7 @@ expect "$good" '--set train.lr: expected key=value' --set train.lr
 expect "$good" '--set encoder.place={reservoirs: 3, of: 4}: encoder.place: 3 reservoirs cannot alternate among 4 layers' \
   --set 'encoder.place={reservoirs: 3, of: 4}'
 
-# Training refuses before it makes anything.
+# Training refuses before it creates anything.
 "$TARN" train good.yaml --run runs/a >out.txt 2>error.txt </dev/null
 [ $? -eq 2 ] || fail "training without data: $(cat error.txt)"
 grep -qF 'good.yaml: data.vocab is missing' error.txt || fail "training without data: $(cat error.txt)"

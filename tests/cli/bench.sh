@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The measurements: names, errors, and JSON that holds what was measured. No peer is needed.
+# The benchmark: names, errors, and JSON with the measurements. Needs no other program for comparison.
 set -eu
 . "$(dirname "$0")/../helpers.sh"
 command -v python3 >/dev/null || { echo "bench.sh: skipped, python3 is not installed"; exit 77; }
@@ -34,7 +34,7 @@ assert entry["ours"] > 0 and entry["peer"] is None and entry["ratio"] is None, e
 PY
 bench --only peak-fp32 2>/dev/null | grep -q '^peak-fp32 .*GOP/s' || fail "no line in the table"
 
-# The kernels that are listed are those that there are; one that takes a moment.
+# The listed kernels exist; runs a fast one.
 grep -o 'kernel-[a-z0-9-]*-fp32' list.txt | sed 's/^kernel-//; s/-fp32$//' | sort >named.txt
 "$TARN_BUILD/bench_kernels" --list | sort | cmp -s - named.txt || fail "bench and bench_kernels list other kernels"
 PYTHON=none bench --only kernel-residual-norm-bf16 --rounds 1 --json >out.txt 2>error.txt

@@ -1,11 +1,11 @@
-# tarn import-bert and tarn export --format bert or roberta: there and back, vocabularies, what is refused.
+# tarn import-bert and tarn export --format bert or roberta: round trip, vocabularies, refusals.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 golden="$TARN_SOURCE_DIR/tests/golden"
 "$TARN" vocab --type byte --mask-symbols --output bytes || fail "byte vocabulary"
 export_of() { "$TARN" export --format "$2" "$1" "$3" || fail "export $1 as $2"; }
 
-# Models that transformers saved. The second way back writes the same bytes as the first.
+# Models saved by transformers. The second export writes the same bytes as the first.
 for model in bert roberta untied classes number; do
   format=bert
   case $model in roberta | number) format=roberta ;; esac
@@ -16,7 +16,7 @@ for model in bert roberta untied classes number; do
   export_of $model-again $format $model-second
   diff -r $model-folder $model-second || fail "$model is another one after a way there and back"
 done
-# Pseudo-log-likelihoods, of each token and of each line, are those that transformers has with one token masked at a time.
+# Pseudo-log-likelihoods, of each token and of each line, equal those of transformers with one token masked at a time.
 for model in bert untied roberta; do
   jq -r --arg model $model '.[$model][][0]' "$golden/pll.json" >texts
   jq -c --arg model $model '.[$model][][1]' "$golden/pll.json" >expected.json
@@ -30,7 +30,7 @@ for model in bert untied roberta; do
 done
 [ "$(echo abc | "$TARN" classify classes --json | jq -r '.label' | grep -c 'worse\|so\|good')" -eq 1 ] ||
   fail "classes: $(echo abc | "$TARN" classify classes --json)"
-# Its classes stand in no order of bytes, and those of a set do: names match them. The set has all but one of them.
+# The model's classes are not in byte order, those of a set are: names match them. The set has all classes but one.
 for text in a b c dd ee ff ggg hhh 'i i' 'j j' 'k k k' 'l, l' m n; do echo "$text"; done >lines
 { printf 'text\tlabel\n'; awk '{ print $0 "\t" (NR % 3 ? "good" : "so \"so\"") }' lines; } >answers.tsv
 "$TARN" prepare --vocab bytes --table answers.tsv --text text --labels label --output answers >/dev/null || fail "prepare answers"
@@ -57,11 +57,11 @@ refuse 1 'goof.tarn: its class "goof" is none of the 3 of the model; the nearest
 grep -q '"pooler.dense.bias" and others are left out' error.txt || fail "the pooler: $(cat error.txt)"
 grep -q 'it has no output of a masked language model' error.txt || fail "no output: $(cat error.txt)"
 
-# A vocabulary that transformers has no form for stays here, and that is said.
+# A vocabulary without a form in transformers is not exported, with a note.
 "$TARN" export --format bert bert bare 2>error.txt || fail "export of a byte vocabulary"
 grep -q 'bare: no vocabulary was written' error.txt || fail "a vocabulary is left out without a word: $(cat error.txt)"
 
-# A model of our own with WordPiece takes vocab.txt along. A reservoir and a shared layer are written out.
+# A tarn model with WordPiece exports vocab.txt. A reservoir and a shared layer are written out.
 "$TARN" vocab --import-wordpiece "$golden/wordpiece_toy" --cased --output pieces || fail "WordPiece"
 printf 'the reservoir layers\nfrozen; shared: (random)\nthe layers\n' >text
 "$TARN" prepare --vocab pieces --text text --output data >/dev/null || fail "prepare"
@@ -82,7 +82,7 @@ cmp own-folder/vocab.txt "$golden/wordpiece_toy/vocab.txt" || fail "vocab.txt is
 export_of own-again bert own-second
 diff -r own-folder own-second | grep -v '^Only\|^diff' | grep . && fail "our own is another one after a way there and back"
 
-# RoBERTa's kind of vocabulary
+# A vocabulary of RoBERTa's kind
 "$TARN" export --format gpt2 own x 2>/dev/null && fail "a masked model as GPT-2"
 python=${TARN_PYTHON:-python3}
 if "$python" -c "import torch, transformers, safetensors" 2>/dev/null; then

@@ -1,4 +1,4 @@
-# tarn bleu and tarn chrf: what they print, what they refuse. Expected numbers are sacreBLEU 2.6.0's.
+# tarn bleu and tarn chrf: output and refusals. Expected numbers are sacreBLEU 2.6.0's.
 set -u
 failed=0
 # same NAME EXPECTED GOT

@@ -1,11 +1,11 @@
-# tarn blimp: the table, JSON, --output, what is cut and replaced, bad input, a full disk.
+# tarn blimp: the table, JSON, --output, truncation and replacement, bad input, a full disk.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 blimp() { "$TARN" blimp model "$@" --threads 1 2>progress.txt || fail "blimp $*: $(cat progress.txt)"; }
 
 "$TARN" vocab --type byte --output bytes || fail "byte vocabulary"
 "$TARN" import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_model/tied" --vocab bytes --output model || fail "import"
-# Every token of this model has a probability far below 1, so the shorter sentence has the higher one.
+# Every token of this model has a probability far below 1, so the shorter sentence is more likely.
 mkdir pairs
 pair() { printf '{"sentence_good": "%s", "sentence_bad": "%s"%s}\n' "$1" "$2" "${3:+, \"field\": \"$3\", \"linguistics_term\": \"t\"}"; }
 { pair ab abcdef order; pair b abcd order; pair abcdefg a order; pair abc abc order; } >pairs/half.jsonl
@@ -28,7 +28,7 @@ grep -q '"paradigms":\[{"name":"half","field":"order","term":"t","pairs":4,"righ
   fail "paradigms: $(cat result.json)"
 grep -q '\],"unknown":0,"truncated":0,"replaced":0,"equal":1}$' flat.json || fail "$(cat result.json)"
 
-# Sentences that the model does not take whole are named by their lines, also behind empty ones.
+# Sentences that are too long for the model are reported by line number, also after empty lines.
 mkdir hard
 { pair a ab; printf '\n'; pair a 0123456789abcdefghij; pair a "$(printf 'ab\xff')"; } >hard/x.jsonl
 refuse 1 'hard/x.jsonl: line 3, its bad sentence: 21 tokens, and the model takes 16 .*overlong is refused here' "$TARN" blimp model hard --quiet
@@ -37,7 +37,7 @@ blimp hard --quiet --overlong truncate --json >hard.json
 grep -q "^truncated to the model's longest sentence: 1 sentence$" progress.txt || fail "truncated: $(cat progress.txt)"
 grep -q '^invalid UTF-8 replaced in: 1 line$' progress.txt || fail "replaced: $(cat progress.txt)"
 tr -d ' \n' <hard.json | grep -q '"unknown":0,"truncated":1,"replaced":1,"equal":0}$' || fail "$(cat hard.json)"
-# tarn test does it alike, and writes what was changed.
+# tarn test does the same, and records the changes.
 mkdir run
 cp model run/checkpoint_last.safetensors
 : >run/config.yaml
@@ -63,8 +63,8 @@ echo '{"sentence_good": "a"}' >bad/x.jsonl
 tr -d ' \n' <result.json | cmp - flat.json || fail "a failure changes the file"
 refuse 1 'no/such/folder' "$TARN" blimp model pairs --output no/such/folder/result.json
 if [ -w /dev/full ]; then
-  rm pairs/half.jsonl  # whose equal pair would be told too
-  # Enough of them that the text is larger than the buffer of standard output.
+  rm pairs/half.jsonl  # whose equal pair would be reported too
+  # Enough pairs to exceed the buffer of standard output.
   for i in $(seq 60); do cp pairs/right.jsonl "pairs/right-$i.jsonl"; done
   for options in "" --json; do
     # shellcheck disable=SC2086

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Classification and regression from tables to labels: training, bodies of every sort, tarn classify and tarn test, and
+# Classification and regression from tables to labels: training, bodies of every kind, tarn classify and tarn test, and
 # every message.
 set -euo pipefail
 
 . "$(dirname "$0")/../helpers.sh"
 
-# A sentence is "good" if it has an a; of two sentences, if both have one. Numbers count them.
+# A sentence is "good" if it contains an a; a pair if both do. The number is the count.
 awk 'BEGIN {
   srand(7); split("b c d e f g", w, " "); print "first\tsecond\tlabel\tcount"
   for (i = 0; i < 400; i++) {
@@ -36,7 +36,7 @@ data: { vocab: v, train: train, valid: dev }
 train: { max_updates: 150, lr: 0.01, warmup: 10, schedule: linear, label_smoothing: 0, max_tokens: 200, threads: 1, tensorboard: no }
 valid: { every: 50 }
 END
-# 50 answers of 8 bytes stay, and their measures take three numbers a class.
+# 50 predictions of 8 bytes are kept, and their measures take three numbers per class.
 "$TARN" plan c.yaml --json | grep -q '"validation_bytes":448,' || fail "plan: $("$TARN" plan c.yaml --json | grep -o '"validation_bytes":[0-9]*')"
 "$TARN" train c.yaml --run c --quiet
 "$TARN" test c --labelled dev >out.txt 2>/dev/null
@@ -45,7 +45,7 @@ grep -q '^F1 ' out.txt && grep -q '^Matthews correlation ' out.txt && grep -q '^
 grep -q '"mcc": {' c/test.json && grep -q '"rows": 50,' c/test.json || fail "test.json: $(cat c/test.json)"
 grep -q '  labels: "bad|good||fine"' c/config.yaml || fail "labels in the description: $(grep labels c/config.yaml)"
 
-# The answers are those that the test counts, whatever is computed together.
+# The predictions equal those counted by the test, independent of batching.
 tail -n +2 dev.tsv | cut -f1,2 >pairs
 "$TARN" classify c pairs --top 9 >all.txt 2>err.txt
 "$TARN" classify c --max-tokens 1 --window 7 --top 9 <pairs >few.txt 2>/dev/null
@@ -53,7 +53,7 @@ cmp all.txt few.txt || fail "labels depend on what is computed together"
 right=$(paste <(cut -f1 all.txt) <(tail -n +2 dev.tsv | cut -f3) | awk -F'\t' '$1 == $2 { n++ } END { printf "%.4f", n / NR }')
 grep -q "^accuracy $right " out.txt || fail "classify is right in $right, test says $(head -n 1 out.txt)"
 awk -F'\t' 'NF != 4 || $2 + $4 < 0.99999 || $2 + $4 > 1.00001 || $2 < $4 { exit 1 }' all.txt || fail "probabilities: $(head -n 3 all.txt)"
-"$TARN" classify c --json pairs >json.txt 2>/dev/null  # whole: it fails where a reader goes away
+"$TARN" classify c --json pairs >json.txt 2>/dev/null  # complete: it would fail if its reader exits
 head -n 1 json.txt | grep -qE '^\{"line":1,"truncated":false,"replaced":false,"label":"(bad|good\|fine)","probabilities":\{"(bad|good\|fine)":[0-9.]+\}\}$' || fail "JSON"
 printf 'a b %.0s' {1..40} >long
 "$TARN" classify c long 2>err.txt >/dev/null
@@ -65,7 +65,7 @@ refuse 1 'tabs:1: more than one tab' "$TARN" classify c tabs
 printf 'a\n\t\n' >blank
 refuse 1 'blank:2: a sentence that gives no token' "$TARN" classify c blank
 refuse 1 'there is no line to classify' "$TARN" classify c /dev/null
-if [ -w /dev/full ]; then  # one line, and none of the checkpoint that was taken
+if [ -w /dev/full ]; then  # one line, without a note on the checkpoint
   refuse 1 'cannot write to standard output' bash -c '"$TARN" classify c pairs >/dev/full'
 fi
 refuse 1 'numbers.tarn: its labels are numbers, and classification needs classes' "$TARN" test c --labelled numbers
@@ -81,7 +81,7 @@ printf 'x\ta\ny\tb\n' >ab.tsv
 p --table ab.tsv --text 1 --labels 2 --output ab
 refuse 1 'ab.tarn: its class "a" is none of the 2 of the model, such as "bad"' "$TARN" test c --labelled ab
 
-# Descriptions.
+# Plans and descriptions.
 t() { refuse "$1" "$2" "$TARN" plan c.yaml "${@:3}"; }
 t 2 'the first token of a decoder sees no other one' --set encoder= --set decoder='{layers: L}' --set model.segments=0 --set head.pool=cls
 t 2 'is for a decoder; choose cls or mean' --set head.pool=last
@@ -96,7 +96,7 @@ refuse 2 'train.schedule linear needs train.max_updates above train.warmup' "$TA
 "$TARN" prepare --vocab bare --table train.tsv --text first --labels label --output bare_train >/dev/null
 refuse 2 'bare: the vocabulary has no <cls>, which head.pool: cls reads' "$TARN" train c.yaml --run x --quiet --set data.vocab=bare --set data.train=bare_train --set data.valid=
 
-# Bodies: a masked language model, a language model, the encoder of a translation model; regression of one of them.
+# Bodies: a masked language model, a language model, the encoder of a translation model; regression with one of them.
 cat >masked.yaml <<'END'
 model: { d_model: 16, max_length: 32, segments: 2, dropout: 0, norm: pre }
 encoder: { layers: "L*2" }
@@ -122,21 +122,21 @@ f number --set model.task=regression --set data.train=numbers --set data.valid=n
 grep -q '^Pearson' measures.txt || fail "regression has no Pearson's correlation"
 "$TARN" classify number text >numbers.txt 2>/dev/null
 head -n 1 numbers.txt | grep -qE '^-?[0-9.]+(e-?[0-9]+)?$' || fail "regression tells no number"
-# Positions without end are no reason to take what a test leaves out.
+# Unlimited positions must not make classify accept rows that a test leaves out.
 f boundless --set model.positions=none
 refuse 1 'long:1: 82 tokens, and the model takes 32' "$TARN" classify boundless long --overlong refuse
 refuse 1 'dev.tarn: its labels are classes, and regression needs numbers' "$TARN" test number --labelled dev
-# What a set holds, and what the model is trained on.
+# inspect prints the contents of a set, and of a model trained on it.
 refuse 1 'both.tarn: it holds pairs of a translation, but a classifier is trained on sentences with labels; run tarn prepare --table' \
   "$TARN" train c.yaml --run x --set data.valid=both
 refuse 1 'dev.tarn: it holds sentences with labels, but a translation model is trained on pairs' \
   "$TARN" train mt.yaml --run x --set data.train=dev
 refuse 2 'c.yaml: this is a configuration; the description of a sweep' "$TARN" sweep c.yaml --output x
-# Layers that are frozen from the first update stay those of the body.
+# Layers frozen from the first update remain those of the body.
 f frozen --set train.init_from=masked --set 'train.freeze={embeddings: 0, encoder.layer1: 0, encoder.layer2: 0}'
 refuse 1 'was trained with another vocabulary' "$TARN" train c.yaml --run y --quiet --set train.init_from=masked --set data.vocab=v30 --set data.train=other --set data.valid=
 
-# Served, the labels are the same, and a text that is refused spoils no request but its own.
+# The server gives the same labels, and a refused text affects only its own request.
 if command -v curl >/dev/null && ! { "$TARN" serve nowhere 2>&1 || true; } | grep -q "no libmicrohttpd"; then
   "$TARN" serve c --port 0 --threads 1 >address.txt 2>server.txt &
   server=$!

@@ -23,7 +23,7 @@ for part in "valid/bleu over T = 5 minutes of training (wall clock)" "regular (b
   "^times .*same updatable.*same depth" "note: BLEU is taken as 0 at time 0, where 2 runs did not validate"; do
   grep -q -- "$part" table.txt || fail "no \"$part\" in: $(cat table.txt)"
 done
-# Columns stand below each other: the last cells of a table end in one column.
+# Columns are aligned: the last cells of a table end in the same column.
 for head in scores times losses costs sizes configuration; do
   widths=$(sed -n "/^$head /,/^$/p" table.txt | grep . | grep -v '^note\|^best\|^AUCC\|^test' | wc -L)
   [ "$widths" -le 130 ] || fail "the table $head is $widths wide: $(cat table.txt)"
@@ -32,7 +32,7 @@ done
   printf '%s' "$line" | wc -m
 done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned: $(cat table.txt)"
 
-# From another folder the test's files are found above the runs; where they are gone, that is said.
+# From another folder the test's files are found relative to the folders above the runs; missing files are reported.
 mkdir elsewhere
 (cd elsewhere && "$TARN" compare ../runs --budget 5 --baseline regular) | sed "s,\.\./runs,runs,g" | diff table.txt - || fail "another folder, other tables"
 mv corpus/valid.en corpus/gone
@@ -49,7 +49,7 @@ if command -v jq >/dev/null; then
   check '.configurations[] | select(.name == "shared") | .min_train_loss.runs == 2 and .epoch_train_loss.mean > 0 and .regular_deep == null'
   check '.configurations[] | .joules.mean > 0 and .best_joules.mean <= .joules.mean and .token_operations.mean > 0'
   check '[.configurations[].runs[].energy_source == "estimate"] | all'
-  # The difference is that of the means that tarn test has written.
+  # The difference is that of the means written by tarn test.
   for name in shared regular; do
     jq -s '[.[].bleu] | add / length' runs/$name/seed-*/test.json >$name.mean
   done
@@ -74,7 +74,7 @@ refuse 1 "other label smoothing (0.1 and 0.3); compare nll" "$TARN" compare more
 compare_more smooth nll | grep -q '^smooth' || fail "nll"
 compare_more smooth bleu | grep -q 'note: losses of .* are not to be compared: train.label_smoothing is' || fail "no note"
 refuse 1 "of which model.max_length 1024 and 9 are taken" "$TARN" compare more/plain more/short --metric loss
-# A link to a run is told, not followed.
+# A link to a run is reported, not followed.
 mkdir linked
 cp -r more/plain linked/own
 ln -s ../more/smooth linked/other
@@ -84,7 +84,8 @@ refuse 1 "valid.at_start: yes" "$TARN" compare runs --metric loss --budget 5
 refuse 2 'did you mean "bleu"' "$TARN" compare runs --metric bluu --budget 1
 refuse 2 'did you mean "regular"' "$TARN" compare runs --baseline reglar --budget 1
 refuse 2 "there is no run in it" "$TARN" compare corpus
-# A test of another checkpoint than the rule takes is named; so is one of other runs' kind where the checkpoints are gone.
+# A test of a different checkpoint than the rule selects is reported; so is one that differs from other runs' if the
+# checkpoints are gone.
 ! grep -q 'of another checkpoint' table.txt || fail "a note on checkpoints too many: $(cat table.txt)"
 cp -r runs tested
 "$TARN" test tested/shared/seed-2 --source corpus/valid.de --reference corpus/valid.en --checkpoint last >/dev/null || fail "test"
@@ -108,7 +109,7 @@ refuse 2 "an argument is missing" "$TARN" compare
 refuse 1 "signatures" "$TARN" compare runs --budget 5
 rm -r runs/lower
 
-# A log that lost a line since the training is said, and so is one that a training went on with.
+# A log that lost a line since the training is reported, and so is one with which a training continued.
 cp -r runs changed
 sed -i 4d changed/shared/seed-1/log.jsonl
 "$TARN" compare changed --budget 5 --json | jq . >changed.json || fail "compare of a changed log"
@@ -118,7 +119,7 @@ grep -q '"log_changed": "' changed.json || fail "a changed log is not in the JSO
 "$TARN" report changed --budget 5 --output pages >printed.txt || fail "report of a changed log"
 grep -q 'its log was changed: ' pages/report.html || fail "a changed log is not in the page"
 grep -q ',log_changed,log_accepted,log_accepted_update,' pages/runs.csv || fail "no column"
-# So is a description that was edited since.
+# So is a description edited since then.
 cp -r runs edited
 echo '# later' >>edited/shared/seed-1/config.yaml
 "$TARN" compare edited --budget 5 --json 2>error.txt | jq . >edited.json || fail "compare of an edited description"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Text that gzip, xz or zstd packed is read as the text itself, by its first bytes and whatever its name, from files and
-# pipes; what is cut off, damaged, followed by something else or a bomb is one clear line.
+# Text compressed by gzip, xz or zstd is read like plain text, by its first bytes whatever its name, from files and
+# pipes; truncation, damage, trailing data and bombs give one clear line.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 "$TARN" train model.yaml --run run --quiet --set train.max_updates=3
@@ -57,7 +57,7 @@ for pack in "${packs[@]}"; do
   refuse 1 "more: \\(bytes that are not $pack data follow\\|\\(damaged\\|truncated\\) $pack data\\)" \
     "$TARN" prepare --vocab vocab --text more --output out2
   [ ! -e out2.tarn ] || fail "$pack: a shard of a damaged file"
-  # A bomb is refused before it fills the memory, and as a file of lines as well (a sample: of the first format alone).
+  # A bomb is refused before it fills the memory, also as a file of lines (only for the first format).
   bombs=(a 'a\n')
   [ -z "${TARN_SAMPLE:-}" ] || [ "$pack" = "${packs[0]}" ] || bombs=()
   for text in "${bombs[@]}"; do
@@ -68,13 +68,13 @@ for pack in "${packs[@]}"; do
   refuse 1 'twice: this is a compressed file; .*unpack it first' "$TARN" prepare --vocab vocab --text twice --output out2
 done
 
-# Frames of zstd that are to be skipped, before, between and behind the text.
+# Skippable frames of zstd before, between and after the text.
 skipped() { printf '\x50\x2a\x4d\x18\x04\0\0\0abcd'; }
 if [ -e train.de.zstd ]; then
   { skipped; skipped; cat train.de.zstd; skipped; cat train.de.zstd; skipped; } | "$TARN" encode --vocab vocab |
     cmp - <(cat plain.ids plain.ids) || fail "skipped frames"
 fi
-# A window of 256 MB is no damage.
+# A window of 256 MB is not an error.
 if [ -e train.de.zstd ]; then
   printf '\x28\xb5\x2f\xfd\x00\x90\x01\0\0' >wide
   refuse 1 'wide: this zstd data cannot be unpacked here: it takes more than 128 MB of memory' \
@@ -83,6 +83,6 @@ fi
 printf 'Punkt\nP' | "$TARN" encode --vocab vocab >ids.txt
 [ "$(wc -l <ids.txt)" -eq 2 ] || fail "a text that begins as they do: $(cat ids.txt)"
 
-# The beginning of a magic number is text.
+# A partial magic number is text.
 printf '\x1f\nb' | "$TARN" encode --vocab vocab >ids.txt 2>error.txt || fail "a control character: $(cat error.txt)"
 [ "$(wc -l <ids.txt)" -eq 2 ] || fail "lines: $(cat ids.txt)"

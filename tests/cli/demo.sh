@@ -16,7 +16,7 @@ mkdir -p made/runs/half-random/seed-1 made/text full/x
 refuse 2 'no model "full"; there are' "$demo" --try full "$PWD/made"
 refuse 2 'full is not empty' "$demo" full
 
-# What is typed goes to the model that is asked for.
+# Input goes to the selected model.
 printf '#!/bin/sh\necho "$@" >asked.txt\ncat\n' >stub
 chmod +x stub
 echo "Ein Hase." | TARN=$PWD/stub "$demo" --try half-random "$PWD/made" >out.txt || fail "--try"

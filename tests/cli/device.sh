@@ -1,4 +1,4 @@
-# --device and --comm, and the environment: which device computes, its bits, and what is said where it cannot.
+# --device and --comm, and the environment: the device in use, its bits, and messages if it is unsuitable.
 set -u
 . "$(dirname "$0")/../tiny_run.sh"
 short='train.max_updates=4'
@@ -13,7 +13,7 @@ done
 refuse 2 'the communicator "nccl" is not built in: expected self, mpi' "$TARN" train model.yaml --run none --comm nccl
 [ ! -e none ] || fail "a communicator that is not there leaves a run"
 
-# The option goes before the environment, and both give what that device computes.
+# The option overrides the environment, and both give the bits of that device.
 "$TARN" train model.yaml --run plain --set "$short" --comm self --quiet || fail "train"
 TARN_DEVICE=reference "$TARN" train model.yaml --run cpu --set "$short" --device cpu --quiet || fail "train --device cpu"
 same_runs plain cpu
@@ -23,7 +23,7 @@ same_runs option environment
 cmp -s <(tensors_of plain/checkpoint_last.safetensors) <(tensors_of option/checkpoint_last.safetensors) &&
   fail "the reference has the bits of the processor's kernels"
 
-# Messages name what was asked for, and the place in the file that asks for what the device cannot do.
+# Messages name the requested device, and the place in the file with the unsupported setting.
 sed 's/^train: {/train: { precision: bf16,/' model.yaml >bf16.yaml
 refuse 1 'bf16.yaml:8: train.precision: the device reference does not compute in bf16, as cpu does' \
   "$TARN" train bf16.yaml --run none --device reference
@@ -35,7 +35,7 @@ refuse 2 'TARN_DEVICE: there is no device "cuda" in this program; there are cpu,
 unset TARN_DEVICE
 refuse 1 'the device reference does not compute in bf16' "$TARN" translate plain --device reference --precision bf16
 
-# bpc needs characters: the line of the description says where it is asked for.
+# bpc needs characters: the message gives the line of the description.
 "$TARN" prepare --vocab vocab --text corpus/train.en --output text >/dev/null || fail "prepare"
 cat >text.yaml <<'YAML'
 model: { d_model: 32 }

@@ -1,5 +1,5 @@
-# tarn dynamics: a period, layers and a recurrence; tables, JSON, the page with its figures and CSV, the curve over a training,
-# spectral radii; and every message. tests/unit and tests/golden check the numbers.
+# tarn dynamics: a period, layers and a recurrence; tables, JSON, the page with its figures and CSV, the curve over a
+# training, spectral radii; and every message. tests/unit and tests/golden check the numbers.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 dynamics() { "$TARN" dynamics "$@" --threads 1 >printed.txt 2>error.txt || fail "dynamics $*: $(cat error.txt)"; }
@@ -26,7 +26,7 @@ kinds: { E: { mixer: esn, hidden: 20, ffn: 0, frozen: yes } }
 data: { vocab: v }
 END
 
-# A period is iterated beyond the depth.
+# A period is iterated beyond the model's depth.
 dynamics shared.yaml --input three --iterations 20 --exponents 3
 for part in "^map .*(R1 L1)\*2.*the model does 2 iterations" "^computed .*in double on the device reference" \
   "^line .*largest.*KY dim.*settles on.*two starts" "^spectrum  *1  *2  *3$" "^over 3 sentences: median" "participation ratio at the end"; do
@@ -35,7 +35,7 @@ done
 [ "$(grep -c '^line [0-9]' printed.txt)" -eq 3 ] || fail "not a spectrum for each sentence: $(cat printed.txt)"
 dynamics shared.yaml --input three --iterations 5 --exponents 2 --precision fp32
 grep -q "^computed .*in fp32 on the device cpu" printed.txt || fail "fp32: $(cat printed.txt)"
-# Parts whose perturbations have kernels of their own.
+# Parts with special kernels for perturbations.
 for part in "synthesizer_dense, hidden: 4" "linear_attention" "performer, features: 6" "attention, kv_heads: 1"; do
   sed "s/(R1 L1)\*2/M1*2/; s/^kinds:/kinds:\n  M: { mixer: $part, heads: 2, ffn: 24 }/; s/max_length: 40/max_length: 40, positions: shaw/" shared.yaml >part.yaml
   dynamics part.yaml --input three --iterations 5 --exponents 2 --json
@@ -46,14 +46,14 @@ for part in "synthesizer_dense, hidden: 4" "linear_attention" "performer, featur
 done
 "$TARN" dynamics shared.yaml --iterations 5 --threads 1 --input - <three >/dev/null 2>error.txt || fail "standard input: $(cat error.txt)"
 
-# The same text and seed give the same numbers, another seed other ones.
+# The same text and seed give the same numbers, another seed different ones.
 for seed in 1 1 2; do
   dynamics shared.yaml --input three --iterations 5 --exponents 2 --seed $seed --json
   sed -E 's/"(seconds|memory_bytes)":[0-9.e+-]+,?//g' printed.txt >>all.txt
 done
 [ "$(sort all.txt | uniq -d | wc -l)" -ge 4 ] && [ "$(sort -u all.txt | wc -l)" -ge 8 ] || fail "seeds: $(cat all.txt)"
 
-# Layers that share nothing go as far as the model.
+# Layers without sharing are iterated up to the model's depth.
 dynamics layers.yaml --input three --exponents 2 --json
 [ "$(wc -l <printed.txt)" -eq 5 ] || fail "not a line for the map, the sentences and the summary: $(cat printed.txt)"
 if command -v jq >/dev/null; then
@@ -73,7 +73,7 @@ for file in dynamics.html dynamics.md sentences.csv iterations.csv training.csv;
 [ "$(wc -l <page/iterations.csv)" -eq 79 ] || fail "iterations.csv has $(wc -l <page/iterations.csv) lines"
 [ "$(cut -d, -f1 page/training.csv | tail -n +2 | tr '\n' ' ')" = "2 4 " ] || fail "training.csv: $(cat page/training.csv)"
 grep -q "Two &lt;models&gt;" page/dynamics.html || fail "the title is not escaped"
-# What a reader comes for stands first; the rows of sentences are folded behind the figures.
+# The most important parts come first; the rows of sentences are folded after the figures.
 order=$(grep -o '<h2 id="[a-z]*"\|<figure id\|<details id="sentences"' page/dynamics.html | uniq | tr '\n' ' ')
 [[ $order == '<h2 id="medians" <h2 id="exponents" <figure id'*'<h2 id="tables" <details id="sentences" ' ]] || fail "the page's order: $order"
 for figure in local-exponent finite-time-exponent spectrum token-distance token-cosine participation rank-collapse start-distance \
@@ -111,7 +111,7 @@ touch blocked
 refuse 1 "blocked is no folder" "$TARN" dynamics shared.yaml --input nowhere --iterations 3 --output blocked
 refuse 2 "output must name a folder" "$TARN" dynamics shared.yaml --input nowhere --output ""
 
-# What would do nothing.
+# Options without effect.
 refuse 2 "title is that of the page" "$TARN" dynamics shared.yaml --input three --title T
 refuse 2 "delays is of the memory capacity" "$TARN" dynamics esn.yaml --input three --delays 5
 refuse 2 "samples is of the memory capacity" "$TARN" dynamics esn.yaml --input three --samples 200

@@ -1,4 +1,5 @@
-# Tokens on standard output are those that tarn prepare stores; invalid UTF-8 is replaced, counted and reported, or refused.
+# Tokens on standard output equal those stored by tarn prepare; invalid UTF-8 is replaced, counted and reported, or
+# refused.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 
@@ -12,7 +13,7 @@ grep -qx 'invalid UTF-8 replaced in: 2 lines' error.txt || fail "not reported: $
 [ ! -s error.txt ] || fail "good text is reported: $(cat error.txt)"
 [ "$(wc -l <ids)" -eq 4 ] || fail "lines are lost: $(cat ids)"
 
-# The way back, from numbers and from pieces.
+# The inverse, from ids and from pieces.
 "$TARN" decode --vocab vocab --ids <ids >back || fail "decode --ids"
 "$TARN" encode --vocab vocab --ids <back | cmp - ids || fail "decode --ids loses something: $(cat back)"
 "$TARN" encode --vocab vocab <corpus/valid.de | "$TARN" decode --vocab vocab | cmp - corpus/valid.de || fail "decode pieces"

@@ -1,4 +1,4 @@
-# tarn generate: methods, seeds, prompts, ends, JSON, bytes, bad input, from models that are trained here.
+# tarn generate: methods, seeds, prompts, ends, JSON, bytes, bad input, with models trained here.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 refuse_prompt() {  # CODE PATTERN ARGUMENT...
@@ -31,7 +31,7 @@ train bytes byte.vocab "max_length: 200, positions: none" G
 train words words.vocab "max_length: 40" L
 
 for run in attention recurrent; do
-  # Greedy is the default, a beam of 1, a nucleus of nothing and the one most likely token.
+  # Greedy is the default, equal to a beam of 1, an empty nucleus and top_k 1.
   generate $run --prompt "The old" --max-tokens 20 >greedy.txt
   grep -q '^The old' greedy.txt || fail "the prompt is not there: $(cat greedy.txt)"
   grep -Eq '^1 prompt, [0-9]+ prompt tokens?, 1 text, [0-9]+ tokens? in .* tokens/s$' summary.txt ||
@@ -40,7 +40,7 @@ for run in attention recurrent; do
     # shellcheck disable=SC2086
     generate $run --prompt "The old" --max-tokens 20 $options | cmp -s greedy.txt - || fail "$run: $options is not greedy"
   done
-  # Prompts from the command line, a file and a pipe; windows and threads do not matter.
+  # Prompts from the command line, a file and a pipe; windows and threads make no difference.
   printf 'The old\n\nAnna' >prompts
   generate $run --prompt "The old" --prompt "" --prompt Anna --top-p 0.9 --number 4 >several.txt
   [ "$(wc -l <several.txt)" -eq 12 ] || fail "12 texts give $(wc -l <several.txt) lines"
@@ -61,7 +61,7 @@ for run in attention recurrent; do
   for precision in bf16 int8; do generate $run --precision $precision >$precision.txt; done
 done
 
-# The score of a text that ends is what tarn score says of it: the tokens of a byte vocabulary are those of the text.
+# The score of a complete text equals that of tarn score: the tokens of a byte vocabulary are those of the text.
 generate bytes --top-p 0.9 --number 20 --max-tokens 150 --scores >scored.txt
 generate bytes --top-p 0.9 --number 20 --max-tokens 150 --json | grep -o '"end":"[a-z_]*"' >ends.txt
 [ "$(wc -l <ends.txt)" -eq 20 ] || fail "ends of 20 texts: $(cat ends.txt)"
@@ -70,7 +70,7 @@ paste ends.txt scored.txt | grep '^"end":"eos"' | LC_ALL=C grep -v "[^$(printf '
 cut -f 2 ended.txt | "$TARN" score bytes 2>/dev/null | awk '{ print $1 / $2 }' | paste - ended.txt |
   awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "tarn score disagrees: $(cat ended.txt)"
 
-# Ends: the tokens that were asked for, the model's positions; a model without positions has no end.
+# Ends: the requested number of tokens, the model's positions; a model without positions has no limit.
 generate attention --max-tokens 3 --min-tokens 3 --json >json.txt
 grep -q '"end":"max_tokens".*"tokens":3,' json.txt || fail "max_tokens: $(cat json.txt)"
 generate attention --min-tokens 90 --json --prompt "The old" >json.txt
@@ -83,7 +83,7 @@ long=$(yes Anna | head -n 60 | tr '\n' ' ')
 refuse_prompt 1 'prompt 1: .* tokens, and the model takes 39 before the next one' attention --prompt "$long"
 generate recurrent --prompt "$long" --max-tokens 2 >/dev/null
 
-# Bytes: a prompt may end within a character, and what is no UTF-8 in the end is replaced.
+# Bytes: a prompt may end within a character, and remaining invalid UTF-8 is replaced.
 for options in "" "--temperature 5 --number 20"; do
   # shellcheck disable=SC2086
   generate bytes --prompt "$(printf 'Stra\xc3')" --max-tokens 9 $options >text.txt
@@ -98,7 +98,7 @@ refuse_prompt 1 'prompt 1: invalid UTF-8 at byte 5' bytes --prompt "$(printf 'St
 printf 'Stra\nStra\xc3\n' >bad.txt
 refuse_prompt 1 '^tarn generate: bad.txt: prompt 2: invalid UTF-8 at byte 5' bytes --input bad.txt --strict
 
-# Words that nobody knows.
+# Unknown words.
 generate words --prompt "Anna qqq zzz" --temperature 3 --number 30 --json >json.txt
 grep -q '"unknown":2' json.txt || fail "unknown words: $(head -c 300 json.txt)"
 grep -q 'not in the vocabulary: 2$' summary.txt || fail "unknown words are not reported: $(cat summary.txt)"

@@ -1,4 +1,4 @@
-# tarn import-gpt2 and tarn export --format gpt2: there and back with the same scores, vocabularies, what is refused.
+# tarn import-gpt2 and tarn export --format gpt2: round trip with the same scores, vocabularies, refusals.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 golden="$TARN_SOURCE_DIR/tests/golden"
@@ -6,7 +6,7 @@ scores() { "$TARN" score "$1" text --threads 1 2>score.txt || fail "score $1: $(
 printf 'ab c\n\n\xc3\xa4hm\n' >text
 "$TARN" vocab --type byte --output bytes || fail "byte vocabulary"
 
-# Models that transformers saved, with tied embeddings and without.
+# Models saved by transformers, with and without tied embeddings.
 for model in tied untied; do
   "$TARN" import-gpt2 "$golden/gpt2_model/$model" --vocab bytes --output $model || fail "import $model"
   scores $model >$model.txt
@@ -18,7 +18,7 @@ done
 cmp -s tied.txt untied.txt && fail "both models are the same"
 "$TARN" inspect tied | grep -q 'L: *{.*heads: 2\|heads: 2' || fail "the description: $("$TARN" inspect tied)"
 
-# A model of our own with GPT-2's kind of vocabulary takes it along. A reservoir and a shared layer are written out.
+# A tarn model with a vocabulary of GPT-2's kind exports it. A reservoir and a shared layer are written out.
 "$TARN" vocab --import-gpt2 "$golden/gpt2_toy" --output toy || fail "toy vocabulary"
 "$TARN" prepare --vocab toy --text text --output data >/dev/null || fail "prepare"
 cat >own.yaml <<'END'
@@ -45,7 +45,7 @@ scores own >own.txt
 scores own-again | cut -f 2,3 | diff - <(cut -f 2,3 own.txt) || fail "tokens of the model of our own"
 paste <(scores own-again) own.txt | awk '{ d = $1 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "our own scores otherwise"
 
-# Matrices of one row are matrices, in every precision and in the format.
+# Matrices with one row stay matrices, in every precision and in the format.
 sed 's/ffn: 32/ffn: 1/' own.yaml >narrow.yaml
 "$TARN" train narrow.yaml --run narrow --set train.precision=bf16 >train.txt 2>&1 || fail "one unit: $(cat train.txt)"
 "$TARN" export --format gpt2 narrow narrow-folder || fail "export of one unit"

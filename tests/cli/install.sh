@@ -1,19 +1,19 @@
-# What `cmake --install` gives to other programs: the examples, built against the installed tree alone in each of the ways
-# that docs/install.md names; manual pages and completion.
+# The installation for other programs: builds the examples against the installed tree only, in each of the ways in
+# docs/install.md; manual pages and completion.
 set -u
 . "$(dirname "$0")/../helpers.sh"
-[ -z "${TARN_SANITIZED:-}" ] || exit 77  # programs that use a library with sanitizers must have them too
-# Of a build folder, everything; its own tests have been built with it.
+[ -z "${TARN_SANITIZED:-}" ] || exit 77  # programs that use a library with sanitizers need them too
+# Installs everything from the build folder; the tests were built with it.
 cmake --install "$TARN_BUILD_DIR" --prefix "$PWD/first" >installed.txt 2>&1 || fail "install: $(tail -n 3 installed.txt)"
 mv first there  # an installed tree may be moved
-# What is not built yet is built before anything is written.
+# Missing targets are built before anything is written.
 awk '/--target tarn_installed/ { built = NR } /file\(INSTALL/ && !first { first = NR } END { exit !(built && first && built < first) }' \
   "$TARN_BUILD_DIR/cmake_install.cmake" || fail "cmake --install writes before it builds"
 lib=$(dirname "$(echo there/lib*/libtarn.a there/lib/*/libtarn.a | tr ' ' '\n' | grep -v '\*' | head -n 1)")
 export PKG_CONFIG_PATH="$PWD/$lib/pkgconfig" CMAKE_PREFIX_PATH="$PWD/there" CC=${CC:-cc}
 TARN=$PWD/there/bin/tarn
 
-# Nothing but the functions of the public headers leaves the libraries, and what libtarn-lab takes from libtarn beside them.
+# The libraries export only the functions of the public headers, and those that libtarn-lab uses from libtarn.
 # exports LIBRARY HEADER...
 exports() {
   local name=$1
@@ -52,7 +52,7 @@ $CC source/forecast_series.c $(pkg-config --cflags tarn) -Wl,-Bstatic -L"$lib" -
 ! ldd static | grep -q libtarn || fail "the static library was not linked"
 grep -q '^one step ahead: NRMSE 0\.0' shared.txt || fail "forecast_series: $(cat shared.txt)"
 
-# The examples do what the program does.
+# The examples give the same results as the program.
 "$TARN" corpus --output corpus --sentences 300 --held-out 20 || fail "corpus"
 "$TARN" vocab --type whitespace --size 1500 --output vocab corpus/train.de corpus/train.en >vocab.txt || fail "vocab"
 for part in train valid; do
@@ -86,7 +86,7 @@ perplexity=$(sed -n 's/^perplexity \([0-9]*\.[0-9]\).*/\1/p' scores.txt)
 "$TARN" score lm corpus/valid.en --summary-only 2>/dev/null | grep -qF "perplexity $perplexity" || fail "score_text differs"
 ./show_states run encoder.1 corpus/valid.de >shown.txt || fail "show_states"
 "$TARN" states run encoder.1 --input corpus/valid.de --format npy --output shown --quiet || fail "tarn states"
-# Norms of the rows, of which those of 32 numbers begin behind a header of 128 bytes.
+# Norms of the rows, with rows of 32 numbers after a header of 128 bytes.
 od -An -v -w128 -j128 -t f4 shown/encoder.1.npy |
   awk '{ s = 0; for (c = 1; c <= NF; c++) s += $c * $c; printf "%.3f\n", sqrt(s) }' >norms.txt
 paste <(cut -f3 shown.txt) norms.txt | awk '{ if (($1 - $2) ^ 2 > 0.002 ^ 2) bad = 1 } END { exit bad || NR < 100 }' ||
@@ -98,7 +98,7 @@ refuse 1 '^score_text: ' ./score_text run corpus/valid.en
 refuse 1 '^show_states: .*did you mean "encoder.1"' ./show_states run encoder.11 corpus/valid.de
 refuse 1 '^show_states: encoder.1.attention is not a vector' ./show_states run encoder.1.attention corpus/valid.de
 
-# CMake's package: both libraries, and a version that is not there.
+# The CMake package: both libraries, and a missing version.
 for static in OFF ON; do
   cmake -S source -B package-$static -G Ninja -DTARN_STATIC=$static >cmake.txt 2>&1 &&
     cmake --build package-$static --target forecast_series >>cmake.txt 2>&1 || fail "find_package: $(tail -n 20 cmake.txt)"
@@ -120,7 +120,7 @@ find_package(tarn 0.1 COMPONENTS static REQUIRED)
 END
 cmake -S other -B other/build -G Ninja >cmake.txt 2>&1 || fail "find_package: $(tail -n 20 cmake.txt)"
 
-# The sources as a part of another project, which is configured and not built; FetchContent comes to the same.
+# The sources as part of another project, configured but not built; equivalent to FetchContent.
 unset CMAKE_PREFIX_PATH
 cat >other/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.22)
@@ -143,7 +143,7 @@ ninja -C part -t commands score_text | tail -n 1 | grep -q 'libtarn\.a.*libsente
   fail "add_subdirectory does not link the static library"
 ! ninja -C part -t targets all | grep -q 'tests/' || fail "tests are built with another project"
 
-# Every command and every option has its place in the manual and in the completion of each shell.
+# Every command and every option is in the manual and in the completion of each shell.
 pages=there/share/man/man1
 bash_file=there/share/bash-completion/completions/tarn
 zsh_file=there/share/zsh/vendor-completions/_tarn

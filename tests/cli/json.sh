@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# --json, of every command that prints results: one object a line and nothing else on standard output, as jq reads it.
+# --json, for every command that prints results: one object per line and nothing else on standard output, as read by jq.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 command -v jq >/dev/null || { echo "no jq"; exit 77; }
 sed -i 's/max_updates: 60/max_updates: 4/; s/every: 20,/every: 2, at_start: yes,/' model.yaml
 
-# objects FILTER COMMAND...: the output is objects, one a line, and the last one passes the filter.
+# objects FILTER COMMAND...: the output is objects, one per line, and the last one passes the filter.
 objects() {
   local filter=$1
   shift
@@ -60,7 +60,7 @@ objects '.output == "x.csv"' "$TARN" series generate lorenz --rows 300 --output 
 objects '.units == 10 and .nrmse > 0' "$TARN" series train x.csv --units 10 --rc-connectivity 0.5 --output esn
 objects '.nrmse or .forecasts or .starts' "$TARN" series forecast esn x.csv --steps 10
 
-# Every command whose help does not name --json is one that prints none.
+# Commands whose help does not mention --json print none.
 for command in $("$TARN" help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p'); do
   case $command in series | serve) continue ;; esac
   "$TARN" help "$command" >help.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a model from a file may cost: counted first, told while it is computed, bounded by --max-memory and
-# --max-operations; trainings of one's own description are not bounded.
+# Cost limits of models from files: estimated first, reported during computation, bounded by --max-memory and
+# --max-operations; trainings of the user's own descriptions are not bounded.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 
@@ -25,8 +25,8 @@ done
 cmp plain.en all.en
 "$TARN" translate run --max-operations 1T --max-memory 0.5G <corpus/valid.de >all.en 2>error.txt
 cmp plain.en all.en
-# A dense file has no lines to compute from, so nothing is counted. A run goes on whatever the limits are; a model that a
-# training begins from is a file like any other.
+# A dense file has nothing to compute, so nothing is estimated. A run resumes whatever the limits are; the initial model
+# of a training is a file like any other.
 "$TARN" export --dense run dense.safetensors
 "$TARN" translate dense.safetensors --max-operations 1 --max-memory 1 <corpus/valid.de >all.en 2>error.txt
 cmp plain.en all.en
@@ -34,7 +34,7 @@ cmp plain.en all.en
 refuse 1 "train.init_from: run/checkpoint.*--max-operations" "$TARN" train model.yaml --run next \
   --set train.init_from=run --max-operations 1k
 
-# What takes some seconds is told, where somebody looks or asks.
+# Computations of some seconds are reported on a terminal or on request.
 [ -z "${TARN_SANITIZED:-}" ] || exit 0
 sed 's/d_model: 32/d_model: 768/; s/ffn: 64, frozen/ffn: 1536, frozen/' model.yaml >wide.yaml
 "$TARN" train wide.yaml --run wide --quiet --set train.max_updates=1 --set data.valid=
@@ -44,7 +44,7 @@ sed 's/d_model: 32/d_model: 768/; s/ffn: 64, frozen/ffn: 1536, frozen/' model.ya
 grep -Eq "^tarn: computing frozen weights  [0-9]+ %  .* operations/s" error.txt ||
   fail "no word of what takes long: $(cat error.txt)"
 
-# On a terminal the line of progress is taken away when it is done, and nothing stands behind it.
+# On a terminal the progress line is removed at the end, and nothing follows it.
 command -v script >/dev/null || exit 0
 script -qec "'$TARN' export --dense wide dense.safetensors --progress" /dev/null >screen.txt || fail "$(cat screen.txt)"
 tr '\r' '\n' <screen.txt | grep -aq 'computing frozen weights' || fail "no progress: $(cat -v screen.txt)"

@@ -1,5 +1,5 @@
-# A sweep over language models: trained, tested on minimal pairs, compared; a reservoir whose states explode ends as a failed
-# run. The examples for BabyLM, on a small text.
+# A sweep over language models: trained, tested on minimal pairs, compared; a reservoir with exploding states ends as a
+# failed run. The examples for BabyLM, on a small text.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 
@@ -9,7 +9,7 @@ cp corpus/train.en babylm/train/a.train
 cp corpus/valid.en babylm/dev/a.dev
 toy="$TARN_SOURCE_DIR/tests/golden/gpt2_toy"
 run="$TARN_SOURCE_DIR/examples/babylm/run.sh"
-# The good sentence of a pair is of the corpus, the bad one has its words backwards.
+# The good sentence of a pair is from the corpus, the bad one has its words reversed.
 awk 'NR <= 30 { bad = ""; for (i = NF; i > 0; i--) bad = bad (i == NF ? "" : " ") $i
   printf "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"%s\"}\n", $0, bad, "order" }' corpus/valid.en >all
 head -n 20 all >blimp/first.jsonl
@@ -52,7 +52,7 @@ refuse 2 'bad.yaml:10: unknown test.precision "bf61"; did you mean "bf16"' "$TAR
 sed 's/^test.*/test: { blimp: data, beam: 2 }/' sweep.yaml >bad.yaml
 refuse 2 "bad.yaml:10: test.beam: blimp scores sentences" "$TARN" sweep bad.yaml --dry-run
 got=0
-# Through the script of the example: a report is written though runs have failed.
+# Through the example's script: it writes a report even if runs have failed.
 mkdir ../own
 cp "$TARN_SOURCE_DIR/examples/sweep.sh" ..
 cp "$run" esn-i.yaml ../own
@@ -82,7 +82,7 @@ cd ..
 
 refuse 2 "language model" "$TARN" test runs/small/seed-1 --source ../corpus/valid.en --reference ../corpus/valid.en
 refuse 2 "either --source FILE and --reference FILE" "$TARN" test runs/small/seed-1 --blimp data/blimp --source x
-# What was changed in the pairs is told and written.
+# Changes to the pairs are reported and recorded.
 mkdir odd
 printf '{"sentence_good": "\\u00e9 a", "sentence_bad": "b\xff"}\n{"sentence_good": "a", "sentence_bad": "a"}\n' >odd/x.jsonl
 cp -r runs/small/seed-1 tested

@@ -1,5 +1,5 @@
-# tarn import-marian, tarn vocab --import-marian and tarn export --format marian or ctranslate2: translation of what was imported,
-# going on with its training, the way back, files in bf16, what is refused.
+# tarn import-marian, tarn vocab --import-marian and tarn export --format marian or ctranslate2: translation with the
+# imported model, continued training, round trip, files in bf16, refusals.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 golden="$TARN_SOURCE_DIR/tests/golden/marian_model"
@@ -12,7 +12,7 @@ for model in swish relu separate untied; do
   cmp -s out.txt wanted || fail "translations by $model: $(diff out.txt wanted | head -n 4)"
 done
 
-# The vocabularies of both sides as files, and a training that goes on from the imported model.
+# The vocabularies of both sides as files, and a training initialised with the imported model.
 "$TARN" vocab --import-marian "$golden/swish" --output source.vocab || fail "vocabulary of the source"
 "$TARN" vocab --import-marian "$golden/swish" --target --output target.vocab || fail "vocabulary of the target"
 [ "$(echo '>>deu<< Ein Ball' | "$TARN" encode --vocab source.vocab | cut -d' ' -f1)" = '>>deu<<' ] || fail "a code"
@@ -28,7 +28,7 @@ head -n 8 lines >source && head -n 8 wanted >target
 jq -s -e 'map(select(.valid_nll)) | .[-1].valid_nll < 1' more/log.jsonl >out.txt || fail "it learns: $(tail -n 2 more/log.jsonl)"
 "$TARN" inspect more | grep -q 'decoder_start: 154' || fail "what the decoder reads first"
 
-# In half the size: in bf16 the same bits, in fp32 a little less exact; no average.
+# Half the size: the same bits in bf16, slightly less accurate in fp32; no averaging.
 "$TARN" export --precision bf16 swish half || fail "export in bf16"
 "$TARN" export --precision bf16 half again || fail "export of that in bf16"
 cmp -s half again || fail "an export of an export is another one"
@@ -43,7 +43,7 @@ refuse 1 'half cannot be averaged: its tensor' "$TARN" average --output mean hal
 refuse 2 'give one of --dense, --format and --precision' "$TARN" export --dense --precision bf16 swish y
 refuse 2 '--precision' "$TARN" export --precision int4 swish y
 
-# In a quarter, for int8 alone, where it gives the same bits.
+# A quarter of the size, only for int8, with the same bits.
 "$TARN" export --precision int8 swish quarter || fail "export in int8"
 [ $(($(values quarter) * 100)) -lt $(($(values swish) * 45)) ] || fail "$(values quarter) bytes of values, and $(values swish) before"
 "$TARN" inspect quarter | grep -q '^file .*model in int8' || fail "inspect: $("$TARN" inspect quarter | head -n 1)"
@@ -67,7 +67,7 @@ refuse 1 'quarter: it holds int8' "$TARN" average --output y quarter quarter
 sed 's/init_from: swish/init_from: quarter/' more.yaml >quarter.yaml
 refuse 1 'train.init_from: quarter: it holds int8' "$TARN" train quarter.yaml --run quarter-run --quiet
 
-# The way back writes what was read: a second time the same bytes.
+# The export restores what was imported: the same bytes the second time.
 for model in relu separate; do
   "$TARN" export --format marian $model $model-folder || fail "export $model"
   "$TARN" import-marian $model-folder --output $model-again || fail "import $model again"

@@ -1,5 +1,5 @@
-# What is exported as Marian and for CTranslate2, in the packages themselves, where they are installed (TARN_PYTHON: the Python
-# to use): logits of the one, translations of the other.
+# Exports for Marian and CTranslate2, in the packages themselves if they are installed (TARN_PYTHON: the Python to use):
+# logits of the former, translations of the latter.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 python=${TARN_PYTHON:-python3}
@@ -10,7 +10,7 @@ golden="$TARN_SOURCE_DIR/tests/golden"
 pairs=()
 for model in swish relu separate untied; do
   mkdir $model && cp "$golden/marian_model/$model"/* $model/
-  # Without what changes the logit of padding.
+  # Without the change to the logit of padding.
   [ ! -e $model/generation_config.json ] || { jq 'del(.renormalize_logits)' $model/generation_config.json >g && mv g $model/generation_config.json; }
   "$TARN" import-marian $model --output $model.safetensors || fail "import $model"
   "$TARN" export --format marian $model.safetensors $model-marian || fail "export $model as marian"
@@ -20,7 +20,7 @@ for model in swish relu separate untied; do
 done
 "$python" "$golden/make_marian.py" CHECK "${pairs[@]}" 2>error.txt || fail "logits of the package: $(tail -n 3 error.txt)"
 
-# Greedy, and by beam; both forbid an empty translation.
+# Greedy and beam search; both forbid an empty translation.
 cat >translate.py <<'END'
 import sys
 import ctranslate2
@@ -38,7 +38,7 @@ for model in swish relu separate untied; do
     "$python" translate.py $model-ct2 $beam 1 <pieces >theirs 2>error.txt || fail "CTranslate2: $(tail -n 3 error.txt)"
     same=$(paste -d'\t' ours theirs | awk -F'\t' '$1 == $2 { n++ } END { print n + 0 }')
     echo "$model, beam $beam: $same of $(wc -l <lines) translations are equal"
-    # Searches end in ways of their own: the greedy ones are the same.
+    # The searches end differently; greedy ones are equal.
     [ $beam -gt 1 ] || cmp -s ours theirs || fail "$model: $(diff ours theirs | head -n 4)"
     [ $((2 * same)) -gt "$(wc -l <lines)" ] || fail "$model, beam $beam: only $same translations are equal"
   done

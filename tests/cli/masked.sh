@@ -1,5 +1,5 @@
-# A masked language model from text: vocabulary, rows, plan, training, resuming, pruning, another training from its weights,
-# a sweep with its comparison and report, and one clear line for every use that it does not have.
+# A masked language model from text: vocabulary, rows, plan, training, resuming, pruning, another training from its
+# weights, a sweep with its comparison and report, and one clear line for every use that it lacks.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 
@@ -33,7 +33,7 @@ grep -q 'best  *accuracy 0\.[0-9]* at update' out.txt || fail "no best accuracy:
 "$TARN" train m.yaml --run packed --set data.train=packed.train --set data.valid=packed.valid >out.txt 2>error.txt ||
   fail "packed rows: $(cat error.txt)"
 
-# What stands in front of a window or a sentence takes a row of its own.
+# The token in front of a window or a sentence takes a row.
 for window in 63 64; do
   "$TARN" prepare --vocab v.model --text corpus/train.en --stream "$window" --output "stream.$window" >out.txt 2>error.txt
 done
@@ -47,7 +47,7 @@ refuse 1 "$full" "$TARN" plan m.yaml --set data.train=stream.64
 "$TARN" train m.yaml --run short --set model.max_length=9 --set train.max_updates=1 >out.txt 2>error.txt || fail "$(cat error.txt)"
 grep -q 'they are longer than model.max_length less the token in front (8 tokens)' error.txt || fail "$(cat error.txt)"
 
-# Stopped and gone on with: the same model.
+# Stopped and resumed: the same model.
 "$TARN" train m.yaml --run parts --set train.max_updates=17 >out.txt 2>error.txt
 "$TARN" train --resume parts --set train.max_updates=30 >out.txt 2>error.txt || fail "resume: $(cat error.txt)"
 "$TARN" export --dense run a.safetensors --checkpoint last >out.txt 2>error.txt
@@ -61,7 +61,7 @@ grep -q '^output.dense.weight .* output' out.txt && grep -q '^embeddings.norm.ga
 "$TARN" train m.yaml --run again --set encoder.layers_to_keep=[1,3] --set train.init_from=pruned.safetensors \
   --set train.max_updates=1 >out.txt 2>error.txt || fail "init_from: $(cat error.txt)"
 
-# A sweep, and what is told of it.
+# A sweep and its reports.
 cat >sweep.yaml <<'END'
 base: m.yaml
 baseline: regular
@@ -77,7 +77,7 @@ grep -q accuracy out.txt && grep -q reservoir out.txt || fail "compare: $(cat ou
 grep -qi accuracy report/report.md || fail "the report has no accuracy"
 
 refuse 2 'a masked language model does not translate; only translation models' "$TARN" translate run
-# Pseudo-log-likelihoods: tokens sum up to lines and lines to the summary, whatever is computed together.
+# Pseudo-log-likelihoods: tokens sum to lines and lines to the summary, independent of batching.
 head -n 5 corpus/valid.en >five
 "$TARN" score run five --json --tokens >lines.json 2>error.txt || fail "score: $(cat error.txt)"
 "$TARN" score run five --json --summary-only --max-tokens 40 >sum.json 2>error.txt || fail "summary: $(cat error.txt)"
@@ -94,7 +94,7 @@ refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" tra
 refuse 1 'valid.tarn: there is nothing to predict.*raise masking.share' "$TARN" train m.yaml --run none --quiet \
   --set masking.share=0.0000001
 
-# The example, on a small text: it prepares, and its descriptions are valid.
+# The example, on a small text: it prepares the data, and its descriptions are valid.
 mkdir -p babylm/train babylm/dev
 cp corpus/train.en babylm/train/a.train
 cp corpus/valid.en babylm/dev/a.dev

@@ -1,13 +1,14 @@
-# Messages that once misled users, each compared exactly, with the exit code; and after each a case that succeeds: a
-# suggestion is followed, an undamaged file is read.
+# Messages that once misled users, compared exactly, with the exit code; and after each one a case that succeeds:
+# following a suggestion, or reading an undamaged file.
 set -u
 . "$(dirname "$0")/../tiny_run.sh"
 
-# --- descriptions: what is suggested is what the model would take --------------------------------------------------------
+# --- descriptions: suggestions are valid for the model
+# ------------------------------------------------------------------
 layers='{ layers: L }'
 kinds='kinds: { L: { heads: 2, ffn: 8 } }'
-# suggests LINE TEXT [SET]: the plan of a description of that text is refused with this line; and where the line asks "did you
-# mean", the plan with that word in place of the one that the line quotes first is made.
+# suggests LINE TEXT [SET]: the plan of this description is refused with this line; if the line asks "did you mean", the
+# plan succeeds with that word in place of the first one quoted.
 suggests() {
   local line=$1 text=$2 set=${3:-} wrong right
   printf '%s\n' "$text" "$kinds" >m.yaml
@@ -49,7 +50,8 @@ suggests "--set valid.metric=acuracy: valid.metric: \"acuracy\" is not one of $m
 suggests "--set valid.metric=acuracy: valid.metric: \"acuracy\" is not one of $metrics" "decoder: $layers" valid.metric=acuracy
 suggests 'm.yaml:1: decoder.layers: at character 1: kind "R" is not defined under kinds; did you mean "L"?' "decoder: { layers: R }"
 
-# --- logs that are damaged -----------------------------------------------------------------------------------------------
+# --- damaged logs
+# ---------------------------------------------------------------------------------------------------------
 "$TARN" train model.yaml --run whole --set train.max_updates=20 --set valid.every=10 --set valid.at_start=yes --set valid.bleu=no >train.txt 2>&1 ||
   fail "train: $(cat train.txt)"
 size=$(wc -c <whole/log.jsonl)
@@ -79,7 +81,8 @@ damaged unvalidated </dev/null
 sed -i 's/^  valid: .*/  valid:/' unvalidated/config.yaml
 told unvalidated "unvalidated has no validation, so there is nothing to compare; give data.valid when training"
 
-# --- clocks that go back -------------------------------------------------------------------------------------------------
+# --- clocks that go back
+# --------------------------------------------------------------------------------------------------
 cp -r whole back
 sed -i '1s/"time":[0-9.]*/"time":-5/' back/log.jsonl
 sed -i 's/"seconds": [0-9.]*/"seconds": -70/' back/result.json
@@ -87,7 +90,8 @@ exactly 0 'tarn: warning: back/result.json: "seconds" is negative, so it is not 
 tarn: warning: back/log.jsonl:1: the clock of the machine went back (time -5 after 0), so times are not known until it is past that again' \
   "$TARN" compare back
 
-# --- names that are completed --------------------------------------------------------------------------------------------
+# --- completion of names
+# --------------------------------------------------------------------------------------------------
 model="a model is a run directory of tarn train, or a checkpoint in it (.safetensors)"
 cp train.tarn x1.tarn
 exactly 0 'tarn inspect: there is no x1; this is x1.tarn' "$TARN" inspect x1
@@ -148,14 +152,15 @@ exactly 2 "tarn states: $best: it has no \"encoder.1.atention\"; did you mean \"
 well "$TARN" states whole encoder.1.attention $de --output x
 [ ! -e y ] || fail "a refused state was written"
 
-# --- smoothing: by default for translation only, and the best checkpoint is chosen without it ------------------------------
+# --- smoothing: default for translation only, and the best checkpoint is selected without it
+# ------------------------------
 chosen() {  # RUN SMOOTHING METRIC
   grep -qx "  label_smoothing: $2" "$1/config.yaml" && grep -qx "  metric: $3" "$1/config.yaml" ||
     fail "$1: $(grep 'label_smoothing\|metric' "$1/config.yaml")"
 }
 chosen whole 0.1 nll
 chosen lm 0 nll
-# What a run directory says stands, in the run that goes on with it too.
+# Settings in a run directory are kept, also when the run is resumed.
 "$TARN" train lm.yaml --run old --set train.max_updates=1 --set train.label_smoothing=0.1 --set valid.metric=loss --quiet || fail "train"
 chosen old 0.1 loss
 "$TARN" train --resume old --set train.max_updates=2 --quiet || fail "resume"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Training on several processes by Open MPI and by MPICH, whichever the program was built for: as many ranks give the same
-# bits every time, and what one rank learns that accumulates; another number of ranks goes on with what these have saved; what
-# goes wrong on one rank ends all with one line of ours. Skipped where there is no module, or no mpirun.
+# Training on several processes with Open MPI and MPICH, whichever the program was built for: the same number of ranks
+# gives the same bits every time, equal to one rank with gradient accumulation; another number of ranks can resume; an
+# error on one rank ends all ranks with one line of tarn. Skipped without a module, or without mpirun.
 set -eu
 . "$(dirname "$0")/../mpi_ranks.sh"
 . "$(dirname "$0")/../tiny_run.sh"
@@ -16,11 +16,11 @@ for kind in "${kinds[@]}"; do
   grep -q 'fp32, 2 ranks$' two.txt || fail "$kind: the head does not tell the ranks: $(cat two.txt)"
   [ "$(grep -c '^run ' two.txt)" -eq 1 ] || fail "$kind: more than one rank prints"
   near alone "$kind" || fail "$kind: two ranks do not learn what accumulation learns: $(losses alone) $(losses "$kind")"
-  # The same bits again, and whether the optimiser is shared or not; of a program that is found on the path.
+  # The same bits again, with and without a sharded optimiser; with a program found on the path.
   PATH=$(dirname "$TARN"):$PATH launch_program 2 tarn train model.yaml --run "$kind-again" --set train.shard_optimiser=yes >/dev/null 2>two.err || fail "$kind: $(cat two.err)"
   same_runs "$kind" "$kind-again"
 
-  # Three ranks go on with what two have begun, one with what these have.
+  # Three ranks resume the run of two, and one rank that of three.
   launch 2 train model.yaml --run "$kind-parts" --set train.shard_optimiser=yes --set train.max_updates=20 >/dev/null 2>two.err || fail "$kind: $(cat two.err)"
   launch 3 train --resume "$kind-parts" --set train.max_updates=40 >/dev/null 2>two.err || fail "$kind: three: $(cat two.err)"
   "$TARN" train --resume "$kind-parts" --set train.max_updates=60 >/dev/null 2>two.err || fail "$kind: one: $(cat two.err)"
@@ -34,7 +34,7 @@ for kind in "${kinds[@]}"; do
 done
 
 kind=${kinds[0]}
-# A rank that reads other data is told before the first step.
+# A rank with different data is detected before the first step.
 cat >other.sh <<'END'
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 [ "$rank" = 0 ] && exec "$TARN" train model.yaml --run other
@@ -45,19 +45,21 @@ if [ "$kind" = openmpi ]; then mpirun.openmpi --bind-to none -n 2 bash other.sh;
 ours error.txt
 [ $code -ne 0 ] && [ "$(wc -l <ours.txt)" -eq 1 ] && grep -q 'rank 1' ours.txt || fail "other data: $code $(cat error.txt)"
 
-# A process started with others by a launcher whose MPI sees it alone must not train alone: they would all write one run.
+# If the launcher's MPI sees a process alone that was started with others, it must not train alone: all would write one
+# run.
 refuse 2 'were started together' env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 TARN_MPI="$kind" "$TARN" train model.yaml --run srun
 refuse 1 'docs/ranks.md' env TARN_MPI_MODULES=nowhere "$TARN" train model.yaml --run nowhere --comm mpi
 [ ! -e srun ] && [ ! -e nowhere ] || fail "a refused training leaves a folder"
 
-# Several seeds share a folder, which all ranks would write.
+# Several seeds share a folder that all ranks would write.
 code=0
 launch 2 train model.yaml --run seeds --seeds 1,2 >/dev/null 2>error.txt || code=$?
 ours error.txt
 [ $code -ne 0 ] && [ "$(wc -l <ours.txt)" -eq 1 ] && grep -q 'one training for each seed' ours.txt || fail "seeds: $code $(cat error.txt)"
 [ ! -e seeds ] || fail "refused seeds leave a folder"
 
-# Killed ranks: the rest ends, the last checkpoint loads, and a resumed run ends with the bits of an undisturbed one.
+# Killed ranks: the others end, the last checkpoint can be loaded, and a resumed run ends with the bits of an
+# undisturbed one.
 launch 2 train model.yaml --run killed >killed.txt 2>&1 &
 begun() { [ -s killed/log.jsonl ] && grep -q '"step":15,' killed/log.jsonl; }
 within_two_minutes begun || fail "no training to kill: $(cat killed.txt)"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Ranks that cannot begin, differ, die or are halted: all ranks end, with one line of tarn that names the rank and the host, and
-# what is saved loads.
+# Ranks that cannot start, differ, die or are stopped: all ranks end, with one line of tarn that names the rank and the
+# host, and the saved files can be loaded.
 set -eu
 . "$(dirname "$0")/../mpi_ranks.sh"
 . "$(dirname "$0")/../tiny_run.sh"
 sed -i 's/threads: 2/threads: 1/' model.yaml
 host=$(hostname)
 
-# Rank 1 is given $ONE, the others what all should be given.
+# Rank 1 gets $ONE, the others the common arguments.
 cat >apart.sh <<'END'
 [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" != 1 ] || exec env $ONE
 exec "$TARN" train model.yaml --run out
@@ -41,7 +41,7 @@ for kind in "${kinds[@]}"; do
   apart any "rank 1 on $host has another version of the program, or other instructions of its processor, than rank 0 on $host: version .* with reference instead of version" \
     "$same" --device reference
 
-  # Killed: who dies is named; MPICH kills the other ranks at once, so that the line may not come from there.
+  # Killed: the dead rank is named; MPICH kills the other ranks at once, so its line may be missing.
   launch 2 train model.yaml --run "$kind-killed" --set train.max_updates=100000 >killed.txt 2>&1 &
   launcher=$!
   within_two_minutes trains "$kind-killed" || fail "$kind: no training to kill: $(cat killed.txt)"
@@ -56,7 +56,7 @@ for kind in "${kinds[@]}"; do
   fi
   loads "$kind-killed"
 
-  # Halted: the others wait for a stated time, and no longer.
+  # Stopped: the others wait for the stated time, and no longer.
   TARN_RANK_TIMEOUT=3 launch 2 train --resume "$kind-killed" >halted.txt 2>&1 &
   launcher=$!
   lines=$(wc -l <"$kind-killed/log.jsonl")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Training over hosts in name, network namespaces with addresses of their own: the bits are those of as many ranks on one host,
-# also where a link is slow; a link that is cut ends all ranks within a stated time, and the run goes on from what it saved;
-# a rank that dies on another host is told of. Skipped where namespaces cannot be made.
+# Training over simulated hosts, network namespaces with their own addresses: the bits are those of as many ranks on one
+# host, even if a link is slow; a cut link ends all ranks within a stated time, and the run resumes from what it saved;
+# a rank that dies on another host is reported. Skipped if namespaces cannot be created.
 set -eu
 . "$(dirname "$0")/../mpi_ranks.sh"
 . "$(dirname "$0")/../helpers.sh"
@@ -9,8 +9,8 @@ set -eu
 namespaces_possible || exit 77
 . "$(dirname "$0")/../tiny_run.sh"
 sed -i 's/threads: 2/threads: 1/; s/max_updates: 60/max_updates: 100000/' model.yaml
-# Open MPI alone: where MPICH's channel is UCX over TCP, its ranks may wait for each other in MPI_Finalize for ever after a
-# link was cut and mended.
+# Only Open MPI: with MPICH's channel UCX over TCP, ranks may wait for each other in MPI_Finalize forever after a link
+# was cut and restored.
 [[ " ${kinds[*]} " == *" openmpi "* ]] || { echo "skipped: Open MPI is not there"; exit 77; }
 kinds=(openmpi)
 namespaces_open 3 || fail "namespaces"
@@ -31,7 +31,7 @@ begin() {  # ARGUMENT...: in the background, until some lines of the log are the
 no_ranks() { ! { rank_process 0 || rank_process 1 || rank_process 2; } >/dev/null; }
 ended() {  # what was done to it: all ranks end, and $launcher with a failure
   within_two_minutes no_ranks || fail "$kind: $1: it goes on: $(cat far.txt)"
-  # Hydra's mpiexec waits for the other end of a link that is cut as long as it is cut.
+  # Hydra's mpiexec waits for the other end of a cut link while it is cut.
   [ "$kind" = openmpi ] || nodes_clear
   within_two_minutes gone $launcher || fail "$kind: $1: the launcher does not end: $(cat far.txt)"
   ! wait $launcher || fail "$kind: $1: ends well"
@@ -40,7 +40,7 @@ ended() {  # what was done to it: all ranks end, and $launcher with a failure
 
 for kind in "${kinds[@]}"; do
   rm -rf far near
-  # The link of one host is slowed: a hundredth of what it was.
+  # One host's link is slowed to a hundredth.
   link_rate 2 20mbit || fail "$kind: the link is not slowed"
   export TARN_RANK_TIMEOUT=3
   begin train model.yaml --run far
@@ -52,7 +52,7 @@ for kind in "${kinds[@]}"; do
   one_line far.txt "rank 2 on node3 has given no sign of life for 3 s: it was halted, or its host or the link to it is down; this ends all ranks. Go on from what is saved with: tarn train --resume far"
   link_mend 3 || fail "$kind: the link is not mended"
 
-  # Who dies alone on its host is seen by nobody but the launcher.
+  # Only the launcher sees the death of a rank that is alone on its host.
   if [ "$kind" = openmpi ]; then
     begin train --resume far
     kill -KILL "$(rank_process 1)"

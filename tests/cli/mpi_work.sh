@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Commands whose work several processes share by Open MPI or MPICH: the output is that of one process, line by line and
-# byte by byte, rank 0 alone reads, writes and speaks, and a failure is one line of ours and an exit code of all.
+# Commands whose work is shared by several processes with Open MPI or MPICH: the output is that of one process, line by
+# line and byte by byte; only rank 0 reads, writes and prints; a failure is one line of tarn and an exit code of all
+# ranks.
 set -eu
 . "$(dirname "$0")/../mpi_ranks.sh"
 . "$(dirname "$0")/../tiny_run.sh"
@@ -31,9 +32,9 @@ END
 "$TARN" train labels.yaml --run labels --quiet
 head -n 90 corpus/train.de | sed '7s/.*//' >lines
 
-# without_times FILE: what a command says without what depends on the clock.
+# without_times FILE: prints it without clock-dependent parts.
 without_times() { sed -E 's/ in [0-9.]+ s(: [0-9]+ target tokens.s)?//; s/"seconds":[^,]*,//' "$1"; }
-# same ARGUMENT...: on one process and on $counts ranks, with the lines as standard input.
+# same ARGUMENT...: compares one process with $counts ranks, with the lines as standard input.
 same() {
   "$TARN" "$@" --threads 1 <lines >one.txt 2>one.err || fail "$*: $(cat one.err)"
   [ -s one.txt ] || fail "$*: no output"
@@ -62,7 +63,7 @@ for kind in "${kinds[@]}"; do
 done
 
 kind=${kinds[0]}
-# A text that does not end is answered as it comes.
+# Unlimited input is answered as it arrives.
 mkfifo endless
 launch 2 translate run --threads 1 <endless >answers.txt 2>error.txt &
 exec 9>endless
@@ -74,7 +75,7 @@ within_two_minutes answered 3 || fail "the next lines are not answered: $(cat er
 exec 9>&-
 wait $! || fail "the end of the text is a failure: $(cat error.txt)"
 
-# fails PATTERN ARGUMENT...: ends all, with one line.
+# fails PATTERN ARGUMENT...: all ranks end, with one line.
 fails() {
   local pattern=$1 code=0
   shift
@@ -92,7 +93,7 @@ fails 'no file \*.jsonl' blimp text corpus
 fails 'labels.txt' test labels --labelled labels.txt
 [ -e /dev/full ] && fails 'cannot write' translate run --output /dev/full
 
-# A process that is told to be alone is.
+# --comm self makes a process work alone.
 for rank in 0 1; do
   SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=2 "$TARN" translate run --comm self --threads 1 <lines >alone.txt 2>/dev/null || fail "--comm self"
 done

@@ -1,6 +1,6 @@
-# Pooling, RMSNorm and rotary positions in one model, trained and frozen, or linear biases in the place of the last, and
-# Performer, whose features are drawn anew, with linear attention and Linformer: recomputation changes no bit, a resumed training is one that ran through, an exported model translates as its run does,
-# and what they cannot do is said in one line.
+# Pooling, RMSNorm and rotary positions in one model, trained and frozen, or linear biases instead of the last; and
+# Performer with redrawn features, linear attention and Linformer. Recomputation changes no bit, a resumed training
+# equals an uninterrupted one, an exported model translates like its run, and unsupported uses give one line.
 . "$(dirname "$0")/../tiny_run.sh"
 
 cat >parts.yaml <<'END'
@@ -37,7 +37,7 @@ done
 same_runs alibi-20 alibi-10
 cmp -s <(log_of bf16-none) <(log_of alibi-20) && fail "linear biases change nothing"
 
-# A model that does not need its recipe any more.
+# A model that no longer needs its recipe.
 "$TARN" export --dense fp32-none exported.safetensors 2>errors.txt || fail "export: $(cat errors.txt)"
 "$TARN" export --dense alibi-20 alibi.safetensors 2>errors.txt || fail "export, alibi: $(cat errors.txt)"
 for model in fp32-none exported.safetensors alibi-20 alibi.safetensors; do
@@ -47,7 +47,7 @@ cmp fp32-none.out exported.safetensors.out || fail "an exported model translates
 cmp alibi-20.out alibi.safetensors.out || fail "an exported model with linear biases translates otherwise"
 [ -s fp32-none.out ] || fail "nothing was translated"
 
-# Features that are drawn anew depend on the number of the update alone; 10 is none of those at which they are.
+# Redrawn features depend only on the number of the update; 10 is not one at which they are drawn.
 cat >linear.yaml <<'END'
 model: { d_model: 32, embeddings: all, max_length: 64 }
 encoder: { layers: (P1 F1)*2 A }
@@ -75,7 +75,7 @@ for model in redrawn redrawn.safetensors; do
 done
 cmp redrawn.out redrawn.safetensors.out || fail "an exported Performer translates otherwise"
 
-# Sentences of validation that are too long for weights by position are left out, and translations end in time.
+# Validation sentences too long for position-dependent weights are left out, and translations end in time.
 cat >synthesis.yaml <<'END'
 model: { d_model: 32, embeddings: all, max_length: 12 }
 encoder: { layers: S }
@@ -90,7 +90,8 @@ END
 "$TARN" train --quiet synthesis.yaml --run synthesis 2>errors.txt || fail "train, Synthesizer: $(cat errors.txt)"
 grep -q 'left out of the validation loss' errors.txt || fail "no sentence of validation is too long: $(cat errors.txt)"
 
-# Files of INT8 hold what translating with that precision rounds, and nothing that a part looks up in another way.
+# INT8 files contain the weights rounded when translating with that precision, and no weights that a part looks up
+# otherwise.
 "$TARN" train --quiet synthesis.yaml --run rounded --set encoder.layers='H F' --set kinds.H='{ mixer: hypermixer }' \
   --set kinds.F='{ mixer: linformer, heads: 2, ffn: { type: product_keys, keys: 8, nearest: 4 } }' --set valid.bleu=no \
   2>errors.txt || fail "train, HyperMixer and Linformer: $(cat errors.txt)"

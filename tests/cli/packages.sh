@@ -1,4 +1,4 @@
-# The packages for Debian: what they hold and depend on, and whether the program and an example run from them.
+# The Debian packages: contents and dependencies, and whether the program and an example run from them.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 [ -z "${TARN_SANITIZED:-}" ] || exit 77

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# tarn plan --ranks: what is sent, needed and expected on many ranks, and input that it refuses.
+# tarn plan --ranks: bytes sent, memory and speed on many ranks, and refused input.
 set -eu
 . "$(dirname "$0")/../tiny_run.sh"
 command -v jq >/dev/null || { echo "no jq"; exit 77; }
 holds() { jq -e "$2" "$1" >/dev/null || fail "not so: $2: $(jq -c .scale "$1")"; }
 
-# Counts of the papers' models, which need no data: what Model4 and Model2 send of Model0's, and the ESN of ESN+i's.
+# Counts of the papers' models, which need no data: gradients of Model4 and Model2 relative to Model0, and of ESN to
+# ESN+i.
 multi30k=$TARN_SOURCE_DIR/examples/multi30k babylm=$TARN_SOURCE_DIR/examples/babylm
 net="--ranks 1,2-16,64 --bandwidth 1e9 --latency 2e-6 --step-seconds 0.5 --optimiser-seconds 0.05 --adding 4e9 --json"
 for model in model0 model2 model4; do "$TARN" plan "$multi30k/$model.yaml" --vocab-size 10000 $net >$model.json; done
 for model in esn esn-i; do "$TARN" plan "$babylm/$model.yaml" --vocab-size 50257 $net >$model.json; done
 bytes() { jq '.scale.points[1].whole.sent_bytes' "$1.json"; }
-# Two ranks each send every trained value once: half of the gradients, and half of the sums.
+# Each of two ranks sends every trained value once: half of the gradients, and half of the sums.
 [ "$(bytes model0)" -eq "$(jq '4 * .trained_parameters' model0.json)" ] || fail "Model0 sends $(bytes model0)"
 [ "$(bytes model4)" -eq "$(jq '4 * .trained_parameters' model4.json)" ] || fail "Model4 sends $(bytes model4)"
 awk -v a="$(bytes model4)" -v b="$(bytes model0)" 'BEGIN { exit !(a / b > 0.475 && a / b < 0.485) }' ||
   fail "Model4 sends $(bytes model4) bytes and Model0 $(bytes model0)"
-# ESN+i has twice as much to send; of its input only the words of 64 rows of 128 tokens, at the most, do travel.
+# ESN+i sends twice as much; of its input at most the words of 64 rows of 128 tokens.
 values() { jq '.scale.values' "$1.json"; }
 awk -v a="$(values esn)" -v b="$(values esn-i)" 'BEGIN { exit !(a / b > 0.5 && a / b < 0.501) }' ||
   fail "the ESN trains $(values esn) values and ESN+i $(values esn-i)"
@@ -30,7 +31,7 @@ holds model4.json '[.scale.parts[] | select(.label | test("R1")) | .values] | ad
 "$TARN" plan "$multi30k/model0.yaml" --vocab-size 10000 $net --set train.reduce=bf16 >half.json
 [ "$((2 * $(bytes half)))" -eq "$(bytes model0)" ] || fail "bf16 sends $(bytes half)"
 
-# Measured by updates, or estimated where there are no data; in words.
+# Measured by updates, or estimated without data; as text.
 "$TARN" plan model.yaml --ranks 2 --threads 1 --json >measured.json
 holds measured.json '.scale.source == "probe" and .scale.optimiser_seconds > 0 and .scale.optimiser_seconds < .scale.step_seconds'
 holds measured.json '.scale.adding > 1e6 and .scale.alone_seconds > 0 and .scale.update_tokens > 0'
@@ -40,7 +41,7 @@ holds estimated.json '.scale.source == "operations" and .scale.optimiser_seconds
 grep -Eq '^all +[0-9]+ +[0-9.]+$' text.txt || fail "no sum of the parts: $(cat text.txt)"
 [ "$(grep -Ec '^ +4 +[0-9.]+ .*0\.9[0-9]+ +[0-9.]+$' text.txt)" -eq 2 ] || fail "no two rows for four ranks: $(cat text.txt)"
 
-# Over a link sums overlap with the backward pass, on one machine they come after it, and nothing is waited for.
+# Over a link, sums overlap with the backward pass; on one machine they follow it, without waiting.
 holds model0.json '.scale.overlap and (.scale.one_machine | not)'
 grep -q '; sums in fp32, during the backward pass$' text.txt || fail "when sums are made: $(cat text.txt)"
 "$TARN" plan model.yaml --ranks 4 --one-machine --step-seconds 1 --threads 1 >one.txt
@@ -48,7 +49,7 @@ grep -q '^ranks: on one machine, through shared memory; sums in fp32, after the 
 "$TARN" plan model.yaml --ranks 4 --one-machine --step-seconds 1 --threads 1 --json >one.json
 holds one.json '.scale.one_machine and (.scale.overlap | not) and .scale.bandwidth == null and .scale.points[0].whole.network_seconds == 0'
 
-# What cannot be read, or belongs to nothing.
+# Unreadable or inconsistent input.
 refuse() {
   local words=$1
   shift

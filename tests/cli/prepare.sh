@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# tarn corpus, vocab and prepare from the command line: results, summaries, messages and exit codes.
+# tarn corpus, vocab and prepare on the command line: results, summaries, messages and exit codes.
 set -euo pipefail
 
 . "$(dirname "$0")/../helpers.sh"
-# expect CODE TEXT COMMAND...: the command ends with that code and says the text in one line.
+# expect CODE TEXT COMMAND...: the command exits with this code and prints the text in one line.
 expect() {
   local code=$1 text=$2 got=0
   shift 2
@@ -60,17 +60,17 @@ prepare 2 "--target is missing" --source long.de
 prepare 2 "unknown option --sauce; did you mean --source?" --sauce long.de
 prepare 1 "c/valid.de: this is text; a vocabulary is a file that tarn vocab makes" --vocab c/valid.de --source c/valid.de --target c/valid.en
 prepare 1 "data/p: there is no such file, and data/p.tarn is a shard; a vocabulary is a file that tarn vocab makes" --vocab data/p --source c/valid.de --target c/valid.en
-# A text without line ends is not taken for one sentence, and what is no text is found wherever it is.
+# A text without line ends is not taken as one sentence, and non-text is detected wherever it is.
 head -c 17000000 /dev/zero | tr '\0' 'x' > endless
 prepare 1 "endless:1: this line has more than 16777216 bytes; is this a text without line ends?" --source endless --target c/valid.en
 { head -n 99 c/valid.en; printf 'one \0 two\n'; } > zero.en
 prepare 1 "zero.en:100: a zero byte, which no text in UTF-8 has" --source c/valid.de --target zero.en
-# The number of threads is no part of the result.
+# The result does not depend on the number of threads.
 p --source c/valid.de --target c/valid.en --threads 1 > out.txt
 cmp data/p.tarn keep.tarn || fail "one thread gives another shard"
 p --source c/valid.de --target c/valid.en --threads 3 > out.txt
 cmp data/p.tarn keep.tarn || fail "three threads give another shard"
-# Nor is how far a text is read ahead.
+# Nor on how far a text is read ahead.
 for _ in {1..20}; do cat c/train.de; done > often.de
 for _ in {1..20}; do cat c/train.en; done > often.en
 prepare 0 "pairs " --source often.de --target often.en --threads 1
@@ -82,7 +82,7 @@ done
 prepare 2 '--memory is 64000k to 1000T, not "63M"' --source often.de --target often.en --memory 63M
 prepare 2 '--memory takes a number such as 4G' --source often.de --target often.en --memory much
 cp keep.tarn data/p.tarn
-# A vocabulary is trained on a sample of a text that takes more memory than it may.
+# A text that exceeds the memory limit is sampled for training a vocabulary.
 vocab() { "$TARN" vocab --size 300 --output "$@" often.de often.en; }
 vocab whole.model > out.txt
 ! grep drawn out.txt || fail "a sample of a text that fits"
@@ -93,7 +93,7 @@ cmp sample.model again.model || fail "the sample is not deterministic"
 ! cmp -s sample.model whole.model || fail "the sample is the whole text"
 expect 2 "give either --memory or --sentences" vocab x --memory 64M --sentences 1000
 expect 2 "type char takes no --memory" vocab x --type char --memory 64M
-# Several shards with an index, which stands for them: the same training from both.
+# Several shards with an index are equivalent to one: the same training from both.
 cat > model.yaml <<'END'
 model: { d_model: 8, embeddings: all, max_length: 128 }
 encoder: { layers: L }
@@ -115,17 +115,17 @@ grep -q "^file  *set/train.tarn (index of shards)$" out.txt && grep -q "^rows  *
   [ "$(grep -c "  set/train\.0[0-9]*-[0-9a-f]*\.tarn$" out.txt)" = "$parts" ] || fail "inspect of an index: $(cat out.txt)"
 "$TARN" inspect set/train 2>&1 >/dev/null | grep -qx 'tarn inspect: there is no set/train; this is set/train.tarn' || fail "a name is completed without a word"
 "$TARN" inspect set/train.tarn --json | grep -q '"rows":2000,' || fail "inspect --json of an index"
-# A folder is taken for a run, whatever else has its name.
+# A folder is taken as a run, whatever other files have its name.
 mkdir set/train
 expect 1 "set/train" "$TARN" inspect set/train
 rmdir set/train
-# So is a file.
+# So is a file, as itself.
 echo text >set/train
 expect 1 'tarn inspect: set/train: this is text; a model is' "$TARN" inspect set/train
 "$TARN" plan model.yaml 2>&1 >/dev/null | grep -q '^tarn: set/train is text; the shard set/train.tarn is read$' || fail "a name is completed beside a file of that name"
 rm set/train
 "$TARN" train model.yaml --run several --quiet
-# The tensors; the header before them has times and hashes of the data.
+# The tensors; the preceding header has times and hashes of the data.
 tensors() { tail -c 10000 "$1/checkpoint_last.safetensors"; }
 cmp <(tensors one) <(tensors several) || fail "parts train another model than one shard"
 "$TARN" train model.yaml --run stopped --quiet --set train.max_updates=3
@@ -142,7 +142,7 @@ b() { "$TARN" prepare --vocab byte.vocab --output text/b "$@"; }
 export -f b
 printf '\xEF\xBB\xBFOne.\r\n\r\nTwo\nthr\xC3\xA4e \377' > text.txt
 expect 0 "windows         6 of 4 lines, 23 bytes" b --text text.txt --stream 4
-# The ids of its windows, less the special tokens, are the bytes of the file.
+# The ids of its windows, minus the special tokens, are the bytes of the file.
 tail -c 46 text/b.tarn | od -An -v -tu2 -w2 | awk '{ printf "%02x\n", $1 - 3 }' > ids.txt
 od -An -v -tx1 -w1 text.txt | tr -d ' ' | cmp - ids.txt || fail "the windows are not the text"
 expect 1 "text.txt:4: invalid UTF-8" b --text text.txt --stream 4 --strict

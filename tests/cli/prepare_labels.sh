@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tarn prepare with a table: columns by name and by number, one sentence and two, classes and numbers, and every message.
+# tarn prepare with a table: columns by name and by number, one sentence or two, classes and numbers, and every message.
 set -euo pipefail
 
 . "$(dirname "$0")/../helpers.sh"
@@ -14,8 +14,7 @@ printf 'sentence\tlabel\na b\tgood\n"quoted" c\tbad\nd e f\tgood\n' >one.tsv
 p --table one.tsv --text sentence --labels label --output train >out.txt
 grep -q '^labels          2 classes, the most frequent one has 66.67 % of the rows$' out.txt || fail "$(cat out.txt)"
 grep -q '10 tokens, 0 unknown' out.txt || fail "quotes are not text: $(cat out.txt)"
-# The same rows without header and with other columns, and the other order of classes: the numbers of the classes are those
-# of their names.
+# The same rows without a header, with other columns and another order of classes: class numbers follow from the names.
 printf 'x\tbad\t\t"quoted" c\nx\tgood\t\td e f\r\nx\tgood\t\ta b' >number.tsv
 p --table number.tsv --text 4 --labels 2 --json >out.txt
 [ "$(cat out.txt)" = '{"lines":3,"rows":3,"tokens":10,"unknown":0,"longest":4,"dropped":0,"truncated":0,"left_out":0,"replaced":0,"classes":2,"most":2}' ] ||
@@ -26,12 +25,12 @@ cmp out.tarn again.tarn || fail "columns by number give another shard than colum
 p --table again.tsv --text 1 --labels 2 --header >out.txt
 cmp out.tarn again.tarn || fail "--header does not pass over the first line"
 
-# A set that has one of the classes only takes them from the training set.
+# A set with only one of the classes takes them from the training set.
 printf 'sentence\tlabel\nc\tgood\n' >dev.tsv
 p --table dev.tsv --text sentence --labels label --labels-from train --output dev --json >out.txt
 grep -q '"classes":2,"most":1' out.txt || fail "classes of the training set: $(cat out.txt)"
 
-# Two sentences: the longer one is cut first, and both where both are too long.
+# Two sentences: the longer one is cut first, both if both are too long.
 printf 'l\ts\tt\n1\ta b c d e f\tg h\n2\ta b c d\te f g h\n' >two.tsv
 p --table two.tsv --labels l --text s --pair t --max-tokens 7 --json >out.txt
 grep -q '"tokens":14,"unknown":0,"longest":7,"dropped":0,"truncated":2,"left_out":6' out.txt || fail "$(cat out.txt)"
@@ -81,8 +80,8 @@ o 1 'header.tsv: no row is left of 0' header.tsv --text sentence --labels label
 "$TARN" prepare --vocab v --text words --output plain >out.txt
 o 1 'plain.tarn: its sentences have no classes' one.tsv --text sentence --labels label --labels-from plain
 
-# What divides the columns: said, or found out where only one mark gives them. With commas, semicolons and bars a field
-# with the mark stands in quotes.
+# The delimiter: given, or detected if only one yields these columns. With commas, semicolons and bars, fields with the
+# delimiter are quoted.
 e() { exactly "$1" "tarn prepare: $2" p --table "${@:3}"; cmp -s again.tarn out.tarn || fail "a failure changed the shard"; }
 same() { p --table "$1" "${@:2}" --output found >out.txt && cmp found.tarn train.tarn || fail "$*: another shard: $(cat out.txt)"; }
 printf '\xEF\xBB\xBFsentence,label\r\na b,good\r\n"""quoted"" c","bad"\r\nd e f,good\r\n' >comma.csv
@@ -120,7 +119,7 @@ p --table thousands.tsv --text 1 --labels 2 --numbers --decimal comma --output f
 grep -q '"least":1.5,"greatest":2.0}' out.txt || fail "a decimal comma that was said: $(cat out.txt)"
 e 2 'a decimal mark is of labels that are numbers' one.tsv --text sentence --labels label --decimal comma
 
-# Labels of words: as many as words, whatever white space divides either; truncated rows lose words and their labels.
+# Labels of words: as many as words, whatever white space separates them; truncated rows lose words with their labels.
 printf 'a b c\tX Y  X\n"quoted"   it\tY X\n' >tags.tsv
 p --table tags.tsv --text 1 --labels 2 --per-word --json --output tags >out.txt
 [ "$(cat out.txt)" = '{"lines":2,"rows":2,"tokens":7,"unknown":0,"longest":4,"dropped":0,"truncated":0,"left_out":0,"replaced":0,"classes":2,"most":3,"words":5}' ] ||

@@ -35,7 +35,7 @@ for command in $commands; do
   [ ! -s error.txt ] || fail "tarn $command --help writes to standard error"
 done
 
-# Words and letters for the same.
+# Equivalent words and letters.
 expect 0 '^usage: tarn COMMAND' help
 expect 2 '^tarn: unexpected argument "nothing"' help train nothing
 expect 2 '^tarn series: generate, train or forecast is expected, not nothing' help series nothing
@@ -54,7 +54,7 @@ for words in '-o corpus --sentences=120 --held-out 5' '--sentences 120 -ocorpus 
   [ "$(cat corpus/train.de | wc -l)" -eq 120 ] && [ "$(cat corpus/test.de | wc -l)" -eq 5 ] || fail "tarn corpus $words"
   rm -r corpus
 done
-# The beginning of an option is none, so that a new option breaks no script.
+# Abbreviated options are refused, so that a new option breaks no script.
 expect 2 'unknown option --sentence; did you mean --sentences?' corpus --sentence 5
 expect 2 'unknown option --held' corpus --held=5
 expect 2 'unknown option -x ' corpus -x
@@ -79,7 +79,7 @@ if [ -w /dev/full ]; then
   [ $? -eq 1 ] || fail "a full disk is not noticed"
   grep -q 'No space left' error.txt || fail "a full disk is not named: $(cat error.txt)"
 fi
-# A pipe without a reader: the end of the work, without a word.
+# A pipe without a reader ends the work silently.
 mkfifo pipe
 exec 3<>pipe 4>pipe 3<&-
 for words in --help --version 'help train' 'corpus --help'; do

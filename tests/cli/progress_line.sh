@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Lines of progress on a terminal: never wider than the window, also when it changes, and without numbers that are none.
-# Skipped where there is no script(1), which makes a terminal.
+# Progress lines on a terminal: never wider than the window, even when it is resized, and without invalid numbers.
+# Skipped without script(1), which creates a terminal.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 command -v script >/dev/null || { echo "no script(1): util-linux or bsdutils"; exit 77; }
 export NO_COLOR=1
 
-# in_window COLUMNS COMMAND: runs it on a terminal and leaves the pieces that it wrote over one another in lines.txt.
+# in_window COLUMNS COMMAND: runs it on a terminal and leaves the successively overwritten pieces in lines.txt.
 in_window() {
   script -qec "stty cols $1 rows 24; $2" /dev/null >screen.txt || fail "$2: $(cat screen.txt)"
-  # A line of progress ends by clearing what is behind it.
+  # A progress line ends by clearing the rest of the line.
   tr '\r' '\n' <screen.txt | grep -a $'.\033\\[K' | sed $'s/^\033\\[K//; s/\033\\[K.*//' >lines.txt || true
   [ -s lines.txt ] || fail "$2: no line of progress in: $(cat -v screen.txt)"
 }
 widest() { awk '{ if (length($0) > most) most = length($0) } END { print most }' "$@"; }
 
-# As long as it takes to see several lines, which come ten times a second, on however fast a machine.
+# Runs until several lines have appeared, ten per second, on a machine of any speed.
 sed -i 's/max_updates: 60/max_updates: 0, max_minutes: 0.01/; s/every: 20,/every: 1000000,/' model.yaml
 in_window 100 "'$TARN' train model.yaml --run wide"
 grep -Eq '^update [0-9]+  loss [0-9.]+  (at least )?[0-9]+ s left  [0-9]+ tokens/s  lr [0-9.e-]+$' lines.txt ||
@@ -26,12 +26,12 @@ grep -Eq '^update [0-9]+  loss [0-9.]+$' lines.txt || fail "24 columns: $(cat li
 in_window 5 "'$TARN' train model.yaml --run tiny"
 [ "$(widest lines.txt)" -le 4 ] || fail "5 columns: $(cat lines.txt)"
 
-# The end is not "at least 0 s" away: what is left is a validation, and nobody knows yet how long one takes.
+# The time left is not "at least 0 s": a validation remains, whose duration is still unknown.
 "$TARN" train model.yaml --run last --set train.max_minutes=0 --set train.max_updates=3 --set train.log_every=1 >last.txt
 grep -q '^update 2 .* at least [0-9.]* s left$' last.txt && grep -q '^update 3 .* only validation left$' last.txt ||
   fail "what is left at the end: $(cat last.txt)"
 
-# The window becomes narrow while the training is at work, which goes on until some updates have been seen in it.
+# The window shrinks during the training, which continues until some updates have been shown in it.
 cat >shrink.sh <<END
 '$TARN' train model.yaml --run shrunk --set train.max_minutes=10 --set valid.every=0 --set data.valid= &
 lines() { cat shrunk/log.jsonl 2>/dev/null | wc -l; }
@@ -48,7 +48,7 @@ in_window 100 "bash shrink.sh"
 [ "$(head -1 lines.txt | widest)" -gt 23 ] || fail "it begins wide: $(head -1 lines.txt)"
 [ "$(tail -1 lines.txt | widest)" -le 23 ] || fail "it ends narrow: $(tail -3 lines.txt)"
 
-# A sweep: the log of a run begins with the validation of the untrained model, when there is no loss yet.
+# A sweep: the log of a run begins with the validation of the untrained model, without a loss.
 cat >sweep.yaml <<'END'
 base: model.yaml
 baseline: a-variant-with-a-name-that-is-longer-than-the-window-is-wide
@@ -67,8 +67,8 @@ grep -q 'short seed 1$' lines.txt || fail "no line of a run without a loss: $(ca
 ! grep -a 'nan' screen.txt || fail "a number that is none"
 [ "$(widest lines.txt)" -le 69 ] || fail "70 columns: $(cat lines.txt)"
 
-# Every other command: one line on standard error, within the window, that is gone in the end. --progress shows it at
-# once, however little there is to do.
+# Every other command: one line on standard error, within the window, that is removed at the end. --progress shows it at
+# once, however short the work.
 "$TARN" train model.yaml --run run --quiet --set train.max_updates=5 --set train.max_minutes=0
 progress() {
   local what=$1
@@ -76,7 +76,7 @@ progress() {
   in_window 40 "'$TARN' $* --progress >out.txt"
   [ "$(widest lines.txt)" -le 39 ] || fail "$*: 40 columns: $(cat lines.txt)"
   grep -Eq "$what" lines.txt || fail "$*: no \"$what\": $(cat lines.txt)"
-  # Behind the last line of it the line is taken away.
+  # The line is removed after its last update.
   tr '\r' '\n' <screen.txt | grep -a . | grep -av "$what" | grep -a $'^\033\\[K' >/dev/null || fail "$*: it stays: $(cat -v screen.txt)"
   bash -c "'$TARN' $* --progress >out.txt" 2>error.txt || fail "$*: $(cat error.txt)"
   grep -Eq "^tarn: $what" error.txt || fail "$* in a pipe: no line: $(cat error.txt)"
@@ -86,7 +86,7 @@ progress() {
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output again
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --text corpus/train.de --stream 10 --output again
 progress 'reading text  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
-# SentencePiece says nothing of its way before it has made some pieces, and may be done then.
+# SentencePiece reports no progress before it has made some pieces, and may have finished by then.
 progress 'training the vocabulary  [0-9]+ (%|s so far)' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
 progress 'splitting into sentences  [0-9]+ %' sentences --output again.txt corpus/train.en
 progress 'encoding  [0-9]+ %' encode --vocab vocab '<corpus/train.de'
@@ -105,7 +105,7 @@ progress 'computing frozen weights  [0-9]+ %' prune --decoder-layers-to-keep 1 -
 progress 'translating  [0-9]+ %' test run --source corpus/valid.de --reference corpus/valid.en
 progress 'resampling  [0-9]+ %' bleu --reference corpus/valid.en --confidence corpus/valid.en
 
-# -q shows none on a terminal either; nor do NO_COLOR and a dumb terminal colour what they show.
+# -q shows none even on a terminal; NO_COLOR and a dumb terminal disable colours.
 script -qec "'$TARN' prepare --vocab vocab --text corpus/train.de --output again --progress -q" /dev/null >screen.txt
 ! grep -aq preparing screen.txt || fail "--quiet: $(cat -v screen.txt)"
 coloured() { script -qec "env -u NO_COLOR $1 '$TARN' help prepare" /dev/null >screen.txt && grep -aq $'\033' screen.txt; }
@@ -117,11 +117,11 @@ env -u NO_COLOR "$TARN" help prepare >out.txt
 script -qec "env TERM=dumb '$TARN' prepare --vocab vocab --text corpus/train.de --output again" /dev/null >screen.txt
 ! grep -aq $'\033' screen.txt || fail "a dumb terminal is sent codes: $(cat -v screen.txt)"
 
-# Validation is told of on the line of the training.
+# Validation is shown on the line of the training.
 in_window 100 "'$TARN' train model.yaml --run told --set train.max_minutes=0 --set train.max_updates=2 --set valid.every=1 --progress"
 grep -Eq '^validating  [0-9]+ %' lines.txt || fail "no progress of a validation: $(cat lines.txt)"
 
-# In a pipe every kind of work has a line every ten seconds, however often it begins anew.
+# In a pipe every kind of work has one line per ten seconds, however often it restarts.
 SECONDS=0
 "$TARN" train model.yaml --run plain --progress --set train.max_minutes=0 --set train.max_updates=12 --set valid.every=1 >out.txt 2>error.txt ||
   fail "$(cat error.txt)"

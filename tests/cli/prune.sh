@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tarn prune and the options of tarn translate: a pruned checkpoint translates as the options do.
+# tarn prune and the options of tarn translate: a pruned checkpoint translates like the options.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 

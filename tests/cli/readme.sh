@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# README.md says what is so: its files are there, its commands have their options, and the descriptions that it trains read the
-# files that it makes. So do the commands of the pages of docs/, and the pages to which parts of it have moved: docs/README.md
-# lists all pages, docs/training.md pastes the plan that tarn prints, docs/data.md trains on bytes, docs/design.md names the
-# folders of the source.
+# README.md is correct: its files exist, its commands have their options, and the descriptions that it trains read the
+# files that it makes. The same holds for the commands in docs/ and the pages to which parts have moved: docs/README.md
+# lists all pages, docs/training.md pastes the plan printed by tarn, docs/data.md trains on bytes, docs/design.md names
+# the folders of the source.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 readme=$root/README.md
 planned=$root/docs/training.md
 
-# The plan that is pasted: the lines under "$ tarn plan ..." stand in that order in what is printed. "..." stands for some.
-# It is that of kernels without AVX-512, which every machine can plan for.
+# The pasted plan: the lines under "$ tarn plan ..." appear in the output in that order; "..." stands for any lines. It
+# is for kernels without AVX-512, which every machine can plan.
 command=$(sed -n 's/^    \$ tarn \(plan .*\)/\1/p' "$planned")
 [ "$(wc -l <<<"$command")" -eq 1 ] && [ -n "$command" ] || fail "docs/training.md has not one plan: $command"
 # shellcheck disable=SC2086
@@ -26,7 +26,7 @@ It prints: $(cat printed.txt)"
   at=$found
 done <pasted.txt
 
-# Files of the project that it names, and those that the pages of docs/ name that list pages and folders.
+# The project files that it names, and those named by the pages of docs/ that list pages and folders.
 names() { grep -oE '(docs|examples|scripts|src|include|tests|bench|tools|results)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' "$@" | sort -u; }
 names "$readme" >named.txt
 [ "$(wc -l <named.txt)" -gt 20 ] || fail "few files are named: $(cat named.txt)"
@@ -39,7 +39,7 @@ for page in "$root"/docs/*.md; do
   [ "${page##*/}" = README.md ] || grep -q "^| .*\`${page##*/}\`" "$root/docs/README.md" || fail "docs/README.md does not list docs/${page##*/}"
 done
 
-# Each command that it and the pages show has the options that they show. Those of series have options of their own.
+# All commands shown in it and in the pages have the options shown. Subcommands of series have their own options.
 sed -n 's/^    .*\(tarn [a-z][a-z0-9-]* .*\)/\1/p' "$readme" "$root"/docs/*.md | sed 's/  #.*//' | grep -v '^tarn plan\b.*\.\.\.' | grep '^tarn [a-z0-9-]* .* --' >commands.txt
 [ "$(wc -l <commands.txt)" -gt 100 ] || fail "few commands are shown: $(cat commands.txt)"
 while read -r _ word rest; do
@@ -51,7 +51,7 @@ while read -r _ word rest; do
   done
 done <commands.txt
 
-# What it trains reads the folders that it makes: the vocabulary and both shards are outputs of commands before.
+# Its trainings read the folders that it makes: the vocabulary and both shards are outputs of earlier commands.
 sed -n 's/.*--output \(data\/[^ ]*\).*/\1/p' "$readme" "$root/docs/data.md" | sort -u >made.txt
 grep -ohE '^    tarn train examples/[^ ]+\.yaml' "$readme" "$root/docs/data.md" | awk '{ print $3 }' | sort -u >trained.txt
 [ "$(wc -l <trained.txt)" -ge 4 ] || fail "few descriptions are trained: $(cat trained.txt)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The pages of tarn report and of tarn dynamics in headless Chromium: they are shown without errors, wide and narrow, light and
-# dark; tables and pictures have a size; no text of a picture overlaps another or leaves it. On a phone letters stay large
-# enough to be read, and what is wider than the window is moved by itself, not the page.
+# The pages of tarn report and of tarn dynamics in headless Chromium: they load without errors, wide and narrow, light
+# and dark; tables and pictures have a size; no text in a picture overlaps another or exceeds it. On a phone letters
+# stay readable, and elements wider than the window scroll, not the page.
 set -euo pipefail
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ]; then
@@ -11,7 +11,7 @@ fi
 . "$(dirname "$0")/../report_runs.sh"
 "$TARN" report sweep --output out --resamples 100 >/dev/null || fail "report"
 
-# The page has no script; the test adds one that measures what is shown and writes it at the end of the page.
+# The page has no script; the test adds one that measures the layout and writes the result at the end of the page.
 cat >measure.js <<'END'
 function overlaps(svg) {
   const found = [];
@@ -98,7 +98,7 @@ grep -qx 'background rgb(255, 255, 255)' wide.txt || fail "light: $(cat wide.txt
 ! grep -q 'background rgb(255, 255, 255)' dark.txt || fail "dark: $(cat dark.txt)"
 [ "$(grep '^ink' wide.txt)" != "$(grep '^ink' dark.txt)" ] || fail "figures do not follow the scheme: $(cat dark.txt)"
 
-# The page of tarn dynamics is made of the same parts.
+# The page of tarn dynamics has the same elements.
 head -3 corpus/valid.de >three
 "$TARN" dynamics sweep/full/seed-1 "sweep/$half/seed-1" model.yaml --input three --map period --first-layer 1 --last-layer 2 --iterations 300 \
   --exponents 3 --over-training --output dynamics >/dev/null 2>error.txt || fail "dynamics: $(cat error.txt)"

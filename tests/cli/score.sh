@@ -1,9 +1,9 @@
-# tarn score: columns, summary, tokens, JSON, what is cut and replaced, an infinite perplexity, a full disk.
+# tarn score: columns, summary, tokens, JSON, truncation and replacement, an infinite perplexity, a full disk.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 score() { "$TARN" score "$@" --threads 1 2>summary.txt || fail "score $*: $(cat summary.txt)"; }
 
-# A GPT-2 of 16 positions with the bytes as its vocabulary, so tokens are bytes.
+# A GPT-2 with 16 positions and a byte vocabulary, so tokens are bytes.
 "$TARN" vocab --type byte --output bytes || fail "byte vocabulary"
 "$TARN" import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_model/tied" --vocab bytes --output model || fail "import"
 printf 'ab c\n\n\xc3\xa4h\n' >text
@@ -45,11 +45,11 @@ grep -Eq '"pieces":\[\["a",100,-[0-9.]+\],\["b",101,-[0-9.]+\],\["<0x20>",35,' t
 score model text --json --summary-only >sums.json
 grep -Eq '^\{"lines":3,"tokens":10,"characters":9,"bytes":10,"unknown":0,"truncated":0,"replaced":0,"log_probability":-[0-9.]+,"nll":[0-9.]+,"perplexity":[0-9.]+,"bits_per_character":[0-9.]+,"bits_per_byte":[0-9.]+,"checkpoint":"model"\}$' \
   sums.json || fail "summary as JSON: $(cat sums.json)"
-# Bytes are tokens here, so bits of a byte are those of a token.
+# Bytes are tokens here, so bits per byte are bits per token.
 sed 's/.*"nll":\([0-9.]*\),.*"bits_per_byte":\([0-9.]*\)}/\1 \2/' sums.json |
   awk '{ d = $1 / log(2) - $2; exit !(d < 1e-9 && d > -1e-9) }' || fail "bits of a byte: $(cat sums.json)"
 
-# 15 bytes and the end of sentence are all that the model takes.
+# The model takes at most 15 bytes and the end of sentence.
 printf 'ab\n0123456789abcdefghij\n\xff\n' >hard
 refuse 1 '^tarn score: hard: line 2: 21 tokens, and the model takes 16 with the end of sentence' "$TARN" score model hard
 refuse 1 '^tarn score: hard: line 3: invalid UTF-8 at byte 1' "$TARN" score model hard --strict --overlong truncate
@@ -60,7 +60,7 @@ grep -q '^invalid UTF-8 replaced in: 1 line$' summary.txt || fail "replaced: $(c
 score model hard --overlong truncate --json --summary-only >cut.json
 grep -q '"characters":21,"bytes":23,"unknown":0,"truncated":1,"replaced":1,' cut.json || fail "$(cat cut.json)"
 
-# Weights that explode: a perplexity beyond all numbers is null in JSON.
+# Exploding weights: an infinite perplexity is null in JSON.
 "$TARN" prepare --vocab bytes --text text --output data >/dev/null || fail "prepare"
 cat >wild.yaml <<'END'
 model: { d_model: 8, dropout: 0, max_length: 16 }
@@ -75,7 +75,7 @@ score wild text --json --summary-only >wild.json
 grep -q '"perplexity":null,"bits_per_character":[0-9.]*,' wild.json || fail "an infinite perplexity: $(cat wild.json)"
 score wild text --summary-only | grep -q 'perplexity inf,' || fail "an infinite perplexity"
 
-# A model without positions has no longest sentence.
+# A model without positions has no length limit.
 cat >free.yaml <<'END'
 model: { d_model: 8, dropout: 0, max_length: 16, positions: none }
 decoder: { layers: G }
@@ -90,7 +90,7 @@ cut -f 2 free.txt | tr '\n' ' ' | grep -q '^3 21 4 $' || fail "a model without p
 
 refuse 2 'an argument is missing' "$TARN" score
 refuse 1 'nowhere: cannot read' "$TARN" score model nowhere
-# A window that slides over the text as one stream: every byte once, line ends among them.
+# A window that slides over the text as one stream: every byte counts once, line ends included.
 score model text --stride 4 --window 8 >stream.txt
 cut -f 2,3 stream.txt | diff - <(printf '8\t0\n2\t7\n') || fail "windows: $(cat stream.txt)"
 [ "$(score model text --stride 1 --tokens | grep -c '^  -')" -eq "$(wc -c <text)" ] || fail "tokens of the stream"

@@ -1,5 +1,5 @@
-# Several systems, intervals and paired tests of tarn bleu, chrf and ter: what is printed, what is refused. The numbers
-# themselves are tests/unit/test_significance.c's.
+# Several systems, intervals and paired tests of tarn bleu, chrf and ter: output and refusals.
+# tests/unit/test_significance.c checks the numbers.
 set -u
 failed=0
 # same NAME EXPECTED GOT
@@ -43,7 +43,7 @@ has "paired bootstrap" 'good +[0-9.]+ +[0-9.]+ +± [0-9.]+ +\+[0-9.]+ +< 0\.001'
 out=$("$TARN" ter --reference ref --paired-ar --paired-ar-n 400 --seed 3 good same poor)
 has "randomization" 'system +TER +difference +p' "$out"
 has "randomization of equal systems" 'same +[0-9.]+ +\+0\.00 +1\.000' "$out"
-has "randomization" 'poor +[0-9.]+ +\+[0-9.]+ +0\.002' "$out"  # 1 / 401, the smallest there is
+has "randomization" 'poor +[0-9.]+ +\+[0-9.]+ +0\.002' "$out"  # 1 / 401, the smallest possible
 same "randomization: signature" "nrefs:1|ar:400|seed:3|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:$version" \
   "$(printf '%s\n' "$out" | tail -1)"
 has "both" 'nrefs:1\|bs:100\|ar:400\|seed:12345\|.*' \

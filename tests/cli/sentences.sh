@@ -1,4 +1,4 @@
-# tarn sentences, and its output through tarn prepare with the lengths of an experiment.
+# tarn sentences, and its output in tarn prepare with the lengths of an experiment.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 
@@ -24,7 +24,7 @@ refuse 2 'so --documents cannot find documents' "$TARN" sentences long --documen
 grep -q '^lines  *3 of 5 lines$' out && grep -q '^1 sentence left out: shorter than --min-tokens$' out && grep -q '^1 sentence left out: overlong$' out ||
   fail "lengths: $(cat out)"
 
-# Packing ends rows where documents end, and takes whole sentences of more than 1,024 tokens into rows that hold them.
+# Packing ends rows at document ends, and puts whole sentences of more than 1,024 tokens into rows that hold them.
 "$TARN" prepare --vocab byte --text documents --pack 50 --output packed >out || fail "packing"
 grep -q ' of 12 sentences of 5 documents$' out && grep -q 'longest row' out || fail "packed: $(cat out)"
 { printf 'x%.0s' $(seq 1500); echo; } >wide
@@ -33,7 +33,7 @@ grep -q ' of 12 sentences of 5 documents$' out && grep -q 'longest row' out || f
 
 "$TARN" sentences text --language fr --output no 2>err
 [ $? -eq 2 ] && grep -q 'en and de, not "fr"' err || fail "language: $(cat err)"
-# Without --output sentences alone go to standard output; they are put behind what a file has.
+# Without --output, standard output has only sentences; they are appended to an existing file.
 "$TARN" sentences text 2>err | cmp - one || fail "standard output"
 grep -q 'sentences  *5$' err || fail "no summary beside standard output: $(cat err)"
 echo before >log

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tarn series: an example series from nothing, trained, forecast, and what is refused.
+# tarn series: an example series generated, trained on and forecast, and refusals.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 
@@ -24,23 +24,23 @@ grep -q 'Lyapunov times (normalised error up to 0.4)' forecast.txt || fail "fore
 cmp f.csv g.csv || fail "the same seed forecasts otherwise"
 "$TARN" series forecast model mg.csv --one-step --json | grep -q '"valid_to_end":1' || fail "one step ahead"
 "$TARN" series forecast model mg.csv --from 1500 --steps 5 | grep -q NRMSE && fail "measured what nobody knows"
-# By the variance of the rows compared, of which one row has none.
+# By the variance of the compared rows; a single row has none.
 grep -q '^test         NRMSE .* by the variance of its 500 rows$' train.txt || fail "train: $(cat train.txt)"
 grep -q '^NRMSE        [0-9.]* by the variance of the 300 rows compared$' forecast.txt || fail "forecast: $(cat forecast.txt)"
 "$TARN" series forecast model mg.csv --steps 1 --json | grep -q '"nrmse":null' || fail "one row has no variance"
 "$TARN" series forecast model mg.csv --steps 1 | grep -q '^NRMSE        none: a column does not vary' || fail "one row"
-# An error beyond all numbers is null in JSON.
+# An infinite error is null in JSON.
 awk 'NR == 1 { print; next } { printf "%.17ge-155\n", $1 }' mg.csv >tiny.csv
 "$TARN" series forecast model tiny.csv --json >tiny.json
 grep -q '"nrmse":null,.*"valid_time":0' tiny.json || fail "an infinite error: $(cat tiny.json)"
-# A forecast that diverges ends there; the others are measured.
+# A diverging forecast ends there; the others are measured.
 awk 'NR == 1 { print; next } NR <= 400 { x += 1; printf "%.17g\n", exp(x / 20) }' mg.csv >growing.csv
 "$TARN" series train growing.csv --rows 300 --warmup 10 --units 50 --activation relu --sr 1.4 --raw --output wild >/dev/null
 "$TARN" series forecast wild growing.csv --from 100 --steps 100000 --output wild.csv >wild.txt || fail "a forecast that diverges"
 grep -q '^diverged     1 of 1$' wild.txt || fail "divergence: $(cat wild.txt)"
 [ "$(wc -l <wild.csv)" -gt 10 ] && [ "$(wc -l <wild.csv)" -lt 100000 ] || fail "its rows: $(wc -l <wild.csv)"
 ! grep -q nan wild.csv || fail "rows that are no numbers are written"
-# Columns without a name, and names with commas.
+# Columns without names, and names with commas.
 tail -n +2 mg.csv >bare.csv
 "$TARN" series train bare.csv --rows 1000 --units 50 --output bare >/dev/null
 "$TARN" series forecast bare bare.csv --steps 10 --output bare.out >/dev/null
@@ -65,7 +65,7 @@ fi
 
 printf 'x\n1\n\n2\n' >gap.csv
 refuse 1 "gap.csv:3: column 1 x: the number is missing" "$TARN" series train gap.csv --output m
-# Standard input, from where it stands.
+# Standard input, from its current position.
 "$TARN" series train mg.csv --rows 1000 --units 50 --output piped >named.txt
 { read -r _; "$TARN" series train - --header no --rows 1000 --units 50 --output unnamed; } <mg.csv >bare.txt
 cmp named.txt bare.txt || fail "a series from standard input is another one: $(cat bare.txt)"
@@ -76,7 +76,7 @@ refuse 1 'standard input:3: column 1 x: "0x2" is hexadecimal' "$TARN" series tra
 [ ! -e - ] || fail "a file named -"
 printf 'x,x\n1,2\n' >twice.csv
 refuse 2 'columns 1 and 2 are both named "x"' "$TARN" series train twice.csv --columns x --output m
-# Semicolons, tabs and decimal commas are found out, or said.
+# Semicolons, tabs and decimal commas are detected, or given.
 for form in 's/\./,/' 's/\./,/; s/$/;1/; 1s/;1/;y/' 's/$/\t1/; 1s/1$/y/'; do
   sed "$form" mg.csv >form.csv
   "$TARN" series train form.csv --columns x --rows 1000 --units 50 --output formed >formed.txt || fail "a table by $form"

@@ -1,4 +1,5 @@
-# tarn serve: answers equal to those of the commands, batches across requests, limits, tokens, TLS, slow clients, stopping.
+# tarn serve: answers equal to those of the commands, batches across requests, limits, tokens, TLS, slow clients,
+# shutdown.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 command -v curl >/dev/null || { echo "serve.sh: skipped, there is no curl"; exit 77; }
@@ -13,8 +14,8 @@ stop() {  # the exit code of the server
   return $code
 }
 trap '[ -z "$server" ] || kill -KILL "$server"' EXIT
-# start ARGUMENT...: starts the server; url is where it listens. A file is its standard output: the line of an earlier
-# server is gone before the new one is waited for.
+# start ARGUMENT...: starts the server; url is its address. A file captures its standard output: the line of an earlier
+# server is deleted before waiting for the new one.
 start() {
   rm -f address.txt
   "$TARN" serve "$@" --port 0 --threads 1 >address.txt 2>server.txt &
@@ -23,7 +24,7 @@ start() {
   url=$(sed 's|/$||' address.txt)
   [ -n "$url" ] || fail "serve $*: $(cat server.txt)"
 }
-# post PATH BODY [CURL...]: the answer goes to answer.json, and its code is printed.
+# post PATH BODY [CURL...]: puts the answer into answer.json and prints its code.
 type=application/json
 post() {
   local path=$1 body=$2
@@ -61,7 +62,7 @@ END_MODEL
 sed '/^encoder/d; /^translate/d; s/all/decoder/; s/ train: train, valid: valid/ train: text-train, valid: text-valid/' model.yaml >lm.yaml
 "$TARN" train lm.yaml --run lm >train.txt 2>&1 || fail "train of a language model: $(tail -n 3 train.txt)"
 
-# Translation: the same as the command's, of one text, of several, with all hypotheses, with the tokens.
+# Translation: equal to the command's, for one text, several texts, with all hypotheses, with the tokens.
 start run --max-text 300 --max-texts 5 --max-body 4000
 head -n 4 corpus/test.de >lines.de
 "$TARN" translate run --n-best 3 --json --threads 1 <lines.de 2>/dev/null >expected.txt
@@ -73,7 +74,7 @@ jq -e '[.translations[].hypotheses[] | (.pieces | length) == .tokens and .pieces
   ((([.pieces[].probability | log] | add) - .log_probability) | fabs) < 1e-4] | all' answer.json >/dev/null || fail "other tokens: $(cat answer.json)"
 expect 200 '"hypotheses":\[{"text":""' /translate '{"text":""}'
 
-# A beam and a length penalty of the request's own; the next request has the server's again.
+# A request's own beam and length penalty; the next request has the server's again.
 for own in '1 1' '2 0' '2 -1.5' '3 4'; do
   read -r beam penalty <<<"$own"
   "$TARN" translate run --beam $beam --n-best $beam --length-penalty $penalty --json --threads 1 <lines.de 2>/dev/null |
@@ -86,8 +87,8 @@ expect 200 translations /translate "$body"
 jq -c '.translations[] | [.source_tokens, .truncated, [.hypotheses[] | del(.pieces)]]' answer.json | diff got.txt - ||
   fail "the beam of one request stayed for the next"
 
-# Attention of each token of a translation to those of its source: rows of weights that sum to 1.
-# The translator's model is looked into, not its file.
+# Attention of each translated token to those of the source: rows of weights that sum to 1.
+# It uses the translator's model in memory, not the file.
 mv run moved
 expect 200 weights /attend '{"text":"Ein Satz.","target":"A sentence."}'
 mv moved run
@@ -98,7 +99,7 @@ expect 200 '"truncated":true' /attend "{\"text\":\"$(printf 'a %.0s' $(seq 140))
 expect 400 'must be strings' /attend '{"text":["a"],"target":"a"}'
 expect 400 'must be strings' /attend '{"text":"a"}'
 
-# What is asked for wrongly, or is too much.
+# Invalid and excessive requests.
 expect 400 'not JSON' /translate '{"text":'
 expect 400 'not JSON' /translate ''
 expect 400 'not JSON' /translate "$(printf '{"text":"\377"}')"
@@ -138,7 +139,7 @@ done
 [ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
 refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
 
-# Slow and vanished clients: those of a request get 408, and nobody else waits for them.
+# Slow and disconnected clients: slow requests get 408, and no other client waits for them.
 stop || fail "stopping: $(cat server.txt)"
 start run --timeout 1
 host=${url#http://}
@@ -153,7 +154,7 @@ for number in 5 6; do
 done
 exec 5>&- 6>&-
 [ "$(metric 'tarn_http_requests_total{path="other",code="408"}')" -ge 2 ] || fail "408 is not counted: $(curl -s "$url/metrics")"
-# And those that read their answer slowly are cut off.
+# Clients that read their answer slowly are disconnected.
 cut=$(metric tarn_http_cut_total)
 "$HOSTILE_CLIENT" "${url##*:}" &
 reader=$!
@@ -163,7 +164,7 @@ wait $reader
 
 stop INT || fail "stopping by SIGINT: $(cat server.txt)"
 
-# Many at once: the queue takes two, and the others are told to come again; who is taken gets the right answer.
+# Many at once: the queue takes two, and the others are told to retry; accepted ones get the right answer.
 start run --timeout 300 --connections 50 --queue 2 --batch 1
 expect 200 translations /translate '{"text":"Ein Satz."}'
 cp answer.json expected.json
@@ -182,7 +183,7 @@ for i in $(seq 40); do
 done
 stop || fail "stopping: $(cat server.txt)"
 
-# A token, from a file or the environment; what needs none.
+# A token, from a file or the environment; paths that need none.
 printf 'geheim\n' >token
 start run --token-file token
 expect 401 'token' /translate '{"text":"a"}'
@@ -196,7 +197,8 @@ TARN_TOKEN=anderes start run --max-texts 1000 --max-body 1000000 --batch 1
 expect 401 'token' /translate '{"text":"a"}' -H 'Authorization: Bearer geheim'
 expect 200 translations /translate '{"text":"a"}' -H 'Authorization: Bearer anderes'
 
-# What ends after the queue is refused, not queued, and the queue can be looked at: freed memory is filled here.
+# Requests completed after the queue has finished are refused, and the queue stays readable: freed memory is filled
+# here.
 stop || fail "stopping"
 MALLOC_PERTURB_=165 start run
 host=${url#http://}
@@ -213,11 +215,11 @@ timeout 120 cat <&6 >last.txt
 exec 5>&- 6>&-
 wait "$server" || fail "stopping with half a request: $(cat server.txt)"
 server=""
-[ ! -s late.txt ] || grep -q '^HTTP/1.1 503' late.txt || fail "late: $(cat late.txt)"  # nothing, if it had no time left
+[ ! -s late.txt ] || grep -q '^HTTP/1.1 503' late.txt || fail "late: $(cat late.txt)"  # nothing, if it was too late
 ! grep '^tarn_queue_requests ' last.txt | grep -qv ' 0$' || fail "the queue at the end: $(cat last.txt)"
 TARN_TOKEN=anderes start run --max-texts 1000 --max-body 1000000 --batch 1
 
-# What waits when the server stops is answered: one request is in work and one waits at least when the signal comes.
+# Waiting requests are answered when the server stops: at the signal one is being processed and at least one waits.
 for i in 1 2 3 4 5 6 7 8 9 10; do cat corpus/test.de; done | jq -R . | jq -s -c '{text: .}' >long.json
 for i in $(seq 4); do
   curl -s -o last-$i.json -w '%{http_code}' -H 'Content-Type: application/json' -H 'Authorization: Bearer anderes' \
@@ -232,13 +234,13 @@ answered=0
 for i in $(seq 4); do
   case $(cat last-$i.txt) in
     200) answered=$((answered + 1)) ;;
-    503 | 000) ;;  # it came behind the signal
+    503 | 000) ;;  # it arrived after the signal
     *) fail "at the end: $(cat last-$i.txt)" ;;
   esac
 done
 [ $answered -ge 2 ] || fail "not all were answered at the end: $(cat last-*.txt)"
 
-# TLS, and what cannot be used for it.
+# TLS, and unusable certificates.
 refuse 2 'belong together' "$TARN" serve run --certificate nowhere
 refuse 1 'nowhere' "$TARN" serve run --port 0 --certificate nowhere --key nowhere
 refuse 1 'cannot use the certificate' "$TARN" serve run --port 0 --certificate token --key token
@@ -251,14 +253,14 @@ if command -v openssl >/dev/null; then
   stop || fail "stopping TLS"
 fi
 
-# A language model: scores and continuations as the commands give them.
+# A language model: scores and continuations equal to those of the commands.
 start lm --max-tokens 64 --languages en,pt-BR,zh-Hant-TW
 [ "$(curl -s "$url/health" | jq -c '[.uses, .languages]')" = '[["score","generate"],["en","pt-BR","zh-Hant-TW"]]' ] || fail "languages: $(curl -s "$url/health")"
 "$TARN" score lm --json --threads 1 - <<<"She is here." 2>/dev/null >score.txt
 expect 200 scores /score '{"text":"She is here.","tokens":true}'
 [ "$(jq '.scores[0].log_probability' answer.json)" = "$(head -n 1 score.txt | jq .log_probability)" ] || fail "score: $(cat answer.json score.txt)"
 "$TARN" generate lm --prompt "She is" --number 2 --top-p 0.9 --seed 7 --max-tokens 9 --json --threads 1 2>/dev/null >generated.txt
-for round in 1 2; do  # other options in between change nothing
+for round in 1 2; do  # other options in between make no difference
   expect 200 generations /generate '{"text":"She is","method":"sample","number":2,"top_p":0.9,"seed":7,"max_tokens":9}'
   jq -r '.generations[0].texts[].text' answer.json >got.txt
   jq -r '.texts[]?.text // .text' generated.txt | diff - got.txt || fail "generate: $(cat generated.txt)"

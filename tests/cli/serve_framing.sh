@@ -1,10 +1,10 @@
-# tarn serve: requests whose framing RFC 9112 forbids, by raw sockets; names by which it may be asked; bodies in flight.
+# tarn serve: requests with framing forbidden by RFC 9112, by raw sockets; accepted host names; bodies in flight.
 set -u
 . "$(dirname "$0")/../tiny_server.sh"
 start --allow-host tarn.example
 "$FRAMING_CLIENT" "$port" >out.txt 2>error.txt || fail "$(cat error.txt out.txt)"
 [ "$(sed 's/ .*//' out.txt)" -ge 40 ] || fail "few forms: $(cat out.txt)"
-# The lines of a refusal say what is wrong, and what to do.
+# Refusals say what is wrong, and what to do.
 ask() {  # FILE: the answer to its bytes, with which the connection ends, goes to answer.txt
   exec 9<>"/dev/tcp/127.0.0.1/$port"
   cat "$1" >&9
@@ -30,7 +30,7 @@ answer 400 'Content-Length and Transfer-Encoding exclude each other' "${post}Con
 answer 400 'there is more than one Content-Length' "${post}Content-Length: 12\r\nContent-Length: 5\r\n\r\n"
 answer 400 'there is more than one Transfer-Encoding' "${post}Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n"
 answer 501 'the only Transfer-Encoding that is known is chunked' "${post}Transfer-Encoding: gzip, chunked\r\n\r\n"
-# A request that is framed well, and asks for what is not there: the nearest key that it does not have yet, and all of them.
+# A well-framed request with an unknown key: names the nearest key that it does not have yet, and all of them.
 keys='\"text\", \"tokens\", \"n_best\", \"beam\", \"length_penalty\"'
 asks() { printf '%s' "${post}Connection: close\r\nContent-Length: ${#1}\r\n\r\n$1"; }
 answer 400 "/translate knows no \\\"txt\\\"; did you mean \\\"text\\\"? Its keys are $keys" "$(asks '{"txt":"a"}')"
@@ -42,16 +42,16 @@ stop
 exactly 2 'tarn serve: --allow-host http://x: a name or an address without port is expected, such as example.org' "$TARN" serve run --allow-host http://x
 exactly 2 'tarn serve: --max-pending-bytes is less than --max-body (see tarn serve --help)' "$TARN" serve run --max-pending-bytes 1000
 
-# Forty bodies of 1 MB at the same time, with room for two: the others are answered with 503, and the server goes on answering.
+# Forty bodies of 1 MB at once, with space for two: the others get 503, and the server keeps answering.
 start --max-pending-bytes 2100000
 "$FRAMING_CLIENT" "$port" 40 >out.txt 2>error.txt || fail "bodies: $(cat error.txt out.txt)"
 stop
 
-# The same with little memory, however the bound comes about: no turning in circles, and an answer for everybody.
+# The same with little memory, however it is limited: no busy loop, and an answer for every client.
 [ -z "${TARN_SANITIZED:-}" ] || exit 0
-spent() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }  # ticks of the processor, in the program and in the system
+spent() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }  # user and system ticks of the processor
 little() {  # KILOBYTES: whether a server starts with so much address space
-  rm -f address.txt  # else that of the server before is read
+  rm -f address.txt  # else the previous server's would be read
   (ulimit -v "$1" && exec "$TARN" serve run --port 0 --threads 1 --wait 0 >address.txt 2>server.txt) &
   server=$!
   within_two_minutes eval '[ -s address.txt ] || gone $server'
@@ -65,7 +65,8 @@ flood() {
 }
 little 400000 || fail "little memory: $(cat server.txt)"
 flood
-# And with the least that it starts with; with less it says so. With much less, libraries may fail before the program begins.
+# And with the minimum that it starts with; with less it says so. With much less, libraries may fail before the program
+# starts.
 limit=30000
 until little $limit; do
   wait $server && fail "little memory: it ends well: $(cat server.txt)"
@@ -76,7 +77,7 @@ done
 grep -qxE 'tarn serve: the model leaves [0-9.]+ MB of memory, and connections need 16 MB' refused.txt || fail "too little memory: $(cat refused.txt)"
 flood
 
-# Memory that ends anywhere between a body's first byte and its answer: room for so many kilobytes more than it holds.
+# Memory that runs out anywhere between a body's first byte and its answer: this many kilobytes more than in use.
 start
 text=$(head -c 1000000 /dev/zero | tr '\0' a)
 printf '%b' "$(asks "{\"text\":\"$text\"}")" >body.txt

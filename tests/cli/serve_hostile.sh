@@ -1,4 +1,4 @@
-# tarn serve against garbage, cut connections and slow clients: 10,000 requests, every good one of them answered.
+# tarn serve against garbage, dropped connections and slow clients: 10,000 requests, with every valid one answered.
 set -u
 . "$(dirname "$0")/../tiny_server.sh"
 start --timeout 300
@@ -6,7 +6,7 @@ resident() { sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' /proc/$server/stat
 "$HOSTILE_CLIENT" "$port" 2000 1 || fail "it ended with $?; the server says: $(cat server.txt)"
 before=$(resident)
 "$HOSTILE_CLIENT" "$port" 8000 2 || fail "it ended with $?; the server says: $(cat server.txt)"
-# Memory that 8,000 requests had kept would be seen; that a few buffers grow is no leak. Sanitizers keep what is freed.
+# Memory leaked by 8,000 requests would be visible; growth of a few buffers is no leak. Sanitizers keep freed memory.
 [ -n "${TARN_SANITIZED:-}" ] || [ "$(resident)" -lt $((before + 8000)) ] || fail "$before kB became $(resident)"
 stop
 [ "$(grep -c . server.txt)" -eq 2 ] || fail "the server says more than that it starts and stops: $(cat server.txt)"

@@ -1,11 +1,11 @@
 # The page of tarn serve in headless Chromium: it translates, shows source and translations side by side with the
-# probability of each token, takes no text for markup, and loads nothing from elsewhere.
+# probability of each token, treats no text as markup, and loads no external resources.
 set -u
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 [ -n "$browser" ] || { echo "serve_page.sh: skipped, there is no Chromium"; exit 77; }
 . "$(dirname "$0")/../tiny_server.sh"
 ! grep -E 'https?://' "$TARN_SOURCE_DIR/tools/serve/serve_page.html" || fail "the page names other servers"
-# The page as a browser shows it, which has run its program.
+# The page as rendered by a browser that has run its script.
 shown() {  # ADDRESS
   "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=20000 --dump-dom \
     "$1" >page.html 2>browser.txt || fail "the browser: $(tail -n 3 browser.txt)"
@@ -26,7 +26,7 @@ grep -q '<small id="model">run/checkpoint_[a-z]*.safetensors, fp32</small>' page
 grep -q '<label id="token" hidden' page.html || fail "a field for a token that is not needed"
 grep -q '<input id="beam" type="number" min="1" value="1" max="3">' page.html || fail "the beam has another bound: $(grep 'id="beam"' page.html)"
 
-# Its languages, where they are known: by their names where the browser has one, else by what was given.
+# The languages, if known: by the browser's names if it has them, else as given.
 heading() {  # LANGUAGES NAMES [ARGUMENT...]
   local languages=$1 names=$2
   shift 2

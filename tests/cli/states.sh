@@ -1,9 +1,9 @@
-# tarn states: what is written of translation models, language models, masked models and classifiers; that it does not depend
-# on what is computed together, and agrees with what other commands print; and every message.
+# tarn states: output for translation models, language models, masked models and classifiers; independence of batching
+# and agreement with other commands; and every message.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 states() { "$TARN" states "$@" --threads 1 >printed.txt 2>error.txt || fail "states $*: $(cat error.txt)"; }
-# numbers FILE TYPE COLUMNS: of a file of NumPy's with a header of 128 bytes, a row a line.
+# numbers FILE TYPE COLUMNS: prints a NumPy file with a header of 128 bytes, one row per line.
 numbers() { od -An -v -j128 -t "$2" -w$((4 * $3)) "$1"; }
 
 "$TARN" corpus --output corpus --sentences 120 --held-out 12 >/dev/null || fail "corpus"
@@ -37,7 +37,7 @@ sed 's/decoder:/encoder:/; s/, positions: rotary/, segments: 2/' lm.yaml >masked
 sed 's/train: text/train: labels/; s/model: { /model: { task: classification, /' masked.yaml >classes.yaml
 for model in mt lm masked classes; do "$TARN" train $model.yaml --run $model --quiet 2>error.txt || fail "$model: $(cat error.txt)"; done
 
-# What there is.
+# The offered arrays.
 "$TARN" states mt --list 2>/dev/null >list.txt || fail "--list"
 for name in encoder.0 encoder.1.attention encoder.2.states encoder.3.gates encoder.3.kernel encoder decoder.1.cross_attention \
   decoder.1.gates decoder.2.cells decoder.3.hidden output output.log_probabilities output.topK output.topK.ids output.input; do
@@ -49,7 +49,7 @@ grep -Eq '^decoder.2.gates +48 +target token +gates' list.txt || fail "--list: $
 "$TARN" states mt --list --json 2>/dev/null | grep -q '{"name":"encoder.1.attention","type":"float32","rows":"source token","width":2,' ||
   fail "--list --json"
 
-# Whatever is computed together, by however many threads, the bits are the same.
+# The bits do not depend on batching or the number of threads.
 states mt '*' output.top3 --input $de --target $en --output all.safetensors
 grep -Pq '^encoder.0\t[0-9]+ x 16$' printed.txt && grep -Pq '^output.top3.ids\t[0-9]+ x 3$' printed.txt || fail "printed: $(cat printed.txt)"
 cp printed.txt all.txt
@@ -63,7 +63,7 @@ done
 states mt '*' output.top3 --input $de --target $en --output all --format npy
 diff all.txt printed.txt || fail "formats differ"
 [ "$(ls all | wc -l)" -eq $(($(wc -l <all.txt) + 4 + $(grep -c heads all.txt))) ] || fail "npy: $(ls all)"
-# Of safetensors the values are those of the files of NumPy's.
+# Safetensors has the same values as the NumPy files.
 values() { tail -c +129 "all/$1.npy"; }
 size=$(values encoder.2.states | wc -c)
 name='"encoder.2.states":{"dtype":"F32","shape":\[[0-9]*,20\],"data_offsets":\['
@@ -74,12 +74,12 @@ tokens=$(numbers all/source.tokens.npy d4 1 | wc -l)
 [ "$size" -eq $((tokens * 20 * 4)) ] || fail "$size bytes of states for $tokens tokens"
 [ "$(wc -l <$de)" -eq $(($(od -An -v -j128 -t d8 -w8 all/source.offsets.npy | wc -l) - 1)) ] || fail "offsets"
 [ "$(od -An -v -j128 -t d8 -w8 all/source.offsets.npy | tail -n 1)" -eq "$tokens" ] || fail "the last offset"
-# The first of the likeliest words is the one with the largest logit, and its log-probability the largest.
+# The first of the most likely words has the largest logit and log-probability.
 paste -d' ' <(numbers all/output.npy f4 60) <(numbers all/output.top3.ids.npy d4 3) <(numbers all/output.top3.npy f4 3) |
   awk '{ b = 1; for (c = 2; c <= 60; c++) if ($c > $b) b = c; if ($61 != b - 1 || $64 < $65 || $65 < $66) bad = 1 } END { exit bad }' ||
   fail "output.top3 are not the likeliest words"
 
-# The numbers of the likeliest words alone, and from a model whose name is no UTF-8.
+# Only the ids of the most likely words, and from a model whose name is not UTF-8.
 cp -r mt $'mt\377'
 states $'mt\377' output.top3.ids --input $de --target $en --output ids.safetensors
 [ "$(cut -f1 printed.txt | tr '\n' ' ')" = "output.top3.ids " ] || fail "output.top3.ids brings more: $(cat printed.txt)"
@@ -87,7 +87,7 @@ head -c 4000 ids.safetensors | grep -aq $'mt\xEF\xBF\xBD' || fail "the checkpoin
 states mt output.top3.ids --input $de --target $en --format npy --output ids
 cmp ids/output.top3.ids.npy all/output.top3.ids.npy || fail "output.top3.ids alone differs"
 
-# The encoder needs no translations, and pipes will do.
+# The encoder needs no translations, and pipes work.
 states mt encoder.1 --output one.safetensors <$de
 states mt encoder.1 --input - --output again.safetensors < <(cat $de)
 cmp one.safetensors again.safetensors || fail "a pipe gives other results"
@@ -95,7 +95,7 @@ cmp one.safetensors again.safetensors || fail "a pipe gives other results"
 grep -q '"output":"one.safetensors","sentences":12,"tokens":[0-9]*,"target_tokens":0,.*"arrays":\[{"name":"encoder.1","width":16,"numbers":[0-9]*}\]' json.txt || fail "--json: $(cat json.txt)"
 for precision in bf16 int8; do states mt encoder.3 decoder.1.cross_attention --input $de --target $en --precision $precision --output x.safetensors; done
 
-# A language model: log-probabilities are those of tarn score.
+# A language model: log-probabilities equal those of tarn score.
 states lm output.log_probabilities --input $en --format npy --output lm-states
 "$TARN" score lm $en --tokens --threads 1 2>/dev/null | grep '^  ' | cut -f1 >scored.txt
 width=$(sed -n 's/.* x //p' printed.txt)
@@ -104,7 +104,7 @@ paste -d' ' <(numbers lm-states/tokens.npy d4 1) <(numbers lm-states/output.log_
     END { printf "%.4f\n", p[eos] }' >looked.txt
 paste scored.txt looked.txt | awk '{ if (($1 - $2) ^ 2 > 0.001 ^ 2) bad = 1 } END { exit bad || NR < 50 }' ||
   fail "log-probabilities differ from tarn score: $(paste scored.txt looked.txt | head -n 3)"
-# A classifier: those of tarn classify.
+# A classifier: they equal those of tarn classify.
 cut -f1 table.tsv | head -n 7 >lines
 states classes output.log_probabilities encoder output.input --input lines --format npy --output class-states
 "$TARN" classify classes lines --top 2 --threads 1 2>/dev/null | awk -F'\t' '{ print $1 == "long" ? $2 : $4 }' >classified.txt
@@ -150,7 +150,7 @@ s 1 'ids: has output.top3.ids.npy, which is none of these results' mt output.inp
 [ "$(ls ids | wc -l)" -eq 5 ] || fail "a refused call wrote into the folder: $(ls ids)"
 [ ! -e x ] || fail "something was left of what failed"
 ls | grep -q '\.tmp\.' && fail "temporary files are left: $(ls)"
-# A signal while it waits for its text.
+# A signal while waiting for input.
 mkfifo questions
 "$TARN" states mt encoder --input questions --output x 2>error.txt &
 program=$!

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tarn sweep and tarn test: what they print, write and refuse.
+# tarn sweep and tarn test: output, files and refusals.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 
@@ -26,7 +26,7 @@ grep -Eq '^regular +[0-9]+ +0 +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+  baseline$' out.
 grep -Eq '^half +[0-9]+ +[1-9][0-9]+ ' out.txt || fail "dry run: $(cat out.txt)"
 grep -q '^8 runs, 8 of them to be trained, 2 at a time with 1 threads each' out.txt || fail "dry run: $(cat out.txt)"
 grep -q '^about [0-9]* s of training more' out.txt || fail "dry run: $(cat out.txt)"
-# Within 1 %, and said.
+# Within 1 %, and reported.
 ! grep -q '^half .*equalized' out.txt || fail "equalize: no is not heard: $(cat out.txt)"
 for name in regular small flops; do
   off=$(sed -nE "s/^$name +equalized by .*\(([+-][0-9.]+) %\).*/\1/p" out.txt)
@@ -39,12 +39,12 @@ grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt
   grep -q '"epoch_seconds":[0-9.e-]*,"run_seconds":[0-9.e-]*,.*"training_seconds":[0-9]' || fail "no times in the JSON"
 "$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '"path"' && fail "a run without a folder has a path"
 [ ! -e out ] || fail "a dry run writes"
-# Where no width has a part in what is counted, none is changed.
+# If no width affects the measure, none is changed.
 sed 's/^  half:.*/  half: { encoder.layers: R R, decoder.layers: R, equalize: trained }/' sweep.yaml >frozen.yaml
 "$TARN" sweep frozen.yaml --dry-run >out.txt 2>error.txt || fail "equalizing frozen layers: $(cat error.txt)"
 grep -q '^half .*; no width changes it; 1 % CANNOT BE MET$' out.txt || fail "equalizing frozen layers: $(cat out.txt)"
 grep -q "variant half: no width of the FFN brings it nearer to the base's trained" error.txt || fail "no warning: $(cat error.txt)"
-# A kind that all variants are given may be of use to some of them only.
+# A kind set for all variants may be used by only some of them.
 printf 'base: model.yaml\nbaseline: plain\nseeds: [1]\nset: { kinds.Q: { heads: 2, ffn: 8, frozen: yes } }\nvariants:\n  plain: {}\n  other: { encoder.layers: L Q }\n' >kinds.yaml
 "$TARN" sweep kinds.yaml --dry-run >out.txt 2>error.txt || fail "a kind for some variants: $(cat error.txt)"
 sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
@@ -71,7 +71,7 @@ before=$(cat out/half/seed-1/test.json | sed '/seconds/d')
 grep -q '^BLEU ' out.txt || fail "tarn test prints $(cat out.txt)"
 [ "$before" = "$(sed '/seconds/d' out/half/seed-1/test.json)" ] || fail "tarn test gives other scores"
 
-# A test of another checkpoint is not the sweep's; a sweep that names one tests that one.
+# A test of another checkpoint is not the sweep's; a sweep that names a checkpoint tests that one.
 "$TARN" test out/half/seed-1 --source corpus/valid.de --reference corpus/valid.en --beam 1 --checkpoint last >out.txt
 grep -q '"checkpoint": "checkpoint_last.safetensors"' out/half/seed-1/test.json || fail "test: $(cat out/half/seed-1/test.json)"
 "$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
@@ -85,10 +85,10 @@ grep -q '"checkpoint": "checkpoint_last.safetensors"' last/regular/seed-1/test.j
 sed -i 's/checkpoint: last/checkpoint: lasts/' last.yaml
 refuse 2 'test.checkpoint' "$TARN" sweep last.yaml --output lasts
 
-# A second time there is nothing to do; more seeds and variants may come, other settings may not.
+# A second run has nothing to do; seeds and variants may be added, other settings may not change.
 "$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
 [ "$(grep -c '^skipped' out.txt)" -eq 8 ] && [ "$(wc -l <out.txt)" -eq 9 ] || fail "again: $(cat out.txt)"
-# The validation that is printed is that of the checkpoint that counts: of an average only where it is better.
+# The validation shown is that of the checkpoint that counts: that of an average only if it is better.
 cp -r out averaged
 average() {  # SEED BLEU
   echo '{"kind":"valid","step":6,"epoch":1,"time":9,"valid_loss":9,"valid_nll":9,"valid_bleu":'"$2"',"checkpoint":"average"}' \
@@ -111,7 +111,7 @@ sed 's/beam: 1/beam: 3/' more.yaml >other.yaml
 refuse 2 "tested otherwise" "$TARN" sweep other.yaml --output out
 sed -i 's/"precision": *"fp32"/"precision": "int8"/' out/sweep.json
 refuse 2 "tested otherwise.*precision" "$TARN" sweep more.yaml --output out
-# A sweep from before there was that key goes on: its tests were computed in fp32.
+# A sweep from before that key existed can be continued: its tests were computed in fp32.
 sed -i '/"precision": "int8"/d; s/"beam": 1,$/"beam": 1/' out/sweep.json
 sed -i '/"precision": "fp32"/d' out/half/seed-1/test.json
 "$TARN" sweep more.yaml --output out >out.txt 2>error.txt || fail "a sweep without test.precision: $(cat error.txt)"
@@ -121,7 +121,7 @@ refuse 2 "other.yaml:[0-9]*: equalize is no key of a configuration; it stands be
 refuse 2 "holds a run" "$TARN" sweep more.yaml --output out/half/seed-1
 refuse 2 "no sweep to go on with" "$TARN" sweep --output nowhere
 
-# Runs that another sweep has finished with the same settings are copied, whatever their variant is called there.
+# Runs finished in another sweep with the same settings are copied, whatever their variant is called there.
 cat >shared.yaml <<'END'
 base: model.yaml
 baseline: plain
@@ -141,7 +141,7 @@ grep -q '^waiting .*plain seed 2  reused from out/regular/seed-2$' out.txt || fa
 grep -q '^4 runs, 3 of them to be trained' out.txt || fail "reused runs are not counted: $(cat out.txt)"
 mkdir -p shared/plain/.seed-2.partial
 for file in log.jsonl checkpoint_average.safetensors log.jsonl.tmp.1; do
-  echo rubbish >shared/plain/.seed-2.partial/$file  # of a copy that was killed, perhaps of another run
+  echo rubbish >shared/plain/.seed-2.partial/$file  # from an interrupted copy, possibly of another run
 done
 refuse 2 'corpus: there is no sweep whose runs could be reused' "$TARN" sweep shared.yaml --output shared --reuse corpus
 "$TARN" sweep shared.yaml --output shared --reuse out >out.txt 2>error.txt || fail "reuse: $(cat out.txt error.txt)"
@@ -170,7 +170,7 @@ echo 'model: { d_modle: 3 }' >elder/regular/seed-2/config.yaml
 "$TARN" sweep shared.yaml --reuse elder --dry-run >out.txt 2>error.txt || fail "a bad run to reuse: $(cat error.txt)"
 grep -q 'warning: elder/regular/seed-2/config.yaml:1: .*: the run is not reused' error.txt || fail "a bad run: $(cat error.txt)"
 
-# Paths may be of any bytes; JSON says U+FFFD for those that are no UTF-8.
+# Paths may have arbitrary bytes; JSON has U+FFFD for invalid UTF-8.
 odd=$'b\xe4d'
 cp shared.yaml "$odd.yaml"
 "$TARN" sweep "$odd.yaml" --output "$odd" --reuse out --json >out.txt 2>error.txt || fail "bytes: $(cat error.txt)"
@@ -185,7 +185,7 @@ grep -q $'"reference": "b\xef\xbf\xbdd.en"' "$odd/plain/seed-7/test.json" || fai
 "$TARN" sweep shared.yaml --output again --reuse "$odd" >out.txt 2>error.txt || fail "bytes: reuse: $(cat error.txt)"
 grep -q $'"from": "b\xef\xbf\xbdd/' again/plain/seed-2/reused.json || fail "bytes: $(cat again/plain/seed-2/reused.json)"
 
-# A run that fails is told, never tried again unasked, and keeps the others from nothing.
+# A failed run is reported, not retried by default, and does not block the others.
 cat >fails.yaml <<'END'
 base: model.yaml
 baseline: good
@@ -211,7 +211,7 @@ rm mixed/bad/seed-1/checkpoint_last.safetensors
 "$TARN" sweep fails.yaml --output mixed --retry-failed >out.txt || fail "--retry-failed: $(cat out.txt)"
 grep -q '^finished .*bad seed 1' out.txt || fail "--retry-failed: $(cat out.txt)"
 
-# A test that fails is recorded and left alone like a training; the training stays.
+# A failed test is recorded and not retried, like a training; the training is kept.
 cat >>fails.yaml <<'END'
 test: { source: corpus/valid.de, reference: corpus/valid.en, beam: 1 }
 END
@@ -230,14 +230,14 @@ mv kept/* mixed/bad/seed-1/
 "$TARN" sweep fails.yaml --output mixed --retry-failed >out.txt || fail "--retry-failed of a test: $(cat out.txt)"
 grep -q '^finished .*bad seed 1.*test BLEU' out.txt && ! grep -q '^started' out.txt || fail "--retry-failed of a test: $(cat out.txt)"
 
-# Scores of another test set are not those of the sweep.
+# Scores of another test set are not the sweep's.
 "$TARN" test mixed/good/seed-1 --source corpus/valid.de --reference corpus/valid.de --beam 1 --quiet
 refuse 1 "their test BLEU has other references" "$TARN" compare mixed
 "$TARN" sweep --output mixed >out.txt || fail "another test: $(cat out.txt)"
 grep -q '^finished .*good seed 1.*test BLEU' out.txt || fail "the test is not made anew: $(cat out.txt)"
 grep -q '"reference": "corpus/valid.en"' mixed/good/seed-1/test.json || fail "the test is not made anew"
 
-# Files that make no sense.
+# Invalid files.
 bad() {  # PATTERN SED-SCRIPT
   sed "$2" sweep.yaml >bad.yaml
   refuse 2 "$1" "$TARN" sweep bad.yaml --dry-run
@@ -270,12 +270,12 @@ refuse 1 "bad.yaml: variant flops: data.valid: nowhere.tarn" "$TARN" sweep bad.y
 sed 's/^base:.*/base: gone.yaml/' sweep.yaml >bad.yaml
 refuse 1 "bad.yaml:1: base: gone.yaml" "$TARN" sweep bad.yaml --dry-run
 refuse 2 "output DIR is missing" "$TARN" sweep sweep.yaml
-# A warning, no failure.
+# A warning, not a failure.
 sed 's/^threads.*/threads: 3000/' sweep.yaml >many.yaml
 "$TARN" sweep many.yaml --dry-run >out.txt 2>error.txt || fail "too many threads are refused"
 grep -q 'warning: 2 runs of 3000 threads at a time' error.txt || fail "no warning: $(cat error.txt)"
 
-# The examples are sweeps, on whatever data.
+# The examples are sweeps, on any data.
 mkdir -p parallel
 for side in de en; do
   cp corpus/train.$side corpus/valid.$side parallel/

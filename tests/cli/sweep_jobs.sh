@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# tarn sweep --launcher slurm with programs that stand for Slurm's, for what is hard to provoke with the real ones
-# (tests/cli/sweep_slurm.sh): refusals, a controller that is away, states of jobs. And --launcher mpi, --only and --watch.
+# tarn sweep --launcher slurm with stubs of Slurm's programs, for cases that are hard to provoke with the real ones
+# (tests/cli/sweep_slurm.sh): refusals, an unreachable controller, states of jobs. And --launcher mpi, --only and
+# --watch.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 real_path=$PATH
 
-# --- a Slurm of shell scripts -------------------------------------------------------------------------------------------
-# tasks/JOB_INDEX holds NAME STATE REASON, and ended says otherwise of some; sbatch runs the tasks at once, unless the file `hold` is there: then release does.
+# --- a Slurm of shell scripts
+# -------------------------------------------------------------------------------------------
+# tasks/JOB_INDEX has NAME STATE REASON; the file `ended` overrides some. sbatch runs the tasks at once, or release does
+# if the file `hold` exists.
 export FAKE=$PWD/fake
 mkdir -p bin fake/tasks
 cat >bin/sbatch <<'END'
@@ -67,13 +70,13 @@ END
 echo 'echo "$*" >>"$FAKE/scontrol.log"' | cat <(echo '#!/bin/sh') - >bin/scontrol
 chmod +x bin/*
 export PATH=$PWD/bin:$PATH
-# What a user may have set: only what gives jobs their defaults reaches the programs.
+# User settings: only those that give jobs their defaults reach the programs.
 export SQUEUE_USERS=nobody SCANCEL_INTERACTIVE=1 SBATCH_WAIT=1 SBATCH_QOS=mine
 submitted() { wc -l <fake/sbatch.log; }
-# All tasks that there are end at one moment.
+# All existing tasks end at the same time.
 set_states() { ls fake/tasks | sed "s/$/ $1/" >fake/.ended && mv fake/.ended fake/ended; }
 release() { rm -f fake/hold; local task; for task in fake/tasks/*_*; do grep -q PENDING "$task" && bin/task "$(basename "$task")" & done; }
-# Tasks that were ended may still write their last word.
+# Tasks that were ended may still write output.
 fresh() { until rm -rf fake 2>/dev/null; do sleep 0.1; done; mkdir -p fake/tasks; }
 
 cat >sweep.yaml <<'END'
@@ -93,7 +96,8 @@ slurm() { "$TARN" sweep --launcher slurm --interval 0.1 "$@"; }
 behind() { : >out.txt; "$TARN" sweep --launcher slurm --interval 0.1 "$@" >out.txt 2>error.txt & pid=$!; }
 "$TARN" sweep sweep.yaml --output here --quiet
 
-# --- all goes well: what sbatch is told, and the same runs as here ------------------------------------------------------
+# --- success: the arguments of sbatch, and the same runs as with a local sweep
+# -------------------------------------------
 slurm sweep.yaml --output there --partition short --account me --time 1:00 --sbatch=--nice=7 --sbatch=--qos=low --most-jobs 3 \
   >out.txt 2>error.txt || fail "jobs: $(cat out.txt error.txt)"
 [ "$(grep -c '^submitted .*job 101_[0-3] ' out.txt)" -eq 4 ] || fail "submitted: $(cat out.txt)"
@@ -138,7 +142,8 @@ refuse 2 'regular/seed-9 is no run of this sweep' "$TARN" sweep --output here --
 refuse 2 'no sweep to go on with' "$TARN" sweep --output nowhere --watch
 "$TARN" sweep --output here --cancel >out.txt && grep -q 'no job of this sweep' out.txt || fail "nothing to cancel: $(cat out.txt)"
 
-# --- a command that is killed leaves the jobs, and the next one attaches --------------------------------------------------
+# --- a killed command leaves the jobs, and the next one attaches
+# ----------------------------------------------------------
 fresh
 echo 'PENDING Resources' >fake/hold
 behind sweep.yaml --output kept
@@ -160,7 +165,7 @@ watched() {
 }
 watched kept grep -q '^0 of 4 done, 4 waiting' watch.txt
 [ "$(grep -c '^waiting .*job 101_[0-3] PENDING (Resources)' watch.txt)" -eq 4 ] || fail "watch: $(cat watch.txt)"
-# Where the controller does not answer at all, nothing is submitted; where it goes away later, it is waited for.
+# If the controller never answers, nothing is submitted; if it becomes unreachable later, the sweep waits.
 : >fake/mute
 refuse 1 'squeue: slurm_load_jobs error: Unable to contact' slurm --output kept
 rm fake/mute
@@ -180,7 +185,8 @@ code=0; wait $pid || code=$?
 [ "$(sort fake/begun.log | uniq | wc -l)" -eq 4 ] && [ "$(wc -l <fake/begun.log)" -eq 4 ] || fail "tasks: $(cat fake/begun.log)"
 same_runs here/half/seed-2 kept/half/seed-2
 
-# --- a command that is stopped while it submits, and an sbatch that fails although the job is there ------------------------
+# --- a command stopped while submitting, and an sbatch that fails although the job exists
+# ---------------------------------
 fresh
 echo 'PENDING Resources' >fake/hold
 : >fake/slow
@@ -189,7 +195,7 @@ setsid "$TARN" sweep --launcher slurm --interval 0.1 sweep.yaml --output cut >ou
 pid=$!
 at_work() { [ "$(submitted 2>/dev/null || echo 0)" -eq 1 ]; }
 within_two_minutes at_work || fail "nothing is submitted: $(cat out.txt error.txt)"
-kill -TERM -- -$pid  # as Ctrl-C does: all of its process group
+kill -TERM -- -$pid  # like Ctrl-C: its whole process group
 rm fake/slow
 code=0; wait $pid || code=$?
 [ $code -eq 143 ] && grep -q 'the jobs go on' error.txt || fail "stopped while it submits: $code $(cat error.txt)"
@@ -204,14 +210,15 @@ grep -qx -- '--partition=short' unsure/slurm/options || fail "its options are fo
 grep -q 'Socket timed out.*Slurm has the jobs all the same' error.txt || fail "a job that is there: $(cat error.txt)"
 slurm --output unsure --detach >out.txt || fail "attaching: $(cat out.txt)"
 [ "$(submitted)" -eq 1 ] || fail "submitted twice: $(cat fake/sbatch.log)"
-# While Slurm does not answer --watch says so once.
+# If Slurm does not answer, --watch says so once.
 : >fake/mute
 looked() { [ "$(cat fake/mute.log 2>/dev/null | wc -l)" -ge 3 ]; }
 watched unsure looked
 [ "$(grep -c 'states of the jobs are not known' error.txt)" -eq 1 ] || fail "watch: $(cat error.txt)"
 rm fake/mute
 
-# --- jobs that end without their runs -------------------------------------------------------------------------------------
+# --- jobs that end before their runs
+# --------------------------------------------------------------------------------------
 fresh
 echo 'PENDING Priority' >fake/hold
 behind sweep.yaml --output lost --partition short
@@ -243,7 +250,7 @@ within_two_minutes all_submitted || fail "nothing is submitted: $(cat out.txt)"
 code=0; wait $pid || code=$?
 [ $code -eq 1 ] && grep -q 'the jobs were cancelled.*go on with' error.txt || fail "cancelled: $code $(cat error.txt)"
 [ "$(submitted)" -eq 1 ] || fail "cancelled jobs are submitted again"
-# While sbatch is at work: what it makes is ended as well.
+# While sbatch is running: the job that it creates is cancelled as well.
 mv fake/scancel.log fake/scancel.before
 : >fake/slow
 behind --output ended
@@ -254,7 +261,7 @@ rm fake/slow
 code=0; wait $pid || code=$?
 [ $code -eq 1 ] && grep -q 'the jobs were cancelled' error.txt || fail "cancelled while submitted: $code $(cat error.txt)"
 [ -e fake/scancel.log ] && ! grep -q PENDING fake/tasks/*_* || fail "cancelled while submitted: jobs go on"
-# By hand, of Slurm's own: not submitted again behind somebody's back, but by the next command.
+# Cancelled by Slurm's own command: not resubmitted in the background, but by the next command.
 behind --output ended
 within_two_minutes all_submitted || fail "nothing is submitted: $(cat out.txt)"
 set_states CANCELLED
@@ -266,7 +273,8 @@ grep -q -- '--watch shows them' out.txt || fail "detached: $(cat out.txt)"
 "$TARN" sweep --output ended --watch --interval 0.1 --json >watch.txt || fail "watch: $(tail -1 watch.txt)"
 [ "$(tail -n 1 watch.txt | jq '[.runs[] | select(.state == "finished")] | length')" -eq 4 ] || fail "watch: $(tail -n 1 watch.txt)"
 
-# --- the time of a job is over: its run is saved, and the job waits again --------------------------------------------------
+# --- a job runs out of time: its run is saved, and the job is requeued
+# ----------------------------------------------------
 fresh
 sed 's/max_updates: 6, save_every: 2/max_updates: 100000, save_every: 100000/' sweep.yaml >long.yaml
 "$TARN" sweep long.yaml --output long --only half/seed-1 >out.txt 2>&1 &
@@ -283,7 +291,7 @@ within_two_minutes grown $(($(wc -l <long/half/seed-1/log.jsonl) + 2)) || fail "
 kill -HUP $pid
 code=0; wait $pid || code=$?
 [ $code -eq 129 ] && grep -q 'waits again' error.txt && grep -qx 'requeue 77' fake/scontrol.log || fail "time over: $code $(cat error.txt)"
-# Of an array only its own task, also the one that has the number of the array; and where the note of its jobs cannot be read.
+# Only its own task of an array, also the one with the array's number; and with an unreadable record of its jobs.
 rm long/half/.seed-1.requeued && mkdir long/half/.seed-1.requeued
 (SLURM_JOB_ID=78 SLURM_ARRAY_JOB_ID=78 SLURM_ARRAY_TASK_ID=3 exec "$TARN" sweep --launcher slurm --output long --only half/seed-1) \
   >out.txt 2>error.txt &
@@ -293,8 +301,8 @@ kill -HUP $pid
 code=0; wait $pid || code=$?
 [ $code -eq 129 ] && grep -qx 'requeue 78_3' fake/scontrol.log || fail "the time of a task is over: $code $(cat error.txt fake/scontrol.log)"
 grep -q 'warning: .*seed-1.requeued.*is not known' error.txt && rmdir long/half/.seed-1.requeued || fail "no warning: $(cat error.txt)"
-# But not for ever: after three in a row that have brought the run no further it fails. Each is told while it validates the
-# model before the first update, which takes long; one that is told later makes progress all the same, and is not counted.
+# But not forever: after three in a row without progress the run fails. Each is signalled during the long validation
+# before the first update; one that is signalled later makes progress anyway, and does not count.
 sed 's/valid: {.*/valid: { every: 3, at_start: yes, max_sentences: 300, beam: 64 }/; s/^set:/&\n  data: { valid: train }/' long.yaml >stuck.yaml
 has_begun() { grep -q '^started' out.txt; }
 time_over() {  # JOB OPTION...
@@ -310,11 +318,11 @@ for ((time = 0; code == 129 && time < 12; time++)); do time_over 79; done
 [ $code -eq 1 ] && grep -q '^failed .*3 times without progress' out.txt || fail "requeued for ever: $code $(cat out.txt error.txt)"
 [ $time -ge 3 ] && [ "$(grep -cx 'requeue 79' fake/scontrol.log)" -eq $((time - 1)) ] || fail "requeued: $time, $(cat fake/scontrol.log)"
 grep -q 'longer --time' stuck/half/seed-1/result.json || fail "it did not fail: $(ls -a stuck/half)"
-# Who tries again begins to count anew, whatever the run failed of.
+# A retry resets the count, whatever the run failed of.
 echo '2 0 0' >stuck/half/.seed-1.requeued
 time_over 80 --retry-failed
 [ $code -eq 129 ] && grep -qx 'requeue 80' fake/scontrol.log || fail "tried again: $code $(cat out.txt error.txt)"
-# What kills its training is the system's: no failure of the run.
+# The system may kill its training: no failure of the run.
 (SLURM_JOB_ID=77 exec "$TARN" sweep --launcher slurm --output long --only half/seed-1) >out.txt 2>error.txt &
 pid=$!
 child() { cat "/proc/$pid/task/$pid/children"; }
@@ -323,7 +331,8 @@ kill -KILL $(child)
 code=0; wait $pid || code=$?
 [ $code -eq 1 ] && grep -q 'ended by signal 9' error.txt && [ ! -e long/half/seed-1/result.json ] || fail "a killed training: $code $(cat error.txt)"
 
-# --- ranks of MPI: each run is dealt once; without an MPI, because no rank speaks to another --------------------------------
+# --- MPI ranks: each run is assigned once; without an MPI, because ranks do not communicate
+# -------------------------------
 export PATH=$real_path
 for rank in 0 1 2; do
   OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=3 TARN_FILE_SYSTEM=shared "$TARN" sweep sweep.yaml --output dealt --launcher mpi >rank$rank.txt 2>&1 &
@@ -334,7 +343,7 @@ wait
 for run in here/*/seed-*; do same_runs "$run" "dealt/${run#here/}"; done
 [ -z "$(find dealt -name '*.holder')" ] || fail "claims are left: $(find dealt -name '*.holder')"
 
-# A free rank tries failed runs again, and rank 0 ends after that, because a launcher ends all ranks when it fails.
+# A free rank retries failed runs, and rank 0 ends after that, because a launcher ends all ranks when it fails.
 for name in half/seed-1 half/seed-2 regular/seed-2; do
   rm dealt/$name/test.json
   echo '{ "version": "1", "status": "failed", "message": "it was dark", "update": 1, "seconds": 1 }' >dealt/$name/test.json
@@ -346,7 +355,8 @@ wait
 ! grep exit rank?.txt && grep -q '^4 of 4 runs are finished' rank0.txt || fail "ranks that retry: $(cat rank?.txt)"
 [ "$(cat rank?.txt | grep -c '^finished')" -eq 3 ] || fail "ranks that retry: $(cat rank?.txt)"
 
-# --- another machine holds the folder of a network file system --------------------------------------------------------------
+# --- another machine holds the folder on a network file system
+# -------------------------------------------------------------
 echo 'another-boot pid:[1] 77 5 faraway' >dealt/lock.holder
 refuse 1 '(77 on faraway)' env TARN_FILE_SYSTEM=shared "$TARN" sweep --output dealt
 touch -d '2 minutes ago' dealt/lock.holder

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A sweep of 12 runs in a Slurm of its own: munged, slurmctld and two slurmd on loopback, with all their files in this test's
-# folder. Three jobs are killed, each in another way, and every run is there once, with the bits of a sweep that ran here.
-# Skipped where Slurm is not installed, or does not start.
+# A sweep of 12 runs in a private Slurm: munged, slurmctld and two slurmd on loopback, with all their files in this
+# test's folder. Three jobs are killed, each in a different way, and every run is complete, exactly once, with the bits
+# of a local sweep. Skipped if Slurm is not installed, or does not start.
 set -euo pipefail
 at() { echo "$SECONDS s: $*"; }
 skip() { echo "sweep_slurm.sh: skipped: $*"; exit 77; }
@@ -11,7 +11,7 @@ for program in munged slurmctld slurmd sbatch squeue scancel scontrol sinfo; do
 done
 . "$(dirname "$0")/../tiny_run.sh"
 here=$PWD daemons=()
-# Whatever happens; jobs that are left run in this folder, and run_script.sh ends them.
+# In all cases; remaining jobs run in this folder, and run_script.sh ends them.
 stop_slurm() {
   local pid
   for pid in "${daemons[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -20,7 +20,7 @@ stop_slurm() {
 trap stop_slurm EXIT
 
 # --- Slurm --------------------------------------------------------------------------------------------------------------
-# Ports that nobody listens on now, below those that the kernel gives away.
+# Unused ports below the ephemeral range.
 listens() { awk -v port="$(printf '%04X' "$1")" '$4 == "0A" && $2 ~ ":" port "$" { found = 1 } END { exit !found }' /proc/net/tcp; }
 ports=()
 while [ ${#ports[@]} -lt 3 ]; do
@@ -103,7 +103,7 @@ job_of() { squeue -h -r -t R -o '%F_%K %i' -n "$first" 2>/dev/null | grep -m 1 -
 begun() { [ -s "jobs/$1/log.jsonl" ]; }
 within_two_minutes begun regular/seed-1 || fail "no job begins: $(cat out.txt error.txt; squeue -r)"
 first=$(basename "$(ls jobs/slurm/*.runs | head -n 1)" .runs)
-# Killed are the first jobs that run, in the order in which they were submitted.
+# The first running jobs are killed, in the order of submission.
 killed=()
 ended() { ! squeue -h -r -j "$1" 2>/dev/null | grep -q .; }
 kill_next() {  # HOW: kills a job whose run has begun and is not over
@@ -116,7 +116,7 @@ kill_next() {  # HOW: kills a job whose run has begun and is not over
     case $1 in
       scancel)
         scancel --signal=KILL --full "$job" && within_two_minutes ended "$job" || continue
-        [ ! -e "jobs/$run/result.json" ] || continue  # it was faster
+        [ ! -e "jobs/$run/result.json" ] || continue  # it finished first
         ;;
       requeue) scontrol requeue "$job" || continue ;;
       process)
@@ -130,7 +130,7 @@ kill_next() {  # HOW: kills a job whose run has begun and is not over
 }
 for how in process requeue scancel; do within_two_minutes kill_next $how || fail "no job to kill by $how: $(cat out.txt)"; done
 at "three jobs are killed"
-# The command is killed, too; the jobs go on, and the next one attaches.
+# The command is killed too; the jobs continue, and the next command attaches.
 kill -KILL $follower
 wait $follower 2>/dev/null || true
 code=0
@@ -138,7 +138,7 @@ for _ in 1 2 3; do
   code=0
   follow
   wait $follower || code=$?
-  # Jobs that were cancelled are submitted again by the next command.
+  # The next command resubmits cancelled jobs.
   [ $code -ne 0 ] && grep -q 'were cancelled' error.txt || break
   : >error.txt
 done
@@ -146,7 +146,7 @@ done
 tail -n 2 out.txt | grep -q '^12 of 12 runs are finished' || fail "not all are finished: $(cat out.txt)"
 
 at "all is finished"
-# Each run was finished once; what was killed has the bits of one that ran here undisturbed.
+# Each run finished once; killed ones have the bits of an undisturbed local run.
 for run in jobs/*/seed-*; do
   name=${run#jobs/}
   words="$(dirname "$name") seed ${name##*-} "
@@ -161,7 +161,7 @@ for name in "${killed[@]}"; do
   same_runs "here/$name" "jobs/$name"
   cmp "here/$name/test.hyp" "jobs/$name/test.hyp"
 done
-# Nothing is left to be done, and nothing of it waits.
+# Nothing is left to do, and no job is pending.
 "$TARN" sweep --output jobs --launcher slurm --interval 0.5 >again.txt || fail "again: $(cat again.txt)"
 [ "$(grep -c '^skipped' again.txt)" -eq 12 ] || fail "again: $(cat again.txt)"
 [ -z "$(squeue -h)" ] || fail "jobs are left: $(squeue)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sweeps of classifiers and language models: grids of values, of which the best by validation stands for its variant, tests with
-# labels and of texts, and what tarn compare and tarn report say of them.
+# Sweeps of classifiers and language models: grids of values, whose best point in validation represents its variant,
+# tests with labels and of texts, and the output of tarn compare and tarn report.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 
@@ -54,7 +54,7 @@ grep -q '^  lr: 0.01$' labels/head+lr-0.01+warmup-3/seed-1/config.yaml && grep -
 [ "$(grep -c '^skipped' again.txt)" = 14 ] || fail "it did not go on: $(cat again.txt)"
 grep -q 'test accuracy 0\.[0-9]* ' again.txt || grep -q 'test accuracy' again.txt || fail "the tests: $(cat again.txt)"
 
-# The best point has the variant's name, the others are told in a note; the measure is the one that models were chosen by.
+# The best point has the variant's name, and a note lists the others; the measure is that of model selection.
 "$TARN" compare labels >out.txt
 grep -q '^valid/accuracy over T' out.txt || fail "measure: $(head -n 1 out.txt)"
 grep -qE '^all \(baseline\) +2 ' out.txt || fail "baseline: $(cat out.txt)"
@@ -63,7 +63,7 @@ grep -qE '^note: all: train.lr=0.02, best of a grid of 2 by validation through t
   fail "the note: $(grep note out.txt)"
 grep -qE '^note: head: train.lr=0.01 train.warmup=[13], best of a grid of 4 ' out.txt || fail "the note: $(grep note out.txt)"
 ! grep -q '^all+lr' out.txt || fail "a point that was not chosen has a row: $(cat out.txt)"
-# A point that fails with a seed comes behind those that never fail, whatever its other seeds reach.
+# A point with a failed seed ranks after those without failures, whatever its other seeds score.
 cp -r labels unstable
 sed -i 's/"status": "finished"/"status": "failed", "message": "it diverged"/' unstable/all+lr-0.02/seed-2/result.json
 "$TARN" compare unstable >out.txt
@@ -82,7 +82,7 @@ grep -q 'test accuracy' report/report.html && grep -q 'best of a grid' report/re
 head -n 1 report/results.csv | grep -q 'test_score_mean' || fail "results.csv"
 grep -q ',accuracy,' report/runs.csv || fail "runs.csv has no test measure"
 
-# Language models: bits of a text, as tarn score says them.
+# Language models: bits of a text, equal to tarn score.
 tr ' ' '\n' <text | head -n 300 | tr '\n' ' ' | fold -w 40 >test.txt
 "$TARN" vocab --type byte --output bytes >/dev/null
 "$TARN" prepare --vocab bytes --text text --stream 16 --output stream >/dev/null

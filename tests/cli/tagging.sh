@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Sequence tagging, from a table with a label for each word to tarn tag and tarn test: bodies of every sort, resuming, and
-# every message.
+# Sequence tagging, from a table with a label for each word to tarn tag and tarn test: bodies of every kind, resuming,
+# and every message.
 set -euo pipefail
 
 . "$(dirname "$0")/../helpers.sh"
 
-# Names of one or two words, of persons behind "mr" and of places behind "in"; the same words stand elsewhere too, so that a
-# word alone does not tell its label.
+# Names of one or two words, of persons after "mr" and of places after "in"; the same words also occur elsewhere, so a
+# word alone does not determine its label.
 awk 'BEGIN {
   srand(5); split("ann bob kim lee may joy", n, " "); split("goes sees buys old red big", w, " ")
   for (i = 0; i < 1500; i++) {
@@ -49,14 +49,14 @@ grep -qE '^60 rows, [0-9]+ words in ' out.txt || fail "$(cat out.txt)"
 grep -q '"f1": {' c/test.json && grep -q '"words": ' c/test.json || fail "test.json: $(cat c/test.json)"
 grep -q '"valid_f1":' c/log.jsonl && grep -q '"valid_accuracy":' c/log.jsonl || fail "the log has no F1"
 
-# The labels are those that the test counts, whatever is computed together, and F1 is what a program of this page says.
+# The labels equal those counted by the test, independent of batching, and F1 is that of the program below.
 cut -f1 dev.tsv >lines
 cut -f2 dev.tsv >right
 "$TARN" tag c lines --labels >all.txt 2>/dev/null
 "$TARN" tag c --labels --max-tokens 1 --window 7 <lines >few.txt 2>/dev/null
 cmp all.txt few.txt || fail "labels depend on what is computed together"
 paste right all.txt | awk -F'\t' '
-  function spans(text, of, tag,   n, i, w, from, type) {  # IOB2 alone, which is what these sentences have
+  function spans(text, of, tag,   n, i, w, from, type) {  # only IOB2, which these sentences have
     n = split(text, w, " "); from = 0
     for (i = 1; i <= n + 1; i++) {
       if (from && (i > n || w[i] !~ /^I-/ || substr(w[i], 3) != type)) { of[tag " " from " " i " " type]; from = 0 }
@@ -74,7 +74,7 @@ while read -r name value; do
   grep -q "^$name $value " out.txt || fail "tarn tag gives $name $value, tarn test says $(cat out.txt)"
 done <counted.txt
 
-# A word and its label a line, and an empty line behind a sentence; whatever white space divides the words.
+# One word and its label per line, and an empty line after a sentence; with any white space between words.
 printf ' mr  ann\tgoes \nin may\n' >two
 "$TARN" tag c two >found.txt 2>err.txt
 printf 'mr\tO\nann\tB-PER\ngoes\tO\n\nin\tO\nmay\tB-LOC\n\n' | cmp - found.txt || fail "words and labels: $(cat found.txt)"
@@ -82,14 +82,14 @@ printf 'mr\tO\nann\tB-PER\ngoes\tO\n\nin\tO\nmay\tB-LOC\n\n' | cmp - found.txt |
 head -n 1 json.txt | grep -qE '^\{"line":1,"truncated":false,"replaced":false,"words":\["mr","ann","goes"\],"labels":\["O","B-PER","O"\],"probabilities":\[[0-9.]+,[0-9.]+,[0-9.]+\]\}$' || fail "JSON: $(cat json.txt)"
 printf 'mr \xff goes\n' | "$TARN" tag c 2>err.txt >found.txt
 grep -q 'invalid UTF-8 replaced in 1 line' err.txt && grep -q $'^\xEF\xBF\xBD\t' found.txt || fail "invalid UTF-8: $(cat found.txt err.txt)"
-# What the model does not read has no label.
+# Words that the model does not read have no label.
 printf 'ann %.0s' {1..200} >long
 "$TARN" tag c long --labels 2>err.txt >found.txt
 grep -q '1 line cut to what the model takes' err.txt || fail "a cut line is not counted: $(cat err.txt)"
 [ "$(wc -w <found.txt)" -eq 200 ] && grep -q ' _$' found.txt || fail "labels of a cut line: $(cat found.txt)"
 refuse 1 'long:1: [0-9]* tokens, and the model takes 96' "$TARN" tag c long --overlong refuse
 
-# Resumed is as if it had never been stopped; so is another number of ranks in its own way.
+# A resumed training equals an uninterrupted one; another number of ranks has its own result.
 "$TARN" train c.yaml --run parts --quiet --set train.max_updates=60 --set train.schedule=constant
 "$TARN" train --resume parts --quiet --set train.max_updates=120
 "$TARN" train c.yaml --run whole --quiet --set train.max_updates=120 --set train.schedule=constant
@@ -115,7 +115,7 @@ for type in char byte whitespace; do
   [ "$("$TARN" tag run.$type two --labels 2>/dev/null | wc -w)" -eq 5 ] || fail "a vocabulary of type $type"
 done
 
-# A sweep is tested and compared by F1 where that chose the models, and by accuracy else.
+# A sweep is tested and compared by F1 if that selected the models, else by accuracy.
 cat >sweep.yaml <<'YAML'
 base: c.yaml
 baseline: one
@@ -132,7 +132,7 @@ grep -q '^valid/f1 over T' out.txt && grep -q 'test f1' out.txt && grep -qE '^tw
 sed 's/labelled: dev/labelled: plain/' sweep.yaml >wrong.yaml
 refuse 1 'test: labelled: plain: the shard has no labels' "$TARN" sweep wrong.yaml --output none
 
-# --- over HTTP, where the build and the machine have what that takes
+# --- over HTTP, if the build and the machine support it
 if command -v curl >/dev/null && ! "$TARN" serve nowhere 2>&1 | grep -q "no libmicrohttpd"; then
   "$TARN" serve c --port 0 --threads 1 >address.txt 2>server.txt &
   server=$!
@@ -146,7 +146,7 @@ if command -v curl >/dev/null && ! "$TARN" serve nowhere 2>&1 | grep -q "no libm
   post /tag '{"text": "a", "pair": "b"}' | grep -q 'is for labels of pairs of texts' || fail "/tag takes pairs"
   post /tag '{"texts": "a"}' | grep -q '/tag knows no \\"texts\\"; did you mean' || fail "/tag takes any key"
   post /classify '{"text": "a"}' | grep -q 'cannot do /classify' || fail "a tagging model classifies"
-  # A request is counted when its answer is out, which may be after it has been read.
+  # A request is counted after its answer is sent, possibly after it has been read.
   within_two_minutes eval "curl -s '$url/metrics' | grep -q 'path=\"/tag\",code=\"200\"} 1\$'"
   kill "$server"
   wait "$server" || fail "the server does not stop: $(cat server.txt)"

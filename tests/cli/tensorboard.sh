@@ -1,4 +1,4 @@
-# Event files as TensorBoard's own reader sees them, where its package is installed (TARN_PYTHON: the Python to use).
+# Event files read by TensorBoard's own reader, if its package is installed (TARN_PYTHON: the Python to use).
 . "$(dirname "$0")/../tiny_run.sh"
 python=${TARN_PYTHON:-python3}
 "$python" -c "import tensorboard" 2>/dev/null || { echo "the package tensorboard is not installed"; exit 77; }

@@ -1,4 +1,4 @@
-# tarn ter: what it prints, what it refuses. Expected numbers are sacreBLEU 2.6.0's.
+# tarn ter: output and refusals. Expected numbers are sacreBLEU 2.6.0's.
 set -u
 failed=0
 # same NAME EXPECTED GOT
@@ -46,7 +46,7 @@ refuses "misspelt option" 2 "did you mean --normalized" ter --reference ref1 --n
 : > empty
 refuses "nothing to score" 1 "no sentence" ter --reference empty empty
 
-# A zero byte is refused, malformed UTF-8 is counted; a last line without its end is a line; empty references.
+# A zero byte is refused, malformed UTF-8 is counted; an unterminated last line counts; empty references.
 printf 'a\000b c\nd' > zero
 refuses "a zero byte" 1 "zero:1: a zero byte" ter --reference zero zero
 printf 'a\377b c\nd\377' > odd

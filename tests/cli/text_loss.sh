@@ -1,9 +1,9 @@
-# No text is lost without a word: tarn vocab, prepare and encode say what they leave out, cut and do not know.
+# No text is lost silently: tarn vocab, prepare and encode report what they leave out, cut or do not know.
 set -u
 . "$(dirname "$0")/../tiny_run.sh"
 says() { grep -qF -- "$1" "$2" || fail "no \"$1\" in: $(cat "$2")"; }
 
-# A novel in few lines, as in BabyLM: one line of 400 kB and one of 8 kB.
+# A novel in a few lines, as in BabyLM: one line of 400 kB and one of 8 kB.
 words="der Mann sieht das Haus und die Frau sucht den Garten bis der Regen kommt"
 novel() { for _ in $(seq "$1"); do printf '%s ' "$words"; done; echo; }
 { novel 5500; novel 110; } >novel
@@ -13,7 +13,7 @@ says "longer than 65536 bytes and split at white space: 1 line; lines and parts 
 "$TARN" vocab --size 60 --output v --json novel >out.txt || fail "vocab --json"
 says "\"lines\":2,\"bytes\":$(tr -d '\n' <novel | wc -c),\"used_bytes\":$(tr -d '\n' <novel | wc -c),\"used\":1.0" out.txt
 
-# SentencePiece's trainers end the process on words of some ten thousand letters.
+# SentencePiece's trainers abort on words of some ten thousand letters.
 { novel 110; head -c 70000 /dev/zero | tr '\0' x; echo; } >word
 for type in bpe unigram; do
   "$TARN" vocab --type $type --size 40 --output w word >out.txt 2>error.txt || fail "a long word, $type: $(cat error.txt)"
@@ -28,7 +28,7 @@ printf '  \n \n' >blank
 says "text              0 bytes, 100.00 % used" out.txt
 rm x
 
-# More than a share that is lost is a failure, unless asked for.
+# A loss above the limit is a failure, unless allowed.
 iconv -f UTF-8 -t ISO-8859-1 <<<"Die Tür führt in den schönen Garten zurück" >latin1
 refuse 1 "9.5 % of the text cannot be used.*--allow-loss" "$TARN" vocab --type whitespace --output x latin1
 [ ! -e x ] || fail "a refused vocabulary is written"
@@ -38,7 +38,7 @@ says "invalid UTF-8 replaced in: 1 line, 4 bytes" out.txt
 [ "$(cat out.txt error.txt | grep -c 'invalid UTF-8')" = 1 ] || fail "told twice: $(cat error.txt)"
 refuse 2 "type byte takes no --allow-loss" "$TARN" vocab --type byte --allow-loss --output x
 
-# What is no text is refused by every command that reads text, and named.
+# Every command that reads text refuses non-text, and names it.
 iconv -f UTF-8 -t UTF-16 novel >utf16
 iconv -f UTF-8 -t UTF-16BE novel >utf16be
 printf 'eins\nzw\0ei\n' >zero
@@ -58,12 +58,12 @@ printf '5 6\n5\0 6\n' >tokens
 "$TARN" decode --vocab v --ids <tokens >out.txt 2>error.txt && fail "tarn decode takes a zero byte"
 says "tarn decode: standard input:2: a zero byte" error.txt
 
-# A byte order mark at the start is no part of the text.
+# A byte order mark at the start is not part of the text.
 { printf '\xef\xbb\xbf'; head -c 500 novel; } >marked
 head -c 500 novel >plain
 cmp <("$TARN" encode --vocab v <marked) <("$TARN" encode --vocab v <plain) || fail "a byte order mark is encoded"
 
-# What prepare leaves out, cuts off and does not know is counted, and too much of it is a warning.
+# prepare counts what it leaves out, cuts off and does not know, and warns if it is too much.
 "$TARN" prepare --vocab v --text novel --output shard >out.txt 2>error.txt || fail "prepare: $(cat error.txt)"
 says "tarn: warning: novel: 98." error.txt
 says "% of its tokens were cut off, because sentences are longer than 1024 tokens; tarn sentences" error.txt
@@ -76,7 +76,7 @@ tokens=$(grep -o '"target_tokens":[0-9]*' out.txt | grep -o '[0-9]*')
 "$TARN" prepare --vocab v --text novel --output shard --overlong drop --max-tokens 50000 --json >json 2>error.txt || fail "drop"
 kept=$(grep -o '"target_tokens":[0-9]*' json | grep -o '[0-9]*')
 says "\"target_left_out\":$((tokens - kept - 1))," json  # without the end of its sentence
-# A pair of which one side is empty takes the other side with it.
+# An empty side of a pair drops the other side too.
 printf 'der Mann\n\n' >a && printf 'das Haus\nder Regen\n' >b
 "$TARN" prepare --vocab v --source a --target b --output shard >out.txt 2>error.txt || fail "pairs: $(cat error.txt)"
 grep -q '^target *[0-9]* tokens left out' out.txt || fail "the other side of an empty line is not counted: $(cat out.txt)"
@@ -86,7 +86,7 @@ grep -q "^tarn: warning: foreign: [0-9.]* % of its tokens are unknown to v;" err
 "$TARN" encode --vocab v <novel 2>error.txt >/dev/null || fail "encode"
 says "longer than 65536 bytes, encoded in parts: 1 line" error.txt
 
-# A model's commands say what they do not know, and what they had to cut.
+# The commands of a model report unknown tokens and truncation.
 "$TARN" vocab --size 200 --output pieces corpus/train.de corpus/train.en >/dev/null || fail "vocab"
 for part in train valid; do
   "$TARN" prepare --vocab pieces --source corpus/$part.de --target corpus/$part.en --output $part >/dev/null || fail "prepare"
@@ -121,7 +121,7 @@ for command in "translate mt --input utf16" "score lm utf16" "generate lm --inpu
   refuse 1 "this is text in UTF-16;" "$TARN" $command
 done
 
-# SentencePiece takes 220 bytes of memory a byte of a line: of one of 4 MB that would be 880 MB.
+# SentencePiece needs 220 bytes of memory per byte of a line: 880 MB for one of 4 MB.
 if [ -z "${TARN_SANITIZED:-}" ]; then
   yes "$words" | head -c 4000000 | tr '\n' ' ' >huge
   (ulimit -v 700000 && exec "$TARN" encode --vocab v --ids <huge >ids 2>error.txt) || fail "4 MB in 700 MB: $(cat error.txt)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tarn train, inspect, average, export: what they print and write.
+# tarn train, inspect, average, export: output and files.
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 
@@ -43,7 +43,7 @@ head -5 corpus/valid.de | "$TARN" translate dense >a.txt 2>/dev/null
 head -5 corpus/valid.de | "$TARN" translate run >b.txt 2>/dev/null
 cmp a.txt b.txt || fail "the export translates otherwise"
 
-# Every command that takes a run says which of its checkpoints it took, and takes the one that is asked for.
+# Every command that takes a run reports which of its checkpoints it used, and uses the requested one.
 set_average() { sed -i -E '/"checkpoint":"average"/s/"'"$1"'":[0-9.e+-]+/"'"$1"'":'"$2"'/' run/log.jsonl; }
 says() {  # PATTERN COMMAND...
   local pattern=$1
@@ -67,7 +67,7 @@ for which in best last average; do
   says "$which.safetensors" "$TARN" test run --source corpus/valid.de --reference corpus/valid.en --checkpoint $which
   grep -q "\"checkpoint\": *\"checkpoint_$which.safetensors\"" run/test.json || fail "test: $(cat run/test.json)"
 done
-# A reader that goes away ends no training.
+# A training continues when the reader of its output exits.
 mkfifo pipe
 exec 3<>pipe 4>pipe 3<&-
 "$TARN" train model.yaml --run unread --set train.max_updates=1 >&4 2>told.txt || fail "a training without a reader: $? $(cat told.txt)"
@@ -102,7 +102,7 @@ same_runs seeds/seed-2 seed2
 "$TARN" train model.yaml --run silent --set train.max_updates=5 --json --quiet >out.txt
 [ ! -s out.txt ] || fail "--json --quiet prints $(cat out.txt)"
 
-# A loss whose perplexity is beyond all numbers is still written down; the validation says that such a model is lost.
+# A loss with an infinite perplexity is still recorded; the validation reports that the model has diverged.
 refuse 1 'the training has diverged: the validation loss is [0-9.e+]* nats a token, over a hundred times.* at update 80;' \
   "$TARN" train model.yaml --run wild --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
   --set train.log_every=1 --set valid.every=80
@@ -113,7 +113,7 @@ refuse 1 'the training has diverged: the loss is [0-9.e+]* nats a token, .* at u
   "$TARN" train model.yaml --run blind --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
   --set data.valid=
 
-# Without its last checkpoint a training cannot go on, and must not begin anew over the others.
+# Without its last checkpoint a training cannot resume, and must not restart over the others.
 cp -r seed2 headless
 rm headless/checkpoint_last.safetensors
 (cd headless && cksum checkpoint_* config.yaml log.jsonl) >before.txt
@@ -121,7 +121,7 @@ refuse 1 "checkpoint_last.safetensors is missing" "$TARN" train --resume headles
 (cd headless && cksum checkpoint_* config.yaml log.jsonl) >after.txt
 diff before.txt after.txt || fail "a run that cannot go on is changed"
 
-# A run whose log lost a line goes on only where that is asked for.
+# A run whose log lost a line resumes only on request.
 "$TARN" train model.yaml --run torn --set train.max_updates=30 --quiet
 cp -r torn torn2
 sed -i 2d torn/log.jsonl
@@ -138,7 +138,7 @@ grep -q '"kind":"log_accepted","step":30,' torn/log.jsonl || fail "no mark: $(ca
 refuse 1 "silent: there is no checkpoint_average.safetensors in this run; there is: best, last" \
   "$TARN" translate silent --checkpoint average
 
-# Resuming a finished run says so, in JSON too.
+# Resuming a finished run is reported, in JSON too.
 "$TARN" train --resume torn --json >out.txt 2>told.txt
 grep -q '^tarn train: torn is over: train.max_updates reached at update 40, so nothing is left to train' told.txt ||
   fail "resumed silently: $(cat told.txt)"
@@ -146,7 +146,7 @@ grep -q '^tarn train: torn is over: train.max_updates reached at update 40, so n
 grep -q '^run .* from update 40 on, where it had ended$' out.txt || fail "resumed silently: $(cat out.txt)"
 [ ! -s told.txt ] || fail "a run that goes on is over: $(cat told.txt)"
 
-# A limit below what the run has reached leaves nothing to train: --quiet does not hide that.
+# A limit below the current state leaves nothing to train: --quiet does not hide that.
 "$TARN" train --resume torn --set train.max_updates=99 --set train.max_minutes=0.00001 --quiet >out.txt 2>told.txt
 grep -q '^tarn train: torn is over: train.max_minutes reached at update 42, so nothing is left to train' told.txt ||
   fail "over its limit silently: $(cat told.txt)"
@@ -154,13 +154,13 @@ grep -q '^tarn train: torn is over: train.max_minutes reached at update 42, so n
 "$TARN" train --resume torn --quiet >out.txt 2>told.txt
 [ ! -s told.txt ] && [ ! -s out.txt ] || fail "--quiet says what nobody asked: $(cat told.txt out.txt)"
 
-# What is not shared saves nothing.
+# Without sharing nothing is saved.
 sed 's/(R1 L1)\*2/R L/; s/embeddings: all/embeddings: none/' model.yaml >unshared.yaml
 "$TARN" train unshared.yaml --dry-run | grep -q '^parameters .* frozen$' || fail "sharing without shared sets"
 "$TARN" train model.yaml --dry-run --set 'encoder.layers=L*2' |
   grep -q '^parameters .* frozen; sharing embeddings saves [0-9.]* M more$' || fail "sharing of embeddings"
 
-# A reservoir of `place` that is trained is none, and one that is frozen is no news.
+# A trained reservoir of `place` is not one, and a frozen one is not reported.
 sed 's/layers: (R1 L1)\*2/place: { reservoirs: 2, of: 4 }/; s/, frozen: yes//' model.yaml >placed.yaml
 "$TARN" train placed.yaml --dry-run >out.txt 2>told.txt
 grep -q '^tarn: warning: placed.yaml: encoder.place: the reservoirs R are trained, because kinds.R.frozen is no' told.txt ||
@@ -168,7 +168,7 @@ grep -q '^tarn: warning: placed.yaml: encoder.place: the reservoirs R are traine
 "$TARN" train placed.yaml --dry-run --set kinds.R.frozen=yes >out.txt 2>told.txt
 [ ! -s told.txt ] || fail "frozen reservoirs: $(cat told.txt)"
 
-# Options and files that do not fit.
+# Options and files that do not match.
 refuse 2 "missing" "$TARN" train
 refuse 2 "run DIR is missing" "$TARN" train model.yaml
 refuse 2 "whole numbers" "$TARN" train model.yaml --run x --seeds 1,b

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# train.fp32: refused in one line where the processor has no tiles or nothing is computed in fp32; where it has them, a
-# training goes on with the same bits, and only with the word that it began with.
+# train.fp32: refused in one line if the processor has no tiles or nothing is computed in fp32; with tiles, a training
+# resumes with the same bits, and only with its original setting.
 set -eu
 . "$(dirname "$0")/../helpers.sh"
 
@@ -52,5 +52,5 @@ scores() { grep -o '"kind":"valid".*' "$1/log.jsonl" | tail -n 1 | grep -o '"val
 "$TARN" train model.yaml --run exact --set train.fp32=exact >/dev/null
 norms() { grep -o '"grad_norm":[-0-9.e]*' "$1/log.jsonl"; }
 [ -n "$(norms exact)" ] && [ "$(norms exact)" != "$(norms whole)" ] || fail "split6 computes what exact does"
-# What was trained by parts is used on any processor.
+# A model trained with split products runs on any processor.
 head -n 2 text/train.de | TARN_ISA=portable "$TARN" translate whole >/dev/null || fail "a model of split6 cannot be used"

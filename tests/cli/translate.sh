@@ -1,4 +1,4 @@
-# tarn translate: order, empty lines, n-best, scores, JSON, windows, bad input, from a model that is trained here.
+# tarn translate: order, empty lines, n-best, scores, JSON, windows, bad input, with a model trained here.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 # A translation of lines.de that must be refused.
@@ -42,7 +42,7 @@ grep -q '^43 sentences, .* target tokens/s$' summary.txt || fail "no summary: $(
 grep -q '^empty lines: 2$' summary.txt || fail "empty lines are not counted: $(cat summary.txt)"
 [ "$(grep -n '^$' plain.en | cut -d: -f1 | head -n 2 | tr '\n' ' ')" = "21 22 " ] || fail "empty lines have moved"
 
-# Order, windows, batches, pipes and files do not matter.
+# Order, windows, batches, pipes and files make no difference.
 cat lines.de | translate --window 7 >window.en
 cmp -s plain.en window.en || fail "a small window changes the translations"
 translate --max-tokens 20 --input lines.de --output batches.en
@@ -56,8 +56,8 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
-# A pipe that stays open gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
-# though it has loaded itself once more.
+# An open pipe gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
+# although it has executed itself again.
 mkfifo questions
 env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$TARN" translate run --threads 2 <questions >answers.en 2>/dev/null &
 program=$!
@@ -71,9 +71,9 @@ name=$(cat /proc/$program/comm)
 exec 3>&-
 wait $program || fail "it fails at the end of its input"
 
-# Typed lines are answered one by one, after a hint how to end.
+# Typed lines are answered one by one, after a hint on how to end.
 if command -v script >/dev/null; then
-  head -n 1 plain.en >first-line.txt  # a file, which can be read again and again
+  head -n 1 plain.en >first-line.txt  # a file, which can be read repeatedly
   { head -n 1 lines.de; within_two_minutes grep -qFf first-line.txt typed.txt; sed -n 2p lines.de; printf '\004'; } |
     script -qec "'$TARN' translate run --threads 2" /dev/null >typed.txt || fail "typed: $(cat typed.txt)"
   grep -q 'a line is answered when it is typed; Ctrl-D ends' typed.txt || fail "no word to whoever types: $(cat typed.txt)"
@@ -97,7 +97,7 @@ for precision in bf16 int8; do
   translate --precision $precision <lines.de >$precision.en
   [ "$(wc -l <$precision.en)" -eq 43 ] || fail "$precision gives $(wc -l <$precision.en) lines"
 done
-# Rounding to 8 bits moves scores, by little: it must neither be without effect nor destroy anything.
+# Rounding to 8 bits changes scores slightly: it must have an effect but destroy nothing.
 translate --precision int8 --scores <lines.de >int8-scores.txt
 cmp -s scores.txt int8-scores.txt && fail "--precision int8 changes no score"
 paste scores.txt int8-scores.txt | awk -F '\t' '{ d = $1 - $3; if (d < 0) d = -d; if (d < 0.1) near++ }
@@ -125,7 +125,7 @@ refuse_lines 1 'nowhere' nowhere
 refuse_lines 1 'lines.de' lines.de
 refuse_lines 1 'no-such-input' run --input no-such-input
 refuse_lines 1 'no/such/folder' run --output no/such/folder
-# What a file held before stays until all is written: after a refused line, and where the file is also the input.
+# The old contents of a file are kept until all is written: after a refused line, and if the file is also the input.
 echo before >kept.en
 cp invalid.de lines.de
 refuse_lines 1 'line 2: invalid UTF-8' run --strict --output kept.en
@@ -148,7 +148,7 @@ cmp -s penalty-0.5 penalty1 && fail "a negative length penalty changes nothing"
 translate --max-len-a 0 --max-len-b 3 --json <lines.de >short.json
 jq -e 'select(.hypotheses[0].tokens > 4)' short.json && fail "--max-len-b 3 gives more than three tokens"
 jq -se 'any(.hypotheses[0].tokens == 4)' short.json >/dev/null || fail "--max-len-b 3 gives no three tokens"
-# Standard input is read from where it stands, and "-" names it.
+# Standard input is read from its current position, and "-" names it.
 { read -r first; translate; } <lines.de >rest.en
 cmp -s rest.en <(tail -n +2 plain.en) || fail "standard input is not read from where it stands"
 translate --input - <lines.de | cmp -s plain.en - || fail "\"-\" is not standard input"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# One verdict a pair: tarn compare and tarn report say the same of every difference, and nothing that the seeds cannot carry.
-# The first case is that of a sweep of three variants and two seeds, whose differences of +2.0 and -0.4 BLEU were "p 0.000"
-# in the one and "too near to tell" and "better, p < 0.002" in the other, with the undecided best cells in bold.
+# One verdict per pair: tarn compare and tarn report state the same about every difference, and nothing that the seeds
+# cannot support. The first case is a sweep of three variants and two seeds, whose differences of +2.0 and -0.4 BLEU
+# were "p 0.000" in the one and "too near to tell" and "better, p < 0.002" in the other, with the undecided best cells
+# in bold.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 
-# Sentences of ten words, and translations of them in which a share of the words is wrong; where two translations have
-# the same share they have the same errors, so that sentences alone would make every difference sure.
+# Sentences of ten words, and translations with a share of wrong words; translations with the same share have the same
+# errors, so sentences alone would make every difference significant.
 words() {  # SHARE: 300 lines
   awk -v share="$1" 'BEGIN { x = 42; for (s = 0; s < 300; s++) { line = ""; for (w = 0; w < 10; w++) {
     x = (x * 16807) % 2147483647; word = x % 500; x = (x * 16807) % 2147483647
@@ -72,7 +73,7 @@ done
 [ "$(grep -c 'no verdict (two seeds)' compare.txt)" -eq 8 ] || fail "two variants, four scores: $(cat compare.txt)"
 [ "$(grep -c '| no verdict (two seeds) |$' report/report.md)" -eq 8 ] || fail "two variants, four scores: $(cat report/report.md)"
 
-# What is said of every pair is said in the same words, with the same numbers.
+# Every pair is described in the same words, with the same numbers.
 same_words() {
   grep -o '"words": "[^"]*"' compare.json | cut -d'"' -f4 | sort >json.words
   for name in test_bleu test_chrf best aucc_mean; do
@@ -92,7 +93,7 @@ same_words() {
 }
 same_words
 
-# A third seed, and one variant that is far better: that is decided, and nothing else; it alone is bold.
+# A third seed, and one variant that is far better: only that is decided, and only that is bold.
 run regular 3 0.203 L*3
 run half 3 0.190 'L R L'
 run other 1 0.1 'R*2 L'
@@ -113,7 +114,7 @@ grep -Eq '^\| other \|.*\*\*[0-9.]+ ± [0-9.]+\*\*' report/report.md || fail "wh
 grep -q 'Verdicts on test BLEU against the baseline, 2 comparisons (Holm): better: other (.*); undecided: half (' report/report.md ||
   fail "the summary: $(cat report/report.md)"
 
-# A chrF that the translations do not have.
+# A chrF that does not match the translations.
 sed -i 's/"chrf":[0-9]/"chrf":1/' sweep/half/seed-1/test.json
 refuse 1 "its chrF against .* do not belong together" "$TARN" compare sweep
 exit 0

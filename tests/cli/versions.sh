@@ -1,6 +1,6 @@
-# The files of every version there was (tests/versions/make.sh made them) are read, and say what they said then.
-# What one version computes on another processor may differ in the last bits: numbers may differ by 0.002, which is far
-# more than that and far less than another model. Tokens, shards and texts are exact.
+# The files of every past version (written by tests/versions/make.sh) can be read, with the same contents. The results
+# of a version on another processor may differ in the last bits: numbers may differ by 0.002, far more than that and far
+# less than another model. Tokens, shards and texts are exact.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 # near FILE FILE: the same texts, and numbers in the first column within 0.002.
@@ -21,8 +21,8 @@ check_shards() {
   cmp again.tarn data/text.tarn || fail "$version: the shard of a text has other bytes now"
 }
 
-# Rows with labels and second sentences, packed rows and windows, which the second version of the format has, and what
-# reads them.
+# Rows with labels and second sentences, packed rows and windows, which exist since the second version of the format,
+# and their readers.
 check_encoders() {
   local name
   rows() { "$TARN" prepare --vocab encoders/vocab "${@:2}" --output again >/dev/null && cmp again.tarn "encoders/$1.tarn" || fail "$version: the shard $1 has other bytes now"; }
@@ -70,14 +70,14 @@ check_resuming() {
   done
 }
 
-# Scores that were recorded do not depend on a processor. Words and layout of a table may change.
+# Recorded scores do not depend on the processor. Words and layout of a table may change.
 check_reading_runs() {
   local bleu
   "$TARN" compare sweep --json 2>error.txt | jq . >compare.json || fail "$version: compare: $(cat error.txt)"
   grep -q '"half"' compare.json || fail "$version: the comparison does not name its configurations"
   "$TARN" report sweep --output page --resamples 50 2>error.txt >report.txt || fail "$version: report: $(cat error.txt)"
   for file in report.html report.md results.csv runs.csv; do [ -s "page/$file" ] || fail "$version: no $file"; done
-  # One line a run: four runs with their test scores.
+  # One line per run: four runs with their test scores.
   [ "$(wc -l <page/runs.csv)" -eq 5 ] || fail "$version: runs: $(cat page/runs.csv)"
   for run in sweep/*/seed-*; do
     bleu=$(sed -n 's/.*"bleu": *\([0-9]*\.[0-9]\{4\}\).*/\1/p' "$run/test.json")

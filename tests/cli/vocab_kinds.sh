@@ -22,13 +22,13 @@ printf 'ab\xc3\xa4\na b\n' >text
 "$TARN" vocab --type char --mask-symbols --output masked text >/dev/null || fail "char with symbols"
 [ "$("$TARN" encode --vocab masked --ids <text | head -1)" = "6 7 9" ] || fail "ids behind symbols: $("$TARN" encode --vocab masked --ids <text)"
 
-# At most 128 tokens and at least 6, with BOS and EOS: BOS is no token of a line here, so 127 and 5.
+# At most 128 tokens and at least 6, with BOS and EOS: BOS is not a token of a line here, so 127 and 5.
 for n in 3 4 126 127; do printf "%0${n}d\n" 0; done >lengths
 "$TARN" prepare --vocab byte --text lengths --output shard --min-tokens 5 --max-tokens 127 --overlong drop --json >json ||
   fail "prepare"
 grep -q '"pairs":2,.*"brief":1,"dropped":1,.*"longest_target":127,' json || fail "lengths: $(cat json)"
 
-# BERT's vocab.txt, with the case that is said
+# BERT's vocab.txt, with the given case
 bert="$TARN_SOURCE_DIR/tests/golden/wordpiece_toy"
 mkdir bert && cp "$bert/vocab.txt" bert && echo '{"do_lower_case": false}' >bert/tokenizer_config.json
 "$TARN" vocab --import-wordpiece bert --output cased && "$TARN" vocab --import-wordpiece "$bert" --cased --output again ||
@@ -75,7 +75,7 @@ cp encoder.json vocab.json && rm merges.txt
 refuse 1 "merges.txt: cannot read" "$TARN" encode --vocab .
 [ ! -e x ] || fail "a refused vocabulary is written"
 
-# The normalization: joiners that spell words are kept without being asked for, and it is told and shown.
+# Normalization: joiners that spell words are kept automatically, which is reported and shown.
 zwnj=$(printf '\xE2\x80\x8C')
 for _ in $(seq 120); do printf 'می%sخواهم کتاب%sها را\n' "$zwnj" "$zwnj"; done >persian
 head -1 persian >one

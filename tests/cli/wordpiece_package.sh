@@ -1,5 +1,5 @@
-# WordPiece against the package tokenizers on every line of real corpora, where both are there (TARN_PYTHON: the Python to
-# use; TARN_DATA: the folder with glue/ and newstest/).
+# WordPiece against the package tokenizers on every line of real corpora, if both are present (TARN_PYTHON: the Python
+# to use; TARN_DATA: the folder with glue/ and newstest/).
 set -u
 . "$(dirname "$0")/../helpers.sh"
 python=${TARN_PYTHON:-python3}

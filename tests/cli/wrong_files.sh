@@ -1,4 +1,4 @@
-# A file that is given as another one is told by what it is, in every direction, and the message says what is wanted.
+# A file given in place of another kind is identified, in every direction, and the message says what is expected.
 set -u
 . "$(dirname "$0")/../tiny_run.sh"
 
@@ -24,7 +24,7 @@ is_told() {  # FILE WHAT-IT-IS TEXT COMMAND...
 model="a model is a run directory of tarn train, or a checkpoint in it (.safetensors)"
 as_model() {
   is_told "$1" "$2" "$model" "$TARN" translate "$1"
-  case $2 in "a shard" | "a vocabulary"*) ;; *) is_told "$1" "$2" "$model" "$TARN" inspect "$1" ;; esac  # which looks at these too
+  case $2 in "a shard" | "a vocabulary"*) ;; *) is_told "$1" "$2" "$model" "$TARN" inspect "$1" ;; esac  # it takes these
   is_told "$1" "$2" "$model" "$TARN" export "$1" x --dense
 }
 as_model train.tarn "a shard"
@@ -106,7 +106,7 @@ refuse 1 "cut.tarn: damaged shard" "$TARN" train model.yaml --run x --set data.t
 head -c 300 $checkpoint >cut.safetensors
 refuse 1 "cut.safetensors: .*cut off" "$TARN" translate cut.safetensors
 
-# The message names the whole file of a shard.
+# The message names the complete file of a shard.
 "$TARN" vocab --type whitespace --size 50 --output other corpus/train.en >/dev/null
 refuse 1 "^tarn train: train.tarn: its source was prepared with another vocabulary" \
   "$TARN" train model.yaml --run x --set data.vocab=other

@@ -4,14 +4,14 @@
 
 #include "json_output.h"
 
-// Puts a member into an object, or an element to an array, and says whether there was memory for both: jansson takes a
-// NULL for a failure.
+// Puts a member into an object, or appends an element to an array, and returns whether both were allocated: jansson
+// treats a NULL value as a failure.
 static bool put(json_t *object, const char *name, json_t *value) {
   return json_object_set_new(object, name, value) == 0;
 }
 static bool add(json_t *array, json_t *value) { return json_array_append_new(array, value) == 0; }
 
-// {name: array}; takes the array over.
+// {name: array}; takes ownership of the array.
 static json_t *wrap(const char *name, json_t *array, bool good) {
   json_t *object = good ? json_object() : NULL;
   if (!object || !put(object, name, array)) {
@@ -22,7 +22,7 @@ static json_t *wrap(const char *name, json_t *array, bool good) {
   return object;
 }
 
-// An object that is whole, or none.
+// A complete object, or NULL.
 static json_t *whole(json_t *object, bool good) {
   if (good) return object;
   json_decref(object);

@@ -1,4 +1,4 @@
-// Results as JSON, as the answers of a server have them.
+// Results as JSON, in the format of a server's answers.
 #ifndef TARN_TOOLS_SERVE_ANSWER_H
 #define TARN_TOOLS_SERVE_ANSWER_H
 
@@ -9,18 +9,19 @@
 #include "tarn/lm.h"
 #include "tarn/translate.h"
 
-// Each gives the answer of a request whose first text has results[0], and counts its tokens; NULL without memory.
-// `results` of translation are all of the batch, those of the request begin at `from`.
+// Each creates the answer of a request whose first text has results[0], and counts its tokens; NULL without memory.
+// `results` of translation are those of the whole batch; the request's begin at `from`.
 json_t *serve_answer_translations(serve_request *request, const tarn_translator *translator,
                                   const tarn_translate_result *results, size_t from);
 json_t *serve_answer_scores(serve_request *request, const tarn_lm *lm, const tarn_lm_line *results);
 json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
                            const tarn_generator_result *results);
-// Takes the labels over.
+// Takes ownership of the labels.
 json_t *serve_answer_labels(serve_request *request, json_t **labels);
-// That of one text.
+// For a single text.
 json_t *serve_answer_label(const tarn_classifier *classifier, const tarn_classify_result *result);
-// Adds a word to the answer of its text, which the first one makes; takes it over, NULL where there is no memory.
+// Appends a word to the answer of its text, which the first word creates; takes ownership of it, NULL if memory ran
+// out.
 json_t *serve_answer_word(json_t *answer, const tarn_classifier *classifier, const tarn_classify_result *result);
 
 #endif

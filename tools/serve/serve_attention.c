@@ -5,9 +5,9 @@
 
 #include "json_output.h"
 
-enum { MOST_WEIGHTS = 1 << 16 };  // of a picture
+enum { MOST_WEIGHTS = 1 << 16 };  // per picture
 
-// Looks into the model, and selects the attention of the decoder's last layer that has one.
+// Opens the states of the model, and selects the last cross-attention of the decoder.
 static tarn_status open_states(tarn_states **states, tarn_translator *translator, const tarn_states_options *options) {
   size_t count;
   tarn_status status = tarn_states_open_translator(states, translator, options);
@@ -22,8 +22,8 @@ static tarn_status open_states(tarn_states **states, tarn_translator *translator
   return status;
 }
 
-// The tokens of a side. Of a target those that are predicted: each row of the model's predicts the token behind its
-// own, and the last one the end of sentence, with which the rows begin.
+// The tokens of a side. Of a target the predicted ones: each row of the model predicts the token after its own, and the
+// last row the end of sentence, which is also the first input.
 static json_t *pieces(const tarn_states *states, tarn_states_side side) {
   const int32_t *ids = tarn_states_ids(states, side);
   const int64_t count = tarn_states_offsets(states, side)[1];
@@ -39,7 +39,7 @@ static json_t *pieces(const tarn_states *states, tarn_states_side side) {
   return NULL;
 }
 
-// Rows of the mean over the heads: weights [heads, targets, sources].
+// Rows of the mean over heads: weights [heads, targets, sources].
 static json_t *mean(const float *weights, int64_t heads, int64_t targets, int64_t sources) {
   json_t *rows = json_array();
   bool good = rows != NULL;

@@ -1,4 +1,4 @@
-// The picture of attention: how much each token of a translation attends to each token of its source.
+// The attention picture: how much each token of a translation attends to each token of its source.
 #ifndef TARN_TOOLS_SERVE_ATTENTION_H
 #define TARN_TOOLS_SERVE_ATTENTION_H
 
@@ -6,9 +6,9 @@
 #include "tarn/lab/states.h"
 
 // Answers a request for SERVE_ATTEND: cross-attention of the decoder's last layer, averaged over its heads. *states
-// looks into the model of `translator`, and is NULL until the first of these requests; the caller closes it first.
-// Fails with DATA (a text that the model cannot take, no such attention), USAGE or MEMORY; if it succeeds, the request
-// has its answer.
+// holds the states of the model of `translator`, NULL until the first of these requests; the caller closes it before
+// the translator. Fails with DATA (a text that the model cannot take, no such attention), USAGE or MEMORY; on success
+// the request has its answer.
 tarn_status serve_attention_answer(tarn_states **states, tarn_translator *translator,
                                    const tarn_states_options *options, serve_request *request);
 

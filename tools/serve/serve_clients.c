@@ -12,8 +12,8 @@ struct serve_client {
   serve_client *next, **link;
   int fd;
   client_state state;
-  bool known;    // it has had an answer
-  double since;  // it rests, sends or reads
+  bool known;    // has received an answer
+  double since;  // start of the current state: idle, sending or reading
 };
 
 void serve_clients_open(serve_clients *clients, serve_metrics *metrics, double timeout, bool secure) {
@@ -80,9 +80,9 @@ bool serve_client_was_cut(serve_clients *clients, serve_client *client) {
   return cut;
 }
 
-// libmicrohttpd answers requests that it has read, so this answer goes out beside it. While a client sends, nothing
-// else is written to it (who reads an answer gets none in its middle); and its socket stays open until it was removed,
-// which waits for the lock.
+// libmicrohttpd answers only requests that it has read, so this answer is written directly. While a client sends,
+// nothing else is written to it (a client that reads an answer gets none in the middle of it), and its socket stays
+// open until it is removed, which waits for the lock.
 static void cut_off(serve_clients *clients, serve_client *client) {
   static const char answer[] =
       "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nContent-Length: 47\r\nConnection: "

@@ -11,7 +11,7 @@
 
 enum { LOOK_MICROSECONDS = 100000, LAST_ANSWERS_SECONDS = 5 };
 
-// As many files as there can be connections, where the system allows it.
+// Raises the limit of open files to the number of connections, if the system allows it.
 static void allow_files(int64_t connections) {
   struct rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -21,7 +21,7 @@ static void allow_files(int64_t connections) {
   (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// One line on standard output for programs that wait for it, and what a person should know on standard error.
+// Prints one line on standard output for programs that wait for it, and notes for the user on standard error.
 static void say_started(const cli_command *command, const serve_options *options, const serve_socket *listener,
                         const serve_models *models, bool token) {
   printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
@@ -36,18 +36,18 @@ static void say_started(const cli_command *command, const serve_options *options
             command->name, listener->name);
 }
 
-// With less, there would be none for connections and for the answers that say so: the thread of libmicrohttpd, which
-// begins later, takes half of it for its stack.
+// With less, there would be no memory for connections and for the answers that report it: the thread of libmicrohttpd,
+// which starts later, takes half of it for its stack.
 static int check_memory(const cli_command *command) {
   enum { LEAST_MEGABYTES = 16 };
   const double left = 1e-6 * (double)tarn_memory_available();
-  if (left == 0 || left >= LEAST_MEGABYTES) return -1;  // 0: nobody knows
+  if (left == 0 || left >= LEAST_MEGABYTES) return -1;  // 0: unknown
   fprintf(stderr, "tarn %s: the model leaves %.1f MB of memory, and connections need %d MB\n", command->name, left,
           LEAST_MEGABYTES);
   return CLI_FAILURE;
 }
 
-// A share of the memory that the model has left, which holds one request at least.
+// A share of the memory left by the model, enough for at least one request.
 static int64_t most_pending(const serve_options *options) {
   enum { SHARE = 8 };
   if (options->max_pending > 0) return options->max_pending;
@@ -89,12 +89,12 @@ static int serve(const cli_command *command, const serve_options *options, const
   }
   fprintf(stderr, "tarn %s: stopping; waiting requests are still answered\n", command->name);
   serve_http_stop(http);
-  tarn_work_queue_finish(queue);  // requests that still come ask it, and are refused
+  tarn_work_queue_finish(queue);  // later requests are refused by the queue
   serve_http_close(&http, LAST_ANSWERS_SECONDS);
   return CLI_OK;
 }
 
-// With the socket, before the model, which may take long to open: a port that is in use is told at once.
+// Opens the socket before the model, which may take long to load: a port in use is reported at once.
 static int open_model(const cli_command *command, const serve_options *options, const serve_socket *listener,
                       const serve_secret *secret, const serve_languages *languages) {
   serve_metrics metrics;

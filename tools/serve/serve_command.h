@@ -1,4 +1,4 @@
-// A server from its start to its end.
+// Runs a server from start to end.
 #ifndef TARN_TOOLS_SERVE_COMMAND_H
 #define TARN_TOOLS_SERVE_COMMAND_H
 
@@ -14,7 +14,7 @@ typedef struct serve_options {
   const char *languages, *token_file, *certificate, *key;
 } serve_options;
 
-// Serves until a signal comes, and returns the exit code.
+// Serves until a signal arrives, and returns the exit code.
 int serve_command(const cli_command *command, const serve_options *options);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_token(const char *text, size_t size) {
 
 // --- the request line ------------------------------------------------------------------------------------------------
 
-static char bad_target;  // its address is a state
+static char bad_target;  // its address is a state value
 
 void *serve_framing_see(void *user, const char *target, struct MHD_Connection *connection) {
   (void)user, (void)connection;
@@ -72,7 +72,7 @@ bool serve_framing_host(char host[SERVE_HOST_BYTES], const char *text, size_t si
 // --- the header ------------------------------------------------------------------------------------------------------
 
 typedef struct seen {
-  const char *wrong;  // the first thing that is wrong; NULL: nothing
+  const char *wrong;  // the first error; NULL: none
   int hosts, lengths, codings;
   const char *host, *coding;
 } seen;
@@ -83,7 +83,7 @@ static bool is_number(const char *text, size_t size) {
   return size > 0 && size <= LENGTH_DIGITS;
 }
 
-// One line: its name, and a value that has no control bytes in it.
+// One line: its name, and a value without control bytes.
 static enum MHD_Result look(void *user, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value,
                             size_t size) {
   seen *s = user;
@@ -104,7 +104,7 @@ static enum MHD_Result look(void *user, enum MHD_ValueKind kind, const char *nam
   return s->wrong ? MHD_NO : MHD_YES;
 }
 
-// What the lines say together of the body's length.
+// Checks the body length given by all lines together.
 static const char *length_wrong(const seen *s, bool old) {
   if (s->lengths > 1) return "there is more than one Content-Length";
   if (s->codings > 1) return "there is more than one Transfer-Encoding";
@@ -113,7 +113,7 @@ static const char *length_wrong(const seen *s, bool old) {
   return NULL;
 }
 
-// The host that the request is for: the target's, where it names one, which then counts instead of the header's.
+// The host of the request: that of the target if it has one, which then overrides the header.
 static const char *host_wrong(serve_framing *framing, const seen *s, const char *target, bool old) {
   if (s->hosts > 1) return "there is more than one Host";
   if (s->hosts == 0 && !old) return "HTTP/1.1 needs the header Host";

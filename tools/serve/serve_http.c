@@ -18,7 +18,7 @@
 #include "serve/serve_models.h"
 #include "serve/serve_paths.h"
 
-// Of a body that is too large, as much is read and dropped before the answer: a client that is still sending would not
+// If a body is too large, this much is read and discarded before the answer: a client that is still sending would not
 // read it.
 enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20 };
 
@@ -29,16 +29,16 @@ struct serve_http {
   struct MHD_Daemon *daemon;
   serve_clients clients;
   atomic_bool stopping;
-  atomic_int exchanges;  // requests whose answer has not gone out
-  size_t pending;        // bytes that exchanges hold; only the thread of libmicrohttpd knows it
+  atomic_int exchanges;  // requests whose answer has not been sent
+  size_t pending;        // bytes held by exchanges; only used by the thread of libmicrohttpd
   char *certificate, *key;
-  char log[256];  // what libmicrohttpd said last, while it starts
+  char log[256];  // the last message of libmicrohttpd while it starts
   atomic_bool started;
 };
 
-// A request on its way, from the header to the end of its answer.
+// A request in progress, from the header to the end of its answer.
 typedef struct exchange {
-  serve_request request;  // the first member: that is what the queue knows
+  serve_request request;  // first member: the queue's view of it
   serve_http *http;
   struct MHD_Connection *connection;
   serve_client *client;
@@ -46,12 +46,12 @@ typedef struct exchange {
   bool get;  // the method is GET or HEAD
   char *body;
   size_t size, room;
-  size_t dropped;  // bytes of a body that nobody wants
-  size_t held;     // bytes of the body, from its coming to the answer, which count in http->pending
+  size_t dropped;  // discarded bytes of the body
+  size_t held;     // bytes of the body, from arrival to the answer, counted in http->pending
   double began;
-  bool queued;  // it went into the queue
+  bool queued;  // was added to the queue
   bool answered;
-  bool ends;  // the connection does, with the answer: nobody knows where the next request would begin
+  bool ends;  // close the connection after the answer: the start of the next request is unknown
 } exchange;
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -110,14 +110,14 @@ static enum MHD_Result reply(exchange *e) {
   MHD_destroy_response(response);
   e->answered = result == MHD_YES;
   if (e->answered) serve_client_reads(&e->http->clients, e->client);
-  // What was asked is not kept for a client that takes its time to read the answer.
+  // Free the request before the client reads the answer, which may take long.
   drop_body(e);
   serve_request_forget(&e->request);
   release(e);
   return result;
 }
 
-// --- requests that need no model -------------------------------------------------------------------------------------
+// --- requests without the model --------------------------------------------------------------------------------------
 
 static void answer_health(exchange *e) {
   const serve_http_options *o = &e->http->options;
@@ -150,11 +150,11 @@ static void answer_metrics(exchange *e) {
   if (!r->answer) serve_request_answer(r, NULL);
 }
 
-// --- the model's -----------------------------------------------------------------------------------------------------
+// --- requests to the model -------------------------------------------------------------------------------------------
 
 void serve_http_done(serve_request *request) { MHD_resume_connection(((exchange *)request)->connection); }
 
-// The request is whole. What it asks of the model goes into the queue, where the connection sleeps until the answer.
+// The request is complete. A request to the model is queued, and the connection is suspended until the answer.
 static void finish(exchange *e) {
   serve_http *h = e->http;
   serve_request *r = &e->request;
@@ -185,14 +185,14 @@ static void finish(exchange *e) {
 
 // --- headers and bodies ----------------------------------------------------------------------------------------------
 
-// "application/json", with parameters or without.
+// "application/json", with or without parameters.
 static bool is_json(const char *type) {
   static const char json[] = "application/json";
   const size_t length = sizeof json - 1;
   return type && strncasecmp(type, json, length) == 0 && strchr("; \t", type[length]);
 }
 
-// What a header says against a request, before its body is read.
+// Checks the header of a request before its body is read.
 static void check_header(exchange *e, const char *method) {
   const serve_http_options *o = &e->http->options;
   serve_request *r = &e->request;
@@ -217,7 +217,7 @@ static void refuse_pending(exchange *e) {
   serve_request_refuse(&e->request, 503, "the bodies of other requests take all of --max-pending-bytes");
 }
 
-// Refuses a body that its header says to be too large, or for which there is no room now. True: the answer may go out
+// Refuses a body that is too large by its header, or for which there is no space now. True: the answer may be sent
 // before the body is read.
 static bool check_length(exchange *e) {
   const serve_http *h = e->http;
@@ -255,7 +255,7 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
   return e;
 }
 
-// Room for that many bytes of the body. False: there is none, and the request has its answer.
+// Reserves space for this many bytes of the body. False: there is none, and the request has its answer.
 static bool make_room(exchange *e, size_t size) {
   serve_http *h = e->http;
   const size_t most = (size_t)h->options.max_body;
@@ -277,7 +277,7 @@ static bool make_room(exchange *e, size_t size) {
   return true;
 }
 
-// False: the body is so large that the connection ends here.
+// False: the body is so large that the connection is closed.
 static bool take_body(exchange *e, const char *bytes, size_t size) {
   const size_t most = (size_t)e->http->options.max_body;
   if (!e->request.code && e->path->use < SERVE_USES && size > most - e->size)
@@ -310,7 +310,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
   }
   if (!e->request.code && !e->queued) {
     finish(e);
-    if (e->path->use < SERVE_USES && e->request.deadline > 0) return MHD_YES;  // comes again when it is woken
+    if (e->path->use < SERVE_USES && e->request.deadline > 0) return MHD_YES;  // called again after the wake-up
   }
   return reply(e);
 }
@@ -322,7 +322,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **state
   if (!e) return;
   if (e->answered && why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
     serve_metrics_request(h->metrics, serve_path_number(e->path), e->request.code, serve_seconds() - e->began);
-  else if (!serve_client_was_cut(&h->clients, e->client))  // which has been counted
+  else if (!serve_client_was_cut(&h->clients, e->client))  // already counted
     serve_metrics_cut(h->metrics);
   serve_client_rests(&h->clients, e->client);
   serve_request_close(&e->request);
@@ -355,7 +355,7 @@ static void note_log(void *user, const char *format, va_list args) {
   h->log[strcspn(h->log, "\n")] = '\0';
 }
 
-// A file of the certificate or its key, with a zero byte at its end. -1, or the exit code.
+// Reads the file of the certificate or its key, with a zero byte at its end. -1, or the exit code.
 static int read_file(const cli_command *command, char **text, const char *path) {
   errno = 0;
   FILE *file = fopen(path, "r");
@@ -377,8 +377,8 @@ static int read_file(const cli_command *command, char **text, const char *path) 
 
 static int start(const cli_command *command, serve_http *h, const serve_socket *listener) {
   const serve_http_options *o = &h->options;
-  // By poll() rather than epoll: with that libmicrohttpd 0.9.75 does not see the end of a client that came together
-  // with its last bytes, and keeps the connection until its time is over.
+  // By poll() rather than epoll: with epoll, libmicrohttpd 0.9.75 misses a client's close that arrives together with
+  // its last bytes, and keeps the connection until the timeout.
   unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
   struct MHD_OptionItem secure[] = {{MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}};
   if (o->certificate) {
@@ -386,7 +386,7 @@ static int start(const cli_command *command, serve_http *h, const serve_socket *
     secure[0] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, h->certificate};
     secure[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, h->key};
   }
-  // The clients' own clock is looked at more closely by serve_http_look(); this one is for answers that nobody reads.
+  // serve_http_look() checks the clients' timeouts more precisely; this one is for answers that are not read.
   h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, note_log, h,
                                MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
                                (unsigned)o->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(o->timeout + 5.0),
@@ -442,7 +442,7 @@ void serve_http_close(serve_http **http, double seconds) {
   serve_http *h = *http;
   if (!h) return;
   const double now = serve_seconds(), end = now + seconds, begin = seconds > 0 ? now + 0.2 : now;
-  // Requests that have come and were not read yet get a moment to be refused.
+  // Requests that have arrived but were not read yet get a moment to be refused.
   while (h->daemon && serve_seconds() < (atomic_load(&h->exchanges) > 0 ? end : begin)) {
     serve_http_look(h);
     usleep(5000);

@@ -1,6 +1,6 @@
 // HTTP: connections, paths, bodies, limits of size and time, answers. The thread of libmicrohttpd reads requests and
 // writes answers; a request to the model waits in the queue (tarn/work_queue.h) with its connection suspended, and the
-// queue's thread wakes it with the answer.
+// queue's thread resumes it with the answer.
 #ifndef TARN_TOOLS_SERVE_HTTP_H
 #define TARN_TOOLS_SERVE_HTTP_H
 
@@ -15,13 +15,13 @@
 
 typedef struct serve_http_options {
   int64_t max_body;       // bytes of a request's body
-  int64_t max_pending;    // bytes of the bodies of all requests that have no answer yet
-  int64_t connections;    // at the same time
-  double timeout;         // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
+  int64_t max_pending;    // bytes of the bodies of all unanswered requests
+  int64_t connections;    // concurrent connections
+  double timeout;         // seconds for a request to arrive, to wait for its turn, and for its answer to be read
   int64_t capacity;       // of the queue
-  const bool *uses;       // [SERVE_USES] what the model is for
+  const bool *uses;       // [SERVE_USES] what the model can be used for
   const tarn_verb *verb;  // of SERVE_LABEL
-  const char *model;      // its name, for people
+  const char *model;      // its display name
   const char *precision;
   const serve_languages *languages;
   serve_limits limits;
@@ -32,22 +32,22 @@ typedef struct serve_http_options {
 
 typedef struct serve_http serve_http;
 
-// Answers requests that come by the socket from now on. -1, or the exit code of a failure whose line is printed.
+// Answers requests on the socket from now on. -1, or the exit code of a failure that has been printed.
 int serve_http_open(const cli_command *command, serve_http **http, const serve_http_options *options,
                     const serve_socket *listener, serve_metrics *metrics, tarn_work_queue *queue);
 
-// For serve_models.done: the answer goes out.
+// For serve_models.done: sends the answer.
 void serve_http_done(serve_request *request);
 
-// To be called several times a second: ends the connections of clients that take longer than they may to send a
-// request, with 408 where that can be said, or to read the answer.
+// To be called several times per second: disconnects clients that exceed the time for sending a request, with 408 if
+// possible, or for reading the answer.
 void serve_http_look(serve_http *http);
 
-// Takes no further connections, and answers further requests with 503.
+// Accepts no further connections, and answers further requests with 503.
 void serve_http_stop(serve_http *http);
 
-// Waits until the answers that are there have gone out, for `seconds` at most, and ends all connections. The queue must
-// be finished, and is closed later.
+// Waits until the existing answers have been sent, for at most `seconds`, and closes all connections. The queue must be
+// finished, and is closed later.
 void serve_http_close(serve_http **http, double seconds);
 
 #endif

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-// A tag has the form of RFC 5646: a language of 2 to 8 letters, and parts of 1 to 8 letters and digits behind hyphens.
+// A tag in the form of RFC 5646: a language of 2 to 8 letters, and parts of 1 to 8 letters and digits after hyphens.
 static bool is_tag(const char *text, size_t size) {
   if (size >= SERVE_LANGUAGE_BYTES) return false;
   for (size_t begin = 0; begin <= size;) {

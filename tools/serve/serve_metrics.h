@@ -1,4 +1,4 @@
-// What a server counts, as Prometheus reads it (text format 0.0.4).
+// The counters of a server, in Prometheus' text format 0.0.4.
 #ifndef TARN_TOOLS_SERVE_METRICS_H
 #define TARN_TOOLS_SERVE_METRICS_H
 
@@ -8,20 +8,20 @@
 enum { SERVE_PATHS = 16, SERVE_CODES = 20, SERVE_BUCKETS = 14 };
 
 typedef struct serve_histogram {
-  int64_t counts[SERVE_BUCKETS + 1];  // up to each bound, and above the last
+  int64_t counts[SERVE_BUCKETS + 1];  // cumulative up to each bound, and above the last
   double sum;
 } serve_histogram;
 
 typedef struct serve_metrics {
-  pthread_mutex_t lock;  // of all that follows
+  pthread_mutex_t lock;  // protects the following
   int64_t requests[SERVE_PATHS][SERVE_CODES];
   serve_histogram seconds[SERVE_PATHS];  // from a request's first byte to its answer
-  int64_t cut;                           // requests whose client went away before the answer
+  int64_t cut;                           // requests whose client disconnected before the answer
   serve_histogram batch_texts, batch_seconds;
   int64_t source_tokens, target_tokens, texts;
 } serve_metrics;
 
-// What is so at the moment of asking.
+// Gauges, read at the time of the request.
 typedef struct serve_gauges {
   int64_t waiting, capacity, connections;
 } serve_gauges;
@@ -29,14 +29,14 @@ typedef struct serve_gauges {
 void serve_metrics_open(serve_metrics *metrics);
 void serve_metrics_close(serve_metrics *metrics);
 
-// An answer with this code to a request for paths[path]; `seconds` below 0: not measured.
+// Counts an answer with this code to a request for paths[path]; `seconds` below 0: not measured.
 void serve_metrics_request(serve_metrics *metrics, int path, int code, double seconds);
 void serve_metrics_cut(serve_metrics *metrics);
-// A batch of texts that was computed in so many seconds.
+// Counts a batch of texts and its computing time in seconds.
 void serve_metrics_batch(serve_metrics *metrics, int64_t texts, double seconds, int64_t source_tokens,
                          int64_t target_tokens);
 
-// All of it as text of malloc(), NULL without memory. paths [path_count]: their names.
+// All metrics as text, allocated by malloc(), NULL without memory. paths [path_count]: their names.
 char *serve_metrics_text(serve_metrics *metrics, const char *const *paths, int path_count, const serve_gauges *gauges);
 
 #endif

@@ -54,7 +54,7 @@ static tarn_status find_uses(serve_models *m) {
   return status;
 }
 
-// A request may have all hypotheses of the beam.
+// A request may ask for all hypotheses of the beam.
 static tarn_status open_translator(serve_models *m) {
   const serve_models_options *o = &m->options;
   tarn_translator_options options;
@@ -115,7 +115,7 @@ void serve_models_close(serve_models *models) {
 
 // --- batches ---------------------------------------------------------------------------------------------------------
 
-// Room for `count` texts, and results of `size` bytes each.
+// Allocates space for `count` texts, and results of `size` bytes each.
 static bool make_room(serve_models *m, size_t count, size_t size) {
   if (count > m->texts_room) {
     const char **texts = realloc(m->texts, 2 * count * sizeof *texts);
@@ -157,7 +157,7 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
   return tarn_translator_set(m->translator, &options);
 }
 
-// Computes the texts: m->results has what came out of each.
+// Computes the texts; the results are in m->results.
 static tarn_status compute(serve_models *m, const serve_request *first, size_t texts) {
   classifying labels = {m, m->results};
   tarn_status status;
@@ -186,7 +186,7 @@ static size_t result_size(serve_use use) {
   return sizes[use];
 }
 
-// The answer of a request whose texts were those from `from` on.
+// The answer of a request whose texts start at `from`.
 static void answer(serve_models *m, serve_request *r, size_t from) {
   json_t *object = NULL;
   switch (r->use) {
@@ -206,7 +206,7 @@ static void answer(serve_models *m, serve_request *r, size_t from) {
   serve_request_answer(r, object);
 }
 
-// Computes the texts of some requests together. False: it failed, and nobody has an answer.
+// Computes the texts of some requests together. False: it failed, and none has an answer.
 static bool run_together(serve_models *m, serve_request *const *requests, size_t count, tarn_status *status) {
   size_t texts = 0, at = 0;
   int64_t source = 0, target = 0;
@@ -246,7 +246,7 @@ static tarn_status attend(serve_models *m, serve_request *request) {
 
 static void run(serve_models *m, serve_request *const *requests, size_t count) {
   tarn_status status;
-  if (requests[0]->use == SERVE_ATTEND) {  // always alone
+  if (requests[0]->use == SERVE_ATTEND) {  // never batched
     status = attend(m, requests[0]);
     if (status == TARN_STATUS_OK) {
       m->done(requests[0]);
@@ -255,7 +255,7 @@ static void run(serve_models *m, serve_request *const *requests, size_t count) {
   } else if (run_together(m, requests, count, &status)) {
     return;
   }
-  if (count > 1) {  // the fault of one of them is not to be that of the others
+  if (count > 1) {  // an error of one request must not affect the others
     for (size_t i = 0; i < count; i++) run(m, &requests[i], 1);
     return;
   }

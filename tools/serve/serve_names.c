@@ -38,7 +38,7 @@ static bool is_own(const serve_names *names, const char *host) {
   return is_loopback(host);
 }
 
-// An origin is SCHEME://HOST[:PORT], or "null" of a page that is to tell nobody where it comes from.
+// An origin is SCHEME://HOST[:PORT], or "null" for a page that hides its origin.
 static bool is_own_origin(const serve_names *names, const char *origin) {
   char host[SERVE_HOST_BYTES];
   const char *authority = strstr(origin, "://");

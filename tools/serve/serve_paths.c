@@ -23,7 +23,7 @@ static const serve_path fixed[] = {
 };
 enum { FIXED = sizeof fixed / sizeof *fixed, BEFORE = 3, NAME = 32 };
 
-// Those above, and one for each verb of models that tell labels, behind the first three.
+// The paths above, with one for each verb of models that predict labels after the first three.
 static serve_path paths[SERVE_PATHS];
 static char names_of_verbs[SERVE_PATHS][NAME];
 static int path_count;

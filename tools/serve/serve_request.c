@@ -81,7 +81,7 @@ typedef enum key_type { TEXTS, PAIRS, TARGET, FLAG, WHOLE, REAL, METHOD } key_ty
 typedef struct key {
   const char *name;
   key_type type;
-  unsigned uses;  // a bit for each
+  unsigned uses;  // one bit each
   void *value;    // bool, int64_t, double
   double low, high;
 } key;
@@ -89,7 +89,7 @@ typedef struct key {
 enum { ANY = (1 << SERVE_USES) - 1, KEYS = 17 };
 #define USE(use) (1u << SERVE_##use)
 
-// Checks a value and takes it.
+// Checks a value and stores it.
 static bool read_key(serve_request *request, const key *k, const json_t *value) {
   static const char *const methods[TARN_GENERATOR_METHOD_COUNT] = {"greedy", "beam", "sample"};
   const double number = json_number_value(value);
@@ -125,7 +125,7 @@ static bool read_key(serve_request *request, const key *k, const json_t *value) 
   return false;
 }
 
-// Names the nearest key that the request does not have yet, and all that there are.
+// Names the nearest key that the request does not have yet, and all valid keys.
 static void refuse_key(serve_request *request, const char *name, const char *const names[], size_t count) {
   const char *missing[KEYS];
   size_t missing_count = 0;
@@ -179,7 +179,7 @@ static const json_t *text_at(const json_t *texts, size_t index) {
   return json_is_array(texts) ? json_array_get(texts, index) : texts;
 }
 
-// The texts of classification with a second sentence each, behind a tab.
+// The texts of classification with a second sentence each, after a tab.
 static bool join_pairs(serve_request *request, const json_t *texts, const json_t *pairs, const serve_limits *limits) {
   size_t size = 0;
   if (json_is_array(texts) != json_is_array(pairs) ||
@@ -214,7 +214,7 @@ static bool join_pairs(serve_request *request, const json_t *texts, const json_t
   return true;
 }
 
-// The translation of the one text of SERVE_ATTEND.
+// The translation for the single text of SERVE_ATTEND.
 static bool read_target(serve_request *request, const json_t *texts, const serve_limits *limits) {
   const json_t *target = json_object_get(request->body, "target");
   if (!json_is_string(texts) || !json_is_string(target)) {
@@ -263,9 +263,9 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
   return request->use != SERVE_ATTEND || read_target(request, texts, limits);
 }
 
-// --- all -------------------------------------------------------------------------------------------------------------
+// --- whole requests --------------------------------------------------------------------------------------------------
 
-// What the keys say together.
+// Checks combinations of keys.
 static bool check_generation(serve_request *request, const serve_limits *limits) {
   const tarn_generator_options *o = &request->generation;
   const int64_t most = o->method == TARN_GENERATOR_METHOD_SAMPLE ? MOST_CONTINUATIONS
@@ -288,7 +288,7 @@ static bool check_generation(serve_request *request, const serve_limits *limits)
 
 static bool read_object(serve_request *request, const serve_limits *limits) {
   tarn_generator_options *g = &request->generation;
-  const double seeds = 9007199254740992.0;  // 2^53: what JSON's numbers are in most programs
+  const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
   int64_t seed = 1;
   const key keys[KEYS] = {
       {"text", TEXTS, ANY, NULL, 0, 0},
@@ -313,7 +313,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     serve_request_refuse(request, 400, "the body must be a JSON object");
     return false;
   }
-  if (!read_keys(request, keys)) return false;  // first: a misspelt key says more than one that is missing
+  if (!read_keys(request, keys)) return false;  // first: a misspelt key is more informative than a missing one
   if (!json_object_get(request->body, "text")) {
     serve_request_refuse(request, 400, "\"text\" is missing");
     return false;
@@ -326,8 +326,8 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   return read_texts(request, limits) && (request->use != SERVE_GENERATE || check_generation(request, limits));
 }
 
-// Each value of JSON takes some 100 bytes in memory, however few it has in the body: those that no request needs are
-// refused before they are made. Commas and colons within strings do not count.
+// Each JSON value takes some 100 bytes of memory, however short it is in the body, so values beyond any valid request
+// are refused before they are created. Commas and colons within strings do not count.
 static bool has_too_many_values(const char *bytes, size_t size, int64_t most) {
   bool inside = false;
   int64_t values = 1;
@@ -350,7 +350,7 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
   request->length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
-  const int64_t most = 2 * limits->texts + 4 * KEYS;  // pairs are two texts
+  const int64_t most = 2 * limits->texts + 4 * KEYS;  // a pair is two texts
   if (has_too_many_values(bytes, size, most)) {
     serve_request_refuse(request, 413, "the body has more than %lld values; a request may have at most %lld texts",
                          (long long)most, (long long)limits->texts);

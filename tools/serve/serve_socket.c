@@ -15,7 +15,7 @@ static int listen_on(const struct addrinfo *address) {
   const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int yes = 1;
   if (fd < 0) return -1;
-  // A port whose connections of an earlier server are just ending can be had at once.
+  // Allows a port with connections of an earlier server still closing.
   if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
       bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
     return fd;
@@ -25,7 +25,7 @@ static int listen_on(const struct addrinfo *address) {
   return -1;
 }
 
-// What the system calls the address that was taken.
+// The address taken, in the system's notation.
 static void describe(serve_socket *listener) {
   union {
     struct sockaddr any;

@@ -1,4 +1,4 @@
-// The socket that a server listens on.
+// The listening socket of a server.
 #ifndef TARN_TOOLS_SERVE_SOCKET_H
 #define TARN_TOOLS_SERVE_SOCKET_H
 
@@ -9,12 +9,12 @@
 typedef struct serve_socket {
   int fd;
   int port;
-  bool loopback;  // reached from this machine only
+  bool loopback;  // reachable from this machine only
   char name[80];  // "127.0.0.1:8080", "[::1]:8080"
 } serve_socket;
 
-// Listens on a host's first address that can be had; port 0: any that is free. -1, or the exit code of a failure whose
-// line is printed.
+// Listens on the first available address of a host; port 0: any free one. -1, or the exit code of a failure that has
+// been printed.
 int serve_socket_open(const cli_command *command, serve_socket *listener, const char *host, int port);
 
 #endif

@@ -1,5 +1,5 @@
-// All of libtarn-lab in one header: what belongs to research on models rather than to their use. Its library needs that
-// of tarn/tarn.h, of the same version, whose conventions hold here too.
+// All of libtarn-lab in one header: tools for research on models. The library requires libtarn of the same version; the
+// conventions of tarn/tarn.h apply.
 #ifndef TARN_LAB_LAB_H
 #define TARN_LAB_LAB_H
 
