@@ -59,7 +59,6 @@ TARN_API const char *tarn_task_word(int task);
 
 // A complete description, with all defaults filled in.
 typedef struct tarn_config tarn_config;
-typedef struct tarn_config tarn_config;
 
 // Reads a file (at most 1 MiB), or config.yaml of a run directory, then applies `count` overrides of the form
 // "train.lr=0.001" in order. A value is YAML, so "train.seeds=[1,2,3]" is a list; an empty value restores the default.

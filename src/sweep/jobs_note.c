@@ -1,4 +1,4 @@
-// The note of how often the jobs of a run ran out of time, next to its directory.
+// The file with the number of timeouts of the jobs of a run, next to its directory.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
