@@ -106,6 +106,52 @@ static inline tarn_status shadow_memory(const tarn__device *device, size_t *avai
   return tarn__device_cpu.type->memory(device, available, total);
 }
 
+// --- staging memory
+
+typedef struct shadow_staging {
+  struct shadow_staging *next;
+  size_t bytes;
+  max_align_t memory[];
+} shadow_staging;
+
+static shadow_staging *shadow_stagings;
+
+static inline tarn_status shadow_staging_allocate(const tarn__device *device, void **out, size_t bytes) {
+  (void)device;
+  shadow_staging *staging = calloc(1, sizeof *staging + bytes);
+  if (!staging) shadow_stop("out of memory");
+  staging->bytes = bytes;
+  pthread_mutex_lock(&shadow.lock);
+  staging->next = shadow_stagings;
+  shadow_stagings = staging;
+  pthread_mutex_unlock(&shadow.lock);
+  *out = staging->memory;
+  return TARN_STATUS_OK;
+}
+
+static inline void shadow_staging_free(const tarn__device *device, void *memory) {
+  (void)device;
+  if (!memory) return;
+  pthread_mutex_lock(&shadow.lock);
+  shadow_staging **at = &shadow_stagings;
+  while (*at && (void *)(*at)->memory != memory) at = &(*at)->next;
+  shadow_staging *staging = *at;
+  if (!staging) shadow_stop("staging memory is freed that it did not give");
+  *at = staging->next;
+  pthread_mutex_unlock(&shadow.lock);
+  free(staging);
+}
+
+static inline bool shadow_stages(const void *memory, size_t bytes) {
+  bool is = false;
+  pthread_mutex_lock(&shadow.lock);
+  for (const shadow_staging *s = shadow_stagings; s; s = s->next)
+    is |= (const char *)memory >= (const char *)s->memory &&
+          (const char *)memory + bytes <= (const char *)s->memory + s->bytes;
+  pthread_mutex_unlock(&shadow.lock);
+  return is;
+}
+
 // --- copies
 
 typedef struct shadow_move {
@@ -164,7 +210,7 @@ static inline tarn_status shadow_copy_in(const tarn__device *device, tarn__devic
 static inline tarn_status shadow_send(const tarn__device *device, tarn__device_stream *stream, void *to,
                                       const void *from, size_t bytes) {
   (void)device;
-  if (!shadow_owns(to) || shadow_owns(from)) shadow_stop("send: not from the host to the device");
+  if (!shadow_owns(to) || !shadow_stages(from, bytes)) shadow_stop("send: not from staging memory to the device");
   const shadow_move move = {.to = to, .from = from, .bytes = bytes};
   return shadow_ask(stream, shadow_do_copy, &move, sizeof move);
 }
@@ -445,7 +491,7 @@ typedef struct shadow_update {
   const tarn__step_numbers *numbers;
   int threads;
   size_t count;
-  tarn__param params[];
+  tarn__param *params;  // in its memory
 } shadow_update;
 
 static inline tarn_status shadow_do_update(void *arguments) {
@@ -465,15 +511,23 @@ static inline tarn_status shadow_do_update(void *arguments) {
   return status;
 }
 
-static inline tarn_status shadow_ask_update(const shadow_update *update, const tarn__param_table *table) {
+// The device's copy of a table, in its memory: the parameters at the last refresh. Updates read nothing else, so a
+// missing refresh shows.
+static inline tarn_status shadow_table(const tarn__device *device, tarn__param_table *table) {
+  const size_t bytes = table->count * sizeof **table->params;
   shadow_check_params(table);
-  shadow_command *command =
-      shadow_command_new(shadow_do_update, sizeof *update + table->count * sizeof *update->params);
-  shadow_update *u = (void *)command->arguments;
-  *u = *update;
-  u->count = table->count;
-  for (size_t i = 0; i < table->count; i++) u->params[i] = *table->params[i];
-  shadow_append(NULL, command);
+  if (!table->there) TARN_TRY(shadow_allocate(device, &table->there, TARN__MEMORY_OTHER, bytes, 1));
+  for (size_t i = 0; i < table->count; i++)
+    TARN_TRY(shadow_copy_in(device, NULL, (tarn__param *)table->there + i, table->params[i], sizeof **table->params));
+  return TARN_STATUS_OK;
+}
+
+static inline tarn_status shadow_ask_update(const shadow_update *update, const tarn__param_table *table) {
+  if (!table->there) shadow_stop("the device has no copy of a table");
+  shadow_update u = *update;
+  u.count = table->count;
+  u.params = table->there;
+  TARN_TRY(shadow_ask(NULL, shadow_do_update, &u, sizeof u));
   return TARN_STATUS_OK;
 }
 
@@ -605,6 +659,9 @@ static const tarn__device_type shadow_type = {.name = "shadow",
                                               .copy = shadow_copy,
                                               .fill = shadow_fill,
                                               .move_rows = shadow_move_rows,
+                                              .staging_allocate = shadow_staging_allocate,
+                                              .staging_free = shadow_staging_free,
+                                              .table = shadow_table,
                                               .pack_bytes = shadow_pack_bytes,
                                               .pack = shadow_pack,
                                               .quantise = shadow_quantise,

@@ -101,6 +101,11 @@ static inline tarn_status tarn__comm_note(tarn__comm *comm, tarn_status status) 
   return status;
 }
 
+// Whether it sums in the memory of a device, without a copy in host memory.
+static inline bool tarn__comm_reaches(const tarn__comm *comm, const tarn__device *device) {
+  return comm->kind->reaches && comm->kind->reaches(comm, device);
+}
+
 // A single rank, and the processes that mpirun or srun started together.
 extern const tarn__comm_kind tarn__comm_self, tarn__comm_mpi;
 
@@ -127,7 +132,7 @@ tarn_status tarn__comm_reduce_scatter(tarn__comm *comm, float *values, const int
 tarn_status tarn__comm_all_gather(tarn__comm *comm, void *values, const int64_t *first, size_t element) TARN_CHECKED;
 // The first half, or with `gathers` both, of scattered floats: first the numbers[0] spans of rank 0, then those of rank
 // 1, and so on. Ranks have equally many elements, at different addresses. With a `place` that is not the host, the sums
-// are made in the order of its stream.
+// are made in the order of its stream; `values` may then be NULL if the communicator reaches the device's memory.
 tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
                                  const int64_t *numbers, tarn_precision travel, bool gathers) TARN_CHECKED;
 tarn_status tarn__comm_sum_doubles(tarn__comm *comm, double *values, int64_t count) TARN_CHECKED;

@@ -227,13 +227,12 @@ static tarn_status sum_spans(tarn__comm *comm, const tarn__comm_span *spans, con
 
 tarn_status tarn__comm_sum_spans(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
                                  const int64_t *numbers, tarn_precision travel, bool gathers) {
-  const tarn__comm_kind *kind = comm->kind;
   int64_t count = 0;
   if (comm->size == 1) return TARN_STATUS_OK;
   for (int r = 0; r < comm->size; r++) count += numbers[r];
   const bool apart = place && !tarn__device_is_host(place->device);
-  if (apart && kind->reaches && kind->reaches(comm, place->device))
-    return tarn__comm_note(comm, kind->sum_there(comm, place, spans, numbers, travel, gathers));
+  if (apart && tarn__comm_reaches(comm, place->device))
+    return tarn__comm_note(comm, comm->kind->sum_there(comm, place, spans, numbers, travel, gathers));
   if (apart) TARN_TRY(copy_spans(place, spans, count, true));
   TARN_TRY(sum_spans(comm, spans, numbers, travel, gathers));
   return apart ? copy_spans(place, spans, count, false) : TARN_STATUS_OK;

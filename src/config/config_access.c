@@ -118,14 +118,28 @@ static bool is_key(const tarn__yaml_node *root, const char *key) {
   return false;
 }
 
+// The description as a tree. tarn__yaml_close() also on failure.
+static tarn_status open_tree(tarn__yaml *tree, tarn__yaml_node **root, const tarn_config *config) {
+  char *yaml;
+  TARN_TRY(tarn_config_write(config, &yaml));
+  const tarn_status status = tarn__yaml_parse(tree, root, "the description", false, yaml, strlen(yaml));
+  tarn_config_text_close(&yaml);
+  return status;
+}
+
+// Closes the tree, and hands the text over unless `status` is a failure, which it returns.
+static tarn_status end_text(tarn_status status, tarn__yaml *tree, writer *w, char **text) {
+  tarn__yaml_close(tree);
+  if (status != TARN_STATUS_OK) tarn__free(w->text);
+  *text = status == TARN_STATUS_OK ? w->text : NULL;
+  return status;
+}
+
 tarn_status tarn_config_get(const tarn_config *config, const char *key, char **text) {
   tarn__yaml tree = {0};
   tarn__yaml_node *root;
   writer w = {0};
-  char *yaml;
-  *text = NULL;
-  TARN_TRY(tarn_config_write(config, &yaml));
-  tarn_status status = tarn__yaml_parse(&tree, &root, "the description", false, yaml, strlen(yaml));
+  tarn_status status = open_tree(&tree, &root, config);
   if (status == TARN_STATUS_OK) {
     const tarn__yaml_node *node = tarn__yaml_find(root, key);
     if (!node)
@@ -135,11 +149,7 @@ tarn_status tarn_config_get(const tarn_config *config, const char *key, char **t
     else
       status = put_node(&w, node);
   }
-  tarn_config_text_close(&yaml);
-  tarn__yaml_close(&tree);
-  if (status != TARN_STATUS_OK) tarn__free(w.text);
-  *text = status == TARN_STATUS_OK ? w.text : NULL;
-  return status;
+  return end_text(status, &tree, &w, text);
 }
 
 tarn_status tarn_config_number(const tarn_config *config, const char *key, double *value) {
@@ -184,14 +194,7 @@ tarn_status tarn_config_write_json(const tarn_config *config, char **text) {
   tarn__yaml tree = {0};
   tarn__yaml_node *root;
   writer w = {0};
-  char *yaml;
-  *text = NULL;
-  TARN_TRY(tarn_config_write(config, &yaml));
-  tarn_status status = tarn__yaml_parse(&tree, &root, "the description", false, yaml, strlen(yaml));
+  tarn_status status = open_tree(&tree, &root, config);
   if (status == TARN_STATUS_OK) status = put_node(&w, root);
-  tarn_config_text_close(&yaml);
-  tarn__yaml_close(&tree);
-  if (status != TARN_STATUS_OK) tarn__free(w.text);
-  *text = status == TARN_STATUS_OK ? w.text : NULL;
-  return status;
+  return end_text(status, &tree, &w, text);
 }

@@ -194,9 +194,6 @@ static inline tarn_status tarn__device_allocate(const tarn__device *device, void
   return device->type->allocate(device, out, kind, count, size);
 }
 static inline void tarn__device_free(const tarn__device *device, void *memory) { device->type->free(device, memory); }
-static inline const tarn__device_kernel *tarn__device_kernels(const tarn__device *device, tarn__dtype dtype) {
-  return device->type->kernels[dtype];
-}
 static inline const char *tarn__device_variant(const tarn__device *device) { return device->type->variant(device); }
 static inline tarn_status tarn__device_absolute_sum(const tarn__device *device, double *sum, const float *x, size_t n) {
   return device->type->absolute_sum(device, sum, x, n);
@@ -205,8 +202,6 @@ static inline tarn_status tarn__device_add_scaled(const tarn__device *device, fl
                                                   double weight) {
   return device->type->add_scaled(device, sums, values, n, weight);
 }
-// Whether the device packs weights.
-static inline bool tarn__device_packs(const tarn__device *device) { return device->type->pack != NULL; }
 // Bytes of device memory available to a program; 0: unknown.
 size_t tarn__device_available(const tarn__device *device);
 // The feature missing for fp32 products that are not EXACT, worded to follow "needs"; NULL: nothing is missing.

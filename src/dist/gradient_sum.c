@@ -58,7 +58,7 @@ tarn_status tarn__gradient_sum_open(tarn__gradient_sum *sum, tarn__comm *comm, c
   if (comm->size == 1) return TARN_STATUS_OK;
   const extent all = measure(model);
   TARN_TRY(tarn__alloc(&sum->memory, TARN__MEMORY_OTHER, own_bytes(model, &all, comm->size), 1));
-  sum->room_count = room_of(model, &all);
+  sum->room_count = tarn__comm_reaches(comm, model->device) ? 0 : room_of(model, &all);
   sum->spans = sum->memory;
   sum->numbers = (int64_t *)(sum->spans + most_spans(&all, comm->size));
   sum->room = (float *)(sum->numbers + comm->size);
@@ -141,7 +141,7 @@ static bool next_piece(tarn__optim_range *piece, const tarn__gradient_sum *sum, 
 static void list_spans(const tarn__gradient_sum *sum, size_t begin, size_t end) {
   tarn__comm_span *span = sum->spans;
   float *room = sum->room;
-  const bool apart = sum->room_count > 0;
+  const bool apart = !tarn__device_is_host(sum->model->device), copied = sum->room_count > 0;
   tarn__optim_range piece;
   for (int r = 0; r < sum->comm->size; r++) {
     sum->numbers[r] = 0;
@@ -150,10 +150,10 @@ static void list_spans(const tarn__gradient_sum *sum, size_t begin, size_t end) 
       const tarn__optim_range part = tarn__optim_part_of(sum->parts, i, r);
       for (int64_t at = part.first; sum->written[i] && next_piece(&piece, sum, param, &at, part.first + part.count);) {
         float *values = (float *)param->training.grad + piece.first;
-        *span++ =
-            (tarn__comm_span){.values = apart ? room : values, .count = piece.count, .there = apart ? values : NULL};
+        void *here = copied ? room : apart ? NULL : values;
+        *span++ = (tarn__comm_span){.values = here, .count = piece.count, .there = apart ? values : NULL};
         sum->numbers[r]++;
-        room += apart ? piece.count : 0;
+        room += copied ? piece.count : 0;
       }
     }
   }

@@ -33,10 +33,11 @@
 #define TARN__SWEEP_BASE "base.yaml"
 #define TARN__SWEEP_JSON "sweep.json"
 #define TARN__SWEEP_JOBS "slurm"  // a folder: sweep/submissions.h
-// In the folder of a variant, with the number of a seed: the lock of its run, a copy in progress, and how often the
-// jobs of the run were over.
-#define TARN__SWEEP_SEED_LOCK "." TARN__RUN_SEED "%lld.lock"
-#define TARN__SWEEP_SEED_PARTIAL "." TARN__RUN_SEED "%lld.partial"
-#define TARN__SWEEP_SEED_REQUEUED "." TARN__RUN_SEED "%lld.requeued"
+// In the folder of a variant, with the number of a seed and one of the words below: the lock of its run, a copy in
+// progress, and how often the jobs of the run were over.
+#define TARN__SWEEP_SEED_FILE "." TARN__RUN_SEED "%lld.%s"
+#define TARN__SWEEP_LOCK "lock"
+#define TARN__SWEEP_PARTIAL "partial"
+#define TARN__SWEEP_REQUEUED "requeued"
 
 #endif

@@ -54,7 +54,7 @@ static tarn_status decide(tarn_sweep *sweep, tarn_sweep_run *run, bool *again) {
   TARN_TRY(tarn__sweep_look(sweep, run));
   if (run->state == TARN_SWEEP_FINISHED || run->state == TARN_SWEEP_FAILED) return TARN_STATUS_OK;
   TARN_TRY(find_position(&at, run));
-  TARN_TRY(tarn__sweep_jobs_note(path, sweep, run));
+  TARN_TRY(tarn__sweep_seed_file(path, sweep, run, TARN__SWEEP_REQUEUED));
   TARN_TRY(count_jobs(&jobs, path, &at));
   *again = jobs < MOST_WITHOUT_PROGRESS;
   if (*again) {

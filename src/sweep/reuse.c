@@ -196,16 +196,9 @@ static tarn_status empty_folder(const char *path) {
   return status;
 }
 
-static tarn_status partial_of(char partial[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  TARN_REQUIRE(snprintf(partial, PATH_MAX, "%s/%s/" TARN__SWEEP_SEED_PARTIAL, sweep->folder,
-                        sweep->variants[run->variant].name, (long long)run->seed) < PATH_MAX,
-               IO, "%s: the path is too long", sweep->folder);
-  return TARN_STATUS_OK;
-}
-
 tarn_status tarn__sweep_drop_partial(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char partial[PATH_MAX];
-  TARN_TRY(partial_of(partial, sweep, run));
+  TARN_TRY(tarn__sweep_seed_file(partial, sweep, run, TARN__SWEEP_PARTIAL));
   if (!tarn__file_exists(partial)) return TARN_STATUS_OK;
   TARN_TRY(empty_folder(partial));
   TARN_REQUIRE(rmdir(partial) == 0, IO, "%s: cannot remove: %s", partial, strerror(errno));
@@ -234,7 +227,7 @@ static tarn_status drop_copy(tarn_status status, const tarn_sweep *sweep, const 
 
 tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) {
   char partial[PATH_MAX];
-  TARN_TRY(partial_of(partial, sweep, run));
+  TARN_TRY(tarn__sweep_seed_file(partial, sweep, run, TARN__SWEEP_PARTIAL));
   TARN_TRY(tarn__mkdir(partial));
   tarn_status status = copy_run(run, partial);
   if (status != TARN_STATUS_OK) return drop_copy(status, sweep, run);

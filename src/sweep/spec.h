@@ -96,8 +96,9 @@ tarn_status tarn__sweep_follow(tarn_sweep *sweep, const tarn_sweep_options *opti
 tarn_status tarn__sweep_may_requeue(tarn_sweep *sweep, const tarn_sweep_options *options, bool *again) TARN_CHECKED;
 // Resets that count. Under the run's lock.
 tarn_status tarn__sweep_forget_jobs(const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
-// The path of the file with the count.
-tarn_status tarn__sweep_jobs_note(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
+// The path of a file next to the run's directory; `word`: one of run/names.h. seed_file.c.
+tarn_status tarn__sweep_seed_file(char path[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run,
+                                  const char *word) TARN_CHECKED;
 // Fails with BUSY if runs have pending or running jobs in Slurm.
 tarn_status tarn__sweep_check_jobs(tarn_sweep *sweep) TARN_CHECKED;
 // Copies a run from run->reuse, under its lock; logs a message if that fails. The run's state is updated.

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "data/shard.h"
+#include "device/devices.h"
 #include "run/file_kind.h"
 #include "run/names.h"
 #include "sweep/spec.h"
@@ -190,7 +191,9 @@ static void warn(const tarn_sweep *sweep) {
   tarn__threads_set(0);
   int cores = tarn__threads();
   size_t most = 0;
-  size_t available = tarn_memory_available();
+  const tarn__device *device;
+  const bool known = tarn__device_default(&device, TARN__F32) == TARN_STATUS_OK;
+  const size_t available = known ? tarn__device_available(device) : 0;
   int64_t together = sweep->parallel < (int64_t)sweep->run_count ? sweep->parallel : (int64_t)sweep->run_count;
   if (together * sweep->threads > cores)
     tarn__log(TARN_LOG_WARNING,

@@ -122,9 +122,7 @@ void tarn__sweep_pause(double seconds) {
 
 tarn_status tarn__sweep_lock_run(const tarn_sweep *sweep, const tarn_sweep_run *run, int *fd) {
   char path[PATH_MAX];
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/" TARN__SWEEP_SEED_LOCK, sweep->folder,
-                        sweep->variants[run->variant].name, (long long)run->seed) < (int)sizeof path,
-               IO, "%s: the path is too long", sweep->folder);
+  TARN_TRY(tarn__sweep_seed_file(path, sweep, run, TARN__SWEEP_LOCK));
   TARN_TRY(tarn__mkdir_of_file(path));
   return tarn__lock(fd, path);
 }

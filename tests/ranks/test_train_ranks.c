@@ -81,12 +81,16 @@ static void prepare(int size, const char *config, const char *run, const char *c
   }
 }
 
+// The communicator of the ranks.
+static const tarn__comm_kind *spoken = &thread_ranks;
+
 static void go(int size) {
   rank_hub hub;
   rank_comm comms[MOST_RANKS];
   pthread_t threads[MOST_RANKS];
   hub_open(&hub, comms, size);
   for (int r = 0; r < size; r++) {
+    comms[r].comm.kind = spoken;
     ranks[r].comm = &comms[r].comm;
     assert_int_equal(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
   }
@@ -666,24 +670,68 @@ static void trainings_beside_each_other_do_not_meet(void **state) {
   }
 }
 
+// A communicator that reaches the memory of the shadow device: it is given no copies.
+static int reached;
+
+static bool reach(const tarn__comm *comm, const tarn__device *device) {
+  (void)comm;
+  return device == &shadow_device;
+}
+
+static tarn_status sum_there(tarn__comm *comm, const tarn__comm_place *place, const tarn__comm_span *spans,
+                             const int64_t *numbers, tarn_precision travel, bool gathers) {
+  const tarn__device_type *type = place->device->type;
+  int64_t count = 0, elements = 0;
+  for (int r = 0; r < comm->size; r++) count += numbers[r];
+  for (int64_t i = 0; i < count; i++) elements += spans[i].count;
+  tarn__comm_span *copies = calloc((size_t)count + 1, sizeof *copies);
+  float *values = calloc((size_t)elements + 1, sizeof *values), *next = values;
+  tarn_status status = copies && values ? TARN_STATUS_OK : tarn__fail(TARN_STATUS_MEMORY, "out of memory");
+  for (int64_t i = 0; i < count && status == TARN_STATUS_OK; next += spans[i++].count) {
+    copies[i] = (tarn__comm_span){.values = next, .count = spans[i].count};
+    if (spans[i].values)
+      status = tarn__fail(TARN_STATUS_INTERNAL, "a copy for a communicator that needs none");
+    else if (spans[i].count > 0)
+      status =
+          type->copy_out(place->device, place->stream, next, spans[i].there, (size_t)spans[i].count * sizeof *next);
+  }
+  if (status == TARN_STATUS_OK) status = tarn__comm_sum_spans(comm, NULL, copies, numbers, travel, gathers);
+  for (int64_t i = 0; i < count && status == TARN_STATUS_OK; i++)
+    if (spans[i].count > 0)
+      status = type->copy_in(place->device, place->stream, spans[i].there, copies[i].values,
+                             (size_t)spans[i].count * sizeof *next);
+  free(copies);
+  free(values);
+  if (comm->rank == 0) reached++;
+  return status;
+}
+
 // Gradients go from the memory of the device to the other ranks and back; with three ranks while the device still
-// computes others.
+// computes others. A communicator that reaches them there gives the same bits.
 static void ranks_on_a_device_apart_are_the_same(void **state) {
   (void)state;
   static const char *const keys[] = {"train.precision=bf16", "train.autofreeze=3", "encoder.layers=L*3",
                                      "model.embeddings=none"};
-  static const char *const runs[][2] = {{"on-cpu", "on-shadow"}, {"on-cpu3", "on-shadow3"}};
+  static const char *const runs[][3] = {{"on-cpu", "on-shadow", "reached"}, {"on-cpu3", "on-shadow3", "reached3"}};
+  tarn__comm_kind reaching = thread_ranks;
+  reaching.reaches = reach;
+  reaching.sum_there = sum_there;
   for (int size = 2; size <= 3; size++) {
-    for (int apart = 0; apart < 2; apart++) {
-      tarn__device_use(apart ? &shadow_device : NULL);
-      prepare(size, tiny, runs[size - 2][apart], keys, 4);
+    reached = 0;
+    for (int way = 0; way < 3; way++) {
+      tarn__device_use(way > 0 ? &shadow_device : NULL);
+      spoken = way == 2 ? &reaching : &thread_ranks;
+      prepare(size, tiny, runs[size - 2][way], keys, 4);
       go(size);
+      spoken = &thread_ranks;
       tarn__device_use(NULL);
       must_end(size, TARN_STATUS_OK);
+      assert_int_equal(reached > 0, way == 2);
     }
     assert_true(shadow.most > 0);
     assert_int_equal(shadow.now, 0);
     assert_same_run(runs[size - 2][0], runs[size - 2][1]);
+    assert_same_run(runs[size - 2][0], runs[size - 2][2]);
   }
 }
 

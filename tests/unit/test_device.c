@@ -97,6 +97,11 @@ static tarn_status plan(const tarn__device *device, tarn__dtype dtype, int op) {
   return status;
 }
 
+static const char *lacks_tiles(const tarn__device *device, const tarn__node *node) {
+  (void)device;
+  return node->op->id == TARN__OP_MARK ? "tiles" : NULL;
+}
+
 // What a device cannot compute is said when the graph is planned, before anything runs.
 static void test_what_a_device_lacks_fails_in_planning(void **state) {
   (void)state;
@@ -112,6 +117,10 @@ static void test_what_a_device_lacks_fails_in_planning(void **state) {
     assert_int_equal(plan(&poor, TARN__F32, missing[i]), TARN_STATUS_UNSUPPORTED);
     assert_string_equal(tarn_error_message(), "the device poor has no kernel for the op probe in fp32");
   }
+  type.lacks = lacks_tiles;
+  assert_int_equal(plan(&poor, TARN__F32, TARN__OP_MARK), TARN_STATUS_UNSUPPORTED);
+  assert_string_equal(tarn_error_message(),
+                      "the device poor cannot compute the op probe of the model in fp32: it needs tiles");
   assert_int_equal(plan(&tarn__device_cpu, TARN__F64, TARN__OP_MARK), TARN_STATUS_UNSUPPORTED);
   assert_string_equal(tarn_error_message(), "the device cpu does not compute in fp64");
 }

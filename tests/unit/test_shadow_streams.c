@@ -62,15 +62,19 @@ static void order_is_what_events_say(void **state) {
 static void staging_comes_in_turns(void **state) {
   (void)state;
   enum { PIECES = 40 };
-  unsigned char *there = take(PIECES), back[PIECES], one = 0;
+  unsigned char *there = take(PIECES), back[PIECES], *one;
+  void *staged;
+  must(shadow_type.staging_allocate(&shadow_device, &staged, 1));
+  one = staged;
   for (int i = 0; i < PIECES; i++) {
-    one = (unsigned char)(i + 1);
-    must(shadow_type.send(&shadow_device, NULL, there + i, &one, 1));
+    *one = (unsigned char)(i + 1);
+    must(shadow_type.send(&shadow_device, NULL, there + i, one, 1));
   }
   must(tarn__device_get(&shadow_device, back, there, PIECES));
   int wrong = 0;
   for (int i = 0; i < PIECES; i++) wrong += back[i] != i + 1;
   assert_true(wrong > 0);
+  shadow_type.staging_free(&shadow_device, staged);
   tarn__staging staging = {0};
   for (int i = 0; i < PIECES; i++) {
     void *memory;
