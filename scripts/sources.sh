@@ -5,5 +5,5 @@ sources() {
     git ls-files --cached --others --exclude-standard -- "$@"
   else
     find "$@" -type f 2>/dev/null
-  fi | grep -E '\.(c|cc|h)$' | while read -r file; do [ -f "$file" ] && echo "$file"; done | sort -u
+  fi | grep -E '\.(c|cc|cu|h)$' | while read -r file; do [ -f "$file" ] && echo "$file"; done | sort -u
 }

@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
+#include "base/host_device.h"
+
 // One block: four words for one counter under one key.
-static inline void tarn__philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]) {
+static inline TARN__HOST_DEVICE void tarn__philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
   uint32_t k0 = key[0], k1 = key[1];
   for (int round = 0; round < 10; round++) {

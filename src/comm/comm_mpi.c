@@ -6,7 +6,6 @@
 // replace MPI_Allreduce: they send as few bytes as the best algorithms, and the bits depend only on the number of
 // ranks, not on the MPI or the network.
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "comm/comm.h"
 #include "comm/launcher.h"
 #include "comm/mpi/module.h"
@@ -182,49 +182,14 @@ static tarn_status no_module(const char *kind, const char *why) {
                     kind, why);
 }
 
-// Opens FOLDER/tarn-mpi-KIND.so; NULL if there is no such file.
-static void *open_there(const char *folder, const char *kind) {
-  char path[4096];
-  const int length = snprintf(path, sizeof path, "%s/tarn-mpi-%s.so", folder, kind);
-  if (length >= (int)sizeof path || access(path, R_OK) != 0) return NULL;
-  // MPI's plug-ins look up its symbols globally.
-  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-}
-
-// The file that contains this code, to be freed with free(); NULL if unknown. For the program itself the system only
-// knows argv[0], which is useless if it was found on the path.
-static char *own_file(void) {
-  Dl_info own;
-  struct link_map *map = NULL;
-  if (dladdr1((const void *)&tarn__comm_mpi, &own, (void **)&map, RTLD_DL_LINKMAP) == 0 || !map) return NULL;
-  return realpath(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe", NULL);
-}
-
-// Searches next to the program or library with this code, in the installation's folder, or in that of the environment.
 static tarn_status load(const tarn__mpi_module **module, const char *kind) {
-  static const char *const behind[] = {"", "/tarn", "/../lib/tarn", TARN_MPI_FOLDER};
-  char folder[2048], there[4096];
-  void *library = NULL;
-  const char *named = getenv("TARN_MPI_MODULES");
-  dlerror();  // discards earlier errors
-  if (named) {
-    library = open_there(named, kind);
-  } else {
-    char *real = own_file();
-    const char *slash = real ? strrchr(real, '/') : NULL;
-    if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - real), real);
-    for (size_t i = 0; slash && !library && i < sizeof behind / sizeof *behind; i++) {
-      snprintf(there, sizeof there, "%s%s", folder, behind[i]);
-      library = open_there(there, kind);
-    }
-    free(real);
-  }
-  if (!library) {
-    const char *why = dlerror();
-    return no_module(kind, why     ? why
-                           : named ? "there is none where TARN_MPI_MODULES says"
-                                   : "there is none beside the program, nor where it is installed");
-  }
+  char file[64];
+  const char *why;
+  snprintf(file, sizeof file, "tarn-mpi-%s.so", kind);
+  // MPI's plug-ins look up its symbols globally.
+  void *library = tarn__module_load(
+      &(tarn__module_place){file, "TARN_MPI_MODULES", TARN_MODULE_FOLDER, RTLD_NOW | RTLD_GLOBAL}, &why);
+  if (!library) return no_module(kind, why);
   void *symbol = dlsym(library, TARN__MPI_SYMBOL);
   if (!symbol) return no_module(kind, "it is no module of tarn");
   *module = symbol;

@@ -7,6 +7,7 @@
 // Every type, tarn__NAME_type. The first that computes in an element type is the default for it.
 #define TARN__DEVICE_TYPES(TYPE) \
   TYPE(cpu)                      \
+  TYPE(cuda)                     \
   TYPE(reference)
 
 #define TARN__DEVICE_TYPE(name) extern const tarn__device_type tarn__##name##_type;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/host_device.h"
+
 typedef enum tarn__step_failure {
   TARN__STEP_FINE,
   TARN__STEP_LOSS,          // the loss is not finite,
@@ -40,22 +42,24 @@ typedef struct tarn__step_rule {
 // the weight would never change again.
 #define TARN__LARGEST_GRADIENT 1e18
 
-static inline void tarn__step_add_loss(tarn__step_numbers *numbers, const double loss[2]) {
+static inline TARN__HOST_DEVICE void tarn__step_add_loss(tarn__step_numbers *numbers, const double loss[2]) {
   numbers->loss += loss[0];
   numbers->watched += loss[1];
 }
 
 // The scale of the gradients: train.clip_norm, as in PyTorch's clip_grad_norm_().
-static inline double tarn__step_factor(double norm, double limit) {
+static inline TARN__HOST_DEVICE double tarn__step_factor(double norm, double limit) {
   if (limit <= 0) return 1.0;
   const double factor = limit / (norm + 1e-6);
   return factor < 1.0 ? factor : 1.0;
 }
 
-static inline bool tarn__step_usable(double norm) { return isfinite(norm) && norm < TARN__LARGEST_GRADIENT; }
+static inline TARN__HOST_DEVICE bool tarn__step_usable(double norm) {
+  return isfinite(norm) && norm < TARN__LARGEST_GRADIENT;
+}
 
 // Sets the factor and adds to the sums, or records that the update fails.
-static inline void tarn__step_decide(tarn__step_numbers *n, const tarn__step_rule *rule) {
+static inline TARN__HOST_DEVICE void tarn__step_decide(tarn__step_numbers *n, const tarn__step_rule *rule) {
   if (n->failed != 0) return;
   if (rule->at_once) n->norm = sqrt(n->squares), n->helpers = 0.0;
   n->factor = rule->at_once ? 1.0 : tarn__step_factor(n->norm, rule->clip_norm);

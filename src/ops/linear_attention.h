@@ -104,7 +104,7 @@ typedef struct tarn__linear_attention_rows_attr {
 
 // The cache row of the previous token of row i, or -1 at the beginning.
 static inline int64_t tarn__linear_attention_before(const tarn__node *node, int64_t i) {
-  const int32_t *rows = node->in[TARN__LINEAR_ATTENTION_ROWS]->data;
+  const int32_t *rows = (const int32_t *)node->in[TARN__LINEAR_ATTENTION_ROWS]->data;
   const int32_t *range = (const int32_t *)node->in[TARN__LINEAR_ATTENTION_RANGES]->data + 2 * i;
   return range[1] - range[0] > 1 ? rows[range[1] - 2] : -1;
 }

@@ -27,7 +27,7 @@ double tarn__ranges_rows(const tarn__tensor *ranges, int64_t bound);
 
 // The sentence of row `row` (0 <= row < rows).
 static inline int64_t tarn__offsets_find(const tarn__tensor *offsets, int64_t row) {
-  const int32_t *offset = offsets->data;
+  const int32_t *offset = (const int32_t *)offsets->data;
   int64_t low = 0, high = offsets->cols - 1;  // offset[low] <= row < offset[high]
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;

@@ -93,7 +93,7 @@ typedef struct tarn__recurrence_rows_attr {
 
 // The cache row of the previous token of row i, or -1 at the beginning.
 static inline int64_t tarn__recurrence_row_before(const tarn__node *node, int64_t i) {
-  const int32_t *rows = node->in[TARN__RECURRENCE_ROWS_ROWS]->data;
+  const int32_t *rows = (const int32_t *)node->in[TARN__RECURRENCE_ROWS_ROWS]->data;
   const int32_t *range = (const int32_t *)node->in[TARN__RECURRENCE_ROWS_RANGES]->data + 2 * i;
   return range[1] - range[0] > 1 ? rows[range[1] - 2] : -1;
 }

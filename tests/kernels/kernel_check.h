@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "device/devices.h"
+#include "device/stream.h"
 #include "graph/graph.h"
 #include "kernels/bits_check.h"
 
@@ -87,6 +88,27 @@ static inline double check_load(const void *data, tarn__dtype dtype, size_t i) {
   return ((const int32_t *)data)[i];
 }
 
+// The device under test: that of TARN_DEVICE ("cuda"), else the processor.
+static inline const tarn__device *check_device(void) {
+  static const tarn__device *device;
+  const char *name = getenv("TARN_DEVICE");
+  if (device == NULL) {
+    setenv("TARN_CUDA_MANAGED", "1", 1);  // its memory is the host's too
+    device = &tarn__device_cpu;
+    if (name != NULL) check_ok(tarn__device_find(&device, name));
+  }
+  return device;
+}
+
+// Zeroed memory that the device under test and the host read and write, in turns.
+static inline void *check_shared(size_t bytes) {
+  void *memory = NULL;
+  check_ok(tarn__device_allocate(check_device(), &memory, TARN__MEMORY_OTHER, bytes, 1));
+  return memory;
+}
+
+static inline void check_shared_free(void *memory) { tarn__device_free(check_device(), memory); }
+
 // The item of this call: made at the first build, the same one at every later build.
 static inline check_item *check_next(check *c, check_kind kind, int64_t rows, int64_t cols, double scale, bool grad) {
   assert_true(c->next < CHECK_MAX);
@@ -97,7 +119,7 @@ static inline check_item *check_next(check *c, check_kind kind, int64_t rows, in
     *item = (check_item){.kind = kind, .rows = rows, .cols = cols, .wants_grad = grad};
     item->value = check_alloc(n, sizeof(double));
     item->grad = check_alloc(n, sizeof(double));
-    item->data = check_alloc(n, sizeof(double));
+    item->data = check_shared(n * sizeof(double));
     for (size_t i = 0; i < n; i++) {
       float value = (float)(scale * tarn__random_normal(&c->random));
       item->value[i] = tarn__bf16_to_f32(tarn__bf16_from_f32(value));
@@ -134,7 +156,7 @@ static inline tarn__param *check_param_around(check *c, int64_t rows, int64_t co
   tarn__dtype dtype = c->dtype == TARN__BF16 && rows == 1 ? TARN__F32 : c->dtype;
   for (size_t i = 0; i < n; i++) check_store(item->data, dtype, i, item->value[i]);
   void *grad = item->param.training.grad;
-  if (trained && grad == NULL) grad = check_alloc(n, sizeof(double));
+  if (trained && grad == NULL) grad = check_shared(n * sizeof(double));
   item->param = (tarn__param){.name = "check param",
                               .rows = rows,
                               .cols = cols,
@@ -166,6 +188,7 @@ static inline void check_loss(check *c, tarn__tensor *loss) {
 // The loss of outputs without one of their own: sum of weight * output. An op like any other.
 static tarn_status check_sum_run(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
+  TARN_TRY(tarn__device_synchronise(check_device()));
   check *c = *(check **)node->attr;
   double loss = 0.0;
   for (int k = 0; k < c->outputs; k++) {
@@ -184,6 +207,7 @@ typedef struct check_seed_attr {
 
 static tarn_status check_seed_run(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
+  TARN_TRY(tarn__device_synchronise(check_device()));
   const check_seed_attr *attr = node->attr;
   const tarn__tensor *dy = node->out[0];
   for (size_t i = 0; i < (size_t)(dy->rows * dy->cols); i++)
@@ -282,11 +306,12 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
   for (int i = 0; i < c->items; i++)
     if (c->item[i].tensor != NULL && c->item[i].tensor->grad != NULL) c->item[i].tensor->grad->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  uint8_t *workspace = check_alloc(graph.workspace_bytes, 1);
+  uint8_t *workspace = check_shared(graph.workspace_bytes);
   memset(workspace, 0xFF, graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = CHECK_THREADS, .seed = 7, .step = 3};
   check_ok(tarn__graph_run(&graph, &exec));
+  check_ok(tarn__device_synchronise(check_device()));
   if (c->after) c->after(&graph);
   for (int i = 0; i < c->items; i++) check_read_item(&c->item[i], training);
   for (int k = 0; k < c->outputs; k++)
@@ -295,7 +320,7 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
   c->loss_value = *(const double *)c->loss->data;
   if (device == &tarn__device_cpu) check_record(c, training);
   for (int i = 0; i < c->items; i++) c->item[i].tensor = NULL;
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(&graph);
 }
 
@@ -303,13 +328,14 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
 static inline tarn_status check_result(void *out, tarn__graph *graph, tarn__tensor *y) {
   y->keep = true;
   tarn_status status = tarn__graph_plan(graph);
-  void *workspace = check_alloc(graph->workspace_bytes, 1);
+  void *workspace = check_shared(graph->workspace_bytes);
   if (status == TARN_STATUS_OK) {
     tarn__graph_bind(graph, workspace);
     status = tarn__graph_run(graph, &(tarn__exec){.threads = graph->threads});
+    if (status == TARN_STATUS_OK) status = tarn__device_synchronise(check_device());
   }
   if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(y->rows * y->cols) * tarn__dtype_size(y->dtype));
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(graph);
   return status;
 }
@@ -323,8 +349,8 @@ static inline void check_close(check *c) {
   for (int i = 0; i < c->items; i++) {
     tarn__free(c->item[i].value);
     tarn__free(c->item[i].grad);
-    tarn__free(c->item[i].data);
-    tarn__free(c->item[i].param.training.grad);
+    check_shared_free(c->item[i].data);
+    check_shared_free(c->item[i].param.training.grad);
   }
   for (int k = 0; k < CHECK_MAX; k++) {
     tarn__free(c->output_weight[k]);
@@ -365,8 +391,8 @@ static inline void check_same(const check *a, const check *b, bool training, dou
 static inline void check_bits_only(check_build build, const void *spec, bool training, bool bf16) {
   check tried;
   check_open(&tried);
-  check_run(&tried, build, spec, &tarn__device_cpu, TARN__F32, training);
-  if (bf16) check_run(&tried, build, spec, &tarn__device_cpu, TARN__BF16, training);
+  check_run(&tried, build, spec, check_device(), TARN__F32, training);
+  if (bf16) check_run(&tried, build, spec, check_device(), TARN__BF16, training);
   check_close(&tried);
 }
 
@@ -385,12 +411,12 @@ static inline void check_kernels_mode(check_build build, const void *spec, const
   check_run(&tried, build, spec, &tarn__device_reference, TARN__F32, training);
   snprintf(text, sizeof text, "%s, reference f32", name);
   check_same(&tried, &exact, training, tolerance_f32, text);
-  check_run(&tried, build, spec, &tarn__device_cpu, TARN__F32, training);
-  snprintf(text, sizeof text, "%s, cpu f32", name);
+  check_run(&tried, build, spec, check_device(), TARN__F32, training);
+  snprintf(text, sizeof text, "%s, %s f32", name, check_device()->name);
   check_same(&tried, &exact, training, tolerance_f32, text);
   if (tolerance_bf16 > 0.0) {
-    check_run(&tried, build, spec, &tarn__device_cpu, TARN__BF16, training);
-    snprintf(text, sizeof text, "%s, cpu bf16", name);
+    check_run(&tried, build, spec, check_device(), TARN__BF16, training);
+    snprintf(text, sizeof text, "%s, %s bf16", name, check_device()->name);
     check_same(&tried, &exact, training, tolerance_bf16, text);
   }
   check_close(&exact);
@@ -457,6 +483,7 @@ static inline int check_run_all(int (*run)(void)) {
 static inline int check_each_isa(int (*run)(void)) {
   static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
   const char *wanted = getenv("TARN_ISA");
+  if (getenv("TARN_DEVICE") != NULL) return check_run_all(run);
   if (wanted != NULL && getenv("TARN_EACH_ISA") && strcmp(wanted, tarn__isa_name()) != 0) {
     printf("%s: not of this machine or this build\n", wanted);  // would be another one's tests again
     return 0;

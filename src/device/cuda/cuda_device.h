@@ -1,0 +1,18 @@
+// The one card of the process, and the functions of the device type by file.
+#ifndef TARN_DEVICE_CUDA_CUDA_DEVICE_H
+#define TARN_DEVICE_CUDA_CUDA_DEVICE_H
+
+#include "device/cuda/cuda.h"
+
+// Each sets the functions of the type that its file holds.
+void tarn__cuda_memory_entries(tarn__device_type *type);  // memory_cuda.cu: memory and copies
+void tarn__cuda_stream_entries(tarn__device_type *type);  // stream_cuda.cu: streams and events
+
+// The default stream, and what the device is called in messages.
+cudaStream_t tarn__cuda_default_stream(void);
+const char *tarn__cuda_name(void);
+
+// Frees the room of a stream that is being closed.
+void tarn__cuda_room_free(cudaStream_t stream);
+
+#endif
