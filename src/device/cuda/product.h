@@ -1,0 +1,36 @@
+// Matrix products of the card: cuBLASLt (product_cublas.cu), and plain loops where there is no card
+// (tests/cuda_host/products.cc). Row-major, fp32 sums.
+//
+//   C = act(alpha op(A) op(B) + beta C + bias)      op(A) [m, k], op(B) [k, n], C [m, n]
+//
+// The bits of a result repeat: one algorithm is chosen for each class of shapes and kept.
+#ifndef TARN_DEVICE_CUDA_PRODUCT_H
+#define TARN_DEVICE_CUDA_PRODUCT_H
+
+#include "device/cuda/cuda.h"
+
+typedef enum tarn__epilogue {
+  TARN__EPILOGUE_NONE,
+  TARN__EPILOGUE_RELU,
+} tarn__epilogue;
+
+typedef struct tarn__product {
+  int64_t m, n, k;
+  const void *a, *b;              // both of `dtype`
+  void *c;                        // of `out`
+  int64_t lda, ldb, ldc;          // elements from one row to the next
+  bool transpose_a, transpose_b;  // A is stored [k, m], B is stored [n, k]
+  tarn__dtype dtype, out;         // F32 and F32, BF16 and BF16, BF16 and F32, F64 and F64
+  tarn__fp32 fp32;                // of F32
+  float alpha;                    // 1 for most
+  float beta;                     // 0: C is not read; 1: added to
+  const float *bias;              // [n], or NULL
+  tarn__epilogue epilogue;
+  int64_t batch;                         // products, 1 for one
+  int64_t stride_a, stride_b, stride_c;  // elements from one product to the next
+} tarn__product;
+
+// Any of m, n and batch may be 0, and k too: then C = act(beta C + bias).
+tarn_status tarn__cuda_product(const tarn__product *product, cudaStream_t stream);
+
+#endif
