@@ -78,9 +78,9 @@ typedef struct tarn__device_type {
   // Checks whether the device can compute a node of an op that it has a kernel for. Returns the missing feature, worded
   // to follow "needs"; NULL: nothing is missing. If this is NULL, the device can compute all such nodes.
   const char *(*lacks)(const tarn__device *device, const struct tarn__node *node);
-  // The feature missing for fp32 products that are not EXACT, worded likewise. If this is NULL, the device has no such
-  // products.
-  const char *(*split_lacks)(const tarn__device *device);
+  // The feature missing for fp32 products of a kind that is not EXACT, worded likewise. If this is NULL, the device has
+  // no such products.
+  const char *(*fp32_lacks)(const tarn__device *device, tarn__fp32 fp32);
   // Measures the peaks with `threads` threads, in a fraction of a second; NULL: the peaks are unknown. Fails with
   // MEMORY.
   tarn_status (*peaks)(const tarn__device *device, tarn__device_peaks *peaks, int threads) TARN_CHECKED;
@@ -204,7 +204,7 @@ static inline tarn_status tarn__device_add_scaled(const tarn__device *device, fl
 }
 // Bytes of device memory available to a program; 0: unknown.
 size_t tarn__device_available(const tarn__device *device);
-// The feature missing for fp32 products that are not EXACT, worded to follow "needs"; NULL: nothing is missing.
-const char *tarn__device_split_lacks(const tarn__device *device);
+// The feature missing for fp32 products of a kind, worded to follow "needs"; NULL: nothing is missing.
+const char *tarn__device_fp32_lacks(const tarn__device *device, tarn__fp32 fp32);
 
 #endif

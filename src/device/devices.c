@@ -56,8 +56,9 @@ size_t tarn__device_available(const tarn__device *device) {
   return device->type->memory(device, &available, &total) == TARN_STATUS_OK ? available : 0;
 }
 
-const char *tarn__device_split_lacks(const tarn__device *device) {
-  return device->type->split_lacks ? device->type->split_lacks(device) : "another device";
+const char *tarn__device_fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
+  if (fp32 == TARN__FP32_EXACT) return NULL;
+  return device->type->fp32_lacks ? device->type->fp32_lacks(device, fp32) : "another device";
 }
 
 // The device that the user selected; NULL: none.

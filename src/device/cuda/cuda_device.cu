@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cuda/cuda_kernels.h"
+#include "device/cuda/product.h"
 
 // The first architecture with products of bf16 and asynchronous copies to shared memory.
 enum { LEAST_MAJOR = 8 };
@@ -59,6 +60,12 @@ static const char *variant(const tarn__device *device) {
   return opened.variant;
 }
 
+// Products of tensor cores round each factor once; there are none of sums of bf16 numbers.
+static const char *fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
+  (void)device;
+  return fp32 == TARN__FP32_TF32 ? NULL : "the matrix tiles of a processor";
+}
+
 static tarn_status fill(void) {
   static bool filled;
   if (filled) return TARN_STATUS_OK;
@@ -70,8 +77,10 @@ static tarn_status fill(void) {
   type.kernels[TARN__F32] = type.kernels[TARN__BF16] = tarn__cuda_kernels;
   type.variant = variant;
   type.lacks = tarn__cuda_lacks;
+  type.fp32_lacks = fp32_lacks;
   tarn__cuda_memory_entries(&type);
   tarn__cuda_stream_entries(&type);
+  tarn__cuda_peaks_entries(&type);
   return TARN_STATUS_OK;
 }
 
@@ -109,6 +118,7 @@ static tarn_status open_card(int ordinal, int count) {
     return tarn__fail(TARN_STATUS_UNSUPPORTED,
                       "cuda:%d: the card %s has compute capability %d.%d and no bf16; 8.0 or later is needed", ordinal,
                       opened.card, prop.major, prop.minor);
+  TARN_TRY(tarn__cuda_product_open());
   TARN__CUDA(cudaStreamCreateWithFlags(&opened.stream, cudaStreamNonBlocking), "opening a stream");
   if (count > 1)
     snprintf(opened.name, sizeof opened.name, "cuda:%d", ordinal);

@@ -7,6 +7,7 @@
 // Each sets the functions of the type that its file holds.
 void tarn__cuda_memory_entries(tarn__device_type *type);  // memory_cuda.cu: memory and copies
 void tarn__cuda_stream_entries(tarn__device_type *type);  // stream_cuda.cu: streams and events
+void tarn__cuda_peaks_entries(tarn__device_type *type);   // peaks_cuda.cu: what products and copies reach
 
 // The default stream, and what the device is called in messages.
 cudaStream_t tarn__cuda_default_stream(void);

@@ -1,5 +1,7 @@
 #include "device/cuda/cuda_kernels.h"
 
+#include "device/cuda/products/hadamard_cuda.h"
+
 tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 
 static tarn_status mark(const tarn__exec *exec, const tarn__node *node) {
@@ -17,6 +19,5 @@ void tarn__cuda_kernels_fill(void) {
 
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node) {
   (void)device;
-  (void)node;
-  return NULL;
+  return tarn__cuda_hadamard_lacks(node);
 }

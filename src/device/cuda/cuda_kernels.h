@@ -10,7 +10,12 @@
 #define TARN__CUDA_FAMILIES(FAMILY) \
   FAMILY(activation)                \
   FAMILY(add)                       \
-  FAMILY(linear)
+  FAMILY(fourier)                   \
+  FAMILY(grouped)                   \
+  FAMILY(hadamard)                  \
+  FAMILY(linear)                    \
+  FAMILY(sparse_linear)             \
+  FAMILY(token_linear)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
