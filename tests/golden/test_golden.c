@@ -49,6 +49,13 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
+// With TARN_DEVICE the ways of that device; main() sets it.
+static bounds device_ways[] = {
+    {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 1e-11, false},
+    {"device fp32", NULL, TARN__F32, 1, 1, 1e-6, 1e-4, false},
+    {"device bf16", NULL, TARN__BF16, 1, 1, 1e-2, 0.2, true},
+};
+
 static const char *const cases[] = {"model0_post",
                                     "model0_pre",
                                     "model2_post",
@@ -112,7 +119,11 @@ static const char *const cases[] = {"model0_post",
                                     "memory_post",
                                     "memory_pre"};
 
-enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
+enum {
+  WAYS = sizeof ways / sizeof *ways,
+  DEVICE_WAYS = sizeof device_ways / sizeof *device_ways,
+  CASES = sizeof cases / sizeof *cases
+};
 
 typedef struct golden_case {
   const char *name;
@@ -383,16 +394,26 @@ static void sums_tell(void **state) {
   }
 }
 
+// The ways of the device that the environment names; of the built-in ones without.
+static const bounds *ways_here(size_t *count) {
+  const char *name = getenv("TARN_DEVICE");
+  *count = name ? DEVICE_WAYS : WAYS;
+  for (int i = 1; name && i < DEVICE_WAYS; i++) must(tarn__device_find(&device_ways[i].device, name));
+  return name ? device_ways : ways;
+}
+
 int main(void) {
   static golden_case all[CASES * WAYS];
   static char names[CASES * WAYS][96];
   struct CMUnitTest tests[CASES * WAYS + 1];
+  size_t count;
   tarn__threads_set(3);
-  for (size_t i = 0; i < CASES * WAYS; i++) {
-    all[i] = (golden_case){cases[i / WAYS], &ways[i % WAYS]};
+  const bounds *here = ways_here(&count);
+  for (size_t i = 0; i < CASES * count; i++) {
+    all[i] = (golden_case){cases[i / count], &here[i % count]};
     snprintf(names[i], sizeof names[i], "%s, %s", all[i].name, all[i].bounds->name);
     tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &all[i]};
   }
-  tests[CASES * WAYS] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
-  return cmocka_run_group_tests(tests, NULL, close_exact);
+  tests[CASES * count] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
+  return _cmocka_run_group_tests("tests", tests, CASES * count + 1, NULL, close_exact);
 }

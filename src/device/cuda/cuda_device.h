@@ -7,6 +7,7 @@
 // Each sets the functions of the type that its file holds.
 void tarn__cuda_memory_entries(tarn__device_type *type);  // memory_cuda.cu: memory and copies
 void tarn__cuda_stream_entries(tarn__device_type *type);  // stream_cuda.cu: streams and events
+void tarn__cuda_peers_entries(tarn__device_type *type);   // peers_cuda.cu: cards of other processes
 
 // The default stream, and what the device is called in messages.
 cudaStream_t tarn__cuda_default_stream(void);
