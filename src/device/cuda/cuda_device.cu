@@ -74,6 +74,7 @@ static tarn_status fill(void) {
   tarn__cuda_memory_entries(&type);
   tarn__cuda_stream_entries(&type);
   tarn__cuda_peers_entries(&type);
+  tarn__cuda_optimiser_entries(&type);
   return TARN_STATUS_OK;
 }
 
