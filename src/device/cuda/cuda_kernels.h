@@ -10,7 +10,9 @@
 #define TARN__CUDA_FAMILIES(FAMILY) \
   FAMILY(add)                       \
   FAMILY(depthwise_conv)            \
+  FAMILY(feature_map)               \
   FAMILY(gated_conv)                \
+  FAMILY(linear_attention)          \
   FAMILY(pooling)                   \
   FAMILY(sentence_mean)             \
   FAMILY(sentence_product)
@@ -24,6 +26,7 @@ extern tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 void tarn__cuda_kernels_fill(void);
 
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none.
+const char *tarn__cuda_linear_attention_lacks(const tarn__node *node);
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
 
 #endif
