@@ -4,7 +4,8 @@
 //
 // Where a change means to change bits, or a test gets other cases, record anew:
 //   TARN_RECORD_BITS=/tmp/bits build/release/tests/test_NAME
-// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record.
+// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record, nor
+// are those of other devices (TARN_DEVICE), which scripts/gpu.sh compares with those of a second run.
 #ifndef TARN_TESTS_BITS_CHECK_H
 #define TARN_TESTS_BITS_CHECK_H
 
@@ -50,11 +51,17 @@ static inline void bits_add_floats(const float *values, size_t n) {
   }
 }
 
+// What computes: an instruction set, or another device.
+static inline const char *bits_name(void) {
+  const char *device = getenv("TARN_DEVICE");
+  return device != NULL ? device : tarn__isa_name();
+}
+
 // For an own look at where bits part: with TARN_TRACE_BITS, a line after every run of a graph.
 static inline void bits_trace(const char *what) {
   static int number;
   if (getenv("TARN_TRACE_BITS"))
-    fprintf(stderr, "%s %d %s: %016llx\n", tarn__isa_name(), number++, what, (unsigned long long)bits_so_far.since);
+    fprintf(stderr, "%s %d %s: %016llx\n", bits_name(), number++, what, (unsigned long long)bits_so_far.since);
   bits_so_far.since = BITS_NONE;
 }
 
@@ -100,7 +107,7 @@ static inline bool bits_prove(void) {
 // Compares with the record of the test program of this name; returns the number of failures, 0 or 1.
 static inline int bits_end(const char *program) {
   char line[160], own[160];
-  snprintf(own, sizeof own, "%s %s %llu %016llx\n", program, tarn__isa_name(), (unsigned long long)bits_so_far.count,
+  snprintf(own, sizeof own, "%s %s %llu %016llx\n", program, bits_name(), (unsigned long long)bits_so_far.count,
            (unsigned long long)bits_so_far.hash);
   const char *record = getenv("TARN_RECORD_BITS");
   FILE *file = fopen(record ? record : TARN_SOURCE_DIR "/tests/kernels/bits.txt", record ? "a" : "r");

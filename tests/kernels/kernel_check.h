@@ -318,7 +318,7 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
     for (size_t i = 0; c->output_value[k] != NULL && i < c->output_size[k]; i++)
       c->output_value[k][i] = check_load(c->output[k]->data, c->output[k]->dtype, i);
   c->loss_value = *(const double *)c->loss->data;
-  if (device == &tarn__device_cpu) check_record(c, training);
+  if (device == check_device()) check_record(c, training);
   for (int i = 0; i < c->items; i++) c->item[i].tensor = NULL;
   check_shared_free(workspace);
   tarn__graph_close(&graph);
