@@ -56,8 +56,8 @@ static inline void shadow_lock(void) {
 static inline void shadow_enter(void);
 static inline void shadow_leave(void);
 
-// Protects the memory once for all commands that were executed since the lock was taken: for each of them, that took most
-// of the tests' time.
+// Protects the memory once for all commands that were executed since the lock was taken: for each of them, that took
+// most of the tests' time.
 static inline void shadow_unlock(void) {
   if (shadow_queues.open) shadow_leave();
   shadow_queues.open = false;
