@@ -165,7 +165,8 @@ typedef struct tarn__device_type {
   // grad_sum += grad, for the trained parameters that have one.
   tarn_status (*grad_sum_add)(const tarn__device *device, const struct tarn__param_table *table,
                               int threads) TARN_CHECKED;
-  // *sum += |x[0]| + |x[1]| + ..., in sequence and in double: AutoFreeze's norms.
+  // *sum += |x[0]| + |x[1]| + ..., in double: AutoFreeze's norms. In sequence on devices with the host's memory; others
+  // add x up in a fixed order of their own, which depends on n alone, and wait for the result.
   tarn_status (*absolute_sum)(const tarn__device *device, double *sum, const float *x, size_t n) TARN_CHECKED;
   // sums[i] += (float)(weight * values[i]), with the product in double: averages of checkpoints. Values may be
   // unaligned.

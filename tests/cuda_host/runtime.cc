@@ -2,7 +2,8 @@
 // its streams by events is what the shadow device tests (tests/shadow_device.h).
 //
 // TARN_CUDA_FAULT lets a card fail: no_driver, old_driver, no_card, old_card (compute capability 7.5), memory:BYTES
-// (the card has so much), lost:N (the Nth piece of work fails, and all later calls). TARN_CUDA_CARDS: their number, 1.
+// (the card has so much), full:N (the Nth allocation finds it full, and all later ones), lost:N (the Nth piece of work
+// fails, and all later calls). TARN_CUDA_CARDS: their number, 1.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ std::mutex lock;
 std::map<void *, size_t> blocks;
 size_t held;
 bool lost;
-long work;
+long work, allocations;
 cudaError_t last;
 
 // The text behind NAME: in TARN_CUDA_FAULT, or "" for NAME alone; NULL: another fault or none.
@@ -138,7 +139,9 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *all) {
 // Memory is full of NaNs: nothing may rely on what it finds there.
 cudaError_t cudaMalloc(void **memory, size_t bytes) {
   const std::lock_guard<std::mutex> guard(lock);
+  const char *full = fault("full");
   *memory = nullptr;
+  if (full && ++allocations >= atol(full)) return keep(cudaErrorMemoryAllocation);
   if (held + bytes > total()) return keep(cudaErrorMemoryAllocation);
   if (posix_memalign(memory, 256, bytes ? bytes : 1)) return keep(cudaErrorMemoryAllocation);
   memset(*memory, 0xFF, bytes);

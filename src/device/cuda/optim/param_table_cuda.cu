@@ -144,7 +144,7 @@ static tarn_status refresh(const tarn__device *device, tarn__param_table *table)
   if (!r) r = record_of(table->there);
   const int other = 1 - r->now;
   const cudaStream_t stream = tarn__cuda_stream(NULL);
-  TARN__CUDA(cudaEventSynchronize(r->sent[other]), "waiting for an event");  // of the change before the last one
+  TARN__CUDA(cudaEventSynchronize(r->sent[other]), "computing");  // of the change before the last one
   fill_half(r, other, table);
   const size_t bytes = (size_t)r->count[other] * sizeof(tarn__moved);
   if (r->count[other] == r->count[r->now] && memcmp(half_of(r, other), half_of(r, r->now), bytes) == 0)
