@@ -1,7 +1,5 @@
 #include "device/cuda/cuda_kernels.h"
 
-#include "device/cuda/products/hadamard_cuda.h"
-
 tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 
 static tarn_status mark(const tarn__exec *exec, const tarn__node *node) {
@@ -19,5 +17,6 @@ void tarn__cuda_kernels_fill(void) {
 
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node) {
   (void)device;
-  return tarn__cuda_hadamard_lacks(node);
+  const char *lacks = tarn__cuda_hadamard_lacks(node);
+  return lacks ? lacks : tarn__cuda_linear_attention_lacks(node);
 }

@@ -1,15 +1,14 @@
 // Structured orthogonal projections. A row that is transformed lies in shared memory; a pass of its Hadamard transform
 // takes 2^R elements at a time into registers and transforms them by R of the steps of the butterfly.
-#include "device/cuda/products/hadamard_cuda.h"
-
 #include "device/cuda/cuda_kernels.h"
 
 extern "C" {
 #include "ops/hadamard.h"
 }
 
-// A team of threads, at most 256, transforms a row; a block of at least 128 threads has one team or several.
-enum { LEAST_THREADS = 128, MOST_TEAM = 256, STEPS = 4 };
+// A team of threads, at most 256, transforms a row; a block of at least 128 threads has one team or several. WIDEST:
+// a row and a sum of rows are in shared memory.
+enum { LEAST_THREADS = 128, MOST_TEAM = 256, STEPS = 4, WIDEST = 27000 };
 
 struct hadamard_tensors {
   const void *x, *added, *sign;  // of dx: dz, none, and the y of relu; added: the bias, fp32
@@ -192,7 +191,7 @@ static tarn_status dx_node(const tarn__exec *exec, const tarn__node *node) {
 const char *tarn__cuda_hadamard_lacks(const tarn__node *node) {
   if (node->op->id != TARN__OP_HADAMARD && node->op->id != TARN__OP_HADAMARD_DX) return NULL;
   const tarn__hadamard_shape *shape = &((const tarn__hadamard_attr *)node->attr)->shape;
-  return shape->width > TARN__HADAMARD_WIDEST ? "Hadamard transforms of at most 27,000 elements" : NULL;
+  return shape->width > WIDEST ? "Hadamard transforms of at most 27,000 elements" : NULL;
 }
 
 void tarn__cuda_hadamard_entries(tarn__device_kernel *kernels) {
