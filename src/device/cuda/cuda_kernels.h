@@ -9,6 +9,7 @@
 // its ops.
 #define TARN__CUDA_FAMILIES(FAMILY) \
   FAMILY(activation)                \
+  FAMILY(adaptive)                  \
   FAMILY(add)                       \
   FAMILY(depthwise_conv)            \
   FAMILY(feature_map)               \
@@ -18,10 +19,17 @@
   FAMILY(hadamard)                  \
   FAMILY(linear)                    \
   FAMILY(linear_attention)          \
+  FAMILY(output)                    \
+  FAMILY(output_mixture)            \
+  FAMILY(output_tangent)            \
   FAMILY(pooling)                   \
+  FAMILY(recurrence)                \
+  FAMILY(recurrence_rows)           \
+  FAMILY(sample)                    \
   FAMILY(sentence_mean)             \
   FAMILY(sentence_product)          \
   FAMILY(sparse_linear)             \
+  FAMILY(squared_error)             \
   FAMILY(token_linear)              \
   FAMILY(update)
 
