@@ -14,6 +14,7 @@
   FAMILY(gated_conv)                \
   FAMILY(linear_attention)          \
   FAMILY(pooling)                   \
+  FAMILY(relative_attention)        \
   FAMILY(sentence_mean)             \
   FAMILY(sentence_product)
 
