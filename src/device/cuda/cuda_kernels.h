@@ -16,7 +16,8 @@
   FAMILY(pooling)                   \
   FAMILY(relative_attention)        \
   FAMILY(sentence_mean)             \
-  FAMILY(sentence_product)
+  FAMILY(sentence_product)          \
+  FAMILY(synthesis)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)

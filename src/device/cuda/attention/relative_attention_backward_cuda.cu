@@ -147,16 +147,14 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
       tarn__pair_sums(sums, moving, tarn__relative_keys(w, w.keys, t, t.h, j0),
                       tarn__relative_near(w, w.key_table, j0 - t.own), column, w.width, shared);
   }
-  for (int r = 0; r < TARN__PAIR_OWN && first; r++) {
-    const int64_t i = t.own + tarn__pair_own(r);
-    if (i >= t.n) continue;  // so do all lanes
-    for (int k = 0; k < 2; k++) {
-      float *row = k == 0 ? d.scores : d.weights;
-      if (!row) continue;
-      row += at * d.count + r * step;
-      clear_distances(row, w, i, t.n, d);
-      put_farthest(row, d, before[k][r], behind[k][r]);
-    }
+  TARN__UNROLL
+  for (int r = 0; r < TARN__PAIR_OWN; r++) {
+    const int64_t i = t.own + tarn__pair_own(r), from = at * d.count + r * step;
+    if (!first || i >= t.n) continue;  // so do all lanes
+    if (d.scores) clear_distances(d.scores + from, w, i, t.n, d);
+    if (d.scores) put_farthest(d.scores + from, d, before[0][r], behind[0][r]);
+    if (d.weights) clear_distances(d.weights + from, w, i, t.n, d);
+    if (d.weights) put_farthest(d.weights + from, d, before[1][r], behind[1][r]);
   }
   if (g.dqueries)
     tarn__pair_write(g.dqueries + (t.first + t.own) * g.query_step + t.h * w.width, g.query_step, t.n - t.own, sums,

@@ -1,12 +1,10 @@
-// Single rows of attention with relative keys and values: a block has a head of a row, and each warp of it every fourth
-// 32 keys. What the warps have found is put together at the end, in their order.
+// Single rows of attention with relative keys and values.
 #include "device/cuda/attention/relative_attention.h"
+#include "device/cuda/attention/single_rows.h"
 
 extern "C" {
 #include "ops/attention_rows.h"
 }
-
-static const int WARPS = 4;
 
 template <typename T>
 struct single {
@@ -24,62 +22,27 @@ static __device__ __forceinline__ float near_of(const single<T> &w, const T *tab
   return tarn__pair_get(table, -(before < w.reach ? before : w.reach) * w.width + c, w.fp32);
 }
 
-// The result of head h of row i from what each warp has: its largest score, its sum, and its sums of values.
-template <typename T>
-static __device__ void put_together(T *y, const float *sums, const float *most, const float *sum, const single<T> &w) {
-  float top = most[0], total = 0.0f, share[WARPS];
-  for (int k = 1; k < WARPS; k++) top = fmaxf(top, most[k]);
-  TARN__UNROLL
-  for (int k = 0; k < WARPS; k++) {
-    share[k] = most[k] == -INFINITY ? 0.0f : expf(most[k] - top);
-    total += share[k] * sum[k];
-  }
-  for (int64_t c = threadIdx.x; c < w.width; c += blockDim.x) {
-    float result = 0.0f;
-    TARN__UNROLL
-    for (int k = 0; k < WARPS; k++) result += share[k] * sums[k * w.width + c];
-    tarn__set(y + c, result / total);
-  }
-}
-
 template <typename T>
 static __global__ void relative_attention_rows_kernel(T *y, single<T> w) {
   TARN__SHARED(float, shared);
   const int64_t i = blockIdx.x, h = blockIdx.y, first = w.range[2 * i], count = w.range[2 * i + 1] - first;
-  const int lane = tarn__pair_lane(), warp = tarn__pair_warp();
-  float *query = shared, *all_sums = query + w.width, *most = all_sums + WARPS * w.width, *sum = most + WARPS;
-  float *sums = all_sums + warp * w.width;  // each column is one lane's
+  float *query = shared + TARN__SINGLE_WARPS * (w.width + 2);
   const T *q = w.queries + i * w.query_step + h * w.width, *k = w.keys + h / w.group * w.width;
   const T *v = w.values + h / w.group * w.width;
-  tarn__pair_softmax softmax = tarn__pair_softmax_begin();
   for (int64_t c = threadIdx.x; c < w.width; c += blockDim.x) query[c] = tarn__get(q[c]) * w.scale;
-  for (int64_t c = lane; c < w.width; c += TARN__WARP_SIZE) sums[c] = 0.0f;
   __syncthreads();
-  for (int64_t j0 = warp * TARN__WARP_SIZE; j0 < count; j0 += WARPS * TARN__WARP_SIZE) {
-    const int64_t j = j0 + lane, before = count - 1 - j;
-    const bool sees = j < count;
-    const int64_t row = !sees ? 0 : w.list ? w.list[first + j] : first + j;
-    float score = 0.0f, factor;
-    for (int64_t c = 0; c < w.width && sees; c++)
-      score += query[c] * (tarn__get(k[row * w.key_step + c]) + near_of(w, w.key_table, before, c));
-    const float e = tarn__pair_softmax_take(&softmax, sees ? score : -INFINITY, &factor);
-    const int keys = count - j0 < TARN__WARP_SIZE ? (int)(count - j0) : TARN__WARP_SIZE;
-    for (int64_t c0 = 0; c0 < w.width; c0 += TARN__WARP_SIZE) {
-      const int64_t c = c0 + lane;
-      float added = 0.0f;
-      for (int n = 0; n < keys; n++) {
-        const float weight = __shfl_sync(TARN__WARP, e, n);
-        const int64_t from = __shfl_sync(TARN__WARP, row, n);
-        if (c < w.width)
-          added += weight * (tarn__get(v[from * w.key_step + c]) + near_of(w, w.value_table, count - 1 - j0 - n, c));
-      }
-      if (c < w.width) sums[c] = sums[c] * factor + added;
-    }
-  }
-  softmax.sum = tarn__warp_sum(softmax.sum);
-  if (lane == 0) most[warp] = softmax.most, sum[warp] = softmax.sum;
-  __syncthreads();
-  put_together(y + (i * w.heads + h) * w.width, all_sums, most, sum, w);
+  const auto row = [&](int64_t j) { return (w.list ? w.list[first + j] : first + j) * w.key_step; };
+  tarn__single_row(
+      y + (i * w.heads + h) * w.width, count, w.width,
+      [&](int64_t j) {
+        const T *key = k + row(j);
+        float score = 0.0f;
+        for (int64_t c = 0; c < w.width; c++)
+          score += query[c] * (tarn__get(key[c]) + near_of(w, w.key_table, count - 1 - j, c));
+        return score;
+      },
+      [&](int64_t j, int64_t c) { return tarn__get(v[row(j) + c]) + near_of(w, w.value_table, count - 1 - j, c); },
+      shared);
 }
 
 template <typename T>
@@ -109,7 +72,7 @@ static tarn_status rows(const tarn__exec *exec, const tarn__node *node) {
   w.range = (const int32_t *)node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   w.scale = (float)(1.0 / sqrt((double)w.width));
   TARN__LAUNCH(relative_attention_rows_kernel<T>, dim3((unsigned)queries->rows, (unsigned)w.heads),
-               WARPS * TARN__WARP_SIZE, (size_t)((WARPS + 1) * w.width + 2 * WARPS) * sizeof(float),
+               TARN__SINGLE_WARPS * TARN__WARP_SIZE, (tarn__single_floats(w.width) + (size_t)w.width) * sizeof(float),
                tarn__cuda_stream(exec->stream), (T *)node->out[0]->data, w);
   return TARN_STATUS_OK;
 }
