@@ -25,11 +25,13 @@
   FAMILY(pooling)                   \
   FAMILY(recurrence)                \
   FAMILY(recurrence_rows)           \
+  FAMILY(relative_attention)        \
   FAMILY(sample)                    \
   FAMILY(sentence_mean)             \
   FAMILY(sentence_product)          \
   FAMILY(sparse_linear)             \
   FAMILY(squared_error)             \
+  FAMILY(synthesis)                 \
   FAMILY(token_linear)              \
   FAMILY(update)
 
