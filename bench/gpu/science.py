@@ -10,6 +10,7 @@ import sets
 from report import Failed, Skipped
 
 HOST = """base: %(base)s
+baseline: trained
 seeds: [1, 2]
 set: { train.max_updates: 6, valid.every: 3, data.valid: %(valid)s }
 test: { source: %(source)s, reference: %(reference)s }
