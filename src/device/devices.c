@@ -34,9 +34,9 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) {
   const char *nearest = type ? NULL : tarn_text_nearest(name, names, TYPES);
   TARN_REQUIRE(type, USAGE, "there is no device \"%s\" in this program; %s%s%sthere are %s", name,
                nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "", all);
-  const int ordinal = colon ? ordinal_of(colon + 1) : 0;
-  TARN_REQUIRE(ordinal >= 0, USAGE, "the device \"%s\" has no number behind the colon (expected %s:0 or the like)",
-               name, type->name);
+  const int ordinal = colon ? ordinal_of(colon + 1) : -1;
+  TARN_REQUIRE(!colon || ordinal >= 0, USAGE,
+               "the device \"%s\" has no number behind the colon (expected %s:0 or the like)", name, type->name);
   return type->open(device, ordinal);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cuda/cuda_kernels.h"
@@ -72,6 +73,8 @@ static tarn_status fill(void) {
   type.lacks = tarn__cuda_lacks;
   tarn__cuda_memory_entries(&type);
   tarn__cuda_stream_entries(&type);
+  tarn__cuda_peers_entries(&type);
+  tarn__cuda_optimiser_entries(&type);
   return TARN_STATUS_OK;
 }
 
@@ -123,13 +126,27 @@ static tarn_status open_card(int ordinal, int count) {
   return TARN_STATUS_OK;
 }
 
+// The number of this process among those that were started together on this machine; 0 for one that was started alone.
+static int local_rank(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    if (text && *text >= '0' && *text <= '9') return atoi(text);
+  }
+  return 0;
+}
+
 static tarn_status open_device(const tarn__device **device, int ordinal) {
   int count = 0;
   *device = &opened.device;
-  if (opened.is_open && ordinal == opened.device.ordinal) return TARN_STATUS_OK;
+  const bool any = ordinal < 0;
+  if (opened.is_open && (any || ordinal == opened.device.ordinal)) return TARN_STATUS_OK;
+  if (any) ordinal = local_rank();
   TARN_REQUIRE(!opened.is_open, UNSUPPORTED,
                "a process can use one card, and this one uses %s: it cannot use cuda:%d too", opened.name, ordinal);
   TARN_TRY(count_cards(&count));
+  TARN_REQUIRE(!any || ordinal < count, USAGE,
+               "cuda: %d processes on this machine have a card each, and this one has none", count);
   TARN_REQUIRE(ordinal < count, USAGE, "there is no card cuda:%d; there %s %d, from cuda:0", ordinal,
                count == 1 ? "is" : "are", count);
   return open_card(ordinal, count);

@@ -50,7 +50,7 @@ static tarn_status await(const tarn__device *device, tarn__device_stream *stream
 static tarn_status synchronise_event(const tarn__device *device, tarn__device_event *event) {
   (void)device;
   tarn__cuda_stream(NULL);
-  TARN__CUDA(cudaEventSynchronize(event_of(event)), "waiting for an event");
+  TARN__CUDA(cudaEventSynchronize(event_of(event)), "computing");
   return TARN_STATUS_OK;
 }
 
