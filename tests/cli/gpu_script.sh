@@ -56,7 +56,7 @@ ln -s "$TARN_SOURCE_DIR/examples" tarn-gpu/examples
 ln -s "$TARN_SOURCE_DIR/tests/golden" tarn-gpu/tests/golden
 cp "$TARN" "$TARN_BUILD_DIR/bench_batches" tarn-gpu/bin/
 cp "$TARN_BUILD_DIR"/tests/cuda_host/{tarn-cuda.so,cuda_ceilings} tarn-gpu/host/
-for name in kernels/test_dropout_op kernels/test_residual_norm kernels/test_linear golden/test_golden; do
+for name in kernels/test_dropout_op kernels/test_residual_norm golden/test_golden; do
   cp "$TARN_BUILD_DIR/tests/${name#*/}" tarn-gpu/tests/
   echo "$name" >>tarn-gpu/tests/gpu_tests.txt
 done
@@ -80,7 +80,7 @@ for step in failed:
     assert "has no kernel for the op" in step["line"], step
 if not failed:
     tests = steps["kernels"]["figures"]["tests"]
-    assert all(test["bits"] for test in tests.values()), tests
+    assert all(test["bits"] for test in tests.values() if test["status"] == "ok"), tests
     assert next(iter(steps["train-model0"]["figures"]["sizes"].values()))["tokens_per_second"] > 0'
 
 # Sweeps: two tiny ones, which the same command goes on with.
