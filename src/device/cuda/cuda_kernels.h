@@ -7,7 +7,23 @@
 
 // Each family has one function, void tarn__cuda_NAME_entries(tarn__device_kernel *kernels), which sets kernels[op] for
 // its ops.
-#define TARN__CUDA_FAMILIES(FAMILY) FAMILY(add)
+#define TARN__CUDA_FAMILIES(FAMILY) \
+  FAMILY(add)                       \
+  FAMILY(dropout)                   \
+  FAMILY(embedding)                 \
+  FAMILY(glu)                       \
+  FAMILY(norm_backward)             \
+  FAMILY(norm_tangent)              \
+  FAMILY(product_keys)              \
+  FAMILY(residual_norm)             \
+  FAMILY(route)                     \
+  FAMILY(route_backward)            \
+  FAMILY(scale)                     \
+  FAMILY(select)                    \
+  FAMILY(stand_in)                  \
+  FAMILY(swish_beta)                \
+  FAMILY(tanh)                      \
+  FAMILY(weighted_rows)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
@@ -18,6 +34,7 @@ extern tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 void tarn__cuda_kernels_fill(void);
 
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none.
+const char *tarn__cuda_norm_lacks(const tarn__node *node);
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
 
 #endif
