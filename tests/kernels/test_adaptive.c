@@ -89,18 +89,23 @@ static void sizes(void **state) {
   }
 }
 
-// All words in their order, by falling log-probabilities.
-static int32_t next_word(const float *log_p, int64_t words, int32_t before) {
-  int32_t next = -1;
-  for (int32_t v = 0; v < words; v++) {
-    const bool behind = before < 0 || log_p[v] < log_p[before] || (log_p[v] == log_p[before] && v > before);
-    if (behind && (next < 0 || log_p[v] > log_p[next])) next = v;
-  }
-  return next;
+// Words by falling log-probabilities, and where these are equal by rising numbers.
+static const float *log_p_of_words;
+
+static int more_probable(const void *a, const void *b) {
+  const int32_t v = *(const int32_t *)a, w = *(const int32_t *)b;
+  if (log_p_of_words[v] != log_p_of_words[w]) return log_p_of_words[v] > log_p_of_words[w] ? -1 : 1;
+  return v < w ? -1 : v > w;
+}
+
+static void order_words(int32_t order[MOST], const float *log_p, int64_t words) {
+  for (int32_t v = 0; v < words; v++) order[v] = v;
+  log_p_of_words = log_p;
+  qsort(order, (size_t)words, sizeof *order, more_probable);
 }
 
 static float *random_floats(tarn__random *random, int64_t count, double scale) {
-  float *values = check_alloc((size_t)count, sizeof *values);
+  float *values = check_shared((size_t)count * sizeof *values);
   for (int64_t i = 0; i < count; i++) values[i] = (float)(scale * tarn__random_normal(random));
   return values;
 }
@@ -119,12 +124,13 @@ static void compare(const shape *s, const answers *a, const int32_t *targets, in
     const float *values = (const float *)a->top.values->data + r * (best + 1);
     const int32_t *ids = (const int32_t *)a->top.ids->data + r * best;
     double sum = 0.0;
-    int32_t word = -1;
+    int32_t order[MOST];
     bool seen[MOST] = {false};  // two words that are as probable may change places, as roundings differ
     for (int64_t v = 0; v < words; v++) sum += exp((double)log_p[v]);
     if (!(fabs(sum - 1.0) <= 1e-5)) fail_msg("probabilities add up to %.9g", sum);
+    order_words(order, log_p, words);
     for (int64_t i = 0; i < best; i++) {
-      word = next_word(log_p, words, word);
+      const int32_t word = order[i];
       const float tolerance = 1e-5f * (1.0f + fabsf(log_p[word]));
       if (ids[i] < 0 || ids[i] >= words || seen[ids[i]] || !(fabsf(log_p[ids[i]] - log_p[word]) <= tolerance) ||
           !(fabsf(values[i] - log_p[word]) <= tolerance))
@@ -157,7 +163,7 @@ static void agree_for(const shape *s, int64_t best, int32_t always) {
   }
   draw(targets, s, 1);
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, CHECK_THREADS);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, CHECK_THREADS);
   const tarn__head head = {.x = tarn__graph_external(&graph, TARN__F32, s->rows, s->width, x, "x"),
                            .weights = &weights};
   const answers a = {
@@ -166,16 +172,17 @@ static void agree_for(const shape *s, int64_t best, int32_t always) {
       .top = tarn__bands_top(&graph, &head, best, always)};
   a.log_p->keep = a.losses->keep = a.top.values->keep = a.top.ids->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   const tarn__exec exec = {.threads = CHECK_THREADS};
   check_ok(tarn__graph_run(&graph, &exec));
+  check_ok(tarn__device_synchronise(check_device()));
   compare(s, &a, targets, best, always);
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(&graph);
-  tarn__free(x);
+  check_shared_free(x);
   for (int b = 0; b < 3; b++)
-    for (int i = 0; i < 2; i++) tarn__free(params[b][i].value);
+    for (int i = 0; i < 2; i++) check_shared_free(params[b][i].value);
 }
 
 static void agree(void **state) {

@@ -186,7 +186,7 @@ static inline void check_tangent_kernels_mode(check_build build, const void *spe
   const bool on_record = check_device() == &tarn__device_cpu;
   for (int k = 0; on_record && k < tried.c.outputs; k++) bits_add(tried.found[k], tried.size[k]);
   if (on_record) bits_trace("f32");
-  if (!bits_prove()) {
+  if (!check_proven()) {
     tangent_run(&exact, build, spec, &tarn__device_reference, TARN__F64, training);
     snprintf(text, sizeof text, "%s, %s f32", name, check_device()->name);
     tangent_same(&tried, &exact, tolerance, text);
