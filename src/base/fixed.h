@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
+
 // Natural logarithm of x > 0: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), then the series of artanh.
-static inline double tarn__fixed_log(double x) {
+static inline TARN__HOST_DEVICE double tarn__fixed_log(double x) {
   int exponent;
   double m = frexp(x, &exponent);
   if (m < 0.70710678118654752) {
