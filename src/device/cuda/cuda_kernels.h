@@ -7,7 +7,8 @@
 
 // Each family has one function, void tarn__cuda_NAME_entries(tarn__device_kernel *kernels), which sets kernels[op] for
 // its ops.
-#define TARN__CUDA_FAMILIES(FAMILY) FAMILY(add) FAMILY(attention)
+#define TARN__CUDA_FAMILIES(FAMILY) \
+  FAMILY(add) FAMILY(attention)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)

@@ -13,7 +13,7 @@
 //
 // So the d of two products, of columns 0 .. 7 and 8 .. 15, is the a of the next one: tarn__mma_next().
 //
-// All lanes of a warp take part in each call. tests/cuda_host/layouts/test_mma.cu compares the layouts with plain
+// All lanes of a warp take part in each call. tests/cuda_host/mma_layouts.cu compares the layouts with plain
 // products, on the host and on a card.
 #ifndef TARN_DEVICE_CUDA_MMA_H
 #define TARN_DEVICE_CUDA_MMA_H
@@ -48,17 +48,18 @@ static inline void tarn__mma(float d[4], const uint32_t a[4], const uint32_t b[2
   memcpy(mine.a, a, sizeof mine.a);
   memcpy(mine.b, b, sizeof mine.b);
   const unsigned char *all = tarn__host_exchange(TARN__WARP, &mine, sizeof mine);
-  const unsigned lane = threadIdx.x % 32;
-  for (unsigned i = 0; i < 4; i++) {
-    const unsigned row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-    for (unsigned k = 0; k < 16; k++) {
-      given from_a, from_b;
-      memcpy(&from_a, all + 64 * (4 * (row % 8) + k % 8 / 2), sizeof from_a);
-      memcpy(&from_b, all + 64 * (4 * column + k % 8 / 2), sizeof from_b);
-      const uint32_t x = from_a.a[row / 8 + 2 * (k / 8)], y = from_b.b[k / 8];
-      d[i] += (k % 2 ? tarn__pair_high(x) : tarn__pair_low(x)) * (k % 2 ? tarn__pair_high(y) : tarn__pair_low(y));
+  const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  float rows[2][16], columns[2][16];  // of a: g and g + 8; of b: 2 t and 2 t + 1
+  for (unsigned k = 0; k < 16; k += 2)
+    for (unsigned i = 0; i < 2; i++) {
+      uint32_t x, y;
+      memcpy(&x, all + 64 * (4 * g + k % 8 / 2) + 4 * (i + 2 * (k / 8)), sizeof x);
+      memcpy(&y, all + 64 * (4 * (2 * t + i) + k % 8 / 2) + sizeof mine.a + 4 * (k / 8), sizeof y);
+      rows[i][k] = tarn__pair_low(x), rows[i][k + 1] = tarn__pair_high(x);
+      columns[i][k] = tarn__pair_low(y), columns[i][k + 1] = tarn__pair_high(y);
     }
-  }
+  for (unsigned k = 0; k < 16; k++)
+    for (unsigned i = 0; i < 4; i++) d[i] += rows[i / 2][k] * columns[i % 2][k];
 }
 
 // Four matrices of [8, 8] elements in shared memory. Lane l gives the address of row l % 8 of matrix l / 8, a multiple

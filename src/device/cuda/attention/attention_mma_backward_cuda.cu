@@ -148,7 +148,9 @@ static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
     tarn__attention_load<WIDTH>(value_tiles + stage * SIZE, v + from, shape.key_pitch, at.keys - n * TILE);
   };
   float level[2] = {0.0f, 0.0f}, mean[2] = {0.0f, 0.0f};
-  if (to.statistics) {
+  // The result is rounded to bf16, which would make the mean too rough where a query sees few keys: those rows sum it.
+  const bool known = to.statistics && at.count * TILE > TARN__ATTENTION_LONG;
+  if (known) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       const int row = at.row0 + g + 8 * half;
@@ -180,7 +182,7 @@ static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
     }
   }
   float dq[WIDTH / 8][4] = {};
-  tarn__attention_pass<STAGES>(to.dqueries ? at.count : 0, !to.statistics, load, [&](int n, int stage) {
+  tarn__attention_pass<STAGES>(to.dqueries ? at.count : 0, !known, load, [&](int n, int stage) {
     each_unit<WIDTH, DROPS>(
         shape, at, rule, query_tile, dout_tile, key_tiles + stage * SIZE, value_tiles + stage * SIZE, n,
         [&](float(&s)[4][4], float(&dp)[4][4], int groups, const tarn__bf16 *keys) {
