@@ -11,6 +11,7 @@
   FAMILY(activation)                \
   FAMILY(adaptive)                  \
   FAMILY(add)                       \
+  FAMILY(attention)                 \
   FAMILY(depthwise_conv)            \
   FAMILY(dropout)                   \
   FAMILY(embedding)                 \
