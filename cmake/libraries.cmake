@@ -67,8 +67,9 @@ foreach(library tarn_shared tarn_lab_shared)
 endforeach()
 # The libraries for tests, which may use internal symbols: the static libraries, except under sanitizers. There each
 # program would contain some 40 MB of them, and the tests of one preset took eight gigabytes; so they share one library
-# of both.
-if(TARN_SANITIZE)
+# of both. So do tests that are packed for another machine.
+option(TARN_TESTS_SHARED "link the tests with one shared library" OFF)
+if(TARN_SANITIZE OR TARN_TESTS_SHARED)
   add_library(tarn_tested SHARED EXCLUDE_FROM_ALL ${objects} $<TARGET_OBJECTS:tarn_lab_objects>)
   set_target_properties(tarn_tested PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(tarn_tested INTERFACE ${PROJECT_SOURCE_DIR}/include)

@@ -437,8 +437,8 @@ static const tarn__device_kernel shadow_kernels[TARN__OPS] = {TARN__OP_LIST(SHAD
 
 // --- weights
 
-static inline const char *shadow_split_lacks(const tarn__device *device) {
-  return tarn__device_cpu.type->split_lacks(device);
+static inline const char *shadow_fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
+  return tarn__device_cpu.type->fp32_lacks(device, fp32);
 }
 
 static inline size_t shadow_pack_bytes(const tarn__device *device, const tarn__device_weight *weight) {
@@ -641,7 +641,7 @@ static const tarn__device_type shadow_type = {.name = "shadow",
                                               .kernels = {[TARN__F32] = shadow_kernels, [TARN__BF16] = shadow_kernels},
                                               .open = shadow_open,
                                               .variant = shadow_variant,
-                                              .split_lacks = shadow_split_lacks,
+                                              .fp32_lacks = shadow_fp32_lacks,
                                               .allocate = shadow_allocate,
                                               .free = shadow_free,
                                               .memory = shadow_memory,

@@ -41,6 +41,7 @@ static struct {
   tarn__device_stream always, *others;
   uint64_t random;
   bool eager;  // execute everything immediately
+  bool open;   // the memory is accessible until the lock is released
   tarn_status status;
   char line[1024];          // the first failure
   int64_t commands, ahead;  // executed, in total and before the host waited for them
@@ -49,6 +50,18 @@ static struct {
 // After a fault within a command, waiting for the lock would never end.
 static inline void shadow_lock(void) {
   if (pthread_mutex_lock(&shadow_queues.lock) != 0) shadow_stop("a command did not come to its end");
+}
+
+// Of shadow_device.h: the memory becomes accessible, and protected again.
+static inline void shadow_enter(void);
+static inline void shadow_leave(void);
+
+// Protects the memory once for all commands that were executed since the lock was taken: for each of them, that took
+// most of the tests' time.
+static inline void shadow_unlock(void) {
+  if (shadow_queues.open) shadow_leave();
+  shadow_queues.open = false;
+  pthread_mutex_unlock(&shadow_queues.lock);
 }
 
 static inline uint64_t shadow_random(uint64_t below) {
@@ -74,6 +87,8 @@ static inline void shadow_do(tarn__device_stream *stream) {
   if (!stream->first) stream->last = &stream->first;
   if (c->event && !c->waits && c->event->done < c->times) c->event->done = c->times;
   if (c->run) {
+    if (!shadow_queues.open) shadow_enter();
+    shadow_queues.open = true;
     const tarn_status status = c->run(c->arguments);
     if (status != TARN_STATUS_OK && shadow_queues.status == TARN_STATUS_OK) {
       shadow_queues.status = status;
@@ -112,7 +127,7 @@ static inline void shadow_append(tarn__device_stream *to, shadow_command *comman
   // Usually nothing is executed yet; occasionally the device is fast.
   uint64_t now = shadow_queues.eager ? UINT64_MAX : shadow_random(4) == 0 ? shadow_random(8) : 0;
   while (now-- > 0 && shadow_do_some()) shadow_queues.ahead++;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
 }
 
 // Allocates a command with `bytes` bytes of arguments, which the caller fills in before appending it.
@@ -140,7 +155,7 @@ static inline tarn_status shadow_stream_open(const tarn__device *device, tarn__d
   shadow_lock();
   fresh->next = shadow_queues.others;
   shadow_queues.others = fresh;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   *stream = fresh;
   return TARN_STATUS_OK;
 }
@@ -151,7 +166,7 @@ static inline tarn_status shadow_synchronise(const tarn__device *device, tarn__d
   while (shadow_stream(stream)->first)
     if (!shadow_do_some()) shadow_stop("streams wait for each other for ever");
   const tarn_status status = shadow_outcome();
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   return status;
 }
 
@@ -159,7 +174,7 @@ static inline tarn_status shadow_synchronise(const tarn__device *device, tarn__d
 static inline void shadow_synchronise_all(void) {
   shadow_lock();
   while (shadow_do_some()) continue;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
 }
 
 static inline void shadow_stream_close(const tarn__device *device, tarn__device_stream *stream) {
@@ -169,7 +184,7 @@ static inline void shadow_stream_close(const tarn__device *device, tarn__device_
   tarn__device_stream **at = &shadow_queues.others;
   while (*at != stream) at = &(*at)->next;
   *at = stream->next;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   free(stream);
 }
 
@@ -193,7 +208,7 @@ static inline tarn_status shadow_record(const tarn__device *device, tarn__device
   command->event = event;
   shadow_lock();
   command->times = ++event->recorded;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   shadow_append(stream, command);
   return TARN_STATUS_OK;
 }
@@ -206,7 +221,7 @@ static inline tarn_status shadow_await(const tarn__device *device, tarn__device_
   command->waits = true;
   shadow_lock();
   command->times = event->recorded;
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   shadow_append(stream, command);
   return TARN_STATUS_OK;
 }
@@ -217,7 +232,7 @@ static inline tarn_status shadow_synchronise_event(const tarn__device *device, t
   while (event->done < event->recorded)
     if (!shadow_do_some()) shadow_stop("an event waits for ever");
   const tarn_status status = shadow_outcome();
-  pthread_mutex_unlock(&shadow_queues.lock);
+  shadow_unlock();
   return status;
 }
 

@@ -48,18 +48,24 @@ static bool (*report_to)(tarn_status status, const char *line);
 
 void cli_report_to(bool (*told)(tarn_status status, const char *line)) { report_to = told; }
 
+enum { LINE = 1024 };
+
+// Whether another process prints the line, which may be changed to that of all.
+static bool another_prints(tarn_status status, char line[LINE]) {
+  if (report_to) return report_to(status, line);
+  if (!together) return false;
+  if (tarn_ranks_fail(*together, status, line)) return true;
+  snprintf(line, LINE, "%s", tarn_error_message());
+  return false;
+}
+
 int cli_usage(const cli_command *command, const char *format, ...) {
-  char text[1024];
+  char text[LINE];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (report_to) {
-    if (report_to(TARN_STATUS_USAGE, text)) return CLI_USAGE;
-  } else if (together) {
-    if (tarn_ranks_fail(*together, TARN_STATUS_USAGE, text)) return CLI_USAGE;
-    snprintf(text, sizeof text, "%s", tarn_error_message());
-  }
+  if (another_prints(TARN_STATUS_USAGE, text)) return CLI_USAGE;
   print_name(command);
   fprintf(stderr, "%s (see tarn %s --help)\n", text, command->name);
   return CLI_USAGE;
@@ -200,8 +206,18 @@ static int take_number(const cli_command *command, const cli_option *option, con
   return -1;
 }
 
+// A device that is named right and cannot be used here is a failure, not a usage error.
 static int take_device(const cli_command *command, const char *name) {
-  if (tarn_device_set(name) != TARN_STATUS_OK) return cli_usage(command, "--device: %s", tarn_error_message());
+  const tarn_status status = tarn_device_set(name);
+  if (status == TARN_STATUS_USAGE) return cli_usage(command, "--device: %s", tarn_error_message());
+  if (status != TARN_STATUS_OK) {
+    char line[LINE];
+    snprintf(line, sizeof line, "%s", tarn_error_message());
+    if (another_prints(status, line)) return CLI_FAILURE;
+    print_name(command);
+    fprintf(stderr, "%s\n", line);
+    return CLI_FAILURE;
+  }
   return setenv("TARN_DEVICE", name, 1) == 0 ? -1 : cli_no_memory(command);
 }
 

@@ -296,7 +296,7 @@ int cmd_dynamics(int argc, char **argv) {
       {"precision", CLI_TEXT, &r.precision, "NAME", "double, by the reference kernels, or fp32, by the fast ones", 0,
        0},
       {"products", CLI_TEXT, &r.products, "NAME",
-       "how products of fp32 are computed, as train.fp32: exact, or faster by matrix tiles", 0, 0},
+       "how products of fp32 are computed, as train.fp32: exact, or faster by matrix tiles or tensor cores", 0, 0},
       {"map", CLI_TEXT, &r.map, "NAME",
        "what is iterated: period, layers or recurrence; auto: a period if there is one, else a recurrence, else layers",
        0, 0},

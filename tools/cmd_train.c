@@ -360,7 +360,9 @@ int cmd_train(int argc, char **argv) {
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
       CLI_DEVICE_OPTION,
       {"comm", CLI_TEXT, &options.comm, "NAME",
-       "how ranks communicate: self (one rank) or mpi (default: as the program was started)", 0, 0},
+       "how ranks communicate: self (one rank), mpi, or nccl (mpi with a card for each rank; default: as the program "
+       "was started)",
+       0, 0},
       {"accept-log", CLI_FLAG, &options.accept_log, NULL,
        "with --resume: go on although log.jsonl lost lines or was changed, and mark the run", 0, 0},
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},

@@ -46,7 +46,9 @@ extern "C" {
     "exact")                                                                                                          \
   X(TARN_FP32_SPLIT3, "split3",                                                                                       \
     "each as the sum of two, three products on matrix tiles: 11 to 33 times the error of exact, far below that of "   \
-    "bf16")
+    "bf16")                                                                                                           \
+  X(TARN_FP32_TF32, "tf32",                                                                                           \
+    "each rounded to 10 bits of mantissa, on the tensor cores of a card: the error of bf16 divided by 8")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;

@@ -7,7 +7,7 @@
 #include "tarn/text.h"
 
 // A new entry needs a file and a line here.
-static const tarn__comm_kind *const kinds[] = {&tarn__comm_self, &tarn__comm_mpi};
+static const tarn__comm_kind *const kinds[] = {&tarn__comm_self, &tarn__comm_mpi, &tarn__comm_nccl};
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

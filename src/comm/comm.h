@@ -106,8 +106,8 @@ static inline bool tarn__comm_reaches(const tarn__comm *comm, const tarn__device
   return comm->kind->reaches && comm->kind->reaches(comm, device);
 }
 
-// A single rank, and the processes that mpirun or srun started together.
-extern const tarn__comm_kind tarn__comm_self, tarn__comm_mpi;
+// A single rank; the processes that mpirun or srun started together; these with a card each.
+extern const tarn__comm_kind tarn__comm_self, tarn__comm_mpi, tarn__comm_nccl;
 
 // Opens the communicator of that name; NULL: mpi if the process was started together with others (launcher.h), else
 // self. Fails with USAGE, naming the nearest one, if it is not built in, and if mpi and the launcher do not fit

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/load_module.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "comm/comm.h"
 #include "comm/launcher.h"
 #include "comm/mpi/module.h"

@@ -285,10 +285,9 @@ static const tarn__option train_options[] = {
          "(ZeRO stage 1); the result has the same bits",
      .also = "shard_optimizer zero zero_stage zero_sharding zero_optimization use_distributed_optimizer fsdp"},
     {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact", .later = true,
-     .help =
-         "how products of fp32 numbers are computed, in training and its validation; all but exact need matrix tiles "
-         "(Intel's AMX)",
-     .also = "tf32 allow_tf32 matmul_precision float32_matmul_precision"},
+     .help = "how products of fp32 numbers are computed, in training and its validation; split6 and split3 need matrix "
+             "tiles (Intel's AMX), tf32 a card (the device cuda)",
+     .also = "allow_tf32 matmul_precision float32_matmul_precision"},
     {"recompute", CHOICE(tarn_config_train, recompute, recompute_words), .value = "none",
      .help = "what the backward pass computes again to save memory; changes no bit of a result",
      .also = "checkpoint_activations gradient_checkpointing"},

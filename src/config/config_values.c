@@ -219,6 +219,18 @@ static void describe(tarn_config_option *out, const char *path, const char *owne
   if (option->most > option->least) range_text(out->range, option);
 }
 
+// How many options a table and those of its possible parts have.
+static size_t options_of(const tarn__option *options, int count) {
+  size_t all = (size_t)count;
+  for (int i = 0; i < count; i++) {
+    const tarn__part *part;
+    if (options[i].type != TARN__OPTION_PART) continue;
+    for (int n = 0; (part = tarn__part_at(options[i].table, n)) != NULL; n++)
+      all += options_of(part->options, part->option_count);
+  }
+  return all;
+}
+
 // Searches the keys of a table of options, then those of its possible parts.
 static bool find_option(search *s, const char *path, const char *owner, const tarn__option *options, int count) {
   if (s->left < (size_t)count) {
@@ -232,7 +244,12 @@ static bool find_option(search *s, const char *path, const char *owner, const ta
     if (option->type != TARN__OPTION_PART) continue;
     for (int n = 0; (part = tarn__part_at(option->table, n)) != NULL; n++) {
       char below[64], name[48];
-      if (part->option_count == 0) continue;
+      // Only the part that has it is spelt out: whoever lists all options asks for each of them.
+      const size_t inside = options_of(part->options, part->option_count);
+      if (s->left >= inside) {
+        s->left -= inside;
+        continue;
+      }
       snprintf(below, sizeof below, "%s%s%s", path, option->beside ? "" : ".", option->beside ? "" : option->name);
       snprintf(name, sizeof name, "%s %s", tarn__part_noun(option->table), part->word);
       if (find_option(s, below, name, part->options, part->option_count)) return true;
@@ -246,6 +263,11 @@ bool tarn_config_option_at(size_t index, tarn_config_option *option) {
   for (int id = 0; id < TARN__SECTION_COUNT; id++) {
     const tarn__section *section = tarn__config_section((tarn__section_id)id);
     const bool named = id == TARN__SECTION_KINDS || id == TARN__SECTION_SETS;
+    const size_t inside = options_of(section->options, section->count);
+    if (s.left >= inside) {
+      s.left -= inside;
+      continue;
+    }
     char path[48];
     snprintf(path, sizeof path, "%s%s", section->path, named ? ".NAME" : "");
     if (find_option(&s, path, "", section->options, section->count)) return true;

@@ -19,6 +19,8 @@ struct tarn__adam_factors;
 struct tarn__exec;
 struct tarn__node;
 struct tarn__param;
+struct tarn__peers;
+struct tarn__peers_sum;
 struct tarn__ridge;
 
 typedef struct tarn__device tarn__device;
@@ -70,17 +72,17 @@ typedef struct tarn__device_type {
 
   // --- context
   // Returns device number `ordinal` of this type, from 0: always the same object, which lives as long as the process.
-  // Fails with USAGE if there is no such number, and with UNSUPPORTED if the device cannot be used; the message is one
-  // line.
+  // -1: any; processes that were started together each take one of their own. Fails with USAGE if there is no such
+  // number, and with UNSUPPORTED if the device cannot be used; the message is one line.
   tarn_status (*open)(const tarn__device **device, int ordinal) TARN_CHECKED;
   // The kernel variant in use, if there are several ("avx2"). Variants may round differently.
   const char *(*variant)(const tarn__device *device);
   // Checks whether the device can compute a node of an op that it has a kernel for. Returns the missing feature, worded
   // to follow "needs"; NULL: nothing is missing. If this is NULL, the device can compute all such nodes.
   const char *(*lacks)(const tarn__device *device, const struct tarn__node *node);
-  // The feature missing for fp32 products that are not EXACT, worded likewise. If this is NULL, the device has no such
-  // products.
-  const char *(*split_lacks)(const tarn__device *device);
+  // The feature missing for fp32 products of a kind that is not EXACT, worded likewise. If this is NULL, the device has
+  // no such products.
+  const char *(*fp32_lacks)(const tarn__device *device, tarn__fp32 fp32);
   // Measures the peaks with `threads` threads, in a fraction of a second; NULL: the peaks are unknown. Fails with
   // MEMORY.
   tarn_status (*peaks)(const tarn__device *device, tarn__device_peaks *peaks, int threads) TARN_CHECKED;
@@ -163,12 +165,26 @@ typedef struct tarn__device_type {
   // grad_sum += grad, for the trained parameters that have one.
   tarn_status (*grad_sum_add)(const tarn__device *device, const struct tarn__param_table *table,
                               int threads) TARN_CHECKED;
-  // *sum += |x[0]| + |x[1]| + ..., in sequence and in double: AutoFreeze's norms.
+  // *sum += |x[0]| + |x[1]| + ..., in double: AutoFreeze's norms. In sequence on devices with the host's memory; others
+  // add x up in a fixed order of their own, which depends on n alone, and wait for the result.
   tarn_status (*absolute_sum)(const tarn__device *device, double *sum, const float *x, size_t n) TARN_CHECKED;
   // sums[i] += (float)(weight * values[i]), with the product in double: averages of checkpoints. Values may be
   // unaligned.
   tarn_status (*add_scaled)(const tarn__device *device, float *sums, const void *values, size_t n,
                             double weight) TARN_CHECKED;
+
+  // --- devices of other processes (device/peers.h); all NULL: they are not reached
+  // One process makes the identity of a group [TARN__PEERS_ID]; all of them join it, together. Fails with UNSUPPORTED
+  // if a library is missing.
+  tarn_status (*peers_identify)(const tarn__device *device, unsigned char *identity) TARN_CHECKED;
+  tarn_status (*peers_join)(const tarn__device *device, struct tarn__peers **peers, const unsigned char *identity,
+                            int rank, int size) TARN_CHECKED;
+  // After a failure the others are not waited for.
+  void (*peers_leave)(const tarn__device *device, struct tarn__peers *peers);
+  // All processes make the same sums in the same order. Waits until the sum is done. Fails with IO if a process is
+  // lost.
+  tarn_status (*peers_sum)(const tarn__device *device, struct tarn__peers *peers, tarn__device_stream *stream,
+                           const struct tarn__peers_sum *sum) TARN_CHECKED;
 
   // --- ridge regression (optim/ridge.h), in double
   // Adds the pending samples to the products, on and above the diagonal, and to the totals; elements below the diagonal
@@ -204,7 +220,7 @@ static inline tarn_status tarn__device_add_scaled(const tarn__device *device, fl
 }
 // Bytes of device memory available to a program; 0: unknown.
 size_t tarn__device_available(const tarn__device *device);
-// The feature missing for fp32 products that are not EXACT, worded to follow "needs"; NULL: nothing is missing.
-const char *tarn__device_split_lacks(const tarn__device *device);
+// The feature missing for fp32 products of a kind, worded to follow "needs"; NULL: nothing is missing.
+const char *tarn__device_fp32_lacks(const tarn__device *device, tarn__fp32 fp32);
 
 #endif

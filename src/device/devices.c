@@ -34,9 +34,9 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) {
   const char *nearest = type ? NULL : tarn_text_nearest(name, names, TYPES);
   TARN_REQUIRE(type, USAGE, "there is no device \"%s\" in this program; %s%s%sthere are %s", name,
                nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "", all);
-  const int ordinal = colon ? ordinal_of(colon + 1) : 0;
-  TARN_REQUIRE(ordinal >= 0, USAGE, "the device \"%s\" has no number behind the colon (expected %s:0 or the like)",
-               name, type->name);
+  const int ordinal = colon ? ordinal_of(colon + 1) : -1;
+  TARN_REQUIRE(!colon || ordinal >= 0, USAGE,
+               "the device \"%s\" has no number behind the colon (expected %s:0 or the like)", name, type->name);
   return type->open(device, ordinal);
 }
 
@@ -56,8 +56,9 @@ size_t tarn__device_available(const tarn__device *device) {
   return device->type->memory(device, &available, &total) == TARN_STATUS_OK ? available : 0;
 }
 
-const char *tarn__device_split_lacks(const tarn__device *device) {
-  return device->type->split_lacks ? device->type->split_lacks(device) : "another device";
+const char *tarn__device_fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
+  if (fp32 == TARN__FP32_EXACT) return NULL;
+  return device->type->fp32_lacks ? device->type->fp32_lacks(device, fp32) : "another device";
 }
 
 // The device that the user selected; NULL: none.

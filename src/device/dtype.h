@@ -13,7 +13,8 @@ enum { TARN__DTYPES = TARN__I32 + 1 };
 typedef enum tarn__fp32 {
   TARN__FP32_EXACT,   // in fp32
   TARN__FP32_SPLIT6,  // each factor as a sum of three bf16 numbers: six products, rms error at most 1.2 times as large
-  TARN__FP32_SPLIT3   // each factor as a sum of two bf16 numbers: three products, 10 to 33 times the error
+  TARN__FP32_SPLIT3,  // each factor as a sum of two bf16 numbers: three products, 10 to 33 times the error
+  TARN__FP32_TF32     // each factor rounded to 10 bits of mantissa, on tensor cores of a card
 } tarn__fp32;
 
 // For messages.

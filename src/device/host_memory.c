@@ -8,7 +8,7 @@
 #include "tarn/plan.h"
 
 tarn_status tarn__host_open(const tarn__device **device, const tarn__device *only, int ordinal) {
-  TARN_REQUIRE(ordinal == 0, USAGE, "there is one device %s (expected %s or %s:0)", only->name, only->name, only->name);
+  TARN_REQUIRE(ordinal <= 0, USAGE, "there is one device %s (expected %s or %s:0)", only->name, only->name, only->name);
   *device = only;
   return TARN_STATUS_OK;
 }

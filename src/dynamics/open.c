@@ -65,10 +65,9 @@ static tarn_status describe_cell(tarn_dynamics *d) {
 // Prepares fp32 products in the requested way, with weights packed once.
 static tarn_status prepare_products(tarn_dynamics *d) {
   tarn__model *model = d->checkpoint->model;
-  const char *lacks = tarn__device_split_lacks(model->device);
-  TARN_REQUIRE(d->options.products == TARN_FP32_EXACT || !lacks, UNSUPPORTED, "products of fp32 by %s need %s",
-               tarn_fp32_name(d->options.products), lacks);
   model->fp32 = tarn__model_products(&(tarn_config_train){.fp32 = d->options.products});
+  const char *lacks = tarn__device_fp32_lacks(model->device, model->fp32);
+  TARN_REQUIRE(!lacks, UNSUPPORTED, "products of fp32 by %s need %s", tarn_fp32_name(d->options.products), lacks);
   d->packed_bytes = tarn__model_pack_bytes(model, false);
   TARN_TRY(tarn__device_allocate(model->device, &d->packed, TARN__MEMORY_OTHER, d->packed_bytes, 1));
   return tarn__model_pack(model, d->packed, false, tarn__threads());

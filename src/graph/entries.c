@@ -2,26 +2,14 @@
 
 #include <math.h>
 
-static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
 static size_t value_size(const tarn__param *param) {
   return param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
 }
 
-tarn__entries tarn__entries_at(const tarn__param *param, const void *value) {
-  if (!value) return (tarn__entries){0};  // a model that is only planned
-  char *at = (char *)(uintptr_t)value;
-  tarn__entries entries = {.starts = (int32_t *)(void *)at};
-  at += aligned((size_t)(param->rows + 1) * sizeof(int32_t));
-  entries.columns = (int32_t *)(void *)at;
-  entries.values = at + aligned((size_t)param->entries * sizeof(int32_t));
-  return entries;
-}
-
 size_t tarn__param_value_bytes(const tarn__param *param) {
   if (param->entries == 0) return (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
-  return aligned((size_t)(param->rows + 1) * sizeof(int32_t)) + aligned((size_t)param->entries * sizeof(int32_t)) +
-         (size_t)param->entries * value_size(param);
+  return tarn__entries_aligned((size_t)(param->rows + 1) * sizeof(int32_t)) +
+         tarn__entries_aligned((size_t)param->entries * sizeof(int32_t)) + (size_t)param->entries * value_size(param);
 }
 
 // The largest m with m (2 n - 1 - m) <= entries, solved as a quadratic: edges of a new unit in a scale-free graph.

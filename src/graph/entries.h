@@ -14,8 +14,19 @@ typedef struct tarn__entries {
   void *values;      // [room], F32, in BF16 models rounded to BF16, as products read them; F64 in the double reference
 } tarn__entries;
 
+static inline size_t tarn__entries_aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
 // The arrays within `value`; all NULL if `value` is NULL, as in a plan. The parameter must have `entries`.
-tarn__entries tarn__entries_at(const tarn__param *param, const void *value);
+static inline tarn__entries tarn__entries_at(const tarn__param *param, const void *value) {
+  tarn__entries entries = {NULL, NULL, NULL};
+  if (!value) return entries;
+  char *at = (char *)(uintptr_t)value;
+  entries.starts = (int32_t *)(void *)at;
+  at += tarn__entries_aligned((size_t)(param->rows + 1) * sizeof(int32_t));
+  entries.columns = (int32_t *)(void *)at;
+  entries.values = at + tarn__entries_aligned((size_t)param->entries * sizeof(int32_t));
+  return entries;
+}
 
 // Bytes of a parameter's value, dense or sparse.
 size_t tarn__param_value_bytes(const tarn__param *param);

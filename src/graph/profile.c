@@ -96,7 +96,8 @@ tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *devic
 }
 
 // The peak rate of the type that a node computes in: that of its first non-integer input. Each fp32 product with split
-// weights (node->fp32) takes six or three bf16 products. The peak of INT8 products is not measured.
+// weights (node->fp32) takes six or three bf16 products, and in TF32 the time of two. The peak of INT8 products is not
+// measured.
 static double peak_of(const tarn_profile *p, const tarn__node *node) {
   double peak = 0.0;
   tarn__dtype dtype = TARN__I32;
@@ -110,7 +111,8 @@ static double peak_of(const tarn_profile *p, const tarn__node *node) {
     peak = p->peaks.flops[dtype];
   }
   if (!weighs || dtype != TARN__F32 || node->fp32 == TARN__FP32_EXACT) return peak;
-  return p->peaks.flops[TARN__BF16] / (node->fp32 == TARN__FP32_SPLIT6 ? 6 : 3);
+  static const double products[] = {[TARN__FP32_SPLIT6] = 6, [TARN__FP32_SPLIT3] = 3, [TARN__FP32_TF32] = 2};
+  return p->peaks.flops[TARN__BF16] / products[node->fp32];
 }
 
 tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin,

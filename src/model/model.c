@@ -271,14 +271,14 @@ static tarn_status declare_model(tarn__model *model) {
 tarn__fp32 tarn__model_products(const tarn_config_train *train) {
   static const tarn__fp32 products[TARN_FP32_COUNT] = {[TARN_FP32_EXACT] = TARN__FP32_EXACT,
                                                        [TARN_FP32_SPLIT6] = TARN__FP32_SPLIT6,
-                                                       [TARN_FP32_SPLIT3] = TARN__FP32_SPLIT3};
+                                                       [TARN_FP32_SPLIT3] = TARN__FP32_SPLIT3,
+                                                       [TARN_FP32_TF32] = TARN__FP32_TF32};
   return products[train->fp32];
 }
 
 static tarn_status check_products(const tarn__model *model) {
-  if (model->fp32 == TARN__FP32_EXACT) return TARN_STATUS_OK;
   const tarn__device *device = model->device;
-  const char *lacks = tarn__device_split_lacks(device);
+  const char *lacks = tarn__device_fp32_lacks(device, model->fp32);
   if (!lacks) return TARN_STATUS_OK;
   return tarn__config_fail(model->config, TARN_STATUS_UNSUPPORTED, "train.fp32",
                            "%s needs %s, and the device %s computes with %s; set it to exact",

@@ -5,8 +5,9 @@
 //   X(name, word, value, slope, vector, vector_slope, part)
 //
 // value, slope   act(v) and act'(v) of a double v, for the reference (device/reference/activation_ref.c)
-// vector...      the same of a register x of floats, for fast kernels, with one exponential at most, and what
-//                device/cpu/rows/activation_vec.h has
+// vector...      the same of a register x of floats, for fast kernels of every device, with one exponential at most,
+// and
+//                what ops/activation_forms.h has
 // part           what tarn__part says of the word: text, equation, source, other names
 //
 // Phi is the distribution function of the normal distribution, sigma(x) = 1 / (1 + e^-x).
@@ -32,7 +33,7 @@
 #define TARN__ACTIVATION_KEEPING(X) \
   X(TARN__GELU, gelu, \
     0.5 * v * erfc(-HALF_ROOT * v), 0.5 * erfc(-HALF_ROOT * v) + v * DENSITY * exp(-0.5 * v * v), \
-    x * tarn__gelu_phi(x, &(tarn__vec){0}), tarn__gelu_slope_vec(x, false), \
+    tarn__gelu_vec(x), tarn__gelu_slope_vec(x, false), \
     (.text = "x Phi(x) with the normal distribution's Phi, Hendrycks and Gimpel 2016", \
      .equation = "x Phi(x), Phi the distribution function of the normal distribution", \
      .source = "Hendrycks and Gimpel 2016 (arXiv 1606.08415)")) \

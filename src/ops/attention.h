@@ -2,6 +2,7 @@
 #ifndef TARN_OPS_ATTENTION_H
 #define TARN_OPS_ATTENTION_H
 
+#include "base/host_device.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
@@ -61,7 +62,7 @@ bool tarn__attention_extras_fit(const tarn__graph *graph, const tarn__attention_
 // al.'s code, with alibi 8).
 void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes);
 
-static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
+static inline TARN__HOST_DEVICE int64_t tarn__attention_column(int64_t head, int64_t key) {
   return head * (int64_t)TARN__ATTENTION_KEYS + key;
 }
 

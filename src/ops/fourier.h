@@ -10,6 +10,7 @@
 #ifndef TARN_OPS_FOURIER_H
 #define TARN_OPS_FOURIER_H
 
+#include "base/host_device.h"
 #include "graph/graph.h"
 
 // y [R, d]; offsets: I32 [1, sentences + 1]; longest: upper bound of the rows of a sentence, for scratch.
@@ -23,7 +24,7 @@ typedef struct tarn__fourier_attr {
 enum { TARN__FOURIER_X, TARN__FOURIER_OFFSETS, TARN__FOURIER_PREVIOUS };
 
 // The number of cosines among n lines of a transform; the others are the sines of the frequencies 1 to n - cosines.
-static inline int64_t tarn__fourier_cosines(int64_t n) { return n / 2 + 1; }
-static inline int64_t tarn__fourier_sines(int64_t n) { return (n - 1) / 2; }
+static inline TARN__HOST_DEVICE int64_t tarn__fourier_cosines(int64_t n) { return n / 2 + 1; }
+static inline TARN__HOST_DEVICE int64_t tarn__fourier_sines(int64_t n) { return (n - 1) / 2; }
 
 #endif

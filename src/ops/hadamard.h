@@ -20,6 +20,7 @@
 #ifndef TARN_OPS_HADAMARD_H
 #define TARN_OPS_HADAMARD_H
 
+#include "base/host_device.h"
 #include "base/status.h"
 #include "graph/graph.h"
 
@@ -52,7 +53,8 @@ typedef struct tarn__hadamard_ends {
   int64_t in_at, in_count, out_at, out_count;
 } tarn__hadamard_ends;
 
-static inline tarn__hadamard_ends tarn__hadamard_ends_of(const tarn__hadamard_shape *shape, int64_t transform) {
+static inline TARN__HOST_DEVICE tarn__hadamard_ends tarn__hadamard_ends_of(const tarn__hadamard_shape *shape,
+                                                                           int64_t transform) {
   int64_t block = transform / shape->parts, part = transform % shape->parts;
   bool side_by_side = shape->in > shape->out;
   return (tarn__hadamard_ends){.in_at = side_by_side ? part * shape->width : 0,
@@ -62,12 +64,12 @@ static inline tarn__hadamard_ends tarn__hadamard_ends_of(const tarn__hadamard_sh
 }
 
 // The signs [rounds, width] of a transform, as an offset.
-static inline int64_t tarn__hadamard_signs_at(const tarn__hadamard_shape *shape, int64_t transform) {
+static inline TARN__HOST_DEVICE int64_t tarn__hadamard_signs_at(const tarn__hadamard_shape *shape, int64_t transform) {
   return transform * shape->rounds * shape->width;
 }
 
 // First element of the window of a round.
-static inline int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, int round) {
+static inline TARN__HOST_DEVICE int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, int round) {
   int64_t rest = shape->width - shape->window;
   return round % 3 == 0 ? 0 : round % 3 == 1 ? rest : rest / 2;
 }

@@ -2,6 +2,7 @@
 #ifndef TARN_OPS_POOLING_H
 #define TARN_OPS_POOLING_H
 
+#include "base/host_device.h"
 #include "ops/ops.h"
 
 // Forward: whole sentences have OFFSETS; single rows have ROWS and RANGES instead.
@@ -14,10 +15,11 @@ enum { TARN__POOLING_DY = TARN__POOLING_X, TARN__POOLING_PREVIOUS = TARN__POOLIN
 typedef struct tarn__pooling_window {
   int64_t first, last;
 } tarn__pooling_window;
-static inline tarn__pooling_window tarn__pooling_window_of(int64_t r, int64_t begin, int64_t end,
-                                                           const tarn__pooling_spec *spec) {
+static inline TARN__HOST_DEVICE tarn__pooling_window tarn__pooling_window_of(int64_t r, int64_t begin, int64_t end,
+                                                                             const tarn__pooling_spec *spec) {
   const int64_t first = r - spec->before, last = first + spec->width;
-  return (tarn__pooling_window){first > begin ? first : begin, last < end ? last : end};
+  const tarn__pooling_window window = {first > begin ? first : begin, last < end ? last : end};
+  return window;
 }
 
 // The largest number of rows that a row of the node sees.

@@ -8,33 +8,6 @@ static bool is_outer(const tarn__node *node) {
   return node->op->id == TARN__OP_SENTENCE_OUTER || node->op->id == TARN__OP_SENTENCE_OUTER_BACKWARD;
 }
 
-int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node) {
-  const tarn__sentence_spec *spec = node->attr;
-  const tarn__tensor *a = node->in[TARN__SENTENCE_A], *factor = node->in[TARN__SENTENCE_FACTOR];
-  const tarn__tensor *dy = node->in[TARN__SENTENCE_DY];
-  const bool outer = is_outer(node);
-  const tarn__sentence_form form = outer ? TARN__SENTENCE_FORM_OUTER : TARN__SENTENCE_FORM_PRODUCT;
-  if (!dy) {
-    const tarn__tensor *y = node->out[0];
-    tasks[0] = (tarn__sentence_task){form, a, outer ? factor : y, outer ? y : factor, spec->column, false};
-    return 1;
-  }
-  const tarn__tensor *da = node->out[TARN__SENTENCE_DA], *dfactor = node->out[TARN__SENTENCE_DFACTOR];
-  int count = 0;
-  if (da)
-    tasks[count++] =
-        (tarn__sentence_task){TARN__SENTENCE_FORM_WEIGHTS, da,           outer ? factor : dy,
-                              outer ? dy : factor,         spec->column, node->in[TARN__SENTENCE_PREVIOUS_A] != NULL};
-  if (dfactor)
-    tasks[count++] = (tarn__sentence_task){outer ? TARN__SENTENCE_FORM_PRODUCT : TARN__SENTENCE_FORM_OUTER,
-                                           a,
-                                           outer ? dfactor : dy,
-                                           outer ? dy : dfactor,
-                                           spec->column,
-                                           node->in[TARN__SENTENCE_PREVIOUS_FACTOR] != NULL};
-  return count;
-}
-
 // Fails with INTERNAL unless the sentences cover all rows and none is longer than planned.
 static tarn_status check(const tarn__node *node) {
   const tarn__tensor *a = node->in[TARN__SENTENCE_A], *offsets = node->in[TARN__SENTENCE_OFFSETS];

@@ -52,6 +52,29 @@ typedef struct tarn__sentence_task {
 } tarn__sentence_task;
 
 // The products of a node, at most two. Returns their number.
-int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node);
+static inline int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node) {
+  const int64_t column = ((const tarn__sentence_spec *)node->attr)->column;
+  const tarn__tensor *a = node->in[TARN__SENTENCE_A], *factor = node->in[TARN__SENTENCE_FACTOR];
+  const tarn__tensor *dy = node->in[TARN__SENTENCE_DY];
+  const bool outer = node->op->id == TARN__OP_SENTENCE_OUTER || node->op->id == TARN__OP_SENTENCE_OUTER_BACKWARD;
+  const tarn__sentence_form form = outer ? TARN__SENTENCE_FORM_OUTER : TARN__SENTENCE_FORM_PRODUCT;
+  if (!dy) {
+    const tarn__tensor *y = node->out[0];
+    const tarn__sentence_task only = {form, a, outer ? factor : y, outer ? y : factor, column, false};
+    tasks[0] = only;
+    return 1;
+  }
+  const tarn__tensor *da = node->out[TARN__SENTENCE_DA], *dfactor = node->out[TARN__SENTENCE_DFACTOR];
+  const tarn__sentence_form other = outer ? TARN__SENTENCE_FORM_PRODUCT : TARN__SENTENCE_FORM_OUTER;
+  const bool add_a = node->in[TARN__SENTENCE_PREVIOUS_A] != NULL;
+  const bool add_factor = node->in[TARN__SENTENCE_PREVIOUS_FACTOR] != NULL;
+  const tarn__sentence_task of_a = {TARN__SENTENCE_FORM_WEIGHTS, da,     outer ? factor : dy,
+                                    outer ? dy : factor,         column, add_a};
+  const tarn__sentence_task of_factor = {other, a, outer ? dfactor : dy, outer ? dy : dfactor, column, add_factor};
+  int count = 0;
+  if (da) tasks[count++] = of_a;
+  if (dfactor) tasks[count++] = of_factor;
+  return count;
+}
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef TARN_OPS_TOKEN_LINEAR_H
 #define TARN_OPS_TOKEN_LINEAR_H
 
+#include "base/host_device.h"
 #include "graph/graph.h"
 
 typedef enum tarn__token_form { TARN__TOKENS_AMONG, TARN__TOKENS_IN, TARN__TOKENS_OUT } tarn__token_form;
@@ -91,8 +92,8 @@ typedef struct tarn__token_sentence {
   int64_t out, in, out_row, in_row;
 } tarn__token_sentence;
 
-static inline tarn__token_sentence tarn__token_sentence_of(const tarn__token_attr *attr, int64_t s, int64_t row,
-                                                           int64_t n) {
+static inline TARN__HOST_DEVICE tarn__token_sentence tarn__token_sentence_of(const tarn__token_attr *attr, int64_t s,
+                                                                             int64_t row, int64_t n) {
   tarn__token_sentence at = {n, n, row, row};
   if (attr->spec.form == TARN__TOKENS_IN) at.out = attr->hidden, at.out_row = s * attr->hidden;
   if (attr->spec.form == TARN__TOKENS_OUT) at.in = attr->hidden, at.in_row = s * attr->hidden;

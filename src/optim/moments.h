@@ -17,13 +17,17 @@
 
 // The source of the numbers: row 0 of dropout at the site of the parameter's number.
 static inline tarn__exec tarn__moment_stream(uint64_t seed, uint32_t step) {
-  return (tarn__exec){.seed = seed ^ 0x6D6F6D7400000000u, .step = step};
+  tarn__exec stream;
+  memset(&stream, 0, sizeof stream);
+  stream.seed = seed ^ 0x6D6F6D7400000000u;
+  stream.step = step;
+  return stream;
 }
 
-static inline uint16_t tarn__moment_second(uint16_t number) { return (uint16_t)(number * 40503u); }
+static inline TARN__HOST_DEVICE uint16_t tarn__moment_second(uint16_t number) { return (uint16_t)(number * 40503u); }
 
 // NaN and infinity stay.
-static inline uint16_t tarn__moment_round(float value, uint16_t number) {
+static inline TARN__HOST_DEVICE uint16_t tarn__moment_round(float value, uint16_t number) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;

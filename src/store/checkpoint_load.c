@@ -373,11 +373,12 @@ static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *
 static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__model *model) {
   tarn__model_size size;
   tarn__model_measure(model, &size);
+  const bool host = tarn__device_is_host(model->device);
   const double bytes = (double)size.trained_bytes + (double)size.frozen_bytes,
                available = (double)tarn__device_available(model->device);
   TARN_REQUIRE(available == 0 || bytes <= available, MEMORY,
-               "%s: its model takes %.0f MB, and %.0f MB of memory are available", file->tensors.path, bytes / 1e6,
-               available / 1e6);
+               "%s: its model takes %.0f MB, and %.0f MB of memory%s%s are available", file->tensors.path, bytes / 1e6,
+               available / 1e6, host ? "" : " of the device ", host ? "" : model->device->name);
   return TARN_STATUS_OK;
 }
 

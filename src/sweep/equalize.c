@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "config/config_part.h"
 #include "sweep/spec.h"
+#include "train/plan_config.h"
 
 static const double NEAR = 0.01;
 
@@ -42,7 +43,7 @@ static void note_uses(trial *t, const tarn_stack *stack) {
 
 // Sets the widths to `factor` times the original ones, rounded to a multiple, and measures.
 static tarn_status measure(const trial *t, double *value, double factor, int64_t multiple) {
-  tarn_plan plan;
+  tarn__planned planned;
   tarn_plan_options options = {0};
   for (int32_t k = 0; k < t->config->kind_count; k++) {
     if (t->widths[k] == 0) continue;
@@ -51,9 +52,9 @@ static tarn_status measure(const trial *t, double *value, double factor, int64_t
                                               : width > 1048576        ? 1048576
                                                                        : (int64_t)width;
   }
-  TARN_TRY(tarn_plan_make(&plan, t->config, &options));
-  *value = of_plan(&plan, t->what);
-  tarn_plan_close(&plan);
+  TARN_TRY(tarn__plan_ranks(&planned, t->config, &options, 1));
+  *value = of_plan(&planned.plan, t->what);
+  tarn__planned_close(&planned);
   return TARN_STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 // tarn_plan_make(): the plan of a configuration, with the lengths of its training data if readable.
 #include "train/plan_config.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/threads.h"
 #include "data/batch.h"
 #include "data/shard.h"
@@ -131,10 +132,31 @@ void tarn__planned_close(tarn__planned *planned) {
   tarn__shard_close(&planned->shard);
 }
 
+tarn_status tarn__plan_check_memory(const tarn_plan *plan, const tarn__model *model) {
+  const double mib = 1024.0 * 1024.0;
+  const bool host = tarn__device_is_host(model->device);
+  const size_t there = plan->total_bytes - (host ? 0 : plan->program_bytes);
+  const size_t available = tarn__device_available(model->device);
+  TARN_REQUIRE(
+      available == 0 || there <= available, MEMORY,
+      "this training needs %.0f MiB of memory%s%s and %.0f MiB are available; activations take %.0f MiB of it, "
+      "in proportion to train.max_tokens (%lld)",
+      (double)there / mib, host ? "" : " of the device ", host ? "" : model->device->name, (double)available / mib,
+      (double)plan->activation_bytes / mib, (long long)model->config->train.max_tokens);
+  return TARN_STATUS_OK;
+}
+
+// The machine that a plan is made on is often not that of the training, but a card is asked for by name.
+static void warn(const tarn_plan *plan, const tarn__model *model) {
+  if (!tarn__device_is_host(model->device) && tarn__plan_check_memory(plan, model) != TARN_STATUS_OK)
+    tarn__log(TARN_LOG_WARNING, "%s", tarn_error_message());
+}
+
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) {
   tarn__planned planned;
   *plan = (tarn_plan){0};
   TARN_TRY(tarn__plan_ranks(&planned, config, options, 1));
+  warn(&planned.plan, planned.model);
   *plan = planned.plan;
   planned.plan = (tarn_plan){0};
   tarn__planned_close(&planned);

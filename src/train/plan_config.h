@@ -16,4 +16,7 @@ tarn_status tarn__plan_ranks(tarn__planned *planned, const tarn_config *config, 
                              int ranks) TARN_CHECKED;
 void tarn__planned_close(tarn__planned *planned);
 
+// Fails with MEMORY if the device of the model has less memory left than the training takes of it.
+tarn_status tarn__plan_check_memory(const tarn_plan *plan, const tarn__model *model) TARN_CHECKED;
+
 #endif

@@ -17,6 +17,7 @@
 #include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 #include "train/band_check.h"
+#include "train/plan_config.h"
 #include "train/plan_run.h"
 #include "train/shard_check.h"
 #include "train/trainer.h"
@@ -147,20 +148,6 @@ static tarn_status make_plan(tarn_train *t) {
                       tarn__optim_share_bytes(t->config, t->comm->size);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
-  return TARN_STATUS_OK;
-}
-
-static tarn_status check_memory(const tarn_train *t) {
-  const double mib = 1024.0 * 1024.0;
-  const bool host = tarn__device_is_host(t->model->device);
-  const size_t there = t->plan.total_bytes - (host ? 0 : t->plan.program_bytes);
-  size_t available = tarn__device_available(t->model->device);
-  TARN_REQUIRE(
-      available == 0 || there <= available, MEMORY,
-      "this training needs %.0f MiB of memory%s%s and %.0f MiB are available; activations take %.0f MiB of it, "
-      "in proportion to train.max_tokens (%lld)",
-      (double)there / mib, host ? "" : " of the device ", host ? "" : t->model->device->name, (double)available / mib,
-      (double)t->plan.activation_bytes / mib, (long long)t->config->train.max_tokens);
   return TARN_STATUS_OK;
 }
 
@@ -337,7 +324,7 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   TARN_TRY(tarn__train_open_scoring(t));
-  TARN_TRY(check_memory(t));
+  TARN_TRY(tarn__plan_check_memory(&t->plan, t->model));
   // When memory is allocated, loading the last checkpoint makes the same checks.
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
 }

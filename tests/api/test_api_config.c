@@ -37,6 +37,7 @@ static void use_tarn_config_has_use(void) {
 static void use_tarn_fp32_name(void) {
   assert_string_equal(tarn_fp32_name(TARN_FP32_EXACT), "exact");
   assert_string_equal(tarn_fp32_name(TARN_FP32_SPLIT3), "split3");
+  assert_string_equal(tarn_fp32_name(TARN_FP32_TF32), "tf32");
   assert_null(tarn_fp32_name(TARN_FP32_COUNT));
   assert_null(tarn_fp32_name((tarn_fp32)-1));
 }

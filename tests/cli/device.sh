@@ -5,12 +5,12 @@ short='train.max_updates=4'
 
 for command in translate score generate blimp test train plan sweep average "series train"; do
   # shellcheck disable=SC2086
-  "$TARN" $command --help | grep -q -- '--device NAME .*: cpu or reference' || fail "$command has no --device"
+  "$TARN" $command --help | grep -q -- '--device NAME .*: cpu, cuda or reference' || fail "$command has no --device"
   # shellcheck disable=SC2086
   refuse 2 "tarn $command: --device: there is no device \"referense\" in this program; did you mean \"reference\"?" \
     "$TARN" $command --device referense
 done
-refuse 2 'the communicator "nccl" is not built in: expected self, mpi' "$TARN" train model.yaml --run none --comm nccl
+refuse 2 'the communicator "gloo" is not built in: expected self, mpi, nccl' "$TARN" train model.yaml --run none --comm gloo
 [ ! -e none ] || fail "a communicator that is not there leaves a run"
 
 # The option overrides the environment, and both give the bits of that device.
@@ -30,8 +30,8 @@ refuse 1 'bf16.yaml:8: train.precision: the device reference does not compute in
 refuse 1 'set train.precision=bf16: train.precision: the device reference does not compute in bf16' \
   "$TARN" train model.yaml --run none --device reference --set train.precision=bf16
 [ ! -e none ] || fail "a device that cannot compute leaves a run"
-export TARN_DEVICE=cuda
-refuse 2 'TARN_DEVICE: there is no device "cuda" in this program; there are cpu, reference' "$TARN" translate plain
+export TARN_DEVICE=abacus
+refuse 2 'TARN_DEVICE: there is no device "abacus" in this program; there are cpu, cuda, reference' "$TARN" translate plain
 unset TARN_DEVICE
 refuse 1 'the device reference does not compute in bf16' "$TARN" translate plain --device reference --precision bf16
 

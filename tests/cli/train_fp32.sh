@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# train.fp32: refused in one line if the processor has no tiles or nothing is computed in fp32; with tiles, a training
+# train.fp32: refused in one line if the processor has no tiles, or no tensor cores, or nothing is computed in fp32; with tiles, a training
 # resumes with the same bits, and only with its original setting.
 set -eu
 . "$(dirname "$0")/../helpers.sh"
@@ -31,6 +31,8 @@ lacks='train.fp32: split6 needs matrix tiles (amx_tile and amx_bf16 in /proc/cpu
 export TARN_ISA=portable
 fails "$lacks" "$TARN" plan model.yaml
 fails "$lacks" "$TARN" train model.yaml --run none
+fails 'train.fp32: tf32 needs the tensor cores of a card (the device cuda), and the device cpu computes with portable' \
+  "$TARN" plan model.yaml --set train.fp32=tf32
 [ ! -e none/checkpoints ] || fail "a refused training leaves checkpoints"
 unset TARN_ISA
 

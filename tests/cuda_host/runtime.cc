@@ -2,7 +2,8 @@
 // its streams by events is what the shadow device tests (tests/shadow_device.h).
 //
 // TARN_CUDA_FAULT lets a card fail: no_driver, old_driver, no_card, old_card (compute capability 7.5), memory:BYTES
-// (the card has so much), lost:N (the Nth piece of work fails, and all later calls).
+// (the card has so much), full:N (the Nth allocation finds it full, and all later ones), lost:N (the Nth piece of work
+// fails, and all later calls). TARN_CUDA_CARDS: their number, 1.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ std::mutex lock;
 std::map<void *, size_t> blocks;
 size_t held;
 bool lost;
-long work;
+long work, allocations;
 cudaError_t last;
 
 // The text behind NAME: in TARN_CUDA_FAULT, or "" for NAME alone; NULL: another fault or none.
@@ -39,6 +40,11 @@ const char *fault(const char *name) {
 size_t total() {
   const char *text = fault("memory");
   return text ? strtoull(text, nullptr, 10) : (size_t)8 << 30;
+}
+
+int cards() {
+  const char *text = getenv("TARN_CUDA_CARDS");
+  return text ? atoi(text) : 1;
 }
 
 cudaError_t keep(cudaError_t error) { return last = lost ? cudaErrorLaunchFailure : error; }
@@ -91,14 +97,16 @@ cudaError_t cudaGetDeviceCount(int *count) {
   *count = 0;
   if (fault("no_driver") || fault("old_driver")) return keep(cudaErrorInsufficientDriver);
   if (fault("no_card")) return keep(cudaErrorNoDevice);
-  *count = 1;
+  *count = cards();
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return keep(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  return keep(device >= 0 && device < cards() ? cudaSuccess : cudaErrorInvalidDevice);
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device) {
-  if (device != 0) return keep(cudaErrorInvalidDevice);
+  if (device < 0 || device >= cards()) return keep(cudaErrorInvalidDevice);
   memset(prop, 0, sizeof *prop);
   snprintf(prop->name, sizeof prop->name, "cuda-host");
   prop->totalGlobalMem = total();
@@ -131,7 +139,9 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *all) {
 // Memory is full of NaNs: nothing may rely on what it finds there.
 cudaError_t cudaMalloc(void **memory, size_t bytes) {
   const std::lock_guard<std::mutex> guard(lock);
+  const char *full = fault("full");
   *memory = nullptr;
+  if (full && ++allocations >= atol(full)) return keep(cudaErrorMemoryAllocation);
   if (held + bytes > total()) return keep(cudaErrorMemoryAllocation);
   if (posix_memalign(memory, 256, bytes ? bytes : 1)) return keep(cudaErrorMemoryAllocation);
   memset(*memory, 0xFF, bytes);
@@ -185,6 +195,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return keep(cudaSuccess); }
+cudaError_t cudaStreamQuery(cudaStream_t) { return keep(cudaSuccess); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return keep(cudaSuccess); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {

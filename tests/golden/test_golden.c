@@ -37,7 +37,7 @@ typedef struct bounds {
   bool by_norm;
 } bounds;
 
-static const bounds ways[] = {
+static bounds ways[] = {
     {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 1e-11, false},
     {"fast fp32", &tarn__device_cpu, TARN__F32, 1, 2, 1e-6, 1e-4, false},
     {"shadow fp32", &shadow_device, TARN__F32, 1, 2, 1e-6, 1e-4, false},
@@ -113,6 +113,25 @@ static const char *const cases[] = {"model0_post",
                                     "memory_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
+
+// With TARN_DEVICE, the device that it names takes the place of all others but the reference in double. Returns the
+// number of ways.
+static size_t choose_ways(void) {
+  const char *name = getenv("TARN_DEVICE");
+  const tarn__device *device;
+  if (name == NULL) return WAYS;
+  if (tarn__device_find(&device, name) != TARN_STATUS_OK) {
+    fprintf(stderr, "%s\n", tarn_error_message());
+    exit(1);
+  }
+  unsetenv("TARN_DEVICE");  // no default for the model that is compared in double
+  const bounds named[] = {{"device fp32", device, TARN__F32, 1, 2, 1e-6, 1e-4, false},
+                          {"device bf16", device, TARN__BF16, 1, 2, 1e-2, 0.2, true},
+                          {"device fp32, 40 times", device, TARN__F32, 40, 2, 1e-6, 1e-4, false},
+                          {"device bf16, 40 times", device, TARN__BF16, 40, 2, 1e-2, 0.2, true}};
+  memcpy(ways + 1, named, sizeof named);
+  return getenv("TARN_SAMPLE") ? 3 : 1 + sizeof named / sizeof *named;  // a sample has no copies of the batch
+}
 
 typedef struct golden_case {
   const char *name;
@@ -388,11 +407,14 @@ int main(void) {
   static char names[CASES * WAYS][96];
   struct CMUnitTest tests[CASES * WAYS + 1];
   tarn__threads_set(3);
-  for (size_t i = 0; i < CASES * WAYS; i++) {
-    all[i] = (golden_case){cases[i / WAYS], &ways[i % WAYS]};
+  const size_t count = choose_ways();
+  for (size_t i = 0; i < CASES * count; i++) {
+    all[i] = (golden_case){cases[i / count], &ways[i % count]};
     snprintf(names[i], sizeof names[i], "%s, %s", all[i].name, all[i].bounds->name);
     tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &all[i]};
   }
-  tests[CASES * WAYS] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
-  return cmocka_run_group_tests(tests, NULL, close_exact);
+  const char *filter = getenv("TARN_TEST_FILTER");  // such as model0_post*
+  if (filter != NULL) cmocka_set_test_filter(filter);
+  tests[CASES * count] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
+  return _cmocka_run_group_tests("golden", tests, CASES * count + 1, NULL, close_exact);
 }

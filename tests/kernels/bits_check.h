@@ -4,7 +4,8 @@
 //
 // Where a change means to change bits, or a test gets other cases, record anew:
 //   TARN_RECORD_BITS=/tmp/bits build/release/tests/test_NAME
-// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record.
+// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record, nor
+// are those of other devices (TARN_DEVICE), which scripts/gpu.sh compares with those of a second run.
 #ifndef TARN_TESTS_BITS_CHECK_H
 #define TARN_TESTS_BITS_CHECK_H
 
@@ -50,11 +51,17 @@ static inline void bits_add_floats(const float *values, size_t n) {
   }
 }
 
+// What computes: an instruction set, or another device.
+static inline const char *bits_name(void) {
+  const char *device = getenv("TARN_DEVICE");
+  return device != NULL ? device : tarn__isa_name();
+}
+
 // For an own look at where bits part: with TARN_TRACE_BITS, a line after every run of a graph.
 static inline void bits_trace(const char *what) {
   static int number;
   if (getenv("TARN_TRACE_BITS"))
-    fprintf(stderr, "%s %d %s: %016llx\n", tarn__isa_name(), number++, what, (unsigned long long)bits_so_far.since);
+    fprintf(stderr, "%s %d %s: %016llx\n", bits_name(), number++, what, (unsigned long long)bits_so_far.since);
   bits_so_far.since = BITS_NONE;
 }
 
@@ -81,14 +88,15 @@ static inline const char *bits_program(void) {
 
 // Whether this process leaves the comparison with the reference to the record of bits: what is on record was compared
 // with it when it was recorded, and equal bits are as near to it. The reference takes most of the time of a kernel's
-// test, so the first of the instruction sets alone is compared with both.
+// test, so the first of the instruction sets alone is compared with both; as a sample (TARN_SAMPLE) with every third
+// case (check_proven() of kernel_check.h): the reference then runs in each test, and its cases are those of the record.
 #define BITS_PROVE "TARN_BITS_PROVE"
 static inline bool bits_prove(void) {
   static int prove = -1;
   if (prove >= 0) return prove;
   prove = 0;
   char line[160], own[160];
-  const bool asked = getenv(BITS_PROVE) && !getenv("TARN_RECORD_BITS");
+  const bool asked = (getenv(BITS_PROVE) || getenv("TARN_SAMPLE")) && !getenv("TARN_RECORD_BITS");
   FILE *file = asked ? fopen(TARN_SOURCE_DIR "/tests/kernels/bits.txt", "r") : NULL;
   if (file == NULL) return false;
   snprintf(own, sizeof own, "%s %s ", bits_program(), tarn__isa_name());
@@ -100,7 +108,7 @@ static inline bool bits_prove(void) {
 // Compares with the record of the test program of this name; returns the number of failures, 0 or 1.
 static inline int bits_end(const char *program) {
   char line[160], own[160];
-  snprintf(own, sizeof own, "%s %s %llu %016llx\n", program, tarn__isa_name(), (unsigned long long)bits_so_far.count,
+  snprintf(own, sizeof own, "%s %s %llu %016llx\n", program, bits_name(), (unsigned long long)bits_so_far.count,
            (unsigned long long)bits_so_far.hash);
   const char *record = getenv("TARN_RECORD_BITS");
   FILE *file = fopen(record ? record : TARN_SOURCE_DIR "/tests/kernels/bits.txt", record ? "a" : "r");

@@ -1,5 +1,6 @@
 // Adam and AdamW, norms and sums of gradients: against PyTorch's numbers, against plain double arithmetic at odd sizes,
-// against the reference, and bit for bit over numbers of threads; for every instruction set.
+// against the reference, and bit for bit over numbers of threads; for every instruction set, or on the device of
+// TARN_DEVICE.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +16,11 @@ static tarn__param param_open(tarn__random *random, int64_t rows, int64_t cols, 
   size_t n = (size_t)(rows * cols);
   tarn__param p = {
       .name = "p", .rows = rows, .cols = cols, .trained = true, .training.grad_written = true, .dtype = dtype};
-  p.training.master = check_alloc(n, sizeof(float));
-  p.training.grad = check_alloc(n, sizeof(float));
-  p.training.moment1 = check_alloc(n, sizeof(float));
-  p.training.moment2 = check_alloc(n, sizeof(float));
-  p.value = dtype == TARN__F32 ? p.training.master : check_alloc(n, sizeof(uint16_t));
+  p.training.master = check_shared(n * sizeof(float));
+  p.training.grad = check_shared(n * sizeof(float));
+  p.training.moment1 = check_shared(n * sizeof(float));
+  p.training.moment2 = check_shared(n * sizeof(float));
+  p.value = dtype == TARN__F32 ? p.training.master : check_shared(n * sizeof(uint16_t));
   for (size_t i = 0; i < n; i++) {
     p.training.master[i] = (float)tarn__random_normal(random);
     ((float *)p.training.grad)[i] = (float)(0.1 * tarn__random_normal(random));
@@ -28,11 +29,11 @@ static tarn__param param_open(tarn__random *random, int64_t rows, int64_t cols, 
 }
 
 static void param_close(tarn__param *p) {
-  if (p->value != p->training.master) tarn__free(p->value);
-  tarn__free(p->training.master);
-  tarn__free(p->training.grad);
-  tarn__free(p->training.moment1);
-  tarn__free(p->training.moment2);
+  if (p->value != p->training.master) check_shared_free(p->value);
+  check_shared_free(p->training.master);
+  check_shared_free(p->training.grad);
+  check_shared_free(p->training.moment1);
+  check_shared_free(p->training.moment2);
 }
 
 static const tarn__adam_options adam = {0.01, 0.9, 0.98, 1e-8, 0.0, false, 1};
@@ -61,8 +62,8 @@ static void as_pytorch(void **state) {
     memcpy(p.training.master, weights, sizeof weights);
     for (int step = 0; step < 3; step++) {
       memcpy(p.training.grad, gradients[step], sizeof gradients[step]);
-      double norm = list_norm(&tarn__device_cpu, list, 1, 1), factor = 1.0 / (norm + 1e-6);
-      step_list(&tarn__device_cpu, list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
+      double norm = list_norm(check_device(), list, 1, 1), factor = 1.0 / (norm + 1e-6);
+      step_list(check_device(), list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
     }
     for (int i = 0; i < 8; i++) assert_true(fabs(p.training.master[i] - expected[k][i]) < 1e-6);
     param_close(&p);
@@ -104,7 +105,7 @@ static void as_defined(void **state) {
     p[3].training.grad_written = k != 2;
     double squares = 0.0;
     for (int step = 1; step <= 3; step++) {
-      step_list(&tarn__device_cpu, list, PARAMS, options[k], step, 0.5, 2);
+      step_list(check_device(), list, PARAMS, options[k], step, 0.5, 2);
       for (int i = 0; i < PARAMS; i++)
         for (int64_t j = 0; p[i].trained && p[i].training.grad_written && j < rows[i] * cols[i]; j++) {
           double g = ((const float *)p[i].training.grad)[j];
@@ -112,7 +113,7 @@ static void as_defined(void **state) {
           if (step == 1) squares += g * g;
         }
     }
-    const double norm = list_norm(&tarn__device_cpu, list, PARAMS, 2);
+    const double norm = list_norm(check_device(), list, PARAMS, 2);
     assert_true(fabs(norm / sqrt(squares) - 1.0) < 1e-12);
     bits_add(&norm, 1);
     bits_trace("norm");
@@ -145,8 +146,8 @@ static void threads_give_equal_bits(void **state) {
     tarn__random random;
     tarn__random_init(&random, 3, 3);
     tarn__param p = param_open(&random, 211, 317, TARN__BF16), *list[] = {&p};
-    double now = list_norm(&tarn__device_cpu, list, 1, threads);
-    step_list(&tarn__device_cpu, list, 1, &adamw, 1, 1.0, threads);
+    double now = list_norm(check_device(), list, 1, threads);
+    step_list(check_device(), list, 1, &adamw, 1, 1.0, threads);
     size_t bytes = (size_t)(p.rows * p.cols) * sizeof(float);
     if (kept == NULL) {
       kept = check_alloc(1, bytes);
@@ -171,7 +172,7 @@ static void unused_rows_are_passed_over(void **state) {
       tarn__random_init(&random, 5, 5);
       p[i] = param_open(&random, 301, 67, k == 1 ? TARN__F32 : TARN__BF16);
     }
-    p[1].training.used_rows = check_alloc((size_t)p[1].rows, 1);
+    p[1].training.used_rows = check_shared((size_t)p[1].rows);
     size_t n = (size_t)(p[0].rows * p[0].cols);
     for (int step = 1; step <= 3; step++) {
       for (int64_t r = 0; r < p[0].rows; r++) {
@@ -184,15 +185,15 @@ static void unused_rows_are_passed_over(void **state) {
       for (size_t i = 0; i < n; i++)
         ((float *)p[1].training.grad)[i] =
             p[1].training.used_rows[i / (size_t)p[1].cols] ? ((float *)p[0].training.grad)[i] : NAN;
-      double norm = list_norm(&tarn__device_cpu, list[0], 1, 2);
-      assert_true(fabs(list_norm(&tarn__device_cpu, list[1], 1, 2) / norm - 1.0) < 1e-12);
-      for (int i = 0; i < 2; i++) step_list(&tarn__device_cpu, list[i], 1, options[k], step, 0.5, 2);
+      double norm = list_norm(check_device(), list[0], 1, 2);
+      assert_true(fabs(list_norm(check_device(), list[1], 1, 2) / norm - 1.0) < 1e-12);
+      for (int i = 0; i < 2; i++) step_list(check_device(), list[i], 1, options[k], step, 0.5, 2);
       assert_memory_equal(p[0].training.master, p[1].training.master, n * sizeof(float));
       assert_memory_equal(p[0].training.moment1, p[1].training.moment1, n * sizeof(float));
       assert_memory_equal(p[0].training.moment2, p[1].training.moment2, n * sizeof(float));
       if (k != 1) assert_memory_equal(p[0].value, p[1].value, n * sizeof(uint16_t));
     }
-    tarn__free(p[1].training.used_rows);
+    check_shared_free(p[1].training.used_rows);
     for (int i = 0; i < 2; i++) param_close(&p[i]);
   }
 }
@@ -202,15 +203,13 @@ static void norm_shows_what_is_not_finite(void **state) {
   tarn__random random;
   tarn__random_init(&random, 4, 4);
   tarn__param p = param_open(&random, 3, 5, TARN__F32), *list[] = {&p};
-  assert_true(isfinite(list_norm(&tarn__device_cpu, list, 1, 2)));
+  assert_true(isfinite(list_norm(check_device(), list, 1, 2)));
   ((float *)p.training.grad)[14] = -INFINITY;
-  assert_false(isfinite(list_norm(&tarn__device_cpu, list, 1, 2)));
+  assert_false(isfinite(list_norm(check_device(), list, 1, 2)));
   ((float *)p.training.grad)[14] = NAN;
-  assert_false(isfinite(list_norm(&tarn__device_cpu, list, 1, 2)));
+  assert_false(isfinite(list_norm(check_device(), list, 1, 2)));
   param_close(&p);
 }
-
-static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
 
 static void assert_near(const float *found, const float *expected, size_t n, double tolerance, const char *what) {
   for (size_t i = 0; i < n; i++)
@@ -234,6 +233,7 @@ static void fill_gradients(tarn__param *const p[2], int step) {
 
 static void as_the_reference(void **state) {
   (void)state;
+  const tarn__device *const devices[] = {check_device(), &tarn__device_reference};
   enum { PARAMS = 4, STEPS = 5 };
   static const int64_t rows[PARAMS] = {1, 129, 40, 33}, cols[PARAMS] = {517, 67, 100, 31};
   const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
@@ -244,8 +244,8 @@ static void as_the_reference(void **state) {
       tarn__random_init(&random, 6, 6);
       for (int i = 0; i < PARAMS; i++) {
         p[d][i] = param_open(&random, rows[i], cols[i], i % 2 == 1 ? TARN__BF16 : TARN__F32);
-        p[d][i].training.grad_sum = check_alloc((size_t)(rows[i] * cols[i]), sizeof(float));
-        if (i == 1 || i == 2) p[d][i].training.used_rows = check_alloc((size_t)rows[i], 1);
+        p[d][i].training.grad_sum = check_shared((size_t)(rows[i] * cols[i]) * sizeof(float));
+        if (i == 1 || i == 2) p[d][i].training.used_rows = check_shared((size_t)rows[i]);
         list[d][i] = &p[d][i];
       }
       p[d][3].training.grad_written = k != 2;
@@ -273,8 +273,8 @@ static void as_the_reference(void **state) {
         for (size_t j = 0; j < n; j++)
           assert_int_equal(((const uint16_t *)p[d][i].value)[j], tarn__bf16_from_f32(p[d][i].training.master[j]));
       for (int d = 0; d < 2; d++) {
-        tarn__free(p[d][i].training.grad_sum);
-        tarn__free(p[d][i].training.used_rows);
+        check_shared_free(p[d][i].training.grad_sum);
+        check_shared_free(p[d][i].training.used_rows);
         param_close(&p[d][i]);
       }
     }

@@ -89,14 +89,19 @@ static void sizes(void **state) {
   }
 }
 
-// All words in their order, by falling log-probabilities.
-static int32_t next_word(const float *log_p, int64_t words, int32_t before) {
-  int32_t next = -1;
-  for (int32_t v = 0; v < words; v++) {
-    const bool behind = before < 0 || log_p[v] < log_p[before] || (log_p[v] == log_p[before] && v > before);
-    if (behind && (next < 0 || log_p[v] > log_p[next])) next = v;
-  }
-  return next;
+// Words by falling log-probabilities, and where these are equal by rising numbers.
+static const float *log_p_of_words;
+
+static int more_probable(const void *a, const void *b) {
+  const int32_t v = *(const int32_t *)a, w = *(const int32_t *)b;
+  if (log_p_of_words[v] != log_p_of_words[w]) return log_p_of_words[v] > log_p_of_words[w] ? -1 : 1;
+  return v < w ? -1 : v > w;
+}
+
+static void order_words(int32_t order[MOST], const float *log_p, int64_t words) {
+  for (int32_t v = 0; v < words; v++) order[v] = v;
+  log_p_of_words = log_p;
+  qsort(order, (size_t)words, sizeof *order, more_probable);
 }
 
 static float *random_floats(tarn__random *random, int64_t count, double scale) {
@@ -119,12 +124,13 @@ static void compare(const shape *s, const answers *a, const int32_t *targets, in
     const float *values = (const float *)a->top.values->data + r * (best + 1);
     const int32_t *ids = (const int32_t *)a->top.ids->data + r * best;
     double sum = 0.0;
-    int32_t word = -1;
+    int32_t order[MOST];
     bool seen[MOST] = {false};  // two words that are as probable may change places, as roundings differ
     for (int64_t v = 0; v < words; v++) sum += exp((double)log_p[v]);
     if (!(fabs(sum - 1.0) <= 1e-5)) fail_msg("probabilities add up to %.9g", sum);
+    order_words(order, log_p, words);
     for (int64_t i = 0; i < best; i++) {
-      word = next_word(log_p, words, word);
+      const int32_t word = order[i];
       const float tolerance = 1e-5f * (1.0f + fabsf(log_p[word]));
       if (ids[i] < 0 || ids[i] >= words || seen[ids[i]] || !(fabsf(log_p[ids[i]] - log_p[word]) <= tolerance) ||
           !(fabsf(values[i] - log_p[word]) <= tolerance))

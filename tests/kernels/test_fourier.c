@@ -50,19 +50,11 @@ enum { D = 24, LENGTH = 19, EARLIER = 6, ROWS = EARLIER + LENGTH };
 static tarn_status run_batch(void *out, tarn__dtype dtype, const int32_t *offsets, int sentences, void *x,
                              int64_t longest, int threads) {
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, threads);
+  tarn__graph_begin(&graph, check_device(), dtype, false, threads);
   const int64_t rows = offsets[sentences];
   tarn__tensor *from = tarn__graph_external(&graph, dtype, rows, D, x, "x");
-  tarn__tensor *y = tarn__fourier(&graph, from, tarn__graph_input(&graph, sentences + 1, offsets, "offsets"), longest);
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  const tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = threads});
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(rows * D) * tarn__dtype_size(dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(
+      out, &graph, tarn__fourier(&graph, from, tarn__graph_input(&graph, sentences + 1, offsets, "offsets"), longest));
 }
 
 // A sentence has equal bits alone, behind others, and on any number of threads.
@@ -74,13 +66,15 @@ static void bits(void **state) {
   tarn__random_init(&random, 3, 0);
   for (int i = 0; i < 2; i++) {
     const size_t row = D * tarn__dtype_size(dtypes[i]);
-    static double x[ROWS * D], one[ROWS * D], all[ROWS * D];
+    static double one[ROWS * D], all[ROWS * D];
+    void *x = check_shared(ROWS * row);
     for (size_t n = 0; n < ROWS * D; n++) check_store(x, dtypes[i], n, tarn__random_normal(&random));
     for (int threads = 1; threads <= 3; threads++) {
       check_ok(run_batch(one, dtypes[i], alone, 1, (char *)x + EARLIER * row, LENGTH, 1));
       check_ok(run_batch(all, dtypes[i], behind, 6, x, ROWS, threads));
       assert_memory_equal((char *)all + EARLIER * row, one, LENGTH * row);
     }
+    check_shared_free(x);
   }
 }
 
@@ -88,7 +82,7 @@ static void operations(void **state) {
   (void)state;
   static const int32_t offsets[] = {0, 5, 9};
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
   tarn__tensor *x = tarn__graph_tensor(&graph, TARN__F32, 9, 6, "x");
   tarn__tensor *y = tarn__fourier(&graph, x, tarn__graph_input(&graph, 3, offsets, "offsets"), 5);
   // 9 rows by [6, 6]; of 5 tokens 3 lines of cosines by 4 columns and 2 of sines by 2; of 4 tokens 3 and 1.
@@ -100,18 +94,19 @@ static void operations(void **state) {
 static void bad_offsets(void **state) {
   (void)state;
   static const int32_t uncovered[] = {0, 2, 8}, longer[] = {0, 9};
-  float x[9 * D] = {0}, y[9 * D];
+  float *x = check_shared(9 * D * sizeof *x), y[9 * D];
   assert_int_equal(run_batch(y, TARN__F32, longer, 1, x, 8, 1), TARN_STATUS_INTERNAL);
   assert_non_null(strstr(tarn_error_message(), "fourier: sentence 0 has 9 rows; expected at most 8"));
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
   tarn__tensor *from = tarn__graph_external(&graph, TARN__F32, 9, D, x, "x");
   tarn__fourier(&graph, from, tarn__graph_input(&graph, 3, uncovered, "offsets"), 8)->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}), TARN_STATUS_INTERNAL);
-  tarn__free(workspace);
+  check_shared_free(workspace);
+  check_shared_free(x);
   tarn__graph_close(&graph);
 }
 

@@ -120,7 +120,7 @@ static void is_the_dense_matrix(void **state) {
     check_open(&c);
     check_run(&c, build_both, &shapes[i], &tarn__device_reference, TARN__F64, false);
     check_close_to(c.output_value[0], c.output_value[1], c.output_size[0], 1e-6, "reference", "output", 0);
-    check_run(&c, build_both, &shapes[i], &tarn__device_cpu, TARN__F32, false);
+    check_run(&c, build_both, &shapes[i], check_device(), TARN__F32, false);
     check_close_to(c.output_value[0], c.output_value[1], c.output_size[0], 1e-5, "fast kernels", "output", 0);
     check_close(&c);
   }

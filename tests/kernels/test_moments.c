@@ -1,5 +1,5 @@
 // Moments in BF16: rounded at random without bias, from numbers that are independent of each other, the same for any
-// number of threads and near the reference; for every instruction set.
+// number of threads and near the reference; for every instruction set, or on the device of TARN_DEVICE.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,23 +16,23 @@ static const tarn__adam_options options = {1e-3, 0.9, 0.999, 1e-8, 0.01, true, 7
 static tarn__param param_open(int64_t rows, int64_t cols, uint32_t number) {
   const size_t n = (size_t)(rows * cols);
   tarn__param p = {.name = "p", .rows = rows, .cols = cols, .trained = true, .dtype = TARN__BF16};
-  p.training = (tarn__param_training){.master = check_alloc(n, sizeof(float)),
-                                      .grad = check_alloc(n, sizeof(float)),
+  p.training = (tarn__param_training){.master = check_shared(n * sizeof(float)),
+                                      .grad = check_shared(n * sizeof(float)),
                                       .grad_written = true,
-                                      .moment1 = check_alloc(n, sizeof(uint16_t)),
-                                      .moment2 = check_alloc(n, sizeof(uint16_t)),
+                                      .moment1 = check_shared(n * sizeof(uint16_t)),
+                                      .moment2 = check_shared(n * sizeof(uint16_t)),
                                       .moments = TARN__BF16,
                                       .number = number};
-  p.value = check_alloc(n, sizeof(uint16_t));
+  p.value = check_shared(n * sizeof(uint16_t));
   return p;
 }
 
 static void param_close(tarn__param *p) {
-  tarn__free(p->value);
-  tarn__free(p->training.master);
-  tarn__free(p->training.grad);
-  tarn__free(p->training.moment1);
-  tarn__free(p->training.moment2);
+  check_shared_free(p->value);
+  check_shared_free(p->training.master);
+  check_shared_free(p->training.grad);
+  check_shared_free(p->training.moment1);
+  check_shared_free(p->training.moment2);
 }
 
 static void fill_moments(tarn__param *p, float moment1, float moment2) {
@@ -70,7 +70,7 @@ static void one_update_is_unbiased(void **state) {
     const double g = (double)gradients[k], m = 0.25, v = 0.0625, n = ROWS * COLS;
     fill_moments(&p, (float)m, (float)v);
     fill_gradient(&p, (float)g);
-    step_list(&tarn__device_cpu, list, 1, &options, 5, 1.0, 2);
+    step_list(check_device(), list, 1, &options, 5, 1.0, 2);
     const double m_new = m + 0.1 * (g - m), v_new = 0.999 * v + 0.001 * g * g;
     // The neighbours are at most 2^-7 of the value apart, and half of that is the largest deviation of one of two.
     assert_unbiased(mean(&p, p.training.moment1), m_new, fabs(m_new) / 256.0 / sqrt(n), "first moment");
@@ -87,7 +87,7 @@ static void second_moments_move(void **state) {
   tarn__param p = param_open(64, 80, 1), *list[] = {&p};
   fill_gradient(&p, 0.3f);
   enum { STEPS = 1000 };
-  for (int step = 1; step <= STEPS; step++) step_list(&tarn__device_cpu, list, 1, &options, step, 1.0, 2);
+  for (int step = 1; step <= STEPS; step++) step_list(check_device(), list, 1, &options, step, 1.0, 2);
   const double expected = (1.0 - pow(0.999, STEPS)) * 0.09, found = mean(&p, p.training.moment2);
   if (!(fabs(found / expected - 1.0) < 0.01)) fail_msg("second moment %.6g, expected %.6g", found, expected);
   param_close(&p);
@@ -125,7 +125,7 @@ static void numbers_are_independent(void **state) {
     p[k] = param_open(ROWS, COLS, k == 2 ? 9 : 4);
     tarn__param *list[] = {&p[k]};
     fill_gradient(&p[k], first);
-    step_list(&tarn__device_cpu, list, 1, &o, k == 1 ? 6 : 5, 1.0, 1 + k % 2);
+    step_list(check_device(), list, 1, &o, k == 1 ? 6 : 5, 1.0, 1 + k % 2);
     exact = 1.00390625;
     const double share = agreement(p[0].training.moment1, exact, p[k].training.moment1, exact, N);
     if (k == 0)
@@ -168,7 +168,7 @@ static void threads_give_equal_bits(void **state) {
     tarn__param *list[] = {&p[k]};
     for (int step = 1; step <= 3; step++) {
       random_gradient(&p[k], step);
-      step_list(&tarn__device_cpu, list, 1, &options, step, 1.0, k + 1);
+      step_list(check_device(), list, 1, &options, step, 1.0, k + 1);
     }
     const size_t n = (size_t)(p[k].rows * p[k].cols);
     assert_memory_equal(p[0].training.master, p[k].training.master, n * sizeof(float));
@@ -187,13 +187,13 @@ static void threads_give_equal_bits(void **state) {
 // The numbers are the same, so that only an element whose fp32 moment differs in its last bits may go the other way.
 static void as_the_reference(void **state) {
   (void)state;
-  static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
+  const tarn__device *const devices[] = {check_device(), &tarn__device_reference};
   enum { ROWS = 67, COLS = 131, N = ROWS * COLS };
   tarn__param p[2];
   for (int d = 0; d < 2; d++) {
     p[d] = param_open(ROWS, COLS, 5);
     tarn__param *list[] = {&p[d]};
-    p[d].training.used_rows = check_alloc(ROWS, 1);
+    p[d].training.used_rows = check_shared(ROWS);
     for (int step = 1; step <= 4; step++) {
       random_gradient(&p[d], step);
       for (int64_t r = 0; r < ROWS; r++) p[d].training.used_rows[r] = (r + step) % 3 > 0;
@@ -208,7 +208,7 @@ static void as_the_reference(void **state) {
   }
   if (other > N / 100) fail_msg("%lld of %d moments differ", (long long)other, 2 * N);
   for (int d = 0; d < 2; d++) {
-    tarn__free(p[d].training.used_rows);
+    check_shared_free(p[d].training.used_rows);
     param_close(&p[d]);
   }
 }

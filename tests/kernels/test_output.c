@@ -94,7 +94,7 @@ static void far(void **state) {
 // them, and logits far apart.
 static void splits(void **state) {
   (void)state;
-  if (!on_processor() || tarn__device_split_lacks(&tarn__device_cpu) != NULL) return;
+  if (!on_processor() || tarn__device_fp32_lacks(&tarn__device_cpu, TARN__FP32_SPLIT6) != NULL) return;
   for (int way = 0; way < 2; way++) {
     const tarn__fp32 fp32 = way == 0 ? TARN__FP32_SPLIT6 : TARN__FP32_SPLIT3;
     const double tolerance = way == 0 ? 1e-4 : 3e-4;

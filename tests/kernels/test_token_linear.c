@@ -82,12 +82,12 @@ typedef struct batch {
   int64_t longest;
 } batch;
 
-static double weights[PLACES * PLACES];
-static float biases[PLACES];
+static void *weights;  // [PLACES, PLACES]
+static float *biases;  // [PLACES]
 
 static tarn_status run_batch(void *out, const batch *b, void *x) {
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, b->dtype, false, b->threads);
+  tarn__graph_begin(&graph, check_device(), b->dtype, false, b->threads);
   tarn__param weight = {.name = "weight", .rows = PLACES, .cols = PLACES, .dtype = b->dtype, .value = weights};
   tarn__param bias = {.name = "bias", .rows = 1, .cols = PLACES, .vector = true, .value = biases};
   tarn__tensor *from = tarn__graph_external(&graph, b->dtype, b->rows, D, x, "x");
@@ -114,9 +114,12 @@ static void bits(void **state) {
   }
   tarn__random random;
   tarn__random_init(&random, 11, 0);
+  weights = check_shared(PLACES * PLACES * sizeof(float));
+  biases = check_shared(PLACES * sizeof *biases);
   for (int t = 0; t < 2; t++) {
     const size_t before = EARLIER * D * tarn__dtype_size(dtypes[t]), size = LENGTH * D * tarn__dtype_size(dtypes[t]);
-    static double x[ROWS * D], first[ROWS * D], other[ROWS * D];
+    static double first[ROWS * D], other[ROWS * D];
+    void *x = check_shared(before + size);
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtypes[t], i, tarn__random_normal(&random));
     for (size_t i = 0; i < PLACES * PLACES; i++) check_store(weights, dtypes[t], i, 0.2 * tarn__random_normal(&random));
     for (size_t i = 0; i < PLACES; i++) biases[i] = (float)tarn__random_normal(&random);
@@ -133,7 +136,10 @@ static void bits(void **state) {
       check_ok(run_batch(other, &b, x));
       assert_memory_equal(first, (char *)other + before, size);
     }
+    check_shared_free(x);
   }
+  check_shared_free(weights);
+  check_shared_free(biases);
 }
 
 static void operations(void **state) {
@@ -143,7 +149,7 @@ static void operations(void **state) {
   for (int i = 0; i < 4; i++) {
     const tarn__token_form form = i < 2 ? TARN__TOKENS_AMONG : i == 2 ? TARN__TOKENS_IN : TARN__TOKENS_OUT;
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, true, 1);
     tarn__param weight = {.name = "weight", .rows = i == 2 ? 7 : 8, .cols = i == 3 ? 7 : 8, .trained = true};
     tarn__param bias = {.name = "bias", .rows = 1, .cols = weight.rows, .vector = true};
     tarn__tensor *x = tarn__graph_tensor(&graph, TARN__F32, i == 3 ? 14 : 9, 6, "x");

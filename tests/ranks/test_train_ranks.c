@@ -267,7 +267,8 @@ static void payload_is_what_is_trained(void **state) {
   static const char *const layers[] = {"encoder.layers=L L L", "encoder.layers=L1 L1 L1", "encoder.layers=L R R",
                                        "encoder.layers=L1 R1 L1"};
   json_int_t whole = 0;
-  for (int k = 0; k < 10; k++) {
+  // As a sample, each of the layers once, in both formats, and the optimiser whole and shared.
+  for (int k = 0; k < 10; k += getenv("TARN_SAMPLE") ? 3 : 1) {
     const bool rounds = k % 2 == 1, rows = k >= 8, shares = k % 4 >= 2;
     const char *keys[] = {layers[rows ? 0 : k / 2],
                           rounds ? "train.reduce=bf16" : "train.reduce=fp32",
@@ -548,9 +549,8 @@ static void lose_data(tarn_train *train) { tarn__map_doubt(&train->shard.map); }
 static void what_one_rank_loses_is_saved(void **state) {
   (void)state;
   for (int lost = 0; lost < 3; lost++) {
-    char run[32], whole[32];
+    char run[32];
     snprintf(run, sizeof run, "lost%d", lost);
-    snprintf(whole, sizeof whole, "kept%d", lost);
     const int64_t every = 5;
     prepare(3, tiny, run, NULL, 0);
     ranks[0].options.on_event = stop_rank_1;
@@ -570,10 +570,12 @@ static void what_one_rank_loses_is_saved(void **state) {
     prepare(3, NULL, run, NULL, 0);
     go(3);
     must_end(3, TARN_STATUS_OK);
-    prepare(3, tiny, whole, NULL, 0);
-    go(3);
-    must_end(3, TARN_STATUS_OK);
-    assert_same_run(run, whole);
+    if (lost == 0) {
+      prepare(3, tiny, "kept", NULL, 0);
+      go(3);
+      must_end(3, TARN_STATUS_OK);
+    }
+    assert_same_run(run, "kept");
   }
 }
 
@@ -681,7 +683,7 @@ static void ranks_on_a_device_apart_are_the_same(void **state) {
   tarn__comm_kind reaching = thread_ranks;
   reaching.reaches = reach;
   reaching.sum_there = sum_there;
-  for (int size = 2; size <= 3; size++) {
+  for (int size = getenv("TARN_SAMPLE") ? 3 : 2; size <= 3; size++) {
     reached = 0;
     for (int way = 0; way < 3; way++) {
       tarn__device_use(way > 0 ? &shadow_device : NULL);

@@ -184,7 +184,7 @@ static inline void check_tangent_kernels_mode(check_build build, const void *spe
   tangent_run(&tried, build, spec, &tarn__device_cpu, TARN__F32, training);
   for (int k = 0; k < tried.c.outputs; k++) bits_add(tried.found[k], tried.size[k]);
   bits_trace("f32");
-  if (!bits_prove()) {
+  if (!check_proven()) {
     tangent_run(&exact, build, spec, &tarn__device_reference, TARN__F64, training);
     snprintf(text, sizeof text, "%s, cpu f32", name);
     tangent_same(&tried, &exact, tolerance, text);

@@ -60,6 +60,9 @@ typedef struct fixture {
   int64_t offsets[PROMPTS + 1];
 } fixture;
 
+// Under sanitizers and in the quick build: fewer tokens of each description, and one method for each.
+static bool as_sample(void) { return getenv("TARN_SAMPLE") != NULL; }
+
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
@@ -153,10 +156,11 @@ static void greedy_is_the_argmax(void **state) {
       assert_true(found->length == 12 || found->ids[found->length - 1] == EOS);
       for (int64_t t = 0; t < found->length; t++) {
         double row[VOCAB], best = -INFINITY;
-        next_row(&f, row, ids, length);
-        for (int v = 0; v < VOCAB; v++) best = fmax(best, row[v]);
-        assert_true(row[found->ids[t]] >= best - 1e-4);
-        if (!(fabs(row[found->ids[t]] - (double)found->log_probabilities[t]) < 1e-3))
+        const bool tried = !as_sample() || t % 4 == p % 4;
+        if (tried) next_row(&f, row, ids, length);
+        for (int v = 0; tried && v < VOCAB; v++) best = fmax(best, row[v]);
+        assert_true(!tried || row[found->ids[t]] >= best - 1e-4);
+        if (tried && !(fabs(row[found->ids[t]] - (double)found->log_probabilities[t]) < 1e-3))
           fail_msg("kind %d: %g and %g", kind, row[found->ids[t]], (double)found->log_probabilities[t]);
         different += t > 0 && found->ids[t] != found->ids[t - 1];
         ids[length++] = found->ids[t];
@@ -182,7 +186,7 @@ static void assert_same(const tarn__translation *a, const tarn__translation *b) 
 static void batches_change_no_bit(void **state) {
   (void)state;
   for (int kind = 0; kind < KINDS; kind++) {
-    for (int method = 0; method < 3; method++) {
+    for (int method = as_sample() ? kind % 3 : 0; method < 3; method += as_sample() ? 3 : 1) {
       fixture f = {0};
       open_model(&f, DESCRIPTIONS[kind], VOCAB, kind % 2 ? TARN__BF16 : TARN__F32);
       tarn__generator_options options = default_options(9);
@@ -312,7 +316,7 @@ static void cost_does_not_grow(void **state) {
       fixture f = {0};
       open_model(&f, DESCRIPTIONS[kind], VOCAB, TARN__F32);
       const size_t before = tarn__memory_now(TARN__MEMORY_ACTIVATION);
-      tarn__generator_options options = default_options(far ? 700 : 100);
+      tarn__generator_options options = default_options(!far ? 100 : as_sample() ? 300 : 700);
       options.min_tokens = options.max_tokens;
       tarn__generator *generator = open_generator(&f, &options);
       tarn__translation results[PROMPTS];

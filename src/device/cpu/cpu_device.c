@@ -42,8 +42,9 @@ static tarn_status quantise(const tarn__device *device, signed char *values, flo
   return TARN_STATUS_OK;
 }
 
-static const char *split_lacks(const tarn__device *device) {
+static const char *fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
   (void)device;
+  if (fp32 == TARN__FP32_TF32) return "the tensor cores of a card (the device cuda)";
   return tarn__gemm_split_there() ? NULL : "matrix tiles (amx_tile and amx_bf16 in /proc/cpuinfo)";
 }
 
@@ -67,7 +68,7 @@ const tarn__device_type tarn__cpu_type = {
     .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
     .open = open,
     .variant = variant,
-    .split_lacks = split_lacks,
+    .fp32_lacks = fp32_lacks,
     .peaks = peaks,
     TARN__HOST_MEMORY,
     .pack_bytes = pack_bytes,

@@ -15,7 +15,7 @@
 
 extern "C" {
 #include "base/random.h"
-#include "device/cuda/module.h"
+#include "device/cuda/cuda_module.h"
 #include "graph/graph.h"
 #include "ops/dropout.h"
 }

@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cuda/cuda_kernels.h"
+#include "device/cuda/product.h"
 
 // The first architecture with products of bf16 and asynchronous copies to shared memory.
 enum { LEAST_MAJOR = 8 };
@@ -59,6 +61,12 @@ static const char *variant(const tarn__device *device) {
   return opened.variant;
 }
 
+// Products of tensor cores round each factor once; there are none of sums of bf16 numbers.
+static const char *fp32_lacks(const tarn__device *device, tarn__fp32 fp32) {
+  (void)device;
+  return fp32 == TARN__FP32_TF32 ? NULL : "the matrix tiles of a processor";
+}
+
 static tarn_status fill(void) {
   static bool filled;
   if (filled) return TARN_STATUS_OK;
@@ -70,8 +78,12 @@ static tarn_status fill(void) {
   type.kernels[TARN__F32] = type.kernels[TARN__BF16] = tarn__cuda_kernels;
   type.variant = variant;
   type.lacks = tarn__cuda_lacks;
+  type.fp32_lacks = fp32_lacks;
   tarn__cuda_memory_entries(&type);
   tarn__cuda_stream_entries(&type);
+  tarn__cuda_peaks_entries(&type);
+  tarn__cuda_peers_entries(&type);
+  tarn__cuda_optimiser_entries(&type);
   return TARN_STATUS_OK;
 }
 
@@ -109,6 +121,7 @@ static tarn_status open_card(int ordinal, int count) {
     return tarn__fail(TARN_STATUS_UNSUPPORTED,
                       "cuda:%d: the card %s has compute capability %d.%d and no bf16; 8.0 or later is needed", ordinal,
                       opened.card, prop.major, prop.minor);
+  TARN_TRY(tarn__cuda_product_open());
   TARN__CUDA(cudaStreamCreateWithFlags(&opened.stream, cudaStreamNonBlocking), "opening a stream");
   if (count > 1)
     snprintf(opened.name, sizeof opened.name, "cuda:%d", ordinal);
@@ -123,13 +136,27 @@ static tarn_status open_card(int ordinal, int count) {
   return TARN_STATUS_OK;
 }
 
+// The number of this process among those that were started together on this machine; 0 for one that was started alone.
+static int local_rank(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    if (text && *text >= '0' && *text <= '9') return atoi(text);
+  }
+  return 0;
+}
+
 static tarn_status open_device(const tarn__device **device, int ordinal) {
   int count = 0;
   *device = &opened.device;
-  if (opened.is_open && ordinal == opened.device.ordinal) return TARN_STATUS_OK;
+  const bool any = ordinal < 0;
+  if (opened.is_open && (any || ordinal == opened.device.ordinal)) return TARN_STATUS_OK;
+  if (any) ordinal = local_rank();
   TARN_REQUIRE(!opened.is_open, UNSUPPORTED,
                "a process can use one card, and this one uses %s: it cannot use cuda:%d too", opened.name, ordinal);
   TARN_TRY(count_cards(&count));
+  TARN_REQUIRE(!any || ordinal < count, USAGE,
+               "cuda: %d processes on this machine have a card each, and this one has none", count);
   TARN_REQUIRE(ordinal < count, USAGE, "there is no card cuda:%d; there %s %d, from cuda:0", ordinal,
                count == 1 ? "is" : "are", count);
   return open_card(ordinal, count);

@@ -8,15 +8,32 @@
 // Each family has one function, void tarn__cuda_NAME_entries(tarn__device_kernel *kernels), which sets kernels[op] for
 // its ops.
 #define TARN__CUDA_FAMILIES(FAMILY) \
+  FAMILY(activation)                \
   FAMILY(adaptive)                  \
   FAMILY(add)                       \
+  FAMILY(depthwise_conv)            \
+  FAMILY(feature_map)               \
+  FAMILY(fourier)                   \
+  FAMILY(gated_conv)                \
+  FAMILY(grouped)                   \
+  FAMILY(hadamard)                  \
+  FAMILY(linear)                    \
+  FAMILY(linear_attention)          \
   FAMILY(output)                    \
   FAMILY(output_mixture)            \
   FAMILY(output_tangent)            \
+  FAMILY(pooling)                   \
   FAMILY(recurrence)                \
   FAMILY(recurrence_rows)           \
+  FAMILY(relative_attention)        \
   FAMILY(sample)                    \
-  FAMILY(squared_error)
+  FAMILY(sentence_mean)             \
+  FAMILY(sentence_product)          \
+  FAMILY(sparse_linear)             \
+  FAMILY(squared_error)             \
+  FAMILY(synthesis)                 \
+  FAMILY(token_linear)              \
+  FAMILY(update)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
@@ -26,7 +43,9 @@ TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
 extern tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 void tarn__cuda_kernels_fill(void);
 
-// A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none.
+// A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none. Of families, and of all.
+const char *tarn__cuda_hadamard_lacks(const tarn__node *node);
+const char *tarn__cuda_linear_attention_lacks(const tarn__node *node);
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
 
 #endif

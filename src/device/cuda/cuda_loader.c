@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "base/module.h"
-#include "device/cuda/module.h"
+#include "base/load_module.h"
+#include "device/cuda/cuda_module.h"
 #include "device/devices.h"
 
 static tarn_status fail_line(tarn_status status, const char *line) { return tarn__fail(status, "%s", line); }

@@ -99,6 +99,7 @@ static void free_memory(const tarn__device *device, void *memory) {
   if (!memory) return;
   tarn__cuda_stream(NULL);
   cudaDeviceSynchronize();
+  tarn__cuda_table_forget(memory);
   cudaFree(memory);
 }
 

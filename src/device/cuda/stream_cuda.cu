@@ -1,5 +1,6 @@
 // Streams and events: those of CUDA, whose pointers stand behind the names of device/stream.h.
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/product.h"
 
 static cudaEvent_t event_of(tarn__device_event *event) { return (cudaEvent_t)(void *)event; }
 
@@ -17,6 +18,7 @@ static void stream_close(const tarn__device *device, tarn__device_stream *stream
   const cudaStream_t closed = tarn__cuda_stream(stream);
   cudaStreamSynchronize(closed);
   tarn__cuda_room_free(closed);
+  tarn__cuda_product_free(closed);
   cudaStreamDestroy(closed);
 }
 
@@ -50,7 +52,7 @@ static tarn_status await(const tarn__device *device, tarn__device_stream *stream
 static tarn_status synchronise_event(const tarn__device *device, tarn__device_event *event) {
   (void)device;
   tarn__cuda_stream(NULL);
-  TARN__CUDA(cudaEventSynchronize(event_of(event)), "waiting for an event");
+  TARN__CUDA(cudaEventSynchronize(event_of(event)), "computing");
   return TARN_STATUS_OK;
 }
 

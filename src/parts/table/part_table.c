@@ -23,9 +23,9 @@ static const struct {
 
 const tarn__part *tarn__part_at(tarn__part_table table, int index) {
   const tarn__part *const *entries = tables[table].entries;
-  int count = 0;
-  while (entries[count]) count++;
-  return index < count ? entries[index] : NULL;
+  int at = 0;
+  while (at < index && entries[at]) at++;
+  return entries[at];
 }
 
 const tarn__part *tarn__part_find(tarn__part_table table, const char *word) {

@@ -205,6 +205,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_select(tarn__vec_int mask, tarn__vec a, tar
   return (tarn__vec)((mask & (tarn__vec_int)a) | (~mask & (tarn__vec_int)b));
 }
 
+TARN__VEC_INLINE tarn__vec tarn__vec_abs(tarn__vec x) { return (tarn__vec)((tarn__vec_int)x & INT32_MAX); }
+
 // 2^x for x <= 127 to 2 units in the last place; 0 below -126; NaN stays NaN. The polynomial is that of Cephes.
 TARN__VEC_INLINE tarn__vec tarn__vec_exp2(tarn__vec x) {
 #if defined(__AVX512F__)

@@ -1,9 +1,9 @@
-// The interface of the CUDA module, a shared library that is loaded when a CUDA device is first asked for (cuda.c). It
-// shares internal structures with the program, so both must be of one build.
+// The interface of the CUDA module, a shared library that is loaded when a CUDA device is first asked for
+// (cuda_loader.c). It shares internal structures with the program, so both must be of one build.
 //
 // This header is included by C and by CUDA C++.
-#ifndef TARN_DEVICE_CUDA_MODULE_H
-#define TARN_DEVICE_CUDA_MODULE_H
+#ifndef TARN_DEVICE_CUDA_CUDA_MODULE_H
+#define TARN_DEVICE_CUDA_CUDA_MODULE_H
 
 #include "base/status.h"
 #include "device/device.h"

@@ -1,6 +1,6 @@
 // Modules: shared libraries of this project that are loaded when they are first needed.
-#ifndef TARN_BASE_MODULE_H
-#define TARN_BASE_MODULE_H
+#ifndef TARN_BASE_LOAD_MODULE_H
+#define TARN_BASE_LOAD_MODULE_H
 
 // Where a module may be. The folders are searched in this order, except that a set environment variable names the only
 // one: that of the program or library with this code, tarn/ and ../lib/tarn/ below it, and `installed` relative to it.

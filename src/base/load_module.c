@@ -1,4 +1,4 @@
-#include "base/module.h"
+#include "base/load_module.h"
 
 #include <dlfcn.h>
 #include <link.h>
