@@ -111,6 +111,7 @@ static tarn_status run(tarn__loop *l, tarn__pass pass, const tarn__node *node, c
     else
       sparse[i] = tarn__sparse_of(weight);
   }
+  if (pass == TARN__PASS_FORWARD && tarn__reservoir_fits(l)) return tarn__reservoir_run(l, dtype, sparse, stream);
   l->state = (float *)(scratch + a->state);
   l->cell_state = (float *)(scratch + a->cell_state);
   l->u = (float *)(scratch + a->u);

@@ -3,7 +3,8 @@
 //             threads the gates of one unit; the weight comes from shared memory or L2. For weights that L2 gives fast
 //             enough: no barrier is wider than a block.
 //   stepwise  for each step one product of all sentences and one small kernel, in the order of decreasing lengths, so
-//             that those still running are a prefix. For large weights, and for those stored as their entries.
+//             that those still running are a prefix. For large weights, and for those stored as their entries, except
+//             for a few series (recurrence_reservoir_cuda.cu).
 // States, and the gradients that flow back in time, are in fp32.
 //
 // A sequence is a sentence, or for tangents a sentence of one direction of theirs: number k sentences + s.
@@ -94,6 +95,11 @@ typedef struct tarn__sparse_product {
   bool accumulate;
 } tarn__sparse_product;
 tarn_status tarn__cuda_sparse_product(const tarn__sparse_product *product, tarn__dtype dtype, cudaStream_t stream);
+// A loop of a few series over reservoirs that are stored as their entries, forward only.
+bool tarn__reservoir_fits(const tarn__loop *l);
+tarn_status tarn__reservoir_run(const tarn__loop *l, tarn__dtype dtype, const tarn__sparse_rows sparse[2],
+                                cudaStream_t stream);
+
 // The transposed of a square matrix, entries of a row by increasing column, in `room` of
 // tarn__sparse_transpose_bytes().
 tarn_status tarn__sparse_transpose(tarn__sparse_rows *transposed, const tarn__tensor *weight, void *room,

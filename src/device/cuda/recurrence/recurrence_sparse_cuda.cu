@@ -1,5 +1,5 @@
 // Products with frozen sparse matrices that are stored as their entries, and their transposed.
-#include "device/cuda/recurrence/recurrence_loop.h"
+#include "device/cuda/recurrence/recurrence_entries.h"
 
 extern "C" {
 #include "graph/entries.h"
@@ -21,21 +21,24 @@ tarn__sparse_rows tarn__sparse_of(const tarn__tensor *weight) {
   return m;
 }
 
-// A warp has one row of the matrix and LANES sequences, side by side in memory; 32 / LANES of its lanes share the
-// entries of a sequence.
+template <typename T>
+struct operand_of {
+  const T *a;
+  int64_t ld;
+  __device__ float operator()(int32_t j) const { return tarn__get(a[j * ld]); }
+};
+
+// A warp has one row of the matrix and LANES sequences, side by side in memory; the lanes of a sequence divide its
+// entries.
 template <typename T, int LANES>
 static __global__ void sparse_product_kernel(tarn__sparse_product p) {
-  constexpr int SHARES = TARN__WARP_SIZE / LANES;
+  constexpr int ENTRY_LANES = TARN__WARP_SIZE / LANES;
   const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / TARN__WARP_SIZE;
   const int lane = (int)threadIdx.x % TARN__WARP_SIZE;
   const int64_t tiles = (p.count + LANES - 1) / LANES, i = warp / tiles, q = warp % tiles * LANES + lane % LANES;
   if (i >= p.matrix.rows) return;  // a whole warp
-  const T *a = (const T *)p.a + (q < p.count ? q : 0);
-  float sum = 0.0f;
-  for (int32_t e = p.matrix.starts[i] + lane / LANES; e < p.matrix.starts[i + 1]; e += SHARES)
-    sum += p.matrix.values[e] * tarn__get(a[p.matrix.columns[e] * p.a_ld]);
-#pragma unroll
-  for (int by = LANES; by < TARN__WARP_SIZE; by *= 2) sum += __shfl_xor_sync(TARN__WARP, sum, by);
+  const operand_of<T> at = {(const T *)p.a + (q < p.count ? q : 0), p.a_ld};
+  const float sum = tarn__entries_sum<ENTRY_LANES, LANES>(p.matrix, i, lane / LANES, at);
   if (lane >= LANES || q >= p.count) return;
   float *to = p.c + q * p.c_ld + i * p.c_step;
   *to = p.accumulate ? *to + sum : sum;
