@@ -2,7 +2,7 @@
 # 12.4 or later.
 set(TARN_CUDA AUTO CACHE STRING "the module of the device cuda: ON, OFF, or AUTO for only where nvcc is found")
 set_property(CACHE TARN_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(TARN_CUDA_ARCHITECTURES "" CACHE STRING "architectures of the module, as CMAKE_CUDA_ARCHITECTURES; empty: all that nvcc knows of 80, 90a and 100")
+set(TARN_CUDA_ARCHITECTURES "" CACHE STRING "architectures of the module, the least first, such as 80;90; empty: those of 80, 90 and 100 that nvcc knows")
 set(TARN_CUDA_STATE "off")
 file(GLOB TARN_CUDA_SOURCES CONFIGURE_DEPENDS src/device/cuda/*.cu src/device/cuda/*/*.cu)
 
@@ -31,14 +31,18 @@ if(TARN_CUDA_FOUND)
   if(NOT CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_COMPILER ${TARN_NVCC})
   endif()
+  # Kernels use only what sm_80 has, so one compilation serves all: machine code for each architecture, and the code
+  # between for later ones.
   set(architectures ${TARN_CUDA_ARCHITECTURES})
   if(NOT architectures)
-    set(architectures 80 90a)
+    set(architectures 80 90)
     if(version VERSION_GREATER_EQUAL 12.8)
       list(APPEND architectures 100)
     endif()
   endif()
-  set(CMAKE_CUDA_ARCHITECTURES ${architectures})
+  list(GET architectures 0 least)
+  list(JOIN architectures ",sm_" codes)
+  set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
   list(JOIN architectures ", sm_" names)
   set(TARN_CUDA_STATE "CUDA ${version} (sm_${names})")
@@ -47,9 +51,8 @@ if(TARN_CUDA_FOUND)
     CUDA_RUNTIME_LIBRARY Static CUDA_VISIBILITY_PRESET hidden)
   target_include_directories(tarn_cuda PRIVATE src include)
   target_compile_definitions(tarn_cuda PRIVATE _GNU_SOURCE TARN_VERSION="${PROJECT_VERSION}" TARN_CUDA_TOOLKIT="CUDA ${version}")
-  set_property(TARGET tarn_cuda PROPERTY CXX_STANDARD)  # which CUDA would follow; CMake 3.22 does not know its C++20
-  target_compile_options(tarn_cuda PRIVATE -std=c++20 -Xcompiler=-Wall,-Wextra $<$<BOOL:${TARN_WERROR}>:-Werror=all-warnings>
-    --diag-suppress=1650)
+  target_compile_options(tarn_cuda PRIVATE "SHELL:-gencode arch=compute_${least},code=[compute_${least},sm_${codes}]"
+    -Xcompiler=-Wall,-Wextra $<$<BOOL:${TARN_WERROR}>:-Werror=all-warnings> --diag-suppress=1650 -Xfatbin=-compress-all)
   add_dependencies(tarn_program tarn_cuda)
   if(TARN_INSTALL)
     install(TARGETS tarn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tarn COMPONENT cuda)
