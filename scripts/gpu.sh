@@ -73,13 +73,13 @@ mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 if [ -n "$bundle" ]; then
   [ -f "$bundle" ] || fail "$bundle is no file"
-  here=$(mktemp -d /tmp/tarn-bundle-XXXXXX) || exit 1
-  trap 'rm -rf "$here"' EXIT
+  unpacked=$(mktemp -d "${TMPDIR:-/tmp}/tarn-bundle-XXXXXX") || exit 1
+  trap 'rm -rf "$unpacked"' EXIT
   # Python unpacks it where there is no xz.
-  tar -xf "$bundle" -C "$here" 2>/dev/null ||
-    "$python" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$bundle" "$here" 2>/dev/null ||
+  tar -xf "$bundle" -C "$unpacked" 2>/dev/null ||
+    "$python" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$bundle" "$unpacked" 2>/dev/null ||
     fail "$bundle is no bundle, or is damaged: scripts/gpu_bundle.sh makes one"
-  here=$here/tarn-gpu
+  here=$unpacked/tarn-gpu
   [ -f "$here/bench/gpu/main.py" ] || fail "$bundle is no bundle: it has no tarn-gpu/bench/gpu/main.py"
 fi
 "$python" "$here/bench/gpu/main.py" --out "$out" --minutes "$minutes" "${passed[@]+"${passed[@]}"}"

@@ -2,8 +2,10 @@
 """The steps of scripts/gpu.sh, which reads its options and starts this."""
 
 import argparse
+import math
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -16,7 +18,7 @@ import science
 import sets
 import speed
 from place import Place, Runner
-from report import Report
+from report import Failed, Report
 
 
 def arguments():
@@ -38,9 +40,12 @@ def look(report, place):
         for line in missing:
             print(f"missing: {line}", flush=True)
         name = figures["cards"][0]["name"] if figures["cards"] else "cuda-host" if place.host else "no card"
-        return {"summary": name, "missing": missing, **figures}
+        figures = {"summary": name, "missing": missing, **figures}
+        if not ok:
+            raise Failed((missing or ["no card"])[0], figures)
+        return figures
 
-    entry = report.step("probe", 0, act)
+    entry = report.step("probe", -math.inf, act)
     report.value["card"] = (entry.get("figures") or {}).get("summary", "unknown")
     return bool(able and able[0])
 
@@ -78,8 +83,14 @@ def checks_and_speed(report, runner):
     return kept
 
 
+def stop(number, frame):
+    """A polite kill is what Ctrl-C is: sweeps save, and what was started ends."""
+    raise KeyboardInterrupt
+
+
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, stop)
     os.makedirs(options.out, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="tarn-gpu-")
     place = Place(options.host, folder)

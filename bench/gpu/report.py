@@ -46,7 +46,7 @@ class Report:
         begin, entry = time.monotonic(), {"name": name, "status": "ok", "seconds": 0.0}
         try:
             if self.left() < needs:
-                raise Skipped(f"{max(0, self.left()):.0f} s are left, and it needs {needs}")
+                raise Skipped(f"{max(0, self.left()):.0f} s are left" + (f", and it needs {needs}" if needs > 0 else ""))
             entry["figures"] = act(self.left())
         except Skipped as reason:
             entry.update(status="skipped", line=str(reason))

@@ -10,6 +10,7 @@ import sets
 from report import Failed, Skipped
 
 HOST = """base: %(base)s
+baseline: trained
 seeds: [1, 2]
 set: { train.max_updates: 6, valid.every: 3, data.valid: %(valid)s }
 test: { source: %(source)s, reference: %(reference)s }
@@ -37,9 +38,11 @@ def sweep(runner, path, folder, left):
                                    stdout=log, stderr=subprocess.STDOUT)
         try:
             code = process.wait(max(1, end - time.monotonic() - 20))
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as reason:
             process.send_signal(signal.SIGTERM)
             code = process.wait(120)
+            if isinstance(reason, KeyboardInterrupt):
+                raise
         log.seek(0)
         printed = log.read()
     runner.report.note(f"tarn sweep {path}", printed[-20000:])

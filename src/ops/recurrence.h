@@ -121,7 +121,7 @@ typedef struct tarn__recurrence_band {
 
 // The columns of a direction; tensor may be NULL.
 static inline tarn__recurrence_band tarn__recurrence_band_of(const tarn__tensor *tensor, int direction, int64_t width) {
-  if (!tensor) return (tarn__recurrence_band){0};
+  if (!tensor) return (tarn__recurrence_band){NULL, 0, 0};
   return (tarn__recurrence_band){tensor->data, tensor->cols, direction * width};
 }
 

@@ -39,6 +39,7 @@
 #include <math.h>
 
 #include "base/fixed.h"
+#include "base/host_device.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
@@ -106,27 +107,27 @@ static inline int64_t tarn__gather_block(const tarn__node *node) {
 enum { TARN__GATHER_DY = TARN__GATHER_X, TARN__GATHER_PREVIOUS = TARN__GATHER_OFFSETS };
 
 // The factor on an element of x, from a 16-bit random number.
-static inline double tarn__route_jitter(double noise, uint16_t number) {
+static inline TARN__HOST_DEVICE double tarn__route_jitter(double noise, uint16_t number) {
   return 1.0 + noise * (((double)number + 0.5) / 32768.0 - 1.0);
 }
 
 // Keeps P differentiable if softplus is 0 in floats.
 static const double TARN__ROUTE_LEAST_NOISE = 1e-6;
 
-static inline double tarn__route_softplus(double a) {
+static inline TARN__HOST_DEVICE double tarn__route_softplus(double a) {
   return (a > 0.0 ? a : 0.0) + log1p(exp(-fabs(a))) + TARN__ROUTE_LEAST_NOISE;
 }
 
-static inline double tarn__route_sigmoid(double a) { return 1.0 / (1.0 + exp(-a)); }
+static inline TARN__HOST_DEVICE double tarn__route_sigmoid(double a) { return 1.0 / (1.0 + exp(-a)); }
 
 // A standard normal number from two numbers of 16 bits (Box and Muller 1958).
-static inline double tarn__route_normal(uint16_t a, uint16_t b) {
+static inline TARN__HOST_DEVICE double tarn__route_normal(uint16_t a, uint16_t b) {
   return sqrt(-2.0 * tarn__fixed_log(((double)a + 0.5) / 65536.0)) * tarn__fixed_cos_turn(((double)b + 0.5) / 65536.0);
 }
 
 // Phi, and its derivative.
-static inline double tarn__route_below(double z) { return 0.5 * erfc(-0.7071067811865476 * z); }
-static inline double tarn__route_density(double z) { return 0.3989422804014327 * exp(-0.5 * z * z); }
+static inline TARN__HOST_DEVICE double tarn__route_below(double z) { return 0.5 * erfc(-0.7071067811865476 * z); }
+static inline TARN__HOST_DEVICE double tarn__route_density(double z) { return 0.3989422804014327 * exp(-0.5 * z * z); }
 
 // The derivatives of weight CV^2 of n sums by each of them, in place.
 static inline void tarn__route_variation(double *sums, int64_t n, double weight) {

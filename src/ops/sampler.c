@@ -3,15 +3,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/random.h"
+#include "ops/sampling_uniform.h"
 
 double tarn__sampling_uniform(uint64_t seed, uint64_t key, uint32_t sample, uint32_t position) {
-  const uint32_t counter[4] = {position, sample, (uint32_t)key, (uint32_t)(key >> 32)};
-  const uint32_t philox_key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-  uint32_t words[4];
-  tarn__philox(words, counter, philox_key);
-  const uint64_t bits = (uint64_t)words[0] << 32 | words[1];
-  return (double)(bits >> 11) * 0x1p-53;
+  return tarn__sampling_number(seed, key, sample, position);
 }
 
 int64_t tarn__sample_collect(tarn__candidate *candidates, const int32_t *ids, const float *log_probabilities,

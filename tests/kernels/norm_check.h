@@ -47,6 +47,19 @@ static inline void norm_check_sizes(tarn__norm_form form) {
     }
 }
 
+// Widths that only a card distinguishes: of rows in one warp and of rows in a block, and more rows than its blocks take
+// at once.
+static inline void norm_check_widths(tarn__norm_form form) {
+  static const int64_t cols[] = {700, 1000, 1024, 1030, 2504, 5000}, rows[] = {19, 9, 3, 5, 3, 3};
+  if (check_device() == &tarn__device_cpu) return;
+  for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
+    const norm_shape pre = {rows[k], cols[k], true, true, true, true, 0.1, true, true, true, form};
+    check_kernels(norm_build, &pre, "wide rows", 1e-5, norm_bf16(form));
+  }
+  const norm_shape many = {2300, 24, true, true, true, true, 0.1, true, true, true, form};
+  check_kernels(norm_build, &many, "many rows", 1e-5, norm_bf16(form));
+}
+
 static inline void norm_check_parts(tarn__norm_form form) {
   const struct {
     const char *name;

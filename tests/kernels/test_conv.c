@@ -47,6 +47,7 @@ static void sizes(void **state) {
     for (size_t i = 0; i < sizeof ds / sizeof ds[0]; i++)
       for (int which = 0; which < 4; which++) {
         char name[96];
+        if (check_device() != &tarn__device_cpu && i == 4 && which != 3) continue;  // slow where threads are fibres
         const bool dynamic = which & 1, causal = which & 2;
         shape s = {ds[i][0], ds[i][1], widths[k], causal ? widths[k] - 1 : widths[k] / 2, 0.0, dynamic, true,
                    true,     MANY,     many};
@@ -100,23 +101,18 @@ static void glu(void **state) {
 static void glu_far_out(void **state) {
   (void)state;
   enum { N = 4 };
-  static float x[2 * N] = {2.0f, 2.0f, 2.0f, 2.0f, 1e30f, -1e30f, 0.0f, NAN};
+  static const float values[2 * N] = {2.0f, 2.0f, 2.0f, 2.0f, 1e30f, -1e30f, 0.0f, NAN};
+  float *x = check_shared(sizeof values), found[N];
+  memcpy(x, values, sizeof values);
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
   tarn__tensor *y = tarn__glu(&graph, tarn__graph_external(&graph, TARN__F32, 1, 2 * N, x, "x"), TARN__SIGMOID);
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = 1};
-  check_ok(tarn__graph_run(&graph, &exec));
-  const float *found = y->data;
+  check_ok(check_result(found, &graph, y));
   assert_true(found[0] == 2.0f);
   assert_true(fabsf(found[1]) < 1e-30f);
   assert_true(found[2] == 1.0f);
   assert_true(isnan(found[3]));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
+  check_shared_free(x);
 }
 
 enum { D = 40, HEADS = 5, WIDTH = 7, LENGTH = 19, EARLIER = 6 };
@@ -128,7 +124,7 @@ static tarn_status run_batch(void *out, tarn__dtype dtype, void *x, void *logits
   tarn__conv_spec spec = {.heads = HEADS, .width = WIDTH, .before = WIDTH - 1};
   int32_t list[LENGTH * LENGTH], ranges[2 * LENGTH];
   int64_t listed = 0;
-  tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, threads);
+  tarn__graph_begin(&graph, check_device(), dtype, false, threads);
   tarn__tensor *from = tarn__graph_external(&graph, dtype, rows, D, x, "x");
   tarn__tensor *kernels = tarn__graph_external(&graph, dtype, rows, HEADS * WIDTH, logits, "logits");
   tarn__tensor *y;
@@ -144,16 +140,7 @@ static tarn_status run_batch(void *out, tarn__dtype dtype, void *x, void *logits
     y = tarn__depthwise_conv(&graph, from, kernels, tarn__graph_input(&graph, sentences + 1, offsets, "offsets"), spec,
                              0.1);
   }
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = threads};
-  tarn_status status = tarn__graph_run(&graph, &exec);
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(rows * D) * tarn__dtype_size(dtype));
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 // A sentence has equal bits alone, behind others, on any number of threads, and row by row.
@@ -164,10 +151,11 @@ static void bits(void **state) {
   static const tarn__dtype dtypes[] = {TARN__F32, TARN__BF16};
   tarn__random random;
   tarn__random_init(&random, 11, 0);
+  void *x = check_shared(ROWS * D * sizeof(double)), *logits = check_shared(ROWS * HEADS * WIDTH * sizeof(double));
   for (int t = 0; t < 2; t++) {
     const tarn__dtype dtype = dtypes[t];
     const size_t size = tarn__dtype_size(dtype);
-    static double x[ROWS * D], logits[ROWS * HEADS * WIDTH], first[ROWS * D], other[ROWS * D];
+    static double first[ROWS * D], other[ROWS * D];
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtype, i, tarn__random_normal(&random));
     for (size_t i = 0; i < ROWS * HEADS * WIDTH; i++) check_store(logits, dtype, i, tarn__random_normal(&random));
     void *own = (char *)x + EARLIER * D * size, *own_logits = (char *)logits + EARLIER * HEADS * WIDTH * size;
@@ -179,6 +167,8 @@ static void bits(void **state) {
     check_ok(run_batch(other, dtype, own, own_logits, NULL, 0, LENGTH, 2, true));
     assert_memory_equal(first, other, LENGTH * D * size);
   }
+  check_shared_free(x);
+  check_shared_free(logits);
 }
 
 static void bad_offsets(void **state) {

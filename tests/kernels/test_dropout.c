@@ -21,23 +21,24 @@ typedef struct mask {
 static void run_mask(float *out, const mask *m) {
   tarn__graph graph = {0};
   const size_t n = (size_t)(m->rows * m->cols);
-  float *zeros = check_alloc(n, sizeof *zeros), *ones = check_alloc(n, sizeof *ones);
+  float *zeros = check_shared(n * sizeof *zeros), *ones = check_shared(n * sizeof *ones);
   for (size_t i = 0; i < n; i++) ones[i] = 1.0f;
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, m->training, m->exec.threads);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, m->training, m->exec.threads);
   for (int i = 0; i < m->skipped_sites; i++) tarn__graph_site(&graph);
   tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, zeros, "zeros");
   tarn__tensor *branch = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, ones, "ones");
   tarn__tensor *sum = tarn__residual_norm(&graph, x, branch, m->p, (tarn__norm){0}).sum;
   sum->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   check_ok(tarn__graph_run(&graph, &m->exec));
+  check_ok(tarn__device_synchronise(check_device()));
   memcpy(out, sum->data, n * sizeof *out);
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(&graph);
-  tarn__free(zeros);
-  tarn__free(ones);
+  check_shared_free(zeros);
+  check_shared_free(ones);
 }
 
 // The vector forms give the bits of the definition.
@@ -119,7 +120,7 @@ static void limits(void **state) {
   static const double bad[] = {-0.1, 1.0, NAN};
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, true, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 16, 24, out, "x");
     tarn__residual_norm(&graph, x, x, bad[k], (tarn__norm){0});
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_USAGE);

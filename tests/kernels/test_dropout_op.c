@@ -34,11 +34,11 @@ static void gradient(void **state) {
 static void nothing_to_drop(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, true, 1);
   tarn__tensor *x = tarn__graph_tensor(&graph, TARN__F32, 3, 4, "x");
   assert_ptr_equal(tarn__dropout_apply(&graph, x, 0.0), x);
   assert_int_equal(graph.node_count, 0);
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
   x = tarn__graph_tensor(&graph, TARN__F32, 3, 4, "x");
   assert_ptr_equal(tarn__dropout_apply(&graph, x, 0.5), x);
   tarn__graph_close(&graph);

@@ -83,7 +83,7 @@ typedef struct batch {
 
 static tarn_status run_batch(void *out, const batch *b, void *x) {
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, b->dtype, false, b->threads);
+  tarn__graph_begin(&graph, check_device(), b->dtype, false, b->threads);
   tarn__tensor *from = tarn__graph_external(&graph, b->dtype, b->rows, 3 * D, x, "x");
   tarn__tensor *phi = tarn__feature_map(&graph, from, NULL, map_spec), *y;
   tarn__linear_attention_spec spec = causal_spec;
@@ -99,11 +99,12 @@ static tarn_status run_batch(void *out, const batch *b, void *x) {
   return check_result(out, &graph, y);
 }
 
-static double x[ROWS * 3 * D];
+static void *x;  // what the device reads
 
 static void fill(tarn__dtype dtype) {
   tarn__random random;
   tarn__random_init(&random, 11, 0);
+  if (!x) x = check_shared(ROWS * 3 * D * sizeof(double));
   for (size_t i = 0; i < ROWS * 3 * D; i++) check_store(x, dtype, i, tarn__random_normal(&random));
 }
 
@@ -143,7 +144,7 @@ static void single_rows(void **state) {
     double tolerance;
   } types[] = {{TARN__F32, 1e-5}, {TARN__BF16, 0.03}};
   static double expected[LENGTH * D], found[D];
-  float *cache = check_alloc((size_t)(LENGTH * tarn__linear_attention_state(&causal_spec)), sizeof *cache);
+  float *cache = check_shared((size_t)(LENGTH * tarn__linear_attention_state(&causal_spec)) * sizeof *cache);
   for (int t = 0; t < 2; t++) {
     const size_t element = tarn__dtype_size(types[t].dtype);
     fill(types[t].dtype);
@@ -170,7 +171,7 @@ static void single_rows(void **state) {
   assert_int_equal(run_batch(found, &b, x), TARN_STATUS_INTERNAL);
   b.list = far;
   assert_int_equal(run_batch(found, &b, x), TARN_STATUS_INTERNAL);
-  tarn__free(cache);
+  check_shared_free(cache);
 }
 
 static void bad_offsets(void **state) {
@@ -188,29 +189,28 @@ static void bad_offsets(void **state) {
 static void underflow(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  static float phi[2 * 2 * 4], values[2 * 4] = {1, 2, 3, 4, 5, 6, 7, 8};
   static const int32_t offsets[] = {0, 2};
+  float *phi = check_shared(2 * 2 * 4 * sizeof *phi), *values = check_shared(2 * 4 * sizeof *values), found[8];
   for (int i = 0; i < 4; i++) phi[i] = phi[8 + i] = 1.0f;  // of the queries alone
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  for (int i = 0; i < 8; i++) values[i] = (float)(1 + i);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
   tarn__tensor *y =
       tarn__linear_attention(&graph, tarn__graph_external(&graph, TARN__F32, 2, 8, phi, "phi"),
                              tarn__graph_external(&graph, TARN__F32, 2, 4, values, "values"), ints(&graph, offsets, 2),
                              (tarn__linear_attention_spec){1, 4, 4, 0, true, false}, NULL, NULL);
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
-  for (int i = 0; i < 8; i++) assert_true(((const float *)y->data)[i] == 0.0f);
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
+  check_ok(check_result(found, &graph, y));
+  for (int i = 0; i < 8; i++) assert_true(found[i] == 0.0f);
+  check_shared_free(phi);
+  check_shared_free(values);
 }
 
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),       cmocka_unit_test(edges),
                                      cmocka_unit_test(bits),        cmocka_unit_test(single_rows),
                                      cmocka_unit_test(bad_offsets), cmocka_unit_test(underflow)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  check_shared_free(x);
+  return failures;
 }
 
 int main(void) { return check_each_isa(run); }

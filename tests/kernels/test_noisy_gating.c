@@ -44,7 +44,7 @@ static void noise_is_normal(void **state) {
   c.after = add_noise;
   sums[0] = sums[1] = sums[2] = 0.0;
   drawn = 0;
-  check_run(&c, noisy_build, &s, &tarn__device_cpu, TARN__F32, true);
+  check_run(&c, noisy_build, &s, check_device(), TARN__F32, true);
   const double count = (double)drawn, error = 4.0 / sqrt(count);
   assert_int_equal(drawn, 20000);
   assert_true(fabs(sums[0] / count) < error);
@@ -66,8 +66,8 @@ static void without_training_there_is_none(void **state) {
   check noisy, plain;
   check_open(&noisy);
   check_open(&plain);
-  check_run(&noisy, noisy_build, &noisy_shapes[1], &tarn__device_cpu, TARN__F32, false);
-  check_run(&plain, build_plain, &noisy_shapes[1], &tarn__device_cpu, TARN__F32, false);
+  check_run(&noisy, noisy_build, &noisy_shapes[1], check_device(), TARN__F32, false);
+  check_run(&plain, build_plain, &noisy_shapes[1], check_device(), TARN__F32, false);
   assert_memory_equal(noisy.output_value[0], plain.output_value[0], plain.output_size[0] * sizeof(double));
   check_close(&noisy);
   check_close(&plain);
@@ -80,7 +80,7 @@ static void operations(void **state) {
   tarn__graph graph = {0};
   check_open(&c);
   c.dtype = TARN__F32;
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, true, 1);
   noisy_build(&c, &graph, &s);
   for (size_t i = 0; i < graph.node_count; i++)
     if (graph.nodes[i]->op->id == TARN__OP_ROUTE)
@@ -99,7 +99,7 @@ static void refused(void **state) {
     tarn__param noise = {.name = "noise", .rows = what == 0 ? 3 : 4, .cols = 3, .dtype = TARN__F32, .value = memory};
     tarn__route_spec spec = {.choices = what == 1 ? 4 : 2, .normalise = what != 2, .capacity = 1};
     if (what == 3) spec.balance = 0.1;
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, true, 1);
     tarn__route_noisy(&graph, tarn__graph_external(&graph, TARN__F32, 2, 3, memory, "x"), &router, &noise, spec);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
     tarn__graph_close(&graph);

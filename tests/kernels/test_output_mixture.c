@@ -74,25 +74,27 @@ static void chunks(void **state) {
 static void adds_up(void **state) {
   (void)state;
   enum { ROWS = 6, MIXTURES = 3, WIDTH = 4, WORDS = 50 };
-  float h[ROWS * MIXTURES * WIDTH], prior[ROWS * MIXTURES], table[WORDS * WIDTH];
+  enum { VECTORS = ROWS * MIXTURES * WIDTH, PRIORS = ROWS * MIXTURES, TABLE = WORDS * WIDTH };
+  float *h = check_shared((VECTORS + PRIORS + TABLE) * sizeof *h), *prior = h + VECTORS, *table = prior + PRIORS;
   tarn__random random;
   tarn__random_init(&random, 3, 0);
-  for (size_t i = 0; i < sizeof h / sizeof *h; i++) h[i] = (float)tarn__random_normal(&random);
-  for (size_t i = 0; i < sizeof prior / sizeof *prior; i++) prior[i] = (float)tarn__random_normal(&random);
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++) table[i] = 30.0f * (float)tarn__random_normal(&random);
+  for (size_t i = 0; i < VECTORS; i++) h[i] = (float)tarn__random_normal(&random);
+  for (size_t i = 0; i < PRIORS; i++) prior[i] = (float)tarn__random_normal(&random);
+  for (size_t i = 0; i < TABLE; i++) table[i] = 30.0f * (float)tarn__random_normal(&random);
   tarn__param param = {.name = "table", .rows = WORDS, .cols = WIDTH, .uses = 1, .dtype = TARN__F32, .value = table};
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 2);
+  tarn__graph_begin(&graph, check_device(), TARN__F32, false, 2);
   const tarn__mixture m = {.h = tarn__graph_external(&graph, TARN__F32, ROWS, MIXTURES * WIDTH, h, "h"),
                            .prior = tarn__graph_external(&graph, TARN__F32, ROWS, MIXTURES, prior, "prior"),
                            .table = &param};
   tarn__tensor *out = tarn__mixture_log_probabilities(&graph, &m);
   out->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   const tarn__exec exec = {.threads = 2};
   check_ok(tarn__graph_run(&graph, &exec));
+  check_ok(tarn__device_synchronise(check_device()));
   for (int r = 0; r < ROWS; r++) {
     double p[WORDS] = {0}, sum = 0.0, priors = 0.0;
     for (int k = 0; k < MIXTURES; k++) priors += exp((double)prior[r * MIXTURES + k]);
@@ -113,7 +115,8 @@ static void adds_up(void **state) {
     }
     if (!(fabs(sum - 1.0) <= 1e-5)) fail_msg("probabilities add up to %.9g", sum);
   }
-  tarn__free(workspace);
+  check_shared_free(workspace);
+  check_shared_free(h);
   tarn__graph_close(&graph);
 }
 

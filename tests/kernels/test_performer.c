@@ -105,11 +105,11 @@ static void against_formula(double scale, bool causal, double bound) {
                           .sentences = SENTENCES,
                           .offsets = offsets,
                           .scale = scale};
-  static const struct {
+  const struct {
     const char *name;
     const tarn__device *device;
     tarn__dtype dtype;
-  } ways[] = {{"fast fp32", &tarn__device_cpu, TARN__F32},
+  } ways[] = {{"fast fp32", check_device(), TARN__F32},
               {"reference fp32", &tarn__device_reference, TARN__F32},
               {"reference fp64", &tarn__device_reference, TARN__F64}};
   check c;
@@ -156,7 +156,7 @@ static const tarn__linear_attention_spec spec = {HEADS, WIDTH, FEATURES, 2 * D, 
 static void run_rows(void *y, tarn__dtype dtype, void *x, int32_t rows, void *w, float *cache, int32_t row) {
   const int32_t whole[] = {0, rows}, list[] = {row - 1, row}, ranges[] = {0, row > 0 ? 2 : 1};
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, 2);
+  tarn__graph_begin(&graph, check_device(), dtype, false, 2);
   tarn__param param = {.name = "w", .rows = FEATURES, .cols = WIDTH, .uses = 1, .dtype = dtype, .value = w};
   tarn__tensor *from = tarn__graph_external(&graph, dtype, rows, 3 * D, x, "x"), *result;
   tarn__tensor *phi = tarn__feature_map(&graph, from, &param, (tarn__feature_map_spec){HEADS, WIDTH, FEATURES, 0, D});
@@ -176,8 +176,9 @@ static void run_rows(void *y, tarn__dtype dtype, void *x, int32_t rows, void *w,
 // Step by step is the whole sentence, and the first rows of a sentence have its bits without the others.
 static void steps(void **state) {
   (void)state;
-  static double x[LENGTH * 3 * D], w[FEATURES * WIDTH], whole[LENGTH * D], part[LENGTH * D], one[D];
-  float *cache = check_alloc((size_t)(LENGTH * tarn__linear_attention_state(&spec)), sizeof *cache);
+  static double whole[LENGTH * D], part[LENGTH * D], one[D];
+  void *x = check_shared(LENGTH * 3 * D * sizeof(double)), *w = check_shared(FEATURES * WIDTH * sizeof(double));
+  float *cache = check_shared((size_t)(LENGTH * tarn__linear_attention_state(&spec)) * sizeof *cache);
   for (int t = 0; t < 2; t++) {
     const tarn__dtype dtype = t ? TARN__BF16 : TARN__F32;
     const size_t element = tarn__dtype_size(dtype);
@@ -199,7 +200,9 @@ static void steps(void **state) {
       }
     }
   }
-  tarn__free(cache);
+  check_shared_free(cache);
+  check_shared_free(x);
+  check_shared_free(w);
 }
 
 // --- whole models
@@ -236,9 +239,10 @@ static double model_loss(int gain, const tarn__device *device, tarn__dtype dtype
   tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, 0.0, 1.0 / TOKENS, NULL);
   tarn__graph_differentiate(&graph, loss);
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .seed = 1, .step = 1}));
+  check_ok(tarn__device_synchronise(device));
   const double value = ((const double *)loss->data)[1] / TOKENS;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
@@ -248,7 +252,7 @@ static double model_loss(int gain, const tarn__device *device, tarn__dtype dtype
       gradient[j] = check_load(param->training.grad, dtype == TARN__F64 ? TARN__F64 : TARN__F32, j);
   }
   tarn__graph_close(&graph);
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__model_close(&model);
   tarn_config_close(&config);
   return value;
@@ -265,7 +269,7 @@ static void models(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t n = 0;
     const double in_double = model_loss(cases[i].gain, &tarn__device_reference, TARN__F64, wanted, &n);
-    const double loss = model_loss(cases[i].gain, &tarn__device_cpu, TARN__F32, found, &n);
+    const double loss = model_loss(cases[i].gain, check_device(), TARN__F32, found, &n);
     assert_int_equal(n, 3 * D * D);
     const double gradient = distance(found, wanted, n);
     print_message("init_gain %d: loss %.9f, in double %.9f, relative %.1e; gradient %.1e\n", cases[i].gain, loss,

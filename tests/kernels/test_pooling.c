@@ -85,7 +85,7 @@ static tarn__tensor *ints(tarn__graph *graph, const int32_t *data, int64_t n) {
 
 static tarn_status run_batch(void *out, const batch *b, void *x) {
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, b->dtype, false, b->threads);
+  tarn__graph_begin(&graph, check_device(), b->dtype, false, b->threads);
   tarn__tensor *from = tarn__graph_external(&graph, b->dtype, b->rows, D, x, "x");
   tarn__tensor *y = b->list ? tarn__pooling_rows(&graph, from, ints(&graph, b->list, LISTED),
                                                  ints(&graph, b->ranges, 2 * b->rows), WIDTH)
@@ -114,9 +114,10 @@ static void bits(void **state) {
   tarn__random random;
   tarn__random_init(&random, 11, 0);
   list_all(list, ranges);
+  void *x = check_shared(ROWS * D * sizeof(double));
   for (int t = 0; t < 2; t++) {
     const size_t before = EARLIER * D * tarn__dtype_size(dtypes[t]), size = LENGTH * D * tarn__dtype_size(dtypes[t]);
-    static double x[ROWS * D], first[ROWS * D], other[ROWS * D];
+    static double first[ROWS * D], other[ROWS * D];
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtypes[t], i, tarn__random_normal(&random));
     batch b = {.dtype = dtypes[t], .rows = LENGTH, .threads = 1, .sentences = 1, .offsets = alone};
     check_ok(run_batch(first, &b, (char *)x + before));
@@ -131,12 +132,14 @@ static void bits(void **state) {
       assert_memory_equal(first, (char *)other + before, size);
     }
   }
+  check_shared_free(x);
 }
 
 // Offsets and lists that would lead outside of x are refused.
 static void bad_places(void **state) {
   (void)state;
-  static float x[LENGTH * D], y[LENGTH * D];
+  static float y[LENGTH * D];
+  float *x = check_shared(LENGTH * D * sizeof *x);
   static const int32_t few[] = {0, 5, LENGTH - 1}, falling[] = {0, 7, 5, LENGTH};
   int32_t list[LISTED], ranges[2 * LENGTH];
   batch b = {.rows = LENGTH, .threads = 1, .sentences = 2, .offsets = few};
@@ -151,6 +154,7 @@ static void bad_places(void **state) {
     if (bad == 3) ranges[2 * LENGTH - 1]++;
     assert_int_equal(run_batch(y, &b, x), bad == 0 ? TARN_STATUS_OK : TARN_STATUS_INTERNAL);
   }
+  check_shared_free(x);
 }
 
 // Windows that do not hold the row itself are refused.

@@ -45,6 +45,8 @@ static void many_and_wide(void **state) {
     try_case(cell, 8, (recurrence_case){.sentences = 70, .longest = 9, .x = true, .weights = true, .biases = true});
     try_case(cell, 8, (recurrence_case){.sentences = 64, .longest = 5, .x = true, .twice = true, .no_biases = true});
   }
+  if (check_device() != &tarn__device_cpu)  // whose bits are on record
+    try_case(3, 310, (recurrence_case){.sentences = 9, .longest = 4, .x = true, .weights = true, .biases = true});
   try_case(0, 600, (recurrence_case){.sentences = 30, .longest = 3, .x = true, .weights = true, .biases = true});
   try_case(5, 1024, (recurrence_case){.sentences = 17, .longest = 3, .x = true, .weights = true, .biases = true});
 }
@@ -222,9 +224,9 @@ static void windows_are_one_sentence(void **state) {
       check whole, cut;
       check_open(&whole);
       check_open(&cut);
-      check_run(&whole, build_windows, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&whole, build_windows, &at, check_device(), bf16 ? TARN__BF16 : TARN__F32, false);
       at.cut = true;
-      check_run(&cut, build_windows, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&cut, build_windows, &at, check_device(), bf16 ? TARN__BF16 : TARN__F32, false);
       const size_t window = (size_t)(WINDOW * at.spec.hidden);
       for (size_t s = 0; s < 2 * WINDOWED; s++)
         assert_memory_equal(whole.output_value[0] + s * window, cut.output_value[s % 2] + s / 2 * window,
@@ -270,7 +272,7 @@ static void extremes(void **state) {
     at.spec.hidden = 18;
     check c;
     check_open(&c);
-    check_run(&c, build_extreme, &at, &tarn__device_cpu, TARN__F32, false);
+    check_run(&c, build_extreme, &at, check_device(), TARN__F32, false);
     assert_true(isnan(c.output_value[0][0]));
     check_close(&c);
   }
@@ -323,9 +325,9 @@ static void bits_depend_on_the_sentence(void **state) {
       check many, one;
       check_open(&many);
       check_open(&one);
-      check_run(&many, build_company, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&many, build_company, &at, check_device(), bf16 ? TARN__BF16 : TARN__F32, false);
       at.alone = true;
-      check_run(&one, build_company, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&one, build_company, &at, check_device(), bf16 ? TARN__BF16 : TARN__F32, false);
       assert_true(one.output_size[0] > 0);
       assert_memory_equal(many.output_value[0] + offset[CHOSEN] * cols, one.output_value[0],
                           one.output_size[0] * sizeof(double));

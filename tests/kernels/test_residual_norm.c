@@ -9,6 +9,7 @@
 static void sizes(void **state) {
   (void)state;
   norm_check_sizes(TARN__NORM_LAYER);
+  norm_check_widths(TARN__NORM_LAYER);
 }
 
 static void parts(void **state) {

@@ -10,6 +10,7 @@
 static void sizes(void **state) {
   (void)state;
   norm_check_sizes(TARN__NORM_RMS);
+  norm_check_widths(TARN__NORM_RMS);
 }
 
 static void parts(void **state) {
@@ -39,10 +40,16 @@ typedef struct batch {
 } batch;
 
 // The norm of x + branch; y is copied to `out`.
-static void run_batch(void *out, const batch *b, void *x, void *branch, void *gain) {
+static void run_batch(void *out, const batch *b, const void *x_values, const void *branch_values, const void *gain) {
   tarn__graph graph = {0};
-  tarn__param param = {.name = "gain", .rows = 1, .cols = D, .dtype = b->dtype, .value = gain};
+  const size_t size = (size_t)(b->rows * D) * tarn__dtype_size(b->dtype);
+  void *x = check_shared(size), *branch = check_shared(size);
+  tarn__param param = {
+      .name = "gain", .rows = 1, .cols = D, .dtype = b->dtype, .value = check_shared(D * sizeof(double))};
   if (b->dtype == TARN__BF16) param.dtype = TARN__F32;
+  memcpy(x, x_values, size);
+  memcpy(branch, branch_values, size);
+  memcpy(param.value, gain, D * tarn__dtype_size(param.dtype));
   const tarn__norm norm = {.form = TARN__NORM_RMS, .epsilon = b->epsilon, .gain = &param};
   tarn__graph_begin(&graph, b->device, b->dtype, false, b->threads);
   tarn__residual_out sum = tarn__residual_norm(&graph, tarn__graph_external(&graph, b->dtype, b->rows, D, x, "x"),
@@ -51,11 +58,15 @@ static void run_batch(void *out, const batch *b, void *x, void *branch, void *ga
   tarn__tensor *y = b->twice ? tarn__residual_norm(&graph, sum.sum, NULL, 0.0, norm).y : sum.y;
   y->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads}));
-  memcpy(out, y->data, (size_t)(b->rows * D) * tarn__dtype_size(b->dtype));
-  tarn__free(workspace);
+  check_ok(tarn__device_synchronise(check_device()));
+  memcpy(out, y->data, size);
+  check_shared_free(workspace);
+  check_shared_free(x);
+  check_shared_free(branch);
+  check_shared_free(param.value);
   tarn__graph_close(&graph);
 }
 
@@ -96,12 +107,12 @@ static void bits(void **state) {
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtype, i, tarn__random_normal(&random));
     for (size_t i = 0; i < ROWS * D; i++) check_store(branch, dtype, i, tarn__random_normal(&random));
     for (size_t i = 0; i < D; i++) gain[i] = (float)tarn__random_normal(&random);
-    batch b = {&tarn__device_cpu, dtype, ROWS - EARLIER, 1, 1e-5, false};
+    batch b = {check_device(), dtype, ROWS - EARLIER, 1, 1e-5, false};
     run_batch(first, &b, (char *)x + before, (char *)branch + before, gain);
     b.twice = true;
     run_batch(other, &b, (char *)x + before, (char *)branch + before, gain);
     assert_memory_equal(first, other, size);
-    b = (batch){&tarn__device_cpu, dtype, ROWS, 1, 1e-5, false};
+    b = (batch){check_device(), dtype, ROWS, 1, 1e-5, false};
     for (b.threads = 1; b.threads <= 5; b.threads++) {
       run_batch(other, &b, x, branch, gain);
       assert_memory_equal(first, (char *)other + before, size);
@@ -122,7 +133,7 @@ static void bad_norms(void **state) {
                             {TARN__NORM_SCALE, 1e-5, &gain, NULL, 0.0}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
     tarn__residual_norm(&graph, tarn__graph_external(&graph, TARN__F32, ROWS, D, x, "x"), NULL, 0.0, bad[i]);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
     tarn__graph_close(&graph);

@@ -9,20 +9,19 @@
 
 #include <cmocka.h>
 
-#include "base/memory.h"
-#include "device/devices.h"
+#include "kernels/kernel_check.h"
 #include "ops/ops.h"
-
-static void check_ok(tarn_status status) {
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-}
 
 enum { ROWS = 5, WORDS = 37, BEST = 9, DRAWS = 23, EOS = 2 };
 
-static float all[ROWS][WORDS], best[ROWS][BEST + 1];
-static int32_t best_ids[ROWS][BEST], draws[DRAWS * TARN__DRAW_WORDS];
+// In memory of the device under test.
+static float (*all)[WORDS], (*best)[BEST + 1];
+static int32_t (*best_ids)[BEST], draws[DRAWS * TARN__DRAW_WORDS];
 
 static void fill(void) {
+  all = check_shared(ROWS * sizeof *all);
+  best = check_shared(ROWS * sizeof *best);
+  best_ids = check_shared(ROWS * sizeof *best_ids);
   for (int r = 0; r < ROWS; r++) {
     double sum = 0.0;
     for (int w = 0; w < WORDS; w++) sum += exp(all[r][w] = (float)(((r + 3) * w * 29 % 41) / 9.0));
@@ -53,13 +52,13 @@ static void draw_on(const tarn__device *device, int threads, bool of_best, const
       tarn__sample_rows(&graph, from, tarn__graph_input(&graph, DRAWS * TARN__DRAW_WORDS, draws, "draws"), spec);
   drawn.values->keep = drawn.ids->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace;
-  check_ok(tarn__alloc(&workspace, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads}));
+  check_ok(tarn__device_synchronise(check_device()));
   memcpy(ids, drawn.ids->data, DRAWS * sizeof *ids);
   memcpy(values, drawn.values->data, 2 * DRAWS * sizeof *values);
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(&graph);
 }
 
@@ -77,14 +76,20 @@ static tarn__candidate wanted(int i, bool of_best, const tarn__sample_spec *spec
   return tarn__sample(&spec->sampling, candidates, found, uniform);
 }
 
+static void release(void) {
+  check_shared_free(all);
+  check_shared_free(best);
+  check_shared_free(best_ids);
+}
+
 static void devices_draw_what_the_sampler_draws(void **state) {
   (void)state;
   static const tarn__sampling how[] = {
       {1.0, 0, 1.0, 1}, {0.7, 4, 1.0, 2}, {1.3, 0, 0.8, 3}, {1.0, 5, 0.5, (uint64_t)7 << 40}};
-  static const struct {
+  const struct {
     const tarn__device *device;
     int threads;
-  } on[] = {{&tarn__device_reference, 1}, {&tarn__device_cpu, 1}, {&tarn__device_cpu, 3}, {&tarn__device_cpu, 40}};
+  } on[] = {{&tarn__device_reference, 1}, {check_device(), 1}, {check_device(), 3}, {check_device(), 40}};
   fill();
   for (size_t h = 0; h < sizeof how / sizeof *how; h++)
     for (size_t o = 0; o < sizeof on / sizeof *on; o++)
@@ -101,32 +106,73 @@ static void devices_draw_what_the_sampler_draws(void **state) {
           assert_true(ids[i] != 4 && (ids[i] != EOS || draws[i * TARN__DRAW_WORDS + TARN__DRAW_ENDS]));
         }
       }
+  release();
+}
+
+// More words than a device puts in order at once, many of them equally likely.
+static void many_words(void **state) {
+  (void)state;
+  enum { MANY = 2600, TIMES = 12 };
+  static const tarn__sampling how[] = {
+      {1.0, 0, 1.0, 1}, {0.7, 40, 1.0, 2}, {1.5, 0, 0.97, 3}, {1.0, 1500, 0.9, 4}, {2.0, 2100, 0.999, 5}};
+  float *row = check_shared(MANY * sizeof *row);
+  int32_t many_draws[TIMES * TARN__DRAW_WORDS] = {0};
+  tarn__candidate *candidates = check_alloc(MANY, sizeof *candidates);
+  for (int w = 0; w < MANY; w++) row[w] = (float)(w * 7919 % 641) / 100.0f - 11.0f;
+  for (int i = 0; i < TIMES; i++) many_draws[i * TARN__DRAW_WORDS + TARN__DRAW_POSITION] = i;
+  for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+    const tarn__sample_spec spec = {.sampling = how[h], .eos = EOS};
+    tarn__graph graph = {0};
+    tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
+    const tarn__top from = {tarn__graph_external(&graph, TARN__F32, 1, MANY, row, "row"), NULL};
+    const tarn__top drawn = tarn__sample_rows(
+        &graph, from, tarn__graph_input(&graph, TIMES * TARN__DRAW_WORDS, many_draws, "draws"), &spec);
+    drawn.values->keep = drawn.ids->keep = true;
+    check_ok(tarn__graph_plan(&graph));
+    void *workspace = check_shared(graph.workspace_bytes);
+    tarn__graph_bind(&graph, workspace);
+    check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
+    check_ok(tarn__device_synchronise(check_device()));
+    for (int i = 0; i < TIMES; i++) {
+      const int32_t eos = EOS;
+      const int64_t found = tarn__sample_collect(candidates, NULL, row, MANY, (tarn__ban){&eos, 1});
+      const tarn__candidate wanted_one =
+          tarn__sample(&spec.sampling, candidates, found, tarn__sampling_uniform(how[h].seed, 0, 0, (uint32_t)i));
+      assert_int_equal(((const int32_t *)drawn.ids->data)[i], wanted_one.id);
+      assert_true(((const float *)drawn.values->data)[(ptrdiff_t)2 * i] == wanted_one.log_probability);
+    }
+    check_shared_free(workspace);
+    tarn__graph_close(&graph);
+  }
+  tarn__free(candidates);
+  check_shared_free(row);
 }
 
 // A draw from a row that is not there would read beyond the memory.
 static void rows_are_checked(void **state) {
   (void)state;
+  fill();
   const tarn__sample_spec spec = {.sampling = {1.0, 0, 1.0, 1}, .eos = EOS};
   for (int bad = -1; bad <= ROWS; bad += ROWS + 1) {
     tarn__graph graph = {0};
     const int32_t one[TARN__DRAW_WORDS] = {bad};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
     const tarn__top from = {tarn__graph_external(&graph, TARN__F32, ROWS, WORDS, all, "all"), NULL};
     const tarn__top drawn =
         tarn__sample_rows(&graph, from, tarn__graph_input(&graph, TARN__DRAW_WORDS, one, "draws"), &spec);
     drawn.ids->keep = true;
     check_ok(tarn__graph_plan(&graph));
-    void *workspace;
-    check_ok(tarn__alloc(&workspace, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+    void *workspace = check_shared(graph.workspace_bytes);
     tarn__graph_bind(&graph, workspace);
     assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}), TARN_STATUS_INTERNAL);
-    tarn__free(workspace);
+    check_shared_free(workspace);
     tarn__graph_close(&graph);
   }
+  release();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(devices_draw_what_the_sampler_draws),
-                                     cmocka_unit_test(rows_are_checked)};
+                                     cmocka_unit_test(many_words), cmocka_unit_test(rows_are_checked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,22 +93,14 @@ typedef struct batch {
 static tarn_status run_batch(void *out, const batch *b, void *a, void *x, int64_t row) {
   const size_t size = tarn__dtype_size(b->dtype);
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, &tarn__device_cpu, b->dtype, false, b->threads);
+  tarn__graph_begin(&graph, check_device(), b->dtype, false, b->threads);
   tarn__tensor *from = tarn__graph_external(&graph, b->dtype, b->rows, H, (char *)a + (size_t)(row * H) * size, "a");
   tarn__tensor *to = tarn__graph_external(&graph, b->dtype, b->rows, D, (char *)x + (size_t)(row * D) * size, "x");
   tarn__tensor *offsets = tarn__graph_input(&graph, b->sentences + 1, b->offsets, "offsets");
   const tarn__sentence_spec spec = {.heads = HEADS, .d = D, .longest = LENGTH};
   tarn__tensor *y =
       tarn__sentence_product(&graph, from, tarn__sentence_outer(&graph, from, to, offsets, spec), offsets, spec);
-  y->keep = true;
-  check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
-  tarn__graph_bind(&graph, workspace);
-  const tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads});
-  if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(b->rows * D) * size);
-  tarn__free(workspace);
-  tarn__graph_close(&graph);
-  return status;
+  return check_result(out, &graph, y);
 }
 
 // A sentence has equal bits alone and behind others, on any number of threads.
@@ -118,8 +110,9 @@ static void bits(void **state) {
   static const tarn__dtype dtypes[] = {TARN__F32, TARN__BF16};
   tarn__random random;
   tarn__random_init(&random, 11, 0);
+  void *a = check_shared(ROWS * H * sizeof(double)), *x = check_shared(ROWS * D * sizeof(double));
   for (int t = 0; t < 2; t++) {
-    static double a[ROWS * H], x[ROWS * D], first[ROWS * D], other[ROWS * D];
+    static double first[ROWS * D], other[ROWS * D];
     const size_t before = EARLIER * D * tarn__dtype_size(dtypes[t]), size = LENGTH * D * tarn__dtype_size(dtypes[t]);
     for (size_t i = 0; i < ROWS * H; i++) check_store(a, dtypes[t], i, tarn__random_normal(&random));
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtypes[t], i, tarn__random_normal(&random));
@@ -135,6 +128,8 @@ static void bits(void **state) {
       assert_memory_equal(first, (char *)other + before, size);
     }
   }
+  check_shared_free(a);
+  check_shared_free(x);
 }
 
 static void bad_offsets(void **state) {

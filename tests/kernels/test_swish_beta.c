@@ -23,7 +23,7 @@ static void refused(void **state) {
   for (int what = 0; what < 2; what++) {
     tarn__param beta = {.name = "beta", .rows = 1, .cols = what ? 2 : 1, .value = memory};
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 2, 3, memory, "x");
     tarn__swish_beta(&graph, x, NULL, 1.0, &beta, what == 0);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);

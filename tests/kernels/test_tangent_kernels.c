@@ -41,6 +41,11 @@ static void norms(void **state) {
         const norm_shape alone = {cases_rows[i], cols[k], false, true, false, true, 0.0, true, false, true, form};
         check_tangent_kernels_mode(norm_build, &alone, "norm alone", false, 1e-5);
       }
+    static const int64_t widths[] = {700, 1030};  // a card has other kernels for them
+    for (size_t k = 0; check_device() != &tarn__device_cpu && k < sizeof widths / sizeof *widths; k++) {
+      const norm_shape both = {5, widths[k], true, true, true, true, 0.3, true, true, true, form};
+      check_tangent_kernels(norm_build, &both, "wide rows", 1e-5);
+    }
     const norm_shape branch = {7, 40, true, true, true, true, 0.3, false, true, true, form};
     check_tangent_kernels(norm_build, &branch, "branch alone", 1e-5);
     const norm_shape sum = {7, 40, true, false, true, false, 0.3, true, true, true, form};

@@ -26,7 +26,7 @@ typedef struct tangent_check {
 static inline void tangent_close(tangent_check *t) {
   for (int i = 0; i < CHECK_MAX; i++) {
     tarn__free(t->direction[i]);
-    tarn__free(t->data[i]);
+    check_shared_free(t->data[i]);
     tarn__free(t->found[i]);
   }
   check_close(&t->c);
@@ -40,7 +40,7 @@ static inline void tangent_seed(tangent_check *t, tarn__graph *graph, int i) {
   const size_t n = (size_t)(TANGENT_DIRECTIONS * item->rows * item->cols);
   if (!t->direction[i]) {
     t->direction[i] = check_alloc(n, sizeof(double));
-    t->data[i] = check_alloc(n, sizeof(double));
+    t->data[i] = check_shared(n * sizeof(double));
     for (size_t e = 0; e < n; e++)
       t->direction[i][e] = tarn__bf16_to_f32(tarn__bf16_from_f32((float)tarn__random_normal(&t->c.random)));
   }
@@ -74,14 +74,15 @@ static inline void tangent_run(tangent_check *t, check_build build, const void *
     if (c->output[k]->tangent) c->output[k]->tangent->keep = true, moved++;
   check_ok(tarn__graph_plan(&graph));
   if (moved == 0) fail_msg("no output moves");
-  uint8_t *workspace = check_alloc(graph.workspace_bytes, 1);
+  uint8_t *workspace = check_shared(graph.workspace_bytes);
   memset(workspace, 0xFF, graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = CHECK_THREADS, .seed = 7, .step = 3};
   for (int run = 0; run < 2; run++) check_ok(tarn__graph_run(&graph, &exec));  // a graph may be run again
+  check_ok(tarn__device_synchronise(check_device()));
   for (int k = 0; k < c->outputs; k++) tangent_read(t, k);
   for (int i = 0; i < c->items; i++) c->item[i].tensor = NULL;
-  tarn__free(workspace);
+  check_shared_free(workspace);
   tarn__graph_close(&graph);
 }
 
@@ -181,12 +182,13 @@ static inline void check_tangent_kernels_mode(check_build build, const void *spe
   char text[160];
   check_open(&exact.c);
   check_open(&tried.c);
-  tangent_run(&tried, build, spec, &tarn__device_cpu, TARN__F32, training);
-  for (int k = 0; k < tried.c.outputs; k++) bits_add(tried.found[k], tried.size[k]);
-  bits_trace("f32");
+  tangent_run(&tried, build, spec, check_device(), TARN__F32, training);
+  const bool on_record = check_device() == &tarn__device_cpu;
+  for (int k = 0; on_record && k < tried.c.outputs; k++) bits_add(tried.found[k], tried.size[k]);
+  if (on_record) bits_trace("f32");
   if (!check_proven()) {
     tangent_run(&exact, build, spec, &tarn__device_reference, TARN__F64, training);
-    snprintf(text, sizeof text, "%s, cpu f32", name);
+    snprintf(text, sizeof text, "%s, %s f32", name, check_device()->name);
     tangent_same(&tried, &exact, tolerance, text);
     tangent_run(&tried, build, spec, &tarn__device_reference, TARN__F32, training);
     snprintf(text, sizeof text, "%s, reference f32", name);

@@ -18,5 +18,6 @@ void tarn__cuda_kernels_fill(void) {
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node) {
   (void)device;
   const char *lacks = tarn__cuda_hadamard_lacks(node);
+  if (!lacks) lacks = tarn__cuda_norm_lacks(node);
   return lacks ? lacks : tarn__cuda_linear_attention_lacks(node);
 }

@@ -9,21 +9,47 @@
 // its ops.
 #define TARN__CUDA_FAMILIES(FAMILY) \
   FAMILY(activation)                \
+  FAMILY(adaptive)                  \
   FAMILY(add)                       \
+  FAMILY(attention)                 \
   FAMILY(depthwise_conv)            \
+  FAMILY(dropout)                   \
+  FAMILY(embedding)                 \
   FAMILY(feature_map)               \
   FAMILY(fourier)                   \
   FAMILY(gated_conv)                \
+  FAMILY(glu)                       \
   FAMILY(grouped)                   \
   FAMILY(hadamard)                  \
   FAMILY(linear)                    \
   FAMILY(linear_attention)          \
+  FAMILY(norm_backward)             \
+  FAMILY(norm_tangent)              \
+  FAMILY(output)                    \
+  FAMILY(output_mixture)            \
+  FAMILY(output_tangent)            \
   FAMILY(pooling)                   \
+  FAMILY(product_keys)              \
+  FAMILY(recurrence)                \
+  FAMILY(recurrence_rows)           \
+  FAMILY(relative_attention)        \
+  FAMILY(residual_norm)             \
+  FAMILY(route)                     \
+  FAMILY(route_backward)            \
+  FAMILY(sample)                    \
+  FAMILY(scale)                     \
+  FAMILY(select)                    \
   FAMILY(sentence_mean)             \
   FAMILY(sentence_product)          \
   FAMILY(sparse_linear)             \
+  FAMILY(squared_error)             \
+  FAMILY(stand_in)                  \
+  FAMILY(swish_beta)                \
+  FAMILY(synthesis)                 \
+  FAMILY(tanh)                      \
   FAMILY(token_linear)              \
-  FAMILY(update)
+  FAMILY(update)                    \
+  FAMILY(weighted_rows)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
@@ -36,6 +62,7 @@ void tarn__cuda_kernels_fill(void);
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none. Of families, and of all.
 const char *tarn__cuda_hadamard_lacks(const tarn__node *node);
 const char *tarn__cuda_linear_attention_lacks(const tarn__node *node);
+const char *tarn__cuda_norm_lacks(const tarn__node *node);
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
 
 #endif

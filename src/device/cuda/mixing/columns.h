@@ -4,6 +4,13 @@
 
 #include "device/cuda/cuda_kernels.h"
 
+// Before a loop whose index selects registers.
+#if defined(__CUDACC__)
+#define TARN__UNROLL _Pragma("unroll")
+#else
+#define TARN__UNROLL
+#endif
+
 // The offset of the sentence of a row, 0 <= row < the last offset: its first row is offset[s], its end offset[s + 1].
 static __device__ __forceinline__ int64_t tarn__sentence_of(const int32_t *offset, int64_t sentences, int64_t row) {
   int64_t low = 0, high = sentences;  // offset[low] <= row < offset[high]
