@@ -87,7 +87,8 @@ static void groups_of_rows(void **state) {
 // Enough to be written past the caches.
 static void many_rows(void **state) {
   (void)state;
-  try_shape((shape){2800, 256, 1024, 1, 1, true, false}, 1e-5);
+  const int64_t rows = check_device() == &tarn__device_cpu ? 2800 : 70;  // only the processor has such caches
+  try_shape((shape){rows, 256, 1024, 1, 1, true, false}, 1e-5);
 }
 
 // Output 0 by signs, output 1 by the matrix.

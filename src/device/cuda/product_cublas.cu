@@ -15,13 +15,14 @@
 
 // --- the library
 
-#define FUNCTIONS(F)                                                                              \
-  F(Create)                                                                                       \
-  F(GetStatusString)                                                                              \
-  F(Matmul)                                                                                       \
-  F(MatmulAlgoGetHeuristic)                                                                       \
-  F(MatmulDescCreate) F(MatmulDescSetAttribute) F(MatrixLayoutCreate) F(MatrixLayoutSetAttribute) \
-      F(MatmulPreferenceCreate) F(MatmulPreferenceSetAttribute)
+// It cannot settle on one form of this list.
+// clang-format off
+#define FUNCTIONS(F)                                                             \
+  F(Create) F(GetStatusString) F(Matmul) F(MatmulAlgoGetHeuristic)               \
+  F(MatmulDescCreate) F(MatmulDescSetAttribute)                                  \
+  F(MatrixLayoutCreate) F(MatrixLayoutSetAttribute)                              \
+  F(MatmulPreferenceCreate) F(MatmulPreferenceSetAttribute)
+// clang-format on
 
 // The handle, and one description of each kind that every call fills in; `lock` is held meanwhile.
 static struct {
