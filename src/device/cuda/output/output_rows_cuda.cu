@@ -1,5 +1,6 @@
 // Sums over rows in two passes of fixed order.
 #include "device/cuda/output/output_rows.h"
+#include "device/cuda/products/column_sums.h"
 
 enum { SLICES = 64, SLICE_ROWS = 32 };  // most slices of the rows, and fewest rows of one
 
@@ -16,15 +17,6 @@ static __global__ void column_slices_kernel(float *partial, const T *x, int64_t 
   partial[blockIdx.y * cols + c] = sum;
 }
 
-static __global__ void column_totals_kernel(float *to, const float *partial, int64_t slices, int64_t cols,
-                                            bool accumulate) {
-  const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (c >= cols) return;
-  float sum = 0.0f;
-  for (int64_t s = 0; s < slices; s++) sum += partial[s * cols + c];
-  to[c] = accumulate ? to[c] + sum : sum;
-}
-
 tarn_status tarn__cuda_column_sums(float *to, const void *x, tarn__dtype dtype, int64_t ld, int64_t rows, int64_t cols,
                                    const float *weights, bool accumulate, float *partial, cudaStream_t stream) {
   const unsigned threads = cols >= 128 ? 128 : 32;
@@ -38,9 +30,7 @@ tarn_status tarn__cuda_column_sums(float *to, const void *x, tarn__dtype dtype, 
   else
     TARN__LAUNCH(column_slices_kernel<float>, blocks, threads, 0, stream, partial, (const float *)x, ld, rows, cols,
                  weights, each);
-  TARN__LAUNCH(column_totals_kernel, tarn__blocks(cols, threads), threads, 0, stream, to, (const float *)partial,
-               slices, cols, accumulate);
-  return TARN_STATUS_OK;
+  return tarn__cuda_sum_parts(to, partial, slices, cols, accumulate, stream);
 }
 
 static __global__ void loss_totals_kernel(double *totals, const double *losses, int64_t rows) {

@@ -4,7 +4,7 @@
 enum {
   MOST_UNITS = 512,               // threads of a block
   MOST_WEIGHT_BYTES = 512 << 10,  // of the weight: L2 gives a block so much in about the time of two launches
-  MOST_SHARED_BYTES = 160 << 10,  // a block may have so much on every card with bf16
+  MOST_SHARED_BYTES = 96 << 10,   // a block may have so much on every card with bf16
   GROUP = 4                       // sequences of a block, if there are more of them than multiprocessors
 };
 

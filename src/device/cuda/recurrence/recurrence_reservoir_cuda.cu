@@ -4,7 +4,7 @@
 #include "device/cuda/recurrence/recurrence_entries.h"
 #include "device/cuda/recurrence/recurrence_units.h"
 
-enum { THREADS = 1024, GROUPS = THREADS / TARN__SHARES, MOST_UNITS = 12 << 10, MOST_ENTRIES = 64 << 10 };
+enum { THREADS = 1024, GROUPS = THREADS / TARN__SHARES, MOST_UNITS = 8 << 10, MOST_ENTRIES = 64 << 10 };
 
 bool tarn__reservoir_fits(const tarn__loop *l) {
   bool fits = l->n <= MOST_UNITS && l->sequences * l->sides <= tarn__cuda_processors();

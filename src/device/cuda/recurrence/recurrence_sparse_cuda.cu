@@ -7,17 +7,13 @@ extern "C" {
 
 enum { WARPS = 8, THREADS = WARPS * 32 };
 
-// The arrays of graph/entries.h, whose function is not part of the module: each is aligned to 64 bytes.
-static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
 tarn__sparse_rows tarn__sparse_of(const tarn__tensor *weight) {
-  const char *base = (const char *)weight->data;
-  const size_t starts = aligned((size_t)(weight->rows + 1) * sizeof(int32_t));
+  const tarn__entries entries = tarn__entries_at(weight->param, weight->data);
   tarn__sparse_rows m = {};
   m.rows = weight->rows;
-  m.starts = (const int32_t *)base;
-  m.columns = (const int32_t *)(base + starts);
-  m.values = (const float *)(base + starts + aligned((size_t)weight->param->entries * sizeof(int32_t)));
+  m.starts = entries.starts;
+  m.columns = entries.columns;
+  m.values = (const float *)entries.values;
   return m;
 }
 
@@ -126,11 +122,11 @@ static transposing lay_out(const tarn__tensor *weight, char *room, size_t *bytes
   const int64_t counts[] = {rows + 1, rows, entries, entries, entries, entries};
   for (int i = 0; i < 6; i++) {
     part[i] = (int32_t *)(room + used);
-    used += aligned((size_t)counts[i] * sizeof(int32_t));
+    used += tarn__entries_aligned((size_t)counts[i] * sizeof(int32_t));
   }
   transposing t = {tarn__sparse_of(weight), part[0], part[1], part[2], part[3], part[4], part[5], NULL};
   t.values = (float *)(room + used);
-  *bytes = used + aligned((size_t)entries * sizeof(float));
+  *bytes = used + tarn__entries_aligned((size_t)entries * sizeof(float));
   return t;
 }
 
