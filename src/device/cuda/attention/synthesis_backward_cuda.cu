@@ -120,7 +120,8 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
     weigh_pairs(logits, scores, both, change, w, g.dy, t, share, shared);
     __syncwarp();
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
-      const float p = both[r] == -INFINITY ? 0.0f : expf(both[r] - most[r]) * part[r], d = p * (change[r] - mean[r]);
+      // Rows behind the sentence have no mean.
+      const float d = both[r] == -INFINITY ? 0.0f : expf(both[r] - most[r]) * part[r] * (change[r] - mean[r]);
       of_logits[tarn__pair_own(r) * TARN__PAIR + lane] = share[0] * d;
       of_scores[tarn__pair_own(r) * TARN__PAIR + lane] = share[1] * w.scale * d;
       mix[0] += d * logits[r];
