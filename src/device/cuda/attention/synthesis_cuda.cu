@@ -28,6 +28,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS) synthesis_kernel(T 
   for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], factor;
     tarn__synthesis_weigh<TARN__PAIR_QUERIES>(logits, scores, w, t, shared);
+    __syncwarp();  // other lanes have read the weights of the tile before
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
       const bool sees = tarn__synthesis_sees(w, t.n, t.query + tarn__pair_own(r), t.key + lane);
       const float both = sees ? share[0] * logits[r] + share[1] * scores[r] : -INFINITY;
@@ -100,6 +101,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], change[TARN__PAIR_OWN], factor;
     tarn__synthesis_weigh<TARN__PAIR_QUERIES>(logits, scores, w, t, shared);
+    __syncwarp();  // other lanes have read the weights of the tile before
     push_pairs(change, w, d, t, block, share, shared);
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
       const bool sees = tarn__synthesis_sees(w, t.n, t.query + tarn__pair_own(r), t.key + lane);
