@@ -104,7 +104,6 @@ static void *x;  // what the device reads
 static void fill(tarn__dtype dtype) {
   tarn__random random;
   tarn__random_init(&random, 11, 0);
-  if (!x) x = check_shared(ROWS * 3 * D * sizeof(double));
   for (size_t i = 0; i < ROWS * 3 * D; i++) check_store(x, dtype, i, tarn__random_normal(&random));
 }
 
@@ -208,6 +207,7 @@ static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),       cmocka_unit_test(edges),
                                      cmocka_unit_test(bits),        cmocka_unit_test(single_rows),
                                      cmocka_unit_test(bad_offsets), cmocka_unit_test(underflow)};
+  x = check_shared(ROWS * 3 * D * sizeof(double));
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   check_shared_free(x);
   return failures;

@@ -29,10 +29,10 @@ static __device__ __forceinline__ void weigh_pairs(float (&logits)[TARN__PAIR_OW
   for (int r = 0; r < TARN__PAIR_OWN; r++) change[r] = 0.0f;
   tarn__synthesis_weigh<TARN__PAIR_QUERIES>(logits, scores, w, t, shared);
   tarn__synthesis_products<TARN__PAIR_QUERIES>(
-      change, tarn__synthesis_rows_at(dy, d, t.first + t.i0, t.h * w.width, t.n - t.i0),
+      change, tarn__synthesis_rows_at(dy, d, t.first + t.query, t.h * w.width, t.n - t.query),
       tarn__synthesis_keys(w, w.values, t), w.width, shared);
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
-    const bool sees = tarn__synthesis_sees(w, t.n, t.i0 + tarn__pair_own(r), t.j0 + tarn__pair_lane());
+    const bool sees = tarn__synthesis_sees(w, t.n, t.query + tarn__pair_own(r), t.key + tarn__pair_lane());
     both[r] = sees ? share[0] * logits[r] + share[1] * scores[r] : -INFINITY;
   }
 }
@@ -44,7 +44,8 @@ static __device__ __forceinline__ void find_statistics(float (&most)[TARN__PAIR_
                                                        const float share[2], float *shared) {
   tarn__pair_softmax softmax[TARN__PAIR_OWN];
   for (int r = 0; r < TARN__PAIR_OWN; r++) softmax[r] = tarn__pair_softmax_begin(), mean[r] = 0.0f;
-  for (t.j0 = 0; t.j0 < tarn__synthesis_end(w, t); t.j0 += TARN__PAIR) {
+  const int64_t end = tarn__synthesis_end(w, t);
+  for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], both[TARN__PAIR_OWN], change[TARN__PAIR_OWN], factor;
     weigh_pairs(logits, scores, both, change, w, g.dy, t, share, shared);
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
@@ -53,7 +54,7 @@ static __device__ __forceinline__ void find_statistics(float (&most)[TARN__PAIR_
     }
   }
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
-    const int64_t i = t.i0 + tarn__pair_own(r), at = t.h * w.rows + t.first + i;
+    const int64_t i = t.query + tarn__pair_own(r), at = t.h * w.rows + t.first + i;
     most[r] = softmax[r].most;
     part[r] = 1.0f / tarn__warp_sum(softmax[r].sum);
     mean[r] = tarn__warp_sum(mean[r]) * part[r];
@@ -106,19 +107,21 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   float queries[TARN__PAIR_CHUNKS][TARN__PAIR_OWN] = {}, sources[TARN__PAIR_CHUNKS][TARN__PAIR_OWN] = {};
   float most[TARN__PAIR_OWN], part[TARN__PAIR_OWN], mean[TARN__PAIR_OWN], share[2], mix[2] = {};
   float *to_mix = g.of_mix ? g.of_mix + 2 * ((int64_t)blockIdx.x * w.heads + t.h) : (float *)nullptr;
-  if (t.i0 >= t.n) {
+  if (t.query >= t.n) {
     if (to_mix && first && threadIdx.x < 2) to_mix[threadIdx.x] = 0.0f;
     return;
   }
   tarn__synthesis_shares(share, w);
   find_statistics(most, part, mean, w, g, t, share, shared);
   if (!g.dqueries && !g.dsource && !g.of_mix) return;
-  for (t.j0 = 0; t.j0 < tarn__synthesis_end(w, t); t.j0 += TARN__PAIR) {
+  const int64_t end = tarn__synthesis_end(w, t);
+  for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], both[TARN__PAIR_OWN], change[TARN__PAIR_OWN];
     weigh_pairs(logits, scores, both, change, w, g.dy, t, share, shared);
     __syncwarp();
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
-      const float p = both[r] == -INFINITY ? 0.0f : expf(both[r] - most[r]) * part[r], d = p * (change[r] - mean[r]);
+      // Rows behind the sentence have no mean.
+      const float d = both[r] == -INFINITY ? 0.0f : expf(both[r] - most[r]) * part[r] * (change[r] - mean[r]);
       of_logits[tarn__pair_own(r) * TARN__PAIR + lane] = share[0] * d;
       of_scores[tarn__pair_own(r) * TARN__PAIR + lane] = share[1] * w.scale * d;
       mix[0] += d * logits[r];
@@ -130,12 +133,12 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
     if (g.dsource && w.form == TARN__SYNTHESIS_DENSE)
       tarn__pair_sums(sources, of_logits, tarn__synthesis_weights(w, t), none, column, w.source_width, shared);
     for (int r = 0; r < TARN__PAIR_OWN && g.factors; r++) {
-      const int64_t i = t.i0 + tarn__pair_own(r), at = (t.first + i) * w.source_step + t.h * w.source_width;
+      const int64_t i = t.query + tarn__pair_own(r), at = (t.first + i) * w.source_step + t.h * w.source_width;
       if (first && i < t.n)
-        add_factors(g.factors + at, w.source + at, of_logits + tarn__pair_own(r) * TARN__PAIR, w.left, t.j0, t.n);
+        add_factors(g.factors + at, w.source + at, of_logits + tarn__pair_own(r) * TARN__PAIR, w.left, t.key, t.n);
     }
   }
-  const int64_t row = t.first + t.i0, count = t.n - t.i0;
+  const int64_t row = t.first + t.query, count = t.n - t.query;
   if (g.dqueries)
     tarn__pair_write(g.dqueries + row * w.step + t.h * w.width, w.step, count, queries, column, w.width, g.add_x);
   if (g.dsource && w.form == TARN__SYNTHESIS_DENSE)
@@ -149,14 +152,14 @@ template <typename T>
 static __device__ __forceinline__ void weigh_keys(float (&p)[TARN__PAIR_OWN], float (&d)[TARN__PAIR_OWN],
                                                   const tarn__synthesis_node<T> &w, const gradients<T> &g,
                                                   const tarn__synthesis_pair &t, const float share[2], float *shared) {
-  const int64_t i = t.i0 + tarn__pair_lane(), at = t.h * w.rows + t.first + i, step = w.heads * w.width;
+  const int64_t i = t.query + tarn__pair_lane(), at = t.h * w.rows + t.first + i, step = w.heads * w.width;
   float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], change[TARN__PAIR_OWN] = {};
   tarn__synthesis_weigh<TARN__PAIR_KEYS>(logits, scores, w, t, shared);
   tarn__synthesis_products<TARN__PAIR_KEYS>(
-      change, tarn__synthesis_rows_at(g.dy, step, t.first + t.i0, t.h * w.width, t.n - t.i0),
+      change, tarn__synthesis_rows_at(g.dy, step, t.first + t.query, t.h * w.width, t.n - t.query),
       tarn__synthesis_keys(w, w.values, t), w.width, shared);
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
-    const bool sees = tarn__synthesis_sees(w, t.n, i, t.j0 + tarn__pair_own(r));
+    const bool sees = tarn__synthesis_sees(w, t.n, i, t.key + tarn__pair_own(r));
     const float both = share[0] * logits[r] + share[1] * scores[r];
     p[r] = sees ? expf(both - g.of.most[at]) * g.of.share[at] : 0.0f;
     d[r] = sees ? p[r] * (change[r] - g.of.mean[at]) : 0.0f;
@@ -173,23 +176,24 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   const tarn__pair_near<T> none = {};
   float *weights = shared + TARN__PAIR_WEIGHTS, *of_scores = weights + TARN__PAIR * TARN__PAIR, share[2];
   float keys[TARN__PAIR_CHUNKS][TARN__PAIR_OWN] = {}, values[TARN__PAIR_CHUNKS][TARN__PAIR_OWN] = {};
-  if (t.j0 >= t.n) return;
+  if (t.key >= t.n) return;
   tarn__synthesis_shares(share, w);
-  for (t.i0 = w.causal ? t.j0 : 0; t.i0 < t.n; t.i0 += TARN__PAIR) {
+  for (t.query = w.causal ? t.key : 0; t.query < t.n; t.query += TARN__PAIR) {
     float p[TARN__PAIR_OWN], d[TARN__PAIR_OWN];
     weigh_keys(p, d, w, g, t, share, shared);
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
       weights[tarn__pair_own(r) * TARN__PAIR + lane] = p[r];
       of_scores[tarn__pair_own(r) * TARN__PAIR + lane] = share[1] * w.scale * d[r];
     }
-    tarn__pair_sums(values, weights, tarn__synthesis_rows_at(g.dy, step, t.first + t.i0, t.h * w.width, t.n - t.i0),
-                    none, column, w.width, shared);
+    tarn__pair_sums(values, weights,
+                    tarn__synthesis_rows_at(g.dy, step, t.first + t.query, t.h * w.width, t.n - t.query), none, column,
+                    w.width, shared);
     if (g.dkeys)
       tarn__pair_sums(keys, of_scores, tarn__synthesis_queries(w, w.queries, t), none, column, w.width, shared);
   }
-  const int64_t to = (t.first + t.j0) * w.key_step + t.h * w.width;
-  tarn__pair_write(g.dvalues + to, w.key_step, t.n - t.j0, values, column, w.width, g.add_x);
-  if (g.dkeys) tarn__pair_write(g.dkeys + to, w.key_step, t.n - t.j0, keys, column, w.width, g.add_x);
+  const int64_t to = (t.first + t.key) * w.key_step + t.h * w.width;
+  tarn__pair_write(g.dvalues + to, w.key_step, t.n - t.key, values, column, w.width, g.add_x);
+  if (g.dkeys) tarn__pair_write(g.dkeys + to, w.key_step, t.n - t.key, keys, column, w.width, g.add_x);
 }
 
 // --- the weight: sums over slices of the sentences, each [heads, span, columns], span the longest sentence
@@ -216,7 +220,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   for (int64_t s = slice * each; s < last && s < w.sentences; s++) {
     t.first = w.offset[s];
     t.n = w.offset[s + 1] - t.first;
-    for (t.i0 = w.causal ? t.j0 : 0; t.i0 < t.n && t.j0 < t.n; t.i0 += TARN__PAIR) {
+    for (t.query = w.causal ? t.key : 0; t.query < t.n && t.key < t.n; t.query += TARN__PAIR) {
       float p[TARN__PAIR_OWN], d[TARN__PAIR_OWN];
       weigh_keys(p, d, w, g, t, share, shared);
       for (int r = 0; r < TARN__PAIR_OWN; r++) {
@@ -226,11 +230,11 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
       tarn__pair_sums(sums, of_logits, tarn__synthesis_sources(w, w.source, t), none, column, a.columns, shared);
     }
   }
-  const int64_t to = (slice * w.heads + h) * a.span + t.j0;
-  tarn__pair_write(a.weight + to * a.columns, a.columns, a.span - t.j0, sums, column, a.columns, false);
+  const int64_t to = (slice * w.heads + h) * a.span + t.key;
+  tarn__pair_write(a.weight + to * a.columns, a.columns, a.span - t.key, sums, column, a.columns, false);
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
     bias[r] = tarn__warp_sum(bias[r]);
-    if (a.bias && column == 0 && lane == 0 && t.j0 + tarn__pair_own(r) < a.span)
+    if (a.bias && column == 0 && lane == 0 && t.key + tarn__pair_own(r) < a.span)
       a.bias[to + tarn__pair_own(r)] = bias[r];
   }
 }
@@ -248,18 +252,18 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   for (int64_t s = slice * each; s < last && s < w.sentences; s++) {
     t.first = w.offset[s];
     t.n = w.offset[s + 1] - t.first;
-    if (t.i0 >= t.n || t.j0 >= tarn__synthesis_end(w, t)) continue;
+    if (t.query >= t.n || tarn__synthesis_end(w, t) <= t.key) continue;
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], both[TARN__PAIR_OWN], change[TARN__PAIR_OWN];
     weigh_pairs(logits, scores, both, change, w, g.dy, t, share, shared);
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
-      const int64_t at = h * w.rows + t.first + t.i0 + tarn__pair_own(r);
+      const int64_t at = h * w.rows + t.first + t.query + tarn__pair_own(r);
       if (both[r] == -INFINITY) continue;
       const float p = expf(both[r] - g.of.most[at]) * g.of.share[at];
       sums[r] += share[0] * p * (change[r] - g.of.mean[at]);
     }
   }
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
-    const int64_t i = t.i0 + tarn__pair_own(r), j = t.j0 + tarn__pair_lane();
+    const int64_t i = t.query + tarn__pair_own(r), j = t.key + tarn__pair_lane();
     if (i < a.span && j < a.columns) a.weight[((slice * w.heads + h) * a.span + i) * a.columns + j] = sums[r];
   }
 }

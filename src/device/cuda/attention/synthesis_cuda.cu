@@ -22,13 +22,15 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS) synthesis_kernel(T 
   float *weights = shared + TARN__PAIR_WEIGHTS, sums[TARN__PAIR_CHUNKS][TARN__PAIR_OWN] = {}, share[2];
   tarn__pair_softmax softmax[TARN__PAIR_OWN];
   for (int r = 0; r < TARN__PAIR_OWN; r++) softmax[r] = tarn__pair_softmax_begin();
-  if (t.i0 >= t.n) return;
+  if (t.query >= t.n) return;
   tarn__synthesis_shares(share, w);
-  for (t.j0 = 0; t.j0 < tarn__synthesis_end(w, t); t.j0 += TARN__PAIR) {
+  const int64_t end = tarn__synthesis_end(w, t);
+  for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], factor;
     tarn__synthesis_weigh<TARN__PAIR_QUERIES>(logits, scores, w, t, shared);
+    __syncwarp();  // other lanes have read the weights of the tile before
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
-      const bool sees = tarn__synthesis_sees(w, t.n, t.i0 + tarn__pair_own(r), t.j0 + lane);
+      const bool sees = tarn__synthesis_sees(w, t.n, t.query + tarn__pair_own(r), t.key + lane);
       const float both = sees ? share[0] * logits[r] + share[1] * scores[r] : -INFINITY;
       const float e = tarn__pair_softmax_take(&softmax[r], both, &factor);
       scale_row(sums, r, factor);
@@ -37,7 +39,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS) synthesis_kernel(T 
     tarn__pair_sums(sums, weights, tarn__synthesis_keys(w, w.values, t), none, column, w.width, shared);
   }
   for (int r = 0; r < TARN__PAIR_OWN; r++) scale_row(sums, r, 1.0f / tarn__warp_sum(softmax[r].sum));
-  tarn__pair_write(y + (t.first + t.i0) * d + t.h * w.width, d, t.n - t.i0, sums, column, w.width, false);
+  tarn__pair_write(y + (t.first + t.query) * d + t.h * w.width, d, t.n - t.query, sums, column, w.width, false);
 }
 
 // --- tangents
@@ -67,7 +69,7 @@ static __device__ __forceinline__ void push_pairs(float (&change)[TARN__PAIR_OWN
                                                  shared);
   }
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
-    const int64_t i = t.i0 + tarn__pair_own(r), j = t.j0 + tarn__pair_lane();
+    const int64_t i = t.query + tarn__pair_own(r), j = t.key + tarn__pair_lane();
     if (d.source && w.form == TARN__SYNTHESIS_FACTORISED && i < t.n && j < t.n) {
       const int64_t at = (t.first + i) * w.source_step + t.h * w.source_width;
       const int64_t left = j % w.left, right = w.left + j / w.left;
@@ -93,14 +95,16 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   float of_change[TARN__PAIR_OWN] = {};
   tarn__pair_softmax softmax[TARN__PAIR_OWN];
   for (int r = 0; r < TARN__PAIR_OWN; r++) softmax[r] = tarn__pair_softmax_begin();
-  if (t.i0 >= t.n) return;
+  if (t.query >= t.n) return;
   tarn__synthesis_shares(share, w);
-  for (t.j0 = 0; t.j0 < tarn__synthesis_end(w, t); t.j0 += TARN__PAIR) {
+  const int64_t end = tarn__synthesis_end(w, t);
+  for (t.key = 0; t.key < end; t.key += TARN__PAIR) {
     float logits[TARN__PAIR_OWN], scores[TARN__PAIR_OWN], change[TARN__PAIR_OWN], factor;
     tarn__synthesis_weigh<TARN__PAIR_QUERIES>(logits, scores, w, t, shared);
+    __syncwarp();  // other lanes have read the weights of the tile before
     push_pairs(change, w, d, t, block, share, shared);
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
-      const bool sees = tarn__synthesis_sees(w, t.n, t.i0 + tarn__pair_own(r), t.j0 + lane);
+      const bool sees = tarn__synthesis_sees(w, t.n, t.query + tarn__pair_own(r), t.key + lane);
       const float both = sees ? share[0] * logits[r] + share[1] * scores[r] : -INFINITY;
       const float e = tarn__pair_softmax_take(&softmax[r], both, &factor);
       scale_row(sums, r, factor);
@@ -121,8 +125,8 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
     for (int chunk = 0; chunk < TARN__PAIR_CHUNKS; chunk++)
       sums[chunk][r] = (sums[chunk][r] - mean * plain[chunk][r]) * part;
   }
-  tarn__pair_write(dy + (block + t.first + t.i0) * width + t.h * w.width, width, t.n - t.i0, sums, column, w.width,
-                   false);
+  tarn__pair_write(dy + (block + t.first + t.query) * width + t.h * w.width, width, t.n - t.query, sums, column,
+                   w.width, false);
 }
 
 // --- single rows

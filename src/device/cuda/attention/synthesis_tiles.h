@@ -69,7 +69,7 @@ static __device__ __forceinline__ void tarn__synthesis_shares(float share[2], co
 
 // A pair of tiles of a sentence: its first row and length, the first query and the first key.
 typedef struct tarn__synthesis_pair {
-  int64_t first, n, i0, j0, h;
+  int64_t first, n, query, key, h;
 } tarn__synthesis_pair;
 
 template <typename T>
@@ -88,26 +88,26 @@ template <typename T>
 static __device__ __forceinline__ tarn__pair_rows<T> tarn__synthesis_sources(const tarn__synthesis_node<T> &w,
                                                                              const T *source,
                                                                              const tarn__synthesis_pair &t) {
-  return tarn__synthesis_rows_at(source, w.source_step, t.first + t.i0, t.h * w.source_width, t.n - t.i0);
+  return tarn__synthesis_rows_at(source, w.source_step, t.first + t.query, t.h * w.source_width, t.n - t.query);
 }
 template <typename T>
 static __device__ __forceinline__ tarn__pair_rows<T> tarn__synthesis_weights(const tarn__synthesis_node<T> &w,
                                                                              const tarn__synthesis_pair &t) {
-  const int64_t at = (t.h * w.places + t.j0) * w.source_width;
+  const int64_t at = (t.h * w.places + t.key) * w.source_width;
   const T *data = w.fp32 ? reinterpret_cast<const T *>(reinterpret_cast<const float *>(w.weight) + at) : w.weight + at;
-  return {data, w.source_width, t.n - t.j0, w.fp32};
+  return {data, w.source_width, t.n - t.key, w.fp32};
 }
 template <typename T>
 static __device__ __forceinline__ tarn__pair_rows<T> tarn__synthesis_queries(const tarn__synthesis_node<T> &w,
                                                                              const T *queries,
                                                                              const tarn__synthesis_pair &t) {
-  return tarn__synthesis_rows_at(queries, w.step, t.first + t.i0, t.h * w.width, t.n - t.i0);
+  return tarn__synthesis_rows_at(queries, w.step, t.first + t.query, t.h * w.width, t.n - t.query);
 }
 template <typename T>
 static __device__ __forceinline__ tarn__pair_rows<T> tarn__synthesis_keys(const tarn__synthesis_node<T> &w,
                                                                           const T *keys,
                                                                           const tarn__synthesis_pair &t) {
-  return tarn__synthesis_rows_at(keys, w.key_step, t.first + t.j0, t.h * w.width, t.n - t.j0);
+  return tarn__synthesis_rows_at(keys, w.key_step, t.first + t.key, t.h * w.width, t.n - t.key);
 }
 
 // sums[r] += own row times other row, whichever of queries and keys the own rows are.
@@ -146,8 +146,8 @@ static __device__ __forceinline__ void tarn__synthesis_weigh(float (&logits)[TAR
                                    w.width, shared);
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
     const int own = tarn__pair_own(r), other = tarn__pair_lane();
-    const int64_t i = t.i0 + (side == TARN__PAIR_QUERIES ? own : other);
-    const int64_t j = t.j0 + (side == TARN__PAIR_QUERIES ? other : own);
+    const int64_t i = t.query + (side == TARN__PAIR_QUERIES ? own : other);
+    const int64_t j = t.key + (side == TARN__PAIR_QUERIES ? other : own);
     scores[r] *= w.scale;
     if (i >= t.n || j >= t.n) continue;
     if (w.form != TARN__SYNTHESIS_DENSE)
@@ -161,7 +161,7 @@ static __device__ __forceinline__ void tarn__synthesis_weigh(float (&logits)[TAR
 template <typename T>
 static __device__ __forceinline__ int64_t tarn__synthesis_end(const tarn__synthesis_node<T> &w,
                                                               const tarn__synthesis_pair &t) {
-  return w.causal && t.i0 + TARN__PAIR < t.n ? t.i0 + TARN__PAIR : t.n;
+  return w.causal && t.query + TARN__PAIR < t.n ? t.query + TARN__PAIR : t.n;
 }
 
 template <typename T>
