@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
+
 // Natural logarithm of x > 0: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), then the series of artanh.
-static inline double tarn__fixed_log(double x) {
+static inline TARN__HOST_DEVICE double tarn__fixed_log(double x) {
   int exponent;
   double m = frexp(x, &exponent);
   if (m < 0.70710678118654752) {
@@ -21,7 +23,7 @@ static inline double tarn__fixed_log(double x) {
 }
 
 // cos(2 pi u) for u in [0, 1) by reduction to an eighth of a turn and Taylor series.
-static inline double tarn__fixed_cos_turn(double u) {
+static inline TARN__HOST_DEVICE double tarn__fixed_cos_turn(double u) {
   double v = u < 0.5 ? u : 1.0 - u;  // cos is even: v in [0, 1/2]
   double sign = 1.0;
   if (v > 0.25) {  // cos(pi - x) = -cos(x)
@@ -36,7 +38,7 @@ static inline double tarn__fixed_cos_turn(double u) {
 }
 
 // e^x for |x| < 700: x = n ln 2 + r with |r| <= ln 2 / 2, then the series of e^r.
-static inline double tarn__fixed_exp(double x) {
+static inline TARN__HOST_DEVICE double tarn__fixed_exp(double x) {
   const double n = floor(x / 0.69314718055994530942 + 0.5);
   const double r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;  // ln 2 in two parts
   double sum = 1.0;

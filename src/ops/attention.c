@@ -5,19 +5,13 @@
 #include "ops/offsets.h"
 #include "ops/relative_attention.h"
 
-// With biases the offsets of keys are those of queries; in a backward node the biases replace them.
-static const tarn__tensor *key_offsets_of(const tarn__node *node) {
-  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
-  return node->in[biased ? TARN__ATTENTION_QUERY_OFFSETS : TARN__ATTENTION_KEY_OFFSETS];
-}
-
 // Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
 static tarn_status check(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES];
   const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const tarn__tensor *key_offsets = key_offsets_of(node);
+  const tarn__tensor *key_offsets = tarn__attention_key_offsets(node);
   const bool biased = spec->alibi > 0 || ((const tarn__attention_attr *)node->attr)->reach >= 0;
   TARN_TRY(tarn__offsets_check(query_offsets, queries->rows, "attention", "queries"));
   TARN_TRY(tarn__offsets_check(key_offsets, keys->rows, "attention", "keys"));
@@ -44,33 +38,11 @@ void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes) {
   for (int h = power; h < spec->heads; h++, slope *= step) slopes[h] = any ? slope : 0.0;
 }
 
-tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
-  const bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
-  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
-  return (tarn__attention_backward){
-      .queries = node->in[TARN__ATTENTION_QUERIES],
-      .keys_values = node->in[self ? TARN__ATTENTION_QUERIES : TARN__ATTENTION_KEYS_VALUES],
-      .dout = node->in[TARN__ATTENTION_DO],
-      .result = node->in[TARN__ATTENTION_FORWARD_RESULT],
-      .statistics = node->in[TARN__ATTENTION_FORWARD_STATISTICS],
-      .dqueries = node->out[TARN__ATTENTION_DQUERIES],
-      .dkeys_values = node->out[self ? TARN__ATTENTION_DQUERIES : TARN__ATTENTION_DKEYS_VALUES],
-      .add_queries = node->in[TARN__ATTENTION_PREVIOUS_QUERIES] != NULL,
-      .add_keys_values =
-          node->in[self ? TARN__ATTENTION_PREVIOUS_QUERIES : TARN__ATTENTION_PREVIOUS_KEYS_VALUES] != NULL,
-      .query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data,
-      .key_offsets = key_offsets_of(node)->data,
-      .biases = biased ? node->in[TARN__ATTENTION_BACKWARD_BIASES] : NULL,
-      .dbiases = node->out[TARN__ATTENTION_DBIASES],
-      .bias_sums = node->out[TARN__ATTENTION_BIAS_SUMS],
-      .sequences = node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1};
-}
-
 // Pairs of a query and a key that it sees: exact when the offsets are known, else a bound.
 static double pairs(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const int32_t *q = query_offsets->host, *k = key_offsets_of(node)->host;
+  const int32_t *q = query_offsets->host, *k = tarn__attention_key_offsets(node)->host;
   if (!q || !k) return (double)node->in[TARN__ATTENTION_QUERIES]->rows * (double)spec->longest;
   double sum = 0.0;
   for (int64_t s = 0; s + 1 < query_offsets->cols; s++) {

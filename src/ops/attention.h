@@ -117,6 +117,34 @@ typedef struct tarn__attention_backward {
   const int32_t *query_offsets, *key_offsets;
   int64_t sequences;
 } tarn__attention_backward;
-tarn__attention_backward tarn__attention_backward_of(const tarn__node *node);
+
+// With biases the offsets of keys are those of queries; in a backward node the biases replace them.
+static inline const tarn__tensor *tarn__attention_key_offsets(const tarn__node *node) {
+  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
+  return node->in[biased ? TARN__ATTENTION_QUERY_OFFSETS : TARN__ATTENTION_KEY_OFFSETS];
+}
+
+static inline tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
+  const bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
+  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
+  const tarn__attention_backward b = {
+      .queries = node->in[TARN__ATTENTION_QUERIES],
+      .keys_values = node->in[self ? TARN__ATTENTION_QUERIES : TARN__ATTENTION_KEYS_VALUES],
+      .dout = node->in[TARN__ATTENTION_DO],
+      .dqueries = node->out[TARN__ATTENTION_DQUERIES],
+      .dkeys_values = node->out[self ? TARN__ATTENTION_DQUERIES : TARN__ATTENTION_DKEYS_VALUES],
+      .result = node->in[TARN__ATTENTION_FORWARD_RESULT],
+      .statistics = node->in[TARN__ATTENTION_FORWARD_STATISTICS],
+      .add_queries = node->in[TARN__ATTENTION_PREVIOUS_QUERIES] != NULL,
+      .add_keys_values =
+          node->in[self ? TARN__ATTENTION_PREVIOUS_QUERIES : TARN__ATTENTION_PREVIOUS_KEYS_VALUES] != NULL,
+      .biases = biased ? node->in[TARN__ATTENTION_BACKWARD_BIASES] : NULL,
+      .dbiases = node->out[TARN__ATTENTION_DBIASES],
+      .bias_sums = node->out[TARN__ATTENTION_BIAS_SUMS],
+      .query_offsets = (const int32_t *)node->in[TARN__ATTENTION_QUERY_OFFSETS]->data,
+      .key_offsets = (const int32_t *)tarn__attention_key_offsets(node)->data,
+      .sequences = node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1};
+  return b;
+}
 
 #endif

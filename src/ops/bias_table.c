@@ -1,28 +1,10 @@
 #include "ops/bias_table.h"
 
-#include "base/fixed.h"
 #include "ops/ops.h"
 
-// T5 computes the logarithm in fp32 and rounds to zero; the limits between buckets are whole powers for the usual
-// numbers, and rounding must not move them below.
-static const double ROUNDING = 1e-9;
-
-static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t max_distance) {
-  const int64_t exact = buckets / 2;
-  if (distance < exact) return distance;
-  const double steps = tarn__fixed_log((double)distance / (double)exact) /
-                       tarn__fixed_log((double)max_distance / (double)exact) * (double)(buckets - exact);
-  const int64_t bucket = exact + (int64_t)(steps + ROUNDING);
-  return bucket < buckets ? bucket : buckets - 1;
-}
-
 void tarn__bias_buckets(const tarn__bias_table_spec *spec, int32_t *of) {
-  const int64_t half = spec->two_ways ? spec->buckets / 2 : spec->buckets;
-  for (int64_t n = 0; n <= spec->max_distance; n++) {
-    const int64_t bucket = bucket_of(n, half, spec->max_distance);
-    of[spec->max_distance - n] = (int32_t)bucket;
-    if (n > 0) of[spec->max_distance + n] = (int32_t)(spec->two_ways ? half + bucket : 0);
-  }
+  for (int64_t n = -spec->max_distance; n <= spec->max_distance; n++)
+    of[spec->max_distance + n] = (int32_t)tarn__bias_bucket(spec, n);
 }
 
 static const tarn__op op_backward = {.id = TARN__OP_BIAS_TABLE_BACKWARD, .name = "bias_table_backward"};

@@ -35,7 +35,17 @@ struct warp {
   unsigned turns;                      // exchanges so far
 };
 
+// A copy from global to shared memory that has not arrived (cp.async).
+struct copy {
+  void *to;
+  const void *from;
+  size_t size, valid;
+  unsigned group;
+};
+
 struct fibre {
+  std::vector<copy> copies;
+  unsigned groups;  // of copies, ended so far
   tarn__host_thread it;
   state now;
   unsigned mask;  // of the exchange at which it waits
@@ -150,6 +160,7 @@ extern "C" void tarn__host_begin() {
   __sanitizer_finish_switch_fiber(nullptr, &host_bottom, &host_size);
 #endif
   (*body)();
+  if (!current->copies.empty()) stop("a thread has ended before its copies to shared memory");
   current->now = DONE;
   to_scheduler();
   abort();
@@ -162,6 +173,8 @@ void prepare(fibre *f) {
     f->stack = stack;
   }
   f->now = READY;
+  f->copies.clear();
+  f->groups = 0;
 #if defined(__x86_64__)
   void **top = (void **)((char *)f->stack + STACK);
   *--top = nullptr;                    // keeps the stack aligned as after a call
@@ -183,7 +196,7 @@ void prepare(fibre *f) {
 void complete_exchange(int w, const fibre *f) {
   warp &at = warps[w];
   const unsigned mask = f->mask;
-  for (int lane = 0; lane < WARP; lane++) {
+  for (int lane = WARP - 1; lane >= 0; lane--) {  // the last ones come last, in the natural order
     if (!(mask >> lane & 1u)) continue;
     const fibre &other = fibres[w * WARP + lane];
     if (other.now == DONE) stop("a lane of a shuffle has ended");
@@ -288,6 +301,28 @@ const unsigned char *tarn__host_exchange(unsigned mask, const void *mine, size_t
   f->now = AT_EXCHANGE;
   to_scheduler();
   return f->result;
+}
+
+void tarn__host_copy(void *to, const void *from, size_t size, size_t valid) {
+  if (valid > size || (uintptr_t)to % size || (uintptr_t)from % size) stop("a copy to shared memory is not aligned");
+  memset(to, 0xFF, size);
+  current->copies.push_back({to, from, size, valid, current->groups});
+}
+
+void tarn__host_copy_commit() { current->groups++; }
+
+void tarn__host_copy_wait(int left) {
+  fibre *f = current;
+  size_t kept = 0;
+  for (const copy &c : f->copies) {
+    if ((int64_t)c.group >= (int64_t)f->groups - left) {
+      f->copies[kept++] = c;
+      continue;
+    }
+    memset(c.to, 0, c.size);
+    memcpy(c.to, c.from, c.valid);
+  }
+  f->copies.resize(kept);
 }
 
 cudaError_t tarn__host_launch(const void *kernel, dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream,

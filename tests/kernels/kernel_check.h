@@ -433,6 +433,7 @@ static inline void check_kernels(check_build build, const void *spec, const char
 // parameter that wants one.
 static inline void check_gradients(check_build build, const void *spec, const char *name, double tolerance) {
   enum { POINTS = 4, ELEMENTS = 24 };
+  if (check_device() != &tarn__device_cpu) return;  // says nothing about a device
   static const double at[POINTS] = {1.0, -1.0, 2.0, -2.0}, weight[POINTS] = {8.0, -8.0, -1.0, 1.0};
   const double h = 1e-5;
   check c;

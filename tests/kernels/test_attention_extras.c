@@ -17,7 +17,7 @@ static const struct {
 static void biases(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
-    for (int form = 0; form < 4; form++) {
+    for (size_t form = i % attention_step(2); form < 4; form += attention_step(2)) {
       const attention_extras_shape e = {.shape = {.d = widths[i].d,
                                                   .heads = widths[i].heads,
                                                   .sequences = 6,
@@ -38,11 +38,11 @@ static void biases(void **state) {
 static void groups(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
-    for (int form = 0; form < 4; form++) {
+    for (size_t form = i % attention_step(2); form < 4; form += attention_step(2)) {
       attention_extras_shape e = {.shape = {.d = widths[i].d,
                                             .heads = widths[i].heads,
                                             .sequences = 6,
-                                            .queries = {1, 0, 6, 17, 300, 33},
+                                            .queries = {1, 0, 6, 17, attention_long(300, 90), 33},
                                             .keys = {1, 6, 0, 19, 20, 64},
                                             .self = form < 2,
                                             .causal = form == 1,
@@ -59,13 +59,28 @@ static void groups(void **state) {
 static void long_sequences(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {
-    attention_extras_shape e = {
-        {64, 2, 3, {550, 40, 0}, {0}, true, causal, true, true, 0.0}, 0.0, 1, false, 8, 128, false};
+    attention_extras_shape e = {{64, 2, 3, {attention_long(550, 150), 40, 0}, {0}, true, causal, true, true, 0.0},
+                                0.0,
+                                1,
+                                false,
+                                8,
+                                128,
+                                false};
     check_kernels(attention_build_extras, &e, "long, biases and fewer keys", 4e-5, 0.05);
-    e = (attention_extras_shape){{32, 1, 1, {400}, {0}, true, causal, true, true, 0.2}, 0.0, 1, true, 8, 500, false};
+    e = (attention_extras_shape){
+        {32, 1, 1, {attention_long(400, 120)}, {0}, true, causal, true, true, 0.2}, 0.0, 1, true, 8, 500, false};
     check_kernels(attention_build_extras, &e, "long, biases, dropout", 4e-5, 0.05);
   }
-  const attention_extras_shape cross = {{128, 4, 3, {40, 0, 300}, {900, 390, 385}, false, false, true, true, 0.0},
+  const attention_extras_shape cross = {{128,
+                                         4,
+                                         3,
+                                         {40, 0, attention_long(300, 70)},
+                                         {attention_long(900, 400), 390, 385},
+                                         false,
+                                         false,
+                                         true,
+                                         true,
+                                         0.0},
                                         .kv_heads = 2};
   check_kernels(attention_build_extras, &cross, "long, fewer keys of another text", 4e-5, 0.05);
 }
@@ -137,9 +152,10 @@ static void buckets(void **state) {
 // A causal sequence, and the steps that decode it over a cache whose rows lie in another order.
 enum { ROWS = 9, D = 24, HEADS = 6 };
 
+static void *cache_memory;  // [2 ROWS, 2 D]
+
 static void build_steps(check *c, tarn__graph *graph, const void *spec) {
   static const int32_t offsets[] = {0, ROWS};
-  static double cache_memory[2 * ROWS * 2 * D];
   const int kv_heads = *(const int *)spec, kv = D / HEADS * kv_heads;
   int32_t rows[ROWS], ranges[2 * ROWS];
   int32_t times[ROWS];  // of the rows of the cache
@@ -167,21 +183,23 @@ static void build_steps(check *c, tarn__graph *graph, const void *spec) {
 
 static void steps(void **state) {
   (void)state;
-  static const struct {
+  const struct {
     const tarn__device *device;
     tarn__dtype dtype;
     double tolerance;
   } ways[] = {{&tarn__device_reference, TARN__F64, 1e-12},
-              {&tarn__device_cpu, TARN__F32, 1e-5},
-              {&tarn__device_cpu, TARN__BF16, 0.015}};
+              {check_device(), TARN__F32, 1e-5},
+              {check_device(), TARN__BF16, 0.015}};
   for (int kv_heads = 1; kv_heads <= HEADS; kv_heads *= kv_heads == 1 ? 2 : 3) {
     check c;
+    cache_memory = check_shared(2 * ROWS * 2 * D * sizeof(double));
     check_open(&c);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
       check_run(&c, build_steps, &kv_heads, ways[w].device, ways[w].dtype, false);
       check_close_to(c.output_value[1], c.output_value[0], c.output_size[0], ways[w].tolerance, "steps", "output", 1);
     }
     check_close(&c);
+    check_shared_free(cache_memory);
   }
 }
 

@@ -11,16 +11,18 @@
 static void self_attention(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {
-    attention_shape s = {64, 2, 4, {1100, 40, 0, 384}, {0}, true, causal, true, false, 0.0};
+    attention_shape s = {64, 2, 4, {attention_long(1100, 450), 40, 0, 384}, {0}, true, causal, true, false, 0.0};
     check_kernels(attention_build, &s, "long self-attention", 3e-5, 0.05);
-    s = (attention_shape){128, 1, 1, {600}, {0}, true, causal, true, false, 0.2};
+    s = (attention_shape){128, 1, 1, {attention_long(600, 400)}, {0}, true, causal, true, false, 0.2};
     check_kernels(attention_build, &s, "long self-attention, dropout", 3e-5, 0.05);
   }
 }
 
 static void cross_attention(void **state) {
   (void)state;
-  attention_shape s = {64, 2, 4, {40, 0, 300, 5}, {900, 390, 385, 7}, false, false, true, true, 0.0};
+  attention_shape s = {
+      64,   2,    4,  {40, 0, attention_long(300, 70), 5}, {attention_long(900, 400), 390, 385, 7}, false, false,
+      true, true, 0.0};
   check_kernels(attention_build, &s, "long cross-attention", 3e-5, 0.05);
   s.dropout = 0.3, s.query_grad = false;
   check_kernels(attention_build, &s, "long cross-attention, keys", 3e-5, 0.05);

@@ -77,18 +77,23 @@ enum { HEADS = 3, WIDTH = 20, ROTATED = 12, D = 2 * HEADS * WIDTH + 4 };
 static void run_rows(void *y, const tarn__device *device, tarn__dtype dtype, const void *x, const int32_t *positions,
                      int64_t rows, int threads) {
   tarn__graph graph = {0};
+  const size_t bytes = (size_t)(rows * D) * tarn__dtype_size(dtype);
+  void *memory = check_shared(bytes);
+  memcpy(memory, x, bytes);
   tarn__graph_begin(&graph, device, dtype, false, threads);
   tarn__tensor *out = tarn__rotary(
-      &graph, tarn__graph_external(&graph, dtype, rows, D, (void *)(uintptr_t)x, "x"),
+      &graph, tarn__graph_external(&graph, dtype, rows, D, memory, "x"),
       tarn__graph_input(&graph, rows, positions, "positions"),
       (tarn__rotary_spec){.column = 2, .heads = 2 * HEADS, .width = WIDTH, .rotated = ROTATED, .base = 1e4});
   out->keep = true;
   check_ok(tarn__graph_plan(&graph));
-  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
   check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads}));
-  memcpy(y, out->data, (size_t)(rows * D) * tarn__dtype_size(dtype));
-  tarn__free(workspace);
+  check_ok(tarn__device_synchronise(check_device()));
+  memcpy(y, out->data, bytes);
+  check_shared_free(workspace);
+  check_shared_free(memory);
   tarn__graph_close(&graph);
 }
 
@@ -123,14 +128,14 @@ static void bits(void **state) {
     static double x[ROWS * D], y[ROWS * D], other[ROWS * D];
     const size_t size = tarn__dtype_size(dtypes[t]), row = D * size;
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtypes[t], i, tarn__random_normal(&random));
-    run_rows(y, &tarn__device_cpu, dtypes[t], x, positions, ROWS, 1);
+    run_rows(y, check_device(), dtypes[t], x, positions, ROWS, 1);
     for (int threads = 2; threads <= 5; threads++) {
-      run_rows(other, &tarn__device_cpu, dtypes[t], x, positions, ROWS, threads);
+      run_rows(other, check_device(), dtypes[t], x, positions, ROWS, threads);
       assert_memory_equal(y, other, ROWS * row);
     }
     assert_memory_equal(y, x, row);
     for (size_t r = 0; r < ROWS; r++) {
-      run_rows(other, &tarn__device_cpu, dtypes[t], (char *)x + r * row, positions + r, 1, 1);
+      run_rows(other, check_device(), dtypes[t], (char *)x + r * row, positions + r, 1, 1);
       assert_memory_equal((char *)y + r * row, other, row);
       assert_memory_equal((char *)y + r * row, (char *)x + r * row, 2 * size);
       assert_memory_equal((char *)y + (r + 1) * row - 2 * size, (char *)x + (r + 1) * row - 2 * size, 2 * size);
@@ -148,7 +153,7 @@ static void bad_specs(void **state) {
   static int32_t position[1];
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
     tarn__rotary(&graph, tarn__graph_external(&graph, TARN__F32, 1, 16, x, "x"),
                  tarn__graph_input(&graph, 1, position, "positions"), bad[i]);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);

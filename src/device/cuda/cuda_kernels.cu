@@ -17,6 +17,5 @@ void tarn__cuda_kernels_fill(void) {
 
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node) {
   (void)device;
-  (void)node;
-  return NULL;
+  return tarn__cuda_attention_lacks(node);
 }

@@ -7,7 +7,7 @@
 
 // Each family has one function, void tarn__cuda_NAME_entries(tarn__device_kernel *kernels), which sets kernels[op] for
 // its ops.
-#define TARN__CUDA_FAMILIES(FAMILY) FAMILY(add)
+#define TARN__CUDA_FAMILIES(FAMILY) FAMILY(add) FAMILY(attention)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)
@@ -19,5 +19,6 @@ void tarn__cuda_kernels_fill(void);
 
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none.
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
+const char *tarn__cuda_attention_lacks(const tarn__node *node);  // a family's part of it
 
 #endif

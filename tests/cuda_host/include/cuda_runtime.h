@@ -62,6 +62,13 @@ void tarn__host_barrier();
 // Waits for all lanes of the mask, and returns what they gave: `bytes` (at most 64) of each, 64 bytes apart.
 const unsigned char *tarn__host_exchange(unsigned mask, const void *mine, size_t bytes);
 
+// Copies to shared memory that arrive later (cp.async): `size` bytes, the first `valid` of them from global memory, the
+// others 0. Until a wait of this thread they are NaNs, and they are read from global memory only then. A group ends
+// with a commit; a wait leaves the last `left` groups under way, and copies that are in no group yet.
+void tarn__host_copy(void *to, const void *from, size_t size, size_t valid);
+void tarn__host_copy_commit();
+void tarn__host_copy_wait(int left);
+
 static inline void __syncthreads() { tarn__host_barrier(); }
 static inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { tarn__host_exchange(mask, "", 0); }
 static inline void __threadfence() {}
