@@ -424,7 +424,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: bench_kernels CASE fp32|split6|split3|bf16 THREADS, or bench_kernels --list\n");
     return 2;
   }
-  if (b.fp32 != TARN__FP32_EXACT && tarn__device_split_lacks(&tarn__device_cpu) != NULL) {
+  if (b.fp32 != TARN__FP32_EXACT && tarn__device_fp32_lacks(&tarn__device_cpu, TARN__FP32_SPLIT6) != NULL) {
     fprintf(stderr, "bench_kernels: %s: the processor has no tiles\n", argv[2]);
     return 1;
   }

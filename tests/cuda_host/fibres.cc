@@ -196,7 +196,7 @@ void prepare(fibre *f) {
 void complete_exchange(int w, const fibre *f) {
   warp &at = warps[w];
   const unsigned mask = f->mask;
-  for (int lane = 0; lane < WARP; lane++) {
+  for (int lane = WARP - 1; lane >= 0; lane--) {  // the last ones come last, in the natural order
     if (!(mask >> lane & 1u)) continue;
     const fibre &other = fibres[w * WARP + lane];
     if (other.now == DONE) stop("a lane of a shuffle has ended");

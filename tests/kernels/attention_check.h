@@ -21,6 +21,9 @@ static inline int32_t attention_long(int32_t length, int32_t simulated) {
   return check_device() == &tarn__device_cpu ? length : simulated;
 }
 
+// Every how many cases of a loop are run.
+static inline size_t attention_step(size_t simulated) { return check_device() == &tarn__device_cpu ? 1 : simulated; }
+
 static inline int32_t attention_offsets(int32_t *offsets, const int32_t *lengths, int n, int32_t *longest) {
   offsets[0] = 0;
   for (int i = 0; i < n; i++) {

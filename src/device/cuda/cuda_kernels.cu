@@ -19,5 +19,6 @@ const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node)
   (void)device;
   const char *lacks = tarn__cuda_hadamard_lacks(node);
   if (!lacks) lacks = tarn__cuda_norm_lacks(node);
+  if (!lacks) lacks = tarn__cuda_attention_lacks(node);
   return lacks ? lacks : tarn__cuda_linear_attention_lacks(node);
 }

@@ -60,6 +60,7 @@ extern tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 void tarn__cuda_kernels_fill(void);
 
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none. Of families, and of all.
+const char *tarn__cuda_attention_lacks(const tarn__node *node);
 const char *tarn__cuda_hadamard_lacks(const tarn__node *node);
 const char *tarn__cuda_linear_attention_lacks(const tarn__node *node);
 const char *tarn__cuda_norm_lacks(const tarn__node *node);

@@ -211,6 +211,13 @@ static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) 
   return TARN__BY_DTYPE(tangent, node->out[0]->dtype, exec, node);
 }
 
+const char *tarn__cuda_attention_lacks(const tarn__node *node) {
+  const int op = node->op->id;
+  if (op != TARN__OP_ATTENTION && op != TARN__OP_ATTENTION_BACKWARD && op != TARN__OP_ATTENTION_TANGENT) return nullptr;
+  const tarn__attention_spec *spec = (const tarn__attention_spec *)node->attr;
+  return spec->d / spec->heads > TARN__ATTENTION_PLAIN_WIDTH ? "heads of at most 2048 columns" : nullptr;
+}
+
 void tarn__cuda_attention_entries(tarn__device_kernel *kernels) {
   kernels[TARN__OP_ATTENTION].run = attention;
   kernels[TARN__OP_ATTENTION_BACKWARD].run = backward_node;
