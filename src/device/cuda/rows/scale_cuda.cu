@@ -28,12 +28,12 @@ struct scale_gradient {
   const T *dy, *x;
   const float *gain;
   bool add, whole;
-  __device__ void operator()(int64_t, int64_t at, int left, float sums[2]) const {
+  __device__ void operator()(int64_t, int64_t at, int left, double sums[2]) const {
     float g[TARN__EIGHT], v[TARN__EIGHT] = {0};
     tarn__read8(g, dy + at, left, whole);
     if (x) tarn__read8(v, x + at, left, whole);
     for (int i = 0; i < TARN__EIGHT; i++) {
-      sums[0] += g[i] * v[i];
+      sums[0] += (double)g[i] * v[i];
       sums[1] += g[i];
     }
     if (!dx) return;

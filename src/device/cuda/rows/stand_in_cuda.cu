@@ -26,14 +26,14 @@ template <typename T>
 struct measured {
   const T *approximation, *truth;
   bool whole;
-  __device__ void operator()(int64_t, int64_t at, int left, float sums[3]) const {
+  __device__ void operator()(int64_t, int64_t at, int left, double sums[3]) const {
     float a[TARN__EIGHT], b[TARN__EIGHT];
     tarn__read8(a, approximation + at, left, whole);
     tarn__read8(b, truth + at, left, whole);
     for (int i = 0; i < TARN__EIGHT; i++) {
-      sums[0] += a[i] * b[i];
-      sums[1] += a[i] * a[i];
-      sums[2] += b[i] * b[i];
+      sums[0] += (double)a[i] * b[i];
+      sums[1] += (double)a[i] * a[i];
+      sums[2] += (double)b[i] * b[i];
     }
   }
 };

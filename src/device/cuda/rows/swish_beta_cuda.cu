@@ -45,7 +45,7 @@ struct swish_forward {
 template <typename T>
 struct swish_backward {
   swish_of<T> a;
-  __device__ void operator()(int64_t row, int64_t column, int left, float sums[1]) const {
+  __device__ void operator()(int64_t row, int64_t column, int left, double sums[1]) const {
     if (a.skips(row)) return;
     float z[TARN__EIGHT], value[TARN__EIGHT], g[TARN__EIGHT], dvalue[TARN__EIGHT] = {0}, dz[TARN__EIGHT] = {0};
     const float beta = a.beta ? *a.beta : a.constant;
@@ -58,7 +58,7 @@ struct swish_backward {
     if (a.to && a.add && right) tarn__read8(dvalue, a.to + at, left, a.whole);
     for (int i = 0; i < TARN__EIGHT; i++) {
       const float s = sigmoid(beta * z[i]), bend = s * (1.0f - s), slope = s + beta * z[i] * bend;
-      sums[0] += g[i] * value[i] * z[i] * z[i] * bend;
+      sums[0] += (double)g[i] * value[i] * z[i] * z[i] * bend;
       dvalue[i] += g[i] * z[i] * s;
       dz[i] += g[i] * value[i] * slope;
     }

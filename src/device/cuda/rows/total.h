@@ -8,7 +8,7 @@
 constexpr int TARN__TOTAL_BLOCKS = 1024, TARN__TOTAL_MOST = 3;
 
 // parts[block * N + i]: the sum over a block's elements of number i of f(row, column, left, numbers [N]), which adds to
-// them in fp32 for eight elements.
+// them in double.
 template <int N, typename F>
 static __global__ void total_kernel(const F f, double *parts, int64_t rows, int64_t cols) {
   TARN__SHARED(double, shared);
@@ -17,9 +17,9 @@ static __global__ void total_kernel(const F f, double *parts, int64_t rows, int6
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
     const int64_t row = tarn__quotient(i, eights), column = (i - row * eights) * TARN__EIGHT;
     const int64_t left = cols - column;
-    float numbers[N] = {};
+    double numbers[N] = {};
     f(row, column, left < TARN__EIGHT ? (int)left : (int)TARN__EIGHT, numbers);
-    for (int k = 0; k < N; k++) sums[k] += (double)numbers[k];
+    for (int k = 0; k < N; k++) sums[k] += numbers[k];
   }
   for (int k = 0; k < N; k++) {
     const double sum = tarn__block_sum(sums[k], shared);
