@@ -56,6 +56,7 @@ foreach(name ${cuda_tests})
   tarn_add_cuda_test(${name} $<TARGET_FILE:${name}>)
 endforeach()
 if(NOT TARN_SANITIZE)
+  tarn_add_test(nvcc house ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host/nvcc.sh ${PROJECT_VERSION} ${TARN_CUDA_SOURCES})
   set_property(TEST cuda/test_golden APPEND PROPERTY ENVIRONMENT TARN_SAMPLE=1)  # without copies of the batch
   tarn_add_test(coverage cuda ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host/coverage.sh $<TARGET_FILE:tarn_cuda_host> ${cuda_folder})
   set_tests_properties(cuda/coverage PROPERTIES FIXTURES_REQUIRED cuda_kernels)

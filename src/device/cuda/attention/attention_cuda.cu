@@ -208,7 +208,7 @@ static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
 }
 
 static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__BY_DTYPE(tangent, node->out[0]->dtype, exec, node);
+  return tangent<float>(exec, node);  // graphs with tangents are fp32
 }
 
 const char *tarn__cuda_attention_lacks(const tarn__node *node) {

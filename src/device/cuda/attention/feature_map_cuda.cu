@@ -210,7 +210,7 @@ static tarn_status backward_node(const tarn__exec *exec, const tarn__node *node)
 }
 
 static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__BY_DTYPE(tangent, node->in[TARN__FEATURE_MAP_X]->dtype, exec, node);
+  return tangent<float>(exec, node);  // graphs with tangents are fp32
 }
 
 void tarn__cuda_feature_map_entries(tarn__device_kernel *kernels) {

@@ -226,7 +226,7 @@ static tarn_status forward_node(const tarn__exec *exec, const tarn__node *node) 
 }
 
 static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__LINEAR_BY_DTYPE(tangent, exec, node);
+  return tangent<float, float>(exec, node);  // graphs with tangents are fp32
 }
 
 static tarn_status rows_node(const tarn__exec *exec, const tarn__node *node) {

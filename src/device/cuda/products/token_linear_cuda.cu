@@ -352,7 +352,7 @@ static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
 }
 
 static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__BY_DTYPE(tangent, node->out[0]->dtype, exec, node);
+  return tangent<float>(exec, node);  // graphs with tangents are fp32
 }
 
 void tarn__cuda_token_linear_entries(tarn__device_kernel *kernels) {
