@@ -122,6 +122,20 @@ static __device__ __forceinline__ void each_unit(const tarn__attention_shape &sh
   }
 }
 
+// For the pass over keys and values: the levels and means of this thread's rows.
+static __device__ __forceinline__ void keep_rows(const tarn__attention_shape &shape,
+                                                 const tarn__attention_gradients<tarn__bf16> &to, const query_place &at,
+                                                 const float level[2], const float mean[2]) {
+  const int lane = (int)threadIdx.x % TARN__WARP_SIZE;
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int row = at.row0 + lane / 4 + 8 * half;
+    if (lane % 4 != 0 || row >= at.rows) continue;
+    row_numbers(to.rows, LEVELS, shape, at.head)[at.q0 + row] = level[half];
+    row_numbers(to.rows, MEANS, shape, at.head)[at.q0 + row] = mean[half];
+  }
+}
+
 template <int WIDTH, bool DROPS>
 static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
     attention_mma_queries_kernel(tarn__attention_shape shape, tarn__attention_gradients<tarn__bf16> to) {
@@ -130,7 +144,7 @@ static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
   TARN__SHARED(tarn__bf16, query_tile);
   tarn__bf16 *const dout_tile = query_tile + SIZE, *const key_tiles = dout_tile + SIZE,
                     *const value_tiles = key_tiles + STAGES * SIZE;
-  const int lane = (int)threadIdx.x % TARN__WARP_SIZE, g = lane / 4, t = lane % 4;
+  const int g = (int)threadIdx.x % TARN__WARP_SIZE / 4;
   const query_place at = query_place_of(shape);
   if (at.first >= at.rows) return;
   const int64_t kv_column = (int64_t)(at.head / shape.group) * WIDTH, column = (int64_t)at.head * WIDTH;
@@ -173,14 +187,7 @@ static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
       mean[half] = tarn__quad_sum(so_far.mean[half]) / (sum > 0.0f ? sum : 1.0f);
     }
   }
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    const int row = at.row0 + g + 8 * half;
-    if (to.dkeys_values && t == 0 && row < at.rows) {
-      row_numbers(to.rows, LEVELS, shape, at.head)[at.q0 + row] = level[half];
-      row_numbers(to.rows, MEANS, shape, at.head)[at.q0 + row] = mean[half];
-    }
-  }
+  if (to.dkeys_values) keep_rows(shape, to, at, level, mean);
   float dq[WIDTH / 8][4] = {};
   tarn__attention_pass<STAGES>(to.dqueries ? at.count : 0, !known, load, [&](int n, int stage) {
     each_unit<WIDTH, DROPS>(

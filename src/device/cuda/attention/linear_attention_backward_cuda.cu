@@ -1,5 +1,5 @@
 // Gradients of linear attention: those of features with 32 features a warp, those of values with 32 columns.
-#include "device/cuda/attention/linear_attention.h"
+#include "device/cuda/attention/linear_attention_cuda.h"
 
 // What the backward pass knows of each row and head: [rows, heads].
 template <typename T, typename P>

@@ -1,5 +1,5 @@
 // Linear attention and its tangents: a warp has 32 columns of a head of a sentence; and its single rows.
-#include "device/cuda/attention/linear_attention.h"
+#include "device/cuda/attention/linear_attention_cuda.h"
 #include "device/cuda/attention/linear_states.h"
 
 extern "C" {

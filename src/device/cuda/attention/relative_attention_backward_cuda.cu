@@ -2,7 +2,7 @@
 // softmax, gradients of queries, and, for each query and distance, the sum of the gradients of scores, and of weights,
 // of the keys at that distance. Then one with keys as own rows: gradients of keys and values. Then the gradients of
 // both tables are products: of these sums with queries, and with the gradients of results.
-#include "device/cuda/attention/relative_attention.h"
+#include "device/cuda/attention/relative_attention_cuda.h"
 #include "device/cuda/mixing/tile_product.h"
 
 // Of query i, of row r, and head h: the largest score, the inverse of the sum of exponentials, and the mean gradient of

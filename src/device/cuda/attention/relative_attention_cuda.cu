@@ -1,5 +1,5 @@
 // Attention with relative keys and values, and its tangents: a block has 32 queries of a head, and 128 of its columns.
-#include "device/cuda/attention/relative_attention.h"
+#include "device/cuda/attention/relative_attention_cuda.h"
 
 extern "C" {
 #include "graph/tangents.h"

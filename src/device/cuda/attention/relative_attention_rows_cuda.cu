@@ -1,5 +1,5 @@
 // Single rows of attention with relative keys and values.
-#include "device/cuda/attention/relative_attention.h"
+#include "device/cuda/attention/relative_attention_cuda.h"
 #include "device/cuda/attention/single_rows.h"
 
 extern "C" {
