@@ -469,7 +469,7 @@ static void use_tarn_ranks_open(void) {
   works(tarn_ranks_open(&ranks, "self"));
   assert_int_equal(tarn_ranks_count(ranks), 1);
   tarn_ranks_close(&ranks);
-  refuses(tarn_ranks_open(&ranks, "selv"), TARN_STATUS_USAGE, "expected self, mpi; did you mean \"self\"?");
+  refuses(tarn_ranks_open(&ranks, "selv"), TARN_STATUS_USAGE, "expected self, mpi, nccl; did you mean \"self\"?");
   assert_null(ranks);
   refuses(tarn_ranks_open(&ranks, ""), TARN_STATUS_USAGE, "the communicator \"\" is not built in");
   assert_null(ranks);
