@@ -2,6 +2,7 @@
 # scripts/gpu.sh: its options, its record, and all of its steps that run without a card (--host), also from a bundle. What a
 # card alone can show is not tested.
 set -u
+[ -n "${TARN_GPU_SCRIPT:-}" ] || { echo "gpu_script: skipped: with all kernels its steps take too long on cuda-host; TARN_GPU_SCRIPT=1 runs it"; exit 77; }
 . "$(dirname "$0")/../helpers.sh"
 command -v python3 >/dev/null || { echo "gpu_script.sh: skipped, python3 is not installed"; exit 77; }
 [ -f "$TARN_BUILD_DIR/tests/cuda_host/tarn-cuda.so" ] || { echo "gpu_script.sh: skipped, tests/cuda_host is not built"; exit 77; }
