@@ -31,14 +31,19 @@ static room_of room(const tarn__node *node) {
   const int64_t choices = ((const tarn__route_attr *)node->attr)->spec.choices;
   room_of r = {};
   r.parts_count = parts_of(x->rows, products);
-  r.importance = (double *)node->scratch;
-  r.load = r.importance + experts;
-  r.dlogits = (float *)(r.load + experts);
-  r.parts = r.dlogits + (x->rows * products + 3) / 4 * 4;  // by 16 bytes
-  r.gates = r.parts + r.parts_count * products * x->cols;
-  r.chosen = (int32_t *)(r.gates + (noisy ? x->rows * choices : 0));
-  r.first = r.chosen + (noisy ? x->rows * (choices + 1) : 0);
-  r.bytes = (size_t)((char *)(r.first + experts) - (char *)node->scratch);
+  // Without scratch, only the bytes are of use.
+  const auto take = [&](int64_t count, size_t size) {
+    void *at = node->scratch ? (char *)node->scratch + r.bytes : NULL;
+    r.bytes += (size_t)count * size;
+    return at;
+  };
+  r.importance = (double *)take(experts, sizeof(double));
+  r.load = (double *)take(experts, sizeof(double));
+  r.dlogits = (float *)take((x->rows * products + 3) / 4 * 4, sizeof(float));  // by 16 bytes
+  r.parts = (float *)take(r.parts_count * products * x->cols, sizeof(float));
+  r.gates = (float *)take(noisy ? x->rows * choices : 0, sizeof(float));
+  r.chosen = (int32_t *)take(noisy ? x->rows * (choices + 1) : 0, sizeof(int32_t));
+  r.first = (int32_t *)take(experts, sizeof(int32_t));
   return r;
 }
 

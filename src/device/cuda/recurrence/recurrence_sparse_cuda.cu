@@ -115,17 +115,18 @@ static __global__ void order_entries_kernel(transposing t) {
   t.values[place] = t.from.values[t.source[at]];
 }
 
+// Lays it out in a room; without a room, only *bytes is of use.
 static transposing lay_out(const tarn__tensor *weight, char *room, size_t *bytes) {
   const int64_t rows = weight->rows, entries = weight->param->entries;
   size_t used = 0;
   int32_t *part[6];
   const int64_t counts[] = {rows + 1, rows, entries, entries, entries, entries};
   for (int i = 0; i < 6; i++) {
-    part[i] = (int32_t *)(room + used);
+    part[i] = room ? (int32_t *)(room + used) : NULL;
     used += tarn__entries_aligned((size_t)counts[i] * sizeof(int32_t));
   }
   transposing t = {tarn__sparse_of(weight), part[0], part[1], part[2], part[3], part[4], part[5], NULL};
-  t.values = (float *)(room + used);
+  t.values = room ? (float *)(room + used) : NULL;
   *bytes = used + tarn__entries_aligned((size_t)entries * sizeof(float));
   return t;
 }
