@@ -164,8 +164,6 @@ tarn_status tarn__attention_plain_tangent(const tarn__attention_shape &shape, co
   const directions<T> in = {queries, keys_values, dqueries, dkeys_values};
   return TARN__PLAIN_WIDTHS(launch_tangent, T, shape, in, dresult, count, stream);
 }
+// Graphs with tangents are fp32.
 template tarn_status tarn__attention_plain_tangent(const tarn__attention_shape &, const float *, const float *,
                                                    const float *, const float *, float *, int, cudaStream_t);
-template tarn_status tarn__attention_plain_tangent(const tarn__attention_shape &, const tarn__bf16 *,
-                                                   const tarn__bf16 *, const tarn__bf16 *, const tarn__bf16 *,
-                                                   tarn__bf16 *, int, cudaStream_t);
