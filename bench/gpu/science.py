@@ -12,7 +12,7 @@ from report import Failed, Skipped
 HOST = """base: %(base)s
 baseline: trained
 seeds: [1, 2]
-set: { train.max_updates: 6, valid.every: 3, data.valid: %(valid)s }
+set: { train.max_updates: 2, valid.every: 1, data.valid: %(valid)s }
 test: { source: %(source)s, reference: %(reference)s }
 variants:
   trained: { encoder.layers: L*2 }

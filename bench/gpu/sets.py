@@ -13,7 +13,7 @@ kinds:
   L: { mixer: attention, heads: 2, ffn: 64 }
   R: { mixer: attention, heads: 2, ffn: 64, frozen: yes }
 data: { vocab: %(vocab)s, train: %(train)s, valid: %(valid)s }
-train: { max_tokens: 500, lr: 0.005, warmup: 20, threads: 2 }
+train: { max_tokens: 120, lr: 0.005, warmup: 20, threads: 2 }
 valid: { every: 1000 }
 """
 WORDS, SENTENCES, MEAN, SIGMA = 10000, 30000, 14, 0.4  # as Multi30k with 10,000 pieces
@@ -40,7 +40,7 @@ class Corpus(Set):
         text = {f"{part}.{side}": os.path.join(folder, f"{part}.{side}") for part in ("train", "valid", "test")
                 for side in ("de", "en")}
         super().__init__("a grammar's sentences", folder, text["test.de"], text["test.en"])
-        runner.tarn(["corpus", "--output", folder, "--sentences", "300", "--held-out", "20"], left)
+        runner.tarn(["corpus", "--output", folder, "--sentences", "300", "--held-out", "6"], left)
         runner.tarn(["vocab", "--type", "whitespace", "--size", "400", "--output", self.vocab, text["train.de"],
                      text["train.en"]], left)
         for part in ("train", "valid"):
