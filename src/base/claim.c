@@ -236,8 +236,13 @@ static tarn_status link_claim(tarn__claim *claim, const char *own) {
     taken_over = taken_over || again;
   }
   TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", path);
-  if (taken_over) pause_for(tarn__claim_seconds.settle);
-  TARN_REQUIRE(!taken_over || look(path, claim->fd) == HERE, BUSY, "%s: another process uses this run directory", path);
+  // A claim that is gone may have been moved by mistake and be put back at once: a second look.
+  bool here = !taken_over;
+  for (int i = 0; i < 2 && !here; i++) {
+    pause_for(tarn__claim_seconds.settle);
+    here = look(path, claim->fd) == HERE;
+  }
+  TARN_REQUIRE(here, BUSY, "%s: another process uses this run directory", path);
   return TARN_STATUS_OK;
 }
 

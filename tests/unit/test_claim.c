@@ -208,7 +208,7 @@ static void a_lost_claim_is_noticed(void **state) {
 static void contend(const int gate[2], const int told[2], const int end[2]) {
   char byte = 0;
   tarn__claim *claim = NULL;
-  tarn__claim_seconds.settle = 0.1;
+  tarn__claim_seconds.settle = 0.5;
   close(gate[1]);
   close(end[1]);
   (void)!read(gate[0], &byte, 1);
