@@ -107,32 +107,6 @@ static inline unsigned __ballot_sync(unsigned mask, int is) {
 static inline int __any_sync(unsigned mask, int is) { return __ballot_sync(mask, is) != 0; }
 static inline int __all_sync(unsigned mask, int is) { return __ballot_sync(mask, is) == mask; }
 
-// mma.m16n8k16 of bf16 with fp32 sums (src/device/cuda/mma_cuda.h).
-static inline void tarn__host_mma(float d[4], const unsigned a[4], const unsigned b[2]) {
-  struct fragment {
-    unsigned a[4], b[2];
-  } mine;
-  memcpy(mine.a, a, sizeof mine.a);
-  memcpy(mine.b, b, sizeof mine.b);
-  const unsigned char *all = tarn__host_exchange(0xFFFFFFFFu, &mine, sizeof mine);
-  const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const auto half = [](unsigned word, unsigned i) {
-    const unsigned bits = i ? word & 0xFFFF0000u : word << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-  };
-  for (unsigned k = 0; k < 16; k++) {
-    const unsigned from = k % 8 / 2, high = k / 8;
-    for (unsigned i = 0; i < 4; i++) {
-      fragment rows, columns;
-      memcpy(&rows, all + 64 * (g * 4 + from), sizeof rows);
-      memcpy(&columns, all + 64 * ((2 * t + i % 2) * 4 + from), sizeof columns);
-      d[i] += half(rows.a[i / 2 + 2 * high], k % 2) * half(columns.b[high], k % 2);
-    }
-  }
-}
-
 // --- functions of kernels
 static inline unsigned __float_as_uint(float x) {
   unsigned bits;

@@ -83,10 +83,11 @@ static __device__ __forceinline__ void row_sums(float *to, const F &term, int64_
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(TARN__TILE_THREADS) exponents_kernel(float *phi, map<T> m) {
+static __global__ void __launch_bounds__(TARN__TILE_SIDE_THREADS) exponents_kernel(float *phi, map<T> m) {
   TARN__SHARED(float, shared);
   float *squares = shared + TARN__TILE_FLOATS, sums[4][4];
-  const int64_t first = (int64_t)blockIdx.x * TARN__TILE, feature = (int64_t)blockIdx.y * TARN__TILE, h = blockIdx.z;
+  const int64_t first = (int64_t)blockIdx.x * TARN__TILE_SIDE, feature = (int64_t)blockIdx.y * TARN__TILE_SIDE,
+                h = blockIdx.z;
   const T *x = m.x + column_of(m, h);
   const auto scaled = [&](int64_t r, int64_t c) { return m.scale * tarn__get(x[r * m.cols + c]); };
   tarn__tile_product<true, true>(
@@ -104,11 +105,12 @@ static __global__ void __launch_bounds__(TARN__TILE_THREADS) exponents_kernel(fl
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(TARN__TILE_THREADS)
+static __global__ void __launch_bounds__(TARN__TILE_SIDE_THREADS)
     exponents_backward_kernel(T *dx, const float *dphi, map<T> m) {
   TARN__SHARED(float, shared);
   float *totals = shared + TARN__TILE_FLOATS, sums[4][4];
-  const int64_t first = (int64_t)blockIdx.x * TARN__TILE, column = (int64_t)blockIdx.y * TARN__TILE, h = blockIdx.z;
+  const int64_t first = (int64_t)blockIdx.x * TARN__TILE_SIDE, column = (int64_t)blockIdx.y * TARN__TILE_SIDE,
+                h = blockIdx.z;
   const int64_t at = column_of(m, h), step = 2 * m.heads * m.features;
   const auto gradient = [&](int64_t r, int64_t f) { return dphi[r * step + h * m.features + f]; };
   tarn__tile_product<true, false>(
@@ -125,11 +127,12 @@ static __global__ void __launch_bounds__(TARN__TILE_THREADS)
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(TARN__TILE_THREADS)
+static __global__ void __launch_bounds__(TARN__TILE_SIDE_THREADS)
     exponents_tangent_kernel(float *dphi, const T *dx, map<T> m, int64_t rows) {
   TARN__SHARED(float, shared);
   float *dots = shared + TARN__TILE_FLOATS, sums[4][4];
-  const int64_t first = (int64_t)blockIdx.x * TARN__TILE, feature = (int64_t)blockIdx.y * TARN__TILE, h = blockIdx.z;
+  const int64_t first = (int64_t)blockIdx.x * TARN__TILE_SIDE, feature = (int64_t)blockIdx.y * TARN__TILE_SIDE,
+                h = blockIdx.z;
   const int64_t at = column_of(m, h);
   const auto moved = [&](int64_t row, int64_t c) { return m.scale * tarn__get(dx[row * m.cols + at + c]); };
   const auto own = [&](int64_t row, int64_t c) { return m.scale * tarn__get(m.x[row % m.rows * m.cols + at + c]); };
@@ -147,12 +150,12 @@ static __global__ void __launch_bounds__(TARN__TILE_THREADS)
     }
 }
 
-static const size_t SHARED = (TARN__TILE_FLOATS + TARN__TILE) * sizeof(float);
+static const size_t SHARED = (TARN__TILE_FLOATS + TARN__TILE_SIDE) * sizeof(float);
 
 // Blocks for tiles of `rows` rows and `columns` columns of every head of queries and keys.
 template <typename T>
 static dim3 tiles_of(const map<T> &m, int64_t rows, int64_t columns) {
-  return dim3(tarn__blocks(rows, TARN__TILE), tarn__blocks(columns, TARN__TILE), (unsigned)(2 * m.heads));
+  return dim3(tarn__blocks(rows, TARN__TILE_SIDE), tarn__blocks(columns, TARN__TILE_SIDE), (unsigned)(2 * m.heads));
 }
 
 template <typename T>
@@ -161,8 +164,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const cudaStream_t stream = tarn__cuda_stream(exec->stream);
   void *phi = node->out[0]->data;
   if (m.w)
-    TARN__LAUNCH(exponents_kernel<T>, tiles_of(m, m.rows, m.features), TARN__TILE_THREADS, SHARED, stream, (float *)phi,
-                 m);
+    TARN__LAUNCH(exponents_kernel<T>, tiles_of(m, m.rows, m.features), TARN__TILE_SIDE_THREADS, SHARED, stream,
+                 (float *)phi, m);
   else
     TARN__LAUNCH(elu_kernel<T>, (unsigned)m.rows, tarn__row_threads(2 * m.heads * m.width), 0, stream, (T *)phi, m);
   return TARN_STATUS_OK;
@@ -177,8 +180,8 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   if (!node->in[TARN__FEATURE_MAP_PREVIOUS])
     TARN__CUDA(cudaMemsetAsync(dx, 0, (size_t)(m.rows * m.cols) * sizeof(T), stream), "clearing a gradient");
   if (m.w)
-    TARN__LAUNCH(exponents_backward_kernel<T>, tiles_of(m, m.rows, m.width), TARN__TILE_THREADS, SHARED, stream, dx,
-                 (const float *)dphi, m);
+    TARN__LAUNCH(exponents_backward_kernel<T>, tiles_of(m, m.rows, m.width), TARN__TILE_SIDE_THREADS, SHARED, stream,
+                 dx, (const float *)dphi, m);
   else
     TARN__LAUNCH(elu_backward_kernel<T>, (unsigned)m.rows, tarn__row_threads(2 * m.heads * m.width), 0, stream, dx,
                  (const T *)dphi, (const T *)phi, m);
@@ -193,8 +196,8 @@ static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
   const void *phi = node->in[TARN__FEATURE_MAP_PHI]->data;
   void *dphi = node->out[0]->data;
   if (m.w)
-    TARN__LAUNCH(exponents_tangent_kernel<T>, tiles_of(m, dx->rows, m.features), TARN__TILE_THREADS, SHARED, stream,
-                 (float *)dphi, (const T *)dx->data, m, dx->rows);
+    TARN__LAUNCH(exponents_tangent_kernel<T>, tiles_of(m, dx->rows, m.features), TARN__TILE_SIDE_THREADS, SHARED,
+                 stream, (float *)dphi, (const T *)dx->data, m, dx->rows);
   else
     TARN__LAUNCH(elu_tangent_kernel<T>, (unsigned)dx->rows, tarn__row_threads(2 * m.heads * m.width), 0, stream,
                  (T *)dphi, (const T *)dx->data, (const T *)phi, m);

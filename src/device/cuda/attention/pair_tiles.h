@@ -122,7 +122,7 @@ static __device__ __forceinline__ void tarn__pair_sums(float (&sums)[TARN__PAIR_
                                                        float *shared) {
   const int lane = tarn__pair_lane();
   float *b = shared, *n = shared + TARN__PAIR_NEARS;
-  TARN__UNROLL
+#pragma unroll
   for (int chunk = 0; chunk < TARN__PAIR_CHUNKS; chunk++) {
     const int64_t c = c0 + chunk * TARN__PAIR;
     if (c >= width) continue;  // so do all threads
@@ -147,7 +147,7 @@ template <typename T>
 static __device__ __forceinline__ void tarn__pair_write(T *to, int64_t step, int64_t count,
                                                         const float (&sums)[TARN__PAIR_CHUNKS][TARN__PAIR_OWN],
                                                         int64_t c0, int64_t width, bool add) {
-  TARN__UNROLL
+#pragma unroll
   for (int chunk = 0; chunk < TARN__PAIR_CHUNKS; chunk++)
     for (int r = 0; r < TARN__PAIR_OWN; r++) {
       const int64_t c = c0 + chunk * TARN__PAIR + tarn__pair_lane();

@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
       tarn__pair_sums(sums, moving, tarn__relative_keys(w, w.keys, t, t.h, j0),
                       tarn__relative_near(w, w.key_table, j0 - t.own), column, w.width, shared);
   }
-  TARN__UNROLL
+#pragma unroll
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
     const int64_t i = t.own + tarn__pair_own(r), from = at * d.count + r * step;
     if (!first || i >= t.n) continue;  // so do all lanes
@@ -201,12 +201,12 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
 
 // The gradient of a table from a slice of the rows: sums [slices, count, width]; rows x [rows, heads * width].
 template <typename T>
-static __global__ void __launch_bounds__(TARN__TILE_THREADS)
+static __global__ void __launch_bounds__(TARN__TILE_SIDE_THREADS)
     relative_table_kernel(float *sums, const float *distances, int64_t count, const T *x, int64_t step, int64_t rows,
                           int64_t each, int heads, int64_t width) {
   TARN__SHARED(float, shared);
   const int64_t first = blockIdx.z * each, end = first + each < rows ? first + each : rows;
-  const int64_t distance = (int64_t)blockIdx.x * TARN__TILE, column = (int64_t)blockIdx.y * TARN__TILE;
+  const int64_t distance = (int64_t)blockIdx.x * TARN__TILE_SIDE, column = (int64_t)blockIdx.y * TARN__TILE_SIDE;
   const int64_t terms = end > first ? (end - first) * heads : 0;
   float tile[4][4];
   tarn__tile_product<false, false>(
@@ -248,7 +248,7 @@ static room room_of(const tarn__node *node) {
   r.count = attr->spec.causal ? r.reach + 1 : 2 * r.reach + 1;
   r.statistics = 3 * heads * rows;
   r.distances = rows * heads * r.count;
-  r.sums = tarn__slices(rows) * r.count * width;
+  r.sums = tarn__part_count(rows) * r.count * width;
   if (in_place(node)) r.copy = (size_t)(rows * queries->cols) * tarn__dtype_size(queries->dtype);
   return r;
 }
@@ -266,15 +266,15 @@ static tarn_status table_gradient(tarn__param *table, const tarn__relative_node<
                                   const float *distances, const T *x, int64_t step, cudaStream_t stream) {
   float *grad = (float *)table->training.grad;
   const bool add = tarn__param_accumulate(table) != 0;
-  const int64_t slices = tarn__slices(w.rows), n = r.count * w.width;
+  const int64_t slices = tarn__part_count(w.rows), n = r.count * w.width;
   if (!add)
     TARN__CUDA(cudaMemsetAsync(grad, 0, (size_t)(table->rows * table->cols) * sizeof(float), stream),
                "clearing a gradient");
   TARN__LAUNCH(relative_table_kernel<T>,
-               dim3(tarn__blocks(r.count, TARN__TILE), tarn__blocks(w.width, TARN__TILE), (unsigned)slices),
-               TARN__TILE_THREADS, TARN__TILE_FLOATS * sizeof(float), stream, sums, distances, r.count, x, step, w.rows,
-               tarn__slice_rows(w.rows), (int)w.heads, w.width);
-  return tarn__cuda_add_slices(grad + (w.reach - r.reach) * w.width, sums, slices, n, add, stream);
+               dim3(tarn__blocks(r.count, TARN__TILE_SIDE), tarn__blocks(w.width, TARN__TILE_SIDE), (unsigned)slices),
+               TARN__TILE_SIDE_THREADS, TARN__TILE_FLOATS * sizeof(float), stream, sums, distances, r.count, x, step,
+               w.rows, tarn__part_rows(w.rows), (int)w.heads, w.width);
+  return tarn__cuda_sum_parts(grad + (w.reach - r.reach) * w.width, sums, slices, n, add, stream);
 }
 
 // Clears gradients whose columns are not all written.

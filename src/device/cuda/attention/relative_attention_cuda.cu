@@ -8,7 +8,7 @@ extern "C" {
 // Multiplies what a row has summed so far.
 static __device__ __forceinline__ void scale_row(float (&sums)[TARN__PAIR_CHUNKS][TARN__PAIR_OWN], int r,
                                                  float factor) {
-  TARN__UNROLL
+#pragma unroll
   for (int chunk = 0; chunk < TARN__PAIR_CHUNKS; chunk++) sums[chunk][r] *= factor;
 }
 
@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(TARN__PAIR_THREADS)
   }
   for (int r = 0; r < TARN__PAIR_OWN; r++) {
     const float share = 1.0f / tarn__warp_sum(softmax[r].sum), mean = tarn__warp_sum(of_scores[r]) * share;
-    TARN__UNROLL
+#pragma unroll
     for (int chunk = 0; chunk < TARN__PAIR_CHUNKS; chunk++)
       sums[chunk][r] = (sums[chunk][r] - mean * plain[chunk][r]) * share;
   }

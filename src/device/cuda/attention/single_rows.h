@@ -16,14 +16,14 @@ static __device__ __forceinline__ void tarn__single_end(T *y, const float *sums,
                                                         int64_t width) {
   float top = most[0], total = 0.0f, share[TARN__SINGLE_WARPS];
   for (int k = 1; k < TARN__SINGLE_WARPS; k++) top = fmaxf(top, most[k]);
-  TARN__UNROLL
+#pragma unroll
   for (int k = 0; k < TARN__SINGLE_WARPS; k++) {
     share[k] = most[k] == -INFINITY ? 0.0f : expf(most[k] - top);
     total += share[k] * sum[k];
   }
   for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
     float result = 0.0f;
-    TARN__UNROLL
+#pragma unroll
     for (int k = 0; k < TARN__SINGLE_WARPS; k++) result += share[k] * sums[k * width + c];
     tarn__set(y + c, result / total);
   }

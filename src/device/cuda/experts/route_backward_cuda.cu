@@ -274,13 +274,13 @@ static __global__ void __launch_bounds__(MATRIX_THREADS)
     float v[TARN__EIGHT];
     tarn__read8_of(v, a.x, a.x_bf16, row * a.d + column, left, a.whole);
     tarn__jitter8(v, a, row, column);
-    TARN__UNROLL
+#pragma unroll
     for (int p = 0; p < PRODUCTS; p++) {
       const float g = first + p < products ? dlogits[row * products + first + p] : 0.0f;
       for (int i = 0; i < TARN__EIGHT; i++) sums[p][i] += g * v[i];
     }
   }
-  TARN__UNROLL
+#pragma unroll
   for (int p = 0; p < PRODUCTS; p++)
     if (first + p < products)
       tarn__write8(parts + ((int64_t)blockIdx.z * products + first + p) * a.d + column, sums[p], left, a.whole);

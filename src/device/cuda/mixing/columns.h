@@ -1,15 +1,9 @@
-// What kernels of packed sentences share: a row's sentence, the columns of a row four at a time, and sums over rows.
+// What kernels of packed sentences share: a row's sentence, and the columns of a row four at a time.
 #ifndef TARN_DEVICE_CUDA_MIXING_COLUMNS_H
 #define TARN_DEVICE_CUDA_MIXING_COLUMNS_H
 
+#include "device/cuda/column_sums.h"
 #include "device/cuda/cuda_kernels.h"
-
-// Before a loop whose index selects registers.
-#if defined(__CUDACC__)
-#define TARN__UNROLL _Pragma("unroll")
-#else
-#define TARN__UNROLL
-#endif
 
 // The offset of the sentence of a row, 0 <= row < the last offset: its first row is offset[s], its end offset[s + 1].
 static __device__ __forceinline__ int64_t tarn__sentence_of(const int32_t *offset, int64_t sentences, int64_t row) {
@@ -87,24 +81,5 @@ static inline unsigned tarn__row_threads(int64_t cols) {
   const int64_t warps = (cols + TARN__WARP_SIZE - 1) / TARN__WARP_SIZE;
   return (unsigned)((warps < 1 ? 1 : warps > 8 ? 8 : warps) * TARN__WARP_SIZE);
 }
-
-// --- sums over rows, in a fixed order: of slices of the rows, then of the slices
-
-// Slices of `rows` rows, each of tarn__slice_rows(): they depend on the rows alone.
-static inline int64_t tarn__slices(int64_t rows) {
-  const int64_t slices = (rows + 63) / 64;
-  return slices < 1 ? 1 : slices > 256 ? 256 : slices;
-}
-static inline int64_t tarn__slice_rows(int64_t rows) {
-  return rows > 0 ? (rows + tarn__slices(rows) - 1) / tarn__slices(rows) : 1;
-}
-
-// sums [n] = the sums of values [slices, n] over the slices, added to what is there if `add`.
-tarn_status tarn__cuda_add_slices(float *sums, const float *values, int64_t slices, int64_t n, bool add,
-                                  cudaStream_t stream);
-
-// sums [n] = the sums of values [rows, n] over the rows, likewise; room: [tarn__slices(rows), n].
-tarn_status tarn__cuda_sum_rows(float *sums, const float *values, int64_t rows, int64_t n, bool add, float *room,
-                                cudaStream_t stream);
 
 #endif

@@ -293,7 +293,7 @@ static room room_of(const tarn__node *node) {
   const bool learns = node->dparam[0] || node->out[TARN__CONV_DLOGITS];
   const int64_t kernels = (one ? 1 : rows) * size;
   return {kernels, learns && attr->dropout.threshold ? kernels : 0, learns ? rows * size : 0,
-          node->dparam[0] ? tarn__slices(rows) * size : 0};
+          node->dparam[0] ? tarn__part_count(rows) * size : 0};
 }
 
 static size_t backward_scratch(const tarn__node *node, int threads) {

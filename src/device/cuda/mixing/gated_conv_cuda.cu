@@ -132,17 +132,17 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   tarn__param *kernel = node->dparam[0];
   if (!kernel) return TARN_STATUS_OK;
   const bool add = tarn__param_accumulate(kernel) != 0;
-  const int64_t slices = tarn__slices(w.rows);
+  const int64_t slices = tarn__part_count(w.rows);
   float *sums = (float *)node->scratch;
   TARN__LAUNCH(gated_conv_dkernel_kernel<T>, dim3(tarn__blocks(w.cols, TARN__WARP_SIZE), (unsigned)slices), 256,
-               3 * 256 * sizeof(float), stream, sums, dy, w, tarn__slice_rows(w.rows));
-  return tarn__cuda_add_slices((float *)kernel->training.grad, sums, slices, 3 * w.cols, add, stream);
+               3 * 256 * sizeof(float), stream, sums, dy, w, tarn__part_rows(w.rows));
+  return tarn__cuda_sum_parts((float *)kernel->training.grad, sums, slices, 3 * w.cols, add, stream);
 }
 
 static size_t backward_scratch(const tarn__node *node, int threads) {
   (void)threads;
   const tarn__tensor *x = node->in[TARN__GC_SAVED_X];
-  return node->dparam[0] ? (size_t)(tarn__slices(x->rows) * 3 * x->cols) * sizeof(float) : 0;
+  return node->dparam[0] ? (size_t)(tarn__part_count(x->rows) * 3 * x->cols) * sizeof(float) : 0;
 }
 
 template <typename T>

@@ -35,10 +35,10 @@ static __device__ __forceinline__ void put(const matrix<T> &c, float (&sums)[4][
 }
 
 template <typename T, int form>
-static __global__ void __launch_bounds__(TARN__TILE_THREADS) sentence_product_kernel(task<T> t) {
+static __global__ void __launch_bounds__(TARN__TILE_SIDE_THREADS) sentence_product_kernel(task<T> t) {
   TARN__SHARED(float, shared);
-  const int64_t s = blockIdx.x / t.tiles, row = blockIdx.x % t.tiles * TARN__TILE, g = blockIdx.z;
-  const int64_t column = (int64_t)blockIdx.y * TARN__TILE, first = t.offset[s], n = t.offset[s + 1] - first;
+  const int64_t s = blockIdx.x / t.tiles, row = blockIdx.x % t.tiles * TARN__TILE_SIDE, g = blockIdx.z;
+  const int64_t column = (int64_t)blockIdx.y * TARN__TILE_SIDE, first = t.offset[s], n = t.offset[s + 1] - first;
   const matrix<T> a = {t.a.data + first * t.a.step + g * t.h, t.a.step};
   const matrix<T> x = {t.x.data + first * t.x.step + g * t.d, t.x.step};
   const matrix<T> z = {t.z.data + s * t.h * t.z.step + g * t.d, t.z.step};
@@ -75,7 +75,7 @@ static tarn_status run(const tarn__node *node, const tarn__sentence_task *of, cu
                      h,
                      d,
                      (const int32_t *)offsets->data,
-                     (rows + TARN__TILE - 1) / TARN__TILE,
+                     (rows + TARN__TILE_SIDE - 1) / TARN__TILE_SIDE,
                      of->add};
   // Columns of x that are not read have zero gradients.
   if (form == TARN__SENTENCE_FORM_PRODUCT && !of->add && of->x->cols != spec->d)
@@ -83,8 +83,8 @@ static tarn_status run(const tarn__node *node, const tarn__sentence_task *of, cu
                "clearing a gradient");
   TARN__LAUNCH(
       (sentence_product_kernel<T, form>),
-      dim3((unsigned)((offsets->cols - 1) * t.tiles), tarn__blocks(columns, TARN__TILE), (unsigned)spec->heads),
-      TARN__TILE_THREADS, TARN__TILE_FLOATS * sizeof(float), stream, t);
+      dim3((unsigned)((offsets->cols - 1) * t.tiles), tarn__blocks(columns, TARN__TILE_SIDE), (unsigned)spec->heads),
+      TARN__TILE_SIDE_THREADS, TARN__TILE_FLOATS * sizeof(float), stream, t);
   return TARN_STATUS_OK;
 }
 

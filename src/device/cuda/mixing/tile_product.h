@@ -5,7 +5,8 @@
 
 #include "device/cuda/cuda_kernels.h"
 
-static const int TARN__TILE = 64, TARN__TILE_TERMS = 16, TARN__TILE_STRIDE = TARN__TILE + 4, TARN__TILE_THREADS = 256;
+static const int TARN__TILE_SIDE = 64, TARN__TILE_TERMS = 16, TARN__TILE_STRIDE = TARN__TILE_SIDE + 4,
+                 TARN__TILE_SIDE_THREADS = 256;
 static const int TARN__TILE_FLOATS = 2 * TARN__TILE_TERMS * TARN__TILE_STRIDE;
 
 // Copies `count` rows or columns of a factor, 16 terms of each, to shared memory: to[term][which]. `next` tells whether
@@ -13,9 +14,9 @@ static const int TARN__TILE_FLOATS = 2 * TARN__TILE_TERMS * TARN__TILE_STRIDE;
 template <bool terms_next, typename F>
 static __device__ __forceinline__ void tarn__tile_read(float *to, const F &factor, int64_t first, int64_t count,
                                                        int64_t first_term, int64_t terms) {
-  for (int i = (int)threadIdx.x; i < TARN__TILE * TARN__TILE_TERMS; i += TARN__TILE_THREADS) {
-    const int which = terms_next ? i / TARN__TILE_TERMS : i % TARN__TILE;
-    const int term = terms_next ? i % TARN__TILE_TERMS : i / TARN__TILE;
+  for (int i = (int)threadIdx.x; i < TARN__TILE_SIDE * TARN__TILE_TERMS; i += TARN__TILE_SIDE_THREADS) {
+    const int which = terms_next ? i / TARN__TILE_TERMS : i % TARN__TILE_SIDE;
+    const int term = terms_next ? i % TARN__TILE_TERMS : i / TARN__TILE_SIDE;
     const bool is = first + which < count && first_term + term < terms;
     to[term * TARN__TILE_STRIDE + which] = is ? factor(first + which, first_term + term) : 0.0f;
   }

@@ -1,6 +1,6 @@
 // Sums over rows in two passes of fixed order.
+#include "device/cuda/column_sums.h"
 #include "device/cuda/output/output_rows.h"
-#include "device/cuda/products/column_sums.h"
 
 enum { SLICES = 64, SLICE_ROWS = 32 };  // most slices of the rows, and fewest rows of one
 

@@ -1,8 +1,8 @@
 // The ops activation and activation_tangent, and the columns of a product's gradient: linear_dz.
+#include "device/cuda/column_sums.h"
 #include "device/cuda/cuda_kernels.h"
 #include "device/cuda/products/activation_cuda.h"
 #include "device/cuda/products/activation_op_cuda.h"
-#include "device/cuda/products/column_sums.h"
 #include "device/cuda/products/vector_cuda.h"
 
 extern "C" {
@@ -102,28 +102,6 @@ static __global__ void linear_dz_kernel(T *dz, const T *saved, float *parts, int
     }
   });
   if (parts) tarn__part_store<N>(parts + blockIdx.y * cols, sum, column, cols, shared);
-}
-
-// A block has 32 columns, each of its warps every eighth part.
-static __global__ void sum_parts_kernel(float *sums, const float *parts, int64_t count, int64_t cols, bool accumulate) {
-  TARN__SHARED(float, shared);
-  const int lane = (int)threadIdx.x % TARN__WARP_SIZE, warp = (int)threadIdx.x / TARN__WARP_SIZE;
-  const int64_t column = (int64_t)blockIdx.x * TARN__WARP_SIZE + lane;
-  float sum = 0.0f;
-  for (int64_t p = warp; p < count && column < cols; p += WARPS) sum += parts[p * cols + column];
-  shared[threadIdx.x] = sum;
-  __syncthreads();
-  if (warp != 0 || column >= cols) return;
-  sum = accumulate ? sums[column] : 0.0f;
-  for (int w = 0; w < WARPS; w++) sum += shared[w * TARN__WARP_SIZE + lane];
-  sums[column] = sum;
-}
-
-tarn_status tarn__cuda_sum_parts(float *sums, const float *parts, int64_t count, int64_t cols, bool accumulate,
-                                 cudaStream_t stream) {
-  TARN__LAUNCH(sum_parts_kernel, tarn__blocks(cols, TARN__WARP_SIZE), THREADS, THREADS * sizeof(float), stream, sums,
-               parts, count, cols, accumulate);
-  return TARN_STATUS_OK;
 }
 
 template <typename T, int N>

@@ -4,7 +4,7 @@
 #ifndef TARN_DEVICE_CUDA_PRODUCTS_TILE_CUDA_H
 #define TARN_DEVICE_CUDA_PRODUCTS_TILE_CUDA_H
 
-#include "device/cuda/mma_cuda.h"
+#include "device/cuda/mma.h"
 #include "device/cuda/products/vector_cuda.h"
 
 enum { TARN__TILE = 64, TARN__TILE_THREADS = 128 };

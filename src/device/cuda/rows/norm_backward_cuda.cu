@@ -28,7 +28,7 @@ static __device__ __forceinline__ void write_parts(float *parts, const float dga
                                                    float *shared) {
   if (one) {
     float sum = 0.0f;
-    TARN__UNROLL
+#pragma unroll
     for (int e = 0; e < E; e++)
       for (int i = 0; i < TARN__EIGHT; i++) sum += dgain[e][i];
     sum = tarn__block_sum(sum, shared);
@@ -39,7 +39,7 @@ static __device__ __forceinline__ void write_parts(float *parts, const float dga
   float *to = WIDE == TARN__WARP_SIZE ? shared : parts;
   for (int w = 0; w < TARN__NORM_THREADS / WIDE; w++) {
     if ((int)threadIdx.x / WIDE == w) {
-      TARN__UNROLL
+#pragma unroll
       for (int e = 0; e < E; e++) {
         const int c = tarn__norm_column<WIDE>(e);
         for (int i = 0; i < TARN__EIGHT; i++) {
@@ -64,14 +64,14 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_backw
   for (int64_t row = (int64_t)blockIdx.x * each + threadIdx.x / WIDE; row < a.rows; row += (int64_t)gridDim.x * each) {
     const float mean = centred ? a.stats[2 * row] : 0.0f, rstd = a.stats[centred ? 2 * row + 1 : row];
     float dy[E][TARN__EIGHT], n[E][TARN__EIGHT], sum = 0.0f, sum_n = 0.0f;
-    TARN__UNROLL
+#pragma unroll
     for (int e = 0; e < E; e++) {
       const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
       if (left <= 0) continue;
       tarn__read8(dy[e], a.dy + row * a.cols + c, left, a.whole);
       tarn__read8(n[e], a.saved + row * a.cols + c, left, a.whole);
     }
-    TARN__UNROLL
+#pragma unroll
     for (int e = 0; e < E; e++) {
       const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
       if (left <= 0) continue;
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_backw
     if (!a.dx && !a.dbranch) continue;
     sum = centred ? tarn__row_sum<WIDE>(sum, shared) * share : 0.0f;
     sum_n = tarn__row_sum<WIDE>(sum_n, shared) * share;
-    TARN__UNROLL
+#pragma unroll
     for (int e = 0; e < E; e++) {
       const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
       if (left <= 0) continue;

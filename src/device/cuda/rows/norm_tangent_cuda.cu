@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_tange
   const float mean = centred ? a.stats[2 * own] : 0.0f, rstd = a.stats[centred ? 2 * own + 1 : own];
   const float share = 1.0f / (float)a.cols;
   float t[E][TARN__EIGHT], n[E][TARN__EIGHT], sum = 0.0f, sum_n = 0.0f;
-  TARN__UNROLL
+#pragma unroll
   for (int e = 0; e < E; e++) {
     const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
     if (left <= 0) continue;
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_tange
   }
   sum = centred ? tarn__row_sum<WIDE>(sum, shared) * share : 0.0f;
   sum_n = tarn__row_sum<WIDE>(sum_n, shared) * share;
-  TARN__UNROLL
+#pragma unroll
   for (int e = 0; e < E; e++) {
     const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
     if (left <= 0) continue;

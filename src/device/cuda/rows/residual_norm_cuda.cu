@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_kerne
   if (row >= a.rows) return;  // whole warps, or nobody
   float v[E][TARN__EIGHT], mean = 0.0f, squares = 0.0f;
   const float share = 1.0f / (float)a.cols;
-  TARN__UNROLL
+#pragma unroll
   for (int e = 0; e < E; e++) {
     const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
     if (left <= 0) continue;
@@ -48,14 +48,14 @@ static __global__ void __launch_bounds__(TARN__NORM_THREADS) residual_norm_kerne
     for (int i = 0; i < TARN__EIGHT; i++) mean += v[e][i];
   }
   mean = a.form == TARN__NORM_LAYER ? tarn__row_sum<WIDE>(mean, shared) * share : 0.0f;
-  TARN__UNROLL
+#pragma unroll
   for (int e = 0; e < E; e++) {
     const int left = a.cols - tarn__norm_column<WIDE>(e);
     for (int i = 0; i < TARN__EIGHT; i++)
       if (i < left) squares += (v[e][i] - mean) * (v[e][i] - mean);
   }
   const float rstd = 1.0f / sqrtf(tarn__row_sum<WIDE>(squares, shared) * share + a.epsilon);
-  TARN__UNROLL
+#pragma unroll
   for (int e = 0; e < E; e++) {
     const int c = tarn__norm_column<WIDE>(e), left = a.cols - c;
     if (left <= 0) continue;

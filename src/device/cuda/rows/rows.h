@@ -5,13 +5,6 @@
 
 #include "device/cuda/cuda.h"
 
-// Before a loop whose variable indexes registers.
-#if defined(TARN_CUDA_HOST)
-#define TARN__UNROLL
-#else
-#define TARN__UNROLL _Pragma("unroll")
-#endif
-
 constexpr int TARN__EIGHT = TARN__DROPOUT_BLOCK, TARN__EACH_THREADS = 256;
 
 static inline __host__ __device__ int64_t tarn__eights_of(int64_t cols) {

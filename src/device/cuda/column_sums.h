@@ -1,6 +1,6 @@
 // Sums over rows that are added in two passes, so that their order is fixed.
-#ifndef TARN_DEVICE_CUDA_PRODUCTS_COLUMN_SUMS_H
-#define TARN_DEVICE_CUDA_PRODUCTS_COLUMN_SUMS_H
+#ifndef TARN_DEVICE_CUDA_COLUMN_SUMS_H
+#define TARN_DEVICE_CUDA_COLUMN_SUMS_H
 
 #include "device/cuda/cuda.h"
 
@@ -16,6 +16,10 @@ static inline int64_t tarn__part_count(int64_t rows) {
 // The second pass: sums[c] (+)= parts[0][c] + parts[1][c] + .., of parts [count, cols].
 tarn_status tarn__cuda_sum_parts(float *sums, const float *parts, int64_t count, int64_t cols, bool accumulate,
                                  cudaStream_t stream);
+
+// sums [n] (+)= the sums of values [rows, n] over the rows. room: [tarn__part_count(rows), n].
+tarn_status tarn__cuda_sum_rows(float *sums, const float *values, int64_t rows, int64_t n, bool accumulate, float *room,
+                                cudaStream_t stream);
 
 // The end of a first pass in a block of 8 warps: each lane has N columns, from `column` on, of the rows of its warp.
 // `shared` has 8 rows of 32 N floats.
