@@ -105,6 +105,7 @@ within_two_minutes begun regular/seed-1 || fail "no job begins: $(cat out.txt er
 first=$(basename "$(ls jobs/slurm/*.runs | head -n 1)" .runs)
 # The first running jobs are killed, in the order of submission.
 killed=()
+left() { ! squeue -h -r -t R -j "$1" 2>/dev/null | grep -q .; }
 ended() { ! squeue -h -r -j "$1" 2>/dev/null | grep -q .; }
 kill_next() {  # HOW: kills a job whose run has begun and is not over
   local run index job pid
@@ -118,7 +119,10 @@ kill_next() {  # HOW: kills a job whose run has begun and is not over
         scancel --signal=KILL --full "$job" && within_two_minutes ended "$job" || continue
         [ ! -e "jobs/$run/result.json" ] || continue  # it finished first
         ;;
-      requeue) scontrol requeue "$job" || continue ;;
+      requeue)
+        scontrol requeue "$job" && within_two_minutes left "$job" || continue
+        [ ! -e "jobs/$run/result.json" ] || continue  # its training was over
+        ;;
       process)
         pid=$(cat "jobs/$run/lock") && kill -KILL "$pid" 2>/dev/null || continue ;;
     esac
