@@ -51,6 +51,7 @@ static const known_command table[] = {
     {"test", cmd_test},
     {"sweep", cmd_sweep},
     {"compare", cmd_compare},
+    {"fit", cmd_fit},
     {"report", cmd_report},
     {NULL, cmd_label},
     {"score", cmd_score},

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/svg.h"
@@ -42,11 +43,40 @@ tarn__svg_axis tarn__svg_axis_make(double low, double high, int most, bool whole
   return axis;
 }
 
+// Tick number n of a logarithmic axis, 0 being at 1.
+static double power_tick(const tarn__svg_axis *axis, int number) {
+  static const double parts[] = {1, 2, 5};
+  const double decade = floor((double)number / axis->decade);
+  return parts[number - (int)decade * axis->decade] * pow(10, decade);
+}
+
+tarn__svg_axis tarn__svg_axis_make_log(double low, double high, int most) {
+  if (!(high / low >= 10)) {
+    tarn__svg_axis axis = tarn__svg_axis_make(low, high, most, false);
+    axis.logarithmic = true;
+    return axis;
+  }
+  tarn__svg_axis axis = {.low = low, .high = high, .logarithmic = true, .step = 1};
+  for (axis.decade = 3; axis.decade > 0; axis.decade -= 2) {
+    int first = axis.decade * (int)floor(log10(low)), last = axis.decade * (int)ceil(log10(high));
+    while (power_tick(&axis, first) < low * (1 - 1e-9)) first++;
+    while (power_tick(&axis, last) > high * (1 + 1e-9)) last--;
+    axis.first = first, axis.count = last - first + 1;
+    if (axis.count <= most || axis.decade == 1) break;
+  }
+  const int all = axis.count;
+  while (axis.count > most) axis.step++, axis.count = (all - 1) / (int)axis.step + 1;
+  return axis;
+}
+
 double tarn__svg_axis_at(const tarn__svg_axis *axis, double value) {
-  return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
+  const double part = axis->logarithmic ? log(value / axis->low) / log(axis->high / axis->low)
+                                        : (value - axis->low) / (axis->high - axis->low);
+  return axis->from + part * (axis->to - axis->from);
 }
 
 double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index) {
+  if (axis->decade) return power_tick(axis, (int)axis->first + index * (int)axis->step);
   double value = axis->first + index * axis->step;
   return fabs(value) < axis->step * 1e-6 ? 0 : value;
 }
@@ -68,6 +98,21 @@ void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals) {
     text[used++] = plain[i];
   }
   text[used] = '\0';
+}
+
+void tarn__svg_axis_text(char text[TARN__SVG_NUMBER], const tarn__svg_axis *axis, int index) {
+  static const char *const digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const double value = tarn__svg_axis_tick(axis, index);
+  const int power = axis->decade ? (int)floor(log10(value) + 1e-9) : 0;
+  if (axis->decade && abs(power) >= 5 && abs(power) < 100) {
+    const int part = (int)round(value / pow(10, power));
+    char before[8] = "";
+    if (part != 1) snprintf(before, sizeof before, "%d·", part);
+    snprintf(text, TARN__SVG_NUMBER, "%s10%s%s%s", before, power < 0 ? "⁻" : "",
+             abs(power) >= 10 ? digits[abs(power) / 10] : "", digits[abs(power) % 10]);
+    return;
+  }
+  tarn__svg_number(text, value, axis->decade ? (power < 0 ? -power : 0) : axis->decimals);
 }
 
 // Groups of touching labels form blocks, each centred on the mean of its labels' wanted places (pooling of adjacent
@@ -134,7 +179,7 @@ void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
     double value = tarn__svg_axis_tick(&plot->y, i);
     double y = tarn__svg_axis_at(&plot->y, value);
     tarn__svg_line(out, plot->left, y, plot->right, y, "grid", 1, NULL);
-    tarn__svg_number(text, value, plot->y.decimals);
+    tarn__svg_axis_text(text, &plot->y, i);
     small.anchor = TARN__SVG_END;
     tarn__svg_text(out, plot->left - 7, y + 4.5, small, text);
   }
@@ -143,7 +188,7 @@ void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
     double value = tarn__svg_axis_tick(&plot->x, i);
     double x = tarn__svg_axis_at(&plot->x, value);
     tarn__svg_line(out, x, plot->bottom, x, plot->bottom + 5, "soft", 1.2, NULL);
-    tarn__svg_number(text, value, plot->x.decimals);
+    tarn__svg_axis_text(text, &plot->x, i);
     small.anchor = TARN__SVG_MIDDLE;
     tarn__svg_text(out, x, plot->bottom + 20, small, text);
   }

@@ -7,22 +7,31 @@
 
 #include "base/buffer.h"
 
-// A linear map from values to units of the picture.
+// A linear or logarithmic map from values to units of the picture.
 typedef struct tarn__svg_axis {
   double low, high;    // values at both ends
   double from, to;     // positions of the ends
   double first, step;  // ticks
   int count, decimals;
+  bool logarithmic;
+  int decade;  // of a logarithmic axis: ticks in each power of ten, `first` being the number of the first one; 0: ticks
+               // as of a linear one
 } tarn__svg_axis;
 
 // Ticks at multiples of 1, 2 or 5 times a power of ten, at most `most` of them (2 or more). With `whole` the ends are
 // extended to ticks. An empty range is widened around its value; values that are not finite count as 0.
 tarn__svg_axis tarn__svg_axis_make(double low, double high, int most, bool whole);
+// The same for values above 0 on a logarithmic scale: ticks at 1, 2 and 5 times powers of ten or at these powers, or,
+// of a range below a factor of 10, as on a linear axis.
+tarn__svg_axis tarn__svg_axis_make_log(double low, double high, int most);
 double tarn__svg_axis_at(const tarn__svg_axis *axis, double value);
 double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index);
 
-// A value with the given decimals, thousands separated by thin spaces, and a typographic minus sign.
+// The text of a tick.
 enum { TARN__SVG_NUMBER = 64 };
+void tarn__svg_axis_text(char text[TARN__SVG_NUMBER], const tarn__svg_axis *axis, int index);
+
+// A value with the given decimals, thousands separated by thin spaces, and a typographic minus sign.
 void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals);
 
 // Moves wanted places (ascending) apart so that each has its own `heights` before the next one, as little as possible,

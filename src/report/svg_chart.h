@@ -18,6 +18,7 @@ typedef struct tarn__chart {
   tarn__svg_head head;
   const char *x_label, *y_label;  // with their units
   const char *foot;               // a small description below the picture; NULL: none
+  bool logarithmic;               // both scales, of tarn__chart_lines(): all values are above 0
 } tarn__chart;
 
 // A line; x ascends. `low` and `high` are the edges of its band, or NULL.
@@ -25,7 +26,9 @@ typedef struct tarn__chart_line {
   tarn__chart_label label;
   const double *x, *y, *low, *high;
   size_t count;
-  bool broken;  // a failed run: thin, without markers, with a cross at its end
+  bool broken;                      // a failed run: thin, without markers, with a cross at its end
+  const double *point_x, *point_y;  // where the markers are, (points); NULL: at equal distances on the line
+  size_t points;
 } tarn__chart_line;
 
 // `y_low` and `y_high` are the ends of the y axis; NAN: determined by the values. Values outside are clipped. The x

@@ -26,6 +26,7 @@ static void ranges(const tarn__chart_line *lines, size_t count, double x[2], dou
       if (lines[i].low) widen(y, lines[i].low[k]);
       if (lines[i].high) widen(y, lines[i].high[k]);
     }
+    for (size_t k = 0; k < lines[i].points; k++) widen(x, lines[i].point_x[k]), widen(y, lines[i].point_y[k]);
   }
 }
 
@@ -76,6 +77,13 @@ static void markers(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__c
   }
 }
 
+// Where the measurements are.
+static void points(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *line) {
+  for (size_t k = 0; k < line->points; k++)
+    tarn__svg_marker(out, line->label.style, tarn__svg_axis_at(&plot->x, line->point_x[k]),
+                     tarn__svg_axis_at(&plot->y, line->point_y[k]), 4.5);
+}
+
 // On a patch of background, for visibility among other lines.
 static void cross(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *line) {
   double x = tarn__svg_axis_at(&plot->x, line->x[line->count - 1]);
@@ -109,6 +117,11 @@ static tarn_status labels(tarn__buffer *out, const tarn__svg_plot *plot, const t
   return status;
 }
 
+static void make_axes(tarn__svg_plot *plot, const tarn__chart *chart, const double x[2], const double y[2]) {
+  plot->x = chart->logarithmic ? tarn__svg_axis_make_log(x[0], x[1], 7) : tarn__svg_axis_make(x[0], x[1], 7, false);
+  plot->y = chart->logarithmic ? tarn__svg_axis_make_log(y[0], y[1], 8) : tarn__svg_axis_make(y[0], y[1], 8, true);
+}
+
 void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_line *lines, size_t count,
                        double x_low, double y_low, double y_high) {
   double x[2] = {INFINITY, -INFINITY};
@@ -123,11 +136,11 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
                          .right = TARN__SVG_WIDTH - width - TARN__CHART_LEADER - 8,
                          .top = top,
                          .bottom = top + height,
-                         .x = tarn__svg_axis_make(x_low, x[1], 7, false),
-                         .y = tarn__svg_axis_make(isnan(y_low) ? y[0] : y_low, isnan(y_high) ? y[1] : y_high, 8, true),
                          .x_label = chart->x_label,
                          .y_label = chart->y_label,
                          .title = chart->head.title};
+  make_axes(&plot, chart, (const double[]){x_low, x[1]},
+            (const double[]){isnan(y_low) ? y[0] : y_low, isnan(y_high) ? y[1] : y_high});
   tarn__svg_head head = chart->head;
   head.width = TARN__SVG_WIDTH;
   head.height = plot.bottom + TARN__SVG_PLOT_FOOT + tarn__svg_foot_height(chart->foot, head.width);
@@ -144,7 +157,10 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
     if (lines[i].count > 0) curve(out, &plot, &lines[i]);
   }
   for (size_t i = 0; i < count; i++) {
-    if (!lines[i].broken) markers(out, &plot, &lines[i], i, count);
+    if (lines[i].point_x)
+      points(out, &plot, &lines[i]);
+    else if (!lines[i].broken)
+      markers(out, &plot, &lines[i], i, count);
   }
   for (size_t i = 0; i < count; i++) {
     if (lines[i].broken && lines[i].count > 0) cross(out, &plot, &lines[i]);

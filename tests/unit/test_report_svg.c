@@ -61,6 +61,30 @@ static void numbers_have_the_decimals_of_their_step(void **state) {
                       "567.9");
 }
 
+// Logarithmic axes: equal factors are equal distances; ticks are round, within the range, and at most as many as asked.
+static void axes_of_powers(void **state) {
+  (void)state;
+  static const double ranges[][2] = {{1e5, 1e8}, {2.1, 3.9}, {3e-7, 0.5}, {1, 1e40}, {90, 1100}, {5, 5}};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    tarn__svg_axis axis = tarn__svg_axis_make_log(ranges[i][0], ranges[i][1], 7);
+    axis.from = 0, axis.to = 100;
+    assert_in_range(axis.count, 2, 7);
+    for (int k = 0; k < axis.count; k++) {
+      const double value = tarn__svg_axis_tick(&axis, k);
+      assert_true(value >= axis.low * (1 - 1e-9) && value <= axis.high * (1 + 1e-9));
+      if (k > 0) assert_true(value > tarn__svg_axis_tick(&axis, k - 1));
+    }
+    const double middle = sqrt(axis.low * axis.high);
+    assert_true(fabs(tarn__svg_axis_at(&axis, middle) - 50) < 1e-6);
+  }
+  char text[TARN__SVG_NUMBER];
+  const tarn__svg_axis axis = tarn__svg_axis_make_log(2e5, 5e6, 7);
+  tarn__svg_axis_text(text, &axis, 0);
+  assert_string_equal(text, "2·10⁵");
+  tarn__svg_axis_text(text, &axis, 2);
+  assert_string_equal(text, "10⁶");
+}
+
 static void labels_keep_their_distance(void **state) {
   (void)state;
   srand(1);
@@ -141,7 +165,8 @@ static size_t patches(const char *svg, rectangle *out, size_t room) {
 static void labels_of_points_do_not_overlap(void **state) {
   (void)state;
   static const char *const names[] = {"Model0", "Model1", "Model2", "Model3", "Model4", "ffn", "bigru", "layerdrop"};
-  tarn__chart chart = {{.id = "points", .title = "t", .description = "d"}, "x", "y", NULL};
+  tarn__chart chart = {
+      .head = {.id = "points", .title = "t", .description = "d"}, .x_label = "x", .y_label = "y", .foot = NULL};
   int column = 0;
   srand(2);
   for (int round = 0; round < 30; round++) {
@@ -198,7 +223,8 @@ static void long_legends_are_whole(void **state) {
   const char *foot =
       "Data data/multi30k/train; seeds 1 to 3; trained from 2026-11-20 to 2026-11-23 on Intel(R) Xeon(R) "
       "Processor (avx512_bf16), 2 threads; tarn 0.1.0.";
-  tarn__chart chart = {{.id = "long", .title = "t", .description = "d"}, "x", "y", foot};
+  tarn__chart chart = {
+      .head = {.id = "long", .title = "t", .description = "d"}, .x_label = "x", .y_label = "y", .foot = foot};
   const double x[] = {0, 1}, y[] = {3, 4};
   tarn__chart_line lines[MODELS];
   tarn__chart_bar bars[MODELS];
@@ -264,7 +290,8 @@ static void text_from_outside_is_escaped(void **state) {
 static void charts_without_data_are_pictures(void **state) {
   (void)state;
   tarn__buffer out = {0};
-  tarn__chart chart = {{.id = "empty", .title = "t", .description = "d"}, "x", "y", NULL};
+  tarn__chart chart = {
+      .head = {.id = "empty", .title = "t", .description = "d"}, .x_label = "x", .y_label = "y", .foot = NULL};
   tarn__chart_lines(&out, &chart, NULL, 0, 0, NAN, NAN);
   tarn__chart_bars(&out, &chart, NULL, 0);
   tarn__chart_points(&out, &chart, NULL, 0);
@@ -288,7 +315,8 @@ static void charts_without_memory_fail(void **state) {
   (void)state;
   enum { LINES = 40 };
   static char name[500];
-  tarn__chart chart = {{.id = "full", .title = "t", .description = "d"}, "x", "y", NULL};
+  tarn__chart chart = {
+      .head = {.id = "full", .title = "t", .description = "d"}, .x_label = "x", .y_label = "y", .foot = NULL};
   double x[] = {0, 1}, y[] = {3, 4};
   tarn__chart_line lines[LINES];
   memset(name, 'n', sizeof name - 1);
@@ -315,10 +343,15 @@ static void charts_without_memory_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ticks_are_round_and_few),         cmocka_unit_test(numbers_have_the_decimals_of_their_step),
-      cmocka_unit_test(labels_keep_their_distance),      cmocka_unit_test(text_is_broken_into_lines),
-      cmocka_unit_test(labels_of_points_do_not_overlap), cmocka_unit_test(long_legends_are_whole),
-      cmocka_unit_test(text_from_outside_is_escaped),    cmocka_unit_test(charts_without_data_are_pictures),
+      cmocka_unit_test(axes_of_powers),
+      cmocka_unit_test(ticks_are_round_and_few),
+      cmocka_unit_test(numbers_have_the_decimals_of_their_step),
+      cmocka_unit_test(labels_keep_their_distance),
+      cmocka_unit_test(text_is_broken_into_lines),
+      cmocka_unit_test(labels_of_points_do_not_overlap),
+      cmocka_unit_test(long_legends_are_whole),
+      cmocka_unit_test(text_from_outside_is_escaped),
+      cmocka_unit_test(charts_without_data_are_pictures),
       cmocka_unit_test(charts_without_memory_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

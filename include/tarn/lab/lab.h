@@ -5,6 +5,7 @@
 
 #include "tarn/lab/corpus.h"
 #include "tarn/lab/dynamics.h"
+#include "tarn/lab/fit.h"
 #include "tarn/lab/forecast.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/lab/results.h"

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# tarn fit: laws of a sweep's runs, its output, its figure and its refusals.
+set -euo pipefail
+. "$(dirname "$0")/../tiny_run.sh"
+
+cat >sweep.yaml <<'END'
+base: model.yaml
+baseline: regular-8
+seeds: [1, 2]
+threads: 1
+set:
+  train: { max_updates: 30, keep_last: 1, log_every: 10 }
+  valid: { every: 10, max_sentences: 2 }
+variants:
+END
+for width in 8 16 24 32; do
+  echo "  regular-$width: { model.d_model: $width, encoder.layers: L*2 }"
+  echo "  frozen-$width: { model.d_model: $width, encoder.layers: R L }"
+done >>sweep.yaml
+"$TARN" sweep sweep.yaml --output runs >out.txt 2>error.txt || fail "sweep: $(cat out.txt error.txt)"
+
+families=(--family 'regular=regular-*' --family 'frozen=frozen-*')
+"$TARN" fit runs "${families[@]}" --resamples 100 --svg fit.svg >out.txt 2>error.txt || fail "fit: $(cat error.txt)"
+grep -Eq '^L = a x\^-b \+ c +L: valid/nll +x: parameters$' out.txt || fail "no law is named: $(cat out.txt)"
+grep -Eq '^regular +8 +4 +[0-9.e+]+ \([0-9.e+-]+ to [0-9.e+]+\) ' out.txt || fail "no law of regular: $(cat out.txt)"
+grep -q '^frozen less regular$' out.txt && grep -q '^  exponent of parameters .*decided$' out.txt || fail "no difference: $(cat out.txt)"
+grep -q '^regular: too few sizes to leave the largest one out as a check$' out.txt || fail "the check: $(cat out.txt)"
+if command -v xmllint >/dev/null; then xmllint --noout fit.svg || fail "the figure is not well-formed"; fi
+! grep -qiE 'nan|inf[^o]' fit.svg || fail "a place in the figure is no number"
+# The same numbers each time; as JSON too.
+"$TARN" fit runs "${families[@]}" --resamples 100 >again.txt
+cmp out.txt again.txt || fail "another result"
+"$TARN" fit runs "${families[@]}" --resamples 100 --json | jq -e '
+  .axes == ["parameters"] and .metric == "valid/nll" and (.laws | length) == 2 and (.laws[0].runs | length) == 8 and
+  (.laws[0].b[0] | .low <= .value and .value <= .high) and (.laws[1].predictions | length) == 3 and
+  .pairs[0].second == "frozen" and .laws[0].check.x == null' >/dev/null || fail "JSON"
+# Other sizes and scores; operations differ from size to size as parameters do.
+for axis in trained operations; do
+  "$TARN" fit runs "${families[@]}" --axis $axis --metric loss --resamples 0 --predict 1e9 >out.txt || fail "$axis"
+  grep -Eq "L: valid/loss +x: $axis" out.txt && grep -q '^1e+09 ' out.txt || fail "$axis: $(cat out.txt)"
+done
+# A run that is not finished is named and left out.
+rm runs/regular-8/seed-2/result.json
+"$TARN" fit runs "${families[@]}" --resamples 0 >out.txt
+grep -q '^note: runs/regular-8/seed-2 is unfinished and not in the fit$' out.txt || fail "no note: $(cat out.txt)"
+
+exactly 1 'tarn fit: family all has 2 finished runs of 1 different size in parameters, and a law needs at least 4 sizes' \
+  "$TARN" fit runs/frozen-8
+exactly 1 'tarn fit: family regular has 7 finished runs of 4 different sizes in parameters and tokens, and a law needs at least 6 sizes' \
+  "$TARN" fit runs "${families[@]}" --axis parameters,tokens
+refuse 2 'there is no axis "flops"; a size is in parameters, trained (parameters), tokens, text or operations' \
+  "$TARN" fit runs --axis flops
+refuse 2 'there is no axis "token"; did you mean "tokens"?' "$TARN" fit runs --axis token
+refuse 2 '--axis parameters,tokens,text: a law has at most 2 axes' "$TARN" fit runs --axis parameters,tokens,text
+refuse 2 "--family frozen: it is NAME=PATTERN, such as reservoir='reservoir-\*'" "$TARN" fit runs --family frozen
+refuse 2 '--predict many: expected a size above 0, such as 1e8' "$TARN" fit runs --predict many
+refuse 2 '--predict 1e8: expected two sizes above 0, such as 1e8,2e9' \
+  "$TARN" fit runs --axis parameters,tokens --predict 1e8
+refuse 2 'family other: no configuration has a name like "other-\*"; the first is regular-8' "$TARN" fit runs --family 'other=other-*'
+refuse 2 'a score of which less is better, and of valid/bleu more is' "$TARN" fit runs --metric bleu
