@@ -117,6 +117,20 @@ static bool parameters_of(const tarn__report *view, const tarn_results_group *gr
   return true;
 }
 
+// Updates per second of training, a mean over the finished runs.
+static bool speed_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
+  double sum = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < group->run_count; i++) {
+    const tarn_results_run *run = &view->results->runs[group->runs[i]];
+    if (run->state != TARN_RESULTS_FINISHED || !(run->seconds > 0) || run->step <= 0) continue;
+    sum += (double)run->step / run->seconds;
+    count++;
+  }
+  *trained = *all = count ? sum / (double)count : NAN;
+  return count > 0;
+}
+
 static bool layers_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
   (void)view;
   *trained = group->encoder.trained + group->decoder.trained;
@@ -131,6 +145,7 @@ typedef struct points_figure {
   const tarn_results_statistic *(*measure)(const tarn__report *view, const tarn_results_row *row);
   double unit;
   bool differing;  // omitted if all models have the same size
+  bool parts;      // a size has a trained part and a whole
 } points_figure;
 
 static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const points_figure *spec) {
@@ -154,16 +169,19 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
     count++;
   }
   if (count == 0 || (spec->differing && !differ)) return view->status;
-  tarn__figure *figure = tarn__figure_add(
-      figures, view, TARN__FIGURE_SUMS, spec->name, spec->title,
-      tarn__report_text(view,
-                        "Each model's %s over its %s: the filled mark stands at those that are trained, the "
-                        "hollow one at all, the frozen ones included. %s",
-                        spec->y_label, spec->of, tarn__report_bars(view, "The upright line through a mark")));
+  const char *marks = spec->parts ? ": the filled mark stands at those that are trained, the hollow one at all, the "
+                                    "frozen ones included"
+                                  : "; labels say which layers are frozen";
+  tarn__figure *figure =
+      tarn__figure_add(figures, view, TARN__FIGURE_SUMS, spec->name, spec->title,
+                       tarn__report_text(view, "Each model's %s over its %s%s. %s", spec->y_label, spec->of, marks,
+                                         tarn__report_bars(view, "The upright line through a mark")));
   if (!figure) return view->status;
-  tarn__chart chart = {.head = {.id = figure->name, .title = figure->title, .description = figure->caption},
-                       .x_label = tarn__report_text(view, "%s: trained \xE2\x97\x8F, all \xE2\x97\x8B", spec->x_label),
-                       .y_label = spec->y_label};
+  tarn__chart chart = {
+      .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
+      .x_label = spec->parts ? tarn__report_text(view, "%s: trained \xE2\x97\x8F, all \xE2\x97\x8B", spec->x_label)
+                             : spec->x_label,
+      .y_label = spec->y_label};
   tarn__chart_points(&figure->page, &chart, points, count);
   chart.head.standalone = true;
   chart.foot = view->origin;
@@ -189,9 +207,12 @@ static tarn_status draw_sizes(tarn__figures *figures, tarn__report *view) {
   const char *counted = unit == 1e6 ? " (millions)" : unit == 1e3 ? " (thousands)" : "";
   const points_figure all[] = {
       {"parameters", "Parameters against score", "parameters", tarn__report_text(view, "parameters%s", counted), score,
-       parameters_of, score_of, unit, false},
-      {"layers", "Layers against score", "layers", "layers", score, layers_of, score_of, 1, true},
-      {"layers-aucc", "Layers against the area under the curve", "layers", "layers", area, layers_of, area_of, 1, true},
+       parameters_of, score_of, unit, false, true},
+      {"layers", "Layers against score", "layers", "layers", score, layers_of, score_of, 1, true, true},
+      {"layers-aucc", "Layers against the area under the curve", "layers", "layers", area, layers_of, area_of, 1, true,
+       true},
+      {"speed", "Speed against score", "speed", "updates per second of training", score, speed_of, score_of, 1, true,
+       false},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) TARN_TRY(draw_points(figures, view, &all[i]));
   return view->status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "config/config_part.h"
 #include "config/config_write.h"
 #include "parts/block.h"
@@ -22,13 +23,37 @@ const char *tarn_results_state_name(tarn_results_state state) {
   return (unsigned)state < TARN_RESULTS_STATES ? state_names[state] : "?";
 }
 
+// The change that takes a run's own seed out of train.init_from ("body/seed-2", where the seed is 2): the body is then
+// that of the same configuration and seed. NULL: it names no seed.
+static tarn_status body_of_seed(char **edit, const tarn_results_run *run) {
+  const char *path = run->config->train.init_from, *at = NULL;
+  char own[32];
+  tarn__buffer text = {0};
+  *edit = NULL;
+  const int length = snprintf(own, sizeof own, TARN__RUN_SEED "%lld", (long long)run->seed);
+  for (const char *next = path; next && (next = strstr(next, own)) != NULL; next += length)
+    if (next[length] < '0' || next[length] > '9') at = next;
+  if (!at) return TARN_STATUS_OK;
+  tarn__buffer_format(&text, "train.init_from=\"%.*s" TARN__RUN_SEED "%s\"", (int)(at - path), path, at + length);
+  const tarn_status status = text.status;
+  if (status == TARN_STATUS_OK)
+    *edit = text.data;
+  else
+    tarn__buffer_close(&text);
+  return status;
+}
+
 // A key that is equal for runs that differ only in their seed.
 static tarn_status config_key(char key[TARN__HASH_TEXT], const tarn_results_run *run) {
-  static const char *const neutral[] = {"train.seed=", "train.seeds="};
-  tarn_config *config;
-  char *text = NULL;
-  TARN_TRY(tarn_config_parse(&config, run->config->name, run->config_text, strlen(run->config_text), neutral, 2));
-  tarn_status status = tarn_config_write(config, &text);
+  const char *neutral[] = {"train.seed=", "train.seeds=", NULL};
+  tarn_config *config = NULL;
+  char *text = NULL, *body;
+  TARN_TRY(body_of_seed(&body, run));
+  neutral[2] = body;
+  tarn_status status =
+      tarn_config_parse(&config, run->config->name, run->config_text, strlen(run->config_text), neutral, body ? 3 : 2);
+  tarn__free(body);
+  if (status == TARN_STATUS_OK) status = tarn_config_write(config, &text);
   if (status == TARN_STATUS_OK) tarn__hash(key, text, strlen(text));
   tarn_config_text_close(&text);
   tarn_config_close(&config);

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Compares the parts of variants.txt on a task, under equal parameters or operations if asked, and writes a table and a report.
+#   run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]
+# TASK and its data:
+#   translation  PATH holds train, val (or valid) and test (or test_2016_flickr), each .de and .en: Multi30k, Tatoeba
+#   masked       PATH holds SST-2/train.tsv and dev.tsv, on which bodies are fine-tuned; --text is a plain text to pre-train them on
+#   language     PATH is a text file, or one packed by xz: a language model of bytes
+# Each row is trained with three seeds for five minutes of one core, with --quick for 20 seconds, which makes a first table in
+# about an hour on two cores, or for as many --seconds as are given; bodies are fine-tuned for four updates a second of that.
+# --rows NAME,NAME,... takes these rows and vanilla. OUTPUT/TASK has the runs, OUTPUT/table-TASK.md the table,
+# OUTPUT/report-TASK the report with figures. The same command goes on where it was stopped. --dry-run prints sizes and how long
+# it will take.
+set -euo pipefail
+fail() { echo "run.sh: $*" >&2; exit 2; }
+usage="usage: run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]"
+here=$(cd "$(dirname "$0")" && pwd)
+tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
+[ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
+command -v jq >/dev/null || fail "jq is missing; it makes the table"
+[ $# -ge 2 ] || fail "$usage"
+task=$1 output=$2 data='' text='' equal=no rows='' seconds=300 options=()
+shift 2
+while [ $# -gt 0 ]; do
+  case $1 in
+    --data | --text | --equal | --rows | --seconds) [ $# -gt 1 ] || fail "$1 wants a value" ;;&
+    --data) data=$2 && shift ;;
+    --text) text=$2 && shift ;;
+    --equal) equal=$2 && shift ;;
+    --rows) rows=$2 && shift ;;
+    --seconds) seconds=$2 && shift ;;
+    --quick) seconds=20 ;;
+    --dry-run) options=(--dry-run) ;;
+    *) fail "unknown option $1; $usage" ;;
+  esac
+  shift
+done
+case $equal in parameters | no) ;; operations) equal=flops ;; *) fail "--equal $equal: there are parameters and operations" ;; esac
+[ -e "$data" ] || fail "--data ${data:-is missing}: there is no such file or folder"
+data=$(realpath "$data")
+[[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
+case $task in
+  translation) stack=encoder test='{ source: data/test.source, reference: data/test.reference }' ;;
+  masked)
+    stack=encoder test=''
+    [ -f "$text" ] || fail "--text ${text:-is missing}: masked pre-trains on a text file"
+    text=$(realpath "$text") ;;
+  language) stack=decoder test='{ text: data/test.txt, window: 256, stride: 128 }' ;;
+  *) fail "there is no task $task; there are: translation masked language" ;;
+esac
+mkdir -p "$output/$task.data"
+cd "$output"
+ln -sfn "$task.data" data  # the descriptions name data/; the tasks have a folder each
+
+# --- the data -------------------------------------------------------------------------------------------------------------
+
+asked="$data $text"
+[ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] || fail "$PWD/data was made of $(cat data/ready), not of $asked; give another OUTPUT"
+both() {  # NAME...: the first of these that the corpus has in both languages
+  local name
+  for name in "$@"; do [ ! -e "$data/$name.de" ] || [ ! -e "$data/$name.en" ] || { echo "$data/$name"; return; }; done
+  fail "$data holds none of these in both de and en: $*"
+}
+prepare_translation() {
+  local train valid tests
+  train=$(both train) && valid=$(both val valid dev) && tests=$(both test test_2016_flickr) || exit 2
+  "$tarn" vocab --type bpe --size 4000 --output data/vocab.model "$train.de" "$train.en"
+  "$tarn" prepare --vocab data/vocab.model --source "$train.de" --target "$train.en" --output data/train
+  "$tarn" prepare --vocab data/vocab.model --source "$valid.de" --target "$valid.en" --output data/valid
+  cp "$valid.en" data/valid.reference
+  cp "$tests.de" data/test.source
+  cp "$tests.en" data/test.reference
+}
+table() { "$tarn" prepare --vocab data/vocab.model --max-tokens 127 --text sentence --labels label --table "$2" --output "data/sst2-$1" "${@:3}"; }
+prepare_masked() {
+  [ -f "$data/SST-2/train.tsv" ] && [ -f "$data/SST-2/dev.tsv" ] || fail "$data has no SST-2/train.tsv and SST-2/dev.tsv"
+  awk 'NR % 200 != 0' "$text" >data/train.part
+  awk 'NR % 200 == 0' "$text" >data/valid.part
+  "$tarn" vocab --type bpe --size 4000 --lowercase --mask-symbols --sentences 500000 --output data/vocab.model data/train.part
+  for part in train valid; do
+    "$tarn" prepare --vocab data/vocab.model --text data/$part.part --min-tokens 5 --max-tokens 127 --output data/$part
+  done
+  awk 'NR == 1 || (NR - 1) % 40 != 0' "$data/SST-2/train.tsv" >data/train.tsv
+  awk 'NR == 1 || (NR - 1) % 40 == 0' "$data/SST-2/train.tsv" >data/valid.tsv
+  table train data/train.tsv
+  table valid data/valid.tsv --labels-from data/sst2-train
+  table dev "$data/SST-2/dev.tsv" --labels-from data/sst2-train
+  rm data/*.part data/*.tsv
+}
+prepare_language() {
+  local size part
+  "$tarn" vocab --type byte --output data/vocab.model
+  case $data in *.xz) xz -dc "$data" ;; *) cat "$data" ;; esac >data/all.part
+  size=$(wc -c <data/all.part)
+  part=$((size / 20))
+  [ $part -gt 0 ] || fail "$data is too short to be cut into three"
+  head -c $((size - 2 * part)) data/all.part >data/train.part
+  tail -c $((2 * part)) data/all.part >data/rest.part
+  head -c $((part < 65536 ? part : 65536)) data/rest.part >data/valid.part
+  tail -c $part data/all.part >data/rest.part
+  head -c 65536 data/rest.part >data/test.txt
+  for part in train valid; do "$tarn" prepare --vocab data/vocab.model --text data/$part.part --stream 256 --output data/$part; done
+  rm data/*.part
+}
+if [ ! -e data/ready ]; then
+  prepare_$task
+  echo "$asked" >data/ready
+fi
+
+# --- the sweep ------------------------------------------------------------------------------------------------------------
+
+# A line of variants.txt as variants of this task: "  NAME: { keys }", and "  NAME-frozen: { ... }" for a twin.
+variants() {
+  awk -F'|' -v task="$task" -v stack=$stack -v rows="${rows:+,vanilla,$rows,}" '
+    function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }
+    function put(name, keys) { if (!rows || index(rows, "," name ",")) printf "  %s: {%s }\n", name, keys ? " " keys : "" }
+    /^#/ || NF < 4 { next }
+    {
+      name = trim($1); keys = trim($3)
+      if (trim($5) ~ "(^|; )" task ":") next
+      gsub(/ALL_SHARED/, task == "translation" ? "encoder.layers: L1*4, decoder.layers: D1*2" : "STACK.layers: L1*4", keys)
+      gsub(/TIES/, task == "translation" ? "encoder_decoder" : "none", keys)
+      gsub(/STACK/, stack, keys)
+      out = ""; frozen = stack ".layers: (R L)*2"
+      count = split(keys, parts, /, /)
+      for (i = 1; i <= count; i++) {
+        own = parts[i]
+        if (sub(/^\*\./, "", own)) also = task == "translation" ? ", kinds.D." own : ""
+        else if (!sub(/^L\./, "", own)) { out = out (out ? ", " : "") own; frozen = frozen ", " own; continue }
+        else also = ""
+        out = out (out ? ", " : "") "kinds.L." own also
+        frozen = frozen ", kinds.L." own also ", kinds.R." own
+      }
+      put(name, out)
+      if (trim($4) == "twin") put(name "-frozen", frozen)
+    }' "$here/variants.txt"
+}
+{
+  printf '# Made by run.sh of variants.txt.\nbase: %s.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nbudget: %s s\nparallel: 2\nthreads: 1\nequalize: %s\n' "$task" "$seconds" "$equal"
+  # Short trainings want to be looked at more often, so that the curve has points.
+  [ "$seconds" -ge 60 ] || echo "set: { valid.every: 50, train.warmup: 50 }"
+  [ -z "$test" ] || echo "test: $test"
+  echo 'variants:'
+  variants
+} >"$task.sweep.new"
+[ ! -e "$task.sweep.yaml" ] || cmp -s "$task.sweep.new" "$task.sweep.yaml" || [ -n "$rows" ] || [ ! -e "$task/sweep.json" ] ||
+  echo "run.sh: $PWD/$task.sweep.yaml has changed; tarn sweep says if its runs can go on" >&2
+mv "$task.sweep.new" "$task.sweep.yaml"
+cp "$here/$task.yaml" "$task.base.yaml"
+. "$here/sweep_and_table.sh"
