@@ -290,8 +290,9 @@ static void find_words(int64_t words[2], const tarn__safetensors *file, const go
   words[1] = target_table ? target_table->rows : words[0];
 }
 
-// Steps of a case: a second one must overwrite the gradients of the first. A sample is taken where a step takes many times
-// as long (under sanitizers, and on the card whose threads are fibres): in one way of each model alone it makes two.
+// Steps of a case: a second one must overwrite the gradients of the first. A sample is taken where a step takes many
+// times as long (under sanitizers, and on the card whose threads are fibres): in one way of each model alone it makes
+// two.
 static int rounds_of(const golden_case *golden) {
   const size_t way = (size_t)(golden->bounds - ways);
   return getenv("TARN_SAMPLE") == NULL || way == 1 + golden->model % 2 ? 2 : 1;

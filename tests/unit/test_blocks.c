@@ -502,9 +502,9 @@ static void bottom_needs_no_backward(const place *at) {
   close_model(&f);
 }
 
-// A proof at the places of a block. As a sample, at every fifth of them, counted on from proof to proof: each proof meets
-// each mixer at four places (of the encoder and the decoder, pre- and post-norm), and the next proof at the next ones; any
-// other part is met by most proofs, and each place by every proof.
+// A proof at the places of a block. As a sample, at every fifth of them, counted on from proof to proof: each proof
+// meets each mixer at four places (of the encoder and the decoder, pre- and post-norm), and the next proof at the next
+// ones; any other part is met by most proofs, and each place by every proof.
 static void at_places(void (*proof)(const place *at), const place *parts, int places, int step) {
   static int taken;
   const bool sample = getenv("TARN_SAMPLE") != NULL;
