@@ -75,7 +75,10 @@ for _ in {1..20}; do cat c/train.de; done > often.de
 for _ in {1..20}; do cat c/train.en; done > often.en
 prepare 0 "pairs " --source often.de --target often.en --threads 1
 cp data/p.tarn often.tarn
-for how in "64M 1" "64M 3" "1G 2"; do
+# Under sanitizers one of these reads all that the others do.
+ways=("64M 1" "64M 3" "1G 2")
+[ -z "${TARN_SAMPLE:-}" ] || ways=("64M 3")
+for how in "${ways[@]}"; do
   p --source often.de --target often.en --memory "${how% *}" --threads "${how#* }" > out.txt
   cmp data/p.tarn often.tarn || fail "--memory ${how% *} with ${how#* } threads gives another shard"
 done
@@ -88,8 +91,10 @@ vocab whole.model > out.txt
 ! grep drawn out.txt || fail "a sample of a text that fits"
 vocab sample.model --memory 64M > out.txt
 grep -q "^drawn .* of 80000 lines (--memory)$" out.txt || fail "no word of the sample: $(cat out.txt)"
-vocab again.model --memory 64M > out.txt
-cmp sample.model again.model || fail "the sample is not deterministic"
+if [ -z "${TARN_SAMPLE:-}" ]; then  # the bits are the same under sanitizers
+  vocab again.model --memory 64M > out.txt
+  cmp sample.model again.model || fail "the sample is not deterministic"
+fi
 ! cmp -s sample.model whole.model || fail "the sample is the whole text"
 expect 2 "give either --memory or --sentences" vocab x --memory 64M --sentences 1000
 expect 2 "type char takes no --memory" vocab x --type char --memory 64M

@@ -14,6 +14,11 @@ function(tarn_cuda_for_host target)
   target_compile_definitions(${target} PRIVATE TARN_CUDA_HOST TARN_CUDA_TOOLKIT="cuda-host")
   target_compile_options(${target} PRIVATE -O2 -g1 -Wno-shadow -Wno-unused-function -Wno-unknown-pragmas -ffp-contract=off)
   target_link_libraries(${target} PRIVATE tarn_flags ${CMAKE_DL_LIBS})
+  if(TARN_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # Each fibre would get a second stack of megabytes from the sanitizer, for variables that outlive their function, and
+    # give it back: four fifths of the time of a test.
+    target_compile_options(${target} PRIVATE -fsanitize-address-use-after-return=never)
+  endif()
 endfunction()
 
 add_library(tarn_cuda_host MODULE cuda_host/products.cc)
@@ -36,24 +41,23 @@ add_executable(mma_layouts)
 tarn_cuda_for_host(mma_layouts cuda_host/mma_layouts.cu)
 tarn_add_test(mma_layouts cuda mma_layouts)
 
-# Tests that compare the device of TARN_DEVICE with the reference, on that module: in the natural order of threads, and in
-# three orders by random numbers, which share the cases (run.sh). Under sanitizers a share of the cases runs once.
-set(cuda_orders 0 1 2 3)
+# Tests that compare the device of TARN_DEVICE with the reference, on that module: in the natural order of threads and in two
+# orders by random numbers, which share the cases (run.sh). They are an odd number, since cases come in pairs, with gradients
+# and without. Under sanitizers one of the shares runs.
+set(cuda_orders "0 1 2")
 if(TARN_SANITIZE)
   set(cuda_orders 1)
   list(REMOVE_ITEM cuda_tests test_golden)
 endif()
-function(tarn_add_cuda_test name)
-  list(JOIN cuda_orders " " orders)
-  if(name STREQUAL "test_golden")
-    set(orders 0)
+foreach(name ${cuda_tests})
+  if(name STREQUAL "test_golden")  # which has no shares
+    set(how 1 0)
+  else()
+    set(how 3 "${cuda_orders}")
   endif()
-  tarn_add_test(${name} cuda ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host/run.sh ${cuda_folder}/${name}.ran "${orders}" ${ARGN})
+  tarn_add_test(${name} cuda ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host/run.sh ${cuda_folder}/${name}.ran ${how} $<TARGET_FILE:${name}>)
   set_property(TEST cuda/${name} APPEND PROPERTY ENVIRONMENT "TARN_CUDA_MODULES=${cuda_folder}")
   set_tests_properties(cuda/${name} PROPERTIES FIXTURES_SETUP cuda_kernels)
-endfunction()
-foreach(name ${cuda_tests})
-  tarn_add_cuda_test(${name} $<TARGET_FILE:${name}>)
 endforeach()
 if(NOT TARN_SANITIZE)
   tarn_add_test(nvcc house ${CMAKE_CURRENT_SOURCE_DIR}/cuda_host/nvcc.sh ${PROJECT_VERSION} ${TARN_CUDA_SOURCES})

@@ -136,6 +136,7 @@ static size_t choose_ways(void) {
 typedef struct golden_case {
   const char *name;
   const bounds *bounds;
+  size_t model;  // which of `cases`
 } golden_case;
 
 // The noise of gating would be another in each copy. A sample has rows for a few tiles instead of many.
@@ -289,7 +290,15 @@ static void find_words(int64_t words[2], const tarn__safetensors *file, const go
   words[1] = target_table ? target_table->rows : words[0];
 }
 
-// One step of training without the optimiser; twice, because the second run must overwrite the gradients of the first.
+// Steps of a case: a second one must overwrite the gradients of the first. A sample is taken where a step takes many
+// times as long (under sanitizers, and on the card whose threads are fibres): in one way of each model alone it makes
+// two.
+static int rounds_of(const golden_case *golden) {
+  const size_t way = (size_t)(golden->bounds - ways);
+  return getenv("TARN_SAMPLE") == NULL || way == 1 + golden->model % 2 ? 2 : 1;
+}
+
+// One step of training without the optimiser, or two.
 static void run_case(void **state) {
   const golden_case *golden = *state;
   const bounds *way = golden->bounds;
@@ -338,7 +347,7 @@ static void run_case(void **state) {
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = way->threads, .seed = 1, .step = 1};
   tarn__host_room room = {0};
-  for (int round = 0; round < 2; round++) {
+  for (int round = 0, rounds = rounds_of(golden); round < rounds; round++) {
     // Not numbers: nothing may be read that was not written.
     must(tarn__device_fill(way->device, workspace, 0xFF, graph.workspace_bytes));
     bits = 0;
@@ -402,19 +411,30 @@ static void sums_tell(void **state) {
   }
 }
 
+// Whether a sample leaves this case out: of the ways with copies of the batch, which take most of the time, each model
+// meets one, and the next model the next one.
+static bool left_out(const golden_case *golden) {
+  static size_t taken;
+  if (getenv("TARN_SAMPLE") == NULL || golden->bounds->copies == 1) return false;
+  return (taken++ + golden->model) % 3 != 0;
+}
+
 int main(void) {
   static golden_case all[CASES * WAYS];
   static char names[CASES * WAYS][96];
   struct CMUnitTest tests[CASES * WAYS + 1];
   tarn__threads_set(3);
   const size_t count = choose_ways();
+  size_t taken = 0;
   for (size_t i = 0; i < CASES * count; i++) {
-    all[i] = (golden_case){cases[i / count], &ways[i % count]};
-    snprintf(names[i], sizeof names[i], "%s, %s", all[i].name, all[i].bounds->name);
-    tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &all[i]};
+    all[taken] = (golden_case){cases[i / count], &ways[i % count], i / count};
+    if (left_out(&all[taken])) continue;
+    snprintf(names[taken], sizeof names[taken], "%s, %s", all[taken].name, all[taken].bounds->name);
+    tests[taken] = (struct CMUnitTest){names[taken], run_case, NULL, NULL, &all[taken]};
+    taken++;
   }
   const char *filter = getenv("TARN_TEST_FILTER");  // such as model0_post*
   if (filter != NULL) cmocka_set_test_filter(filter);
-  tests[CASES * count] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
-  return _cmocka_run_group_tests("golden", tests, CASES * count + 1, NULL, close_exact);
+  tests[taken++] = (struct CMUnitTest)cmocka_unit_test(sums_tell);
+  return _cmocka_run_group_tests("golden", tests, taken, NULL, close_exact);
 }

@@ -64,7 +64,7 @@ static void host_access_faults(void **state) {
 }
 
 // A training on the processor and the same on the device: checkpoints and logs must agree, and all memory be given
-// back.
+// back. As a sample, every second one that stops and goes on does so.
 static void assert_same_training(const char *name, const char *const *overrides, size_t count, int64_t pieces) {
   char cpu[64], apart[64];
   snprintf(cpu, sizeof cpu, "%s-cpu", name);
@@ -73,7 +73,8 @@ static void assert_same_training(const char *name, const char *const *overrides,
   shadow.most = 0;
   shadow.sums = shadow.means = 0;
   tarn__device_use(&shadow_device);
-  if (pieces > 0)
+  static int stopping;
+  if (pieces > 0 && (getenv("TARN_SAMPLE") == NULL || stopping++ % 2 == 0))
     run_in_pieces(apart, pieces, overrides, count);
   else
     run_through(apart, overrides, count);
