@@ -1,4 +1,6 @@
 // Gradients of linear attention: those of features with 32 features a warp, those of values with 32 columns.
+#include <type_traits>
+
 #include "device/cuda/attention/linear_attention_cuda.h"
 
 // What the backward pass knows of each row and head: [rows, heads].
@@ -233,9 +235,11 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
                         dphi ? (P *)dphi->data : (P *)nullptr,
                         dvalues ? (T *)dvalues->data + spec->value_column : (T *)nullptr,
                         node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS] != NULL};
-  if (w.exponents)
-    TARN__LAUNCH((linear_tops_kernel<T, P>), dim3((unsigned)sentences, (unsigned)w.heads), TARN__WARP_SIZE,
-                 (size_t)w.features * sizeof(float), stream, b.top, w);
+  if constexpr (std::is_same<P, float>::value) {  // exponents are in fp32
+    if (w.exponents)
+      TARN__LAUNCH((linear_tops_kernel<T, P>), dim3((unsigned)sentences, (unsigned)w.heads), TARN__WARP_SIZE,
+                   (size_t)w.features * sizeof(float), stream, b.top, w);
+  }
   if (dvalues) TARN_TRY((value_gradients<T, P>(node, w, b, stream)));
   if (!dphi) return TARN_STATUS_OK;
   TARN__LAUNCH(linear_sum_gradient_kernel<T>, tarn__blocks(pairs, 8), 256, 0, stream, b.sum_gradient, b.dy, b.y,
