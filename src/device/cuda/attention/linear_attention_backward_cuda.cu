@@ -214,7 +214,7 @@ static tarn_status value_gradients(const tarn__node *node, const tarn__linear<T,
     TARN__CUDA(cudaMemsetAsync(dvalues->data, 0, (size_t)(dvalues->rows * dvalues->cols) * sizeof(T), stream),
                "clearing a gradient");
   TARN__LAUNCH((linear_dvalues_kernel<T, P>), tarn__linear_blocks(node, spec, 1, w.width), TARN__WARP_SIZE,
-               (size_t)(w.features * TARN__LINEAR_SUMS) * sizeof(float), stream, w, b);
+               tarn__linear_bytes(w.features), stream, w, b);
   return TARN_STATUS_OK;
 }
 
