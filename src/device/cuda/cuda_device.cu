@@ -84,6 +84,7 @@ static tarn_status fill(void) {
   type.name = "cuda";
   type.accelerator = true;
   type.ops = TARN__OPS;
+  type.stream_bytes = TARN__PRODUCT_WORKSPACE + TARN__PRODUCT_BIAS;
   type.kernels[TARN__F32] = type.kernels[TARN__BF16] = tarn__cuda_kernels;
   type.variant = variant;
   type.lacks = tarn__cuda_lacks;
