@@ -41,7 +41,10 @@ static struct {
   tarn__device_stream always, *others;
   uint64_t random;
   bool eager;  // execute everything immediately
-  bool open;   // the memory is accessible until the lock is released
+  bool idle;   // execute nothing until the host waits
+  // Ignore what the default stream, and what the others wait for: the mistake of a missing event.
+  bool deaf, others_deaf;
+  bool open;  // the memory is accessible until the lock is released
   tarn_status status;
   char line[1024];          // the first failure
   int64_t commands, ahead;  // executed, in total and before the host waited for them
@@ -77,7 +80,8 @@ static inline tarn__device_stream *shadow_stream(tarn__device_stream *stream) {
 
 static inline bool shadow_ready(const tarn__device_stream *stream) {
   const shadow_command *c = stream->first;
-  return c && !(c->waits && c->event->done < c->times);
+  const bool deaf = stream == &shadow_queues.always ? shadow_queues.deaf : shadow_queues.others_deaf;
+  return c && (deaf || !(c->waits && c->event->done < c->times));
 }
 
 // Executes the next command of a stream.
@@ -126,6 +130,7 @@ static inline void shadow_append(tarn__device_stream *to, shadow_command *comman
   stream->last = &command->next;
   // Usually nothing is executed yet; occasionally the device is fast.
   uint64_t now = shadow_queues.eager ? UINT64_MAX : shadow_random(4) == 0 ? shadow_random(8) : 0;
+  if (shadow_queues.idle) now = 0;
   while (now-- > 0 && shadow_do_some()) shadow_queues.ahead++;
   shadow_unlock();
 }

@@ -335,6 +335,7 @@ int cmd_dynamics(int argc, char **argv) {
        "refuse to take more memory than this for states and perturbations; 0: no limit (default 1G)", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       CHECKPOINT_OPTION(model.checkpoint),
+      CLI_DEVICE_OPTION,
       {"threads", CLI_INT, &r.threads, "N", "threads; 0: all that the process may use", 0, 1024},
       LIMIT_OPTIONS(model.limits),
       {0}};

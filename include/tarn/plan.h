@@ -39,7 +39,7 @@ typedef struct tarn_plan {
   size_t gradient_bytes;
   size_t optimiser_bytes;
   size_t activation_bytes;  // tensors of one step, forward and backward
-  size_t workspace_bytes;   // scratch of the kernels
+  size_t workspace_bytes;   // scratch of the kernels, and on a card that of its libraries
   size_t validation_bytes;  // of validation, beyond the memory of the step, which it reuses: translation, or
                             // predictions for sets with labels
   size_t program_bytes;     // the program with its libraries and vocabularies; the training data and their order

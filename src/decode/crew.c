@@ -78,9 +78,11 @@ static tarn_status deal(tarn__crew *crew, const tarn__item **items, int64_t coun
   return TARN_STATUS_OK;
 }
 
+int tarn__crew_decoders(int64_t items, int threads) { return items >= (int64_t)LEAST_ITEMS * threads ? threads : 1; }
+
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
   // A profile belongs to a single thread.
-  const bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
+  const bool apart = !crew->options.profile && tarn__crew_decoders(count, crew->threads) > 1;
   const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
   // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them.
   if (apart && !crew->options.sampling && share * crew->options.search.beam <= TARN__DECODER_ROWS)

@@ -66,6 +66,9 @@ typedef struct tarn__device_type {
   bool host_memory;  // its memory is host memory, which the host may read and write freely (device/transfer.h)
   bool accelerator;  // it has an energy meter of its own, which excludes the host's processor
   int ops;           // kernels in each table of `kernels`
+  // What libraries take of the device's memory beyond what is allocated here: for each stream that computes products,
+  // and for the peers of a process.
+  size_t stream_bytes, peers_bytes;
   // Per compute type: the kernels of all ops, by number (device/op_list.h); NULL: the device does not compute in that
   // type.
   const tarn__device_kernel *kernels[TARN__DTYPES];

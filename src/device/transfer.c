@@ -88,3 +88,55 @@ void tarn__staging_close(tarn__staging *s) {
   }
   *s = (tarn__staging){0};
 }
+
+// --- inlets
+
+static tarn_status inlet_open(tarn__inlet *inlet, const tarn__device *device) {
+  if (inlet->device) return TARN_STATUS_OK;
+  inlet->device = device;
+  TARN_TRY(tarn__device_stream_open(device, &inlet->stream));
+  for (int p = 0; p < TARN__STAGING_PIECES; p++) TARN_TRY(tarn__device_event_open(device, &inlet->read[p]));
+  return TARN_STATUS_OK;
+}
+
+// What a piece holds is lost.
+static tarn_status inlet_widen(tarn__inlet *inlet, int piece, size_t bytes) {
+  if (bytes <= inlet->capacity[piece]) return TARN_STATUS_OK;
+  tarn__device_free(inlet->device, inlet->memory[piece]);
+  inlet->memory[piece] = NULL;
+  inlet->capacity[piece] = 0;
+  TARN_TRY(tarn__device_allocate(inlet->device, &inlet->memory[piece], TARN__MEMORY_ACTIVATION, bytes, 1));
+  inlet->capacity[piece] = bytes;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__inlet_reserve(tarn__inlet *inlet, const tarn__device *device, size_t bytes) {
+  TARN_TRY(inlet_open(inlet, device));
+  for (int p = 0; p < TARN__STAGING_PIECES; p++) TARN_TRY(inlet_widen(inlet, p, bytes));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__inlet_send(tarn__inlet *inlet, tarn__staging *staging, tarn__device_stream *stream, void **to,
+                             size_t bytes) {
+  const tarn__device *device = staging->device;
+  TARN_TRY(inlet_open(inlet, device));
+  // All that reads the other piece has been issued by now.
+  TARN_TRY(tarn__device_event_record(device, inlet->read[inlet->turn], inlet->readers));
+  inlet->readers = stream;
+  const int p = inlet->turn = (inlet->turn + 1) % TARN__STAGING_PIECES;
+  TARN_TRY(inlet_widen(inlet, p, bytes));
+  TARN_TRY(tarn__device_stream_await(device, inlet->stream, inlet->read[p]));
+  *to = inlet->memory[p];
+  TARN_TRY(tarn__staging_send(staging, inlet->stream, *to, bytes));
+  return tarn__device_stream_await(device, stream, staging->sent[staging->turn]);
+}
+
+void tarn__inlet_close(tarn__inlet *inlet) {
+  if (!inlet->device) return;
+  tarn__device_stream_close(inlet->device, inlet->stream);
+  for (int p = 0; p < TARN__STAGING_PIECES; p++) {
+    tarn__device_free(inlet->device, inlet->memory[p]);
+    tarn__device_event_close(inlet->device, inlet->read[p]);
+  }
+  *inlet = (tarn__inlet){0};
+}

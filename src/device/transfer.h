@@ -52,4 +52,25 @@ tarn_status tarn__staging_send(tarn__staging *staging, tarn__device_stream *stre
                                size_t bytes) TARN_CHECKED;
 void tarn__staging_close(tarn__staging *staging);
 
+// Memory of the device for what the host sends to a sequence of runs, in pieces that they take in turns, and a stream
+// that sends it: what is sent for a run arrives while the kernels of the run before still compute, and waits for those
+// of the run before that one alone, which have read the same piece. Zero-initialise it.
+typedef struct tarn__inlet {
+  const tarn__device *device;
+  tarn__device_stream *stream;   // of the copies
+  tarn__device_stream *readers;  // of the run before
+  void *memory[TARN__STAGING_PIECES];
+  size_t capacity[TARN__STAGING_PIECES];
+  tarn__device_event *read[TARN__STAGING_PIECES];
+  int turn;
+} tarn__inlet;
+
+// Makes room for runs that are sent so many bytes; without it the first ones do.
+tarn_status tarn__inlet_reserve(tarn__inlet *inlet, const tarn__device *device, size_t bytes) TARN_CHECKED;
+// Sends the bytes written to the piece that was taken of `staging` to *to, which commands on `stream` may read from now
+// on, until the next call.
+tarn_status tarn__inlet_send(tarn__inlet *inlet, tarn__staging *staging, tarn__device_stream *stream, void **to,
+                             size_t bytes) TARN_CHECKED;
+void tarn__inlet_close(tarn__inlet *inlet);
+
 #endif

@@ -21,6 +21,7 @@ void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dty
                          .tensors = tensors,
                          .tensor_capacity = tensor_capacity,
                          .staging = graph->staging,
+                         .inlet = graph->inlet,
                          .results = graph->results};
   if (!graph->kernels)
     tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "the device %s does not compute in %s", device->name,
@@ -31,6 +32,7 @@ void tarn__graph_close(tarn__graph *graph) {
   tarn__arena_close(&graph->arena);
   tarn__free(graph->nodes);
   tarn__free(graph->tensors);
+  tarn__inlet_close(&graph->inlet);  // which reads what is staged
   tarn__staging_close(&graph->staging);
   tarn__host_room_close(&graph->results);
   *graph = (tarn__graph){0};

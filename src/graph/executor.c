@@ -17,6 +17,17 @@ static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec
   return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin, bytes);
 }
 
+// Sends the block of inputs ahead of the kernels, and gives the inputs their addresses.
+static tarn_status send_ahead(tarn__graph *graph, tarn__device_stream *stream) {
+  void *there;
+  TARN_TRY(tarn__inlet_send(&graph->inlet, &graph->staging, stream, &there, graph->input_bytes));
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    tarn__tensor *tensor = graph->tensors[i], *owner = tarn__tensor_owner(tensor);
+    if (owner->place == TARN__INPUT) tensor->data = (char *)there + (owner->offset - graph->input_offset);
+  }
+  return TARN_STATUS_OK;
+}
+
 // Sends the host's inputs in one block to a device that cannot read host memory.
 static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) {
   void *block;
@@ -29,6 +40,7 @@ static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) 
     memcpy((char *)block + (tensor->offset - graph->input_offset), tensor->host,
            (size_t)tensor->cols * sizeof *tensor->host);
   }
+  if (graph->ahead) return send_ahead(graph, stream);
   return tarn__staging_send(&graph->staging, stream, (char *)graph->workspace + graph->input_offset,
                             graph->input_bytes);
 }

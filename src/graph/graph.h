@@ -129,6 +129,8 @@ struct tarn__graph {
   tarn__dtype dtype;                   // of activations: F32, BF16, or F64 on the reference device
   tarn__fp32 fp32;                     // of nodes added from now on, in F32; EXACT by default; set after begin
   bool training;                       // with dropout and gradients
+  bool ahead;                          // the host's integers are sent while the run before computes, on a stream of
+                                       // their own, to memory outside the workspace; set after begin
   bool backward;                       // tarn__graph_differentiate() has begun: nodes added now need no gradient rule
   int threads;
   int directions;      // in forward mode: number of directions of a tangent, one block of rows per direction
@@ -144,11 +146,13 @@ struct tarn__graph {
   bool lean;              // given to nodes added from now on
   uint32_t sites;         // dropout sites allocated so far
   // Set by tarn__graph_plan(): tensors, then scratch. On a device with its own memory, the host's integers are
-  // contiguous after the other tensors, and results after them, so that each group is one copy.
+  // contiguous after the other tensors, unless they are sent ahead, and results after them, so that each group is one
+  // copy.
   size_t activation_bytes, scratch_bytes, workspace_bytes;
   size_t input_offset, input_bytes, result_offset, result_bytes;
   void *workspace;          // set by tarn__graph_bind()
   tarn__staging staging;    // for sending the host's integers
+  tarn__inlet inlet;        // and, `ahead`, where they go
   tarn__host_room results;  // results read from the last run, if results_read
   bool results_read;
   tarn__device_stream *stream;  // of the last run
@@ -169,8 +173,8 @@ tarn__tensor *tarn__graph_tensor(tarn__graph *graph, tarn__dtype dtype, int64_t 
 tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, void *data,
                                    const char *name);
 // Integers from the host [1, count], in host memory at `host` until the run ends. Shape rules, checks and counts read
-// them there. Kernels read tensor->data: the same memory if the device computes in host memory, else a copy in the
-// workspace made by tarn__graph_run().
+// them there. Kernels read tensor->data: the same memory if the device computes in host memory, else a copy made by
+// tarn__graph_run(), in the workspace or, for graphs that send `ahead`, in memory of its own.
 tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name);
 // A tensor with the same memory but no source: its readers propagate no gradient.
 tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor);

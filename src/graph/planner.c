@@ -204,18 +204,18 @@ static tarn_status find_kernel(const tarn__graph *graph, const tarn__node *node,
   return TARN_STATUS_OK;
 }
 
-// Places the tensors of one kind after all placed tensors.
-static tarn_status place_side_by_side(tarn__graph *graph, bool inputs, size_t *offset, size_t *bytes) {
-  *offset = graph->activation_bytes;
+// Places the tensors of one kind side by side from *end on.
+static tarn_status place_side_by_side(tarn__graph *graph, bool inputs, size_t *end, size_t *offset, size_t *bytes) {
+  *offset = *end;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
     if (!is_copied(graph, tensor) || (tensor->place == TARN__INPUT) != inputs) continue;
     if (tensor->shares || tensor->first < 0) continue;
     TARN_TRY(tensor_bytes(tensor, &tensor->bytes));
-    tensor->offset = graph->activation_bytes;
-    TARN_TRY(tarn__add_size(&graph->activation_bytes, graph->activation_bytes, tensor->bytes));
+    tensor->offset = *end;
+    TARN_TRY(tarn__add_size(end, *end, tensor->bytes));
   }
-  *bytes = graph->activation_bytes - *offset;
+  *bytes = *end - *offset;
   return TARN_STATUS_OK;
 }
 
@@ -244,8 +244,10 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
     TARN_TRY(tarn__add_size(&end, order[i]->offset, order[i]->bytes));
     if (end > graph->activation_bytes) graph->activation_bytes = end;
   }
-  TARN_TRY(place_side_by_side(graph, true, &graph->input_offset, &graph->input_bytes));
-  TARN_TRY(place_side_by_side(graph, false, &graph->result_offset, &graph->result_bytes));
+  size_t apart = 0;
+  size_t *inputs_end = graph->ahead ? &apart : &graph->activation_bytes;
+  TARN_TRY(place_side_by_side(graph, true, inputs_end, &graph->input_offset, &graph->input_bytes));
+  TARN_TRY(place_side_by_side(graph, false, &graph->activation_bytes, &graph->result_offset, &graph->result_bytes));
   graph->scratch_bytes = 0;
   for (size_t n = 0; n < graph->node_count; n++) {
     tarn__node *node = graph->nodes[n];
@@ -257,12 +259,14 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   return tarn__add_size(&graph->workspace_bytes, graph->activation_bytes, graph->scratch_bytes);
 }
 
+// Inputs that are sent ahead get their addresses when the graph runs.
 void tarn__graph_bind(tarn__graph *graph, void *workspace) {
   char *base = workspace;
   graph->workspace = workspace;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
-    if (is_placed(graph, tensor) && !tensor->shares) tensor->data = base + tensor->offset;
+    if (is_placed(graph, tensor) && !tensor->shares && !(graph->ahead && tensor->place == TARN__INPUT))
+      tensor->data = base + tensor->offset;
   }
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];

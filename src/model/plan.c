@@ -110,6 +110,7 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
                              const tarn__model_shortcuts *shortcuts, int64_t update, int threads) {
   tarn__model_begin(model, graph, true, threads);
   graph->update = update;
+  graph->ahead = true;
   tarn__tensor *loss =
       tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, 1.0, NULL);
   tarn__model_differentiate(model, graph, loss);
@@ -130,6 +131,16 @@ static size_t description_bytes(const tarn__model *model, const tarn__graph *gra
   return bytes;
 }
 
+// Raises the plan to a planned graph.
+static void raise_plan(tarn_plan *plan, const tarn__model *model, const tarn__graph *graph) {
+  // Of two batches the integers are there: one is sent while the other is computed.
+  const size_t activations = graph->activation_bytes + TARN__STAGING_PIECES * graph->input_bytes;
+  const size_t description = description_bytes(model, graph);
+  if (activations > plan->activation_bytes) plan->activation_bytes = activations;
+  if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
+  if (description > plan->program_bytes) plan->program_bytes = description;
+}
+
 static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
                               const tarn__batch *step, tarn__graph *graph) {
   tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
@@ -144,15 +155,10 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   // Backskipping: the first update does all the true backward passes that most updates skip.
   if (tarn__model_refreshes(model)) {
     TARN_TRY(plan_step(graph, model, step, &shortcuts, 1, threads));
-    plan->activation_bytes = graph->activation_bytes;
-    plan->workspace_bytes = graph->scratch_bytes;
-    plan->program_bytes = description_bytes(model, graph);
+    raise_plan(plan, model, graph);
   }
   TARN_TRY(plan_step(graph, model, step, &shortcuts, 0, threads));
-  if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
-  if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
-  const size_t description = description_bytes(model, graph);
-  if (description > plan->program_bytes) plan->program_bytes = description;
+  raise_plan(plan, model, graph);
   void *parts;
   const tarn__task *task = tarn__config_task(model->config);
   // Outside the layers: embeddings, output, the two stacks' own, and other.

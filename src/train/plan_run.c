@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "config/config_carry.h"
+#include "decode/crew.h"
 #include "eval/agreement.h"
 #include "task/labelled.h"
 #include "train/feature.h"
@@ -78,6 +79,8 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
   TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
   size_t room = plan->activation_bytes + plan->workspace_bytes;
   if (need > room) plan->validation_bytes += need - room;
+  // Each decoder has a stream of its own, whose memory is not lent.
+  plan->validation_bytes += (size_t)tarn__crew_decoders(sentences, options.threads) * model->device->type->stream_bytes;
   return TARN_STATUS_OK;
 }
 
@@ -110,6 +113,11 @@ static tarn_status plan_validation(tarn_plan *plan, const sets *s, const tarn__m
           plan_translation(plan, model, batch, threads, count_sentences(&s->shards[s->valid + i], set->max_sentences)));
   }
   return TARN_STATUS_OK;
+}
+
+void tarn__plan_add_workspace(tarn_plan *plan, size_t bytes) {
+  plan->workspace_bytes += bytes;
+  plan->total_bytes += bytes;
 }
 
 bool tarn__plan_updates_at_once(const tarn_config *config, int ranks) {
@@ -156,6 +164,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   }
   plan->program_bytes += PROGRAM + shard_bytes(shard, tracks, true);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
+  tarn__plan_add_workspace(plan, model->device->type->stream_bytes);
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);
   return status;

@@ -10,6 +10,9 @@
 // ranks, a feature that requires it).
 bool tarn__plan_updates_at_once(const tarn_config *config, int ranks);
 
+// Adds what libraries of the device take beside the graph's memory.
+void tarn__plan_add_workspace(tarn_plan *plan, size_t bytes);
+
 // Checks a number of threads (0: from the description); fails with USAGE.
 tarn_status tarn__plan_check_threads(int threads) TARN_CHECKED;
 

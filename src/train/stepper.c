@@ -14,6 +14,7 @@ static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn_
                          bool training, tarn__tensor **loss, tarn__tensor **answers) {
   tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
   s->graph.update = s->update;
+  s->graph.ahead = training;  // nothing is read of the batch before
   *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, s->grad_scale, answers);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
@@ -29,6 +30,7 @@ static tarn_status build_bottom(tarn__stepper *s, const tarn__packed *source, ta
 // Grows the workspace to the planned graph.
 static void widen(tarn__stepper *s) {
   if (s->graph.workspace_bytes > s->workspace_bytes) s->workspace_bytes = s->graph.workspace_bytes;
+  if (s->graph.ahead && s->graph.input_bytes > s->input_bytes) s->input_bytes = s->graph.input_bytes;
 }
 
 // Plans the largest possible batch. Work that depends on the division of rows into sentences is planned for sentences
@@ -74,6 +76,7 @@ static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bou
 static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
   TARN_TRY(plan_bounds(s, train, true));
   if (valid) TARN_TRY(plan_bounds(s, valid, false));
+  if (s->input_bytes > 0) TARN_TRY(tarn__inlet_reserve(&s->graph.inlet, s->model->device, s->input_bytes));
   return tarn__device_allocate(s->model->device, &s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 

@@ -18,6 +18,7 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;  // on the model's device, like all memory that kernels read
   size_t workspace_bytes;
+  size_t input_bytes;              // of the largest batch, which is sent while the one before is computed
   tarn__host_room states;          // data of the last run that the caller reads in addition to results
   const tarn__features *features;  // which shorten its graphs
   double grad_scale;               // 1 / target tokens of the whole update; set it before computing gradients

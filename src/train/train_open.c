@@ -146,6 +146,8 @@ static tarn_status make_plan(tarn_train *t) {
   TARN_TRY(tarn__plan_share(&t->plan, t->model, t->comm->size));
   const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + tarn__features_plan_ranks(t) +
                       tarn__optim_share_bytes(t->config, t->comm->size);
+  if (t->comm->size > 1 && tarn__comm_reaches(t->comm, t->model->device))
+    tarn__plan_add_workspace(&t->plan, t->model->device->type->peers_bytes);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
   return TARN_STATUS_OK;

@@ -17,6 +17,16 @@ for reduce in fp32 bf16; do
     fail "nccl: $(cat two.err)"
   same_runs host-$reduce card-$reduce
 done
+# A plan counts what peers take of a card, and no more.
+for comm in mpi nccl; do
+  TARN_CUDA_MEMORY=$comm.txt launch 2 train model.yaml --run memory-$comm --device cuda --comm $comm \
+    --set train.max_updates=2 --json >$comm.json 2>two.err || fail "memory: $(cat two.err)"
+done
+more() { echo $(($1 - $2)); }
+planned=$(more "$(grep -o '"planned_bytes":[0-9]*' nccl.json | cut -d: -f2)" "$(grep -o '"planned_bytes":[0-9]*' mpi.json | cut -d: -f2)")
+taken=$(more "$(sort -n nccl.txt | tail -n 1)" "$(sort -n mpi.txt | tail -n 1)")
+[ "$planned" -eq $((64 << 20)) ] && [ "$taken" -gt $((planned * 19 / 20)) ] && [ "$taken" -lt $((planned * 21 / 20)) ] ||
+  fail "peers: $planned bytes planned, $taken taken"
 launch 2 train model.yaml --run shared --device cuda --comm nccl --set train.shard_optimiser=yes >/dev/null 2>two.err ||
   fail "sharded: $(cat two.err)"
 same_runs host-fp32 shared

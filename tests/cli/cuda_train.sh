@@ -41,3 +41,15 @@ head -6 corpus/valid.en >few.en
 "$TARN" translate cpu --beam 3 <few.de >cpu.hyp
 "$TARN" translate cpu --beam 3 "${CUDA[@]}" <few.de >card.hyp 2>card.err || fail "translate: $(cat card.err)"
 diff cpu.hyp card.hyp || fail "translations differ"
+
+# Exponents, in fp32; in double only on the reference.
+"$TARN" dynamics cpu --input few.de --iterations 4 --exponents 2 --precision fp32 --device cpu --json >cpu.json
+"$TARN" dynamics cpu --input few.de --iterations 4 --exponents 2 --precision fp32 "${CUDA[@]}" --json >card.json 2>card.err ||
+  fail "dynamics: $(cat card.err)"
+grep -q '"device":"cuda"' card.json || fail "dynamics on another device: $(cat card.json)"
+exponents() { grep -o '"exponents":\[[^]]*' "$1" | tr -d '[' | cut -d: -f2 | tr ',' '\n'; }
+paste -d' ' <(exponents cpu.json) <(exponents card.json) |
+  awk '{ d = $1 - $2; if (d > 1e-3 || d < -1e-3) bad = 1; n++ } END { exit bad || n < 4 }' ||
+  fail "other exponents: $(cat cpu.json card.json)"
+if "$TARN" dynamics cpu --input few.de --iterations 4 "${CUDA[@]}" >/dev/null 2>card.err; then fail "double on a card"; fi
+[ "$(wc -l <card.err)" -eq 1 ] && grep -q 'the device cuda does not compute in' card.err || fail "unclear: $(cat card.err)"

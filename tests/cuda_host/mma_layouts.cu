@@ -11,6 +11,7 @@ tarn_status tarn__cuda_fail(cudaError_t error, const char *what) {
   fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
   exit(1);
 }
+tarn_status tarn__cuda_fits(size_t) { return TARN_STATUS_OK; }
 
 enum { N = 16, PITCH = N + 8, RESULTS = 3 };  // matrices are [N, N]
 

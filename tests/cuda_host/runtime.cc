@@ -1,9 +1,10 @@
 // The calls of CUDA's runtime in host memory. Work is done at once, in the order of the calls: that the library orders
 // its streams by events is what the shadow device tests (tests/shadow_device.h).
 //
-// TARN_CUDA_FAULT lets a card fail: no_driver, old_driver, no_card, old_card (compute capability 7.5), memory:BYTES
-// (the card has so much), full:N (the Nth allocation finds it full, and all later ones), lost:N (the Nth piece of work
-// fails, and all later calls). TARN_CUDA_CARDS: their number, 1.
+// TARN_CUDA_FAULT lets a card fail: no_driver, old_driver, no_card, old_card (compute capability 7.5), small_card (with
+// the shared memory of a desktop's), memory:BYTES (the card has so much), full:N (the Nth allocation finds it full, and
+// all later ones), lost:N (the Nth piece of work fails, and all later calls). TARN_CUDA_CARDS: their number, 1.
+// TARN_CUDA_MEMORY: a file to which each process adds the most memory that it allocated at a time, a line.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,17 @@ std::mutex lock;
 std::map<void *, size_t> blocks;
 size_t held;
 bool lost;
+
+struct most_held {
+  size_t bytes = 0;
+  ~most_held() {
+    const char *path = getenv("TARN_CUDA_MEMORY");
+    FILE *file = path && bytes ? fopen(path, "a") : nullptr;
+    if (!file) return;
+    fprintf(file, "%zu\n", bytes);
+    fclose(file);
+  }
+} most;
 long work, allocations;
 cudaError_t last;
 
@@ -123,6 +135,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device) 
   *value = attr == cudaDevAttrMultiProcessorCount      ? prop.multiProcessorCount
            : attr == cudaDevAttrComputeCapabilityMajor ? prop.major
            : attr == cudaDevAttrComputeCapabilityMinor ? prop.minor
+           : fault("small_card")                       ? 99 * 1024
                                                        : 227 * 1024;
   return cudaSuccess;
 }
@@ -147,6 +160,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) {
   memset(*memory, 0xFF, bytes);
   blocks[*memory] = bytes;
   held += bytes;
+  if (held > most.bytes) most.bytes = held;
   return keep(cudaSuccess);
 }
 

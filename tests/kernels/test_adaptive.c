@@ -87,6 +87,9 @@ static void sizes(void **state) {
     check_kernels(build_loss, s, name, 3e-5, 0.04);
     check_kernels_mode(build_scores, s, name, false, 2e-5, 0.03);
   }
+  // Rows that a card copies in other units; the processor's bits are on record.
+  static const shape odd = {30, 12, {9, 20, 37}, true, true, 7};
+  if (check_device() != &tarn__device_cpu) check_kernels(build_loss, &odd, "bands of odd width", 3e-5, 0.04);
 }
 
 // Words by falling log-probabilities, and where these are equal by rising numbers.

@@ -5,6 +5,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "kernels/swish_check.h"
 #include "tangents/tangent_cases.h"
 
 typedef struct wide {
@@ -68,11 +69,24 @@ static void attention(void **state) {
     check_tangent_kernels(build_attention, &attention_cases[i].a, attention_cases[i].name, 3e-5);
   for (size_t i = 0; i < sizeof large / sizeof *large; i++)
     check_tangent_kernels(build_attention, &large[i], "large attention", 3e-5);
+  // The bits of the processor are on record.
+  static const attention_case single = {
+      {640, 1, 2, {3, 20}, {0}, true, true, true, false, 0.2}, 0.0, 0, false, 0, 0, true};
+  if (check_device() != &tarn__device_cpu) check_tangent_kernels(build_attention, &single, "one wide head", 3e-5);
+}
+
+// On the processor tests/tangents has the rule; its bits here are on record.
+static void swish(void **state) {
+  (void)state;
+  for (int form = 0; check_device() != &tarn__device_cpu && form < 4; form++) {
+    const swish_shape s = {form > 1 ? 65 : 3, form > 1 ? 48 : 17, form % 2 == 1, false, true, 1};
+    check_tangent_kernels_mode(swish_build, &s, "swish with beta", false, 1e-5);
+  }
 }
 
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(activations), cmocka_unit_test(norms),
-                                     cmocka_unit_test(attention)};
+                                     cmocka_unit_test(attention), cmocka_unit_test(swish)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

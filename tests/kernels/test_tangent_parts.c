@@ -63,6 +63,15 @@ static void recurrences(void **state) {
   check_tangent_kernels(recurrence_build, &sparse, "sparse recurrence", 3e-5);
   sparse.crowded = true;
   check_tangent_kernels(recurrence_build, &sparse, "crowded recurrence", 3e-5);
+  // A card takes one series alone, and weights that are too large for one launch, otherwise than these.
+  for (size_t i = 0; check_device() != &tarn__device_cpu && i < sizeof cells / sizeof *cells; i++) {
+    recurrence_case one = {.spec = cells[i], .sentences = 1, .longest = 5, .x = true, .weights = true, .biases = true};
+    one.spec.hidden = 12;
+    check_tangent_kernels(recurrence_build, &one, "recurrence of one series", 3e-5);
+    one.spec.hidden = 220;
+    one.sentences = 2;
+    check_tangent_kernels(recurrence_build, &one, "large recurrence", 3e-5);
+  }
 }
 
 // States that sentences begin with move; what they end with is that of the last row.

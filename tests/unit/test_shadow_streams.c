@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -106,6 +109,97 @@ static void every_order_gives_the_same_bits(void **state) {
   tarn__device_use(NULL);
 }
 
+// What is sent for a run arrives while the run before computes, which has a kernel's command to come.
+static void batches_arrive_beside_kernels(void **state) {
+  (void)state;
+  unsigned char *results = take(4), found[4];
+  tarn__staging staging = {0};
+  tarn__inlet inlet = {0};
+  must(tarn__inlet_reserve(&inlet, &shadow_device, 1));
+  shadow_queues.idle = true;
+  for (int run = 0; run < 4; run++) {
+    void *memory, *there;
+    must(tarn__staging_take(&staging, &shadow_device, &memory, 1));
+    *(unsigned char *)memory = (unsigned char)(run + 1);
+    must(tarn__inlet_send(&inlet, &staging, NULL, &there, 1));
+    if (run == 0) must(tarn__device_synchronise(&shadow_device));  // which has nothing to do yet
+    // Of the kernels none has run: two runs are sent for, the third waits for the first.
+    shadow_lock();
+    while (shadow_ready(inlet.stream)) shadow_do(inlet.stream);
+    const bool arrived = !inlet.stream->first, computing = shadow_queues.always.first != NULL;
+    shadow_unlock();
+    if (run < 2) assert_true(arrived);
+    if (run == 1) assert_true(computing);
+    if (run == 2) assert_false(arrived);
+    must(shadow_type.copy(&shadow_device, NULL, results + run, there, 1));
+  }
+  shadow_queues.idle = false;
+  must(tarn__device_get(&shadow_device, found, results, 4));
+  for (int run = 0; run < 4; run++) assert_int_equal(found[run], run + 1);
+  tarn__inlet_close(&inlet);
+  tarn__staging_close(&staging);
+  tarn__device_free(&shadow_device, results);
+}
+
+// A hash of the weights of a run.
+static uint64_t weights_of(const char *run) {
+  char path[64];
+  uint64_t hash = 14695981039346656037u;
+  tarn__checkpoint_file file;
+  snprintf(path, sizeof path, "%s/checkpoint_last.safetensors", run);
+  must(tarn__checkpoint_file_open(&file, path));
+  for (size_t i = 0; i < file.tensors.count; i++) {
+    const tarn__stored *t = &file.tensors.tensors[i];
+    for (size_t k = 0; k < t->bytes; k++) hash = (hash ^ ((const unsigned char *)t->data)[k]) * 1099511628211u;
+  }
+  tarn__checkpoint_file_close(&file);
+  return hash;
+}
+
+// Trains in a process of its own, which wrong offsets may end. Returns the weights; 0: it failed.
+static uint64_t train_apart(const char *run, uint64_t seed) {
+  uint64_t hash = 0, *found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(found != MAP_FAILED);
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(120);
+    shadow_queues.random = seed;
+    // The host waits for nothing between the first update and the last.
+    const char *const keys[] = {"train.log_every=12", "train.save_every=100", "valid.every=100", "train.average=0"};
+    if (tiny_train("tiny.yaml", run, keys, 4, NULL, NULL, NULL) == TARN_STATUS_OK) *found = weights_of(run);
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  hash = *found;
+  munmap(found, sizeof *found);
+  return hash;
+}
+
+// Shows that a missing event between the copies and the kernels of a training is detected: kernels that do not wait for
+// their batch, and copies that do not wait for the kernels that read the one before last. It comes before threads.
+static void a_training_needs_its_events(void **state) {
+  (void)state;
+  tarn__device_use(&shadow_device);
+  const uint64_t right = train_apart("awaited", 1);
+  assert_true(right != 0);
+  bool *const deaf[] = {&shadow_queues.deaf, &shadow_queues.others_deaf};
+  for (int i = 0; i < 2; i++) {
+    bool noticed = false;
+    for (uint64_t seed = 1; seed <= 6 && !noticed; seed++) {
+      char run[32];
+      snprintf(run, sizeof run, "deaf-%d-%d", i, (int)seed);
+      *deaf[i] = true;
+      noticed = train_apart(run, seed * 1000003) != right;
+      *deaf[i] = false;
+    }
+    if (!noticed) fail_msg("%s", i ? "a copy need not wait for kernels" : "a kernel need not wait for its batch");
+  }
+  tarn__device_use(NULL);
+}
+
 typedef struct watcher {
   int64_t reads[32];
   double loss[32];
@@ -187,8 +281,10 @@ static void a_late_failure_names_its_update(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_training_needs_its_events),
       cmocka_unit_test(order_is_what_events_say),
       cmocka_unit_test(staging_comes_in_turns),
+      cmocka_unit_test(batches_arrive_beside_kernels),
       cmocka_unit_test(every_order_gives_the_same_bits),
       {"a_step_waits_for_nothing", a_step_waits_for_nothing, NULL, NULL, (void *)(uintptr_t) "train.clip_norm=1"},
       {"a_step_at_once_waits_for_nothing", a_step_waits_for_nothing, NULL, NULL,

@@ -48,12 +48,18 @@ tarn_status tarn__cuda_room(void **room, cudaStream_t stream, size_t bytes);
 // Multiprocessors of the device.
 int tarn__cuda_processors(void);
 
+// Bytes of shared memory that a block may have on this card: 227 KiB on H100, 163 on A100, 99 on the cards of desktops.
+// What a description can make larger is refused before it runs (cuda_kernels.h); a launch that finds no room fails.
+size_t tarn__cuda_shared(void);
+tarn_status tarn__cuda_fits(size_t shared);
+
 // Launches a kernel and forwards its failure: TARN__LAUNCH(kernel, blocks, threads, bytes of shared memory, stream,
 // arguments...). A template with several arguments is put in parentheses: TARN__LAUNCH((f_kernel<float, 2>), ...). With
 // no blocks nothing is launched.
 #if defined(TARN_CUDA_HOST)
 #define TARN__LAUNCH(kernel, blocks, threads, shared, stream, ...)                               \
   do {                                                                                           \
+    TARN_TRY(tarn__cuda_fits(shared));                                                           \
     TARN__CUDA(tarn__host_launch((const void *)&kernel, (blocks), (threads), (shared), (stream), \
                                  tarn__host_bind(kernel, __VA_ARGS__)),                          \
                "launching a kernel");                                                            \
@@ -64,9 +70,11 @@ int tarn__cuda_processors(void);
   do {                                                                                                         \
     const dim3 launch_blocks_(blocks);                                                                         \
     if (launch_blocks_.x && launch_blocks_.y && launch_blocks_.z) {                                            \
-      if ((size_t)(shared) > 48 * 1024)                                                                        \
+      if ((size_t)(shared) > 48 * 1024) {                                                                      \
+        TARN_TRY(tarn__cuda_fits(shared));                                                                     \
         TARN__CUDA(cudaFuncSetAttribute((kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(shared)), \
                    "asking for shared memory");                                                                \
+      }                                                                                                        \
       (kernel)<<<launch_blocks_, (threads), (shared), (stream)>>>(__VA_ARGS__);                                \
       TARN__CUDA(cudaGetLastError(), "launching a kernel");                                                    \
     }                                                                                                          \

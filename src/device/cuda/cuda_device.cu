@@ -18,7 +18,7 @@ static struct {
   bool is_open;
   tarn__device device;
   char name[32], variant[32], card[256];
-  int processors;
+  int processors, shared;
   cudaStream_t stream;
 } opened;
 
@@ -56,6 +56,15 @@ cudaStream_t tarn__cuda_stream(const tarn__device_stream *stream) {
 
 int tarn__cuda_processors(void) { return opened.processors; }
 
+size_t tarn__cuda_shared(void) { return (size_t)opened.shared; }
+
+tarn_status tarn__cuda_fits(size_t shared) {
+  TARN_REQUIRE(shared <= (size_t)opened.shared, UNSUPPORTED,
+               "%s: a kernel needs %zu KiB of shared memory, and a block of the card %s may have %d KiB",
+               tarn__cuda_name(), shared >> 10, opened.card, opened.shared >> 10);
+  return TARN_STATUS_OK;
+}
+
 static const char *variant(const tarn__device *device) {
   (void)device;
   return opened.variant;
@@ -75,6 +84,7 @@ static tarn_status fill(void) {
   type.name = "cuda";
   type.accelerator = true;
   type.ops = TARN__OPS;
+  type.stream_bytes = TARN__PRODUCT_WORKSPACE + TARN__PRODUCT_BIAS;
   type.kernels[TARN__F32] = type.kernels[TARN__BF16] = tarn__cuda_kernels;
   type.variant = variant;
   type.lacks = tarn__cuda_lacks;
@@ -121,6 +131,8 @@ static tarn_status open_card(int ordinal, int count) {
     return tarn__fail(TARN_STATUS_UNSUPPORTED,
                       "cuda:%d: the card %s has compute capability %d.%d and no bf16; 8.0 or later is needed", ordinal,
                       opened.card, prop.major, prop.minor);
+  TARN__CUDA(cudaDeviceGetAttribute(&opened.shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal),
+             "asking for the card's properties");
   TARN_TRY(tarn__cuda_product_open());
   TARN__CUDA(cudaStreamCreateWithFlags(&opened.stream, cudaStreamNonBlocking), "opening a stream");
   if (count > 1)

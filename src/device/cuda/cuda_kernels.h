@@ -60,10 +60,28 @@ extern tarn__device_kernel tarn__cuda_kernels[TARN__OPS];
 void tarn__cuda_kernels_fill(void);
 
 // A feature that a node needs and the device lacks, worded to follow "needs"; NULL: none. Of families, and of all.
-const char *tarn__cuda_attention_lacks(const tarn__node *node);
-const char *tarn__cuda_hadamard_lacks(const tarn__node *node);
-const char *tarn__cuda_linear_attention_lacks(const tarn__node *node);
-const char *tarn__cuda_norm_lacks(const tarn__node *node);
+#define TARN__CUDA_LIMITED(FAMILY) \
+  FAMILY(attention)                \
+  FAMILY(attention_rows)           \
+  FAMILY(depthwise_conv)           \
+  FAMILY(hadamard)                 \
+  FAMILY(linear_attention)         \
+  FAMILY(norm)                     \
+  FAMILY(product_keys)             \
+  FAMILY(route)
+#define TARN__CUDA_LACKS(name) const char *tarn__cuda_##name##_lacks(const tarn__node *node);
+TARN__CUDA_LIMITED(TARN__CUDA_LACKS)
+#undef TARN__CUDA_LACKS
 const char *tarn__cuda_lacks(const tarn__device *device, const tarn__node *node);
+
+// The words of a limit: "heads of at most 1570 features, not 2000". Valid until the thread's next call.
+const char *tarn__cuda_limit(const char *what, int64_t most, const char *of, int64_t count);
+// The same for the limit that shared memory sets, or NULL if there is room; bytes(n): of a block, for n of them.
+template <typename Bytes>
+static inline const char *tarn__cuda_at_most(const char *what, const char *of, int64_t count, const Bytes &bytes) {
+  int64_t most = count;
+  while (most > 0 && (size_t)bytes(most) > tarn__cuda_shared()) most--;
+  return most == count ? NULL : tarn__cuda_limit(what, most, of, count);
+}
 
 #endif

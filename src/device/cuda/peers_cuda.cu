@@ -289,6 +289,7 @@ static tarn_status peers_sum(const tarn__device *device, tarn__peers *peers, tar
 }
 
 void tarn__cuda_peers_entries(tarn__device_type *type) {
+  type->peers_bytes = ROOM;
   type->peers_identify = peers_identify;
   type->peers_join = peers_join;
   type->peers_leave = peers_leave;

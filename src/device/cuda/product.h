@@ -32,12 +32,17 @@ typedef struct tarn__product {
   int64_t stride_a, stride_b, stride_c;  // elements from one product to the next, of z as of C
 } tarn__product;
 
+// Memory of a stream that products are computed on, taken at the first of them: the library's workspace, and behind it
+// a bias that is rounded to bf16. The device's `stream_bytes`.
+enum { TARN__PRODUCT_WORKSPACE = 32 << 20, TARN__PRODUCT_BIAS = 256 << 10 };
+tarn_status tarn__cuda_product_room(char **memory, cudaStream_t stream);
+
 // Any of m, n and batch may be 0, and k too: then C = act(beta C + bias).
 tarn_status tarn__cuda_product(const tarn__product *product, cudaStream_t stream);
 
 // Called when the card is opened: finds cuBLASLt. Fails with UNSUPPORTED, in one line, if it is missing or too old.
 tarn_status tarn__cuda_product_open(void);
-// Frees what products keep for a stream that is being closed.
+// Frees the room of a stream that is being closed.
 void tarn__cuda_product_free(cudaStream_t stream);
 
 #endif

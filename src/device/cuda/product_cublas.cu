@@ -36,7 +36,7 @@ static struct {
 } lt;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-enum { LEAST_VERSION = 120400, WORKSPACE = 32 << 20, BIAS_ROOM = 256 << 10 };
+enum { LEAST_VERSION = 120400, WORKSPACE = TARN__PRODUCT_WORKSPACE };
 
 static void *open_library(char *names, size_t size) {
   const int own = CUDART_VERSION / 1000, other = own == 12 ? 13 : 12;
@@ -98,45 +98,6 @@ tarn_status tarn__cuda_product_open(void) {
   TRY_LT(lt.MatmulPreferenceCreate(&lt.preference), what);
   TRY_LT(lt.Create(&lt.handle), what);
   return TARN_STATUS_OK;
-}
-
-// --- memory of each stream: the library's workspace, and a bias that is rounded to bf16
-
-typedef struct stream_room {
-  struct stream_room *next;
-  cudaStream_t stream;
-  char *memory;
-} stream_room;
-static stream_room *rooms;
-
-static tarn_status room_of(char **memory, cudaStream_t stream) {
-  for (stream_room *room = rooms; room; room = room->next)
-    if (room->stream == stream) return *memory = room->memory, TARN_STATUS_OK;
-  stream_room *room = (stream_room *)calloc(1, sizeof *room);
-  TARN_REQUIRE(room, MEMORY, "out of memory");
-  const cudaError_t error = cudaMalloc((void **)&room->memory, WORKSPACE + BIAS_ROOM);
-  if (error != cudaSuccess) {
-    free(room);
-    return tarn__cuda_fail(error, "allocating room for products");
-  }
-  room->stream = stream;
-  room->next = rooms;
-  rooms = room;
-  *memory = room->memory;
-  return TARN_STATUS_OK;
-}
-
-void tarn__cuda_product_free(cudaStream_t stream) {
-  pthread_mutex_lock(&lock);
-  for (stream_room **at = &rooms; *at; at = &(*at)->next) {
-    stream_room *room = *at;
-    if (room->stream != stream) continue;
-    *at = room->next;
-    cudaFree(room->memory);
-    free(room);
-    break;
-  }
-  pthread_mutex_unlock(&lock);
 }
 
 // --- what the library does not do: an epilogue that it lacks for a type or a layout, and sums of nothing
@@ -357,7 +318,7 @@ static bool fits(const tarn__product *p, way how) {
   if (p->out == TARN__F64) return !p->bias && p->epilogue == TARN__EPILOGUE_NONE;
   // The library wants a bias of the type of C.
   const bool rounds = p->bias && p->out == TARN__BF16;
-  return how == WAY_ROUNDED ? rounds && p->n * 2 <= BIAS_ROOM : !rounds;
+  return how == WAY_ROUNDED ? rounds && p->n * 2 <= TARN__PRODUCT_BIAS : !rounds;
 }
 
 static tarn_status choose(choice **out, const tarn__product *p, const void *rounded_bias, bool exact) {
@@ -403,7 +364,7 @@ static tarn_status multiply(const tarn__product *p, cudaStream_t stream, way *ho
   choice *with = NULL;
   char *room = NULL;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  TARN_TRY(room_of(&room, stream));
+  TARN_TRY(tarn__cuda_product_room(&room, stream));
   TARN_TRY(choose(&with, p, room + WORKSPACE, false));
   TARN_TRY(run(&status, p, with, room, stream));
   // An algorithm of the class need not be one of all its shapes.

@@ -211,11 +211,16 @@ static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) 
   return tangent<float>(exec, node);  // graphs with tangents are fp32
 }
 
+// Heads that tensor cores take are narrower.
 const char *tarn__cuda_attention_lacks(const tarn__node *node) {
   const int op = node->op->id;
-  if (op != TARN__OP_ATTENTION && op != TARN__OP_ATTENTION_BACKWARD && op != TARN__OP_ATTENTION_TANGENT) return nullptr;
+  const tarn__attention_way pass = op == TARN__OP_ATTENTION_BACKWARD  ? TARN__ATTENTION_BACK
+                                   : op == TARN__OP_ATTENTION_TANGENT ? TARN__ATTENTION_MOVED
+                                                                      : TARN__ATTENTION_FORWARD;
+  if (op != TARN__OP_ATTENTION && pass == TARN__ATTENTION_FORWARD) return nullptr;
   const tarn__attention_spec *spec = (const tarn__attention_spec *)node->attr;
-  return spec->d / spec->heads > TARN__ATTENTION_PLAIN_WIDTH ? "heads of at most 2048 columns" : nullptr;
+  return tarn__cuda_at_most("heads", "columns", spec->d / spec->heads,
+                            [&](int64_t width) { return tarn__attention_plain_bytes(pass, (int)width); });
 }
 
 void tarn__cuda_attention_entries(tarn__device_kernel *kernels) {

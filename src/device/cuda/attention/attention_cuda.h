@@ -100,8 +100,14 @@ tarn_status tarn__attention_mma(const tarn__attention_shape &shape, const tarn__
 tarn_status tarn__attention_mma_backward(const tarn__attention_shape &shape,
                                          const tarn__attention_gradients<tarn__bf16> &to, cudaStream_t stream);
 
-// Any width, any option, fp32 sums without tensor cores.
-enum { TARN__ATTENTION_PLAIN_WIDTH = 2048 };  // limit on the width of a head
+// Any width that there is shared memory for, any option, fp32 sums without tensor cores.
+typedef enum tarn__attention_way {
+  TARN__ATTENTION_FORWARD,
+  TARN__ATTENTION_BACK,
+  TARN__ATTENTION_MOVED
+} tarn__attention_way;
+// Bytes of shared memory of a block.
+size_t tarn__attention_plain_bytes(tarn__attention_way pass, int width);
 template <typename T>
 tarn_status tarn__attention_plain(const tarn__attention_shape &shape, const T *queries, const T *keys_values, T *result,
                                   cudaStream_t stream);

@@ -198,9 +198,8 @@ static tarn_status launch(const tarn__attention_shape &shape, const tarn__attent
   if (!to.dkeys_values) return TARN_STATUS_OK;
   const dim3 blocks(tarn__attention_slots(shape.key_rows, shape.sequences, TILE),
                     (unsigned)(shape.heads / shape.group));
-  const size_t key_room = TARN__PLAIN_PIECE + 2 * TILE * passing + 4 * TILE * pitch;
-  TARN__LAUNCH((attention_plain_keys_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS, key_room * sizeof(float),
-               stream, shape, to);
+  const size_t key_bytes = tarn__attention_plain_bytes(TARN__ATTENTION_BACK, shape.width);
+  TARN__LAUNCH((attention_plain_keys_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS, key_bytes, stream, shape, to);
   return TARN_STATUS_OK;
 }
 

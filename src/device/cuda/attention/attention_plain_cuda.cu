@@ -41,11 +41,10 @@ static __global__ void __launch_bounds__(TARN__ATTENTION_THREADS)
                           scale, at.rows - at.row0, width, false);
 }
 
-// `rows`: numbers of rows of a tile that are kept.
-static size_t room(const tarn__attention_shape &shape, int tile, int rows) {
-  return (TARN__PLAIN_PIECE +
-          (size_t)tile * (2 * TARN__PLAIN_PASSING + (size_t)rows * tarn__plain_width(shape.width))) *
-         sizeof(float);
+// Of each row are kept its query and what it makes, and with tangents that of the query too.
+size_t tarn__attention_plain_bytes(tarn__attention_way pass, int width) {
+  const size_t kept = pass == TARN__ATTENTION_FORWARD ? 2 : pass == TARN__ATTENTION_MOVED ? 3 : TARN__PLAIN_MOST_KEPT;
+  return tarn__plain_bytes(tarn__plain_rows(width), kept, width);
 }
 
 template <typename T, int EACH>
@@ -53,8 +52,9 @@ static tarn_status launch(const tarn__attention_shape &shape, const T *queries, 
                           cudaStream_t stream) {
   constexpr int TILE = TARN__ATTENTION_WARPS * EACH;
   const dim3 blocks(tarn__attention_slots(shape.query_rows, shape.sequences, TILE), (unsigned)shape.heads);
-  TARN__LAUNCH((attention_plain_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS, room(shape, TILE, 2), stream, shape,
-               queries, keys_values, result);
+  TARN__LAUNCH((attention_plain_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS,
+               tarn__attention_plain_bytes(TARN__ATTENTION_FORWARD, shape.width), stream, shape, queries, keys_values,
+               result);
   return TARN_STATUS_OK;
 }
 
@@ -152,8 +152,8 @@ static tarn_status launch_tangent(const tarn__attention_shape &shape, const dire
   constexpr int TILE = TARN__ATTENTION_WARPS * EACH;
   const dim3 blocks(tarn__attention_slots(shape.query_rows, shape.sequences, TILE), (unsigned)shape.heads,
                     (unsigned)count);
-  TARN__LAUNCH((attention_tangent_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS, room(shape, TILE, 3), stream,
-               shape, in, dresult);
+  TARN__LAUNCH((attention_tangent_kernel<T, EACH>), blocks, TARN__ATTENTION_THREADS,
+               tarn__attention_plain_bytes(TARN__ATTENTION_MOVED, shape.width), stream, shape, in, dresult);
   return TARN_STATUS_OK;
 }
 

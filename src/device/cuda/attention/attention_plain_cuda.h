@@ -11,14 +11,26 @@
 enum { TARN__PLAIN_PASSING = 32, TARN__PLAIN_COLUMNS = 64, TARN__PLAIN_PITCH = TARN__PLAIN_COLUMNS + 4 };
 enum { TARN__PLAIN_PIECE = TARN__PLAIN_PASSING * TARN__PLAIN_PITCH };  // floats
 
-// Rows that a warp has: fewer in wide heads, whose rows would not fit.
-enum { TARN__PLAIN_EACH = 4, TARN__PLAIN_NARROW = 512 };
-static inline int tarn__plain_rows(int width) {
-  return TARN__ATTENTION_WARPS * (width <= TARN__PLAIN_NARROW ? TARN__PLAIN_EACH : 1);
-}
-
 // Columns of a row in shared memory: vectors of four floats, the last ones 0.
 static TARN__HOST_DEVICE inline int tarn__plain_width(int width) { return (width + 3) / 4 * 4; }
+
+// Shared memory of a block whose tile has so many rows, of each of which `kept` rows of numbers are kept; backward the
+// pass over keys has most, a key, a value and their gradients.
+enum { TARN__PLAIN_MOST_KEPT = 4 };
+static inline size_t tarn__plain_bytes(int rows, size_t kept, int width) {
+  const size_t row = 2 * TARN__PLAIN_PASSING + kept * (size_t)tarn__plain_width(width);
+  return (TARN__PLAIN_PIECE + (size_t)rows * row) * sizeof(float);
+}
+
+// Rows that a warp has: fewer in wide heads, whose rows would not fit.
+enum { TARN__PLAIN_EACH = 4, TARN__PLAIN_NARROW = 512 };
+static inline bool tarn__plain_narrow(int width) {
+  const int rows = TARN__ATTENTION_WARPS * TARN__PLAIN_EACH;
+  return width <= TARN__PLAIN_NARROW && tarn__plain_bytes(rows, TARN__PLAIN_MOST_KEPT, width) <= tarn__cuda_shared();
+}
+static inline int tarn__plain_rows(int width) {
+  return TARN__ATTENTION_WARPS * (tarn__plain_narrow(width) ? TARN__PLAIN_EACH : 1);
+}
 
 // Rows of a matrix that pass by, from the first one and the first column of the head.
 template <typename T>
@@ -199,8 +211,8 @@ static __device__ __forceinline__ tarn__plain_place tarn__plain_place_of(const t
 }
 
 // Calls a launch for the width of a shape.
-#define TARN__PLAIN_WIDTHS(launch, T, shape, ...)                                          \
-  ((shape).width <= TARN__PLAIN_NARROW ? launch<T, TARN__PLAIN_EACH>((shape), __VA_ARGS__) \
-                                       : launch<T, 1>((shape), __VA_ARGS__))
+#define TARN__PLAIN_WIDTHS(launch, T, shape, ...)                                        \
+  (tarn__plain_narrow((shape).width) ? launch<T, TARN__PLAIN_EACH>((shape), __VA_ARGS__) \
+                                     : launch<T, 1>((shape), __VA_ARGS__))
 
 #endif

@@ -128,6 +128,14 @@ static __global__ void attention_rows_kernel(rows_shape shape, const T *queries,
   }
 }
 
+static int warps_for(int64_t longest) {
+  return longest >= MOST_WARPS * KEYS ? (int)MOST_WARPS : longest > KEYS ? (int)(longest + KEYS - 1) / KEYS : 1;
+}
+
+static size_t room_of(int warps, int64_t width) {
+  return ((size_t)(1 + warps) * (size_t)width + (size_t)(2 * warps * KEYS) + 2 * MOST_WARPS) * sizeof(float);
+}
+
 template <typename T>
 static tarn_status attention_rows(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_rows_attr *attr = (const tarn__attention_rows_attr *)node->attr;
@@ -156,14 +164,10 @@ static tarn_status attention_rows(const tarn__exec *exec, const tarn__node *node
   shape.ranges = (const int32_t *)node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   shape.vectors =
       shape.at.width % VECTOR == 0 && (kv->cols | spec->key_column) % VECTOR == 0 && (uintptr_t)kv->data % 16 == 0;
-  const int warps = spec->longest >= MOST_WARPS * KEYS ? MOST_WARPS
-                    : spec->longest > KEYS             ? (int)(spec->longest + KEYS - 1) / KEYS
-                                                       : 1;
-  const size_t room =
-      ((size_t)(1 + warps) * (size_t)shape.at.width + (size_t)(2 * warps * KEYS) + 2 * MOST_WARPS) * sizeof(float);
+  const int warps = warps_for(spec->longest);
   TARN__LAUNCH(attention_rows_kernel<T>, dim3((unsigned)queries->rows, (unsigned)spec->heads), warps * TARN__WARP_SIZE,
-               room, tarn__cuda_stream(exec->stream), shape, (const T *)queries->data, (const T *)kv->data,
-               (T *)node->out[0]->data);
+               room_of(warps, shape.at.width), tarn__cuda_stream(exec->stream), shape, (const T *)queries->data,
+               (const T *)kv->data, (T *)node->out[0]->data);
   return TARN_STATUS_OK;
 }
 
@@ -202,6 +206,14 @@ static tarn_status cache_append(const tarn__exec *exec, const tarn__node *node) 
   if (all % 16 == 0) return append<uint4>(to, to_pitch, from, from_pitch, x->rows, bytes, stream);
   if (all % 4 == 0) return append<uint32_t>(to, to_pitch, from, from_pitch, x->rows, bytes, stream);
   return append<uint16_t>(to, to_pitch, from, from_pitch, x->rows, bytes, stream);
+}
+
+const char *tarn__cuda_attention_rows_lacks(const tarn__node *node) {
+  if (node->op->id != TARN__OP_ATTENTION_ROWS) return nullptr;
+  const tarn__attention_spec *spec = &((const tarn__attention_rows_attr *)node->attr)->spec;
+  const int warps = warps_for(spec->longest);
+  return tarn__cuda_at_most("heads", "columns", spec->d / spec->heads,
+                            [&](int64_t width) { return room_of(warps, width); });
 }
 
 void tarn__cuda_attention_rows_entries(tarn__device_kernel *kernels) {

@@ -1,4 +1,6 @@
 // Gradients of linear attention: those of features with 32 features a warp, those of values with 32 columns.
+#include <type_traits>
+
 #include "device/cuda/attention/linear_attention_cuda.h"
 
 // What the backward pass knows of each row and head: [rows, heads].
@@ -212,7 +214,7 @@ static tarn_status value_gradients(const tarn__node *node, const tarn__linear<T,
     TARN__CUDA(cudaMemsetAsync(dvalues->data, 0, (size_t)(dvalues->rows * dvalues->cols) * sizeof(T), stream),
                "clearing a gradient");
   TARN__LAUNCH((linear_dvalues_kernel<T, P>), tarn__linear_blocks(node, spec, 1, w.width), TARN__WARP_SIZE,
-               (size_t)(w.features * TARN__LINEAR_SUMS) * sizeof(float), stream, w, b);
+               tarn__linear_bytes(w.features), stream, w, b);
   return TARN_STATUS_OK;
 }
 
@@ -233,9 +235,11 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
                         dphi ? (P *)dphi->data : (P *)nullptr,
                         dvalues ? (T *)dvalues->data + spec->value_column : (T *)nullptr,
                         node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS] != NULL};
-  if (w.exponents)
-    TARN__LAUNCH((linear_tops_kernel<T, P>), dim3((unsigned)sentences, (unsigned)w.heads), TARN__WARP_SIZE,
-                 (size_t)w.features * sizeof(float), stream, b.top, w);
+  if constexpr (std::is_same<P, float>::value) {  // exponents are in fp32
+    if (w.exponents)
+      TARN__LAUNCH((linear_tops_kernel<T, P>), dim3((unsigned)sentences, (unsigned)w.heads), TARN__WARP_SIZE,
+                   (size_t)w.features * sizeof(float), stream, b.top, w);
+  }
   if (dvalues) TARN_TRY((value_gradients<T, P>(node, w, b, stream)));
   if (!dphi) return TARN_STATUS_OK;
   TARN__LAUNCH(linear_sum_gradient_kernel<T>, tarn__blocks(pairs, 8), 256, 0, stream, b.sum_gradient, b.dy, b.y,

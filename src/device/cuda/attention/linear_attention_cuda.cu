@@ -174,16 +174,21 @@ static __global__ void linear_attention_rows_kernel(T *y, tarn__linear<T, P> w, 
 
 // --- the host's side
 
+static size_t tangent_bytes(int64_t features) {
+  return (size_t)(features * (2 * TARN__LINEAR_SUMS - 1)) * sizeof(float);
+}
+
+static size_t rows_bytes(int64_t features) { return (size_t)(3 * features + TARN__WARP_SIZE) * sizeof(float); }
+
 template <typename T, typename P>
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__linear_attention_spec *spec = (const tarn__linear_attention_spec *)node->attr;
   const tarn__linear<T, P> w = tarn__linear_of<T, P>(node, spec);
   const tarn__tensor *end = node->in[TARN__LINEAR_ATTENTION_END];
-  TARN__LAUNCH((linear_attention_kernel<T, P>), tarn__linear_blocks(node, spec, 1, w.width), TARN__WARP_SIZE,
-               (size_t)(w.features * TARN__LINEAR_SUMS) * sizeof(float), tarn__cuda_stream(exec->stream),
-               (T *)node->out[TARN__LINEAR_ATTENTION_Y]->data,
-               (float *)node->out[TARN__LINEAR_ATTENTION_DENOMINATORS]->data,
-               end ? (float *)end->data : (float *)nullptr, w);
+  TARN__LAUNCH(
+      (linear_attention_kernel<T, P>), tarn__linear_blocks(node, spec, 1, w.width), TARN__WARP_SIZE,
+      tarn__linear_bytes(w.features), tarn__cuda_stream(exec->stream), (T *)node->out[TARN__LINEAR_ATTENTION_Y]->data,
+      (float *)node->out[TARN__LINEAR_ATTENTION_DENOMINATORS]->data, end ? (float *)end->data : (float *)nullptr, w);
   return TARN_STATUS_OK;
 }
 
@@ -202,8 +207,8 @@ static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
                               y->rows,
                               node->in[TARN__LINEAR_ATTENTION_OFFSETS]->cols - 1};
   TARN__LAUNCH((linear_attention_tangent_kernel<T, P>), tarn__linear_blocks(node, spec, count, w.width),
-               TARN__WARP_SIZE, (size_t)(w.features * (2 * TARN__LINEAR_SUMS - 1)) * sizeof(float),
-               tarn__cuda_stream(exec->stream), (T *)node->out[0]->data, w, d);
+               TARN__WARP_SIZE, tangent_bytes(w.features), tarn__cuda_stream(exec->stream), (T *)node->out[0]->data, w,
+               d);
   return TARN_STATUS_OK;
 }
 
@@ -216,8 +221,7 @@ static tarn_status rows(const tarn__exec *exec, const tarn__node *node) {
                     (const int32_t *)node->in[TARN__LINEAR_ATTENTION_ROWS]->data,
                     (const int32_t *)node->in[TARN__LINEAR_ATTENTION_RANGES]->data};
   TARN__LAUNCH((linear_attention_rows_kernel<T, P>), dim3((unsigned)node->out[0]->rows, (unsigned)w.heads), 128,
-               (size_t)(3 * w.features + TARN__WARP_SIZE) * sizeof(float), tarn__cuda_stream(exec->stream),
-               (T *)node->out[0]->data, w, at);
+               rows_bytes(w.features), tarn__cuda_stream(exec->stream), (T *)node->out[0]->data, w, at);
   return TARN_STATUS_OK;
 }
 
@@ -233,14 +237,19 @@ static tarn_status rows_node(const tarn__exec *exec, const tarn__node *node) {
   return TARN__LINEAR_BY_DTYPE(rows, exec, node);
 }
 
+// Sums of 32 columns, of all features; in the backward pass also of 32 features, of all columns.
 const char *tarn__cuda_linear_attention_lacks(const tarn__node *node) {
-  const bool tangents = node->op->id == TARN__OP_LINEAR_ATTENTION_TANGENT;
-  const bool back = node->op->id == TARN__OP_LINEAR_ATTENTION_BACKWARD;
-  if (!tangents && !back && node->op->id != TARN__OP_LINEAR_ATTENTION) return NULL;
+  const int op = node->op->id;
+  if (op == TARN__OP_LINEAR_ATTENTION_ROWS) {
+    const tarn__linear_attention_rows_attr *attr = (const tarn__linear_attention_rows_attr *)node->attr;
+    return tarn__cuda_at_most("heads", "features", attr->spec.features, rows_bytes);
+  }
+  const bool tangents = op == TARN__OP_LINEAR_ATTENTION_TANGENT, back = op == TARN__OP_LINEAR_ATTENTION_BACKWARD;
+  if (!tangents && !back && op != TARN__OP_LINEAR_ATTENTION) return NULL;
   const tarn__linear_attention_spec *spec = (const tarn__linear_attention_spec *)node->attr;
-  const int64_t wider = back && spec->width > spec->features ? spec->width : spec->features;
-  const int64_t bytes = wider * (tangents ? 2 : 1) * TARN__LINEAR_SUMS * (int64_t)sizeof(float);
-  return bytes > TARN__LINEAR_SHARED ? "heads with fewer features" : NULL;
+  const char *lacks =
+      tarn__cuda_at_most("heads", "features", spec->features, tangents ? tangent_bytes : tarn__linear_bytes);
+  return lacks || !back ? lacks : tarn__cuda_at_most("heads", "columns", spec->width, tarn__linear_bytes);
 }
 
 void tarn__cuda_linear_attention_entries(tarn__device_kernel *kernels) {

@@ -4,8 +4,10 @@
 
 #include "device/cuda/attention/linear_states.h"
 
-// Bytes of shared memory of a warp with a state.
-static const int64_t TARN__LINEAR_SHARED = 227 << 10;
+// Bytes of shared memory of a warp with a state of so many features.
+static inline size_t tarn__linear_bytes(int64_t features) {
+  return (size_t)(features * TARN__LINEAR_SUMS) * sizeof(float);
+}
 
 template <typename T, typename P>
 static tarn__linear<T, P> tarn__linear_of(const tarn__node *node, const tarn__linear_attention_spec *spec) {

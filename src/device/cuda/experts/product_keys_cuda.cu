@@ -109,11 +109,23 @@ static __global__ void __launch_bounds__(THREADS) product_keys_kernel(float *gat
   for (int j = lane; j < k; j += TARN__WARP_SIZE) gates[at + j] = expf(sums[j] - most) / sum;
 }
 
+static size_t room_of(const keys_of &a) {
+  return ROWS * (2 * (size_t)a.width + 2 * (size_t)a.keys_of_half + 4 * (size_t)a.nearest) * sizeof(float);
+}
+
+const char *tarn__cuda_product_keys_lacks(const tarn__node *node) {
+  if (node->op->id != TARN__OP_PRODUCT_KEYS) return NULL;
+  keys_of a = arguments_of(node, node->in[TARN__PRODUCT_KEYS_QUERIES]);
+  return tarn__cuda_at_most("memories", "keys of a half", a.keys_of_half, [&](int64_t keys) {
+    a.keys_of_half = (int)keys;
+    return room_of(a);
+  });
+}
+
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const keys_of a = arguments_of(node, node->in[TARN__PRODUCT_KEYS_QUERIES]);
-  const size_t floats = ROWS * (2 * (size_t)a.width + 2 * (size_t)a.keys_of_half + 4 * (size_t)a.nearest);
   const dim3 blocks(tarn__blocks(a.rows, ROWS), (unsigned)a.heads);
-  TARN__LAUNCH(product_keys_kernel, blocks, THREADS, floats * sizeof(float), tarn__cuda_stream(exec->stream),
+  TARN__LAUNCH(product_keys_kernel, blocks, THREADS, room_of(a), tarn__cuda_stream(exec->stream),
                (float *)node->out[TARN__PRODUCT_KEYS_GATES]->data, (int32_t *)node->out[TARN__PRODUCT_KEYS_IDS]->data,
                a);
   return TARN_STATUS_OK;

@@ -215,6 +215,18 @@ static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
+const char *tarn__cuda_route_lacks(const tarn__node *node) {
+  if (node->op->id != TARN__OP_ROUTE && node->op->id != TARN__OP_ROUTE_TANGENT) return NULL;
+  const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT];
+  tarn__route_args a = {};
+  a.experts = (int)weight->rows;
+  a.noise = node->in[TARN__ROUTE_NOISE];  // whether there is one
+  return tarn__cuda_at_most("experts for rows", "columns", weight->cols, [&](int64_t width) {
+    a.d = (int)width;
+    return shared_bytes(a);
+  });
+}
+
 void tarn__cuda_route_entries(tarn__device_kernel *kernels) {
   kernels[TARN__OP_ROUTE] = {forward, forward_scratch};
   kernels[TARN__OP_ROUTE_TANGENT].run = tangent;

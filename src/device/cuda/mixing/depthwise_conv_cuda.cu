@@ -371,6 +371,18 @@ static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) 
   return tangent_of<float>(exec, node);  // graphs with tangents are fp32
 }
 
+// The kernels of a row, and before dropout, or their tangents.
+const char *tarn__cuda_depthwise_conv_lacks(const tarn__node *node) {
+  const int op = node->op->id;
+  if (op != TARN__OP_DEPTHWISE_CONV && op != TARN__OP_DEPTHWISE_CONV_BACKWARD && op != TARN__OP_DEPTHWISE_CONV_ROWS &&
+      op != TARN__OP_DEPTHWISE_CONV_TANGENT)
+    return NULL;
+  const tarn__conv_attr *attr = (const tarn__conv_attr *)node->attr;
+  const int64_t times = op == TARN__OP_DEPTHWISE_CONV_TANGENT ? 3 : attr->dropout.threshold ? 2 : 1;
+  return tarn__cuda_at_most("kernels", "taps of all heads", attr->spec.heads * attr->spec.width,
+                            [&](int64_t count) { return (size_t)(times * count) * sizeof(float); });
+}
+
 void tarn__cuda_depthwise_conv_entries(tarn__device_kernel *kernels) {
   kernels[TARN__OP_DEPTHWISE_CONV].run = forward_node;
   kernels[TARN__OP_DEPTHWISE_CONV_ROWS].run = forward_node;

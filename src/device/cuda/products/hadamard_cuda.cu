@@ -6,9 +6,8 @@ extern "C" {
 #include "ops/hadamard.h"
 }
 
-// A team of threads, at most 256, transforms a row; a block of at least 128 threads has one team or several. WIDEST:
-// a row and a sum of rows are in shared memory.
-enum { LEAST_THREADS = 128, MOST_TEAM = 256, STEPS = 4, WIDEST = 27000 };
+// A team of threads, at most 256, transforms a row; a block of at least 128 threads has one team or several.
+enum { LEAST_THREADS = 128, MOST_TEAM = 256, STEPS = 4 };
 
 struct hadamard_tensors {
   const void *x, *added, *sign;  // of dx: dz, none, and the y of relu; added: the bias, fp32
@@ -188,10 +187,13 @@ static tarn_status dx_node(const tarn__exec *exec, const tarn__node *node) {
   return TARN__BY_DTYPE(dx, node->out[0]->dtype, exec, node);
 }
 
+// A row and a sum of rows.
+static size_t row_bytes(int64_t width) { return (size_t)place((int)width) * 2 * sizeof(float); }
+
 const char *tarn__cuda_hadamard_lacks(const tarn__node *node) {
   if (node->op->id != TARN__OP_HADAMARD && node->op->id != TARN__OP_HADAMARD_DX) return NULL;
   const tarn__hadamard_shape *shape = &((const tarn__hadamard_attr *)node->attr)->shape;
-  return shape->width > WIDEST ? "Hadamard transforms of at most 27,000 elements" : NULL;
+  return tarn__cuda_at_most("Hadamard transforms", "elements", shape->width, row_bytes);
 }
 
 void tarn__cuda_hadamard_entries(tarn__device_kernel *kernels) {

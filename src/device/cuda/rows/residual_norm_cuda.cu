@@ -123,9 +123,8 @@ static tarn_status forward_node(const tarn__exec *exec, const tarn__node *node) 
 
 const char *tarn__cuda_norm_lacks(const tarn__node *node) {
   const bool norm = node->op->id == TARN__OP_NORM || node->op->id == TARN__OP_RESIDUAL_NORM;
-  return norm && node->out[TARN__RN_Y] && node->out[TARN__RN_Y]->cols > TARN__NORM_WIDEST
-             ? "norms of more than 8192 columns"
-             : NULL;
+  const tarn__tensor *y = norm ? node->out[TARN__RN_Y] : NULL;
+  return y && y->cols > TARN__NORM_WIDEST ? tarn__cuda_limit("norms", TARN__NORM_WIDEST, "columns", y->cols) : NULL;
 }
 
 void tarn__cuda_residual_norm_entries(tarn__device_kernel *kernels) {
