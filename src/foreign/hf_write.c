@@ -39,6 +39,23 @@ tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *mod
   return TARN_STATUS_OK;
 }
 
+static tarn_status check_stack(const char *path, const tarn_stack *stack, const char *name, const char *format) {
+  TARN_REQUIRE(!stack->step_embeddings, USAGE, "%s: %s.step_embeddings is yes, and %s's format has none", path, name,
+               format);
+  TARN_REQUIRE(stack->pool_count == 0, USAGE, "%s: %s.pool_after pools rows, and %s's format has a row for every token",
+               path, name, format);
+  TARN_REQUIRE(!stack->transparent_attention, USAGE, "%s: %s.transparent_attention is yes, and %s's format has none",
+               path, name, format);
+  TARN_REQUIRE(stack->act_threshold == 0, USAGE, "%s: %s.act_threshold is %g, and %s's layers compute for every token",
+               path, name, stack->act_threshold, format);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_check_stacks(const char *path, const tarn_config *config, const char *format) {
+  TARN_TRY(check_stack(path, &config->encoder, "encoder", format));
+  return check_stack(path, &config->decoder, "decoder", format);
+}
+
 double tarn__hf_number(const tarn_kind *kind, const char *key) {
   double value = 0.0;
   tarn__kind_number(kind, key, &value);

@@ -136,7 +136,10 @@ typedef struct tarn__block_run {
   double skip;                    // of this stack: the factor on x by norm deepnorm (parts/depth.h)
   tarn__stand_in_sums *sums;      // of this layer, for refreshes of its backskipping; NULL: no refresh
   bool causal;                    // self-attention sees only earlier tokens
-  double share;                   // the share of an update's predictions in this batch; 1 without learning
+  // Of a causal stack whose sentences begin with a source that sees all of itself (parts/prefix.h), in whole sequences;
+  // NULL: none.
+  const struct tarn__prefix *prefix;
+  double share;  // the share of an update's predictions in this batch; 1 without learning
   // Initial and final states of the sentences, for a layer with states (tarn__layer_state_width()), as
   // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
   tarn__tensor *start, *end;

@@ -52,7 +52,10 @@ static tarn_status open_states(tarn_states **out, const char *path, tarn__checkp
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_states)));
   tarn_states *states = memory;
   states->options = *options;
-  const tarn_status status = open_all(states, path, shared);
+  tarn_status status = open_all(states, path, shared);
+  if (status == TARN_STATUS_OK && states->checkpoint->config->encoder.pool_count > 0)
+    status = tarn__fail(TARN_STATUS_USAGE, "%s: encoder.pool_after pools rows, so its states belong to no token",
+                        states->checkpoint->path);
   if (status != TARN_STATUS_OK) {
     tarn_states_close(&states);
     return status;

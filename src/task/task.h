@@ -45,6 +45,7 @@ typedef struct tarn__task_stack {
   tarn__side side;
   bool causal;   // a token sees only the preceding ones
   bool attends;  // its layers attend to the output of the previous stack, if their mixers can
+  bool prefix;   // it is causal, and its sentences are a source, all of which sees itself, and then a target
   bool bottom;   // the outputs of its frozen bottom may be cached (train.cache_frozen)
 } tarn__task_stack;
 

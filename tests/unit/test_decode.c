@@ -64,6 +64,28 @@ static const char *const DESCRIPTIONS[] = {
     "  S: { mixer: linear_attention, heads: 2, ffn: 48 }\n"
     "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n"
     "  F: { mixer: none, ffn: 48, frozen: yes }\n",
+    // Universal Transformers: tokens that halt in different steps.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40, positions: none }\n"
+    "encoder: { layers: \"L1*3\", step_embeddings: yes, act_threshold: 0.9 }\n"
+    "decoder: { layers: \"(L1 C1)*4\", step_embeddings: yes, act_threshold: 0.95 }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n",
+    // A Funnel-Transformer behind which the decoder attends to every token.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"L R L L\", pool_after: [1, 2], upsample_after: 3 }\n"
+    "decoder: { layers: \"L\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n",
+    // Transparent attention, and branches.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"L B R\" }\n"
+    "decoder: { layers: \"L B1 B1\", transparent_attention: yes }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n"
+    "  B: { mixer: branched_attention, heads: 4, branch_ffn: 12, ffn: 0 }\n",
     // Keys whose features themselves would be 0.
     "model: { d_model: 36, norm: pre, embeddings: none, max_length: 40 }\n"
     "encoder: { layers: \"P\" }\n"
