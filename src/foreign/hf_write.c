@@ -7,6 +7,7 @@
 #include "config/config_part.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
+#include "task/task.h"
 #include "text/vocab_formats.h"
 
 void tarn__hf_writer_close(tarn__hf_writer *writer) {
@@ -52,6 +53,8 @@ static tarn_status check_stack(const char *path, const tarn_stack *stack, const 
 }
 
 tarn_status tarn__hf_check_stacks(const char *path, const tarn_config *config, const char *format) {
+  TARN_REQUIRE(!tarn__config_task(config)->stacks[0].prefix, USAGE, "%s: %s, and %s's format has an encoder", path,
+               tarn__config_task(config)->model, format);
   TARN_TRY(check_stack(path, &config->encoder, "encoder", format));
   return check_stack(path, &config->decoder, "decoder", format);
 }

@@ -3,6 +3,7 @@
 
 #include "graph/update.h"
 #include "model/funnel.h"
+#include "model/joined.h"
 #include "model/layers.h"
 #include "model/model.h"
 #include "model/stacks.h"
@@ -182,6 +183,19 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
                        .dtype = model->dtype};
 }
 
+// The embeddings of both sides of a prefix language model in one sequence.
+static tarn__tensor *embed_joined(const tarn__model *model, const tarn__block_run *run, const tarn__joined *joined,
+                                  const tarn__packed *source, const tarn__packed *target) {
+  tarn__block_run side = *run;
+  token_rows tokens = tokens_of(target);
+  side.positions = positions_of(model, run->graph, source->positions, source->rows);
+  tarn__tensor *x = embed_side(model, &side, TARN__SIDE_SOURCE, source);
+  side.positions = positions_of(model, run->graph, joined->target_positions, target->rows);
+  tokens.positions = joined->target_positions;
+  tokens.longest = joined->packed.longest;
+  return tarn__prefix_join(run->graph, &joined->prefix, x, embed(model, &side, TARN__SIDE_TARGET, tokens));
+}
+
 static tarn__stream begin_stream(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
                                  const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
@@ -215,13 +229,17 @@ static tarn__block_run run_of(const tarn__model *model, tarn__graph *graph, cons
                            .longest = packed->longest};
 }
 
-// The output of a stack. `run` holds the memory it attends to, and then the offsets of the output's rows.
+// The output of a stack. `run` holds the memory it attends to, and then the offsets of the output's rows. embedded: its
+// input, NULL: that of its side.
 static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stack *what, tarn__block_run *run,
-                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
+                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts,
+                                 tarn__tensor *embedded) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   const int bottom = what->bottom ? tarn__model_bottom(model) : 0;
   tarn__stream stream;
-  if (!what->bottom)
+  if (embedded)
+    stream = (tarn__stream){.x = embedded};
+  else if (!what->bottom)
     stream = begin_stream(model, what, run, packed, cuts);
   else if (cuts->bottom)
     stream = (tarn__stream){.x = read_bottom(run->graph, packed->rows, cuts)};
@@ -252,10 +270,28 @@ static tarn__tensor **memories_of(const tarn__model *model, tarn__graph *graph, 
   return memories;
 }
 
+// The one stack of a prefix language model: its output for the rows of the target.
+static tarn__tensor *build_joined(const tarn__model *model, tarn__graph *graph, const tarn__task_stack *what,
+                                  const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
+                                  tarn__block_run *above) {
+  const tarn__packed *source = sides[TARN__SIDE_SOURCE], *target = sides[TARN__SIDE_TARGET];
+  const tarn__joined joined = tarn__joined_of(graph, source, target);
+  tarn__block_run run = run_of(model, graph, &joined.packed, offsets_of(graph, what->side, &joined.packed));
+  run.causal = what->causal;
+  run.prefix = &joined.prefix;
+  tarn__tensor *x = embed_joined(model, &run, &joined, source, target);
+  x = build_stack(model, what, &run, &joined.packed, cuts, x);
+  x = tarn__select_rows(graph, x, joined.prefix.target_rows);
+  if (cuts->stacks) cuts->stacks[what->id] = x;
+  if (above) *above = (tarn__block_run){.memory = x, .memory_offsets = offsets_of(graph, what->side, target)};
+  return x;
+}
+
 tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *graph, int count,
                                        const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
                                        tarn__block_run *above) {
   const tarn__task *task = tarn__config_task(model->config);
+  if (task->stacks[0].prefix) return build_joined(model, graph, &task->stacks[0], sides, cuts, above);
   tarn__block_run below = {0};
   tarn__tensor *x = NULL;
   tarn__model_shortcuts own = *cuts;
@@ -272,7 +308,7 @@ tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *gr
       run.memory_offsets = below.memory_offsets;
       run.memory_longest = below.memory_longest;
     }
-    x = build_stack(model, what, &run, packed, &own);
+    x = build_stack(model, what, &run, packed, &own, NULL);
     if (cuts->stacks) cuts->stacks[what->id] = x;
     below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = run.longest};
   }
@@ -381,6 +417,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
                               tarn__tensor **cross) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_SOURCE] = source};
   tarn__block_run run;
+  if (model->encoder.count == 0) return;  // the decoder reads the source itself
   tarn__model_shortcuts cuts = {.outputs = tarn__transparent_outputs(model, graph)};
   tarn__model_build_stacks(model, graph, 1, sides, &cuts, &run);
   run.graph = graph;

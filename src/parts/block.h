@@ -168,6 +168,7 @@ typedef struct tarn__mixer_entry {
   tarn__part part;
   bool empty;       // no token mixer: the layer is its channel mixer alone, and pre-norm by default
   bool causal;      // it has a causal form; else it works only in encoders
+  bool prefixes;    // it obeys run->prefix; a mixer that is `empty` need not
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder with an encoder
   bool bounded;     // its weights are indexed by position, below model.max_length

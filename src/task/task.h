@@ -124,6 +124,7 @@ typedef struct tarn__task {
   const char *models;  // "translation models (models with an encoder and a decoder)"
   tarn__learns task;   // its name in a description
   tarn_architecture architecture;
+  bool named;   // a model of that architecture learns it only if model.task names it
   bool source;  // its data are pairs of a source and a target; else a text, which is the target
   int stack_count;
   tarn__task_stack stacks[TARN__STACKS];  // from the first to the last

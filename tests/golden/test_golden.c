@@ -6,7 +6,7 @@
 // biases and fewer heads of keys and values (make_attention.py); masked language models (make_masked.py); experts,
 // noisy gating, memories (make_experts.py); Universal Transformers
 // (make_universal.py); Transparent attention, branches of a Weighted Transformer (make_transparent.py);
-// Funnel-Transformers (make_funnel.py). Gradients of
+// Funnel-Transformers (make_funnel.py); decoder-only translation (make_prefix.py). Gradients of
 // the reference kernels in double are compared with sums of PyTorch's (golden_parameters.h), and are then what those of
 // the fast kernels in fp32 and bf16 and of the reference kernels in float are compared with, element by element. On the
 // shadow device the bits are those of the fast kernels.
@@ -122,7 +122,9 @@ static const char *const cases[] = {"model0_post",
                                     "branched_post",
                                     "branched_pre",
                                     "funnel_post",
-                                    "funnel_pre"};
+                                    "funnel_pre",
+                                    "prefix_post",
+                                    "prefix_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

@@ -6,11 +6,18 @@
 #include <cmocka.h>
 
 #include "kernels/halting_check.h"
+#include "tangents/tangent_check.h"
 
 static void against_reference(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof halting_shapes / sizeof *halting_shapes; i++)
     check_kernels(halting_build, &halting_shapes[i], "halting", 1e-5, 0.03);
+}
+
+static void tangents(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof halting_shapes / sizeof *halting_shapes; i++)
+    check_tangent_kernels(halting_build, &halting_shapes[i], "halting", 1e-5);
 }
 
 // A row of probabilities 0.5, 0.3, 0.4 and the threshold 0.9 halts in the third step with what is left of 1.
@@ -53,8 +60,8 @@ static void refused(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(against_reference), cmocka_unit_test(steps),
-                                     cmocka_unit_test(ponder_cost), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(against_reference), cmocka_unit_test(tangents),
+                                     cmocka_unit_test(steps), cmocka_unit_test(ponder_cost), cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

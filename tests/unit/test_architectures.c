@@ -74,6 +74,23 @@ static void others_are_resumed(void **state) {
   assert_same_run("branched", "branched-pieces");
 }
 
+#define PREFIX "encoder=", "decoder={ layers: \"L R1 L\" }", "model.task=translation"
+
+// A decoder alone that translates: trained, resumed, and scored by BLEU.
+static void a_decoder_translates(void **state) {
+  (void)state;
+  static const char *const prefix[] = {PREFIX, "train.recompute=cheap"};
+  run_through("prefix", prefix, 4);
+  run_in_pieces("prefix-pieces", 3, prefix, 4);
+  assert_same_run("prefix", "prefix-pieces");
+  json_t *log = read_log("prefix");
+  bool bleu = false;
+  for (size_t i = 0; i < json_array_size(log); i++)
+    bleu |= json_object_get(json_array_get(log, i), "valid_bleu") != NULL;
+  json_decref(log);
+  assert_true(bleu);
+}
+
 static void must_refuse(const char *override, const char *more, const char *words) {
   const char *keys[] = {override, more};
   assert_int_not_equal(tiny_train("tiny.yaml", "refused", keys, more ? 2 : 1, NULL, NULL, NULL), TARN_STATUS_OK);
@@ -81,8 +98,18 @@ static void must_refuse(const char *override, const char *more, const char *word
   assert_null(strchr(tarn_error_message(), '\n'));
 }
 
+static void must_refuse_prefix(const char *override, const char *words) {
+  const char *keys[] = {PREFIX, override};
+  assert_int_not_equal(tiny_train("tiny.yaml", "refused", keys, 4, NULL, NULL, NULL), TARN_STATUS_OK);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+}
+
 static void what_cannot_be_is_refused(void **state) {
   (void)state;
+  must_refuse_prefix("model.positions=alibi", "model.positions: source and target of a decoder alone are one sequence");
+  must_refuse_prefix("model.positions=learned", "choose sinusoidal");
+  must_refuse_prefix("model.embeddings=none", "model.embeddings: source and target of a decoder alone");
+  must_refuse_prefix("kinds.L.mixer=gru", "kinds.L.mixer: of a decoder alone that translates is attention");
   must_refuse("decoder.step_embeddings=yes", "decoder.layers=L*3",
               "decoder.step_embeddings: the layers of decoder.layers are no steps");
   must_refuse("encoder.act_threshold=0.9", "encoder.layers=L1 L2 L1", "encoder.act_threshold: the layers");
@@ -107,9 +134,8 @@ static void what_cannot_be_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_are_logged),
-      cmocka_unit_test(fixed_steps_are_a_shared_stack),
-      cmocka_unit_test(others_are_resumed),
+      cmocka_unit_test(steps_are_logged),          cmocka_unit_test(fixed_steps_are_a_shared_stack),
+      cmocka_unit_test(others_are_resumed),        cmocka_unit_test(a_decoder_translates),
       cmocka_unit_test(what_cannot_be_is_refused),
   };
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);

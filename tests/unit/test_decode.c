@@ -78,6 +78,13 @@ static const char *const DESCRIPTIONS[] = {
     "kinds:\n"
     "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
     "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n",
+    // A decoder alone that reads the source first.
+    "model: { task: translation, d_model: 32, norm: pre, max_length: 40, positions: rotary }\n"
+    "decoder: { layers: \"L F G1 G1\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  G: { mixer: attention, heads: 4, kv_heads: 2, ffn: 48, frozen: yes }\n"
+    "  F: { mixer: none, ffn: 48, frozen: yes }\n",
     // Transparent attention, and branches.
     "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
     "encoder: { layers: \"L B R\" }\n"
@@ -109,7 +116,8 @@ static void must(tarn_status status) {
 // Random weights that make a model choosy: with fresh ones all tokens are nearly equally likely.
 static void open_model(fixture *f, int kind, tarn__dtype dtype) {
   must(tarn_config_parse(&f->config, "test", DESCRIPTIONS[kind], strlen(DESCRIPTIONS[kind]), NULL, 0));
-  must(tarn__model_open(&f->model, f->config, SOURCE_VOCAB, TARGET_VOCAB, dtype, false));
+  const int64_t source = f->config->model.embeddings == TARN_EMBEDDINGS_ALL ? TARGET_VOCAB : SOURCE_VOCAB;
+  must(tarn__model_open(&f->model, f->config, source, TARGET_VOCAB, dtype, false));
   must(tarn__model_allocate(f->model));
   must(tarn__model_initialise(f->model, 11));
   tarn__param *table = f->model->weights.output_table;

@@ -33,15 +33,15 @@ static __global__ void halting_backward_kernel(T *dz, float *dbefore, const T *z
   if (dbefore) dbefore[r] = (float)d.second;
 }
 
-template <typename T>
-static __global__ void halting_tangent_kernel(float *dweight, float *dsum, const T *z, const float *before,
-                                              const float *after, const T *dz, const float *dbefore, int64_t rows,
+// Tangents are in fp32.
+static __global__ void halting_tangent_kernel(float *dweight, float *dsum, const float *z, const float *before,
+                                              const float *after, const float *dz, const float *dbefore, int64_t rows,
                                               int64_t count) {
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const int64_t r = i % rows;
-  const tarn__halting_change d = tarn__halting_push((double)tarn__get(z[r]), number_of(before, r), (double)after[r],
-                                                    dz ? (double)tarn__get(dz[i]) : 0.0, number_of(dbefore, i));
+  const tarn__halting_change d =
+      tarn__halting_push((double)z[r], number_of(before, r), (double)after[r], number_of(dz, i), number_of(dbefore, i));
   dweight[i] = (float)d.first;
   dsum[i] = (float)d.second;
 }
@@ -51,7 +51,6 @@ static float *data_of(const tarn__tensor *tensor) { return tensor ? (float *)ten
 template <typename T>
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *z = node->in[TARN__HALTING_Z];
-  if (z->rows == 0) return TARN_STATUS_OK;
   TARN__LAUNCH(halting_kernel<T>, tarn__blocks(z->rows, 128), 128, 0, tarn__cuda_stream(exec->stream),
                data_of(node->out[TARN__HALTING_WEIGHT]), data_of(node->out[TARN__HALTING_SUM]),
                data_of(node->out[TARN__HALTING_RUNS]), data_of(node->out[TARN__HALTING_RESTS]), (const T *)z->data,
@@ -66,7 +65,6 @@ static tarn_status forward_node(const tarn__exec *exec, const tarn__node *node) 
 template <typename T>
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *z = node->in[TARN__HALTING_Z], *dz = node->out[TARN__HALTING_DZ];
-  if (z->rows == 0) return TARN_STATUS_OK;
   TARN__LAUNCH(halting_backward_kernel<T>, tarn__blocks(z->rows, 128), 128, 0, tarn__cuda_stream(exec->stream),
                dz ? (T *)dz->data : (T *)NULL, data_of(node->out[TARN__HALTING_DBEFORE]), (const T *)z->data,
                data_of(node->in[TARN__HALTING_BEFORE]), data_of(node->in[TARN__HALTING_AFTER]),
@@ -79,25 +77,18 @@ static tarn_status backward_node(const tarn__exec *exec, const tarn__node *node)
   return TARN__BY_DTYPE(backward, node->in[TARN__HALTING_Z]->dtype, exec, node);
 }
 
-template <typename T>
 static tarn_status tangent(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__tensor *z = node->in[TARN__HALTING_Z], *dz = node->in[TARN__HALTING_TANGENT_Z];
   const int64_t count = node->out[TARN__HALTING_WEIGHT]->rows;
-  if (count == 0) return TARN_STATUS_OK;
-  TARN__LAUNCH(halting_tangent_kernel<T>, tarn__blocks(count, 128), 128, 0, tarn__cuda_stream(exec->stream),
-               data_of(node->out[TARN__HALTING_WEIGHT]), data_of(node->out[TARN__HALTING_SUM]), (const T *)z->data,
-               data_of(node->in[TARN__HALTING_BEFORE]), data_of(node->in[TARN__HALTING_AFTER]),
-               dz ? (const T *)dz->data : (const T *)NULL, data_of(node->in[TARN__HALTING_TANGENT_BEFORE]), z->rows,
-               count);
+  TARN__LAUNCH(halting_tangent_kernel, tarn__blocks(count, 128), 128, 0, tarn__cuda_stream(exec->stream),
+               data_of(node->out[TARN__HALTING_WEIGHT]), data_of(node->out[TARN__HALTING_SUM]),
+               data_of(node->in[TARN__HALTING_Z]), data_of(node->in[TARN__HALTING_BEFORE]),
+               data_of(node->in[TARN__HALTING_AFTER]), data_of(node->in[TARN__HALTING_TANGENT_Z]),
+               data_of(node->in[TARN__HALTING_TANGENT_BEFORE]), node->in[TARN__HALTING_Z]->rows, count);
   return TARN_STATUS_OK;
-}
-
-static tarn_status tangent_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__BY_DTYPE(tangent, node->in[TARN__HALTING_Z]->dtype, exec, node);
 }
 
 void tarn__cuda_halting_entries(tarn__device_kernel *kernels) {
   kernels[TARN__OP_HALTING].run = forward_node;
   kernels[TARN__OP_HALTING_BACKWARD].run = backward_node;
-  kernels[TARN__OP_HALTING_TANGENT].run = tangent_node;
+  kernels[TARN__OP_HALTING_TANGENT].run = tangent;
 }

@@ -45,14 +45,14 @@ struct scale_gradient {
   }
 };
 
-// The factor of a share, and what a share adds to the gradient: one thread.
+// The factor of a share, and what a share adds to the gradient: one thread of a warp.
 static __global__ void share_kernel(float *factor, const float *shares, int64_t count, int64_t of) {
-  *factor = (float)tarn__share_of(shares, count, of);
+  if (threadIdx.x == 0) *factor = (float)tarn__share_of(shares, count, of);
 }
 
 static __global__ void shares_add_kernel(float *grad, const float *shares, int64_t count, int64_t of,
                                          const float *dgain) {
-  tarn__shares_add(grad, shares, count, of, (double)*dgain);
+  if (threadIdx.x == 0) tarn__shares_add(grad, shares, count, of, (double)*dgain);
 }
 
 // Where the factor is: the gain itself, or the first number of `room`, where it is computed.
@@ -60,7 +60,7 @@ static tarn_status factor_of(const float **factor, const tarn__node *node, const
                              cudaStream_t stream) {
   *factor = gain ? (const float *)gain->data : NULL;
   if (!node->attr || !gain) return TARN_STATUS_OK;
-  TARN__LAUNCH(share_kernel, 1, 1, 0, stream, (float *)room, (const float *)gain->data, gain->cols,
+  TARN__LAUNCH(share_kernel, 1, 32, 0, stream, (float *)room, (const float *)gain->data, gain->cols,
                ((const tarn__scale_share_spec *)node->attr)->of);
   *factor = (const float *)room;
   return TARN_STATUS_OK;
@@ -97,7 +97,7 @@ static tarn_status add_to_shares(const tarn__node *node, float *grad, int accumu
     TARN__CUDA(cudaMemsetAsync(grad, 0, (size_t)shares->cols * sizeof(float), stream), "clearing a gradient");
   TARN_TRY(
       tarn__sum_parts(room + 1, 0, (float *)NULL, 0, (double *)node->scratch, tarn__total_blocks(1, n), 1, 2, stream));
-  TARN__LAUNCH(shares_add_kernel, 1, 1, 0, stream, grad, (const float *)shares->data, shares->cols,
+  TARN__LAUNCH(shares_add_kernel, 1, 32, 0, stream, grad, (const float *)shares->data, shares->cols,
                ((const tarn__scale_share_spec *)node->attr)->of, room + 1);
   return TARN_STATUS_OK;
 }
