@@ -13,9 +13,13 @@ static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root
   if (tarn__config_task(config)) return TARN_STATUS_OK;
   int used = snprintf(text, sizeof text, "%s is learnt by", tarn_task_word(*task));
   const tarn__task *other;
+  const char *separator = "";
   for (int i = 0; (other = tarn__task_at(i)) != NULL; i++)
-    if ((int)other->task == *task)
-      used += snprintf(text + used, sizeof text - (size_t)used, " %s", tarn__architecture_text(other->architecture));
+    if ((int)other->task == *task) {
+      used += snprintf(text + used, sizeof text - (size_t)used, "%s %s", separator,
+                       tarn__architecture_text(other->architecture));
+      separator = " or";
+    }
   snprintf(text + used, sizeof text - (size_t)used, "; this is %s", tarn__architecture_text(usual->architecture));
   return tarn__yaml_fail_key(root, "model.task", text);
 }

@@ -151,6 +151,33 @@ static const tarn__option stack_options[] = {
     {"layerdrop", REAL(tarn_stack, layerdrop, 0, 1), BELOW_MOST, .value = "0",
      .help = "probability that a training step leaves a layer out (LayerDrop)",
      .also = "encoder_layerdrop decoder_layerdrop layer_drop structured_dropout"},
+    {"pool_after", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_stack, pool_after), .least = 1,
+     .most = TARN_CONFIG_LAYERS, .later = true,
+     .help =
+         "Funnel-Transformer, of an encoder: layers, from 1, after which the rows of a sentence are pooled, the mean "
+         "of two neighbours each; ascending; none: rows stay as they are",
+     .also = "block_sizes pool_layers pooling_layers funnel"},
+    {"upsample_after", INTEGER(tarn_stack, upsample_after, 0, TARN_CONFIG_LAYERS), .value = "0", .later = true,
+     .help = "with pool_after: layer after which each row is repeated for its tokens, and the output before the first "
+             "pooling is added; the layers above are the Funnel-Transformer's decoder; 0: the output is pooled, for "
+             "classification and regression",
+     .also = "num_decoder_layers upsample"},
+    {"transparent_attention", BOOL(tarn_stack, transparent_attention), .value = "no", .later = true,
+     .help = "Transparent attention, of a decoder behind an encoder: the cross-attention of each layer reads its own "
+             "trained mean of the embeddings and the outputs of all layers of the encoder",
+     .also = "transparent encoder_layer_weights weighted_encoder_layers"},
+    {"step_embeddings", BOOL(tarn_stack, step_embeddings), .value = "no", .later = true,
+     .help = "Universal Transformer: before each step add sinusoids of the position and of the step's number; of a "
+             "pattern that names one sequence of sets several times, such as L1*6",
+     .also = "add_step_timing_signal add_position_timing_signal step_timing_signal_type timestep_embeddings"},
+    {"act_threshold", REAL(tarn_stack, act_threshold, 0, 1), BELOW_MOST, .value = "0", .later = true,
+     .help = "adaptive computation time: a token halts once the sum of its halting probabilities exceeds this, 0.99 in "
+             "the paper; 0: every token runs every step",
+     .also = "act_epsilon recurrence_type halting_threshold act"},
+    {"act_loss_weight", REAL(tarn_stack, act_loss_weight, 0, 100), .value = "0.01", .later = true,
+     .help = "with act_threshold: factor of the ponder cost, the mean of a token's steps plus its remainder, in what "
+             "training minimises",
+     .also = "ponder_cost time_penalty ponder_weight"},
 };
 
 static const tarn__option place_options[] = {
@@ -222,6 +249,8 @@ _Static_assert(offsetof(tarn_config_model, adaptive_input_cutoffs) ==
                        offsetof(tarn_config_model, adaptive_softmax_cutoff) + sizeof(int64_t *),
                "the count of a list stands behind it");
 _Static_assert(offsetof(tarn_stack, keep_count) == offsetof(tarn_stack, layers_to_keep) + sizeof(int64_t *),
+               "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_stack, pool_count) == offsetof(tarn_stack, pool_after) + sizeof(int64_t *),
                "the count of a list stands after its pointer");
 _Static_assert(offsetof(tarn_config_train, freeze_count) == offsetof(tarn_config_train, freeze) + sizeof(tarn_freeze *),
                "the count of a list stands after its pointer");

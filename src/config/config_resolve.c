@@ -8,10 +8,13 @@
 #include "config/config_adaptive.h"
 #include "config/config_carry.h"
 #include "config/config_freeze.h"
+#include "config/config_funnel.h"
 #include "config/config_part.h"
 #include "config/config_read.h"
 #include "config/config_ridge.h"
 #include "config/config_share.h"
+#include "config/config_steps.h"
+#include "config/config_transparent.h"
 #include "tarn/text.h"
 #include "task/labelled.h"
 #include "task/task.h"
@@ -407,6 +410,9 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(check_new_kinds(config, root));
   TARN_TRY(tarn__parts_check_places(config, root));
   TARN_TRY(tarn__config_check_share(config, root));
+  TARN_TRY(tarn__config_check_steps(config, root));
+  TARN_TRY(tarn__config_check_transparent(config, root));
+  TARN_TRY(tarn__config_check_funnel(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   TARN_TRY(tarn__config_check_ridge(config, root));

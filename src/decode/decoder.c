@@ -79,6 +79,7 @@ struct tarn__decoder {
   int64_t rows, longest, positions_end;
   numbers ids, positions;  // [rows]
   numbers source_range;    // [rows][2]
+  numbers begin;           // the ids of a beginning
   numbers predicted;       // [predicted_count] rows that need a next token
   int64_t predicted_count;
   // The results of the step, for the host (model.h: tarn__model_build_step()).
@@ -168,8 +169,8 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
 void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
-  numbers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
-                    &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws};
+  numbers *all[] = {&d->source_ids,   &d->source_positions, &d->source_offsets, &d->seen,  &d->ids,  &d->positions,
+                    &d->source_range, &d->predicted,        &d->drawn_ids,      &d->draws, &d->begin};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
@@ -323,6 +324,9 @@ static bool translates(const tarn__decoder *d) {
   return tarn__config_task(d->model->config)->uses >> TARN__USE_TRANSLATE & 1u;
 }
 
+// Whether its one stack reads the source, all of which sees itself, before the target.
+static bool reads_prefix(const tarn__decoder *d) { return tarn__config_task(d->model->config)->stacks[0].prefix; }
+
 static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
   if (!translates(d)) {
     const int64_t fit = tarn__model_longest(d->model) - tokens, wanted = d->options.max_len_b;
@@ -338,7 +342,7 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (d->active > d->most * 3 / 4) return TARN_STATUS_OK;
   int64_t fresh = take(d, queue);
   if (fresh == 0) return TARN_STATUS_OK;
-  if (translates(d)) TARN_TRY(encode(d, fresh));
+  if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
   const int64_t first = d->active;
   for (int64_t i = 0; i < fresh; i++) {
     slot *s = &d->slots[d->order[d->active]];
@@ -353,8 +357,10 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
 }
 
 // The number of tokens at the beginning of a hypothesis: the end of sentence or that of model.decoder_start, followed,
-// in a language model, by the prompt.
-static int64_t beginning(const tarn__decoder *d, const slot *s) { return translates(d) ? 1 : 1 + s->item.length; }
+// in a language model, by the prompt; with a prefix, it follows the source.
+static int64_t beginning(const tarn__decoder *d, const slot *s) {
+  return translates(d) && !reads_prefix(d) ? 1 : 1 + s->item.length;
+}
 
 static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
 
@@ -378,6 +384,7 @@ static int64_t hypotheses_of(const tarn__decoder *d, const slot *s) {
 static int64_t rows_of(const tarn__decoder *d, const slot *s, int64_t at_work) {
   if (!begins(d, s)) return s->beam.running_count;
   const int64_t left = beginning(d, s) - s->read, room = TARN__DECODER_ROWS / at_work;
+  if (reads_prefix(d)) return left;  // its rows see each other, so they are in one step
   if (d->sequential || room < 1) return 1;
   return left < room ? left : room;
 }
@@ -432,15 +439,17 @@ typedef struct cursor {
   int64_t history[TARN__SIGHTS], row;
 } cursor;
 
-// Fills in the rows that `count` tokens of one hypothesis see in one group of layers.
-static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, int64_t count) {
+// Fills in the rows that `count` tokens of one hypothesis see in one group of layers; each of the first `prefix` sees
+// all of these.
+static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, int64_t count, int64_t prefix) {
   sight *of = &d->sights[which];
   const int64_t begin = at->history[which], before = past_of(of, s);
   int32_t *history = of->history.data + begin;
   memcpy(history, at->past[which], (size_t)before * sizeof *history);
   at->past[which] += before;
   for (int64_t k = 0; k < count; k++) {
-    const int64_t row = at->row + k, end = before + k + 1, sees = end < of->most ? end : of->most;
+    const int64_t row = at->row + k, end = k < prefix ? prefix : before + k + 1;
+    const int64_t sees = end < of->most ? end : of->most;
     history[before + k] = (int32_t)(of->caches.used + row);
     of->ranges.data[2 * row] = (int32_t)(begin + end - sees);
     of->ranges.data[2 * row + 1] = (int32_t)(begin + end);
@@ -452,8 +461,9 @@ static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, i
 // Fills in the rows of tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
 static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t first, const int32_t *ids,
                             int64_t count) {
+  const int64_t prefix = reads_prefix(d) && begins(d, s) ? s->item.length : 0;
   for (int i = 0; i < TARN__SIGHTS; i++)
-    if (d->sights[i].most > 0) fill_sight(d, i, s, at, count);
+    if (d->sights[i].most > 0) fill_sight(d, i, s, at, count, prefix);
   for (int64_t k = 0; k < count; k++, at->row++) {
     d->ids.data[at->row] = ids[k];
     d->positions.data[at->row] = (int32_t)(first + k);
@@ -463,12 +473,18 @@ static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t
 }
 
 // Fills in the next rows of the beginning.
-static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
-  int32_t ids[TARN__DECODER_ROWS];
+static tarn_status fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
+  TARN_TRY(room(&d->begin, s->rows));
+  int32_t *ids = d->begin.data;
   const int64_t told = d->model->config->model.decoder_start;
   const int32_t start = told >= 0 ? (int32_t)told : d->options.search.eos;
-  for (int64_t k = 0; k < s->rows; k++) ids[k] = s->read + k == 0 ? start : s->item.ids[s->read + k - 1];
+  const int64_t first = reads_prefix(d) ? s->item.length : 0;  // where the start stands
+  for (int64_t k = 0; k < s->rows; k++) {
+    const int64_t token = s->read + k;
+    ids[k] = token == first ? start : s->item.ids[token < first ? token : token - 1];
+  }
   fill_hypothesis(d, s, at, s->read, ids, s->rows);
+  return TARN_STATUS_OK;
 }
 
 // Fills in the rows of a step: the last tokens, and the cache rows and source rows that they see.
@@ -486,7 +502,7 @@ static tarn_status fill_step(tarn__decoder *d) {
     }
     s->first_top = s->first_choice = d->predicted_count;
     if (begins(d, s)) {
-      fill_beginning(d, s, &at);
+      TARN_TRY(fill_beginning(d, s, &at));
       if (s->read + s->rows == beginning(d, s))
         d->predicted.data[d->predicted_count++] = (int32_t)at.row - 1;
       else

@@ -64,12 +64,15 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   double greatest = options->max_len_a * length + (double)options->max_len_b + 1.0;
   double most = (double)model->config->model.max_length;
   int64_t longest = (int64_t)(greatest < most ? greatest : most);
+  // Without an encoder the sources are rows of the first step, which every later one sees.
+  const bool joined = model->encoder.count == 0;
+  if (joined) longest += (int64_t)length + 1;
   // Each thread has a decoder of its own.
   const tarn__translator_options alone = {.beam = options->beam, .threads = 1};
   size_t encode;
   size_t step;
   TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
-  TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
+  TARN_TRY(plan_step(&step, model, &alone, joined ? rows + source_rows : rows, longest, source_rows));
   // The hypotheses of a sentence usually differ only in their last few tokens, and share the rows of the rest. If
   // layers see only some rows, such as a state, each hypothesis keeps no more than those.
   const int64_t all_seen = sentences * (longest + 2 * options->beam);

@@ -272,6 +272,23 @@ typedef struct tarn_stack {
   int32_t depth;     // ends in a norm of its own
   double layerdrop;  // probability that a training step skips a layer, drawn for every layer and batch; all run in
                      // validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
+  // Universal Transformer (Dehghani et al. 2019), for a pattern that repeats one sequence of sets: before each step the
+  // sinusoids of the position and of the step's number are added [no]
+  bool step_embeddings;
+  // Adaptive computation time (Graves 2016): a token halts in the step in which the sum of its halting probabilities
+  // exceeds this, and the output is the mean of its states weighted by them; 0: all tokens run all steps; 0 <= t < 1
+  // [0]
+  double act_threshold;
+  double act_loss_weight;  // factor of the ponder cost in the loss: the mean over tokens of steps and remainder [0.01]
+  // Transparent attention (Bapna et al. 2018), of a decoder behind an encoder: the cross-attention of each layer reads
+  // its own trained mean of the embeddings and the outputs of all layers of the encoder [no]
+  bool transparent_attention;
+  // Funnel-Transformer (Dai et al. 2020): after these layers, from 1, ascending, the rows of a sentence are pooled, the
+  // mean of two each; after layer upsample_after each of its rows is repeated, and the output before the first pooling
+  // is added; 0: the output of the stack is pooled [none, 0]
+  const int64_t *pool_after;
+  int64_t pool_count;
+  int64_t upsample_after;
   const char *reservoir;  // kind or named set that `place` calls a reservoir; NULL: the description has a pattern, or
                           // no reservoirs
 } tarn_stack;

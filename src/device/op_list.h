@@ -42,6 +42,9 @@
   X(GROUPED_LINEAR_DX)           \
   X(HADAMARD)                    \
   X(HADAMARD_DX)                 \
+  X(HALTING)                     \
+  X(HALTING_BACKWARD)            \
+  X(HALTING_TANGENT)             \
   X(LINEAR)                      \
   X(LINEAR_ATTENTION)            \
   X(LINEAR_ATTENTION_BACKWARD)   \

@@ -76,6 +76,7 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
   TARN_REQUIRE(m->norm_type.part == &tarn__norm_layer.part, USAGE, "%s: model.norm_type is %s, and %s's is %s", c->path,
                m->norm_type.part->word, family->name, tarn__norm_layer.part.word);
   TARN_TRY(tarn__hf_check_tables(c->path, m, family->name));
+  TARN_TRY(tarn__hf_check_stacks(c->path, c->config, family->name));
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, family, i));
   const tarn_kind *first = &c->config->kinds[c->config->encoder.layers[0].kind];
   TARN_REQUIRE(m->embedding_dropout == first->dropout, USAGE,

@@ -7,6 +7,7 @@
 #include "config/config_part.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
+#include "task/task.h"
 #include "text/vocab_formats.h"
 
 void tarn__hf_writer_close(tarn__hf_writer *writer) {
@@ -37,6 +38,25 @@ tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *mod
   TARN_REQUIRE(model->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", path,
                (long long)model->output_rank, format);
   return TARN_STATUS_OK;
+}
+
+static tarn_status check_stack(const char *path, const tarn_stack *stack, const char *name, const char *format) {
+  TARN_REQUIRE(!stack->step_embeddings, USAGE, "%s: %s.step_embeddings is yes, and %s's format has none", path, name,
+               format);
+  TARN_REQUIRE(stack->pool_count == 0, USAGE, "%s: %s.pool_after pools rows, and %s's format has a row for every token",
+               path, name, format);
+  TARN_REQUIRE(!stack->transparent_attention, USAGE, "%s: %s.transparent_attention is yes, and %s's format has none",
+               path, name, format);
+  TARN_REQUIRE(stack->act_threshold == 0, USAGE, "%s: %s.act_threshold is %g, and %s's layers compute for every token",
+               path, name, stack->act_threshold, format);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_check_stacks(const char *path, const tarn_config *config, const char *format) {
+  TARN_REQUIRE(!tarn__config_task(config)->stacks[0].prefix, USAGE, "%s: %s, and %s's format has an encoder", path,
+               tarn__config_task(config)->model, format);
+  TARN_TRY(check_stack(path, &config->encoder, "encoder", format));
+  return check_stack(path, &config->decoder, "decoder", format);
 }
 
 double tarn__hf_number(const tarn_kind *kind, const char *key) {

@@ -35,10 +35,10 @@ static tarn_status send_inputs(tarn__graph *graph, tarn__device_stream *stream) 
   TARN_TRY(tarn__staging_take(&graph->staging, graph->device, &block, graph->input_bytes));
   for (size_t i = 0; i < graph->tensor_count; i++) {
     const tarn__tensor *tensor = graph->tensors[i];
-    if (tensor->place != TARN__INPUT || tensor->first < 0 || tensor->cols == 0) continue;
+    if (tensor->place != TARN__INPUT || tensor->first < 0 || tensor->rows * tensor->cols == 0) continue;
     TARN_REQUIRE(tensor->host, INTERNAL, "the input %s of a graph has no values", tensor->name);
     memcpy((char *)block + (tensor->offset - graph->input_offset), tensor->host,
-           (size_t)tensor->cols * sizeof *tensor->host);
+           (size_t)(tensor->rows * tensor->cols) * sizeof *tensor->host);
   }
   if (graph->ahead) return send_ahead(graph, stream);
   return tarn__staging_send(&graph->staging, stream, (char *)graph->workspace + graph->input_offset,

@@ -2,9 +2,13 @@
 #include <math.h>
 
 #include "graph/update.h"
+#include "model/funnel.h"
+#include "model/joined.h"
 #include "model/layers.h"
 #include "model/model.h"
 #include "model/stacks.h"
+#include "model/transparent.h"
+#include "model/universal.h"
 #include "task/bands.h"
 #include "task/head.h"
 #include "task/task.h"
@@ -30,7 +34,8 @@ static token_rows tokens_of(const tarn__packed *packed) {
 // Positions of rows in their sentences, if the position scheme or a mixer needs them.
 static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, const int32_t *positions,
                                   int64_t rows) {
-  const bool read = tarn__position_of(&model->config->model.positions)->reads || tarn__model_by_position(model);
+  const bool read = tarn__position_of(&model->config->model.positions)->reads || tarn__model_by_position(model) ||
+                    tarn__universal_reads(model->config);
   return read ? tarn__graph_input(graph, rows, positions, "positions") : NULL;
 }
 
@@ -102,21 +107,38 @@ static void carry(tarn__block_run *run, const tarn__model_stack *stack, int laye
                                   "states behind");
 }
 
+// The residual stream with every branch added.
+static tarn__tensor *join(tarn__graph *graph, tarn__stream *stream) {
+  return tarn__stream_finish(graph, stream, &(tarn__norm_weights){0});
+}
+
+static void run_layer(const tarn__model *model, tarn__stack_id id, int i, const tarn__model_shortcuts *cuts,
+                      const tarn__block_run *run, tarn__stream *stream) {
+  const tarn__model_stack *stack = tarn__model_stack_at(model, id);
+  tarn__block_run own = *run;
+  own.sums = stack->layers[i].sums;
+  own.skip = stack->skip;
+  own.share = cuts->share;
+  if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
+  run->graph->label = stack->layers[i].label;
+  own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
+  if (cuts->memories && id == TARN__STACK_DECODER) own.memory = cuts->memories[i];
+  tarn__layer_build(&own, stack->layers[i].weights, stream);
+  tarn__stream_show(run->graph, stream, own.shows);
+}
+
 // Runs the layers [first, last) of a stack except the skipped ones. Only decoders carry states.
 static void run_layers(const tarn__model *model, tarn__stack_id id, int first, int last,
-                       const tarn__model_shortcuts *cuts, const tarn__block_run *run, tarn__stream *stream) {
+                       const tarn__model_shortcuts *cuts, tarn__block_run *run, tarn__stream *stream) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, id);
+  tarn__funnel funnel = tarn__funnel_of(stack->steps, run);
+  tarn__universal universal = tarn__universal_of(model, stack, run, cuts->share);
   for (int i = first; i < last; i++) {
-    if (cuts->skip[id] && cuts->skip[id][i]) continue;
-    tarn__block_run own = *run;
-    own.sums = stack->layers[i].sums;
-    own.skip = stack->skip;
-    own.share = cuts->share;
-    if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
-    run->graph->label = stack->layers[i].label;
-    own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
-    tarn__layer_build(&own, stack->layers[i].weights, stream);
-    tarn__stream_show(run->graph, stream, own.shows);
+    tarn__universal_enter(&universal, i, stream);
+    if (!cuts->skip[id] || !cuts->skip[id][i]) run_layer(model, id, i, cuts, run, stream);
+    tarn__universal_leave(&universal, i, stream);
+    tarn__funnel_leave(&funnel, i + 1, stream);
+    if (cuts->outputs && id == TARN__STACK_ENCODER) cuts->outputs[i + 1] = join(run->graph, stream);
   }
 }
 
@@ -148,7 +170,7 @@ int tarn__model_bottom(const tarn__model *model) {
   const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   if (!what || table_of(model, what->side)->trained) return 0;
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
-  if (stack->biases && stack->biases->trained) return 0;
+  if ((stack->biases && stack->biases->trained) || stack->halting.weight || stack->steps->pool_count > 0) return 0;
   while (layers < stack->count && stack->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
   return layers;
 }
@@ -161,20 +183,34 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
                        .dtype = model->dtype};
 }
 
+// The embeddings of both sides of a prefix language model in one sequence.
+static tarn__tensor *embed_joined(const tarn__model *model, const tarn__block_run *run, const tarn__joined *joined,
+                                  const tarn__packed *source, const tarn__packed *target) {
+  tarn__block_run side = *run;
+  token_rows tokens = tokens_of(target);
+  side.positions = positions_of(model, run->graph, source->positions, source->rows);
+  tarn__tensor *x = embed_side(model, &side, TARN__SIDE_SOURCE, source);
+  side.positions = positions_of(model, run->graph, joined->target_positions, target->rows);
+  tokens.positions = joined->target_positions;
+  tokens.longest = joined->packed.longest;
+  return tarn__prefix_join(run->graph, &joined->prefix, x, embed(model, &side, TARN__SIDE_TARGET, tokens));
+}
+
 static tarn__stream begin_stream(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
                                  const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
   if (cuts->shows[what->id]) tarn__stream_show(run->graph, &stream, cuts->shows[what->id]);
+  if (cuts->outputs && what->id == TARN__STACK_ENCODER) cuts->outputs[0] = stream.x;
   return stream;
 }
 
 // The residual stream above the frozen bottom. Its pending branch is added there whether it is cached or not: a norm
 // that adds the branch itself would read a sum that has not been rounded to the precision of the activations.
-static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
+static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, tarn__block_run *run,
                                   const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   tarn__stream stream = begin_stream(model, what, run, packed, cuts);
   run_layers(model, what->id, 0, tarn__model_bottom(model), cuts, run, &stream);
-  return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){0});
+  return join(run->graph, &stream);
 }
 
 static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__model_shortcuts *cuts) {
@@ -193,13 +229,17 @@ static tarn__block_run run_of(const tarn__model *model, tarn__graph *graph, cons
                            .longest = packed->longest};
 }
 
-// The output of a stack. `run` holds the memory it attends to.
-static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
-                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
+// The output of a stack. `run` holds the memory it attends to, and then the offsets of the output's rows. embedded: its
+// input, NULL: that of its side.
+static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stack *what, tarn__block_run *run,
+                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts,
+                                 tarn__tensor *embedded) {
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   const int bottom = what->bottom ? tarn__model_bottom(model) : 0;
   tarn__stream stream;
-  if (!what->bottom)
+  if (embedded)
+    stream = (tarn__stream){.x = embedded};
+  else if (!what->bottom)
     stream = begin_stream(model, what, run, packed, cuts);
   else if (cuts->bottom)
     stream = (tarn__stream){.x = read_bottom(run->graph, packed->rows, cuts)};
@@ -218,12 +258,44 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
+// With Transparent attention: the memory of each layer of the decoder that attends.
+static tarn__tensor **memories_of(const tarn__model *model, tarn__graph *graph, tarn__tensor *const *outputs) {
+  void *memory = NULL;
+  if (!outputs || graph->status != TARN_STATUS_OK) return NULL;
+  graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)model->decoder.count, sizeof(tarn__tensor *));
+  tarn__tensor **memories = graph->status == TARN_STATUS_OK ? memory : NULL;
+  for (int i = 0; memories && i < model->decoder.count; i++)
+    if (model->decoder.layers[i].weights->cross.heads > 0)
+      memories[i] = tarn__transparent_memory(model, graph, outputs, i);
+  return memories;
+}
+
+// The one stack of a prefix language model: its output for the rows of the target.
+static tarn__tensor *build_joined(const tarn__model *model, tarn__graph *graph, const tarn__task_stack *what,
+                                  const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
+                                  tarn__block_run *above) {
+  const tarn__packed *source = sides[TARN__SIDE_SOURCE], *target = sides[TARN__SIDE_TARGET];
+  const tarn__joined joined = tarn__joined_of(graph, source, target);
+  tarn__block_run run = run_of(model, graph, &joined.packed, offsets_of(graph, what->side, &joined.packed));
+  run.causal = what->causal;
+  run.prefix = &joined.prefix;
+  tarn__tensor *x = embed_joined(model, &run, &joined, source, target);
+  x = build_stack(model, what, &run, &joined.packed, cuts, x);
+  x = tarn__select_rows(graph, x, joined.prefix.target_rows);
+  if (cuts->stacks) cuts->stacks[what->id] = x;
+  if (above) *above = (tarn__block_run){.memory = x, .memory_offsets = offsets_of(graph, what->side, target)};
+  return x;
+}
+
 tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *graph, int count,
                                        const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
                                        tarn__block_run *above) {
   const tarn__task *task = tarn__config_task(model->config);
+  if (task->stacks[0].prefix) return build_joined(model, graph, &task->stacks[0], sides, cuts, above);
   tarn__block_run below = {0};
   tarn__tensor *x = NULL;
+  tarn__model_shortcuts own = *cuts;
+  if (!own.outputs) own.outputs = tarn__transparent_outputs(model, graph);
   for (int s = 0; s < count; s++) {
     const tarn__task_stack *what = &task->stacks[s];
     const tarn__packed *packed = sides[what->side];
@@ -231,13 +303,14 @@ tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *gr
     run.causal = what->causal;
     run.biases = biases_of(model, graph, what->id, what->causal);
     if (what->attends) {
+      own.memories = memories_of(model, graph, own.outputs);
       run.memory = below.memory;
       run.memory_offsets = below.memory_offsets;
       run.memory_longest = below.memory_longest;
     }
-    x = build_stack(model, what, &run, packed, cuts);
+    x = build_stack(model, what, &run, packed, &own, NULL);
     if (cuts->stacks) cuts->stacks[what->id] = x;
-    below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = packed->longest};
+    below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = run.longest};
   }
   if (above) *above = below;
   return x;
@@ -288,9 +361,21 @@ tarn__tensor *tarn__model_build_layers(const tarn__model *model, tarn__graph *gr
   run.causal = what->causal;
   run.biases = biases_of(model, graph, what->id, what->causal);
   tarn__stream stream = {.x = x};
+  const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
+  if (stack->halting.weight && (first > 0 || last < stack->count))
+    tarn__graph_fail(
+        graph, TARN_STATUS_UNSUPPORTED,
+        "%s.act_threshold: the output is a mean over all steps of the stack, so layers %d to %d are no map "
+        "by themselves; take all %d",
+        tarn__stack_name(what->id), first + 1, last, stack->count);
+  if (stack->steps->pool_count > 0)
+    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED,
+                     "%s.pool_after: layers behind a pooling have other rows, so the stack is no map of the residual "
+                     "stream to itself",
+                     tarn__stack_name(what->id));
   if (!x) stream = begin_stream(model, what, &run, packed, &WHOLE);
   run_layers(model, what->id, first, last, &WHOLE, &run, &stream);
-  x = tarn__stream_finish(graph, &stream, &(tarn__norm_weights){0});
+  x = join(graph, &stream);
   x->keep = true;
   return x;
 }
@@ -332,7 +417,9 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
                               tarn__tensor **cross) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_SOURCE] = source};
   tarn__block_run run;
-  tarn__model_build_stacks(model, graph, 1, sides, &WHOLE, &run);
+  if (model->encoder.count == 0) return;  // the decoder reads the source itself
+  tarn__model_shortcuts cuts = {.outputs = tarn__transparent_outputs(model, graph)};
+  tarn__model_build_stacks(model, graph, 1, sides, &cuts, &run);
   run.graph = graph;
   run.d_model = model->config->model.d_model;
   for (int i = 0; i < model->decoder.count; i++) {
@@ -340,6 +427,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
     cross[i] = NULL;
     graph->label = model->decoder.layers[i].label;
     if (weights->cross.heads == 0) continue;
+    if (cuts.outputs) run.memory = tarn__transparent_memory(model, graph, cuts.outputs, i);
     cross[i] = tarn__cross_memory(&run, &weights->cross);
     cross[i]->keep = true;
   }
@@ -388,7 +476,9 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
   }
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
   tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
+  tarn__universal universal = tarn__universal_of(model, &model->decoder, &run, 0.0);
   for (int i = 0; i < model->decoder.count; i++) {
+    tarn__universal_enter(&universal, i, &stream);
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
     const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
@@ -403,6 +493,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, cross_width, step->cross_cache[i],
                                              "keys and values of the source");
     tarn__layer_build(&run, weights, &stream);
+    tarn__universal_leave(&universal, i, &stream);
   }
   return predict(model, graph, step, finish_stack(&model->decoder, &run, &stream));
 }

@@ -10,6 +10,8 @@
 #include "config/pattern.h"
 #include "device/devices.h"
 #include "graph/entries.h"
+#include "model/transparent.h"
+#include "model/universal.h"
 #include "parts/depth.h"
 #include "task/bands.h"
 
@@ -93,6 +95,9 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
     stack->norm = tarn__declare_norm(declare, "norm");
   }
   declare_biases(stack, declare, model->config, id);
+  declare->prefix = name;
+  tarn__universal_declare(stack, declare, layers);
+  TARN_TRY(tarn__transparent_declare(model, declare, layers));
   return declare->status;
 }
 

@@ -38,6 +38,9 @@ typedef struct tarn__model_shortcuts {
   // In training: the fraction of an update's predictions in this batch, which tarn__model_build_loss() derives from
   // grad_scale.
   double share;
+  // While a graph with Transparent attention is built (model/transparent.h): the embeddings and the outputs of the
+  // encoder's layers, and the memory of each layer of the decoder. NULL: none.
+  tarn__tensor **outputs, **memories;
   tarn__tensor **stacks;  // [TARN__STACKS] receives the output of each stack; NULL: not wanted
 } tarn__model_shortcuts;
 
@@ -56,9 +59,12 @@ typedef struct tarn__model_layer {
 typedef struct tarn__model_stack {
   tarn__model_layer *layers;  // from the bottom
   int count;
-  double skip;              // the factor of x in norm deepnorm
-  tarn__norm_weights norm;  // the final norm, when the last layer is pre-norm; else without an entry
-  tarn__param *biases;      // of attention by distance, shared by its layers (tarn__position_entry); NULL: none
+  double skip;                   // the factor of x in norm deepnorm
+  tarn__norm_weights norm;       // the final norm, when the last layer is pre-norm; else without an entry
+  const tarn_stack *steps;       // of the description: the keys of whole architectures
+  int step_layers;               // of a step; 0: the sets of weights do not repeat
+  tarn__linear_weights halting;  // of adaptive computation time; weight NULL: none
+  tarn__param *biases;           // of attention by distance, shared by its layers (tarn__position_entry); NULL: none
 } tarn__model_stack;
 
 typedef struct tarn__model {
@@ -84,6 +90,7 @@ typedef struct tarn__model {
   // and looks nothing up.
   tarn__param no_table;
   tarn__model_stack encoder, decoder;
+  tarn__param **shares;  // of Transparent attention, one for each layer of the decoder; NULL: none
   // The most rows, including the token's own, that decoder layers of each group see; INT64_MAX: all; 0: no such layers.
   int64_t sights[TARN__SIGHTS];
   tarn__arena arena;  // owns params, names, layers

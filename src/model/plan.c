@@ -33,7 +33,11 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__tas
   const char *name = tarn__stack_name(what->id);
   char shared[64];
   const int all = snprintf(shared, sizeof shared, "%s.shared.", name);
-  if (stack->biases) add_param(part_of(plan, name), model, stack->biases);
+  tarn__param *const own[] = {stack->biases, stack->halting.weight, stack->halting.bias};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (own[i]) add_param(part_of(plan, name), model, own[i]);
+  for (int i = 0; model->shares && what->id == TARN__STACK_DECODER && i < stack->count; i++)
+    add_param(part_of(plan, name), model, model->shares[i]);
   for (size_t p = 0; p < model->param_count; p++)
     if (strncmp(model->params[p]->name, shared, (size_t)all) == 0)
       add_param(part_of(plan, name), model, model->params[p]);

@@ -13,7 +13,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[TARN__SCALE_X], *gain = node->in[TARN__SCALE_GAIN], *dy = node->out[0]->grad;
   tarn__param *dgain = learner(gain), *dshift = learner(node->in[TARN__SCALE_SHIFT]);
   if (gain || dshift) {
-    tarn__node *back = tarn__graph_node(graph, &op_backward, 0);
+    tarn__node *back = tarn__graph_node(graph, &op_backward, node->attr_bytes);
+    if (node->attr) *(tarn__scale_share_spec *)back->attr = *(const tarn__scale_share_spec *)node->attr;
     back->in[TARN__SCALE_DY] = dy;
     back->in[TARN__SCALE_SAVED_X] = dgain ? x : NULL;
     back->in[TARN__SCALE_SAVED_GAIN] = gain;
@@ -29,7 +30,12 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 // With only a shift: that of x.
 static void tangent(tarn__graph *graph, tarn__node *node) {
   const tarn__tensor *gain = node->in[TARN__SCALE_GAIN];
+  const tarn__scale_share_spec *share = node->attr;
   tarn__tensor *dx = node->in[TARN__SCALE_X]->tangent;
+  if (share) {
+    node->out[0]->tangent = tarn__scale_share(graph, dx, gain->param, share->of);
+    return;
+  }
   node->out[0]->tangent = gain ? tarn__scale(graph, dx, gain->param, NULL) : dx;
 }
 
@@ -46,6 +52,19 @@ tarn__tensor *tarn__scale(tarn__graph *graph, tarn__tensor *x, tarn__param *gain
   node->in[TARN__SCALE_GAIN] = gain ? tarn__graph_param(graph, gain) : NULL;
   node->in[TARN__SCALE_SHIFT] = shift ? tarn__graph_param(graph, shift) : NULL;
   tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "scale");
+  tarn__graph_emit(graph, node);
+  return y;
+}
+
+tarn__tensor *tarn__scale_share(tarn__graph *graph, tarn__tensor *x, tarn__param *shares, int64_t of) {
+  const tarn__scale_share_spec spec = {of};
+  if (shares->rows != 1 || of < 0 || of >= shares->cols)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "scale: there is no share %lld", (long long)of);
+  tarn__node *node = tarn__graph_node(graph, &op_scale, sizeof spec);
+  *(tarn__scale_share_spec *)node->attr = spec;
+  node->in[TARN__SCALE_X] = x;
+  node->in[TARN__SCALE_GAIN] = tarn__graph_param(graph, shares);
+  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "share");
   tarn__graph_emit(graph, node);
   return y;
 }

@@ -136,7 +136,10 @@ typedef struct tarn__block_run {
   double skip;                    // of this stack: the factor on x by norm deepnorm (parts/depth.h)
   tarn__stand_in_sums *sums;      // of this layer, for refreshes of its backskipping; NULL: no refresh
   bool causal;                    // self-attention sees only earlier tokens
-  double share;                   // the share of an update's predictions in this batch; 1 without learning
+  // Of a causal stack whose sentences begin with a source that sees all of itself (parts/prefix.h), in whole sequences;
+  // NULL: none.
+  const struct tarn__prefix *prefix;
+  double share;  // the share of an update's predictions in this batch; 1 without learning
   // Initial and final states of the sentences, for a layer with states (tarn__layer_state_width()), as
   // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
   tarn__tensor *start, *end;
@@ -165,6 +168,7 @@ typedef struct tarn__mixer_entry {
   tarn__part part;
   bool empty;       // no token mixer: the layer is its channel mixer alone, and pre-norm by default
   bool causal;      // it has a causal form; else it works only in encoders
+  bool prefixes;    // it obeys run->prefix; a mixer that is `empty` need not
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder with an encoder
   bool bounded;     // its weights are indexed by position, below model.max_length

@@ -45,6 +45,16 @@ static tarn_status open_all(tarn_states *states, const char *path, tarn__checkpo
   return states->shared ? TARN_STATUS_OK : pack(states);
 }
 
+// A row of the model's stacks is a token of a side.
+static tarn_status check_rows(const tarn_states *states) {
+  const tarn__checkpoint *c = states->checkpoint;
+  TARN_REQUIRE(c->config->encoder.pool_count == 0, USAGE,
+               "%s: encoder.pool_after pools rows, so its states belong to no token", c->path);
+  TARN_REQUIRE(!states->task->stacks[0].prefix, USAGE, "%s: %s, whose stack reads source and target as one sequence",
+               c->path, states->task->model);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status open_states(tarn_states **out, const char *path, tarn__checkpoint *shared,
                                const tarn_states_options *options) {
   void *memory;
@@ -52,7 +62,8 @@ static tarn_status open_states(tarn_states **out, const char *path, tarn__checkp
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_states)));
   tarn_states *states = memory;
   states->options = *options;
-  const tarn_status status = open_all(states, path, shared);
+  tarn_status status = open_all(states, path, shared);
+  if (status == TARN_STATUS_OK) status = check_rows(states);
   if (status != TARN_STATUS_OK) {
     tarn_states_close(&states);
     return status;

@@ -110,6 +110,8 @@ typedef struct tarn__checkpoint_extra {
   size_t state_count;
   // Marks of experts in use since the last line of the log (train/features/expert_use.h). NULL: none.
   const char *experts;
+  // Steps of adaptive computation time since then (train/features/halting_feature.c). NULL: none.
+  const char *halting;
   bool dense;  // store frozen parameters too, for other tools
   bool int8;   // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
 } tarn__checkpoint_extra;

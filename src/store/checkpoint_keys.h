@@ -13,10 +13,11 @@
 #define TARN__KEY_UPDATE "tarn.update"
 #define TARN__KEY_AVERAGE "tarn.average"
 #define TARN__KEY_PROGRESS "tarn.progress"
-#define TARN__KEY_EXPERTS "tarn.experts"            // marks of those in use (train/features/expert_use.h)
-#define TARN__KEY_DATA "tarn.data.train"            // hash of the training shard
-#define TARN__KEY_VALID "tarn.data.valid"           // tarn__validator_hash()
-#define TARN__KEY_SETS "tarn.data.sets"             // tarn__train_set_hashes()
+#define TARN__KEY_EXPERTS "tarn.experts"   // marks of those in use (train/features/expert_use.h)
+#define TARN__KEY_HALTING "tarn.halting"   // steps of adaptive computation time (train/features/halting_feature.c)
+#define TARN__KEY_DATA "tarn.data.train"   // hash of the training shard
+#define TARN__KEY_VALID "tarn.data.valid"  // tarn__validator_hash()
+#define TARN__KEY_SETS "tarn.data.sets"    // tarn__train_set_hashes()
 #define TARN__KEY_SOURCE_VOCAB "tarn.vocab.source"  // hash
 #define TARN__KEY_TARGET_VOCAB "tarn.vocab.target"
 #define TARN__KEY_FROZEN "tarn.frozen."  // and the parameter's name: its recipe

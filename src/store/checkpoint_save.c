@@ -265,6 +265,7 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
   if (extra->set_hashes) TARN_TRY(add_text(c, TARN__KEY_SETS, extra->set_hashes));
   if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
   if (extra->experts) TARN_TRY(add_text(c, TARN__KEY_EXPERTS, extra->experts));
+  if (extra->halting) TARN_TRY(add_text(c, TARN__KEY_HALTING, extra->halting));
   TARN_TRY(add_parameters(c, model, extra));
   if (extra->state_count > 0) TARN_TRY(add_states(c, extra));
   TARN_TRY(add_vocab(c, TARN__TENSOR_SOURCE_VOCAB, TARN__KEY_SOURCE_VOCAB, extra->source));

@@ -111,16 +111,30 @@ tarn__tensor *tarn__labelled_input(tarn__graph *graph, tarn__tensor *x, const ta
   return tarn__dropout_apply(graph, x, weights->dropout);
 }
 
+// The rows that represent sentences or words, which differ from those of the batch if the encoder pools them
+// (encoder.pool_after).
+static tarn__tensor *selected_of(tarn__graph *graph, const tarn__task_loss *from) {
+  const tarn__batch *batch = from->batch;
+  const int32_t *rows = batch->selected;
+  if (from->states->rows != batch->target.rows) {
+    void *memory = NULL;
+    if (from->offsets->host && graph->status == TARN_STATUS_OK)
+      graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)from->offsets->cols, sizeof(int32_t));
+    rows = memory;
+    if (memory) tarn__pooled_rows(memory, from->offsets->host, from->offsets->cols - 1, from->weights->pool);
+  }
+  return tarn__graph_input(graph, batch->predictions, rows, "pooled");
+}
+
 // One row per sentence or word, [n, d_model or head.hidden].
 tarn__tensor *tarn__labelled_pooled(tarn__graph *graph, const tarn__task_loss *from) {
   const tarn__task_weights *weights = from->weights;
-  const tarn__batch *batch = from->batch;
   graph->label = "output";
   tarn__tensor *x;
   if (weights->pool == TARN_POOL_MEAN)
     x = tarn__sentence_mean(graph, from->states, from->offsets);
   else
-    x = tarn__select_rows(graph, from->states, tarn__graph_input(graph, batch->predictions, batch->selected, "pooled"));
+    x = tarn__select_rows(graph, from->states, selected_of(graph, from));
   return tarn__labelled_input(graph, x, weights);
 }
 

@@ -45,6 +45,7 @@ typedef struct tarn__task_stack {
   tarn__side side;
   bool causal;   // a token sees only the preceding ones
   bool attends;  // its layers attend to the output of the previous stack, if their mixers can
+  bool prefix;   // it is causal, and its sentences are a source, all of which sees itself, and then a target
   bool bottom;   // the outputs of its frozen bottom may be cached (train.cache_frozen)
 } tarn__task_stack;
 
@@ -123,6 +124,7 @@ typedef struct tarn__task {
   const char *models;  // "translation models (models with an encoder and a decoder)"
   tarn__learns task;   // its name in a description
   tarn_architecture architecture;
+  bool named;   // a model of that architecture learns it only if model.task names it
   bool source;  // its data are pairs of a source and a target; else a text, which is the target
   int stack_count;
   tarn__task_stack stacks[TARN__STACKS];  // from the first to the last

@@ -22,7 +22,7 @@ const char *tarn_task_word(int task) {
 const tarn__task *tarn__task_usual(tarn_architecture architecture) {
   const tarn__task *task;
   int i = 0;
-  while ((task = tarn__task_at(i++)) != NULL && task->architecture != architecture) continue;
+  while ((task = tarn__task_at(i++)) != NULL && (task->named || task->architecture != architecture)) continue;
   return task;
 }
 
@@ -50,7 +50,7 @@ static unsigned stacks_of(const tarn__task *task) {
 const tarn__task *tarn__task_with(unsigned stacks) {
   const tarn__task *task;
   int i = 0;
-  while ((task = tarn__task_at(i++)) != NULL && stacks_of(task) != stacks) continue;
+  while ((task = tarn__task_at(i++)) != NULL && (task->named || stacks_of(task) != stacks)) continue;
   return task;
 }
 
@@ -72,7 +72,7 @@ const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_
 
 bool tarn__task_reads(const tarn__task *task, tarn__side side) {
   for (int s = 0; s < task->stack_count; s++)
-    if (task->stacks[s].side == side) return true;
+    if (task->stacks[s].side == side || (task->stacks[s].prefix && side == TARN__SIDE_SOURCE)) return true;
   return false;
 }
 

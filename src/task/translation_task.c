@@ -1,4 +1,6 @@
 // Translation: from source sentences to target sentences.
+#include <stdio.h>
+
 #include "task/next_token.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
@@ -60,4 +62,66 @@ static const tarn__task entry = {
     .resolve = resolve,
 };
 
-const tarn__task *const tarn__tasks_translation[] = {&entry, NULL};
+// A prefix language model (Liu et al. 2018, Raffel et al. 2020): one stack reads the source, all of which sees itself,
+// and then the target.
+static bool is_random(const tarn__part *part) {
+  for (int i = 0; i < part->option_count; i++)
+    if (part->options[i].random) return true;
+  return false;
+}
+
+static tarn_status check_prefix(const tarn_config *config, const tarn__task_keys *keys) {
+  const tarn__position_entry *position = tarn__position_of(&config->model.positions);
+  char key[TARN_CONFIG_KIND_NAME + 16];
+  if (position->declare || position->bias || position->biases || position->relative || is_random(&position->part))
+    return keys->fail(keys->root, "model.positions",
+                      "source and target of a decoder alone are one sequence; choose sinusoidal, sinusoidal_paper, "
+                      "rotary or none");
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+    snprintf(key, sizeof key, "kinds.%s.mixer", kind->name);
+    if (!mixer->prefixes && !mixer->empty)
+      return keys->fail(keys->root, key,
+                        "of a decoder alone that translates is attention, which lets the source see all of itself, or "
+                        "none");
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status resolve_prefix(tarn_config *config, const tarn__task_keys *keys) {
+  tarn_embeddings *share = &config->model.embeddings;
+  if (!keys->given(keys->root, "model.embeddings")) *share = TARN_EMBEDDINGS_ALL;
+  if (*share != TARN_EMBEDDINGS_ALL && *share != TARN_EMBEDDINGS_ENCODER_DECODER)
+    return keys->fail(keys->root, "model.embeddings",
+                      "source and target of a decoder alone are one sequence of one vocabulary; choose all or "
+                      "encoder_decoder");
+  TARN_TRY(check_prefix(config, keys));
+  return resolve(config, keys);
+}
+
+static const tarn__task prefix_entry = {
+    .name = "translation",
+    .model = "a decoder-only translation model",
+    .models = "translation models of a decoder alone",
+    .task = TARN__LEARNS_TRANSLATION,
+    .architecture = TARN_ARCHITECTURE_DECODER,
+    .named = true,
+    .source = true,
+    .label_smoothing = 0.1,
+    .stack_count = 1,
+    .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true, .prefix = true}},
+    .other_stacks = "a decoder alone has no encoder; leave out the section encoder",
+    .uses = 1u << TARN__USE_TRANSLATE,
+    .embeddings = 1u << TARN_EMBEDDINGS_ALL | 1u << TARN_EMBEDDINGS_ENCODER_DECODER,
+    .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TRANSLATIONS,
+    .declare_tables = declare_tables,
+    .declare_output = tarn__next_token_declare,
+    .output_input = tarn__next_token_input,
+    .loss = tarn__next_token_loss,
+    .watched = TARN__METRIC_NLL,
+    .diverged = tarn__next_token_diverged,
+    .resolve = resolve_prefix,
+};
+
+const tarn__task *const tarn__tasks_translation[] = {&entry, &prefix_entry, NULL};

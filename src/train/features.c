@@ -6,14 +6,14 @@
 #include "train/trainer.h"
 
 extern const tarn__feature tarn__feature_autofreeze, tarn__feature_backskip, tarn__feature_carry, tarn__feature_experts,
-    tarn__feature_freeze, tarn__feature_frozen_cache, tarn__feature_layerdrop, tarn__feature_redraw,
-    tarn__feature_ridge;
+    tarn__feature_freeze, tarn__feature_frozen_cache, tarn__feature_halting, tarn__feature_layerdrop,
+    tarn__feature_redraw, tarn__feature_ridge;
 
 // If two act at the same point, the upper one comes first.
 static const tarn__feature *const FEATURES[] = {
-    &tarn__feature_redraw,     &tarn__feature_backskip,  &tarn__feature_carry,
-    &tarn__feature_experts,    &tarn__feature_layerdrop, &tarn__feature_frozen_cache,
-    &tarn__feature_autofreeze, &tarn__feature_freeze,    &tarn__feature_ridge,
+    &tarn__feature_redraw,  &tarn__feature_backskip,  &tarn__feature_carry,        &tarn__feature_experts,
+    &tarn__feature_halting, &tarn__feature_layerdrop, &tarn__feature_frozen_cache, &tarn__feature_autofreeze,
+    &tarn__feature_freeze,  &tarn__feature_ridge,
 };
 enum { COUNT = sizeof FEATURES / sizeof *FEATURES };
 _Static_assert((int)COUNT <= (int)TARN__FEATURES_MOST, "room for all features");

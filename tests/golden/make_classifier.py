@@ -10,7 +10,9 @@ file holds what make_transformer.py says, but for the batch: ids, offsets, secon
 """
 import os
 import random
+import sys
 
+import make_funnel as funnel
 import make_transformer as base
 import torch
 import torch.nn.functional as F
@@ -26,7 +28,11 @@ CASES = {
     "classifier_mean": ("encoder", "pre", "R L R1", "mean", 0, 2),
     "classifier_last": ("decoder", "pre", "L L1 R L1", "last", 0, 5),
     "classifier_number": ("encoder", "post", "R L", "mean", HIDDEN, 1),
+    "classifier_funnel": ("encoder", "post", "L R L L1 L1", "cls", HIDDEN, 3),
+    "classifier_funnel_mean": ("encoder", "pre", "L R L", "mean", 0, 2),
 }
+# Layers behind which rows are pooled (Dai et al. 2020).
+POOLS = {"classifier_funnel": (1, 3), "classifier_funnel_mean": (2,)}
 
 
 class Classifier(Case):
@@ -43,6 +49,9 @@ class Classifier(Case):
             "kinds:\n"
             f"  L: {{ mixer: attention, heads: {HEADS}, ffn: {FFN} }}\n"
             f"  R: {{ mixer: attention, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n")
+        self.pools = POOLS.get(name, ())
+        if self.pools:
+            self.config = self.config.replace("layers:", f"pool_after: {list(self.pools)}, layers:")
         self.weights, self.sources, self.trained = {}, {}, {}
         self.vocab = self.outputs  # what make_batch() depends on
         self.tables = {"text": "embeddings.weight"}
@@ -67,13 +76,20 @@ class Body(Network):
             self.case.side == "decoder"))
         return self.sublayer(x, ffn, order, lambda h: self.linear(F.relu(self.linear(h, f"{ffn}.in")), f"{ffn}.out"))
 
+    def pooled_stack(self, x, padding):
+        for depth, (kind, set_name) in enumerate(self.case.layers, 1):
+            x = self.layer(x, f"{self.case.side}.{set_name}", kind, padding)
+            if depth in self.case.pools:
+                x, padding = funnel.pool(x, padding)
+        return (self.layer_norm(x, f"{self.case.side}.norm") if self.case.norm == "pre" else x), padding
+
     def answers(self, batch):
         ids, padding = pad(batch["ids"], batch["offsets"])
         x = self.embed(ids, "text")
         if self.case.segments:
             places = torch.arange(ids.shape[1])[None, :]
             x = x + F.embedding((places >= batch["second"].long()[:, None]).long(), self.w["embeddings.segments.weight"])
-        x = self.stack(x, self.case.side, self.case.layers, padding)
+        x, padding = self.pooled_stack(x, padding)
         lengths = (~padding).sum(dim=1)
         if self.case.pool == "cls":
             x = x[:, 0]
@@ -127,5 +143,5 @@ def make(name, folder):
 
 if __name__ == "__main__":
     base.Case, base.Network, base.make_batch = Classifier, Body, make_batch
-    for case_name in CASES:
+    for case_name in sys.argv[1:] or CASES:
         make(case_name, os.path.dirname(os.path.abspath(__file__)))

@@ -36,7 +36,8 @@ static const way ways[] = {
     {"reference fp32", &tarn__device_reference, TARN__F32, 1e-6, 1e-4, false},
     {"fast bf16", &tarn__device_cpu, TARN__BF16, 2e-2, 0.2, true},
 };
-static const char *const cases[] = {"classifier_cls", "classifier_mean", "classifier_last", "classifier_number"};
+static const char *const cases[] = {"classifier_cls",    "classifier_mean",   "classifier_last",
+                                    "classifier_number", "classifier_funnel", "classifier_funnel_mean"};
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases, ROWS = 64, SENTENCES = 6 };
 
 // The batch of a file, as the task's batcher would make it.

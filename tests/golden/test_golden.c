@@ -4,9 +4,12 @@
 // (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
 // decoder share, ALBERT, mixtures of softmaxes (make_embeddings.py); vocabularies in bands (make_adaptive.py); relative
 // biases and fewer heads of keys and values (make_attention.py); masked language models (make_masked.py); experts,
-// noisy gating, memories (make_experts.py). Gradients of the reference kernels in double are compared with sums of
-// PyTorch's (golden_parameters.h), and are then what those of the fast kernels in fp32 and bf16 and of the reference
-// kernels in float are compared with, element by element. On the shadow device the bits are those of the fast kernels.
+// noisy gating, memories (make_experts.py); Universal Transformers
+// (make_universal.py); Transparent attention, branches of a Weighted Transformer (make_transparent.py);
+// Funnel-Transformers (make_funnel.py); decoder-only translation (make_prefix.py). Gradients of
+// the reference kernels in double are compared with sums of PyTorch's (golden_parameters.h), and are then what those of
+// the fast kernels in fp32 and bf16 and of the reference kernels in float are compared with, element by element. On the
+// shadow device the bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +113,18 @@ static const char *const cases[] = {"model0_post",
                                     "noisy_post",
                                     "noisy_pre",
                                     "memory_post",
-                                    "memory_pre"};
+                                    "memory_pre",
+                                    "universal_steps",
+                                    "universal_act",
+                                    "universal_both",
+                                    "transparent_post",
+                                    "transparent_pre",
+                                    "branched_post",
+                                    "branched_pre",
+                                    "funnel_post",
+                                    "funnel_pre",
+                                    "prefix_post",
+                                    "prefix_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

@@ -19,7 +19,13 @@ static void branches(void **state) {
     if (branch_cases[i].s.rows > 0) check_gradients(branch_build, &branch_cases[i].s, branch_cases[i].name, 1e-7);
 }
 
+static void shares(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof share_cases / sizeof *share_cases; i++)
+    check_gradients(share_build, &share_cases[i], "shares", 1e-7);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(deepnorm), cmocka_unit_test(branches)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(deepnorm), cmocka_unit_test(branches), cmocka_unit_test(shares)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,30 @@ static const struct {
     {"no rows", {0, 24, true, true, true, true, false}},
 };
 
+// The mean of `count` inputs by shares, twice.
+typedef struct share_shape {
+  int64_t rows, cols;
+  int count;
+  bool x_grad, trained;
+} share_shape;
+
+static inline void share_build(check *c, tarn__graph *graph, const void *spec) {
+  const share_shape *s = spec;
+  tarn__param *shares = check_param(c, 1, s->count, 1.0, s->trained);
+  for (int time = 0; time < 2; time++) {
+    tarn__tensor *y = NULL;
+    for (int k = 0; k < s->count; k++) {
+      tarn__tensor *x = check_input(c, graph, s->rows, s->cols, 1.0, s->x_grad);
+      tarn__tensor *part = tarn__scale_share(graph, x, shares, k);
+      y = y ? tarn__residual_norm(graph, y, part, 0.0, (tarn__norm){0}).sum : part;
+    }
+    check_output(c, y);
+  }
+}
+
+static const share_shape share_cases[] = {
+    {33, 20, 3, true, true}, {9, 72, 2, false, true}, {9, 24, 4, true, false}, {5, 7, 1, true, true}};
+
 // y = Norm(skip x + branch).
 typedef struct deep_shape {
   int64_t rows, cols;

@@ -31,6 +31,12 @@ static void branches(void **state) {
     check_kernels(branch_build, &branch_cases[i].s, branch_cases[i].name, 1e-5, 0.015);
 }
 
+static void shares(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof share_cases / sizeof *share_cases; i++)
+    check_kernels(share_build, &share_cases[i], "shares", 1e-5, 0.03);
+}
+
 // Neither number, and one that is none, are refused.
 static void bad_numbers(void **state) {
   (void)state;
@@ -88,9 +94,9 @@ static void stand_ins(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(scale_norm), cmocka_unit_test(deepnorm),
-                                     cmocka_unit_test(branches), cmocka_unit_test(bad_numbers),
-                                     cmocka_unit_test(stand_ins)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(scale_norm),  cmocka_unit_test(deepnorm),
+                                     cmocka_unit_test(branches),    cmocka_unit_test(shares),
+                                     cmocka_unit_test(bad_numbers), cmocka_unit_test(stand_ins)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

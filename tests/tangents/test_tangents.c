@@ -47,6 +47,8 @@ static void branches(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof branch_cases / sizeof *branch_cases; i++)
     if (branch_cases[i].s.x_grad) check_tangents(branch_build, &branch_cases[i].s, branch_cases[i].name);
+  for (size_t i = 0; i < sizeof share_cases / sizeof *share_cases; i++)
+    if (share_cases[i].x_grad) check_tangents(share_build, &share_cases[i], "shares");
   for (size_t i = 0; i < sizeof deep_cases / sizeof *deep_cases; i++)
     check_tangents(deep_build, &deep_cases[i].s, deep_cases[i].name);
 }

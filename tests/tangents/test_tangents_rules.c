@@ -9,6 +9,7 @@
 
 #include "kernels/entries_check.h"
 #include "kernels/gated_conv_check.h"
+#include "kernels/halting_check.h"
 #include "kernels/linear_attention_check.h"
 #include "kernels/noisy_check.h"
 #include "kernels/relative_check.h"
@@ -122,6 +123,12 @@ static void swish(void **state) {
   (void)state;
   for (int form = 0; form < 4; form++)
     prove(swish_build, &(swish_shape){5, 7, form % 2, form / 2, true, 1}, "swish with beta");
+}
+
+static void halting(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof halting_shapes / sizeof *halting_shapes; i++)
+    prove(halting_build, &halting_shapes[i], "halting");
 }
 
 static void experts(void **state) {
@@ -269,21 +276,23 @@ static const struct {
     LIST("it reads integers and parameters, which do not move", TARN__OP_BIAS_TABLE, TARN__OP_EMBEDDING),
     LIST("it is a tangent itself", TARN__OP_ACTIVATION_TANGENT, TARN__OP_ATTENTION_TANGENT,
          TARN__OP_DEPTHWISE_CONV_TANGENT, TARN__OP_FEATURE_MAP_TANGENT, TARN__OP_GATED_CONV_TANGENT,
-         TARN__OP_GLU_TANGENT, TARN__OP_LINEAR_ATTENTION_TANGENT, TARN__OP_NORM_TANGENT, TARN__OP_OUTPUT_TANGENT,
-         TARN__OP_PRODUCT_KEYS_TANGENT, TARN__OP_RECURRENCE_TANGENT, TARN__OP_RELATIVE_ATTENTION_TANGENT,
-         TARN__OP_RESIDUAL_NORM_TANGENT, TARN__OP_ROUTE_TANGENT, TARN__OP_SYNTHESIS_TANGENT, TARN__OP_TANH_TANGENT,
-         TARN__OP_TOKEN_LINEAR_TANGENT, TARN__OP_WEIGHTED_ROWS_TANGENT),
+         TARN__OP_GLU_TANGENT, TARN__OP_HALTING_TANGENT, TARN__OP_LINEAR_ATTENTION_TANGENT, TARN__OP_NORM_TANGENT,
+         TARN__OP_OUTPUT_TANGENT, TARN__OP_PRODUCT_KEYS_TANGENT, TARN__OP_RECURRENCE_TANGENT,
+         TARN__OP_RELATIVE_ATTENTION_TANGENT, TARN__OP_RESIDUAL_NORM_TANGENT, TARN__OP_ROUTE_TANGENT,
+         TARN__OP_SYNTHESIS_TANGENT, TARN__OP_TANH_TANGENT, TARN__OP_TOKEN_LINEAR_TANGENT,
+         TARN__OP_WEIGHTED_ROWS_TANGENT),
     LIST("it belongs to backward passes", TARN__OP_ATTENTION_BACKWARD, TARN__OP_BIAS_TABLE_BACKWARD,
          TARN__OP_DEPTHWISE_CONV_BACKWARD, TARN__OP_DROPOUT_BACKWARD, TARN__OP_EMBEDDING_BACKWARD,
          TARN__OP_FEATURE_MAP_BACKWARD, TARN__OP_GATED_CONV_BACKWARD, TARN__OP_GATHER_ROWS_BACKWARD,
          TARN__OP_GLU_BACKWARD, TARN__OP_GROUPED_LINEAR_DWEIGHT, TARN__OP_GROUPED_LINEAR_DX, TARN__OP_HADAMARD_DX,
-         TARN__OP_LINEAR_ATTENTION_BACKWARD, TARN__OP_LINEAR_DWEIGHT, TARN__OP_LINEAR_DZ, TARN__OP_POOLING_BACKWARD,
-         TARN__OP_PRODUCT_KEYS_BACKWARD, TARN__OP_RECURRENCE_BACKWARD, TARN__OP_RECURRENCE_DWEIGHT,
-         TARN__OP_RELATIVE_ATTENTION_BACKWARD, TARN__OP_SWISH_BETA_BACKWARD, TARN__OP_RESIDUAL_BACKWARD,
-         TARN__OP_RESIDUAL_NORM_BACKWARD, TARN__OP_ROTARY_BACKWARD, TARN__OP_ROUTE_BACKWARD, TARN__OP_SCALE_BACKWARD,
-         TARN__OP_SELECT_ROWS_BACKWARD, TARN__OP_SENTENCE_MEAN_BACKWARD, TARN__OP_SENTENCE_OUTER_BACKWARD,
-         TARN__OP_SENTENCE_PRODUCT_BACKWARD, TARN__OP_SYNTHESIS_BACKWARD, TARN__OP_TANH_BACKWARD,
-         TARN__OP_TOKEN_LINEAR_DWEIGHT, TARN__OP_TOKEN_LINEAR_DX, TARN__OP_WEIGHTED_ROWS_BACKWARD),
+         TARN__OP_HALTING_BACKWARD, TARN__OP_LINEAR_ATTENTION_BACKWARD, TARN__OP_LINEAR_DWEIGHT, TARN__OP_LINEAR_DZ,
+         TARN__OP_POOLING_BACKWARD, TARN__OP_PRODUCT_KEYS_BACKWARD, TARN__OP_RECURRENCE_BACKWARD,
+         TARN__OP_RECURRENCE_DWEIGHT, TARN__OP_RELATIVE_ATTENTION_BACKWARD, TARN__OP_SWISH_BETA_BACKWARD,
+         TARN__OP_RESIDUAL_BACKWARD, TARN__OP_RESIDUAL_NORM_BACKWARD, TARN__OP_ROTARY_BACKWARD, TARN__OP_ROUTE_BACKWARD,
+         TARN__OP_SCALE_BACKWARD, TARN__OP_SELECT_ROWS_BACKWARD, TARN__OP_SENTENCE_MEAN_BACKWARD,
+         TARN__OP_SENTENCE_OUTER_BACKWARD, TARN__OP_SENTENCE_PRODUCT_BACKWARD, TARN__OP_SYNTHESIS_BACKWARD,
+         TARN__OP_TANH_BACKWARD, TARN__OP_TOKEN_LINEAR_DWEIGHT, TARN__OP_TOKEN_LINEAR_DX,
+         TARN__OP_WEIGHTED_ROWS_BACKWARD),
     LIST("it belongs to training: what stands in for gradients, and updates", TARN__OP_MARK, TARN__OP_STAND_IN_ADD,
          TARN__OP_STAND_IN_COPY, TARN__OP_STAND_IN_MEASURE, TARN__OP_UPDATE),
     LIST("it belongs to decoding, token by token", TARN__OP_ATTENTION_ROWS, TARN__OP_CACHE_APPEND,
@@ -315,20 +324,11 @@ static void every_op(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear_ops),
-      cmocka_unit_test(sentence_products),
-      cmocka_unit_test(token_linear),
-      cmocka_unit_test(convolutions),
-      cmocka_unit_test(linear_attention),
-      cmocka_unit_test(synthesis),
-      cmocka_unit_test(experts),
-      cmocka_unit_test(relative_attention),
-      cmocka_unit_test(swish),
-      cmocka_unit_test(recurrences),
-      cmocka_unit_test(entries),
-      cmocka_unit_test(windows),
-      cmocka_unit_test(last_states),
-      cmocka_unit_test(outputs),
+      cmocka_unit_test(linear_ops),   cmocka_unit_test(sentence_products),  cmocka_unit_test(token_linear),
+      cmocka_unit_test(convolutions), cmocka_unit_test(linear_attention),   cmocka_unit_test(synthesis),
+      cmocka_unit_test(experts),      cmocka_unit_test(relative_attention), cmocka_unit_test(swish),
+      cmocka_unit_test(halting),      cmocka_unit_test(recurrences),        cmocka_unit_test(entries),
+      cmocka_unit_test(windows),      cmocka_unit_test(last_states),        cmocka_unit_test(outputs),
       cmocka_unit_test(every_op),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,12 +76,14 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
   const struct {
     const tarn__mixer_entry *mixer;
     char keys[96];
-  } own[] = {{&tarn__mixer_light_conv, ", heads: 2, kernel: 3, kernel_dropout: "},
-             {&tarn__mixer_dynamic_conv, ", heads: 2, kernel: 5, kernel_dropout: "},
-             {&tarn__mixer_attention, ", heads: 2, attention_dropout: "},
-             {&tarn__mixer_performer, ", heads: 2, features: 6, attention_dropout: "},
-             {&tarn__mixer_linformer, ", heads: 2, rows: 3, attention_dropout: "},
-             {&tarn__mixer_esn, ", hidden: 10, spectral_radius: 1.1, nonlinearity: "}};
+  } own[] = {
+      {&tarn__mixer_light_conv, ", heads: 2, kernel: 3, kernel_dropout: "},
+      {&tarn__mixer_dynamic_conv, ", heads: 2, kernel: 5, kernel_dropout: "},
+      {&tarn__mixer_attention, ", heads: 2, attention_dropout: "},
+      {&tarn__mixer_performer, ", heads: 2, features: 6, attention_dropout: "},
+      {&tarn__mixer_branched_attention, ", heads: 2, branch_ffn: 6, branch_activation: gelu, attention_dropout: "},
+      {&tarn__mixer_linformer, ", heads: 2, rows: 3, attention_dropout: "},
+      {&tarn__mixer_esn, ", hidden: 10, spectral_radius: 1.1, nonlinearity: "}};
   char keys[128] = "";
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (own[i].mixer == at->mixer && at->mixer == &tarn__mixer_esn)
@@ -132,7 +134,7 @@ static bool is_block(const tarn__param *param) { return strstr(param->name, ".B1
 static bool is_vector(const tarn__param *param) {
   const char *last = strrchr(param->name, '.');
   return strcmp(last, ".bias") == 0 || strcmp(last, ".gain") == 0 || strcmp(last, ".gate") == 0 ||
-         strcmp(last, ".shift") == 0;
+         strcmp(last, ".shift") == 0 || strcmp(last, ".kappa") == 0 || strcmp(last, ".alpha") == 0;
 }
 
 // Whether the kind's key says that it is frozen.

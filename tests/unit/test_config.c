@@ -141,7 +141,8 @@ static void messages_name_file_line_and_key(void **state) {
       {"kinds:\n  L: { mixer: atention }\n", NULL,
        "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv, gru, "
        "lstm, esn, pooling, fnet, mlp_mixer, gmlp, amlp, linear_attention, performer, linformer, hypermixer, "
-       "synthesizer_dense, synthesizer_random, synthesizer_factorised_dense, synthesizer_factorised_random; did you "
+       "synthesizer_dense, synthesizer_random, synthesizer_factorised_dense, synthesizer_factorised_random, "
+       "branched_attention; did you "
        "mean \"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
        "m.yaml:2: kinds.R.init: \"hadamar\" is not one of xavier, orthogonal, hadamard, normal; did you mean "

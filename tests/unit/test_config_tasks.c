@@ -28,7 +28,8 @@ static void tasks_have_measures(void **state) {
        "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
        "decoder"},
       {"encoder: { layers: L }\nkinds: { L: }\nmodel: { task: translation }\n", NULL,
-       "m.yaml:3: model.task: translation is learnt by an encoder and a decoder; this is an encoder alone"},
+       "m.yaml:3: model.task: translation is learnt by an encoder and a decoder or a decoder alone; this is an encoder "
+       "alone"},
       {"encoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: decoder }\n", NULL,
        "m.yaml:3: model.architecture: a decoder has no encoder; leave out the section encoder, or choose "
        "encoder-decoder"},

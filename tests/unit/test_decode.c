@@ -64,6 +64,35 @@ static const char *const DESCRIPTIONS[] = {
     "  S: { mixer: linear_attention, heads: 2, ffn: 48 }\n"
     "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n"
     "  F: { mixer: none, ffn: 48, frozen: yes }\n",
+    // Universal Transformers: tokens that halt in different steps.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40, positions: none }\n"
+    "encoder: { layers: \"L1*3\", step_embeddings: yes, act_threshold: 0.9 }\n"
+    "decoder: { layers: \"(L1 C1)*4\", step_embeddings: yes, act_threshold: 0.95 }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 0 }\n",
+    // A Funnel-Transformer behind which the decoder attends to every token.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"L R L L\", pool_after: [1, 2], upsample_after: 3 }\n"
+    "decoder: { layers: \"L\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n",
+    // A decoder alone that reads the source first.
+    "model: { task: translation, d_model: 32, norm: pre, max_length: 40, positions: rotary }\n"
+    "decoder: { layers: \"L F G1 G1\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  G: { mixer: attention, heads: 4, kv_heads: 2, ffn: 48, frozen: yes }\n"
+    "  F: { mixer: none, ffn: 48, frozen: yes }\n",
+    // Transparent attention, and branches.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"L B R\" }\n"
+    "decoder: { layers: \"L B1 B1\", transparent_attention: yes }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n"
+    "  B: { mixer: branched_attention, heads: 4, branch_ffn: 12, ffn: 0 }\n",
     // Keys whose features themselves would be 0.
     "model: { d_model: 36, norm: pre, embeddings: none, max_length: 40 }\n"
     "encoder: { layers: \"P\" }\n"
@@ -87,7 +116,8 @@ static void must(tarn_status status) {
 // Random weights that make a model choosy: with fresh ones all tokens are nearly equally likely.
 static void open_model(fixture *f, int kind, tarn__dtype dtype) {
   must(tarn_config_parse(&f->config, "test", DESCRIPTIONS[kind], strlen(DESCRIPTIONS[kind]), NULL, 0));
-  must(tarn__model_open(&f->model, f->config, SOURCE_VOCAB, TARGET_VOCAB, dtype, false));
+  const int64_t source = f->config->model.embeddings == TARN_EMBEDDINGS_ALL ? TARGET_VOCAB : SOURCE_VOCAB;
+  must(tarn__model_open(&f->model, f->config, source, TARGET_VOCAB, dtype, false));
   must(tarn__model_allocate(f->model));
   must(tarn__model_initialise(f->model, 11));
   tarn__param *table = f->model->weights.output_table;

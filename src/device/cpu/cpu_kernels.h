@@ -17,6 +17,9 @@ tarn_status tarn__cpu_feature_map_backward(const tarn__exec *exec, const tarn__n
 tarn_status tarn__cpu_feature_map_tangent(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_halting(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_halting_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_halting_tangent(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_attention(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_attention_backward(const tarn__exec *exec, const tarn__node *node);

@@ -21,6 +21,7 @@
   FAMILY(glu)                       \
   FAMILY(grouped)                   \
   FAMILY(hadamard)                  \
+  FAMILY(halting)                   \
   FAMILY(linear)                    \
   FAMILY(linear_attention)          \
   FAMILY(norm_backward)             \

@@ -3,6 +3,7 @@
 // them; Ainslie et al. 2023).
 #include "ops/attention.h"
 #include "parts/block.h"
+#include "parts/prefix.h"
 
 typedef struct attention_keys {
   int64_t heads;             // divides d_model; of self-attention and cross-attention
@@ -105,6 +106,19 @@ static projected project(const tarn__block_run *run, const attention_weights *we
   return p;
 }
 
+// Of sentences with a prefix: its rows attend to all of it, all others as `whole` says.
+static tarn__tensor *attend_prefix(const tarn__block_run *run, const projected *p, tarn__tensor *whole,
+                                   tarn__attention_spec spec, tarn__attention_extras extras) {
+  const tarn__prefix *prefix = run->prefix;
+  spec.causal = false;
+  spec.longest = prefix->source_longest;
+  tarn__tensor *q = tarn__select_rows(run->graph, p->q, prefix->source_rows);
+  tarn__tensor *kv = p->kv == p->q ? q : tarn__select_rows(run->graph, p->kv, prefix->source_rows);
+  tarn__tensor *source =
+      tarn__attention_with(run->graph, q, kv, prefix->source_offsets, prefix->source_offsets, spec, extras);
+  return tarn__prefix_join(run->graph, prefix, source, tarn__select_rows(run->graph, whole, prefix->target_rows));
+}
+
 static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
   const tarn__position_entry *position = tarn__position_of(run->position);
   const tarn__attention_extras extras = {
@@ -126,7 +140,8 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .dropout = weights->attention_dropout};
   if (position->bias) position->bias(run, &spec);
   tarn__show_attention_with(run->shows, TARN__SHOW_ATTENTION, p.q, p.kv, &spec, &extras);
-  return tarn__attention_with(run->graph, p.q, p.kv, run->offsets, run->offsets, spec, extras);
+  tarn__tensor *y = tarn__attention_with(run->graph, p.q, p.kv, run->offsets, run->offsets, spec, extras);
+  return run->prefix ? attend_prefix(run, &p, y, spec, extras) : y;
 }
 
 static void build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
@@ -158,6 +173,7 @@ const tarn__mixer_entry tarn__mixer_attention = {
              TARN__PART_KEYS(attention_keys, options),
              .resolve = resolve},
     .causal = true,
+    .prefixes = true,
     .decodes = true,
     .attends = true,
     .pairs = true,

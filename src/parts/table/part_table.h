@@ -4,28 +4,29 @@
 
 #include "parts/block.h"
 
-#define TARN__MIXERS(X)                       \
-  X(tarn__mixer_attention)                    \
-  X(tarn__mixer_none)                         \
-  X(tarn__mixer_bigru)                        \
-  X(tarn__mixer_light_conv)                   \
-  X(tarn__mixer_dynamic_conv)                 \
-  X(tarn__mixer_gru)                          \
-  X(tarn__mixer_lstm)                         \
-  X(tarn__mixer_esn)                          \
-  X(tarn__mixer_pooling)                      \
-  X(tarn__mixer_fnet)                         \
-  X(tarn__mixer_mlp_mixer)                    \
-  X(tarn__mixer_gmlp)                         \
-  X(tarn__mixer_amlp)                         \
-  X(tarn__mixer_linear_attention)             \
-  X(tarn__mixer_performer)                    \
-  X(tarn__mixer_linformer)                    \
-  X(tarn__mixer_hypermixer)                   \
-  X(tarn__mixer_synthesizer_dense)            \
-  X(tarn__mixer_synthesizer_random)           \
-  X(tarn__mixer_synthesizer_factorised_dense) \
-  X(tarn__mixer_synthesizer_factorised_random)
+#define TARN__MIXERS(X)                        \
+  X(tarn__mixer_attention)                     \
+  X(tarn__mixer_none)                          \
+  X(tarn__mixer_bigru)                         \
+  X(tarn__mixer_light_conv)                    \
+  X(tarn__mixer_dynamic_conv)                  \
+  X(tarn__mixer_gru)                           \
+  X(tarn__mixer_lstm)                          \
+  X(tarn__mixer_esn)                           \
+  X(tarn__mixer_pooling)                       \
+  X(tarn__mixer_fnet)                          \
+  X(tarn__mixer_mlp_mixer)                     \
+  X(tarn__mixer_gmlp)                          \
+  X(tarn__mixer_amlp)                          \
+  X(tarn__mixer_linear_attention)              \
+  X(tarn__mixer_performer)                     \
+  X(tarn__mixer_linformer)                     \
+  X(tarn__mixer_hypermixer)                    \
+  X(tarn__mixer_synthesizer_dense)             \
+  X(tarn__mixer_synthesizer_random)            \
+  X(tarn__mixer_synthesizer_factorised_dense)  \
+  X(tarn__mixer_synthesizer_factorised_random) \
+  X(tarn__mixer_branched_attention)
 #define TARN__CHANNELS(X) \
   X(tarn__channel_ffn)    \
   X(tarn__channel_glu)    \
