@@ -37,6 +37,9 @@ tarn_optional(ZLIB zlib zlib1g-dev "text in .gz is refused")
 tarn_optional(LZMA liblzma liblzma-dev "text in .xz is refused")
 tarn_optional(ZSTD libzstd libzstd-dev "text in .zst is refused")
 
+# Optional: images in PNG.
+tarn_optional(PNG libpng libpng-dev "images in PNG are refused")
+
 add_library(tarn_dependencies INTERFACE)
 # libsentencepiece needs libsentencepiece_train for training; pkg-config names both.
 target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PCRE2 PkgConfig::ICU
@@ -44,7 +47,7 @@ target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::
 if(SENTENCEPIECE_ABSL)
   target_link_libraries(tarn_dependencies INTERFACE PkgConfig::ABSL)
 endif()
-foreach(prefix ZLIB LZMA ZSTD)
+foreach(prefix ZLIB LZMA ZSTD PNG)
   if(TARN_${prefix})
     target_link_libraries(tarn_dependencies INTERFACE PkgConfig::${prefix})
   endif()

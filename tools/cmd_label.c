@@ -9,7 +9,7 @@
 #include "progress_line.h"
 #include "progress_show.h"
 #include "shared_ranks.h"
-#include "tarn/classify.h"
+#include "tarn/images.h"
 #include "text_output.h"
 
 // The verb run by this process.
@@ -18,6 +18,16 @@ static char command_text[1024];
 
 // Help text of a verb in addition to its summary.
 static void name_command(const tarn_verb *verb) {
+  if (verb->images) {
+    snprintf(
+        command_text, sizeof command_text,
+        "RUN is a run directory or a checkpoint of %s; PATH is an image in PNG, a folder of such images, or an IDX\n"
+        "file. A line of the output has the likeliest label of an image and its probability, with --top K those of\n"
+        "the K likeliest, separated by tabs; in front of them the file, if it is in PNG.",
+        verb->models);
+    command = (cli_command){verb->word, "RUN PATH", verb->summary, command_text};
+    return;
+  }
   snprintf(command_text, sizeof command_text, "RUN is a run directory or a checkpoint of %s; FILE has %s", verb->models,
            verb->words
                ? "one sentence\n"
@@ -90,6 +100,8 @@ static int print_json(const output *out, int64_t number, const tarn_classify_res
   json_t *object = json_pack("{s:I, s:b, s:b}", "line", (json_int_t)number, "truncated", (int)result->truncated,
                              "replaced", (int)result->replaced);
   bool failed = !object;
+  if (!failed && result->text)
+    failed = json_object_set_new(object, "file", json_stringn(result->text, result->length)) != 0;
   if (!failed && !result->probabilities)
     failed = json_object_set_new(object, "number", json_output_real(result->number)) != 0;
   if (!failed && result->probabilities) {
@@ -112,6 +124,7 @@ static void print_text(const output *out, const tarn_classify_result *result) {
     printf("%.6g\n", result->number);
     return;
   }
+  if (result->text) printf("%.*s\t", (int)result->length, result->text);
   for (int64_t k = 0; k < out->top; k++) {
     const int32_t label = result->order[k];
     printf("%s%s\t%.6f", k ? "\t" : "", tarn_classifier_label(out->classifier, label), result->probabilities[label]);
@@ -151,9 +164,11 @@ static int run(const char *path, const char *input, const tarn_classify_options 
   tarn_status status = tarn_classifier_open(&classifier, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&command, status);
   out->classifier = classifier;
-  out->answers = text_output_answers(&command, input);
+  const tarn_verb *verb = tarn_classifier_verb(classifier);
+  out->answers = !verb->images && text_output_answers(&command, input);
   if (out->top > tarn_classifier_classes(classifier)) out->top = tarn_classifier_classes(classifier);
-  status = tarn_classifier_file(classifier, input, print_line, out);
+  status = verb->images ? tarn_classifier_images(classifier, input, print_line, out)
+                        : tarn_classifier_file(classifier, input, print_line, out);
   int code = out->code;
   const bool none = out->lines == 0 && !shared_ranks_help();
   if (text_output_lines_end(&command, &code, status, none, input)) print_notes(out);
@@ -193,8 +208,17 @@ int cmd_label(int argc, char **argv) {
       LIMIT_OPTIONS(model.limits),
       PROGRESS_OPTIONS,
       {0}};
+  const cli_option of_images[] = {
+      top,
+      {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      MODEL_PRECISION_OPTION(model),
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "patches and class tokens computed together", 1, 1 << 24},
+      MODEL_RUN_OPTIONS(model),
+      LIMIT_OPTIONS(model.limits),
+      PROGRESS_OPTIONS,
+      {0}};
   cli_together(&comm);
-  int code = cli_parse(&command, table, argc, argv, &paths, 1, 2);
+  int code = cli_parse(&command, verb->images ? of_images : table, argc, argv, &paths, verb->images ? 2 : 1, 2);
   if (code < 0) code = model_options_set(&command, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0) code = shared_ranks_open(&command, comm);
   if (code < 0) code = model_options_find(&command, &model.found, paths.items[0], model.checkpoint);

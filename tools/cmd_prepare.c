@@ -1,9 +1,10 @@
-// tarn prepare: turns parallel text, monolingual text, or labelled sentences into a shard.
+// tarn prepare: turns parallel text, monolingual text, labelled sentences, or images into a shard.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "images_output.h"
 #include "json_output.h"
 #include "labelled_output.h"
 #include "limit_options.h"
@@ -12,14 +13,16 @@
 #include "tarn/data.h"
 
 static const cli_command COMMAND = {
-    "prepare", "", "Turn parallel text, one text, or sentences with labels into a shard of token ids.",
+    "prepare", "", "Turn parallel text, one text, sentences with labels, or images into a shard.",
     "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines;\n"
     "a text has one sentence a line. Pairs with an empty side are left out and counted.\n"
     "--stream N makes windows of N tokens of a text, over its line ends, which are tokens too; nothing is left out.\n"
     "--pack N puts whole sentences of a document into rows of up to N tokens; an empty line ends a document.\n"
     "A table has one labelled sentence a line, its fields separated by tabs, and quotes are text; or by commas or\n"
     "semicolons, and a field with such a mark stands in quotes. --text, --pair and --labels name columns: by a word\n"
-    "of its first line, or by a number from 1."};
+    "of its first line, or by a number from 1.\n"
+    "--images names an IDX file, whose labels are in that of --labels, or a folder with a subfolder of PNG files for\n"
+    "each class, or, of a table, the column of the paths of PNG files, from its own folder on."};
 
 // Options that only some kinds of shards have.
 typedef struct given {
@@ -70,6 +73,46 @@ static int check_table(const tarn_prepare_options *o, const tarn_labelled_option
   if (other) return cli_usage(&COMMAND, "a table has no --%s", other);
   const char *missing = !o->vocab ? "vocab" : !l->label ? "labels" : !o->text ? "text" : !o->output ? "output" : NULL;
   return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
+}
+
+// Images have pixels, so that only the options of labels are left.
+static int check_images(const tarn_prepare_options *o, const tarn_labelled_options *l, const given *g) {
+  const char *other = o->vocab                      ? "vocab"
+                      : o->source                   ? "source"
+                      : o->target                   ? "target"
+                      : o->target_vocab             ? "target-vocab"
+                      : o->text                     ? "text"
+                      : l->pair                     ? "pair"
+                      : l->numbers                  ? "numbers"
+                      : l->per_word                 ? "per-word"
+                      : g->min_tokens != CLI_NO_INT ? "min-tokens"
+                      : g->max_tokens != CLI_NO_INT ? "max-tokens"
+                      : g->threads != CLI_NO_INT    ? "threads"
+                      : g->overlong                 ? "overlong"
+                      : g->memory                   ? "memory"
+                      : g->shard_size               ? "shard-size"
+                      : g->decimal                  ? "decimal"
+                      : o->stream                   ? "stream"
+                      : o->pack                     ? "pack"
+                      : o->strict                   ? "strict"
+                                                    : NULL;
+  if (other) return cli_usage(&COMMAND, "images have no --%s", other);
+  if (!l->table && (l->header || g->delimiter)) return cli_usage(&COMMAND, "--header and --delimiter need --table");
+  if (!o->output) return cli_usage(&COMMAND, "--output is missing");
+  return -1;
+}
+
+static int run_images(const tarn_prepare_options *o, const tarn_labelled_options *l, tarn_images_options *images,
+                      const given *g, bool json) {
+  int code = check_images(o, l, g);
+  if (code < 0) code = table_options_delimiter(&COMMAND, &images->delimiter, g->delimiter);
+  if (code >= 0) return code;
+  images->labels = l->label;
+  images->table = l->table;
+  images->labels_from = l->labels_from;
+  images->header = l->header;
+  images->output = o->output;
+  return prepare_images(&COMMAND, images, json);
 }
 
 static bool is_labelled(const tarn_labelled_options *l, const given *g) {
@@ -191,6 +234,9 @@ int cmd_prepare(int argc, char **argv) {
   tarn_labelled_options labelled;
   tarn_labelled_default(&labelled);
   given g = {.min_tokens = CLI_NO_INT, .max_tokens = CLI_NO_INT, .threads = CLI_NO_INT};
+  tarn_images_options images;
+  tarn_images_default(&images);
+  int64_t channels = CLI_NO_INT;
   bool json = false;
   cli_list none = {0};
   const cli_option table[] = {
@@ -201,7 +247,11 @@ int cmd_prepare(int argc, char **argv) {
       {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two; column of a table", 0,
        0},
       {"table", CLI_TEXT, &labelled.table, "FILE", "a table of sentences with labels, in place of texts", 0, 0},
-      {"labels", CLI_TEXT, &labelled.label, "COLUMN", "column of the table with the labels", 0, 0},
+      {"images", CLI_TEXT, &images.images, "PATH",
+       "images, in place of texts; or the column of a table with their paths", 0, 0},
+      {"channels", CLI_INT, &channels, "N", "make PNG files grey (1) or coloured (3) (default: as the first is)", 1, 3},
+      {"labels", CLI_TEXT, &labelled.label, "COLUMN", "column of the table with the labels; or the IDX file of them", 0,
+       0},
       {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "column of the table with the second sentences", 0, 0},
       {"labels-from", CLI_TEXT, &labelled.labels_from, "PREFIX", "shard of the training set, for its classes", 0, 0},
       {"numbers", CLI_FLAG, &labelled.numbers, NULL, "the labels are numbers, for regression", 0, 0},
@@ -230,6 +280,9 @@ int cmd_prepare(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);
+  if (code < 0 && channels != CLI_NO_INT && !images.images) code = cli_usage(&COMMAND, "--channels needs --images");
+  if (channels != CLI_NO_INT) images.channels = (int)channels;
+  if (code < 0 && images.images) return run_images(&options, &labelled, &images, &g, json);
   if (code < 0) code = is_labelled(&labelled, &g) ? check_table(&options, &labelled, &g) : check(&options, &g);
   if (code < 0) code = take_given(&options, &g);
   if (code >= 0) return code;

@@ -7,7 +7,8 @@
 #include "tarn/data.h"
 
 static const char *rows_of(const tarn_data_info *info) {
-  return info->windows   ? "windows of a stream"
+  return info->height    ? "images with labels"
+         : info->windows ? "windows of a stream"
          : info->packed  ? "rows of packed sentences"
          : !info->text   ? "pairs of sentences"
          : info->classes ? "sentences with labels"
@@ -20,8 +21,11 @@ static void print_text(const tarn_data_info *info) {
   if (!info->text)
     printf("source        %" PRId64 " tokens of a vocabulary of %" PRId64 ", longest row %" PRId64 "\n",
            info->source_tokens, info->source_vocab, info->longest_source);
-  printf("%s        %" PRId64 " tokens of a vocabulary of %" PRId64 ", longest row %" PRId64 "\n",
-         info->text ? "text  " : "target", info->target_tokens, info->target_vocab, info->longest_target);
+  if (info->height)
+    printf("size          %d x %d pixels, %s\n", info->height, info->width, info->channels == 1 ? "grey" : "in colour");
+  else
+    printf("%s        %" PRId64 " tokens of a vocabulary of %" PRId64 ", longest row %" PRId64 "\n",
+           info->text ? "text  " : "target", info->target_tokens, info->target_vocab, info->longest_target);
   if (info->classes) printf("classes       %d\n", info->classes);
   printf("bytes         %" PRId64 "\nhash          %s\n", info->bytes, info->hash);
   if (info->part_count == 1) return;
@@ -44,12 +48,13 @@ static int print_json(const cli_command *command, const tarn_data_info *info) {
   json_t *parts = json_array();
   for (int64_t i = 0; i < info->part_count; i++) json_array_append_new(parts, part_json(&info->parts[i]));
   json_t *object =
-      json_pack("{s:o, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "path",
+      json_pack("{s:o, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:o}", "path",
                 json_output_text(info->path), "kind", rows_of(info), "hash", info->hash, "classes", (int)info->classes,
                 "bytes", (json_int_t)info->bytes, "rows", (json_int_t)info->rows, "source_tokens",
                 (json_int_t)info->source_tokens, "target_tokens", (json_int_t)info->target_tokens, "longest_source",
                 (json_int_t)info->longest_source, "longest_target", (json_int_t)info->longest_target, "source_vocab",
-                (json_int_t)info->source_vocab, "target_vocab", (json_int_t)info->target_vocab, "parts", parts);
+                (json_int_t)info->source_vocab, "target_vocab", (json_int_t)info->target_vocab, "height", info->height,
+                "width", info->width, "channels", info->channels, "parts", parts);
   return json_output_print(command, stdout, object, JSON_COMPACT);
 }
 

@@ -30,6 +30,7 @@ typedef struct known_command {
 // In the order of use. The entry without a name stands for one command per verb of models that predict labels.
 static const known_command table[] = {
     {"corpus", cmd_corpus},
+    {"draw", cmd_draw},
     {"sentences", cmd_sentences},
     {"vocab", cmd_vocab},
     {"encode", cmd_encode},

@@ -32,6 +32,7 @@ typedef struct tarn_verb {
   const char *summary;  // "Print the labels of ...", for help
   const char *models;   // the models that have it: "a classifier or a regression model"
   bool words;           // labels are those of the words of a line, not of the line
+  bool images;          // labels are those of images (tarn_classifier_images()), not of lines
 } tarn_verb;
 // The verbs from index 0, static; NULL past the last one.
 TARN_API const tarn_verb *tarn_verb_at(int index);
@@ -75,6 +76,7 @@ typedef struct tarn_classify_result {
   bool truncated;               // the row was cut to model.max_length
   bool replaced;                // invalid UTF-8 was replaced by U+FFFD
   // If words have labels: the word, its index from 0 and the number of words of its line; else NULL, 0, 0 and 0.
+  // Of an image in PNG: the path of its file.
   const char *text;  // not terminated by a zero byte
   size_t length;
   int64_t word, words;

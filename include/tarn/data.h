@@ -148,6 +148,8 @@ typedef struct tarn_data_info {
   int64_t source_vocab, target_vocab;  // tokens of the vocabularies
   int64_t part_count;                  // shards; 1: no index
   const tarn_data_part *parts;         // [part_count]
+  // Of images, whose tokens are their bytes: pixels, and 1 (grey) or 3 (colour) channels; else 0.
+  int height, width, channels;
 } tarn_data_info;
 
 // Whether `prefix` is a shard or an index, judged by its first bytes; if there is no such file, whether "<prefix>.tarn"

@@ -400,6 +400,17 @@ static const tarn__option head_options[] = {
      .also = "classes num_labels num_classes id2label"},
 };
 
+static const tarn__option image_options[] = {
+    {"patch", INTEGER(tarn_config_image, patch, 1, 1024), .value = "4", .unit = "pixels",
+     .help = "height and width of a patch, which must divide those of an image", .also = "patch_size"},
+    {"height", INTEGER(tarn_config_image, height, 1, 8192), .derived = "that of data.train", .unit = "pixels",
+     .help = "height of an image", .also = "image_size img_size"},
+    {"width", INTEGER(tarn_config_image, width, 1, 8192), .derived = "that of data.train", .unit = "pixels",
+     .help = "width of an image"},
+    {"channels", INTEGER(tarn_config_image, channels, 1, 3), .derived = "those of data.train",
+     .help = "numbers of a pixel: 1 grey, 3 colour", .also = "num_channels in_chans"},
+};
+
 static const tarn__option valid_options[] = {
     {"every", INTEGER(tarn_config_valid, every, 0, 1e12), .value = "1000", .unit = "updates",
      .help = "updates between two validations; 0: at the end of every epoch",
@@ -470,6 +481,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
     [TARN__SECTION_MASKING] = SECTION("masking", masking_options, offsetof(tarn_config, masking)),
     [TARN__SECTION_HEAD] = SECTION("head", head_options, offsetof(tarn_config, head)),
+    [TARN__SECTION_IMAGE] = SECTION("image", image_options, offsetof(tarn_config, image)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
     [TARN__SECTION_SETS] = SECTION("sets", set_options, 0),

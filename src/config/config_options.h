@@ -27,6 +27,7 @@ typedef enum tarn__section_id {
   TARN__SECTION_DATA,
   TARN__SECTION_MASKING,  // written for tasks that have it, according to tarn__task
   TARN__SECTION_HEAD,     // the same
+  TARN__SECTION_IMAGE,    // the same
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
   TARN__SECTION_TRANSLATE,

@@ -16,6 +16,7 @@
 #include "config/config_steps.h"
 #include "config/config_transparent.h"
 #include "tarn/text.h"
+#include "task/images.h"
 #include "task/labelled.h"
 #include "task/task.h"
 
@@ -355,8 +356,9 @@ static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_
 
 // A key of a section that the task does not have would have no effect.
 static tarn_status check_sections(const tarn_config *config, const tarn__yaml_node *root) {
-  static const tarn__section_id own[TARN__TASK_SECTIONS] = {
-      [TARN__TASK_MASKING] = TARN__SECTION_MASKING, [TARN__TASK_HEAD] = TARN__SECTION_HEAD};
+  static const tarn__section_id own[TARN__TASK_SECTIONS] = {[TARN__TASK_MASKING] = TARN__SECTION_MASKING,
+                                                            [TARN__TASK_HEAD] = TARN__SECTION_HEAD,
+                                                            [TARN__TASK_IMAGE] = TARN__SECTION_IMAGE};
   const tarn__task *task = tarn__config_task(config);
   for (int s = 0; s < TARN__TASK_SECTIONS; s++) {
     const tarn__section *section = tarn__config_section(own[s]);
@@ -386,10 +388,21 @@ static tarn_status find_labels(tarn_config *config) {
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: head.labels: ", config->name);
 }
 
+// The size of the images is one of the model, which has a position for each patch.
+static tarn_status find_image(tarn_config *config) {
+  const tarn_config_image *image = &config->image;
+  if (!(tarn__config_task(config)->sections >> TARN__TASK_IMAGE & 1u) || !config->data.train ||
+      (image->height > 0 && image->width > 0 && image->channels > 0))
+    return TARN_STATUS_OK;
+  const tarn_status status = tarn__image_of_shard(&config->image, config->data.train);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: image: ", config->name);
+}
+
 // Defaults and checks that depend on the task.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
   TARN_TRY(check_sections(config, root));
+  TARN_TRY(find_image(config));
   TARN_TRY(tarn__task_resolve(config, &keys));
   return find_labels(config);
 }

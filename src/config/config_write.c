@@ -226,6 +226,7 @@ static void put_model(writer *w, const tarn_config *config, bool used_only) {
     put_stack(w, sections[id], tarn__config_stack(config, id), config);
   }
   if (task->sections >> TARN__TASK_HEAD & 1u) put_section(w, TARN__SECTION_HEAD, config);
+  if (task->sections >> TARN__TASK_IMAGE & 1u) put_section(w, TARN__SECTION_IMAGE, config);
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {
     if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i))

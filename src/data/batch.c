@@ -266,6 +266,10 @@ static tarn_status take(void *out, int64_t count, size_t size) {
   return TARN_STATUS_OK;
 }
 
+// Bytes of the pixels of a row, if it is a patch, and the integers that hold those of some rows.
+static int64_t row_bytes(const tarn__shard *shard) { return tarn__patch_bytes(shard->image, shard->patch); }
+static int64_t pixel_words(const tarn__shard *shard, int64_t rows) { return (rows * row_bytes(shard) + 3) / 4; }
+
 static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   int64_t source_rows;
   int64_t target_rows;
@@ -278,6 +282,7 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
   TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
   TARN_TRY(take(&room->target_offsets, sentences + 1, sizeof *room->target_offsets));
+  if (b->shard->patch) TARN_TRY(take(&room->pixels, pixel_words(b->shard, target_rows), sizeof *room->pixels));
   if (b->options.segments > 0) TARN_TRY(take(&room->segments, target_rows, sizeof *room->segments));
   if (b->options.finish.run) {
     TARN_TRY(take(&room->selected, target_rows, sizeof *room->selected));
@@ -302,6 +307,7 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   tarn__free(room->source_offsets);
   tarn__free(room->target_offsets);
   tarn__free(room->segments);
+  tarn__free(room->pixels);
   tarn__free(room->selected);
   tarn__free(room->values);
   tarn__free(room->index);
@@ -458,11 +464,20 @@ static void put_segments(const tarn__batcher *b, int32_t *segments, int64_t pair
   for (int64_t i = 0; i < rows; i++) segments[i] = i >= second && b->options.segments > 1;
 }
 
+// The pixels of an image: zeros for the token in front.
+static void put_pixels(const tarn__batcher *b, int32_t *words, int64_t row, int64_t pair) {
+  const int64_t bytes = row_bytes(b->shard);
+  uint8_t *pixels = (uint8_t *)words + row * bytes;
+  memset(pixels, 0, (size_t)(front(&b->options) * bytes));
+  tarn__shard_pixels(b->shard, pair, pixels + front(&b->options) * bytes);
+}
+
 // Appends one pair to the batch.
 static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
   tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
   put_target(b, batch, room, pair);
   if (room->segments) put_segments(b, room->segments + batch->target.rows, pair);
+  if (room->pixels) put_pixels(b, room->pixels, batch->target.rows, pair);
   room->index[batch->target.sentences] = pair;
   add_sentence(&batch->source, room->source_positions, room->source_offsets, tarn__shard_source_length(b->shard, pair));
   add_sentence(&batch->target, room->target_positions, room->target_offsets,
@@ -498,7 +513,8 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
       .target = {.ids = room->target_ids,
                  .positions = room->target_positions,
                  .offsets = room->target_offsets,
-                 .segments = room->segments},
+                 .segments = room->segments,
+                 .pixels = room->pixels},
       .index = room->index};
   for (; i < end; i++) {
     pack(b, batch, room, b->entries[i].pair);
@@ -569,7 +585,7 @@ void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t
   *target_rows = side_rows(b, b->shard->target_tokens + front(&b->options) * b->shard->pairs,
                            b->shard->longest_target + front(&b->options));
   int64_t rows = b->shard->text ? *target_rows : smaller(*source_rows, *target_rows);
-  const int64_t least = b->shard->continues ? 1 : 2;  // tokens of a sentence
+  const int64_t least = b->shard->continues || b->shard->patch ? 1 : 2;  // tokens of a sentence
   *sentences = smaller(b->shard->pairs, rows / least);
   if (b->options.max_sentences > 0) *sentences = smaller(*sentences, b->options.max_sentences);
 }

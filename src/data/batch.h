@@ -65,6 +65,7 @@ typedef struct tarn__batch_room {
   int32_t *source_positions, *target_positions;
   int32_t *source_offsets, *target_offsets;
   int32_t *segments;  // of target rows
+  int32_t *pixels;    // of target rows, if they are patches
   int32_t *selected;  // as many as target rows, as targets and values
   float *values;
   int64_t *index;

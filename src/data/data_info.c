@@ -52,7 +52,10 @@ static tarn_status fill(whole *w, const char *prefix) {
                              .source_vocab = s->text ? 0 : s->source_vocab_size,
                              .target_vocab = s->target_vocab_size,
                              .part_count = count,
-                             .parts = w->parts};
+                             .parts = w->parts,
+                             .height = s->image.height,
+                             .width = s->image.width,
+                             .channels = s->image.channels};
   return TARN_STATUS_OK;
 }
 

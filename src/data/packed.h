@@ -12,6 +12,7 @@ typedef struct tarn__packed {
   const int32_t *positions;  // [rows], position of each token in its sentence, from 0
   const int32_t *offsets;    // [sentences + 1]
   const int32_t *segments;   // [rows], for models with segments: that of each token, from 0
+  const int32_t *pixels;     // for images: the bytes of the patches of all rows (data/image_cut.h), four in an integer
 } tarn__packed;
 
 // positions[r] of packed sentences from their offsets.

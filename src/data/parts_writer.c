@@ -95,6 +95,14 @@ void tarn__parts_writer_measure(tarn__parts_writer *w, int64_t bytes, int64_t ch
   w->characters = characters;
 }
 
+void tarn__parts_writer_images(tarn__parts_writer *w, tarn__image_size size) {
+  tarn__shard_writer_images(w->part, size);
+}
+
+tarn_status tarn__parts_writer_put_image(tarn__parts_writer *w, const uint8_t *pixels) {
+  return tarn__shard_writer_put_image(w->part, pixels);
+}
+
 void tarn__parts_writer_label(tarn__parts_writer *w, const tarn__shard_labels *labels) {
   tarn__shard_writer_label(w->part, labels);
 }

@@ -23,6 +23,10 @@ tarn_status tarn__parts_writer_put(tarn__parts_writer *writer, const int32_t *so
 // Sets the length of a stream's text so far, before its rows and at the end.
 void tarn__parts_writer_measure(tarn__parts_writer *writer, int64_t bytes, int64_t characters);
 
+// As tarn__shard_writer_images() and tarn__shard_writer_put_image(), for a set of one shard, opened for sentences.
+void tarn__parts_writer_images(tarn__parts_writer *writer, tarn__image_size size);
+tarn_status tarn__parts_writer_put_image(tarn__parts_writer *writer, const uint8_t *pixels) TARN_CHECKED;
+
 // As tarn__shard_writer_label(), after the last row, for a set of one shard (`most` large enough for all rows).
 void tarn__parts_writer_label(tarn__parts_writer *writer, const tarn__shard_labels *labels);
 

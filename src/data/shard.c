@@ -14,6 +14,7 @@
 #include "data/shard_parts.h"
 #include "data/shard_sections.h"
 #include "run/file_kind.h"
+#include "text/patches.h"
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
   for (int i = 0; i < TARN__SHARD_HASH; i++) {
@@ -26,12 +27,13 @@ static bool is_hash(const char stored[TARN__SHARD_HASH]) {
 static tarn_status check_header(const tarn__shard_header *h, size_t size) {
   TARN_REQUIRE(size >= sizeof *h && memcmp(h->magic, TARN__SHARD_MAGIC, sizeof h->magic) == 0, DATA,
                "not a shard (tarn prepare makes them), or a truncated one");
-  TARN_REQUIRE(h->version == TARN__SHARD_VERSION || h->version == TARN__SHARD_VERSION_ROWS, DATA,
-               "shard of version %u; this program reads versions %d and %d", h->version, TARN__SHARD_VERSION,
-               TARN__SHARD_VERSION_ROWS);
+  TARN_REQUIRE(h->version >= TARN__SHARD_VERSION && h->version <= TARN__SHARD_VERSION_IMAGES, DATA,
+               "shard of version %u; this program reads versions %d to %d", h->version, TARN__SHARD_VERSION,
+               TARN__SHARD_VERSION_IMAGES);
   TARN_REQUIRE(tarn__shard_same_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash)), DATA,
                "damaged shard: its header does not have the hash it should have");
-  TARN_REQUIRE(h->id_bytes == 2 || h->id_bytes == 4, DATA, "damaged shard: ids of %u bytes", h->id_bytes);
+  TARN_REQUIRE(h->version == TARN__SHARD_VERSION_IMAGES ? h->id_bytes == 1 : h->id_bytes == 2 || h->id_bytes == 4, DATA,
+               "damaged shard: ids of %u bytes", h->id_bytes);
   TARN_REQUIRE(h->sides <= 1, DATA, "damaged shard: %u sides", h->sides);
   TARN_REQUIRE(
       h->pairs >= 1 && h->target_tokens >= 1 && (h->sides == 1 ? h->source_tokens == 0 : h->source_tokens >= 2), DATA,
@@ -74,7 +76,9 @@ static tarn_status check_offsets(const tarn__shard *s) {
     TARN_REQUIRE(next >= s->offsets[k] && next <= tokens, DATA, "damaged shard: pair %lld points outside of it",
                  (long long)(k / sides));
     int64_t length = next - s->offsets[k];
-    TARN_REQUIRE(length >= (s->continues ? 1 : 2) && length <= TARN__SHARD_LONGEST, DATA,
+    TARN_REQUIRE(!s->image.height || length == tarn__image_bytes(s->image), DATA,
+                 "damaged shard: image %lld has %lld bytes", (long long)k, (long long)length);
+    TARN_REQUIRE(length >= (s->continues || s->image.height ? 1 : 2) && length <= TARN__SHARD_LONGEST, DATA,
                  "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / sides), (long long)length);
     int side = tarn__shard_is_target(s, k);
     sum[side] += length;
@@ -115,7 +119,7 @@ static tarn_status read_all(tarn__shard *s, tarn__shard_opening *opening) {
   if (s->map.size > 0) memcpy(&opening->header, s->map.data, s->map.size < sizeof *h ? s->map.size : sizeof *h);
   TARN_TRY(check_header(h, s->map.size));
   TARN_TRY(tarn__shard_take_rows(rows, &beside, h, &s->map));
-  if (h->version == TARN__SHARD_VERSION_ROWS) header_size += sizeof *rows;
+  if (h->version != TARN__SHARD_VERSION) header_size += sizeof *rows;
   TARN_TRY(check_size(&offsets_size, &opening->ids_size, h, beside, s->map.size));
   take_header(s, h);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offsets_size, 1));
@@ -126,6 +130,7 @@ static tarn_status read_all(tarn__shard *s, tarn__shard_opening *opening) {
                "damaged shard: its contents do not have the hash they should have");
   s->continues = (rows->flags & TARN__SHARD_CONTINUES) != 0;
   s->packed = (rows->flags & TARN__SHARD_PACKED) != 0;
+  s->image = (tarn__image_size){rows->height, rows->width, rows->channels};
   TARN_TRY(check_offsets(s));
   return rows->flags ? tarn__shard_take_sections(s, rows, s->ids + opening->ids_size) : TARN_STATUS_OK;
 }
@@ -267,6 +272,7 @@ int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair) {
 }
 
 int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair) {
+  if (shard->patch) return shard->longest_target;  // all images have one size
   const tarn__shard *part = tarn__shard_part_of(shard, &pair);
   return length_of(part, target_of(part, pair));
 }
@@ -277,8 +283,20 @@ void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids) {
 }
 
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) {
+  for (int64_t i = 0; shard->patch && i < shard->longest_target; i++) ids[i] = TARN__PATCH;
+  if (shard->patch) return;
   const tarn__shard *part = tarn__shard_part_of(shard, &pair);
   copy_ids(part, target_of(part, pair), ids);
+}
+
+void tarn__shard_cut(tarn__shard *shard, int32_t patch) {
+  shard->patch = patch;
+  shard->longest_target = tarn__image_patches(shard->image, patch);
+  shard->target_tokens = shard->pairs * shard->longest_target;
+}
+
+void tarn__shard_pixels(const tarn__shard *shard, int64_t row, uint8_t *pixels) {
+  tarn__image_cut(pixels, shard->ids + shard->offsets[row], shard->image, shard->patch);
 }
 
 const int32_t *tarn__shard_word_labels(const tarn__shard *shard, int64_t pair) {

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "data/image_cut.h"
 
 // Zero-initialise or open. The fields are read-only.
 typedef struct tarn__shard {
@@ -42,11 +43,14 @@ typedef struct tarn__shard {
   // [pairs] start of the second sentence of a row, after the end of the first; the row's length if it has none; NULL:
   // no row has one.
   const int32_t *segments;
+  tarn__image_size image;  // rows are images, in place of sentences; height 0: they are not
+  // Images are cut into patches of so many pixels (tarn__shard_cut()); 0: not yet, and a row has a token for each byte.
+  int32_t patch;
   // Private.
   tarn__map map;
   const int64_t *offsets;  // a copy; 2 * pairs + 1: source 0, target 0, source 1, ...; in tokens
   const uint8_t *ids;
-  int id_bytes;    // 2 or 4
+  int id_bytes;    // 2 or 4; of images 1
   void *sections;  // labels, numbers, segments and names; copies
   // For several files, which have their own maps, offsets and ids; the map above is then that of the index.
   struct tarn__shard *parts;  // [part_count]; NULL: one file
@@ -81,6 +85,10 @@ int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.
 void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids);
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids);
+// Makes patches the tokens of images, whose sides they must divide: the lengths of rows and their sums count them, and
+// every id is TARN__PATCH (text/patches.h). The pixels of a row: [its length, tarn__patch_bytes()].
+void tarn__shard_cut(tarn__shard *shard, int32_t patch);
+void tarn__shard_pixels(const tarn__shard *shard, int64_t row, uint8_t *pixels);
 // The labels of the words of a row, one a token, where there are word_labels.
 const int32_t *tarn__shard_word_labels(const tarn__shard *shard, int64_t pair);
 

@@ -7,8 +7,15 @@
 #include "base/status.h"
 #include "run/file_kind.h"
 
-// Files with more than tokens about their rows have version 2; all others are written as version 1.
-enum { TARN__SHARD_VERSION = 1, TARN__SHARD_VERSION_ROWS = 2, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };
+// Files with more than tokens about their rows have version 2, files of images version 3; all others are written as
+// version 1.
+enum {
+  TARN__SHARD_VERSION = 1,
+  TARN__SHARD_VERSION_ROWS = 2,
+  TARN__SHARD_VERSION_IMAGES = 3,
+  TARN__SHARD_HASH = 32,
+  TARN__SHARD_LONGEST = 1 << 24
+};
 // The properties of rows in version 2.
 enum {
   TARN__SHARD_CONTINUES = 1,  // windows of a stream
@@ -17,7 +24,8 @@ enum {
   TARN__SHARD_SEGMENTS = 8,   // the start of the second sentence of a row
   TARN__SHARD_PACKED = 16,    // rows of whole sentences, each with its end
   TARN__SHARD_WORDS = 32,     // with classes: a class per word instead of per row
-  TARN__SHARD_FLAGS = 64      // one more than all of them together
+  TARN__SHARD_IMAGES = 64,    // with classes, in version 3: a row is an image, an id of 1 byte each of its bytes
+  TARN__SHARD_FLAGS = 128     // one more than all of them together
 };
 enum { TARN__SHARD_CLASSES_MOST = 10000, TARN__SHARD_NAME_LONGEST = 255 };  // classes, and bytes of a name
 
@@ -40,8 +48,9 @@ typedef struct tarn__shard_rows {
   int32_t classes;     // 0: the rows have none
   int64_t names_size;  // bytes of all names of classes, each with a zero byte at its end
   char names_hash[TARN__SHARD_HASH], labels_hash[TARN__SHARD_HASH], segments_hash[TARN__SHARD_HASH];
-  int64_t bytes, characters;  // of a stream's text, each line end counted as one; 0: unknown
-  char zero[96];
+  int64_t bytes, characters;        // of a stream's text, each line end counted as one; 0: unknown
+  int32_t height, width, channels;  // of images; else 0
+  char zero[84];
   char hash[TARN__SHARD_HASH];  // of all fields before it, including the header
 } tarn__shard_rows;
 

@@ -108,9 +108,10 @@ static int64_t sentence_of(const tarn__shard *s, int64_t token) {
   return low;
 }
 
-// The first fault in a piece.
+// The first fault in a piece. Any bytes are an image.
 static fault check_piece(const tarn__shard *s, const piece *p) {
   fault f = {0};
+  if (s->image.height) return f;
   const int64_t begin = (int64_t)p->begin / s->id_bytes, end = begin + (int64_t)p->size / s->id_bytes;
   for (int64_t k = sentence_of(s, begin), at = begin; at < end && !f.found; k++) {
     const int64_t to = smaller(end, s->offsets[k + 1]);

@@ -18,6 +18,7 @@ static inline bool tarn__shard_is_target(const tarn__shard *s, int64_t k) { retu
 
 // The id of a token of the file.
 static inline int32_t tarn__shard_id(const tarn__shard *s, int64_t token) {
+  if (s->id_bytes == 1) return s->ids[token];
   if (s->id_bytes == 2) return ((const uint16_t *)(const void *)s->ids)[token];
   const uint32_t id = ((const uint32_t *)(const void *)s->ids)[token];
   return id > INT32_MAX ? INT32_MAX : (int32_t)id;

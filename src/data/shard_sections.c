@@ -44,12 +44,20 @@ static size_t segment_bytes(const tarn__shard_rows *rows) {
 static tarn_status check_rows(const tarn__shard_rows *rows, const tarn__shard_header *header) {
   const bool classes = (rows->flags & TARN__SHARD_CLASSES) != 0, numbers = (rows->flags & TARN__SHARD_NUMBERS) != 0;
   const bool continues = (rows->flags & TARN__SHARD_CONTINUES) != 0;
-  const bool words = (rows->flags & TARN__SHARD_WORDS) != 0;
+  const bool words = (rows->flags & TARN__SHARD_WORDS) != 0, images = (rows->flags & TARN__SHARD_IMAGES) != 0;
   TARN_REQUIRE(rows->flags > 0 && rows->flags < TARN__SHARD_FLAGS && header->sides == 1 && !(classes && numbers) &&
                    (!words || rows->flags == (TARN__SHARD_WORDS | TARN__SHARD_CLASSES)) &&
+                   (!images || rows->flags == (TARN__SHARD_IMAGES | TARN__SHARD_CLASSES)) &&
+                   images == (header->version == TARN__SHARD_VERSION_IMAGES) &&
                    (!(rows->flags & (TARN__SHARD_CONTINUES | TARN__SHARD_PACKED)) ||
                     rows->flags == TARN__SHARD_CONTINUES || rows->flags == TARN__SHARD_PACKED),
                DATA, "damaged shard: flags %u of %u sides", rows->flags, header->sides);
+  // The product of all three fits into 64 bits if each is so small.
+  const bool sized = rows->height >= 1 && rows->height <= TARN__IMAGE_MOST && rows->width >= 1 &&
+                     rows->width <= TARN__IMAGE_MOST && (rows->channels == 1 || rows->channels == 3) &&
+                     (int64_t)rows->height * rows->width * rows->channels <= TARN__IMAGE_MOST;
+  TARN_REQUIRE(images ? sized : rows->height == 0 && rows->width == 0 && rows->channels == 0, DATA,
+               "damaged shard: images of %d x %d pixels with %d channels", rows->height, rows->width, rows->channels);
   TARN_REQUIRE(continues ? rows->bytes >= 0 && rows->characters >= 0 && rows->characters <= rows->bytes
                          : rows->bytes == 0 && rows->characters == 0,
                DATA, "damaged shard: its text has %lld bytes and %lld characters", (long long)rows->bytes,

@@ -76,6 +76,12 @@ tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *pre
   return status;
 }
 
+// Ends a row of `length` tokens.
+static tarn_status put_offset(tarn__shard_writer *w, int64_t length) {
+  w->end += length;
+  return tarn__spool_put(w->offsets, &w->end, sizeof w->end);
+}
+
 static tarn_status put_ids(tarn__shard_writer *w, const int32_t *ids, int64_t count) {
   uint16_t narrow[BUFFER];
   if (w->header.id_bytes == 4) return tarn__spool_put(w->ids, ids, (size_t)count * sizeof *ids);
@@ -96,8 +102,7 @@ static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64
                (long long)length);
   TARN_TRY(put_ids(w, ids, length));
   if (ends) TARN_TRY(put_ids(w, &eos, 1));
-  w->end += length + ends;
-  return tarn__spool_put(w->offsets, &w->end, sizeof w->end);
+  return put_offset(w, length + ends);
 }
 
 tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source, int64_t source_length,
@@ -113,6 +118,23 @@ tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source,
   h->source_tokens += source_length + 1;
   if (source_length + 1 > h->longest_source) h->longest_source = source_length + 1;
   return TARN_STATUS_OK;
+}
+
+void tarn__shard_writer_images(tarn__shard_writer *writer, tarn__image_size size) {
+  writer->rows.flags |= TARN__SHARD_IMAGES;
+  writer->rows.height = size.height;
+  writer->rows.width = size.width;
+  writer->rows.channels = size.channels;
+  writer->header.id_bytes = 1;
+  writer->header.longest_target = tarn__image_bytes(size);
+}
+
+tarn_status tarn__shard_writer_put_image(tarn__shard_writer *w, const uint8_t *pixels) {
+  const int64_t bytes = w->header.longest_target;
+  w->header.pairs++;
+  w->header.target_tokens += bytes;
+  TARN_TRY(tarn__spool_put(w->ids, pixels, (size_t)bytes));
+  return put_offset(w, bytes);
 }
 
 void tarn__shard_writer_continues(tarn__shard_writer *writer) { writer->rows.flags |= TARN__SHARD_CONTINUES; }
@@ -164,6 +186,7 @@ static void seal(tarn__shard_writer *w, const section *sections) {
   put_spool_hash(h->offsets_hash, w->offsets);
   put_spool_hash(h->ids_hash, w->ids);
   if (w->rows.flags) h->version = TARN__SHARD_VERSION_ROWS;
+  if (w->rows.flags & TARN__SHARD_IMAGES) h->version = TARN__SHARD_VERSION_IMAGES;
   char *hashes[SECTIONS] = {w->rows.names_hash, w->rows.labels_hash, w->rows.segments_hash};
   for (int i = 0; i < SECTIONS && w->rows.flags; i++) put_hash(hashes[i], sections[i].data, sections[i].size);
   tarn__shard_seal(h, &w->rows);

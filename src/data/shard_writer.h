@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/image_cut.h"
 #include "data/shard_index.h"
 #include "tarn/vocab.h"
 
@@ -33,6 +34,12 @@ void tarn__shard_writer_measure(tarn__shard_writer *writer, int64_t bytes, int64
 // Call before the first row: the rows of a text are packed whole sentences. The ids of a row contain the ends of its
 // sentences except the last, which is added as usual.
 void tarn__shard_writer_packs(tarn__shard_writer *writer);
+
+// Call before the first row, in place of the functions for sentences: the rows are images of one size, which have
+// classes (tarn__shard_writer_label()). The vocabulary is that of patches.
+void tarn__shard_writer_images(tarn__shard_writer *writer, tarn__image_size size);
+// Appends an image [height, width, channels].
+tarn_status tarn__shard_writer_put_image(tarn__shard_writer *writer, const uint8_t *pixels) TARN_CHECKED;
 
 // Properties of the rows of a text besides their tokens; absent ones are NULL or 0. Arrays have one entry per row.
 typedef struct tarn__shard_labels {

@@ -217,6 +217,13 @@ typedef struct tarn_config_head {
                        // data.train]
 } tarn_config_head;
 
+// Images and their patches (Dosovitskiy et al. 2021; docs/vision.md).
+typedef struct tarn_config_image {
+  int64_t patch;          // height and width of a patch in pixels, which divides those of an image [4]
+  int64_t height, width;  // of an image in pixels; 0: unknown [those of data.train]
+  int64_t channels;       // numbers of a pixel: 1 grey, 3 colour; 0: unknown [those of data.train]
+} tarn_config_image;
+
 // The replacement for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
   tarn_backskip_method method;  // not with a trained kind; in a decoder with an encoder only if the layer does not
@@ -423,6 +430,7 @@ struct tarn_config {
   tarn_config_data data;
   tarn_config_masking masking;
   tarn_config_head head;
+  tarn_config_image image;
   tarn_config_train train;
   tarn_config_valid valid;
   tarn_config_scored_set *sets;  // in the order of the file

@@ -62,6 +62,7 @@
   X(OUTPUT_MIXTURE)              \
   X(OUTPUT_TANGENT)              \
   X(OUTPUT_TOP)                  \
+  X(PIXELS)                      \
   X(POOLING)                     \
   X(POOLING_BACKWARD)            \
   X(POOLING_ROWS)                \

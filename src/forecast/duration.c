@@ -14,6 +14,7 @@
 #include "base/threads.h"
 #include "device/devices.h"
 #include "forecast/product_speed.h"
+#include "task/images.h"
 #include "text/lines.h"
 #include "train/plan_config.h"
 #include "train/trainer.h"
@@ -222,7 +223,7 @@ static tarn_status run_probe(pace *p, tarn_train *t) {
 // A validation computes the loss of each token: the forward pass of an update.
 static double validation_seconds(const tarn_plan *plan, const pace *p, const tarn_config *config) {
   tarn__shard shard;
-  if (!config->data.valid || tarn__shard_open(&shard, config->data.valid) != TARN_STATUS_OK) return 0;
+  if (!config->data.valid || tarn__task_shard_open(&shard, config->data.valid, config) != TARN_STATUS_OK) return 0;
   const double tokens = (double)(shard.source_tokens + shard.target_tokens);
   tarn__shard_close(&shard);
   const double all = plan->forward_flops + plan->backward_flops + plan->recompute_flops;

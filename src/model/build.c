@@ -9,6 +9,7 @@
 #include "model/stacks.h"
 #include "model/transparent.h"
 #include "model/universal.h"
+#include "ops/pixels.h"
 #include "task/bands.h"
 #include "task/head.h"
 #include "task/task.h"
@@ -21,6 +22,7 @@ typedef struct token_rows {
   const int32_t *ids, *positions;
   int64_t rows, longest;    // longest: above every position
   const int32_t *segments;  // of models that have some
+  const int32_t *pixels;    // of images
 } token_rows;
 
 static tarn__param *table_of(const tarn__model *model, tarn__side side) {
@@ -28,7 +30,7 @@ static tarn__param *table_of(const tarn__model *model, tarn__side side) {
 }
 
 static token_rows tokens_of(const tarn__packed *packed) {
-  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments};
+  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments, packed->pixels};
 }
 
 // Positions of rows in their sentences, if the position scheme or a mixer needs them.
@@ -66,6 +68,22 @@ static tarn__tensor *embed_bands(const tarn__model *model, const tarn__block_run
   return tarn__stream_finish(run->graph, &sum, &(tarn__norm_weights){0});
 }
 
+// The second term of the embeddings of a text or of an image: segments, or the products of patches, whose bias is the
+// vector that all patches have in the table.
+static tarn__tensor *embed_second(const tarn__model *model, tarn__graph *graph, token_rows t) {
+  tarn__param *patches = model->weights.patches;
+  if (patches) {
+    if (t.ids && !t.pixels)
+      tarn__graph_fail(graph, TARN_STATUS_USAGE, "the model is one of images, which reads no text");
+    tarn__tensor *ids = tarn__graph_input(graph, t.rows, t.ids, "kinds of rows");
+    tarn__tensor *bytes = tarn__graph_input(graph, tarn__pixel_words(t.rows * patches->cols), t.pixels, "pixels");
+    return tarn__linear(graph, tarn__pixels(graph, bytes, ids, patches->cols), patches, NULL, TARN__IDENTITY);
+  }
+  if (!model->segments) return NULL;
+  return tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.segments, "segments"), NULL, model->segments, NULL,
+                         1.0, 0.0);
+}
+
 // Of the width of the table.
 static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *run, tarn__side side, token_rows t) {
   const bool source = side == TARN__SIDE_SOURCE;
@@ -74,15 +92,12 @@ static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *
   const double dropout = model->config->model.embedding_dropout;
   tarn__graph *graph = run->graph;
   const tarn__norm_weights *norm = &model->embedding_norm;
-  if (!model->segments && !norm->use.part && bands->count == 0)
+  if (!model->segments && !model->weights.patches && !norm->use.part && bands->count == 0)
     return embed_plain(model, run, table, learned, t, dropout);
-  tarn__tensor *segments = NULL;
-  if (model->segments)
-    segments = tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.segments, "segments"), NULL, model->segments,
-                               NULL, 1.0, 0.0);
+  tarn__tensor *second = embed_second(model, graph, t);
   tarn__tensor *x =
       bands->count > 0 ? embed_bands(model, run, bands, learned, t) : embed_plain(model, run, table, learned, t, 0.0);
-  tarn__stream sum = {.x = x, .branch = segments};
+  tarn__stream sum = {.x = x, .branch = second};
   return tarn__dropout_apply(graph, tarn__stream_finish(graph, &sum, norm), dropout);
 }
 
@@ -474,7 +489,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
     histories[sight] = tarn__graph_input(graph, history->count, history->rows, "history");
     ranges[sight] = tarn__graph_input(graph, 2 * step->rows, history->ranges, "history ranges");
   }
-  token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
+  token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL, NULL};
   tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
   tarn__universal universal = tarn__universal_of(model, &model->decoder, &run, 0.0);
   for (int i = 0; i < model->decoder.count; i++) {

@@ -177,7 +177,11 @@ static void count_tables(tarn__task_weights *weights) {
 
 static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
-  const tarn__task_site site = {declare, &model->config->model, &model->config->head, model->source_vocab,
+  const tarn__task_site site = {declare,
+                                &model->config->model,
+                                &model->config->head,
+                                &model->config->image,
+                                model->source_vocab,
                                 model->target_vocab};
   const int64_t d_model = declare->d_model;
   declare->prefix = "embeddings";

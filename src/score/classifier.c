@@ -44,7 +44,7 @@ static tarn_status open_all(tarn_classifier *c, const char *path) {
   TARN_TRY(tarn__task_require_verb(config, o->verb, path));
   c->of_words = tarn__config_task(config)->labelled == TARN__LABELLED_WORDS;
   TARN_TRY(tarn__label_names_open(&c->names, config->head.labels));
-  TARN_TRY(tarn__labelled_first(&c->first, config, c->checkpoint->target));
+  TARN_TRY(tarn__task_first(&c->first, config, c->checkpoint->target));
   TARN_TRY(take_memory(c));
   TARN_TRY(tarn__share_open(&c->share, tarn__ranks_comm(o->ranks)));
   return pack(c);

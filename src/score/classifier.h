@@ -37,4 +37,8 @@ struct tarn_classifier {
 tarn_status tarn__classifier_run(tarn_classifier *classifier, const tarn__batch *batch, const float **answers,
                                  double *loss) TARN_CHECKED;
 
+// Fills in the result of a row of answers.
+void tarn__classifier_tell(tarn_classifier *classifier, tarn_classify_result *result, const float *answers,
+                           int64_t row);
+
 #endif

@@ -1,10 +1,17 @@
 #include "score/classifier_share.h"
 
+#include "ops/pixels.h"
+
 // The header of a batch's arrays in a parcel.
 typedef struct heading {
   int64_t sentences, rows, longest, predictions;
   int64_t segments, selected, targets, values;  // whether present
+  int64_t pixels;                               // integers of them
 } heading;
+
+static int64_t pixels_of(const tarn_classifier *c, int64_t rows) {
+  return tarn__pixel_words(rows * c->checkpoint->model->weights.patches->cols);
+}
 
 void tarn__classifier_put(tarn_classifier *c, int rank, const tarn__batch *batch) {
   tarn__buffer *to = &c->share.parcels[rank];
@@ -17,11 +24,13 @@ void tarn__classifier_put(tarn_classifier *c, int rank, const tarn__batch *batch
                         .segments = text->segments != NULL,
                         .selected = batch->selected != NULL,
                         .targets = batch->targets != NULL,
-                        .values = batch->values != NULL};
+                        .values = batch->values != NULL,
+                        .pixels = text->pixels ? pixels_of(c, text->rows) : 0};
   tarn__share_put(to, &head, 1, sizeof head);
   tarn__share_put(to, text->ids, text->rows, sizeof *text->ids);
   tarn__share_put(to, text->positions, text->rows, sizeof *text->positions);
   tarn__share_put(to, text->offsets, text->sentences + 1, sizeof *text->offsets);
+  if (head.pixels) tarn__share_put(to, text->pixels, head.pixels, sizeof *text->pixels);
   if (head.segments) tarn__share_put(to, text->segments, text->rows, sizeof *text->segments);
   if (head.selected) tarn__share_put(to, batch->selected, n, sizeof *batch->selected);
   if (head.targets) tarn__share_put(to, batch->targets, n, sizeof *batch->targets);
@@ -41,6 +50,7 @@ static tarn_status take_batch(tarn__batch *batch, tarn__share_reader from) {
   TARN_TRY(tarn__share_take(&text->ids, &from, text->rows, sizeof *text->ids));
   TARN_TRY(tarn__share_take(&text->positions, &from, text->rows, sizeof *text->positions));
   TARN_TRY(tarn__share_take(&text->offsets, &from, text->sentences + 1, sizeof *text->offsets));
+  if (head->pixels) TARN_TRY(tarn__share_take(&text->pixels, &from, head->pixels, sizeof *text->pixels));
   if (head->segments) TARN_TRY(tarn__share_take(&text->segments, &from, text->rows, sizeof *text->segments));
   if (head->selected) TARN_TRY(tarn__share_take(&batch->selected, &from, head->predictions, sizeof *batch->selected));
   if (head->targets) TARN_TRY(tarn__share_take(&batch->targets, &from, head->predictions, sizeof *batch->targets));

@@ -7,6 +7,7 @@
 #include "comm/ranks.h"
 #include "eval/agreement.h"
 #include "score/classifier_share.h"
+#include "task/images.h"
 
 enum { RESAMPLES = 1000, SEED = 1 };
 
@@ -133,7 +134,7 @@ tarn_status tarn_classifier_test(tarn_classifier *c, tarn_classify_test *result,
   const double begun = tarn__seconds();
   *result = (tarn_classify_test){0};
   if (tarn_ranks_rank(c->options.ranks) > 0) return tarn__classifier_help(c);
-  TARN_TRY(tarn__shard_open(&shard, prefix));
+  TARN_TRY(tarn__task_shard_open(&shard, prefix, c->checkpoint->config));
   tarn_status status = tarn__shard_judge(&shard, test_shard(c, result, &shard));
   tarn__shard_close(&shard);
   if (status == TARN_STATUS_OK && c->share.comm) status = tarn__share_end(&c->share);

@@ -131,8 +131,7 @@ static void make_batch(tarn__batch *batch, tarn_classifier *c, const filling *f)
                          .values = (const float *)(const void *)c->zeros};
 }
 
-// Fills in the result of a row's answers.
-static void tell(tarn_classifier *c, tarn_classify_result *result, const float *answers, int64_t row) {
+void tarn__classifier_tell(tarn_classifier *c, tarn_classify_result *result, const float *answers, int64_t row) {
   const int32_t classes = c->names.count;
   if (!classes) {
     result->number = (double)answers[row];
@@ -180,7 +179,7 @@ static tarn_status give_words(tarn_classifier *c, const filling *f, const line_m
                                    .length = word.length,
                                    .word = w,
                                    .words = words};
-    if (w < made->predictions) tell(c, &result, answers, row + w);
+    if (w < made->predictions) tarn__classifier_tell(c, &result, answers, row + w);
     TARN_TRY(sink(user, f->before + (int64_t)line + 1, &result));
   }
   return TARN_STATUS_OK;
@@ -196,7 +195,7 @@ static tarn_status give(tarn_classifier *c, const filling *f, const line_made *m
       continue;
     }
     tarn_classify_result result = {.truncated = made[line].truncated, .replaced = made[line].replaced};
-    tell(c, &result, answers, row);
+    tarn__classifier_tell(c, &result, answers, row);
     TARN_TRY(sink(user, f->before + (int64_t)line + 1, &result));
   }
   return TARN_STATUS_OK;
@@ -262,9 +261,16 @@ static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn__work *
   }
 }
 
+static tarn_status check_text(const tarn_classifier *c) {
+  TARN_REQUIRE(!tarn_classifier_verb(c)->images, USAGE, "%s: it is an image classifier, which reads no text (tarn %s)",
+               c->checkpoint->path, tarn_classifier_verb(c)->word);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_classify_sink sink, void *user) {
   void *made;
   tarn__lines lines;
+  TARN_TRY(check_text(c));
   if (tarn_ranks_rank(c->options.ranks) > 0) return tarn__classifier_help(c);
   TARN_TRY(tarn__lines_open(&lines, path, false));
   tarn_status status = tarn__alloc(&made, TARN__MEMORY_OTHER, (size_t)c->options.window, sizeof(line_made));
@@ -282,6 +288,7 @@ tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_clas
 tarn_status tarn_classifier_lines(tarn_classifier *c, const char *const *lines, const size_t *lengths, size_t count,
                                   tarn_classify_sink sink, void *user) {
   void *made;
+  TARN_TRY(check_text(c));
   TARN_TRY(tarn__ranks_must_be_one(c->options.ranks, "tarn_classifier_lines()"));
   TARN_TRY(tarn__alloc(&made, TARN__MEMORY_OTHER, count, sizeof(line_made)));
   filling f = {.path = "text", .lines = lines, .lengths = lengths, .count = count};

@@ -46,6 +46,9 @@ void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, con
 size_t tarn__labelled_bytes(const tarn__shard *shard);
 // More hooks: checks of a description except head.pool, the matrices, the head of classes (labelled_head.c).
 tarn_status tarn__labelled_resolve(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
+// Parts of that for tasks with embeddings of their own: checks of the embeddings, and of all else.
+tarn_status tarn__labelled_check_embeddings(const tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
+tarn_status tarn__labelled_check(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
 tarn_status tarn__labelled_tables(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
 tarn_status tarn__labelled_outputs(const tarn__task_site *site, tarn__task_weights *weights,
                                    int64_t outputs) TARN_CHECKED;

@@ -10,22 +10,27 @@
 
 static bool is_decoder(const tarn_config *config) { return config->model.architecture == TARN_ARCHITECTURE_DECODER; }
 
-static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys *keys) {
-  tarn_config_model *model = &config->model;
-  const tarn_embeddings tied = is_decoder(config) ? TARN_EMBEDDINGS_DECODER : TARN_EMBEDDINGS_ENCODER_OUTPUT;
+tarn_status tarn__labelled_check_embeddings(const tarn_config *config, const tarn__task_keys *keys) {
+  const tarn_config_model *model = &config->model;
   const tarn_frozen_embeddings frozen =
       is_decoder(config) ? TARN_FROZEN_EMBEDDINGS_DECODER : TARN_FROZEN_EMBEDDINGS_ENCODER;
-  if (!keys->given(keys->root, "model.embeddings")) model->embeddings = tied;
-  if (model->embeddings != tied && model->embeddings != TARN_EMBEDDINGS_NONE)
-    return keys->fail(keys->root, "model.embeddings",
-                      "no words are predicted; choose none, or what the body has: decoder of a language model, "
-                      "encoder_output of an encoder");
   if (model->frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE && model->frozen_embeddings != frozen)
     return keys->fail(keys->root, "model.frozen_embeddings", "there is one stack; name it, or choose none");
   if (model->output_rank > 0) return keys->fail(keys->root, "model.output_rank", "no words are predicted");
   if (model->output_bias && keys->given(keys->root, "model.output_bias"))
     return keys->fail(keys->root, "model.output_bias", "no words are predicted; the head always has a bias");
   return TARN_STATUS_OK;
+}
+
+static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys *keys) {
+  tarn_config_model *model = &config->model;
+  const tarn_embeddings tied = is_decoder(config) ? TARN_EMBEDDINGS_DECODER : TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  if (!keys->given(keys->root, "model.embeddings")) model->embeddings = tied;
+  if (model->embeddings != tied && model->embeddings != TARN_EMBEDDINGS_NONE)
+    return keys->fail(keys->root, "model.embeddings",
+                      "no words are predicted; choose none, or what the body has: decoder of a language model, "
+                      "encoder_output of an encoder");
+  return tarn__labelled_check_embeddings(config, keys);
 }
 
 // Duplicate class names would be ambiguous.
@@ -50,17 +55,21 @@ static tarn_status check_names(const tarn_config *config, const tarn__task_keys 
   return status;
 }
 
-tarn_status tarn__labelled_resolve(tarn_config *config, const tarn__task_keys *keys) {
-  const tarn_config_data *data = &config->data;
+tarn_status tarn__labelled_check(tarn_config *config, const tarn__task_keys *keys) {
   if (isnan(config->head.dropout)) config->head.dropout = config->model.dropout;
-  TARN_TRY(resolve_embeddings(config, keys));
   if (config->train.cache_frozen)
     return keys->fail(keys->root, "train.cache_frozen", "is for the encoder of a translation model");
+  if (config->data.valid_reference) return keys->fail(keys->root, "data.valid_reference", "labels stand in the data");
+  return config->head.labels ? check_names(config, keys) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__labelled_resolve(tarn_config *config, const tarn__task_keys *keys) {
+  const tarn_config_data *data = &config->data;
+  TARN_TRY(resolve_embeddings(config, keys));
   if (data->vocab && data->target_vocab && !tarn__file_same(data->vocab, data->target_vocab))
     return keys->fail(keys->root, "data.target_vocab",
                       "there is one vocabulary; leave it out, or give that of data.vocab");
-  if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", "labels stand in the data");
-  return config->head.labels ? check_names(config, keys) : TARN_STATUS_OK;
+  return tarn__labelled_check(config, keys);
 }
 
 // The table has the name it has in the body, whether or not that shares it with its output.

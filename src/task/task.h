@@ -31,7 +31,12 @@ typedef enum tarn__use {
 } tarn__use;
 
 // Sections of a description that only some tasks have.
-typedef enum tarn__task_section { TARN__TASK_MASKING, TARN__TASK_HEAD, TARN__TASK_SECTIONS } tarn__task_section;
+typedef enum tarn__task_section {
+  TARN__TASK_MASKING,
+  TARN__TASK_HEAD,
+  TARN__TASK_IMAGE,
+  TARN__TASK_SECTIONS
+} tarn__task_section;
 
 enum { TARN__TASK_TEXT = 160 };
 
@@ -69,6 +74,9 @@ typedef struct tarn__bands {
 // trained. Names declared for the output begin with "output", all others with "embeddings".
 typedef struct tarn__task_weights {
   tarn__param *source_table, *target_table;  // embeddings of the sides; NULL: no stack reads the side
+  // [width of the embeddings, bytes of a patch] of images, whose products are added to the embeddings of the target;
+  // NULL: its rows are no patches.
+  tarn__param *patches;
   // Factorised embeddings: projections from the width of each table to d_model; equal if the tables are. Without a
   // weight the table has that width.
   tarn__linear_weights source_projection, target_projection;
@@ -99,6 +107,7 @@ typedef struct tarn__task_site {
   tarn__declare *declare;
   const tarn_config_model *model;
   const tarn_config_head *head;
+  const tarn_config_image *image;
   int64_t source_vocab, target_vocab;
 } tarn__task_site;
 
@@ -206,8 +215,9 @@ void tarn__task_embeddings(char text[TARN__TASK_TEXT], const tarn__task *task, u
 const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id);
 const char *tarn__stack_name(tarn__stack_id id);
 // The parts of a model besides its layers, by number 0 .. TARN__TASK_PARTS-1: embeddings, learned positions, segments,
-// their norm, and the parameters of the output layer besides the output table. False: it has no such part of its own.
-enum { TARN__TASK_PARTS = 8 };
+// their norm, the projection of patches, and the parameters of the output layer besides the output table. False: it has
+// no such part of its own.
+enum { TARN__TASK_PARTS = 9 };
 typedef struct tarn__task_part {
   const char *name;  // prefix of the names of its parameters: "embeddings.source"
   bool trained;

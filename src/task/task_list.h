@@ -12,7 +12,8 @@
     "al. 2019)")                                                                                    \
   X(CLASSIFICATION, classification, "classification", "the class of a sentence, or of two")         \
   X(REGRESSION, regression, "regression", "a number for a sentence, or for two")                    \
-  X(TAGGING, tagging, "tagging", "a label for each word of a sentence")
+  X(TAGGING, tagging, "tagging", "a label for each word of a sentence")                             \
+  X(IMAGES, images, "image-classification", "the class of an image, from its patches (Dosovitskiy et al. 2021)")
 
 #define TARN__TASK_NUMBER(NAME, entries, word, text) TARN__LEARNS_##NAME,
 typedef enum tarn__learns { TARN__TASK_LIST(TARN__TASK_NUMBER) TARN__LEARNS_COUNT } tarn__learns;

@@ -8,6 +8,7 @@
 #include "run/file_kind.h"
 #include "text/gpt2.h"
 #include "text/marian.h"
+#include "text/patches.h"
 #include "text/utf8.h"
 #include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
@@ -23,9 +24,9 @@ struct tarn_vocab {
 };
 
 // The first kind that accepts the bytes is used; the last one accepts all.
-static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind,  &tarn__wordpiece_kind,
-                                                &tarn__bytes_kind, &tarn__chars_kind, &tarn__marian_kind,
-                                                &tarn__spm_kind};
+static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind,  &tarn__gpt2_kind,  &tarn__wordpiece_kind,
+                                                &tarn__bytes_kind,  &tarn__chars_kind, &tarn__patches_kind,
+                                                &tarn__marian_kind, &tarn__spm_kind};
 
 // Takes over the bytes, even on failure.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -86,6 +87,8 @@ static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiec
 
 tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   *vocab = NULL;
+  if (strcmp(path, TARN__PATCHES_NAME) == 0)
+    return tarn_vocab_open_memory(vocab, TARN__PATCHES_FILE, strlen(TARN__PATCHES_FILE));
   tarn_status status = open_file(vocab, path, TARN_WORDPIECE_CASE_AS_SAID);
   // A message about another program's file names it and says more.
   if (status == TARN_STATUS_OK || (is_original(path) && tarn__file_kind_at(path) < TARN__FILE_KIND_FOLDER))

@@ -7,6 +7,7 @@
 #include "data/shard.h"
 #include "dist/gradient_sum.h"
 #include "tarn/vocab.h"
+#include "task/images.h"
 #include "task/task.h"
 #include "train/shard_check.h"
 
@@ -99,7 +100,8 @@ static tarn_status plan_ranks(tarn__planned *p, const tarn_config *config, const
   int64_t target = 0;
   tarn_status status = TARN_STATUS_OK;
   TARN_TRY(check_options(options));
-  if (config->data.train && !options->source_vocab) status = tarn__shard_open(&p->shard, config->data.train);
+  if (config->data.train && !options->source_vocab)
+    status = tarn__task_shard_open(&p->shard, config->data.train, config);
   // A plan is still possible without the data: the result states the assumed lengths.
   if (status == TARN_STATUS_IO) status = TARN_STATUS_OK;
   if (status == TARN_STATUS_OK && p->shard.pairs) status = check_shard(&p->shard, config);

@@ -7,6 +7,7 @@
 #include "config/config_carry.h"
 #include "decode/crew.h"
 #include "eval/agreement.h"
+#include "task/images.h"
 #include "task/labelled.h"
 #include "train/feature.h"
 #include "train/validator.h"
@@ -35,11 +36,11 @@ static void close_sets(sets *s) {
   tarn__free(s->shards);
 }
 
-static tarn_status open_set(sets *s, const char *data) {
+static tarn_status open_set(sets *s, const char *data, const tarn_config *config) {
   char path[PATH_MAX];
   tarn__shard *shard = &s->shards[s->count];
   TARN_TRY(tarn__shard_path(path, sizeof path, data));
-  if (tarn__file_exists(path) || tarn__file_exists(data)) TARN_TRY(tarn__shard_open(shard, data));
+  if (tarn__file_exists(path) || tarn__file_exists(data)) TARN_TRY(tarn__task_shard_open(shard, data, config));
   s->count++;
   return TARN_STATUS_OK;
 }
@@ -50,9 +51,9 @@ static tarn_status open_sets(sets *s, const tarn_config *config) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)config->set_count + 1, sizeof *s->shards));
   s->shards = memory;
   memset(s->shards, 0, ((size_t)config->set_count + 1) * sizeof *s->shards);
-  tarn_status status = s->valid ? open_set(s, config->data.valid) : TARN_STATUS_OK;
+  tarn_status status = s->valid ? open_set(s, config->data.valid, config) : TARN_STATUS_OK;
   for (int32_t i = 0; i < config->set_count && status == TARN_STATUS_OK; i++)
-    status = open_set(s, config->sets[i].data);
+    status = open_set(s, config->sets[i].data, config);
   if (status != TARN_STATUS_OK) close_sets(s);
   return status;
 }

@@ -13,6 +13,7 @@
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "store/init_from.h"
+#include "task/images.h"
 #include "task/task.h"
 #include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
@@ -92,7 +93,7 @@ static tarn_status open_vocabs(tarn_train *t) {
 static tarn_status open_data(tarn_train *t) {
   const tarn_config *config = t->config;
   TARN_TRY(open_vocabs(t));
-  TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
+  TARN_TRY(tarn__task_shard_open(&t->shard, config->data.train, config));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   TARN_TRY(tarn__shard_warn_bands(&t->shard, config));
   const bool by_text = (tarn__measure_at(config->valid.metric)->of >> TARN__KEPT_TEXT & 1u) != 0;

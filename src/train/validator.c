@@ -11,6 +11,7 @@
 #include "base/work.h"
 #include "comm/share.h"
 #include "config/config_carry.h"
+#include "task/images.h"
 #include "task/task.h"
 #include "train/feature.h"
 #include "train/set_measure.h"
@@ -97,7 +98,7 @@ static void make_hashes(tarn__validator *v) {
 
 static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
   const tarn_config *config = v->model->config;
-  TARN_TRY(tarn__shard_open(&v->shard, v->what.data));
+  TARN_TRY(tarn__task_shard_open(&v->shard, v->what.data, config));
   TARN_TRY(tarn__shard_check(&v->shard, source, v->target, config));
   TARN_TRY(open_batcher(v));
   const tarn__task *task = tarn__config_task(config);

@@ -114,6 +114,25 @@ for how in 003 007 217 023 203; do { printf "\\$how"; cat table; } >"$out/labels
 for how in 000 014 020; do { printf "\\$how"; tail -n +2 table; } >"$out/labels/numbered-$how"; done
 printf '\043text\tlabel\nx\ta\ny\tb\n' >"$out/labels/known"
 
+# --- images: a shard; files of labels (12 bytes) and of images, and PNG files, behind a byte that says how
+"$tarn" draw --output drawn --images 4 --held-out 1 --size 16
+"$tarn" prepare --images drawn/train-images.idx --labels drawn/train-labels.idx --output images >/dev/null
+cp images.tarn "$out/shard/images"
+{ printf '\030'; cat drawn/train-labels.idx drawn/train-images.idx; } >"$out/images/idx"
+python3 - "$out/images" <<'END'
+import struct, sys, zlib
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+# name: (how, bits, colour type, the chunks before the pixels, bytes of a pixel)
+for name, how, bits, colour, before, width in [("grey", 1, 8, 0, b"", 1), ("colour", 3, 8, 2, b"", 3), ("grey-of", 5, 8, 6, b"", 4),
+                                               ("palette", 1, 8, 3, chunk(b"PLTE", bytes(range(48))), 1), ("deep", 1, 16, 0, b"", 2)]:
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, bits, colour, 0, 0, 0)) + before
+    data += chunk(b"IDAT", zlib.compress(bytes(1 + width))) + chunk(b"IEND", b"")
+    open(f"{sys.argv[1]}/{name}", "wb").write(bytes([how]) + data)
+END
+
 # --- configurations: examples, and what is written of them
 cp resume.yaml "$out/config/resume"
 for file in demo/model3 babylm/esn babylm/gpt2 iwslt14/model4 multi30k/backskip multi30k/half-conv multi30k/bigru-reservoir; do

@@ -27,7 +27,8 @@ static inline void shard_use_sentences(const tarn__shard *shard) {
 }
 
 static inline void shard_use_labels(const tarn__shard *shard) {
-  FUZZ_REQUIRE((shard->labels != NULL) == (shard->classes >= 2) && !(shard->labels && shard->numbers));
+  const bool labels = shard->labels || shard->word_labels;
+  FUZZ_REQUIRE(labels == (shard->classes >= 2) && !(labels && shard->numbers));
   for (int32_t c = 0; c < shard->classes; c++) FUZZ_REQUIRE(strlen(shard->names[c]) > 0);
   for (int64_t i = 0; i < shard->pairs; i++) {
     const int64_t length = tarn__shard_target_length(shard, i);
@@ -55,7 +56,20 @@ static inline void shard_use_batches(const tarn__shard *shard) {
   tarn__batcher_close(&batcher);
 }
 
-static inline void shard_use(const tarn__shard *shard) {
+// The pixels of all images, in patches as large as they allow, up to 4.
+static inline void shard_use_images(tarn__shard *shard) {
+  const tarn__image_size size = shard->image;
+  int32_t patch = 4;
+  if (!size.height) return;
+  while (size.height % patch != 0 || size.width % patch != 0) patch--;
+  tarn__shard_cut(shard, patch);
+  uint8_t *pixels = calloc((size_t)tarn__image_bytes(size), 1);
+  for (int64_t i = 0; pixels && i < shard->pairs; i++) tarn__shard_pixels(shard, i, pixels);
+  free(pixels);
+}
+
+static inline void shard_use(tarn__shard *shard) {
+  shard_use_images(shard);
   shard_use_sentences(shard);
   shard_use_labels(shard);
   shard_use_batches(shard);

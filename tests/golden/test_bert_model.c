@@ -43,7 +43,7 @@ static int64_t run(const tarn__model *model, const tarn__stored *ids, const tarn
   void *room, *values;
   for (int s = 0; s <= SENTENCES; s++) offsets[s] = s * LENGTH;
   tarn__packed_positions(positions, offsets, SENTENCES);
-  const tarn__packed packed = {SENTENCES, ROWS, LENGTH, ids->data, positions, offsets, segments->data};
+  const tarn__packed packed = {SENTENCES, ROWS, LENGTH, ids->data, positions, offsets, segments->data, NULL};
   const tarn__task_weights *weights = &model->weights;
 
   tarn__model_begin(model, &graph, false, 1);

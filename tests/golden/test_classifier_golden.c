@@ -1,6 +1,7 @@
-// Classifiers and regression models against PyTorch's (make_classifier.py): loss, every gradient, and the answers, with
-// the fast kernels in fp32 and bf16, the reference kernels in float and double, and on the shadow device. Gradients in
-// double are compared with sums of PyTorch's (golden_parameters.h), all others with those in double.
+// Classifiers and regression models of text and of images against PyTorch's (make_classifier.py, make_vision.py): loss,
+// every gradient, and the answers, with the fast kernels in fp32 and bf16, the reference kernels in float and double,
+// and on the shadow device. Gradients in double are compared with sums of PyTorch's (golden_parameters.h), all others
+// with those in double.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +14,13 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "data/image_cut.h"
 #include "device/devices.h"
 #include "golden/golden_parameters.h"
 #include "model/model.h"
 #include "shadow_device.h"
 #include "task/labelled.h"
+#include "text/patches.h"
 
 // How far a gradient may be from PyTorch's: the largest difference over the largest element, in double of the sums, or
 // for bf16 the norm of the difference over the norm; the same of answers, and the loss relative.
@@ -37,16 +40,55 @@ static const way ways[] = {
     {"fast bf16", &tarn__device_cpu, TARN__BF16, 2e-2, 0.2, true},
 };
 static const char *const cases[] = {"classifier_cls",    "classifier_mean",   "classifier_last",
-                                    "classifier_number", "classifier_funnel", "classifier_funnel_mean"};
+                                    "classifier_number", "classifier_funnel", "classifier_funnel_mean",
+                                    "vision_cls",        "vision_mean"};
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases, ROWS = 64, SENTENCES = 6 };
+enum { PATCH = 27, IMAGE = 162 };  // the most bytes of a patch and of an image
 
 // The batch of a file, as the task's batcher would make it.
 typedef struct made {
-  int32_t positions[ROWS], segments[ROWS], selected[SENTENCES];
+  int32_t positions[ROWS], segments[ROWS], selected[SENTENCES], ids[ROWS], offsets[SENTENCES + 1];
+  int32_t pixels[ROWS * PATCH / 4 + 1];
   tarn__batch batch;
 } made;
 
+// The same of images, whose rows are cut here.
+static void make_images(made *m, const tarn__safetensors *file, const tarn_config *config) {
+  const tarn_config_image *image = &config->image;
+  const tarn__image_size size = {(int32_t)image->height, (int32_t)image->width, (int32_t)image->channels};
+  const int64_t bytes = tarn__image_bytes(size), first = config->head.pool == TARN_POOL_CLS;
+  const int64_t rows = tarn__image_patches(size, (int32_t)image->patch) + first;
+  const int64_t patch = tarn__patch_bytes(size, (int32_t)image->patch);
+  const int32_t *from = need(file, "batch", "images")->data;
+  assert_true(bytes <= IMAGE && patch <= PATCH && rows * SENTENCES <= ROWS && config->model.max_length == rows);
+  memset(m->pixels, 0, sizeof m->pixels);
+  for (int s = 0; s < SENTENCES; s++) {
+    uint8_t pixels[IMAGE];
+    for (int64_t i = 0; i < bytes; i++) pixels[i] = (uint8_t)from[s * bytes + i];
+    tarn__image_cut((uint8_t *)m->pixels + (s * rows + first) * patch, pixels, size, (int32_t)image->patch);
+    m->offsets[s + 1] = (int32_t)((s + 1) * rows);
+  }
+  for (int64_t r = 0; r < SENTENCES * rows; r++) m->ids[r] = first && r % rows == 0 ? TARN__PATCH_CLS : TARN__PATCH;
+  tarn__packed_positions(m->positions, m->offsets, SENTENCES);
+  tarn__pooled_rows(m->selected, m->offsets, SENTENCES, config->head.pool);
+  m->batch = (tarn__batch){.source = {.sentences = SENTENCES},
+                           .target = {.sentences = SENTENCES,
+                                      .rows = SENTENCES * rows,
+                                      .longest = rows,
+                                      .ids = m->ids,
+                                      .positions = m->positions,
+                                      .offsets = m->offsets,
+                                      .pixels = m->pixels},
+                           .predictions = SENTENCES,
+                           .selected = m->selected,
+                           .targets = need(file, "batch", "labels")->data};
+}
+
 static void make_batch(made *m, const tarn__safetensors *file, const tarn_config *config) {
+  if (find(file, "batch", "images")) {
+    make_images(m, file, config);
+    return;
+  }
   const int32_t *offsets = need(file, "batch", "offsets")->data, *second = need(file, "batch", "second")->data;
   const tarn__stored *labels = find(file, "batch", "labels"), *numbers = find(file, "batch", "numbers");
   assert_int_equal(need(file, "batch", "offsets")->shape[0], SENTENCES + 1);
@@ -154,8 +196,10 @@ static void run_case(const char *name, const way *w) {
   const char *text = tarn__safetensors_text(&file, "config");
   assert_non_null(text);
   must(tarn_config_parse(&config, name, text, strlen(text), NULL, 0));
-  assert_non_null(golden_find(&list, "embeddings.weight"));
-  const int64_t words = golden_find(&list, "embeddings.weight")->rows;
+  const golden_parameter *table =
+      golden_find(&list, config->image.height ? "embeddings.input.weight" : "embeddings.weight");
+  assert_non_null(table);
+  const int64_t words = table->rows;
   must(tarn__model_open(&model, config, words, words, w->dtype, true));
   model->device = w->device;
   must(tarn__model_allocate(model));

@@ -232,7 +232,7 @@ static double model_loss(int gain, const tarn__device *device, tarn__dtype dtype
   for (int i = 0; i < TOKENS; i++) ids[i] = 3 + (int32_t)tarn__random_below(&random, WORDS - 3);
   for (int s = 0; s <= COUNT; s++) ends[s] = s * EACH;
   tarn__packed_positions(positions, ends, COUNT);
-  const tarn__packed side = {COUNT, TOKENS, EACH, ids, positions, ends, NULL};
+  const tarn__packed side = {COUNT, TOKENS, EACH, ids, positions, ends, NULL, NULL};
   const tarn__batch batch = {.source = side, .target = side, .predictions = TOKENS, .targets = ids};
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, device, dtype, true, 2);

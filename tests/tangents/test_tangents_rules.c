@@ -273,7 +273,8 @@ static const struct {
   { why, {__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)) }
     LIST("test_tangents.c proves it", TARN__OP_ACTIVATION, TARN__OP_ADD, TARN__OP_ATTENTION, TARN__OP_DROPOUT,
          TARN__OP_GLU, TARN__OP_LINEAR, TARN__OP_NORM, TARN__OP_RESIDUAL_NORM, TARN__OP_SCALE),
-    LIST("it reads integers and parameters, which do not move", TARN__OP_BIAS_TABLE, TARN__OP_EMBEDDING),
+    LIST("it reads integers and parameters, which do not move", TARN__OP_BIAS_TABLE, TARN__OP_EMBEDDING,
+         TARN__OP_PIXELS),
     LIST("it is a tangent itself", TARN__OP_ACTIVATION_TANGENT, TARN__OP_ATTENTION_TANGENT,
          TARN__OP_DEPTHWISE_CONV_TANGENT, TARN__OP_FEATURE_MAP_TANGENT, TARN__OP_GATED_CONV_TANGENT,
          TARN__OP_GLU_TANGENT, TARN__OP_HALTING_TANGENT, TARN__OP_LINEAR_ATTENTION_TANGENT, TARN__OP_NORM_TANGENT,

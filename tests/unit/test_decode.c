@@ -170,8 +170,8 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
   for (int64_t i = 1; i < length; i++) target_in[i] = target[i - 1];
   tarn__packed_positions(positions[0], offsets[0], 1);
   tarn__packed_positions(positions[1], offsets[1], 1);
-  tarn__packed from = {1, source_length, source_length, source, positions[0], offsets[0], NULL};
-  tarn__packed to = {1, length, length, target_in, positions[1], offsets[1], NULL};
+  tarn__packed from = {1, source_length, source_length, source, positions[0], offsets[0], NULL, NULL};
+  tarn__packed to = {1, length, length, target_in, positions[1], offsets[1], NULL, NULL};
   tarn__graph graph = {0};
   double scale = 1;
   tarn__graph_begin(&graph, f->model->device, f->model->dtype, false, tarn__threads());

@@ -215,7 +215,7 @@ static double hidden_loss(tarn__model *model, const int32_t *ids, int64_t length
   memcpy(row, ids, (size_t)length * sizeof *ids);
   row[token] = mask;
   tarn__packed_positions(positions, offsets, 1);
-  const tarn__packed packed = {1, length, length, row, positions, offsets, segments};
+  const tarn__packed packed = {1, length, length, row, positions, offsets, segments, NULL};
   const tarn__batch batch = {.target = packed, .predictions = 1, .selected = &selected, .targets = &target};
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, model->device, model->dtype, false, 1);

@@ -103,8 +103,8 @@ static void plan(fixture *f, const tarn__device *device) {
   }
   tarn__packed_positions(f->positions[0], source_offsets, SENTENCES);
   tarn__packed_positions(f->positions[1], target_offsets, SENTENCES);
-  tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets, NULL};
-  tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets, NULL};
+  tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets, NULL, NULL};
+  tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets, NULL, NULL};
   tarn__graph_begin(&f->graph, device, f->model->dtype, true, THREADS);
   const tarn__batch batch = {.source = source, .target = target, .predictions = ROWS, .targets = f->targets};
   f->loss = tarn__model_build_loss(f->model, &f->graph, &batch, NULL, 0.1, f->scale, NULL);

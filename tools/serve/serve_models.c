@@ -44,7 +44,7 @@ static tarn_status find_uses(serve_models *m) {
     m->beam = m->options.beam > 0 ? m->options.beam : (int64_t)beam;
     const tarn_verb *verb;
     for (int i = 0; (verb = tarn_verb_at(i)) != NULL; i++)
-      if (tarn_config_has_use(config, verb->word)) m->verb = verb;
+      if (!verb->images && tarn_config_has_use(config, verb->word)) m->verb = verb;
     for (int use = 0; use < SERVE_USES; use++)
       m->uses[use] =
           use == SERVE_LABEL ? m->verb != NULL : tarn_config_has_use(config, serve_use_word((serve_use)use, NULL));

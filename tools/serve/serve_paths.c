@@ -33,6 +33,7 @@ void serve_paths_start(void) {
   memcpy(paths, fixed, BEFORE * sizeof *fixed);
   path_count = BEFORE;
   for (int i = 0; i < SERVE_PATHS - FIXED && (verb = tarn_verb_at(i)) != NULL; i++) {
+    if (verb->images) continue;  // a request holds text
     snprintf(names_of_verbs[i], NAME, "/%s", verb->word);
     paths[path_count++] = (serve_path){names_of_verbs[i], SERVE_LABEL, verb, json, false, NULL};
   }

@@ -4,6 +4,7 @@
 #define TARN_LAB_LAB_H
 
 #include "tarn/lab/corpus.h"
+#include "tarn/lab/drawings.h"
 #include "tarn/lab/dynamics.h"
 #include "tarn/lab/fit.h"
 #include "tarn/lab/forecast.h"

@@ -218,6 +218,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_OUTPUT_MIXTURE] = {tarn__cpu_output_mixture, tarn__cpu_output_mixture_scratch},
     [TARN__OP_OUTPUT_TANGENT] = {output_tangent, output_tangent_scratch},
     [TARN__OP_OUTPUT_TOP] = {tarn__cpu_output_top, tarn__cpu_output_top_scratch},
+    [TARN__OP_PIXELS] = {tarn__cpu_pixels, NULL},
     [TARN__OP_POOLING] = {pooling_forward, pooling_scratch},
     [TARN__OP_POOLING_BACKWARD] = {pooling_backward, pooling_scratch},
     [TARN__OP_POOLING_ROWS] = {pooling_forward, pooling_scratch},

@@ -67,6 +67,7 @@ TARN__REF_KERNEL(tarn__output_loss_ref);
 TARN__REF_KERNEL(tarn__output_top_ref);
 TARN__REF_KERNEL(tarn__sample_ref);
 TARN__REF_KERNEL(tarn__output_mixture_ref);
+TARN__REF_KERNEL(tarn__pixels_ref);
 TARN__REF_KERNEL(tarn__pooling_ref);
 TARN__REF_KERNEL(tarn__pooling_backward_ref);
 TARN__REF_KERNEL(tarn__recurrence_ref);

@@ -71,6 +71,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_OUTPUT_MIXTURE] = {TARN__REF(tarn__output_mixture_ref), TARN__REF(tarn__output_mixture_ref_scratch)},
     [TARN__OP_OUTPUT_TANGENT] = {TARN__REF(tarn__output_tangent_ref), NULL},
     [TARN__OP_OUTPUT_TOP] = {TARN__REF(tarn__output_top_ref), TARN__REF(tarn__output_top_ref_scratch)},
+    [TARN__OP_PIXELS] = {TARN__REF(tarn__pixels_ref), NULL},
     [TARN__OP_POOLING] = {TARN__REF(tarn__pooling_ref), NULL},
     [TARN__OP_POOLING_BACKWARD] = {TARN__REF(tarn__pooling_backward_ref), NULL},
     [TARN__OP_POOLING_ROWS] = {TARN__REF(tarn__pooling_ref), NULL},
