@@ -397,7 +397,7 @@ static inline void shadow_ask_node(const tarn__exec *exec, const tarn__node *nod
   if (exec->update) job->factors = *exec->update, job->exec.update = &job->factors;
   job->node = *node;
   if (node->attr_bytes > 0) memcpy(job->attributes, node->attr, node->attr_bytes);
-  job->node.attr = job->attributes;
+  job->node.attr = node->attr_bytes > 0 ? job->attributes : NULL;
   for (int i = 0; i < TARN__MAX_INPUTS; i++) job->node.in[i] = shadow_tensor(job, node->in[i]);
   for (int i = 0; i < TARN__MAX_OUTPUTS; i++) job->node.out[i] = shadow_tensor(job, node->out[i]);
   for (int i = 0; i < TARN__MAX_PARAM_GRADS; i++) {
