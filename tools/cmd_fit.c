@@ -9,6 +9,7 @@
 #include "fit_output.h"
 #include "progress_show.h"
 #include "tarn/lab/fit.h"
+#include "text_table.h"
 
 static const cli_command COMMAND = {
     "fit", "RUN...", "Fit scaling laws: the loss of runs as a power of their size, with predictions.",
@@ -18,7 +19,8 @@ static const cli_command COMMAND = {
     "tokens\n"
     "(trained on), text (tokens of the training data, each once) or operations. See docs/experiments.md."};
 
-enum { MOST_FAMILIES = 64, MOST_PREDICTIONS = 64 };
+// As many as a table has columns for.
+enum { MOST_FAMILIES = TEXT_TABLE_COLUMNS - 1, MOST_PREDICTIONS = 64 };
 
 typedef struct request {
   tarn_fit_options options;

@@ -17,6 +17,10 @@ static const char *value_text(char text[CELL], const tarn_fit_value *v) {
   char value[CELL], low[CELL], high[CELL];
   if (isnan(v->value)) return "-";
   if (isnan(v->low)) return digits_of(text, v->value);
+  if (isinf(v->high)) {
+    snprintf(text, CELL, "%.28s (%.28s or more)", digits_of(value, v->value), digits_of(low, v->low));
+    return text;
+  }
   snprintf(text, CELL, "%.28s (%.28s to %.28s)", digits_of(value, v->value), digits_of(low, v->low),
            digits_of(high, v->high));
   return text;
@@ -60,14 +64,13 @@ static void size_cell(text_table *table, const tarn_fit *fit, const double *x) {
 
 static bool print_predictions(const tarn_fit *fit) {
   text_table table = {0};
-  const size_t families = fit->law_count < TEXT_TABLE_COLUMNS ? fit->law_count : TEXT_TABLE_COLUMNS - 1;
   text_table_row(&table);
   text_table_cell(&table, "predicted at");
-  for (size_t i = 0; i < families; i++) text_table_cell(&table, "%s", fit->laws[i].family);
+  for (size_t i = 0; i < fit->law_count; i++) text_table_cell(&table, "%s", fit->laws[i].family);
   for (size_t p = 0; p < fit->prediction_count; p++) {
     text_table_row(&table);
     size_cell(&table, fit, fit->laws[0].predictions[p].x);
-    for (size_t i = 0; i < families; i++) value_cell(&table, &fit->laws[i].predictions[p].loss);
+    for (size_t i = 0; i < fit->law_count; i++) value_cell(&table, &fit->laws[i].predictions[p].loss);
   }
   return text_table_print(&table);
 }
@@ -94,13 +97,15 @@ static void print_pairs(const tarn_fit *fit) {
   char text[CELL];
   for (size_t i = 0; i < fit->pair_count; i++) {
     const tarn_fit_pair *pair = &fit->pairs[i];
-    printf("%s less %s\n", fit->laws[pair->second].family, fit->laws[pair->first].family);
+    printf("%s minus %s\n", fit->laws[pair->second].family, fit->laws[pair->first].family);
     for (size_t k = 0; k < fit->axis_count; k++)
       printf("  exponent of %-10s  %s%s\n", tarn_fit_axis_name(fit->axes[k]), value_text(text, &pair->exponent[k]),
              judge(&pair->exponent[k]));
     printf("  constant c              %s%s\n", value_text(text, &pair->offset), judge(&pair->offset));
     if (fit->axis_count == 1)
-      printf("  size for the same loss  %s times, at %.4g\n", value_text(text, &pair->size), pair->at);
+      printf("  size for the same loss  %s%s, at %.4g\n",
+             isnan(pair->size.value) ? "none" : value_text(text, &pair->size), isnan(pair->size.value) ? "" : " times",
+             pair->at);
   }
 }
 

@@ -39,22 +39,22 @@ case $equal in parameters | no) ;; operations) equal=flops ;; *) fail "--equal $
 data=$(realpath "$data")
 [[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
 case $task in
-  translation) stack=encoder test='{ source: data/test.source, reference: data/test.reference }' ;;
+  translation) stack=encoder test="{ source: data-$task/test.source, reference: data-$task/test.reference }" ;;
   masked)
     stack=encoder test=''
     [ -f "$text" ] || fail "--text ${text:-is missing}: masked pre-trains on a text file"
     text=$(realpath "$text") ;;
-  language) stack=decoder test='{ text: data/test.txt, window: 256, stride: 128 }' ;;
+  language) stack=decoder test="{ text: data-$task/test.txt, window: 256, stride: 128 }" ;;
   *) fail "there is no task $task; there are: translation masked language" ;;
 esac
-mkdir -p "$output/$task.data"
+mkdir -p "$output/data-$task"
 cd "$output"
-ln -sfn "$task.data" data  # the descriptions name data/; the tasks have a folder each
+store=data-$task  # the descriptions name data/, which becomes this
 
 # --- the data -------------------------------------------------------------------------------------------------------------
 
 asked="$data $text"
-[ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] || fail "$PWD/data was made of $(cat data/ready), not of $asked; give another OUTPUT"
+[ ! -s $store/ready ] || [ "$(cat $store/ready)" = "$asked" ] || fail "$PWD/$store was made of $(cat $store/ready), not of $asked; give another OUTPUT"
 both() {  # NAME...: the first of these that the corpus has in both languages
   local name
   for name in "$@"; do [ ! -e "$data/$name.de" ] || [ ! -e "$data/$name.en" ] || { echo "$data/$name"; return; }; done
@@ -63,47 +63,47 @@ both() {  # NAME...: the first of these that the corpus has in both languages
 prepare_translation() {
   local train valid tests
   train=$(both train) && valid=$(both val valid dev) && tests=$(both test test_2016_flickr) || exit 2
-  "$tarn" vocab --type bpe --size 4000 --output data/vocab.model "$train.de" "$train.en"
-  "$tarn" prepare --vocab data/vocab.model --source "$train.de" --target "$train.en" --output data/train
-  "$tarn" prepare --vocab data/vocab.model --source "$valid.de" --target "$valid.en" --output data/valid
-  cp "$valid.en" data/valid.reference
-  cp "$tests.de" data/test.source
-  cp "$tests.en" data/test.reference
+  "$tarn" vocab --type bpe --size 4000 --output $store/vocab.model "$train.de" "$train.en"
+  "$tarn" prepare --vocab $store/vocab.model --source "$train.de" --target "$train.en" --output $store/train
+  "$tarn" prepare --vocab $store/vocab.model --source "$valid.de" --target "$valid.en" --output $store/valid
+  cp "$valid.en" $store/valid.reference
+  cp "$tests.de" $store/test.source
+  cp "$tests.en" $store/test.reference
 }
-table() { "$tarn" prepare --vocab data/vocab.model --max-tokens 127 --text sentence --labels label --table "$2" --output "data/sst2-$1" "${@:3}"; }
+table() { "$tarn" prepare --vocab $store/vocab.model --max-tokens 127 --text sentence --labels label --table "$2" --output "$store/sst2-$1" "${@:3}"; }
 prepare_masked() {
   [ -f "$data/SST-2/train.tsv" ] && [ -f "$data/SST-2/dev.tsv" ] || fail "$data has no SST-2/train.tsv and SST-2/dev.tsv"
-  awk 'NR % 200 != 0' "$text" >data/train.part
-  awk 'NR % 200 == 0' "$text" >data/valid.part
-  "$tarn" vocab --type bpe --size 4000 --lowercase --mask-symbols --sentences 500000 --output data/vocab.model data/train.part
+  awk 'NR % 200 != 0' "$text" >$store/train.part
+  awk 'NR % 200 == 0' "$text" >$store/valid.part
+  "$tarn" vocab --type bpe --size 4000 --lowercase --mask-symbols --sentences 500000 --output $store/vocab.model $store/train.part
   for part in train valid; do
-    "$tarn" prepare --vocab data/vocab.model --text data/$part.part --min-tokens 5 --max-tokens 127 --output data/$part
+    "$tarn" prepare --vocab $store/vocab.model --text $store/$part.part --min-tokens 5 --max-tokens 127 --output $store/$part
   done
-  awk 'NR == 1 || (NR - 1) % 40 != 0' "$data/SST-2/train.tsv" >data/train.tsv
-  awk 'NR == 1 || (NR - 1) % 40 == 0' "$data/SST-2/train.tsv" >data/valid.tsv
-  table train data/train.tsv
-  table valid data/valid.tsv --labels-from data/sst2-train
-  table dev "$data/SST-2/dev.tsv" --labels-from data/sst2-train
-  rm data/*.part data/*.tsv
+  awk 'NR == 1 || (NR - 1) % 40 != 0' "$data/SST-2/train.tsv" >$store/train.tsv
+  awk 'NR == 1 || (NR - 1) % 40 == 0' "$data/SST-2/train.tsv" >$store/valid.tsv
+  table train $store/train.tsv
+  table valid $store/valid.tsv --labels-from $store/sst2-train
+  table dev "$data/SST-2/dev.tsv" --labels-from $store/sst2-train
+  rm $store/*.part $store/*.tsv
 }
 prepare_language() {
   local size part
-  "$tarn" vocab --type byte --output data/vocab.model
-  case $data in *.xz) xz -dc "$data" ;; *) cat "$data" ;; esac >data/all.part
-  size=$(wc -c <data/all.part)
+  "$tarn" vocab --type byte --output $store/vocab.model
+  case $data in *.xz) xz -dc "$data" ;; *) cat "$data" ;; esac >$store/all.part
+  size=$(wc -c <$store/all.part)
   part=$((size / 20))
   [ $part -gt 0 ] || fail "$data is too short to be cut into three"
-  head -c $((size - 2 * part)) data/all.part >data/train.part
-  tail -c $((2 * part)) data/all.part >data/rest.part
-  head -c $((part < 65536 ? part : 65536)) data/rest.part >data/valid.part
-  tail -c $part data/all.part >data/rest.part
-  head -c 65536 data/rest.part >data/test.txt
-  for part in train valid; do "$tarn" prepare --vocab data/vocab.model --text data/$part.part --stream 256 --output data/$part; done
-  rm data/*.part
+  head -c $((size - 2 * part)) $store/all.part >$store/train.part
+  tail -c $((2 * part)) $store/all.part >$store/rest.part
+  head -c $((part < 65536 ? part : 65536)) $store/rest.part >$store/valid.part
+  tail -c $part $store/all.part >$store/rest.part
+  head -c 65536 $store/rest.part >$store/test.txt
+  for part in train valid; do "$tarn" prepare --vocab $store/vocab.model --text $store/$part.part --stream 256 --output $store/$part; done
+  rm $store/*.part
 }
-if [ ! -e data/ready ]; then
+if [ ! -e $store/ready ]; then
   prepare_$task
-  echo "$asked" >data/ready
+  echo "$asked" >$store/ready
 fi
 
 # --- the sweep ------------------------------------------------------------------------------------------------------------
@@ -118,6 +118,8 @@ variants() {
       name = trim($1); keys = trim($3)
       if (trim($5) ~ "(^|; )" task ":") next
       gsub(/ALL_SHARED/, task == "translation" ? "encoder.layers: L1*4, decoder.layers: D1*2" : "STACK.layers: L1*4", keys)
+      gsub(/ALL_HALTING/, "STACK.step_embeddings: yes, STACK.act_threshold: 0.99" \
+        (task == "translation" ? ", decoder.step_embeddings: yes, decoder.act_threshold: 0.99" : ""), keys)
       gsub(/TIES/, task == "translation" ? "encoder_decoder" : "none", keys)
       gsub(/STACK/, stack, keys)
       out = ""; frozen = stack ".layers: (R L)*2"
@@ -145,5 +147,5 @@ variants() {
 [ ! -e "$task.sweep.yaml" ] || cmp -s "$task.sweep.new" "$task.sweep.yaml" || [ -n "$rows" ] || [ ! -e "$task/sweep.json" ] ||
   echo "run.sh: $PWD/$task.sweep.yaml has changed; tarn sweep says if its runs can go on" >&2
 mv "$task.sweep.new" "$task.sweep.yaml"
-cp "$here/$task.yaml" "$task.base.yaml"
+sed "s|data/|$store/|g" "$here/$task.yaml" >"$task.base.yaml"
 . "$here/sweep_and_table.sh"

@@ -15,8 +15,8 @@ if [ "$task" = masked ]; then
   {
     printf '# Made by run.sh.\nbase: sst2.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nparallel: 2\nthreads: 1\n'
     printf 'set: { train.max_updates: %s, train.warmup: %s, valid.every: %s }\n' $updates $((updates / 8 + 1)) $((updates / 4))
-    printf 'test: { labelled: data/sst2-dev }\nvariants:\n'
-    jq -r '.variants[] | [.name, (.equalized // {} | .widths // [] | map(sub("="; ": ")) | join(", "))] | @tsv' masked/sweep.json |
+    printf 'test: { labelled: data-masked/sst2-dev }\nvariants:\n'
+    jq -r '.variants[] | [.name, (.equalized // {} | to_entries | map(select(.key | startswith("kinds.")) | "\(.key): \(.value)") | join(", "))] | @tsv' masked/sweep.json |
       while IFS=$'\t' read -r name widths; do
         line=$(grep -m 1 "^  $name: {" masked.sweep.yaml) || continue
         line=${line% \}}
@@ -25,7 +25,7 @@ if [ "$task" = masked ]; then
         echo "$line ${widths:+$widths, }train.init_from: \"masked/$name/seed-{seed}\" }"
       done
   } >sst2.sweep.yaml
-  sed -e 's/^model:/model:\n  task: classification/' -e 's|^data:.*|data: { vocab: data/vocab.model, train: data/sst2-train, valid: data/sst2-valid }|' \
+  sed -e 's/^model:/model:\n  task: classification/' -e 's|^data:.*|data: { vocab: data-masked/vocab.model, train: data-masked/sst2-train, valid: data-masked/sst2-valid }|' \
     -e 's/^valid:.*/valid: { metric: accuracy }/' -e 's/max_tokens: 1024/max_tokens: 2048/' -e 's/lr: 0.002/lr: 0.0005/' "$here/masked.yaml" >sst2.base.yaml
   printf 'head: { pool: cls, hidden: 128 }\n' >>sst2.base.yaml
   "$tarn" sweep sst2.sweep.yaml --output sst2 || code=$?

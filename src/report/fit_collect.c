@@ -100,7 +100,7 @@ static tarn_status make_point(tarn_fit_point *point, const struct tarn__fit_memo
   const tarn_results_run *run = &m->results->runs[index];
   const tarn_results_series *series = tarn_results_find(run, m->public.metric);
   TARN_REQUIRE(series, DATA, "%s has no %s, which the other runs have; give --metric", run->path, m->public.metric);
-  *point = (tarn_fit_point){.run = index, .loss = series->points[0].value};
+  *point = (tarn_fit_point){.run = index, .group = run->group, .loss = series->points[0].value};
   for (size_t i = 1; i < series->count; i++) point->loss = fmin(point->loss, series->points[i].value);
   TARN_REQUIRE(point->loss > 0, DATA, "%s: its %s is %g, and a law has a loss above 0", run->path, series->name,
                point->loss);
@@ -116,9 +116,10 @@ static tarn_status make_point(tarn_fit_point *point, const struct tarn__fit_memo
 
 size_t tarn__fit_least_sizes(size_t axes) { return axes == 1 ? 4 : 6; }
 
+// Under a limit of time runs of one configuration differ in their tokens and operations.
 static bool same_place(const tarn_fit_point *a, const tarn_fit_point *b, size_t axes, size_t axis) {
+  if (a->group == b->group) return true;
   for (size_t k = 0; k < axes; k++)
-    // Runs of one size end within an update of each other, so their tokens and operations differ a little.
     if ((axis == axes || axis == k) && fabs(a->x[k] - b->x[k]) > 0.02 * fmax(a->x[k], b->x[k])) return false;
   return true;
 }
@@ -131,6 +132,12 @@ size_t tarn__fit_different(const tarn_fit_point *points, size_t count, size_t ax
     different += j == i;
   }
   return different;
+}
+
+bool tarn__fit_has_sizes(const tarn_fit_point *points, size_t count, size_t axes) {
+  for (size_t k = 0; axes > 1 && k < axes; k++)
+    if (tarn__fit_different(points, count, axes, k) < 3) return false;
+  return tarn__fit_different(points, count, axes, axes) >= tarn__fit_least_sizes(axes);
 }
 
 static tarn_status check_sizes(const struct tarn__fit_memory *m, const tarn__fit_family *family) {
@@ -172,6 +179,8 @@ static tarn_status fill_family(struct tarn__fit_memory *m, tarn__fit_family *fam
   TARN_TRY(check_sizes(m, family));
   TARN_TRY(tarn__arena_alloc(&m->arena, &numbers, family->count * (axes + 1), sizeof(double)));
   family->log_x = numbers;
+  if (family->count < 8)
+    TARN_TRY(note(m, "%s has %zu runs, of which intervals are too short", family->name, family->count));
   family->log_loss = family->log_x + family->count * axes;
   for (size_t i = 0; i < family->count; i++) {
     for (size_t k = 0; k < axes; k++) family->log_x[i * axes + k] = log(family->points[i].x[k]);
@@ -208,7 +217,9 @@ tarn_status tarn__fit_collect(struct tarn__fit_memory *m) {
   m->families = memory;
   memset(m->families, 0, m->options.family_count * sizeof *m->families);
   for (size_t f = 0; f < m->options.family_count; f++) {
-    m->families[f].name = m->options.families[f].name;
+    char *name;
+    TARN_TRY(tarn__arena_strdup(&m->arena, &name, m->options.families[f].name));
+    m->families[f].name = name;
     TARN_TRY(fill_family(m, &m->families[f], m->options.families[f].pattern));
   }
   return TARN_STATUS_OK;

@@ -13,7 +13,7 @@ typedef struct picture {
   struct tarn__fit_memory *memory;
   tarn__arena arena;
   tarn__chart_line lines[MOST_LINES];
-  size_t count;
+  size_t count, left_out;
   double low, high;  // of x
 } picture;
 
@@ -42,7 +42,10 @@ static tarn_status add_line(picture *p, size_t f, const tarn_fit_point *at) {
   const tarn__fit_family *family = &m->families[f];
   const bool two = m->public.axis_count > 1;
   void *memory;
-  if (p->count == MOST_LINES) return TARN_STATUS_OK;
+  if (p->count == MOST_LINES) {
+    p->left_out++;
+    return TARN_STATUS_OK;
+  }
   TARN_TRY(tarn__arena_alloc(&p->arena, &memory, 4 * SAMPLES + 2 * family->count, sizeof(double)));
   double *x = memory, *y = x + SAMPLES, *low = y + SAMPLES, *high = low + SAMPLES, *point_x = high + SAMPLES,
          *point_y = point_x + family->count;
@@ -101,21 +104,23 @@ static void find_ends(picture *p) {
 
 static tarn_status draw(picture *p, tarn__buffer *out) {
   const tarn_fit *fit = &p->memory->public;
-  const char *axis = tarn_fit_axis_name(fit->axes[0]);
+  char foot[256];
+  find_ends(p);
+  TARN_TRY(add_lines(p));
+  size_t used =
+      (size_t)snprintf(foot, sizeof foot, "%sBoth scales are logarithmic.",
+                       fit->resamples > 0 ? "Bands: 95 % intervals of the laws, by a bootstrap of residuals. " : "");
+  if (p->left_out > 0) snprintf(foot + used, sizeof foot - used, " %zu more lines are left out.", p->left_out);
   const tarn__chart chart = {
       .head = {.id = "fit",
                .title = "Loss by size",
                .description = "Runs as points, and the law of each family with its 95 % interval; both scales are "
                               "logarithmic.",
                .standalone = true},
-      .x_label = axis,
+      .x_label = tarn_fit_axis_name(fit->axes[0]),
       .y_label = fit->metric,
-      .foot = fit->resamples > 0
-                  ? "Bands: 95 % intervals of the laws, by a bootstrap of residuals. Both scales are logarithmic."
-                  : "Both scales are logarithmic.",
+      .foot = foot,
       .logarithmic = true};
-  find_ends(p);
-  TARN_TRY(add_lines(p));
   tarn__chart_lines(out, &chart, p->lines, p->count, p->low, NAN, NAN);
   return out->status;
 }

@@ -33,6 +33,8 @@ struct tarn__fit_memory {
 tarn_status tarn__fit_collect(struct tarn__fit_memory *m) TARN_CHECKED;
 // How many different sizes a law needs.
 size_t tarn__fit_least_sizes(size_t axes);
+// Whether these are sizes enough for a law.
+bool tarn__fit_has_sizes(const tarn_fit_point *points, size_t count, size_t axes);
 // Different values of an axis among the points; `axis` = the number of axes: different sizes on all.
 size_t tarn__fit_different(const tarn_fit_point *points, size_t count, size_t axes, size_t axis);
 // The 95 % interval of m->values, of which those that are not numbers are left out; NAN if fewer than half are numbers.

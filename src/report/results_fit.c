@@ -63,6 +63,20 @@ static double c_of(const tarn__law *law, const void *user) {
   (void)user;
   return exp(law->log_c);
 }
+// The mean at several places.
+typedef struct places {
+  const tarn_fit_point *points;
+  size_t count;
+} places;
+
+static double loss_of(const tarn__law *law, const void *x);
+static double mean_loss_of(const tarn__law *law, const void *user) {
+  const places *all = user;
+  double sum = 0;
+  for (size_t i = 0; i < all->count; i++) sum += loss_of(law, all->points[i].x);
+  return sum / (double)all->count;
+}
+
 static double loss_of(const tarn__law *law, const void *x) {
   double log_x[TARN_FIT_MOST_AXES];
   for (size_t k = 0; k < law->axes; k++) log_x[k] = log(((const double *)x)[k]);
@@ -115,20 +129,21 @@ static double largest(const tarn__fit_family *family, size_t axis) {
 static tarn_status check_largest(struct tarn__fit_memory *m, tarn_fit_law *out, const tarn__fit_family *family) {
   const size_t axes = m->public.axis_count, n = family->count;
   const double most = largest(family, 0);
-  double at[TARN_FIT_MOST_AXES] = {0}, sum = 0;
+  double sum = 0;
   size_t left = 0, taken = 0;
   void *memory;
   out->checked_x = out->checked_loss = NAN;
   out->checked = (tarn_fit_value){NAN, NAN, NAN};
-  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, n, sizeof(tarn_fit_point)));
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, 2 * n, sizeof(tarn_fit_point)));
   tarn__fit_family rest = {.name = family->name, .points = memory};
+  tarn_fit_point *most_points = rest.points + n;
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, n * (axes + 1), sizeof(double)));
   rest.log_x = memory, rest.log_loss = rest.log_x + n * axes;
   for (size_t i = 0; i < n; i++) {
     const tarn_fit_point *p = &family->points[i];
     if (p->x[0] >= 0.98 * most) {
-      for (size_t k = 0; k < axes; k++) at[k] += log(p->x[k]);
-      sum += p->loss, taken++;
+      sum += p->loss;
+      most_points[taken++] = *p;
       continue;
     }
     rest.points[left] = *p;
@@ -136,14 +151,13 @@ static tarn_status check_largest(struct tarn__fit_memory *m, tarn_fit_law *out, 
     rest.log_loss[left++] = family->log_loss[i];
   }
   rest.count = left;
-  if (tarn__fit_different(rest.points, left, axes, axes) < tarn__fit_least_sizes(axes)) return TARN_STATUS_OK;
-  for (size_t k = 0; k < axes; k++) at[k] = exp(at[k] / (double)taken);
+  if (!tarn__fit_has_sizes(rest.points, left, axes)) return TARN_STATUS_OK;
   const tarn__law_points points = points_of(m, &rest);
   tarn__law_fit(&rest.law, &points);
   TARN_TRY(bootstrap(m, &rest, SIZE_MAX / 2));
-  out->checked_x = at[0];
+  out->checked_x = most;
   out->checked_loss = sum / (double)taken;
-  out->checked = interval_of(m, &rest, loss_of, at);
+  out->checked = interval_of(m, &rest, mean_loss_of, &(places){most_points, taken});
   return TARN_STATUS_OK;
 }
 
@@ -206,8 +220,10 @@ static void compare(struct tarn__fit_memory *m, tarn_fit_pair *pair) {
   pair->size = (tarn_fit_value){NAN, NAN, NAN};
   if (m->public.axis_count > 1) return;
   pair->at = fmin(largest(a, 0), largest(b, 0));
-  for (int64_t r = 0; r < m->public.resamples; r++)
-    m->values[r] = size_ratio(&a->resampled[r], &b->resampled[r], log(pair->at));
+  for (int64_t r = 0; r < m->public.resamples; r++) {
+    const double ratio = size_ratio(&a->resampled[r], &b->resampled[r], log(pair->at));
+    m->values[r] = isnan(ratio) ? INFINITY : ratio;  // no size is large enough
+  }
   pair->size = tarn__fit_interval(m, size_ratio(&a->law, &b->law, log(pair->at)));
 }
 

@@ -10,6 +10,7 @@
 typedef struct tarn__results_group {
   tarn_results_group public;
   char key[TARN__HASH_TEXT];  // of the configuration without its seed; "" until a run has started
+  const char *body;           // train.init_from of the variant, with {seed}; NULL: without
   const char *grid;           // full name of the variant whose grid this is a point of; NULL: none
   size_t *runs;
   size_t count, capacity;

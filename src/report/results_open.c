@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "config/config_part.h"
+#include "config/config_seed.h"
 #include "config/config_write.h"
 #include "parts/block.h"
 #include "report/results_memory.h"
@@ -23,36 +24,31 @@ const char *tarn_results_state_name(tarn_results_state state) {
   return (unsigned)state < TARN_RESULTS_STATES ? state_names[state] : "?";
 }
 
-// The change that takes a run's own seed out of train.init_from ("body/seed-2", where the seed is 2): the body is then
-// that of the same configuration and seed. NULL: it names no seed.
-static tarn_status body_of_seed(char **edit, const tarn_results_run *run) {
-  const char *path = run->config->train.init_from, *at = NULL;
-  char own[32];
-  tarn__buffer text = {0};
-  *edit = NULL;
-  const int length = snprintf(own, sizeof own, TARN__RUN_SEED "%lld", (long long)run->seed);
-  for (const char *next = path; next && (next = strstr(next, own)) != NULL; next += length)
-    if (next[length] < '0' || next[length] > '9') at = next;
-  if (!at) return TARN_STATUS_OK;
-  tarn__buffer_format(&text, "train.init_from=\"%.*s" TARN__RUN_SEED "%s\"", (int)(at - path), path, at + length);
-  const tarn_status status = text.status;
-  if (status == TARN_STATUS_OK)
-    *edit = text.data;
-  else
-    tarn__buffer_close(&text);
-  return status;
+// The change that takes a run's seed out of train.init_from, where the sweep has put it there. No text: it has not.
+static void neutral_body(tarn__buffer *edit, const tarn_results_run *run, const char *body) {
+  const char *path = run->config->train.init_from;
+  tarn__buffer own = {0};
+  if (!body || !path) return;
+  tarn__config_place_seed(&own, body, run->seed);
+  if (own.status == TARN_STATUS_OK && strcmp(own.data, path) == 0) tarn__config_init_from(edit, body);
+  if (edit->status == TARN_STATUS_OK) edit->status = own.status;
+  tarn__buffer_close(&own);
 }
 
-// A key that is equal for runs that differ only in their seed.
-static tarn_status config_key(char key[TARN__HASH_TEXT], const tarn_results_run *run) {
+// A key that is equal for runs that differ only in their seed. `body`: train.init_from in the sweep, with {seed}; or
+// NULL.
+static tarn_status config_key(char key[TARN__HASH_TEXT], const tarn_results_run *run, const char *body) {
   const char *neutral[] = {"train.seed=", "train.seeds=", NULL};
   tarn_config *config = NULL;
-  char *text = NULL, *body;
-  TARN_TRY(body_of_seed(&body, run));
-  neutral[2] = body;
-  tarn_status status =
-      tarn_config_parse(&config, run->config->name, run->config_text, strlen(run->config_text), neutral, body ? 3 : 2);
-  tarn__free(body);
+  char *text = NULL;
+  tarn__buffer edit = {0};
+  neutral_body(&edit, run, body);
+  neutral[2] = edit.data;
+  tarn_status status = edit.status;
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_parse(&config, run->config->name, run->config_text, strlen(run->config_text), neutral,
+                               edit.data ? 3 : 2);
+  tarn__buffer_close(&edit);
   if (status == TARN_STATUS_OK) status = tarn_config_write(config, &text);
   if (status == TARN_STATUS_OK) tarn__hash(key, text, strlen(text));
   tarn_config_text_close(&text);
@@ -103,7 +99,7 @@ static tarn_status group_name(const char **name, struct tarn__results_memory *m,
 static tarn_status place(struct tarn__results_memory *m, size_t index, size_t group) {
   tarn_results_run *run = &m->runs[index];
   char key[TARN__HASH_TEXT] = "";
-  if (run->config) TARN_TRY(config_key(key, run));
+  if (run->config) TARN_TRY(config_key(key, run, group < m->group_count ? m->groups[group].body : NULL));
   if (group == m->group_count) {
     for (group = 0; group < m->group_count && strcmp(m->groups[group].key, key) != 0;) group++;
     if (group == m->group_count) {

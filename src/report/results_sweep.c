@@ -59,6 +59,7 @@ static tarn_status add_variants(struct tarn__results_memory *m, const tarn__run_
                    name);
     size_t group = m->group_count;
     TARN_TRY(tarn__results_add_group(m, full, changes, equalized));
+    TARN_TRY(tarn__run_file_text(file, variant, "init_from", &m->groups[group].body, &m->arena));
     TARN_TRY(take_grid(m, file, variant, alone ? NULL : sweep));
     TARN_TRY(add_runs(m, file, folder, name, group));
   }

@@ -37,6 +37,7 @@ struct tarn__sweep_memory {
   tarn_sweep_variant *variants;  // the writable form of the public lists
   tarn__sweep_edits *edits;      // [variants] per variant, with the grid values last
   tarn_config **configs;         // [variants]
+  const char **bodies;           // [variants] train.init_from with {seed}; NULL: without
   int64_t *seeds;
   tarn_sweep_run *runs;
   int64_t *offsets;  // [runs] positions in the logs, for tarn_sweep_look()
@@ -70,6 +71,9 @@ tarn_status tarn__sweep_add_points(tarn_sweep *sweep, const tarn__yaml_node *ent
 // The base with `set`, then the changes of a variant (NULL: none), for a seed.
 tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, const tarn__sweep_edits *edits,
                                int64_t seed) TARN_CHECKED;
+
+// The path of train.init_from of a variant as it is in the files, with {seed}; NULL: it has none.
+tarn_status tarn__sweep_body(tarn_sweep *sweep, const char **path, const tarn__sweep_edits *edits) TARN_CHECKED;
 
 // Finds the FFN widths of a variant and adds them to its edits. `base` is planned for the base configuration.
 tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t variant, const tarn_plan *base) TARN_CHECKED;

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "config/config_read.h"
+#include "config/config_seed.h"
 #include "description/description.h"
 #include "sweep/spec.h"
 
@@ -15,33 +16,39 @@ static tarn_status add_edits(tarn__sweep_edits *all, const tarn__sweep_edits *ed
   return TARN_STATUS_OK;
 }
 
-// The change that puts the seed into train.init_from, so that each run can start from the body of its own seed.
-static void place_seed(tarn__buffer *edit, const char *path, int64_t seed) {
-  tarn__buffer_add(edit, "train.init_from='");
-  for (; *path; path++) {
-    if (strncmp(path, "{seed}", 6) == 0) {
-      tarn__buffer_format(edit, "%lld", (long long)seed);
-      path += 5;
-    } else {
-      tarn__buffer_put(edit, *path == '\'' ? "''" : path, *path == '\'' ? 2 : 1);
-    }
-  }
-  tarn__buffer_add(edit, "'");
+static tarn_status parse_all(tarn_config **config, const struct tarn__sweep_memory *m, const tarn__sweep_edits *all) {
+  return tarn__config_parse_edited(config, m->base_path, m->base_text, m->base_size, all->items, all->count);
 }
 
+// With the seed in train.init_from, if that has a place for it.
 static tarn_status parse(tarn_config **config, const struct tarn__sweep_memory *m, tarn__sweep_edits *all,
                          int64_t seed) {
-  TARN_TRY(tarn__config_parse_edited(config, m->base_path, m->base_text, m->base_size, all->items, all->count));
-  const char *path = (*config)->train.init_from;
-  if (!path || !strstr(path, "{seed}")) return TARN_STATUS_OK;
-  tarn__buffer edit = {0};
-  place_seed(&edit, path, seed);
+  TARN_TRY(parse_all(config, m, all));
+  if (!tarn__config_has_seed((*config)->train.init_from)) return TARN_STATUS_OK;
+  tarn__buffer path = {0}, edit = {0};
+  tarn__config_place_seed(&path, (*config)->train.init_from, seed);
   tarn_config_close(config);
-  tarn_status status = edit.status;
+  if (path.status == TARN_STATUS_OK) tarn__config_init_from(&edit, path.data);
+  tarn_status status = path.status == TARN_STATUS_OK ? edit.status : path.status;
   if (status == TARN_STATUS_OK) status = tarn__sweep_add_text(all, edit.data);
-  if (status == TARN_STATUS_OK)
-    status = tarn__config_parse_edited(config, m->base_path, m->base_text, m->base_size, all->items, all->count);
+  if (status == TARN_STATUS_OK) status = parse_all(config, m, all);
   tarn__buffer_close(&edit);
+  tarn__buffer_close(&path);
+  return status;
+}
+
+tarn_status tarn__sweep_body(tarn_sweep *sweep, const char **path, const tarn__sweep_edits *edits) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  tarn__sweep_edits all = {0};
+  tarn_config *config = NULL;
+  *path = NULL;
+  tarn_status status = add_edits(&all, &m->set);
+  if (status == TARN_STATUS_OK) status = add_edits(&all, edits);
+  if (status == TARN_STATUS_OK) status = parse_all(&config, m, &all);
+  if (status == TARN_STATUS_OK && tarn__config_has_seed(config->train.init_from))
+    status = tarn__sweep_text(sweep, path, "%s", config->train.init_from);
+  tarn_config_close(&config);
+  tarn__free(all.items);
   return status;
 }
 

@@ -133,6 +133,8 @@ static json_t *variants_of(const tarn_sweep *sweep) {
     if (v->grid && !failed)
       failed = json_object_set_new(entry, "point",
                                    pairs(v->changes + v->change_count - v->point_count, v->point_count)) != 0;
+    const char *body = sweep->memory->bodies[i];
+    if (body && !failed) failed = json_object_set_new(entry, "init_from", json_string(body)) != 0;
     if (failed) {
       json_decref(entry);
       entry = NULL;

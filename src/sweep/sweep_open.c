@@ -42,6 +42,7 @@ static tarn_status resolve(tarn_sweep *sweep, size_t index, const tarn_plan *bas
   tarn_sweep_variant *variant = &m->variants[index];
   if (variant->equalize != TARN_SWEEP_EQUALIZE_NO) TARN_TRY(tarn__sweep_equalize(sweep, index, base));
   TARN_TRY(tarn__sweep_config(sweep, &m->configs[index], &m->edits[index], sweep->seeds[0]));
+  TARN_TRY(tarn__sweep_body(sweep, &m->bodies[index], &m->edits[index]));
   variant->config = m->configs[index];
   tarn_plan_options options = {0};
   TARN_TRY(tarn_plan_make(&variant->plan, variant->config, &options));

@@ -245,6 +245,8 @@ static tarn_status read_variants(tarn_sweep *sweep, tarn_sweep_equalize equalize
   m->edits = memory;
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, TARN__SWEEP_VARIANTS, sizeof *m->configs));
   m->configs = memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, TARN__SWEEP_VARIANTS, sizeof *m->bodies));
+  m->bodies = memory;
   sweep->variants = m->variants;
   tarn_status status = node ? tarn__sweep_grid_read(sweep, &general, node) : TARN_STATUS_OK;
   for (const tarn__yaml_node *entry = map->first; entry && status == TARN_STATUS_OK; entry = entry->next)

@@ -23,7 +23,7 @@ families=(--family 'regular=regular-*' --family 'frozen=frozen-*')
 "$TARN" fit runs "${families[@]}" --resamples 100 --svg fit.svg >out.txt 2>error.txt || fail "fit: $(cat error.txt)"
 grep -Eq '^L = a x\^-b \+ c +L: valid/nll +x: parameters$' out.txt || fail "no law is named: $(cat out.txt)"
 grep -Eq '^regular +8 +4 +[0-9.e+]+ \([0-9.e+-]+ to [0-9.e+]+\) ' out.txt || fail "no law of regular: $(cat out.txt)"
-grep -q '^frozen less regular$' out.txt && grep -q '^  exponent of parameters .*decided$' out.txt || fail "no difference: $(cat out.txt)"
+grep -q '^frozen minus regular$' out.txt && grep -q '^  exponent of parameters .*decided$' out.txt || fail "no difference: $(cat out.txt)"
 grep -q '^regular: too few sizes to leave the largest one out as a check$' out.txt || fail "the check: $(cat out.txt)"
 if command -v xmllint >/dev/null; then xmllint --noout fit.svg || fail "the figure is not well-formed"; fi
 ! grep -qiE 'nan|inf[^o]' fit.svg || fail "a place in the figure is no number"

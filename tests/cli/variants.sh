@@ -30,9 +30,9 @@ variants masked m --data glue --text long.txt --dry-run >out.txt 2>error.txt || 
 [ "$(rows out.txt)" -gt 55 ] || fail "$(rows out.txt) rows of masked: $(cat out.txt)"
 
 # The whole way, with each seed's body fine-tuned.
-variants masked m --data glue --text long.txt --seconds 1 --rows vanilla-frozen --equal parameters >out.txt 2>error.txt ||
+variants masked m --data glue --text long.txt --seconds 1 --rows geglu-frozen --equal parameters >out.txt 2>error.txt ||
   fail "masked: $(cat out.txt error.txt)"
-grep -Eq '^\| vanilla-frozen \| 2 of 4 \| [0-9.]+ M \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ ± [0-9.]+ \| [0-9.]+ ± [0-9.]+ \| [^|]+ \| [^|]+ \| +\|$' m/table-masked.md ||
+grep -Eq '^\| geglu-frozen \| 2 of 4 \| [0-9.]+ M \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ ± [0-9.]+ \| [0-9.]+ ± [0-9.]+ \| [^|]+ \| [^|]+ \| +\|$' m/table-masked.md ||
   fail "the table: $(cat m/table-masked.md)"
 grep -Eq '^\| vanilla .* \| 3.50, 1.838, 26.62 \|$' m/table-masked.md || fail "no published figures: $(cat m/table-masked.md)"
 for seed in 1 2 3; do
@@ -40,7 +40,7 @@ for seed in 1 2 3; do
 done
 [ -s m/report-masked/figures/speed.svg ] || fail "there is no figure of quality over speed"
 # Again: nothing is left to do.
-variants masked m --data glue --text long.txt --seconds 1 --rows vanilla-frozen --equal parameters >again.txt 2>error.txt || fail "again: $(cat error.txt)"
+variants masked m --data glue --text long.txt --seconds 1 --rows geglu-frozen --equal parameters >again.txt 2>error.txt || fail "again: $(cat error.txt)"
 ! grep -q '^started' again.txt || fail "it starts anew: $(cat again.txt)"
 
 refuse 2 'there is no task vision; there are: translation masked language' variants vision v --data text

@@ -1,6 +1,6 @@
 // Scaling laws: the loss of trainings as a power of their size, with intervals, predictions and a figure.
 //
-//   L(x) = a x^-b + c                        one axis (Hestness et al. 2017; Kaplan et al. 2020)
+//   L(x) = a x^-b + c                        one axis (Hestness et al. 2017; Kaplan et al. 2020 with c = 0)
 //   L(x, y) = a x^-b + a' y^-b' + c          two axes, such as parameters and tokens (Hoffmann et al. 2022, "approach
 //   3")
 //
@@ -35,7 +35,7 @@ extern "C" {
 
 // What the size of a run is.
 typedef enum tarn_fit_axis {
-  TARN_FIT_PARAMETERS,  // all, each once
+  TARN_FIT_PARAMETERS,  // all, embeddings included, each once
   TARN_FIT_TRAINED,     // trained parameters
   TARN_FIT_TOKENS,      // source and target tokens trained on, every pass counted
   TARN_FIT_TEXT,        // the same, every token of the training data once
@@ -79,7 +79,7 @@ typedef struct tarn_fit_value {
 
 // A finished run of a family.
 typedef struct tarn_fit_point {
-  size_t run;  // index into tarn_results.runs
+  size_t run, group;  // indices into tarn_results.runs and .groups
   double x[TARN_FIT_MOST_AXES];
   double loss;
 } tarn_fit_point;
@@ -92,13 +92,13 @@ typedef struct tarn_fit_prediction {
 typedef struct tarn_fit_law {
   const char *family;
   const tarn_fit_point *points;
-  size_t point_count, size_count;  // runs, and different sizes
+  size_t point_count, size_count;  // runs, and different sizes; those within 2 % and of one configuration are one
   tarn_fit_value a[TARN_FIT_MOST_AXES], b[TARN_FIT_MOST_AXES], c;
   double residual;  // root of the mean squared difference of logarithms: 0.01 is about 1 % of the loss
   bool at_bound;    // an exponent is at the end of its range, 0.001 .. 4: these sizes do not determine the law
   const tarn_fit_prediction *predictions;  // as many for each law, of the same sizes
   // The check: the runs of the largest size (of the first axis), and what the law of the others predicts for their
-  // mean. NAN where fewer sizes than a law needs would be left.
+  // mean. NAN where the others have too few sizes for a law.
   double checked_x, checked_loss;
   tarn_fit_value checked;
 } tarn_fit_law;
@@ -109,7 +109,8 @@ typedef struct tarn_fit_pair {
   tarn_fit_value exponent[TARN_FIT_MOST_AXES];  // b of the second less b of the first
   tarn_fit_value offset;                        // c of the second less c of the first
   // With one axis: how many times the first family's size the second one needs for the loss that the first has at the
-  // largest size that both were measured at least up to. NAN: it never has that loss, by its law.
+  // largest size that both were measured at least up to. NAN: it never has that loss, by its law; `high` INFINITY: nor
+  // has it in some of the resamples.
   double at;
   tarn_fit_value size;
 } tarn_fit_pair;
