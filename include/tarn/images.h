@@ -27,7 +27,7 @@ typedef struct tarn_images_options {
   const char *labels_from;  // shard of the training set, whose classes are used; default NULL: those found here
   bool header;              // the first line of the table is a header, even if both columns are numbers; default false
   char delimiter;           // of the table, as in tarn_labelled_options; default 0
-  int channels;             // PNG files become grey (1) or coloured (3); default 0: as the first is
+  int channels;  // PNG files become grey (1) or coloured (3), IDX files must be so; default 0: as the first is
 } tarn_images_options;
 
 TARN_API void tarn_images_default(tarn_images_options *options);
@@ -36,14 +36,16 @@ typedef struct tarn_images_result {
   int64_t images;
   int height, width, channels;
   int32_t classes;
-  int64_t most;  // images of the most frequent class
+  int64_t most;     // images of the most frequent class
+  int64_t skipped;  // files and folders that were passed over: in a folder of images, but no PNG by their names
 } tarn_images_result;
 
 // Writes the shard atomically: on failure an older file is unchanged. Pixels of more than 8 bits are rounded, and
-// transparent ones are on black. Fails with USAGE (options, labels that are missing), IO, UNSUPPORTED (this build reads
-// no PNG), MEMORY, or DATA, naming the file: a broken PNG, an IDX file that begins with other bytes or is longer or
-// shorter than its header says, different numbers of images and labels, images of several sizes or of more than 2^24
-// bytes, a class not in `labels_from`, a single class.
+// transparent ones are on black; libpng converts colours into grey in linear light. Fails with USAGE (options, labels
+// that are missing), IO, UNSUPPORTED (this build reads no PNG), MEMORY, or DATA, naming the file: a broken PNG, an IDX
+// file that begins with other bytes or is longer or shorter than its header says, different numbers of images and
+// labels, images of several sizes, of more than 8192 pixels a side or more than 2^24 bytes, an IDX file of other
+// `channels`, a class not in `labels_from`, a subfolder without PNG files, a single class.
 TARN_API tarn_status tarn_images_prepare(tarn_images_result *result, const tarn_images_options *options) TARN_CHECKED;
 
 // Labels the images of a file in PNG or IDX, or the PNG files of a folder or of its subfolders, in the order of their

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/pixel_words.h"
 #include "base/random.h"
 
 typedef struct entry {
@@ -266,9 +267,8 @@ static tarn_status take(void *out, int64_t count, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// Bytes of the pixels of a row, if it is a patch, and the integers that hold those of some rows.
+// Bytes of the pixels of a row, if it is a patch.
 static int64_t row_bytes(const tarn__shard *shard) { return tarn__patch_bytes(shard->image, shard->patch); }
-static int64_t pixel_words(const tarn__shard *shard, int64_t rows) { return (rows * row_bytes(shard) + 3) / 4; }
 
 static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   int64_t source_rows;
@@ -282,7 +282,8 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
   TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
   TARN_TRY(take(&room->target_offsets, sentences + 1, sizeof *room->target_offsets));
-  if (b->shard->patch) TARN_TRY(take(&room->pixels, pixel_words(b->shard, target_rows), sizeof *room->pixels));
+  if (b->shard->patch)
+    TARN_TRY(take(&room->pixels, tarn__pixel_words(target_rows * row_bytes(b->shard)), sizeof *room->pixels));
   if (b->options.segments > 0) TARN_TRY(take(&room->segments, target_rows, sizeof *room->segments));
   if (b->options.finish.run) {
     TARN_TRY(take(&room->selected, target_rows, sizeof *room->selected));

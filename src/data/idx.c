@@ -36,10 +36,9 @@ static tarn_status read_head(tarn__idx *idx, bool labels) {
   if (!labels) TARN_TRY(read_number(idx, &width));
   if (magic[3] == COLOURED) TARN_TRY(read_number(idx, &channels));
   TARN_REQUIRE(idx->count > 0, DATA, "%s: an IDX file without %s", idx->input.path, labels ? "labels" : "images");
-  TARN_REQUIRE(height >= 1 && width >= 1 && (channels == 1 || channels == 3) && height <= TARN__IMAGE_MOST &&
-                   width <= TARN__IMAGE_MOST && height * width * channels <= TARN__IMAGE_MOST,
-               DATA, "%s: images of %lld x %lld pixels with %lld channels; expected 1 or 3, and at most %d bytes",
-               idx->input.path, (long long)height, (long long)width, (long long)channels, TARN__IMAGE_MOST);
+  TARN_REQUIRE(tarn__image_size_fits(height, width, channels), DATA,
+               "%s: images of %lld x %lld pixels with %lld channels; expected 1 or 3, and " TARN__IMAGE_LIMITS,
+               idx->input.path, (long long)height, (long long)width, (long long)channels);
   idx->size = (tarn__image_size){(int32_t)height, (int32_t)width, (int32_t)channels};
   return TARN_STATUS_OK;
 }

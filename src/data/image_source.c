@@ -33,20 +33,41 @@ static tarn_status add_path(tarn__image_source *s, const char *folder, const cha
   return TARN_STATUS_OK;
 }
 
-// Adds the PNG files of a folder, or its subfolders.
+static tarn_status fail_reading(const char *folder) {
+  return tarn__fail(TARN_STATUS_IO, "%s: cannot read the folder: %s", folder, strerror(errno));
+}
+
+// Adds the PNG files of a folder, or its subfolders, and counts what else is in it.
 static tarn_status list_folder(tarn__image_source *s, const char *folder, bool folders) {
   DIR *open = opendir(folder);
   tarn_status status = TARN_STATUS_OK;
-  TARN_REQUIRE(open, IO, "%s: cannot read the folder: %s", folder, strerror(errno));
-  for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(open));) {
+  if (!open) return fail_reading(folder);
+  while (status == TARN_STATUS_OK) {
     char path[PATH_MAX];
+    errno = 0;
+    const struct dirent *entry = readdir(open);
+    if (!entry) {  // the end, or a failure
+      if (errno) status = fail_reading(folder);
+      break;
+    }
     if (entry->d_name[0] == '.') continue;
     status = tarn__path_join(path, folder, entry->d_name);
-    if (status == TARN_STATUS_OK && (folders ? is_folder(path) : is_png_name(path) && !is_folder(path)))
+    if (status != TARN_STATUS_OK) break;
+    if (folders ? is_folder(path) : is_png_name(path) && !is_folder(path))
       status = add_path(s, folder, entry->d_name);
+    else
+      s->skipped++;
   }
   closedir(open);
   return status;
+}
+
+static tarn_status list_class(tarn__image_source *s, const char *folder) {
+  const size_t before = s->path_count;
+  TARN_TRY(list_folder(s, folder, false));
+  TARN_REQUIRE(!s->options.labelled || s->path_count > before, DATA,
+               "%s: no file *.png is in this folder, which stands for a class", folder);
+  return TARN_STATUS_OK;
 }
 
 // The files of all subfolders take the place of these.
@@ -57,7 +78,7 @@ static tarn_status list_subfolders(tarn__image_source *s) {
   s->paths = NULL;
   s->path_count = s->path_room = 0;
   for (size_t i = 0; i < count; i++) {
-    if (status == TARN_STATUS_OK) status = list_folder(s, folders[i], false);
+    if (status == TARN_STATUS_OK) status = list_class(s, folders[i]);
     tarn__free(folders[i]);
   }
   tarn__free(folders);
@@ -72,6 +93,7 @@ static tarn_status open_folder(tarn__image_source *s) {
       "%s: %s has no label: expected a subfolder of images for each class, named after it, or a list (--table)", folder,
       s->paths[0]);
   if (s->path_count == 0) {
+    s->skipped = 0;  // among them the subfolders
     TARN_TRY(list_folder(s, folder, true));
     TARN_TRY(list_subfolders(s));
   }
@@ -87,6 +109,9 @@ static tarn_status open_idx(tarn__image_source *s) {
                "%s: the labels of an IDX file are missing: they are in another one (--labels FILE)", o->images);
   TARN_TRY(tarn__idx_open(&s->idx, o->images, false));
   s->is_idx = true;
+  TARN_REQUIRE(o->channels == 0 || o->channels == s->idx.size.channels, DATA,
+               "%s: its images have %d channel%s, not %d: only PNG files are converted", o->images,
+               s->idx.size.channels, s->idx.size.channels == 1 ? "" : "s", o->channels);
   if (!o->labelled) return TARN_STATUS_OK;
   TARN_TRY(tarn__idx_open(&s->idx_labels, o->labels, true));
   TARN_REQUIRE(s->idx.count == s->idx_labels.count, DATA, "%s has %lld images, but %s has %lld labels", o->images,
@@ -101,6 +126,9 @@ static tarn_status open_any(tarn__image_source *s) {
     TARN_REQUIRE(o->labels, USAGE, "%s: the column of the labels is missing (--labels COLUMN)", o->table);
     return tarn__labelled_table_open(&s->table, o->table, &columns, false);
   }
+  struct stat info;
+  TARN_REQUIRE(strcmp(o->images, "-") == 0 || stat(o->images, &info) == 0, IO, "%s: cannot read: %s", o->images,
+               errno == ENOENT ? "no such file or folder" : strerror(errno));
   if (is_folder(o->images)) return open_folder(s);
   if (!tarn__png_is(o->images)) return open_idx(s);
   TARN_REQUIRE(!o->labelled, USAGE,

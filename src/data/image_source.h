@@ -16,7 +16,7 @@ typedef struct tarn__image_options {
   const char *table;  // NULL: none
   bool header;        // of the table, as its delimiter, for tarn__labelled_columns
   char delimiter;
-  int channels;  // 1 or 3, into which PNG files are converted; 0: those of the first
+  int channels;  // 1 or 3, into which PNG files are converted, and which IDX files must have; 0: those of the first
 } tarn__image_options;
 
 // Zero-initialise or open; close accepts both.
@@ -28,7 +28,8 @@ typedef struct tarn__image_source {
   int64_t number;     // from 1
   const char *label;  // [label_length]; NULL: none
   size_t label_length;
-  double share;  // of the source read so far
+  double share;     // of the source read so far
+  int64_t skipped;  // files and folders of a folder that were passed over: no PNG by their names; hidden ones apart
   // Private.
   tarn__image_options options;
   tarn__idx idx, idx_labels;
@@ -39,7 +40,8 @@ typedef struct tarn__image_source {
   tarn__image_size size;
 } tarn__image_source;
 
-// Fails with IO, USAGE, or DATA: a file that is neither of the two formats, no images, labels that are missing.
+// Fails with IO, USAGE, or DATA: a file that is neither of the two formats, no images, a class without images, labels
+// that are missing, an IDX file of other channels.
 tarn_status tarn__image_source_open(tarn__image_source *source, const tarn__image_options *options) TARN_CHECKED;
 void tarn__image_source_close(tarn__image_source *source);
 // Goes to the next image. Fails also with DATA: a broken file, another size than that of the first image, different

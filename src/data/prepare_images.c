@@ -124,6 +124,7 @@ static tarn_status run(task *t) {
   TARN_TRY(add_all(t));
   TARN_REQUIRE(r->images > 0, DATA, "%s: it lists no images", t->options->table);
   TARN_TRY(number_classes(t));
+  r->skipped = t->source.skipped;
   r->height = t->source.image.size.height;
   r->width = t->source.image.size.width;
   r->channels = t->source.image.size.channels;

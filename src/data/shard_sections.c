@@ -52,10 +52,7 @@ static tarn_status check_rows(const tarn__shard_rows *rows, const tarn__shard_he
                    (!(rows->flags & (TARN__SHARD_CONTINUES | TARN__SHARD_PACKED)) ||
                     rows->flags == TARN__SHARD_CONTINUES || rows->flags == TARN__SHARD_PACKED),
                DATA, "damaged shard: flags %u of %u sides", rows->flags, header->sides);
-  // The product of all three fits into 64 bits if each is so small.
-  const bool sized = rows->height >= 1 && rows->height <= TARN__IMAGE_MOST && rows->width >= 1 &&
-                     rows->width <= TARN__IMAGE_MOST && (rows->channels == 1 || rows->channels == 3) &&
-                     (int64_t)rows->height * rows->width * rows->channels <= TARN__IMAGE_MOST;
+  const bool sized = tarn__image_size_fits(rows->height, rows->width, rows->channels);
   TARN_REQUIRE(images ? sized : rows->height == 0 && rows->width == 0 && rows->channels == 0, DATA,
                "damaged shard: images of %d x %d pixels with %d channels", rows->height, rows->width, rows->channels);
   TARN_REQUIRE(continues ? rows->bytes >= 0 && rows->characters >= 0 && rows->characters <= rows->bytes

@@ -9,7 +9,7 @@
 #include "ops/pixels.h"
 #include "score/classifier_share.h"
 #include "tarn/images.h"
-#include "task/task.h"
+#include "task/images.h"
 #include "text/patches.h"
 
 // The images that are computed together, in the classifier's arrays.
@@ -37,7 +37,7 @@ static tarn_status check_size(const tarn_classifier *c, const tarn__image_source
 // All images have the same rows, which are filled in once.
 static tarn_status open_filling(tarn_classifier *c, filling *f) {
   const tarn_config_image *image = &c->checkpoint->config->image;
-  const tarn__image_size size = {(int32_t)image->height, (int32_t)image->width, (int32_t)image->channels};
+  const tarn__image_size size = tarn__image_of_model(image);
   void *memory;
   f->rows = tarn__image_patches(size, (int32_t)image->patch) + has_first(c);
   f->bytes = tarn__patch_bytes(size, (int32_t)image->patch);

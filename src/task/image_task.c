@@ -52,10 +52,6 @@ tarn_status tarn__task_shard_open(tarn__shard *shard, const char *prefix, const 
   return status;
 }
 
-static int64_t patches_of(const tarn_config_image *image) {
-  return (image->height / image->patch) * (image->width / image->patch);
-}
-
 // The largest size of a patch that divides images, and is at most an eighth of their sides.
 static int64_t usual_patch(const tarn_config_image *image) {
   int64_t best = 1;
@@ -75,19 +71,20 @@ static tarn_status resolve_image(tarn_config *config, const tarn__task_keys *key
                                       : "image.channels",
                       "the size of the images is not known; give it, or data.train");
   if (image->channels == 2) return keys->fail(keys->root, "image.channels", "choose 1 (grey) or 3 (colour)");
-  if (image->height * image->width * image->channels > TARN__IMAGE_MOST)
-    return keys->fail(keys->root, "image.height", "an image has at most 16777216 bytes");
+  if (!tarn__image_size_fits(image->height, image->width, image->channels))
+    return keys->fail(keys->root, "image.height", "an image has " TARN__IMAGE_LIMITS);
   if (image->height % image->patch != 0 || image->width % image->patch != 0) {
     snprintf(text, sizeof text,
              "patches of %d x %d pixels do not cover images of %d x %d; choose a divisor, such as %d",
              (int)image->patch, (int)image->patch, (int)image->height, (int)image->width, (int)usual_patch(image));
     return keys->fail(keys->root, "image.patch", text);
   }
-  const int64_t rows = patches_of(image) + (config->head.pool == TARN_POOL_CLS);
+  const int64_t patches = tarn__image_patches(tarn__image_of_model(image), (int32_t)image->patch);
+  const int64_t rows = patches + (config->head.pool == TARN_POOL_CLS);
   if (rows > 1048576) return keys->fail(keys->root, "image.patch", "an image has at most 1048575 patches");
   if (!keys->given(keys->root, "model.max_length")) model->max_length = rows < 2 ? 2 : rows;
   if (model->max_length < rows) {
-    snprintf(text, sizeof text, "an image has %d patches%s, which is more; leave it out", (int)patches_of(image),
+    snprintf(text, sizeof text, "an image has %d patches%s, which is more; leave it out", (int)patches,
              config->head.pool == TARN_POOL_CLS ? " and a class token" : "");
     return keys->fail(keys->root, "model.max_length", text);
   }

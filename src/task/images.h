@@ -2,7 +2,13 @@
 #ifndef TARN_TASK_IMAGES_H
 #define TARN_TASK_IMAGES_H
 
+#include "data/image_cut.h"
 #include "task/task.h"
+
+// The size of the images of a model.
+static inline tarn__image_size tarn__image_of_model(const tarn_config_image *image) {
+  return (tarn__image_size){(int32_t)image->height, (int32_t)image->width, (int32_t)image->channels};
+}
 
 // The size of the images of a shard, for the training set: fills in what is 0. Fails as tarn__shard_open() does, or
 // with DATA if it holds none.

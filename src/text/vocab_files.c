@@ -1,6 +1,6 @@
 #include "text/vocab_files.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "base/small_file.h"
 
 enum { LARGEST = 1 << 26 };  // bytes of a file
 
@@ -32,11 +33,9 @@ tarn_status tarn__vocab_sibling(char out[PATH_MAX], const char *path, const char
 }
 
 tarn_status tarn__vocab_file_read(const char *path, char **data, size_t *size, const char *whose) {
-  struct stat info;
-  TARN_REQUIRE(stat(path, &info) == 0, IO, "%s: cannot read: %s", path, strerror(errno));
-  TARN_REQUIRE(S_ISREG(info.st_mode) && info.st_size <= LARGEST, DATA,
-               "%s: not a file of %s vocabulary: it is a special file or has more than %d bytes", path, whose, LARGEST);
-  return tarn__file_read(path, data, size);
+  char what[64];
+  snprintf(what, sizeof what, "a file of %s vocabulary", whose);
+  return tarn__small_file_read(path, data, size, LARGEST, what);
 }
 
 tarn_status tarn__vocab_json_read(json_t **object, const char *path, const char *whose) {

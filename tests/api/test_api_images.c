@@ -53,7 +53,9 @@ static void use_tarn_images_prepare(void) {
   tarn_images_result result;
   works(tarn_images_prepare(&result, &options));
   assert_true(result.images == 60 && result.height == 16 && result.width == 16 && result.channels == 1);
-  assert_true(result.classes == 10 && result.most >= 6 && result.most < 60);
+  assert_true(result.classes == 10 && result.most >= 6 && result.most < 60 && result.skipped == 0);
+  options.channels = 3;
+  refuses(tarn_images_prepare(&result, &options), TARN_STATUS_DATA, "have 1 channel, not 3");
   options.channels = 2;
   refuses(tarn_images_prepare(&result, &options), TARN_STATUS_USAGE, "not 2");
   options = drawn();

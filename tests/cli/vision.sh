@@ -75,9 +75,10 @@ import struct, sys, zlib
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-def png(path, pixels, height, width, channels=1):
-    rows = b"".join(b"\0" + pixels[y * width * channels:(y + 1) * width * channels] for y in range(height))
-    head = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
+def png(path, pixels, height, width, channels=1, bits=8):
+    line = width * channels * bits // 8
+    rows = b"".join(b"\0" + pixels[y * line:(y + 1) * line] for y in range(height))
+    head = struct.pack(">IIBBBBB", width, height, bits, 0 if channels == 1 else 2, 0, 0, 0)
     open(path, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 import os
@@ -91,6 +92,17 @@ with open("list.tsv", "w") as table:
         for path in (f"png/{label}/{i:03}.png", f"all/{i:03}.png"):
             png(path, images[i * 256:(i + 1) * 256], 16, 16)
         table.write(f"all/{i:03}.png\t{label}\n")
+# Every byte as 16 bits that round to it; 0x6400 is 99.6 of 255.
+shallow = bytes([*range(256), 100])
+deep = [min(65535, max(0, value * 257 + value % 200 - 100)) for value in range(256)] + [0x6400]
+for depth in ("shallow", "deep"):
+    os.makedirs(f"{depth}/a", exist_ok=True)
+    os.makedirs(f"{depth}/b", exist_ok=True)
+png("shallow/a/1.png", shallow, 1, 257)
+png("shallow/b/1.png", shallow[-3:] * 257, 1, 257, 3)
+png("deep/a/1.png", struct.pack(">257H", *deep), 1, 257, 1, 16)
+png("deep/b/1.png", struct.pack(">771H", *(deep[-3:] * 257)), 1, 257, 3, 16)
+png("tall.png", bytes(10000), 10000, 1)
 png("wide.png", bytes(16 * 17), 16, 17)
 png("colour.png", bytes(i % 256 for i in range(16 * 16 * 3)), 16, 16, 3)
 data = open("all/000.png", "rb").read()
@@ -114,6 +126,26 @@ cmp <(cut -f2,3 named.txt) labels.txt || fail "labels of PNG files"
 "$TARN" recognise learnt all/001.png --json | grep -qE '^\{"line":1,.*"file":"all/001.png","label":"[0-9]"' || fail "JSON"
 "$TARN" prepare --images png --channels 3 --output coloured --json | grep -q '"channels":3,' || fail "--channels 3"
 
+for channels in 3 1; do
+  for depth in shallow deep; do
+    [ "$channels" = 3 ] || { rm $depth/b/1.png && cp $depth/a/1.png $depth/b/1.PNG; }
+    "$TARN" prepare --images $depth --channels "$channels" --output $depth-$channels >/dev/null
+  done
+  cmp shallow-"$channels".tarn deep-"$channels".tarn || fail "16 bits are not those of 8, $channels channels"
+done
+mkdir -p mixed/a mixed/b mixed/a/more mixed/.hidden
+cp all/000.png mixed/a/1.png
+cp all/001.png mixed/b/x.PNG
+touch mixed/a/x.JPG mixed/b/.hidden mixed/notes.txt
+"$TARN" prepare --images mixed --output mixed >out.txt
+grep -qE '^skipped +3 files and folders that are not named \*\.png$' out.txt || fail "skipped files: $(cat out.txt)"
+"$TARN" prepare --images mixed --output mixed --json | grep -q '"images":2,.*"skipped":3}' || fail "skipped files in JSON"
+"$TARN" prepare --images png --output folders | grep -q skipped && fail "nothing was skipped"
+"$TARN" prepare --images - --labels drawn/test-labels.idx --output piped <drawn/test-images.idx >/dev/null
+cmp piped.tarn test.tarn || fail "images of standard input"
+"$TARN" prepare --images <(gzip -c drawn/test-images.idx) --labels drawn/test-labels.idx --output piped >/dev/null
+cmp piped.tarn test.tarn || fail "images of a pipe"
+
 # --- what cannot be read
 i() { refuse "$1" "$2" "$TARN" prepare --output x "${@:3}"; }
 i 1 'cut.png: a broken PNG: ' --table <(printf '%s/cut.png\ta\n' "$PWD") --images 1 --labels 2
@@ -124,6 +156,22 @@ printf 'all/000.png\ta\nall/missing.png\tb\n' >missing.tsv
 i 1 'missing.tsv:2: all/missing.png: ' --table missing.tsv --images 1 --labels 2
 printf 'all/000.png\ta\nall/001.png\n' >unlabelled.tsv
 i 1 'unlabelled.tsv:2: ' --table unlabelled.tsv --images 1 --labels 2
+i 1 'tall.png: an image of 10000 x 1 pixels; expected at most 8192 pixels a side' --table <(printf '%s/tall.png\ta\n' "$PWD") --images 1 --labels 2
+mkfifo pipe
+for special in /dev/zero "$PWD/pipe" "$PWD/all"; do
+  i 1 ":1: $special: not a PNG: it is a special file or has more than 268435456 bytes" --table <(printf '%s\ta\n' "$special") --images 1 --labels 2
+done
+truncate -s 268435457 vast.png
+i 1 ':1: .*vast.png: not a PNG: ' --table <(printf '%s/vast.png\ta\n' "$PWD") --images 1 --labels 2
+i 1 '/nonexistent: cannot read: no such file or folder' --images /nonexistent
+refuse 1 '/nonexistent: cannot read: no such file or folder' "$TARN" recognise learnt /nonexistent
+i 1 'test-images.idx: its images have 1 channel, not 3: only PNG files are converted' --images drawn/test-images.idx --labels drawn/test-labels.idx --channels 3
+"$TARN" prepare --images drawn/test-images.idx --labels drawn/test-labels.idx --channels 1 --output piped >/dev/null
+cmp piped.tarn test.tarn || fail "--channels that IDX has"
+mkdir -p bare/a bare/b
+cp all/000.png bare/a
+cp all/001.png bare/b/1.JPG
+i 1 'bare/b: no file \*.png is in this folder, which stands for a class' --images bare
 i 1 'has no label: expected a subfolder of images for each class' --images all
 i 2 'the labels of an IDX file are missing' --images drawn/test-images.idx
 i 2 'the label of this image is missing' --images all/000.png
@@ -138,6 +186,8 @@ i 1 'short.idx: a truncated IDX file: it ends after 19 of 120' --images short.id
 i 1 'long.idx: a damaged IDX file: bytes follow the 120' --images long.idx --labels drawn/test-labels.idx
 printf '\000\000\010\003\000\000\000\001\000\000\000\000\000\000\000\001' >empty.idx
 i 1 'empty.idx: images of 0 x 1 pixels' --images empty.idx --labels drawn/test-labels.idx
+{ printf '\000\000\010\003\000\000\000\001\000\000\047\020\000\000\000\001'; head -c 10000 /dev/zero; } >tall.idx
+i 1 'tall.idx: images of 10000 x 1 pixels with 1 channels; expected 1 or 3, and at most 8192 pixels a side' --images tall.idx --labels drawn/test-labels.idx
 mkdir -p none one/a
 i 1 'no file \*.png is in this folder' --images none
 cp all/000.png one/a
@@ -153,6 +203,7 @@ refuse 1 'coloured.tarn: its images have 16 x 16 pixels of 3 channels' "$TARN" t
 refuse 1 'wide.png: an image of 16 x 17 pixels with 1 channel, but the images of' "$TARN" recognise learnt wide.png
 "$TARN" recognise learnt colour.png >/dev/null || fail "a coloured image is not made grey"
 t 2 'image.patch: patches of 5 x 5 pixels do not cover images of 16 x 16; choose a divisor, such as 2' --set image.patch=5
+t 2 'image.height: an image has at most 8192 pixels a side and 16777216 bytes' --set image.height=8192 --set image.width=8192
 t 2 'model.max_length: an image has 16 patches and a class token' --set model.max_length=16
 t 2 'data.vocab: images have no vocabulary' --set data.vocab=v
 t 2 'model.embeddings: patches are not predicted' --set model.embeddings=encoder_output

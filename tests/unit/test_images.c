@@ -52,6 +52,17 @@ static void cut(void **state) {
   for (int p = 0; p < 6; p++) check_patch(patches + (ptrdiff_t)p * 12, 2, p);
 }
 
+static void sizes(void **state) {
+  (void)state;
+  assert_true(tarn__image_size_fits(1, 1, 1) && tarn__image_size_fits(8192, 682, 3));
+  assert_true(tarn__image_size_fits(8192, 2048, 1) && tarn__image_size_fits(2048, 8192, 1));
+  assert_false(tarn__image_size_fits(8192, 2049, 1) || tarn__image_size_fits(8192, 683, 3));
+  assert_false(tarn__image_size_fits(8193, 1, 1) || tarn__image_size_fits(1, 8193, 1));
+  assert_false(tarn__image_size_fits(0, 1, 1) || tarn__image_size_fits(1, -1, 1));
+  assert_false(tarn__image_size_fits(INT64_MAX, INT64_MAX, 3));
+  assert_false(tarn__image_size_fits(1, 1, 2) || tarn__image_size_fits(1, 1, 0));
+}
+
 static void write_shard(void) {
   static const char *const names[] = {"a", "b", "c"};
   static const int32_t labels[IMAGES] = {0, 1, 2, 0, 1, 2, 0};
@@ -178,6 +189,11 @@ static void huge(tarn__shard_header *header, tarn__shard_rows *rows) {
   (void)header;
   rows->height = rows->width = INT32_MAX;
 }
+// A side that no description may say, so that no model of such images could be opened again.
+static void high(tarn__shard_header *header, tarn__shard_rows *rows) {
+  (void)header;
+  rows->height = TARN__IMAGE_SIDE + 1;
+}
 static void two_channels(tarn__shard_header *header, tarn__shard_rows *rows) {
   (void)header;
   rows->channels = 2;
@@ -205,6 +221,7 @@ static void damaged(void **state) {
   refuse("image 0 has 72 bytes", taller);
   refuse("images of 4 x -6 pixels", negative);
   refuse("images of 2147483647 x 2147483647 pixels", huge);
+  refuse("images of 8193 x 6 pixels", high);
   refuse("with 2 channels", two_channels);
   refuse("flags 2 of 1 sides", sentences);
   refuse("flags 67 of 1 sides", windows);
@@ -243,7 +260,8 @@ static void drawings(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cut), cmocka_unit_test(batches), cmocka_unit_test(single_patches),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cut),     cmocka_unit_test(sizes),
+                                     cmocka_unit_test(batches), cmocka_unit_test(single_patches),
                                      cmocka_unit_test(damaged), cmocka_unit_test(drawings)};
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
