@@ -42,8 +42,8 @@ static void run(const tarn__model *model, const tarn__stored *source, const tarn
   for (int s = 0; s <= SENTENCES; s++) offsets[s] = s * LENGTH;
   tarn__packed_positions(positions, offsets, SENTENCES);
   const tarn__batch batch = {
-      .source = {SENTENCES, ROWS, LENGTH, source->data, positions, offsets, NULL},
-      .target = {SENTENCES, ROWS, LENGTH, target->data, positions, offsets, NULL},
+      .source = {SENTENCES, ROWS, LENGTH, source->data, positions, offsets, NULL, NULL},
+      .target = {SENTENCES, ROWS, LENGTH, target->data, positions, offsets, NULL, NULL},
       .predictions = ROWS,
       .targets = targets,
   };
