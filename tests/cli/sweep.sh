@@ -293,3 +293,16 @@ for file in "$TARN_SOURCE_DIR"/examples/experiments/*.yaml; do
   "$TARN" sweep "$file" --dry-run >out.txt 2>error.txt || fail "$file: $(cat error.txt)"
   grep -q 'runs, .* of them to be trained' out.txt || fail "$file: $(cat out.txt)"
 done
+
+cd ..
+# Each run may start from the body of its own seed, wherever {seed} stands; one body for all may have a number in its path.
+short=(--quiet --set train.max_updates=2 --set train.log_every=1 --set valid.every=2 --set "encoder.layers=L*2")
+"$TARN" train model.yaml --run start/seed-1 "${short[@]}" 2>error.txt || fail "a body: $(cat error.txt)"
+cp -r start/seed-1 of-1-1 && cp -r start/seed-1 of-2-2
+for body in 'start/seed-1' 'of-{seed}-{seed}'; do
+  printf 'base: model.yaml\nbaseline: plain\nseeds: [1, 2]\nset: { train.max_updates: 3, valid.every: 3, encoder.layers: L*2 }\nvariants:\n  plain: { train.init_from: "%s" }\n  other: { train.init_from: "%s", train.lr: 0.001 }\n' "$body" "$body" >bodies.yaml
+  rm -rf bodies
+  "$TARN" sweep bodies.yaml --output bodies >out.txt 2>error.txt || fail "bodies $body: $(cat out.txt error.txt)"
+  "$TARN" compare bodies --json | jq -e '[.configurations[] | .runs | length] == [2, 2]' >/dev/null || fail "bodies $body are not one configuration"
+done
+grep -q 'init_from: "of-2-2"' bodies/plain/seed-2/config.yaml || fail "another body: $(grep init_from bodies/plain/seed-2/config.yaml)"

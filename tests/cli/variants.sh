@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# examples/variants/run.sh: all rows of each task are descriptions that can be trained; a small table; refusals.
+# examples/variants/run.sh: all rows of each task are descriptions that can be trained; a small table; refusals. And
+# examples/scaling/run.sh.
 set -euo pipefail
 . "$(dirname "$0")/../helpers.sh"
 run=$(dirname "$0")/../../examples/variants/run.sh
@@ -42,6 +43,13 @@ done
 # Again: nothing is left to do.
 variants masked m --data glue --text long.txt --seconds 1 --rows geglu-frozen --equal parameters >again.txt 2>error.txt || fail "again: $(cat error.txt)"
 ! grep -q '^started' again.txt || fail "it starts anew: $(cat again.txt)"
+
+# The sizes of examples/scaling can be trained too.
+scaling=$(dirname "$run")/../scaling/run.sh
+bash "$scaling" long.txt sizes --quick --dry-run >out.txt 2>error.txt || fail "scaling: $(cat error.txt)"
+grep -q '^90 runs, 90 of them to be trained' out.txt || fail "scaling: $(tail -n 3 out.txt)"
+refuse 2 'nothing is no file' bash "$scaling" nothing sizes
+refuse 2 'unknown option --fast' bash "$scaling" long.txt sizes --fast
 
 refuse 2 'there is no task vision; there are: translation masked language' variants vision v --data text
 refuse 2 'no such file or folder' variants translation v
