@@ -29,6 +29,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_label(int argc, char **argv);  // argv[0] is the word of a verb
 int cmd_score(int argc, char **argv);

@@ -53,6 +53,7 @@ static const known_command table[] = {
     {"sweep", cmd_sweep},
     {"compare", cmd_compare},
     {"fit", cmd_fit},
+    {"record", cmd_record},
     {"report", cmd_report},
     {NULL, cmd_label},
     {"score", cmd_score},

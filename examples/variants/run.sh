@@ -1,33 +1,36 @@
 #!/usr/bin/env bash
 # Compares the parts of variants.txt on a task, under equal parameters or operations if asked, and writes a table and a report.
-#   run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]
+#   run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N | --updates N]
+#          [--rows NAMES] [--dry-run]
 # TASK and its data:
 #   translation  PATH holds train, val (or valid) and test (or test_2016_flickr), each .de and .en: Multi30k, Tatoeba
 #   masked       PATH holds SST-2/train.tsv and dev.tsv, on which bodies are fine-tuned; --text is a plain text to pre-train them on
 #   language     PATH is a text file, or one packed by xz: a language model of bytes
 # Each row is trained with three seeds for five minutes of one core, with --quick for 20 seconds, which makes a first table in
-# about an hour on two cores, or for as many --seconds as are given; bodies are fine-tuned for four updates a second of that.
+# about an hour on two cores, or for as many --seconds or --updates as are given; bodies are fine-tuned for four updates a
+# second of that, or for half the updates. Runs of equal updates compare on machines that differ, or do other work as well.
 # --rows NAME,NAME,... takes these rows and vanilla. OUTPUT/TASK has the runs, OUTPUT/table-TASK.md the table,
 # OUTPUT/report-TASK the report with figures. The same command goes on where it was stopped. --dry-run prints sizes and how long
 # it will take.
 set -euo pipefail
 fail() { echo "run.sh: $*" >&2; exit 2; }
-usage="usage: run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]"
+usage="usage: run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N | --updates N] [--rows NAMES] [--dry-run]"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
 command -v jq >/dev/null || fail "jq is missing; it makes the table"
 [ $# -ge 2 ] || fail "$usage"
-task=$1 output=$2 data='' text='' equal=no rows='' seconds=300 options=()
+task=$1 output=$2 data='' text='' equal=no rows='' seconds=300 updates=0 options=()
 shift 2
 while [ $# -gt 0 ]; do
   case $1 in
-    --data | --text | --equal | --rows | --seconds) [ $# -gt 1 ] || fail "$1 wants a value" ;;&
+    --data | --text | --equal | --rows | --seconds | --updates) [ $# -gt 1 ] || fail "$1 wants a value" ;;&
     --data) data=$2 && shift ;;
     --text) text=$2 && shift ;;
     --equal) equal=$2 && shift ;;
     --rows) rows=$2 && shift ;;
     --seconds) seconds=$2 && shift ;;
+    --updates) updates=$2 && shift ;;
     --quick) seconds=20 ;;
     --dry-run) options=(--dry-run) ;;
     *) fail "unknown option $1; $usage" ;;
@@ -38,6 +41,7 @@ case $equal in parameters | no) ;; operations) equal=flops ;; *) fail "--equal $
 [ -e "$data" ] || fail "--data ${data:-is missing}: there is no such file or folder"
 data=$(realpath "$data")
 [[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
+[[ $updates =~ ^(0|[1-9][0-9]{0,6})$ ]] || fail "--updates $updates: it is a whole number above 0"
 case $task in
   translation) stack=encoder test="{ source: data-$task/test.source, reference: data-$task/test.reference }" ;;
   masked)
@@ -137,9 +141,14 @@ variants() {
     }' "$here/variants.txt"
 }
 {
-  printf '# Made by run.sh of variants.txt.\nbase: %s.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nbudget: %s s\nparallel: 2\nthreads: 1\nequalize: %s\n' "$task" "$seconds" "$equal"
-  # Short trainings want to be looked at more often, so that the curve has points.
-  [ "$seconds" -ge 60 ] || echo "set: { valid.every: 50, train.warmup: 50 }"
+  printf '# Made by run.sh of variants.txt.\nbase: %s.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nparallel: 2\nthreads: 1\nequalize: %s\n' "$task" "$equal"
+  if [ "$updates" -gt 0 ]; then
+    echo "set: { train.max_updates: $updates, train.warmup: $((updates / 5 + 1)), train.log_every: $((updates / 20 + 1)), valid.every: $((updates / 5 + 1)) }"
+  else
+    echo "budget: $seconds s"
+    # Short trainings want to be looked at more often, so that the curve has points.
+    [ "$seconds" -ge 60 ] || echo "set: { valid.every: 50, train.warmup: 50 }"
+  fi
   [ -z "$test" ] || echo "test: $test"
   echo 'variants:'
   variants
