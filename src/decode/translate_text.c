@@ -87,7 +87,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
                          const tarn_translator_options *options) {
   const tarn_config_translate *description = &t->checkpoint->config->translate;
   tarn__translator_default(core);
-  if (options->beam > 0) core->beam = options->beam;  // those that the model does not have keep their defaults
+  if (options->beam != 0) core->beam = options->beam;  // those that the model does not have keep their defaults
   if (!isnan(options->length_penalty)) core->length_penalty = options->length_penalty;
   if (!isnan(options->max_len_a)) core->max_len_a = options->max_len_a;
   if (options->max_len_b >= 0) core->max_len_b = options->max_len_b;
@@ -95,8 +95,8 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->n_best = options->n_best;
   core->min_length = description->min_length;
   core->early_stopping = description->early_stopping;
-  if (options->iterations > 0) core->iterations = options->iterations;
-  if (options->length_beam > 0) core->length_beam = options->length_beam;
+  if (options->iterations != 0) core->iterations = options->iterations;
+  if (options->length_beam != 0) core->length_beam = options->length_beam;
   core->mask = tarn_vocab_special(t->checkpoint->target, TARN_SPECIAL_MASK);
   core->threads = tarn__threads();
   core->profile = options->profile;
