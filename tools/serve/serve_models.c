@@ -32,14 +32,15 @@ static tarn_status find_uses(serve_models *m) {
   tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
-  double beam = 0, iterations = 0;
+  double beam = 0, other = 0;
   m->refines = status == TARN_STATUS_OK && tarn_config_has_use(config, "refine");
   if (status == TARN_STATUS_OK)
     status = tarn_config_number(config, m->refines ? "translate.length_beam" : "translate.beam", &beam);
-  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.length_penalty", &m->length_penalty);
-  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.iterations", &iterations);
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_number(config, m->refines ? "translate.iterations" : "translate.length_penalty", &other);
   if (status == TARN_STATUS_OK) {
-    m->iterations = (int64_t)iterations;
+    m->iterations = m->refines ? (int64_t)other : 0;
+    m->length_penalty = m->refines ? 1.0 : other;
     take_name(m);
     m->precision = m->options.precision;
     if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
