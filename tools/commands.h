@@ -16,6 +16,7 @@ int cmd_blimp(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
+int cmd_distill(int argc, char **argv);
 int cmd_draw(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);

@@ -36,6 +36,7 @@ static const known_command table[] = {
     {"encode", cmd_encode},
     {"decode", cmd_decode},
     {"prepare", cmd_prepare},
+    {"distill", cmd_distill},
     {"plan", cmd_plan},
     {"train", cmd_train},
     {"inspect", cmd_inspect},

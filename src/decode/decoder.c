@@ -4,17 +4,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/work.h"
 #include "config/config_part.h"
 #include "decode/caches.h"
+#include "decode/workspace.h"
 #include "graph/profile.h"
 #include "task/task.h"
-
-// Device memory of a graph; grows, never shrinks.
-typedef struct workspace {
-  void *memory;
-  size_t bytes;
-} workspace;
 
 // A growing array of integers.
 typedef struct numbers {
@@ -66,14 +60,14 @@ struct tarn__decoder {
 
   // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
   tarn__graph encode;
-  workspace encode_workspace;
+  tarn__workspace encode_workspace;
   numbers source_ids, source_positions, source_offsets, seen;
   tarn__tensor **cross;  // [decoder layers]
   tarn__caches source;
 
   // A step.
   tarn__graph step;
-  workspace step_workspace;
+  tarn__workspace step_workspace;
   sight sights[TARN__SIGHTS];
   void **self_cache;  // [decoder layers], in the caches of the layer's group
   int64_t rows, longest, positions_end;
@@ -84,7 +78,7 @@ struct tarn__decoder {
   int64_t predicted_count;
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
-  void *top_values;
+  float *top_values;
   // Sampling: the draws requested and made, in the layout of the best continuations.
   tarn__sample_spec draw_spec;
   numbers draws, drawn_ids;
@@ -140,12 +134,6 @@ static tarn_status open_all(tarn__decoder *d) {
   return open_caches(d);
 }
 
-static tarn_status take_memory(const void *device, void **out, tarn__memory_kind kind, size_t count, size_t size) {
-  return tarn__device_allocate(device, out, kind, count, size);
-}
-
-static void give_back(const void *device, void *memory) { tarn__device_free(device, memory); }
-
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, const tarn__decoder_options *options,
                                int threads) {
   *decoder = NULL;
@@ -156,7 +144,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
   d->options = *options;
   d->model = model;
   d->threads = threads;
-  d->region = (tarn__region){.allocate = take_memory, .release = give_back, .owner = model->device};
+  d->region = tarn__workspace_region(model->device);
   tarn_status status = open_all(d);
   if (status != TARN_STATUS_OK) {
     tarn__decoder_close(&d);
@@ -187,8 +175,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   }
   tarn__graph_close(&d->encode);
   tarn__graph_close(&d->step);
-  tarn__region_free(&d->region, d->encode_workspace.memory);
-  tarn__region_free(&d->region, d->step_workspace.memory);
+  tarn__workspace_free(&d->encode_workspace, &d->region);
+  tarn__workspace_free(&d->step_workspace, &d->region);
   tarn__region_close(&d->region);
   tarn__device_stream_close(d->model->device, d->stream);
   tarn__arena_close(&d->results);
@@ -199,9 +187,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
 void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__caches_drop(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_drop(&d->sights[i].caches);
-  tarn__region_free(&d->region, d->encode_workspace.memory);
-  tarn__region_free(&d->region, d->step_workspace.memory);
-  d->encode_workspace = d->step_workspace = (workspace){0};
+  tarn__workspace_free(&d->encode_workspace, &d->region);
+  tarn__workspace_free(&d->step_workspace, &d->region);
   tarn__region_lend(&d->region, memory, bytes);
 }
 
@@ -220,22 +207,9 @@ static tarn_status room(numbers *array, int64_t count) {
   return tarn__grow(&array->data, &array->capacity, (size_t)count, sizeof *array->data);
 }
 
-// Plans a finished graph, whose building began at `begin`, allocates its memory and runs it.
-static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *space, double begin) {
-  TARN_TRY(tarn__graph_plan(graph));
-  if (graph->workspace_bytes > space->bytes) {
-    // Allocates a quarter more than needed, because graphs grow gradually.
-    size_t bytes;
-    TARN_TRY(tarn__add_size(&bytes, graph->workspace_bytes, graph->workspace_bytes / 4));
-    tarn__region_free(&d->region, space->memory);
-    *space = (workspace){0};
-    TARN_TRY(tarn__region_alloc(&d->region, &space->memory, TARN__MEMORY_ACTIVATION, bytes, 1));
-    space->bytes = bytes;
-  }
-  tarn__graph_bind(graph, space->memory);
-  TARN_TRY(tarn__profile_work(d->options.profile, "building and planning graphs", begin));
-  tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
-  return tarn__graph_run(graph, &exec);
+static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, tarn__workspace *space, double begin) {
+  const tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
+  return tarn__workspace_run(space, &d->region, graph, &exec, begin);
 }
 
 // Samples of a prompt are adjacent in the queue; those that are taken together share one reading of it.
@@ -518,27 +492,6 @@ static tarn_status fill_step(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// Converts the doubles of the double reference to floats in place.
-static void narrow(void *data, size_t count) {
-  const double *from = data;
-  float *to = data;
-  for (size_t i = 0; i < count; i++) {
-    float value = (float)from[i];
-    memcpy(&to[i], &value, sizeof value);
-  }
-}
-
-static tarn_status read_top(tarn__decoder *d, const tarn__top *top) {
-  void *memory;
-  if (!top->values) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_result(&d->step, &d->top_values, top->values));
-  if (top->values->dtype == TARN__F64) narrow(d->top_values, (size_t)(top->values->rows * top->values->cols));
-  if (!top->ids) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_result(&d->step, &memory, top->ids));
-  d->top_ids = memory;
-  return TARN_STATUS_OK;
-}
-
 // The number of best continuations that a search or a draw needs; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
   const tarn__sampling *sampling = d->options.sampling;
@@ -602,7 +555,7 @@ static tarn_status run_step(tarn__decoder *d) {
   tarn__model_begin(d->model, &d->step, false, d->threads);
   const tarn__top top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
-  TARN_TRY(read_top(d, &top));
+  TARN_TRY(tarn__workspace_top(&d->step, &top, &d->top_ids, &d->top_values));
   for (int i = 0; i < TARN__SIGHTS; i++)
     if (d->sights[i].most > 0) d->sights[i].caches.used += d->rows;
   d->stats.steps++;
@@ -625,7 +578,7 @@ static tarn_status take_draws(tarn__decoder *d, choices *out) {
   for (int64_t i = 0; i < d->draw_count; i++) {
     int32_t *ids = d->drawn_ids.data + i * count;
     float *values = d->drawn_values + i * (count + 1);
-    const float *drawn = (const float *)d->top_values + 2 * i;
+    const float *drawn = d->top_values + 2 * i;
     for (int64_t k = 0; k < count; k++) ids[k] = -1, values[k] = -INFINITY;
     ids[0] = d->top_ids[i];
     values[0] = drawn[0];
@@ -726,11 +679,6 @@ static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
 // The weight of active items: their number plus their tokens.
 static int64_t weight_of(const tarn__decoder *d) { return d->source_tokens + d->active; }
 
-static void note_finished(tarn__queue *queue, int64_t weight) {
-  const int64_t finished = atomic_fetch_add(&queue->finished, weight) + weight;
-  tarn__work_within(queue->work, (double)finished / queue->weight);
-}
-
 static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
   // The model's weights and the lent memory are written on the default stream.
@@ -751,7 +699,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     begin = tarn__profile_clock(profile);
     const int64_t weight = weight_of(d);
     TARN_TRY(advance(d, results));
-    note_finished(queue, weight - weight_of(d));
+    tarn__queue_finish(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
   }
@@ -759,10 +707,6 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
 
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) {
   tarn_status status = run_all(decoder, queue, results);
-  if (status != TARN_STATUS_OK) {
-    pthread_mutex_lock(&queue->lock);
-    queue->next = queue->count;
-    pthread_mutex_unlock(&queue->lock);
-  }
+  if (status != TARN_STATUS_OK) tarn__queue_stop(queue);
   return status;
 }

@@ -1,4 +1,5 @@
-// Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding.
+// Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding, or the
+// engine of the model's task (src/decode/engine.h).
 //
 // Sentences are sorted by length and processed by decoders (src/decode/crew.h), one per thread, each of which takes
 // sentences from a common queue whenever a quarter of its slots is free. So threads do not wait for each other, and
@@ -29,7 +30,12 @@ typedef struct tarn__translator_options {
   bool early_stopping;  // see decode/beam.h; always on with a beam of 1; default true
   bool int8;            // weights of products as INT8, activations quantised to INT8 before each product; default false
   bool weights_change;  // weights change between runs, so pack them in every run; default false: once
-  int32_t pad;          // of the target vocabulary, never chosen; default -1: none
+  // Of models that refine whole sentences (refine.h), for which beam, length_penalty, max_len_a, max_len_b, min_length
+  // and early_stopping mean nothing; n_best is 1 .. length_beam:
+  int64_t iterations;            // over a sentence, 1 .. 1024; default 10
+  int64_t length_beam;           // lengths of which the best translation is taken, 1 .. 1024; default 5
+  int32_t mask;                  // of the target vocabulary; default -1: none, which these models do not take
+  int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
   tarn__comm *comm;              // its ranks share each run; default NULL: this process alone
 } tarn__translator_options;
@@ -50,8 +56,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b and max_tokens; the other options stay as opened. Discards
-// earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations and length_beam; the other options
+// stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the
+// translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);

@@ -126,6 +126,9 @@ typedef struct tarn__block_run {
   // Whole sequences: offsets of this side, and the encoder's output for the decoder.
   tarn__tensor *offsets;
   tarn__tensor *memory, *memory_offsets;
+  // Offsets of the rows that attend to each sentence of the memory, for several sentences of this side that share one;
+  // NULL: offsets.
+  tarn__tensor *memory_readers;
   int64_t longest, memory_longest;
   // Position of every row in its sentence, I32 [1, rows], in decoding too. The distance of two rows of a sentence is
   // the difference of their rows here, and while decoding that of their places in `history`, whose last row is the
@@ -150,6 +153,7 @@ typedef struct tarn__block_run {
   bool incremental;
   tarn__tensor *self_cache, *history, *history_ranges;
   int64_t first_row;
+  // Keys and values of the memory (tarn__cross_memory()), for whole sequences too; NULL there: they are computed.
   tarn__tensor *cross_cache, *source_ranges;
 } tarn__block_run;
 
@@ -159,7 +163,7 @@ void tarn__cross_declare(tarn__declare *declare, int64_t heads, double attention
 void tarn__cross_declare_grouped(tarn__declare *declare, int64_t heads, int64_t kv_heads, double attention_dropout);
 // Keys and values of the encoder's output [rows, 2 kv_heads d_model / heads].
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
-// The sublayer: attention over whole sequences or run->cross_cache.
+// The sublayer: attention over the memory or run->cross_cache.
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
                        tarn__stream *stream);
 

@@ -33,9 +33,10 @@ static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weight
   tarn__tensor *q = tarn__project(run->graph, x, &weights->q, TARN__IDENTITY);
   if (run->incremental)
     return tarn__attention_rows_with(run->graph, q, run->cross_cache, NULL, run->source_ranges, spec, extras);
-  tarn__tensor *memory = tarn__cross_memory(run, weights);
+  tarn__tensor *memory = run->cross_cache ? run->cross_cache : tarn__cross_memory(run, weights);
+  tarn__tensor *readers = run->memory_readers ? run->memory_readers : run->offsets;
   tarn__show_attention_with(run->shows, TARN__SHOW_CROSS_ATTENTION, q, memory, &spec, &extras);
-  return tarn__attention_with(run->graph, q, memory, run->offsets, run->memory_offsets, spec, extras);
+  return tarn__attention_with(run->graph, q, memory, readers, run->memory_offsets, spec, extras);
 }
 
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,

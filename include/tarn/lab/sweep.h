@@ -25,7 +25,8 @@ extern "C" {
 //
 // The run directory gets test.hyp, one detokenized translation per line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
-//    "precision", "source", "reference"}
+//    "precision", "source", "reference"}, and for a model that translates without a beam, which is then 0,
+//   "iterations" and "length_beam"
 // Both are replaced atomically, test.hyp first, so test.json always describes a complete test.hyp. For a language model
 // it gets test.pairs, one line per paradigm (its name, a space and one digit per pair, 1 for right), and test.json with
 // accuracies in percent:
@@ -67,6 +68,7 @@ typedef struct tarn_testset_result {
   tarn_classify_test labels;                    // of a classifier
   tarn_lm_total text;                           // of a text
   double seconds;                               // of translation, or of scoring the pairs or rows
+  int64_t iterations, length_beam;              // of a model without a beam (docs/non-autoregressive.md); else 0
 } tarn_testset_result;
 
 TARN_API void tarn_testset_default(tarn_testset_options *options);

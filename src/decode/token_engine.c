@@ -1,32 +1,47 @@
-// The memory that translation needs, from the graphs of a full batch.
+// Translation token by token: the decoder (decoder.h) as an engine, and the memory that it needs, from the graphs of a
+// full batch.
 #include "base/memory.h"
-#include "decode/translate.h"
-
-static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator allocates
+#include "decode/engine.h"
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static tarn_status plan_encode(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
-                               int64_t sentences, int64_t rows) {
-  void *offsets;
-  void *cross;
-  TARN_TRY(tarn__alloc(&offsets, TARN__MEMORY_OTHER, (size_t)sentences + 1, sizeof(int32_t)));
-  tarn_status status = tarn__alloc(&cross, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(tarn__tensor *));
-  int32_t *at = offsets;
-  for (int64_t s = 0; s <= sentences; s++) at[s] = (int32_t)(rows * s / sentences);
-  tarn__graph graph = {0};
-  if (status == TARN_STATUS_OK) {
-    tarn__packed source = {.sentences = sentences, .rows = rows, .longest = rows / sentences + 1, .offsets = at};
-    tarn__model_begin(model, &graph, false, options->threads);
-    tarn__model_build_encode(model, &graph, &source, cross);
-    status = tarn__graph_plan(&graph);
-    *bytes = graph.workspace_bytes;
-  }
-  tarn__graph_close(&graph);
-  tarn__free(cross);
-  tarn__free(offsets);
+static tarn_status check(const tarn__translator_options *options) {
+  TARN_REQUIRE(options->beam >= 1 && options->beam <= 1024, USAGE, "beam must be from 1 to 1024, not %lld",
+               (long long)options->beam);
+  TARN_REQUIRE(options->n_best >= 1 && options->n_best <= options->beam, USAGE,
+               "n-best must be from 1 to the beam of %lld, not %lld", (long long)options->beam,
+               (long long)options->n_best);
+  TARN_REQUIRE(options->length_penalty >= -100 && options->length_penalty <= 100, USAGE,
+               "length penalty must be from -100 to 100, not %g", options->length_penalty);
+  TARN_REQUIRE(options->max_len_a >= 0 && options->max_len_a <= 1e6 && options->max_len_b >= 0 &&
+                   options->max_len_b <= (int64_t)1 << 30,
+               USAGE, "the greatest length %g * source tokens + %lld is out of range", options->max_len_a,
+               (long long)options->max_len_b);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_own(void **own, const tarn__model *model, const tarn__decoder_options *options, int threads) {
+  tarn__decoder *decoder;
+  const tarn_status status = tarn__decoder_open(&decoder, model, options, threads);
+  *own = decoder;
   return status;
 }
+
+static void close_own(void **own) {
+  tarn__decoder *decoder = *own;
+  tarn__decoder_close(&decoder);
+  *own = NULL;
+}
+
+static void lend(void *own, void *memory, size_t bytes) { tarn__decoder_lend(own, memory, bytes); }
+
+static void reset(void *own) { tarn__decoder_reset(own); }
+
+static tarn_status run(void *own, tarn__queue *queue, tarn__translation *results) {
+  return tarn__decoder_run(own, queue, results);
+}
+
+static void add_stats(const void *own, tarn__decoder_stats *stats) { tarn__decoder_add_stats(own, stats); }
 
 static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                              int64_t rows, int64_t longest, int64_t source_rows) {
@@ -43,7 +58,7 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
                            .source_rows = source_rows,
                            .best = tarn__beam_choices(&(tarn__beam_options){.beam = options->beam})};
   tarn__graph graph = {0};
-  tarn__model_begin(model, &graph, false, options->threads);
+  tarn__model_begin(model, &graph, false, 1);
   tarn__model_build_step(model, &graph, &step);
   tarn_status status = tarn__graph_plan(&graph);
   *bytes = graph.workspace_bytes;
@@ -52,11 +67,10 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
   return status;
 }
 
-tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
-                                  double length, int64_t all) {
+static tarn_status plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options, double length,
+                        int64_t all) {
   int64_t rows = smaller(options->max_tokens, TARN__DECODER_ROWS);
-  int64_t sentences = rows > options->beam ? rows / options->beam : 1;
-  sentences = smaller(sentences, (all + options->threads - 1) / options->threads);
+  int64_t sentences = smaller(rows > options->beam ? rows / options->beam : 1, all);
   int64_t source_rows = (int64_t)((double)sentences * length) + 1;
   if (source_rows > options->max_tokens) source_rows = options->max_tokens;
   rows = sentences * options->beam;
@@ -67,12 +81,10 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   // Without an encoder the sources are rows of the first step, which every later one sees.
   const bool joined = model->encoder.count == 0;
   if (joined) longest += (int64_t)length + 1;
-  // Each thread has a decoder of its own.
-  const tarn__translator_options alone = {.beam = options->beam, .threads = 1};
   size_t encode;
   size_t step;
-  TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
-  TARN_TRY(plan_step(&step, model, &alone, joined ? rows + source_rows : rows, longest, source_rows));
+  TARN_TRY(tarn__engine_plan_encode(&encode, model, sentences, source_rows));
+  TARN_TRY(plan_step(&step, model, options, joined ? rows + source_rows : rows, longest, source_rows));
   // The hypotheses of a sentence usually differ only in their last few tokens, and share the rows of the rest. If
   // layers see only some rows, such as a state, each hypothesis keeps no more than those.
   const int64_t all_seen = sentences * (longest + 2 * options->beam);
@@ -88,7 +100,15 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
               (size_t)(tarn__layer_cache_width(weights, d) * seen);
     caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);
   }
-  *bytes = tarn__model_pack_bytes(model, options->int8) +
-           (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);
+  *bytes = tarn__engine_room(encode) + tarn__engine_room(step) + caches;
   return TARN_STATUS_OK;
 }
+
+const tarn__engine tarn__token_engine = {.check = check,
+                                         .open = open_own,
+                                         .close = close_own,
+                                         .lend = lend,
+                                         .reset = reset,
+                                         .run = run,
+                                         .add_stats = add_stats,
+                                         .plan = plan};
