@@ -86,7 +86,7 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
     const int64_t seen = sight < longest ? smaller(all_seen, rows * sight) : all_seen;
     caches += 3 * tarn__dtype_size(tarn__layer_cache_dtype(weights, model->dtype)) *
               (size_t)(tarn__layer_cache_width(weights, d) * seen);
-    caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);
+    caches += number * (size_t)(tarn__layer_cross_width(weights) * source_rows);
   }
   *bytes = tarn__model_pack_bytes(model, options->int8) +
            (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);
