@@ -8,7 +8,7 @@ code=0
 [ ${#options[@]} -eq 0 ] || exit $code
 ! stopped $code "$task" || { echo "run.sh: stopped in $PWD; the same command goes on" >&2; exit $code; }
 
-# The bodies are fine-tuned with the widths that they were pre-trained with, each from the body of its own seed.
+# The bodies are fine-tuned with the sizes that they were pre-trained with, each from the body of its own seed.
 scored=$task
 if [ "$task" = masked ]; then
   if [ "$updates" -gt 0 ]; then steps=$((updates / 2 + 1)); else steps=$((4 * seconds)); fi
@@ -16,13 +16,16 @@ if [ "$task" = masked ]; then
     printf '# Made by run.sh.\nbase: sst2.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nparallel: 2\nthreads: 1\n'
     printf 'set: { train.max_updates: %s, train.warmup: %s, valid.every: %s }\n' $steps $((steps / 8 + 1)) $((steps / 4 + 1))
     printf 'test: { labelled: data-masked/sst2-dev }\nvariants:\n'
-    jq -r '.variants[] | [.name, (.equalized // {} | to_entries | map(select(.key | startswith("kinds.")) | "\(.key): \(.value)") | join(", "))] | @tsv' masked/sweep.json |
-      while IFS=$'\t' read -r name widths; do
+    jq -r '.variants[] | [.name, (.equalized // {} | to_entries | map(select(.key | contains(".")) | "\(.key): \(.value)") | join(", "))] | @tsv' masked/sweep.json |
+      while IFS=$'\t' read -r name sizes; do
         line=$(grep -m 1 "^  $name: {" masked.sweep.yaml) || continue
         line=${line% \}}
+        for key in $(grep -o '[A-Za-z]*[.][A-Za-z._]*:' <<<"$sizes"); do  # what equalizing changed takes the row's place
+          line=$(sed -E "s/ ${key//./[.]} [^,]*,?//; s/,\$//" <<<"$line")
+        done
         [ "${line: -1}" = '{' ] || line=$line,
         ls masked/"$name"/seed-*/checkpoint_best.safetensors >/dev/null 2>&1 || continue  # no body was learnt
-        echo "$line ${widths:+$widths, }train.init_from: \"masked/$name/seed-{seed}\" }"
+        echo "$line ${sizes:+$sizes, }train.init_from: \"masked/$name/seed-{seed}\" }"
       done
   } >sst2.sweep.yaml
   sed -e 's/^model:/model:\n  task: classification/' -e 's|^data:.*|data: { vocab: data-masked/vocab.model, train: data-masked/sst2-train, valid: data-masked/sst2-valid }|' \

@@ -34,6 +34,6 @@ $loss[0] as $loss | $score[0] as $score |
     ($published[$row.name] // [] | join(", "))
   ] | "| " + join(" | ") + " |"),
 (if ($without | length) > 0 then "", "Not in this task:", "", ($without[] | "- \(.[0]): \(.[1])") else empty end),
-([$loss.configurations[] | select((.equalized // "") | contains("kinds."))] as $changed |
-  if $changed == [] then empty else "", "Widths that equalizing changed, the size reached and that of the base:", "", ($changed[] | "- \(.name): \(.equalized)") end),
+([$loss.configurations[] | select((.equalized // "") | test("[.][a-z_]+="))] as $changed |
+  if $changed == [] then empty else "", "What equalizing changed, the size reached and that of the base:", "", ($changed[] | "- \(.name): \(.equalized)") end),
 (if ($loss.notes + $score.notes | length) > 0 then "", "Notes:", "", ($loss.notes + $score.notes | unique[] | "- \(.)") else empty end)

@@ -94,7 +94,7 @@ static tarn_status open_caches(tarn__decoder *d) {
   size_t source[TARN_CONFIG_LAYERS], self[TARN__SIGHTS][TARN_CONFIG_LAYERS] = {{0}};
   for (int l = 0; l < stack->count; l++) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
-    source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
+    source[l] = size * (size_t)tarn__layer_cross_width(weights);
     self[d->model->decoder.layers[l].sight][l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
                                                  (size_t)tarn__layer_cache_width(weights, d_model);
   }

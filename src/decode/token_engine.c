@@ -98,7 +98,7 @@ static tarn_status plan(size_t *bytes, const tarn__model *model, const tarn__tra
     const int64_t seen = sight < longest ? smaller(all_seen, rows * sight) : all_seen;
     caches += 3 * tarn__dtype_size(tarn__layer_cache_dtype(weights, model->dtype)) *
               (size_t)(tarn__layer_cache_width(weights, d) * seen);
-    caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);
+    caches += number * (size_t)(tarn__layer_cross_width(weights) * source_rows);
   }
   *bytes = tarn__engine_room(encode) + tarn__engine_room(step) + caches;
   return TARN_STATUS_OK;

@@ -545,7 +545,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
     tarn__universal_enter(&universal, i, &stream);
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
-    const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
+    const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights);
     const int sight = model->decoder.layers[i].sight;
     run.history = histories[sight];
     run.history_ranges = ranges[sight];

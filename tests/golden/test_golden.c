@@ -127,7 +127,11 @@ static const char *const cases[] = {"model0_post",
                                     "funnel_post",
                                     "funnel_pre",
                                     "prefix_post",
-                                    "prefix_pre"};
+                                    "prefix_pre",
+                                    "evolved_post",
+                                    "evolved_pre",
+                                    "head_width_post",
+                                    "head_width_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 
