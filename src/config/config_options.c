@@ -334,8 +334,8 @@ static const tarn__option train_options[] = {
      .also = "average_checkpoints exponential-smoothing"},
     {"patience", INTEGER(tarn_config_train, patience, 0, 1e6), .value = "0", .unit = "validations",
      .help = "stop after so many validations without a better valid.metric; 0: off", .also = "early-stopping"},
-    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0", .help = "0: all that the process may use",
-     .also = "cpu-threads num_workers"},
+    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0",
+     .help = "0: all that the process may use, a container's quota included", .also = "cpu-threads num_workers"},
     {"cache_frozen", BOOL(tarn_config_train, cache_frozen), .value = "no",
      .help =
          "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
