@@ -17,6 +17,7 @@
   X(BIAS_TABLE)                  \
   X(BIAS_TABLE_BACKWARD)         \
   X(CACHE_APPEND)                \
+  X(DELETIONS)                   \
   X(DEPTHWISE_CONV)              \
   X(DEPTHWISE_CONV_BACKWARD)     \
   X(DEPTHWISE_CONV_ROWS)         \

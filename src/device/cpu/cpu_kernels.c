@@ -14,6 +14,7 @@
 #include "device/cpu/rows/swish_beta_kernels.h"
 #include "device/cpu/rows/tangent_kernels.h"
 #include "ops/attention.h"
+#include "ops/deletions.h"
 #include "ops/embedding.h"
 #include "ops/residual_norm.h"
 
@@ -173,6 +174,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_BIAS_TABLE] = {tarn__cpu_bias_table, tarn__cpu_bias_table_scratch},
     [TARN__OP_BIAS_TABLE_BACKWARD] = {tarn__cpu_bias_table_backward, tarn__cpu_bias_table_scratch},
     [TARN__OP_CACHE_APPEND] = {tarn__cpu_cache_append, NULL},
+    [TARN__OP_DELETIONS] = {tarn__cpu_deletions, tarn__deletions_scratch},
     [TARN__OP_DEPTHWISE_CONV] = {conv_forward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {conv_backward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_ROWS] = {conv_forward, conv_scratch},

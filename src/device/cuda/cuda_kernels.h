@@ -12,6 +12,7 @@
   FAMILY(adaptive)                  \
   FAMILY(add)                       \
   FAMILY(attention)                 \
+  FAMILY(deletions)                 \
   FAMILY(depthwise_conv)            \
   FAMILY(dropout)                   \
   FAMILY(embedding)                 \
