@@ -84,6 +84,9 @@ static void print_summary(const tarn_translator *translator) {
   double rate = s.seconds > 0 ? (double)s.target_tokens / s.seconds : 0;
   fprintf(stderr, "%s, %s, %s in %.2f s: %.0f target tokens/s\n", CLI_COUNT(s.lines, "sentence"),
           CLI_COUNT(s.source_tokens, "source token"), CLI_COUNT(s.target_tokens, "target token"), s.seconds, rate);
+  if (s.iterations > 0 && s.lines > s.empty)
+    fprintf(stderr, "iterations over a sentence: %.2f on average\n",
+            (double)s.iterations / (double)(s.lines - s.empty));
   if (s.empty) fprintf(stderr, "empty lines: %" PRId64 "\n", s.empty);
   if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %s\n", CLI_COUNT(s.truncated, "line"));
   if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(s.replaced, "line"));
@@ -151,9 +154,15 @@ int cmd_translate(int argc, char **argv) {
       {"max-len-b", CLI_INT, &max_len_b, "N", "the same, its constant part (default the model's translate.max_len_b)",
        0, 1 << 30},
       {"iterations", CLI_INT, &options.iterations, "N",
-       "of masked translation: iterations over a sentence; 0: the model's translate.iterations", 0, 1024},
+       "of masked translation and a Levenshtein Transformer: iterations over a sentence; 0: the model's "
+       "translate.iterations",
+       0, 1024},
       {"length-beam", CLI_INT, &options.length_beam, "N",
-       "the same: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
+       "of masked translation: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
+      {"placeholder-penalty", CLI_REAL, &options.placeholder_penalty, "G",
+       "of a Levenshtein Transformer: lowers the log-probability of inserting nothing between two tokens; without it "
+       "the model's translate.placeholder_penalty",
+       0, 100},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},

@@ -47,8 +47,9 @@ TARN_API const char *tarn_translate_precision_name(tarn_translate_precision prec
 
 // How a model translates follows from its task. Most write a translation token by token and search with a beam. Masked
 // translation models (docs/non-autoregressive.md) fill in masks by iterations over whole sentences: they have
-// `iterations` and `length_beam` instead of beam, length_penalty, max_len_a and max_len_b. An option that the model
-// does not have must keep its default.
+// `iterations` and `length_beam` instead of beam, length_penalty, max_len_a and max_len_b; Levenshtein Transformers
+// edit whole sentences, and have `iterations` and `placeholder_penalty`. An option that the model does not have must
+// keep its default.
 //
 // "default: description" means the value in the section `translate` of the checkpoint's description.
 typedef struct tarn_translator_options {
@@ -57,7 +58,7 @@ typedef struct tarn_translator_options {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens;
   int64_t max_len_b;      // default NAN and -1: description
   int64_t max_tokens;     // most source tokens translated together; default 0: description
-  int64_t n_best;         // hypotheses returned per line, 1 .. beam, or length_beam; default 1
+  int64_t n_best;         // hypotheses returned per line, 1 .. beam, or length_beam, or 1; default 1
   int64_t window;         // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
                           // 10000000; default 2000
   tarn_translate_precision precision;  // default auto
@@ -70,6 +71,8 @@ typedef struct tarn_translator_options {
                                        // caller, open as long as the translator. Default NULL: a single process
   int64_t iterations;                  // over a sentence, 1 .. 1024; default 0: description
   int64_t length_beam;                 // lengths whose translations are compared, 1 .. 1024; default 0: description
+  double placeholder_penalty;          // of a Levenshtein Transformer: lowers the log-probability of inserting nothing
+                                       // between two tokens, 0 .. 100; default NAN: description
 } tarn_translator_options;
 
 TARN_API void tarn_translator_default(tarn_translator_options *options);
@@ -102,6 +105,7 @@ typedef struct tarn_translate_summary {
   int64_t unknown;                       // source tokens not in the vocabulary
   int64_t source_tokens, target_tokens;  // with ends of sentence; target: of the best hypotheses
   double seconds;                        // spent in translation
+  int64_t iterations;                    // over all sentences together, of models that translate by iterations; else 0
 } tarn_translate_summary;
 
 typedef struct tarn_translator tarn_translator;
@@ -112,10 +116,10 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, iterations and length_beam without reading
-// the model again; defaults are again those of the description, and the other options keep their values. Results of
-// earlier calls become invalid. Ranks that share the work must set the same values. On failure (USAGE for the options,
-// or MEMORY) the translator is unchanged.
+// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, iterations, length_beam and
+// placeholder_penalty without reading the model again; defaults are again those of the description, and the other
+// options keep their values. Results of earlier calls become invalid. Ranks that share the work must set the same
+// values. On failure (USAGE for the options, or MEMORY) the translator is unchanged.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 

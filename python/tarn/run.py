@@ -284,7 +284,8 @@ class Run:
         """Translates lines of raw text: returns the best translation of each, or with `details` the `n_best` of each.
 
         Options (None: the value of the description, or the default of `tarn translate`): beam, length_penalty, n_best,
-        max_len_a, max_len_b, of masked translation iterations and length_beam in their place, max_tokens, precision
+        max_len_a, max_len_b, of masked translation iterations and length_beam in their place, of a Levenshtein
+        Transformer iterations and placeholder_penalty, max_tokens, precision
         (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
         overlong (truncate or refuse), strict (refuse invalid UTF-8)."""
         self._need("translating", "translation")

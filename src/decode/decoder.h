@@ -34,8 +34,9 @@ typedef struct tarn__decoder_options {
                                     // processed alone
   int64_t n_best;                   // hypotheses to return per item, 1 .. beam
   int64_t iterations, length_beam;  // of a decoder that refines whole sentences (translate.h)
-  int32_t mask;                     // the token that it fills in
-  struct tarn_profile *profile;     // NULL: no measurement
+  double placeholder_penalty;
+  int32_t mask;                  // the token that it fills in
+  struct tarn_profile *profile;  // NULL: no measurement
 } tarn__decoder_options;
 
 typedef struct tarn__hypothesis {
@@ -57,6 +58,7 @@ typedef struct tarn__decoder_stats {
   int64_t sentences, source_tokens, target_tokens;  // target: of the best hypothesis
   int64_t steps, rows;                              // decoder steps, and rows computed in them
   int64_t seen;                                     // cache rows seen by these rows, including their own
+  int64_t iterations;  // over sentences, of decoders that refine them; each as many as it took
 } tarn__decoder_stats;
 
 // Maximum number of hypotheses per decoder. Products of this many rows run at full speed; more would overflow the

@@ -186,6 +186,7 @@ static tarn_status run_all(engine *e, tarn__queue *queue, tarn__translation *res
       put_masks(e, t);
       TARN_TRY(predict(e));
     }
+    r->stats.iterations += r->count * r->options.iterations;
     TARN_TRY(keep_best(e, results));
     TARN_TRY(tarn__refiner_finish(r, queue));
   }

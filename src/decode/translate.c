@@ -29,6 +29,7 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .early_stopping = true,
                                         .iterations = 10,
                                         .length_beam = 5,
+                                        .placeholder_penalty = 0,
                                         .threads = 0,
                                         .pad = -1,
                                         .mask = -1};
@@ -45,6 +46,7 @@ void tarn__translator_from_config(tarn__translator_options *options, const tarn_
   options->early_stopping = config->translate.early_stopping;
   options->iterations = config->translate.iterations;
   options->length_beam = config->translate.length_beam;
+  options->placeholder_penalty = config->translate.placeholder_penalty;
 }
 
 static tarn_status check_options(const tarn__translator_options *options, const tarn__model *model, int32_t eos) {
@@ -69,6 +71,7 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                .n_best = options->n_best,
                                .iterations = options->iterations,
                                .length_beam = options->length_beam,
+                               .placeholder_penalty = options->placeholder_penalty,
                                .mask = options->mask,
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
@@ -106,7 +109,8 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
   if (options->beam == before.beam && options->n_best == before.n_best &&
       options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
       options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens &&
-      options->iterations == before.iterations && options->length_beam == before.length_beam)
+      options->iterations == before.iterations && options->length_beam == before.length_beam &&
+      options->placeholder_penalty == before.placeholder_penalty)
     return TARN_STATUS_OK;
   tarn__crew crew;
   translator->options = *options;

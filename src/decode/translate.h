@@ -34,6 +34,7 @@ typedef struct tarn__translator_options {
   // and early_stopping mean nothing; n_best is 1 .. length_beam:
   int64_t iterations;            // over a sentence, 1 .. 1024; default 10
   int64_t length_beam;           // lengths of which the best translation is taken, 1 .. 1024; default 5
+  double placeholder_penalty;    // lowers the log-probability of no placeholder, 0 .. 100; default 0
   int32_t mask;                  // of the target vocabulary; default -1: none, which these models do not take
   int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
@@ -56,9 +57,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations and length_beam; the other options
-// stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the
-// translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations, length_beam and placeholder_penalty;
+// the other options stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure
+// (USAGE, MEMORY) the translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);

@@ -45,6 +45,7 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .max_len_b = -1,
                                        .max_tokens = 0,
                                        .n_best = 1,
+                                       .placeholder_penalty = NAN,
                                        .window = 2000,
                                        .precision = TARN_TRANSLATE_PRECISION_AUTO,
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
@@ -70,7 +71,9 @@ static tarn_status fill_options(tarn_translator_options *options, const tarn__ch
       {"max_len_b", options->max_len_b >= 0, &options->max_len_b, NULL, (double)description->max_len_b},
       {"max_tokens", options->max_tokens != 0, &options->max_tokens, NULL, (double)description->max_tokens},
       {"iterations", options->iterations != 0, &options->iterations, NULL, (double)description->iterations},
-      {"length_beam", options->length_beam != 0, &options->length_beam, NULL, (double)description->length_beam}};
+      {"length_beam", options->length_beam != 0, &options->length_beam, NULL, (double)description->length_beam},
+      {"placeholder_penalty", !isnan(options->placeholder_penalty), NULL, &options->placeholder_penalty,
+       description->placeholder_penalty}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char text[2 * TARN__TASK_TEXT];
     const bool has = tarn__decoding_has(text, task, all[i].word);
@@ -97,6 +100,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->early_stopping = description->early_stopping;
   if (options->iterations != 0) core->iterations = options->iterations;
   if (options->length_beam != 0) core->length_beam = options->length_beam;
+  if (!isnan(options->placeholder_penalty)) core->placeholder_penalty = options->placeholder_penalty;
   core->mask = tarn_vocab_special(t->checkpoint->target, TARN_SPECIAL_MASK);
   core->threads = tarn__threads();
   core->profile = options->profile;
@@ -163,6 +167,7 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.n_best = options->n_best;
   wanted.iterations = options->iterations;
   wanted.length_beam = options->length_beam;
+  wanted.placeholder_penalty = options->placeholder_penalty;
   TARN_TRY(fill_options(&wanted, translator->checkpoint));
   tarn__translator_options core;
   core_options(&core, translator, &wanted);
@@ -181,7 +186,10 @@ const tarn_translator_options *tarn_translator_settings(const tarn_translator *t
 }
 
 void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary) {
+  tarn__translator_stats stats;
+  tarn__translator_get_stats(translator->translator, &stats);
   *summary = translator->summary;
+  summary->iterations = stats.iterations;
 }
 
 // Appends the sentence of one line to the ids and sets its token count in `result`.

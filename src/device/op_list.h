@@ -20,6 +20,7 @@
   X(CHANNEL_CONV)                \
   X(CHANNEL_CONV_BACKWARD)       \
   X(CHANNEL_CONV_ROWS)           \
+  X(DELETIONS)                   \
   X(DEPTHWISE_CONV)              \
   X(DEPTHWISE_CONV_BACKWARD)     \
   X(DEPTHWISE_CONV_ROWS)         \

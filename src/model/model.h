@@ -42,6 +42,7 @@ typedef struct tarn__model_shortcuts {
   // encoder's layers, and the memory of each layer of the decoder. NULL: none.
   tarn__tensor **outputs, **memories;
   tarn__tensor **crosses;  // keys and values for the cross-attention of each layer of the decoder; NULL: computed
+  tarn__block_run *below;  // receives what the last stack attends to: memory, its offsets; NULL: not wanted
   tarn__tensor **stacks;   // [TARN__STACKS] receives the output of each stack; NULL: not wanted
 } tarn__model_shortcuts;
 

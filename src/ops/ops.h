@@ -280,7 +280,8 @@ tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__par
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);
 
-// The best next tokens of every row, for decoding (no gradient), without ever holding all log-probabilities:
+// The best next tokens of every row, without ever holding all log-probabilities
+// (no gradient, but training may follow from the choice: ops/deletions.h):
 //   ids [R, best], I32: words by falling probability, equal ones by rising id; -1 where no word with a finite
 //   log-probability is left
 //   values [R, best + 1], F32 (F64 in the reference in double): their log-probabilities, -infinity behind the last

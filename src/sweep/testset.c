@@ -107,7 +107,7 @@ static tarn_status write_scores(const tarn_testset_options *o, const tarn_testse
                 tarn__json_text(o->reference));
   if (object && r->iterations > 0) {
     json_object_set_new(object, "iterations", json_integer((json_int_t)r->iterations));
-    json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
+    if (r->length_beam > 0) json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
   }
   TARN_TRY(dump_json(&text, o->run, object));
   tarn_status status = write_hypotheses(o->run, all);

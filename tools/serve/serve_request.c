@@ -291,6 +291,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   tarn_generator_options *g = &request->generation;
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
   const unsigned searches = limits->refines ? 0 : USE(TRANSLATE), refines = limits->refines ? USE(TRANSLATE) : 0;
+  const unsigned lengths = limits->edits ? 0 : refines;
   int64_t seed = 1;
   const key keys[KEYS] = {
       {"text", TEXTS, ANY, NULL, 0, 0},
@@ -300,7 +301,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
       {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},
       {"beam", WHOLE, searches, &request->beam, 1, (double)limits->beam},
       {"length_penalty", REAL, searches, &request->length_penalty, -10, 10},
-      {"length_beam", WHOLE, refines, &request->beam, 1, (double)limits->beam},
+      {"length_beam", WHOLE, lengths, &request->beam, 1, (double)limits->beam},
       {"iterations", WHOLE, refines, &request->iterations, 1, (double)limits->iterations},
       {"method", METHOD, USE(GENERATE), NULL, 0, 0},
       {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},

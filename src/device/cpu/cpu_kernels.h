@@ -31,6 +31,7 @@ tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_output_log(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_output_loss(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_output_top(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_deletions(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_pixels(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_sample(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence(const tarn__exec *exec, const tarn__node *node);

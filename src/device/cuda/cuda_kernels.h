@@ -13,6 +13,7 @@
   FAMILY(add)                       \
   FAMILY(attention)                 \
   FAMILY(channel_conv)              \
+  FAMILY(deletions)                 \
   FAMILY(depthwise_conv)            \
   FAMILY(dropout)                   \
   FAMILY(embedding)                 \

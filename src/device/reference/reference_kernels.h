@@ -24,6 +24,7 @@ TARN__REF_KERNEL(tarn__bias_table_backward_ref);
 TARN__REF_KERNEL(tarn__cache_append_ref);
 TARN__REF_KERNEL(tarn__conv_ref);
 TARN__REF_KERNEL(tarn__conv_backward_ref);
+TARN__REF_KERNEL(tarn__deletions_ref);
 TARN__REF_KERNEL(tarn__dropout_ref);
 TARN__REF_KERNEL(tarn__embedding_ref);
 TARN__REF_KERNEL(tarn__embedding_backward_ref);

@@ -1,4 +1,5 @@
 #include "device/reference/reference_kernels.h"
+#include "ops/deletions.h"
 
 static tarn_status TARN__REF(tarn__mark_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
@@ -22,6 +23,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_BIAS_TABLE_BACKWARD] = {TARN__REF(tarn__bias_table_backward_ref),
                                       TARN__REF(tarn__bias_table_ref_scratch)},
     [TARN__OP_CACHE_APPEND] = {TARN__REF(tarn__cache_append_ref), NULL},
+    [TARN__OP_DELETIONS] = {TARN__REF(tarn__deletions_ref), tarn__deletions_scratch},
     [TARN__OP_DEPTHWISE_CONV] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
     [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {TARN__REF(tarn__conv_backward_ref), TARN__REF(tarn__conv_ref_scratch)},
     [TARN__OP_DEPTHWISE_CONV_ROWS] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
