@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "decoding_options.h"
 #include "json_output.h"
 #include "model_options.h"
 #include "profile_output.h"
@@ -139,7 +140,7 @@ int cmd_translate(int argc, char **argv) {
   const char *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
-  cli_list paths = {0};
+  cli_list paths = {0}, banned = {0};
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
@@ -151,6 +152,9 @@ int cmd_translate(int argc, char **argv) {
       {"max-len-b", CLI_INT, &max_len_b, "N", "the same, its constant part (default the model's translate.max_len_b)",
        0, 1 << 30},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
+      DECODING_OPTIONS(options.decoding, banned),
+      {"prefixes", CLI_FLAG, &options.prefixes, NULL,
+       "what follows a tab in a line is the beginning of its translation", 0, 0},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens in work on a thread; 0: the model's", 0,
@@ -182,6 +186,7 @@ int cmd_translate(int argc, char **argv) {
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
+    decoding_options_set(&options.decoding, &banned);
     if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
@@ -192,5 +197,6 @@ int cmd_translate(int argc, char **argv) {
   code = shared_ranks_end(&COMMAND, code);
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
+  cli_list_free(&banned);
   return code;
 }

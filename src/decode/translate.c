@@ -15,6 +15,8 @@ struct tarn__translator {
   tarn__crew crew;
   void *lent_packed;  // for weights that change, in lent memory; NULL: too small
   tarn__translate_share shared;
+  const int32_t *prefix_ids;  // of the next run
+  const int64_t *prefix_offsets;
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -27,6 +29,7 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .min_length = 1,
                                         .early_stopping = true,
                                         .threads = 0,
+                                        .groups = 1,
                                         .pad = -1};
 }
 
@@ -66,7 +69,10 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                           .length_penalty = options->length_penalty,
                                           .eos = eos,
                                           .min_length = options->min_length,
-                                          .late_stop = !options->early_stopping && options->beam > 1},
+                                          .late_stop = !options->early_stopping && options->beam > 1,
+                                          .groups = options->groups,
+                                          .diversity = options->diversity},
+                               .processing = options->processing,
                                .max_len_a = options->max_len_a,
                                .max_len_b = options->max_len_b,
                                .max_tokens = options->max_tokens,
@@ -106,7 +112,9 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
   TARN_TRY(check_options(options, translator->model, eos));
   if (options->beam == before.beam && options->n_best == before.n_best &&
       options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
-      options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens)
+      options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens &&
+      options->groups == before.groups && options->diversity == before.diversity && !options->processing &&
+      !before.processing)
     return TARN_STATUS_OK;
   tarn__crew crew;
   translator->options = *options;
@@ -166,9 +174,24 @@ static tarn_status check_sentence(const tarn__translator *t, const tarn__item *s
   return TARN_STATUS_OK;
 }
 
+static tarn_status check_prefix(const tarn__translator *t, const tarn__item *sentence) {
+  const int64_t longest = t->model->config->model.max_length - 2;
+  TARN_REQUIRE(sentence->prefix_length <= longest, DATA,
+               "the prefix of sentence %lld has %lld tokens, and the model takes at most %lld",
+               (long long)sentence->index + 1, (long long)sentence->prefix_length, (long long)longest);
+  for (int64_t i = 0; i < sentence->prefix_length; i++)
+    TARN_REQUIRE(sentence->prefix[i] >= 0 && sentence->prefix[i] < t->model->target_vocab, DATA,
+                 "the prefix of sentence %lld has the token %d, which is outside the vocabulary",
+                 (long long)sentence->index + 1, sentence->prefix[i]);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64_t sentences,
                                    tarn__translation *translations) {
-  for (int64_t s = 0; s < sentences; s++) TARN_TRY(check_sentence(t, &items[s]));
+  for (int64_t s = 0; s < sentences; s++) {
+    TARN_TRY(check_sentence(t, &items[s]));
+    TARN_TRY(check_prefix(t, &items[s]));
+  }
   qsort(items, (size_t)sentences, sizeof *items, longest_first);
   return tarn__crew_run(&t->crew, items, sentences, translations);
 }
@@ -196,10 +219,19 @@ static tarn_status run_alone(tarn__translator *t, tarn__translation *translation
   tarn__item *items = memory;
   for (int64_t s = 0; s < sentences; s++)
     items[s] = (tarn__item){.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
+  for (int64_t s = 0; t->prefix_offsets && s < sentences; s++) {
+    items[s].prefix = t->prefix_ids + t->prefix_offsets[s];
+    items[s].prefix_length = t->prefix_offsets[s + 1] - t->prefix_offsets[s];
+  }
   tarn_status status = t->options.weights_change ? translate_packed(t, items, sentences, translations)
                                                  : translate_items(t, items, sentences, translations);
   tarn__free(items);
   return status;
+}
+
+void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, const int64_t *offsets) {
+  translator->prefix_ids = ids;
+  translator->prefix_offsets = offsets;
 }
 
 // Rank 0 checks all sentences, so that messages contain the original numbers.

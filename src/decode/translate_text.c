@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
+#include "decode/steering.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
 #include "store/checkpoint.h"
@@ -18,6 +19,7 @@
 struct tarn_translator {
   tarn_translator_options options;
   tarn__checkpoint *checkpoint;
+  tarn__steering steering;
   tarn__translator *translator;
   tarn_translate_summary summary;
 
@@ -28,6 +30,10 @@ struct tarn_translator {
   int64_t *offsets;                 // [sentences + 1]
   tarn__translation *translations;  // [lines]; empty for lines without a token
   size_t ids_capacity, offsets_capacity, translations_capacity, lines;
+  int32_t *prefix_ids;      // of all sentences, with options.prefixes
+  int64_t *prefix_offsets;  // [sentences + 1]
+  size_t prefix_ids_capacity, prefix_offsets_capacity, prefix_count;
+  tarn_vocab_ids whole;  // a prefix and what follows
   tarn__repaired repaired;
   int64_t before;  // lines of the file before this call
   tarn__arena results;
@@ -50,6 +56,7 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                        .strict = false,
                                        .threads = 0};
+  tarn_decoding_default(&options->decoding);
 }
 
 // Fills in options from the description.
@@ -79,6 +86,16 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->pad = tarn_vocab_pad(t->checkpoint->target);
   core->int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
   core->comm = tarn__ranks_comm(options->ranks);
+  core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;
+  core->groups = options->decoding.groups;
+  core->diversity = options->decoding.diversity_penalty;
+}
+
+// The steering of `options`, whose texts become its copies.
+static tarn_status steer(tarn__steering *steering, tarn_translator_options *options, const tarn_vocab *vocab) {
+  TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, vocab));
+  options->decoding = steering->decoding;
+  return tarn__steering_check_search(&options->decoding, options->beam, false);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -90,6 +107,8 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   fill_options(options, &t->checkpoint->config->translate);
+  if (options->prefixes) TARN_TRY(tarn__ranks_must_be_one(options->ranks, "translation with prefixes"));
+  TARN_TRY(steer(&t->steering, options, t->checkpoint->target));
   tarn__translator_options core;
   core_options(&core, t, options);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
@@ -118,6 +137,10 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__checkpoint_close(&t->checkpoint);
   tarn_vocab_ids_close(&t->line_ids);
   tarn_vocab_text_close(&t->text);
+  tarn_vocab_ids_close(&t->whole);
+  tarn__steering_close(&t->steering);
+  tarn__free(t->prefix_ids);
+  tarn__free(t->prefix_offsets);
   tarn__free(t->ids);
   tarn__free(t->offsets);
   tarn__free(t->translations);
@@ -137,10 +160,20 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.max_len_b = options->max_len_b;
   wanted.max_tokens = options->max_tokens;
   wanted.n_best = options->n_best;
+  wanted.decoding = options->decoding;
+  wanted.prefixes = options->prefixes;
   fill_options(&wanted, &translator->checkpoint->config->translate);
+  tarn__steering before = translator->steering;
+  tarn_status status = steer(&translator->steering, &wanted, translator->checkpoint->target);
   tarn__translator_options core;
   core_options(&core, translator, &wanted);
-  TARN_TRY(tarn__translator_set(translator->translator, &core));
+  if (status == TARN_STATUS_OK) status = tarn__translator_set(translator->translator, &core);
+  if (status != TARN_STATUS_OK) {
+    tarn__steering_close(&translator->steering);
+    translator->steering = before;
+    return status;
+  }
+  tarn__steering_close(&before);
   translator->options = wanted;
   translator->lines = 0;
   return TARN_STATUS_OK;
@@ -156,6 +189,20 @@ const tarn_translator_options *tarn_translator_settings(const tarn_translator *t
 
 void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary) {
   *summary = translator->summary;
+}
+
+// Appends the prefix of a line to those of the sentences; `text` NULL: it has none.
+static tarn_status encode_prefix(tarn_translator *t, const char *text, size_t length) {
+  const char *from = text ? text : "";
+  bool replaced;
+  TARN_TRY(tarn__repair(&t->repaired, &from, &length, t->options.strict, &replaced));
+  t->summary.replaced += replaced;
+  TARN_TRY(tarn_vocab_encode(t->checkpoint->target, &t->line_ids, from, length));
+  const size_t count = t->line_ids.count;
+  TARN_TRY(tarn__grow(&t->prefix_ids, &t->prefix_ids_capacity, t->prefix_count + count + 1, sizeof *t->prefix_ids));
+  if (count > 0) memcpy(t->prefix_ids + t->prefix_count, t->line_ids.data, count * sizeof *t->prefix_ids);
+  t->prefix_count += count;
+  return TARN_STATUS_OK;
 }
 
 // Appends the sentence of one line to the ids and sets its token count in `result`.
@@ -187,12 +234,19 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   return TARN_STATUS_OK;
 }
 
-// The text of one hypothesis, in the arena of the results.
+// The text of one hypothesis behind a prefix, in the arena of the results.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
-                                     const tarn__hypothesis *hypothesis) {
+                                     const tarn__hypothesis *hypothesis, const tarn__phrase *prefix) {
   // The end of sentence is removed here, because not every vocabulary recognises its own.
-  size_t count = (size_t)hypothesis->length - 1;
-  TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, hypothesis->ids, count));
+  const size_t before = (size_t)prefix->length, own = (size_t)hypothesis->length - 1;
+  const int32_t *ids = hypothesis->ids;
+  if (before > 0) {
+    TARN_TRY(tarn__grow(&t->whole.data, &t->whole.capacity, before + own, sizeof *ids));
+    memcpy(t->whole.data, prefix->ids, before * sizeof *ids);
+    memcpy(t->whole.data + before, ids, own * sizeof *ids);
+    ids = t->whole.data;
+  }
+  TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, ids, before + own));
   char *text;
   size_t length;
   TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
@@ -207,12 +261,12 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
 }
 
 static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result,
-                                 const tarn__translation *translation) {
+                                 const tarn__translation *translation, const tarn__phrase *prefix) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
   tarn_translate_hypothesis *hypotheses = memory;
   for (int64_t i = 0; i < translation->count; i++)
-    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i]));
+    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i], prefix));
   result->hypotheses = hypotheses;
   result->count = translation->count;
   t->summary.source_tokens += result->source_tokens;
@@ -221,35 +275,67 @@ static tarn_status decode_result(tarn_translator *t, tarn_translate_result *resu
   return TARN_STATUS_OK;
 }
 
-static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
-                                   const size_t *lengths, size_t count) {
+// Encodes all lines, and their prefixes. Returns the number of sentences.
+static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
+                                const size_t *lengths, size_t count, int64_t *sentences) {
   static const tarn_translate_hypothesis nothing = {.text = ""};
-  TARN_TRY(tarn__grow(&t->offsets, &t->offsets_capacity, count + 1, sizeof *t->offsets));
-  TARN_TRY(tarn__grow(&t->translations, &t->translations_capacity, count, sizeof *t->translations));
-  tarn__arena_reset(&t->results);
   size_t tokens = 0;
-  int64_t sentences = 0;
-  t->lines = 0;
+  *sentences = 0;
+  t->prefix_count = 0;
   t->offsets[0] = 0;
-  double begin = tarn__profile_clock(t->options.profile);
   for (size_t i = 0; i < count; i++) {
     results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
-    tarn_status status = encode_line(t, &results[i], lines[i], lengths[i], &tokens);
+    const char *tab = t->options.prefixes ? memchr(lines[i], '\t', lengths[i]) : NULL;
+    const size_t length = tab ? (size_t)(tab - lines[i]) : lengths[i];
+    tarn_status status = encode_line(t, &results[i], lines[i], length, &tokens);
+    if (status == TARN_STATUS_OK && results[i].source_tokens) {
+      t->offsets[++*sentences] = (int64_t)tokens;
+      if (t->options.prefixes) status = encode_prefix(t, tab ? tab + 1 : NULL, tab ? lengths[i] - length - 1 : 0);
+      if (t->options.prefixes) t->prefix_offsets[*sentences] = (int64_t)t->prefix_count;
+    }
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "line %lld: ", (long long)results[i].number);
-    if (results[i].source_tokens) t->offsets[++sentences] = (int64_t)tokens;
   }
-  TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
-  TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
-  begin = tarn__profile_clock(t->options.profile);
+  return TARN_STATUS_OK;
+}
+
+// The texts of all lines, whose translations follow each other without those of empty lines.
+static tarn_status decode_lines(tarn_translator *t, tarn_translate_result *results, size_t count, int64_t sentences) {
   // Moves each translation to the index of its line, which is never smaller, beginning with the last line.
   for (size_t i = count, s = (size_t)sentences; i-- > 0;)
     t->translations[i] = results[i].source_tokens ? t->translations[--s] : (tarn__translation){0};
+  int64_t s = 0;
   for (size_t i = 0; i < count; i++) {
-    if (results[i].source_tokens)
-      TARN_TRY(decode_result(t, &results[i], &t->translations[i]));
-    else
+    tarn__phrase prefix = {0};
+    if (!results[i].source_tokens) {
       t->summary.empty++;
+      continue;
+    }
+    if (t->options.prefixes)
+      prefix = (tarn__phrase){t->prefix_ids + t->prefix_offsets[s], t->prefix_offsets[s + 1] - t->prefix_offsets[s]};
+    TARN_TRY(decode_result(t, &results[i], &t->translations[i], &prefix));
+    s++;
   }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
+                                   const size_t *lengths, size_t count) {
+  TARN_TRY(tarn__grow(&t->offsets, &t->offsets_capacity, count + 1, sizeof *t->offsets));
+  TARN_TRY(tarn__grow(&t->translations, &t->translations_capacity, count, sizeof *t->translations));
+  if (t->options.prefixes) {
+    TARN_TRY(tarn__grow(&t->prefix_offsets, &t->prefix_offsets_capacity, count + 1, sizeof *t->prefix_offsets));
+    t->prefix_offsets[0] = 0;
+  }
+  tarn__arena_reset(&t->results);
+  int64_t sentences;
+  t->lines = 0;
+  double begin = tarn__profile_clock(t->options.profile);
+  TARN_TRY(encode_lines(t, results, lines, lengths, count, &sentences));
+  TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
+  tarn__translator_prefix(t->translator, t->prefix_ids, t->options.prefixes ? t->prefix_offsets : NULL);
+  TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
+  begin = tarn__profile_clock(t->options.profile);
+  TARN_TRY(decode_lines(t, results, count, sentences));
   t->lines = count;
   t->summary.lines += (int64_t)count;
   return tarn__profile_work(t->options.profile, "detokenization", begin);

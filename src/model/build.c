@@ -448,28 +448,48 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
   }
 }
 
+static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) {
+  return tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws");
+}
+
+// What is found or drawn after the processors of logits, and what the model itself says of it.
+static tarn__next predict_processed(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__tensor *logits = tarn__head_logits(graph, head);
+  tarn__tensor *scores =
+      tarn__adjust_rows(graph, logits, tarn__graph_input(graph, step->edit_words, step->edits, "edits"));
+  tarn__next next = {{scores, NULL}, NULL};
+  next.top = step->sampling ? tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling)
+                            : tarn__best_rows(graph, scores, step->best, step->eos);
+  tarn__tensor *numbers = tarn__graph_input(graph, next.top.ids->rows, step->numbers, "rows");
+  next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  return next;
+}
+
+static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__next next = {{NULL, NULL}, NULL};
+  if (step->best > 0)
+    next.top = tarn__head_top(graph, head, step->best, step->eos);
+  else
+    next.top.values = tarn__head_log_probabilities(graph, head);
+  if (step->sampling) next.top = tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling);
+  return next;
+}
+
 // The output layer of a step.
-static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
-  if (step->predicted && step->predicted_count == 0) return (tarn__top){NULL, NULL};
+static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
+  if (step->predicted && step->predicted_count == 0) return (tarn__next){{NULL, NULL}, NULL};
   graph->label = "output";
   if (step->predicted)
     x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
   const tarn__head head = head_of(model, graph, x);
-  tarn__top top = {NULL, NULL};
-  if (step->best > 0)
-    top = tarn__head_top(graph, &head, step->best, step->eos);
-  else
-    top.values = tarn__head_log_probabilities(graph, &head);
-  if (step->sampling)
-    top = tarn__sample_rows(graph, top,
-                            tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws"),
-                            step->sampling);
-  top.values->keep = top.values->result = true;
-  if (top.ids) top.ids->keep = top.ids->result = true;
-  return top;
+  const tarn__next next = step->edits ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
+  tarn__tensor *results[] = {next.top.values, next.top.ids, next.own};
+  for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+    if (results[i]) results[i]->keep = results[i]->result = true;
+  return next;
 }
 
-tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
+tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
   tarn__block_run run = {
       .graph = graph,

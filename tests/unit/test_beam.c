@@ -54,7 +54,7 @@ static tarn_status advance_vocab(tarn__beam *beam, int vocab, const float *rows)
     for (int i = 0; i < vocab; i++)
       if (isnan(row[i])) values[h * (choices + 1) + choices] = NAN;
   }
-  tarn_status status = tarn__beam_advance(beam, ids, values);
+  tarn_status status = tarn__beam_advance(beam, ids, values, NULL);
   free(ids);
   free(values);
   return status;
