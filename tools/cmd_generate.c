@@ -168,16 +168,19 @@ static int run(const char *path, const given *g, const char *destination, output
 
 // The method implied by the options; -1, or the exit code of a usage error.
 static int settle_method(tarn_generator_options *options, const given *g) {
-  const bool samples = !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT || !isnan(g->min_p) ||
-                       !isnan(g->typical_p);
+  const bool samples =
+      !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT || !isnan(g->min_p) || !isnan(g->typical_p);
   const bool beam = g->beam != CLI_NO_INT;
   if (g->input && g->prompts.count > 0) return cli_usage(&COMMAND, "--prompt and --input exclude each other");
   if (beam && samples)
-    return cli_usage(&COMMAND, "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p and --typical-p, "
-                               "which draw tokens");
+    return cli_usage(&COMMAND,
+                     "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p and --typical-p, "
+                     "which draw tokens");
   if (!beam && !isnan(g->length_penalty)) return cli_usage(&COMMAND, "--length-penalty needs --beam");
   if (!samples && g->seed != CLI_NO_INT)
-    return cli_usage(&COMMAND, "--seed needs --temperature, --top-k, --top-p, --min-p or --typical-p: without them nothing is drawn");
+    return cli_usage(
+        &COMMAND,
+        "--seed needs --temperature, --top-k, --top-p, --min-p or --typical-p: without them nothing is drawn");
   if (beam) {
     options->method = TARN_GENERATOR_METHOD_BEAM;
     options->beam = g->beam;

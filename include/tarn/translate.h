@@ -54,11 +54,12 @@ typedef struct tarn_translator_options {
   int64_t max_len_b;      // default NAN and -1: description
   int64_t max_tokens;     // most source tokens translated together; default 0: description
   int64_t n_best;         // hypotheses returned per line, 1 .. beam; default 1
-  tarn_decoding decoding;  // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
-  bool prefixes;          // a line is a sentence, a tab, and the text with which its translation begins; a line without
-                          // a tab is a sentence. Default false: a tab is text. Not with several ranks
-  int64_t window;         // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
-                          // 10000000; default 2000
+  tarn_decoding
+      decoding;    // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
+  bool prefixes;   // a line is a sentence, a tab, and the text with which its translation begins; a line without
+                   // a tab is a sentence. Default false: a tab is text. Not with several ranks
+  int64_t window;  // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
+                   // 10000000; default 2000
   tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // default: truncate
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
@@ -77,8 +78,8 @@ typedef struct tarn_translate_hypothesis {
   size_t length;
   int64_t tokens;          // with the end of sentence, without those of a prefix
   double log_probability;  // natural logarithm, sum over the tokens
-  double score;            // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
-                           // what is summed, of that sum
+  double score;  // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
+                 // what is summed, of that sum
 } tarn_translate_hypothesis;
 
 // The result of a line. A line without tokens (empty or blank) has one hypothesis: an empty text without tokens, with
@@ -109,10 +110,10 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, decoding and prefixes without reading the model again; defaults
-// are again those of the description, and the other options keep their values. Results of earlier calls become invalid.
-// Ranks that share the work must set the same values. On failure (USAGE for the options, or MEMORY) the translator is
-// unchanged.
+// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, decoding and prefixes without reading the
+// model again; defaults are again those of the description, and the other options keep their values. Results of earlier
+// calls become invalid. Ranks that share the work must set the same values. On failure (USAGE for the options, or
+// MEMORY) the translator is unchanged.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 

@@ -335,8 +335,8 @@ static tarn_status hear(void *user, int32_t id, float log_probability) {
   if (id == tarn_vocab_eos(g->checkpoint->target)) return TARN_STATUS_OK;
   TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, s->count + 1, sizeof *g->whole.data));
   g->whole.data[s->count++] = id;
-  TARN_TRY(tarn__continuation_decode(&g->text, g->checkpoint->target, g->whole.data, (int64_t)s->prompt,
-                                     (int64_t)s->count));
+  TARN_TRY(
+      tarn__continuation_decode(&g->text, g->checkpoint->target, g->whole.data, (int64_t)s->prompt, (int64_t)s->count));
   const char *text = g->text.text.data + g->text.begin;
   size_t length = tarn__stops_find(&g->steering.stops, &g->text) - g->text.begin;
   if (g->text.begin + length == g->text.text.length) length -= held_back(&g->steering.stops, text, length);

@@ -30,11 +30,11 @@ typedef struct tarn__translator_options {
   bool int8;            // weights of products as INT8, activations quantised to INT8 before each product; default false
   bool weights_change;  // weights change between runs, so pack them in every run; default false: once
   const tarn__processing *processing;  // of logits, must live as long as the translator uses it; default NULL: none
-  int64_t groups;       // of diverse beam search, 1 .. beam and a divisor of it; default 1
-  double diversity;     // its penalty, 0 or more; default 0
-  int32_t pad;          // of the target vocabulary, never chosen; default -1: none
-  struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
-  tarn__comm *comm;              // its ranks share each run; default NULL: this process alone
+  int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
+  double diversity;                    // its penalty, 0 or more; default 0
+  int32_t pad;                         // of the target vocabulary, never chosen; default -1: none
+  struct tarn_profile *profile;        // measures runs (graph/profile.h); default NULL: no measurement
+  tarn__comm *comm;                    // its ranks share each run; default NULL: this process alone
 } tarn__translator_options;
 
 // The defaults above.
@@ -53,8 +53,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, processing, groups and diversity; the other options stay as opened. Discards
-// earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, processing, groups and diversity; the other
+// options stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE,
+// MEMORY) the translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);
