@@ -154,6 +154,7 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
   tarn_translator_options options = *tarn_translator_settings(m->translator);
   options.beam = options.n_best = request->beam;
   options.length_penalty = request->length_penalty;
+  options.decoding = request->decoding;
   return tarn_translator_set(m->translator, &options);
 }
 
