@@ -56,6 +56,28 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
+# Penalties and prefixes of the target.
+for options in "--repetition-penalty 1.5" "--no-repeat-ngram 2" "--presence-penalty 1" "--beam 4 --groups 2 --diversity-penalty 1"; do
+  # shellcheck disable=SC2086
+  translate $options <lines.de >changed.en
+  [ "$(wc -l <changed.en)" -eq 43 ] || fail "$options gives $(wc -l <changed.en) lines"
+  cmp -s plain.en changed.en && fail "$options has no effect"
+  # shellcheck disable=SC2086
+  [ "$(sed -n 5p lines.de | translate $options)" = "$(sed -n 5p changed.en)" ] || fail "$options: neighbours change a translation"
+done
+first=$(sed -n 1p plain.en) && first=${first%% *}
+sed -n 1p lines.de | translate --prefixes | cmp -s <(sed -n 1p plain.en) - || fail "no prefix changes the translation"
+printf '%s\t%s\n' "$(sed -n 1p lines.de)" "$first" | translate --prefixes --beam 1 >prefix.en
+sed -n 1p lines.de | translate --beam 1 >greedy.en
+[ "${first}" != "$(cut -d' ' -f1 greedy.en)" ] || cmp -s greedy.en prefix.en || fail "the prefix \"$first\" of greedy search gives $(cat prefix.en)"
+printf '%s\tMy own words\n%s\n' "$(sed -n 1p lines.de)" "$(sed -n 2p lines.de)" | translate --prefixes >prefix.en
+grep -q '^My own words' prefix.en || fail "the prefix is not there: $(cat prefix.en)"
+[ "$(sed -n 2p prefix.en)" = "$(sed -n 2p plain.en)" ] || fail "a prefix changes another line"
+refuse_lines 2 'repetition penalty must be above 0 and at most 100, not 101' run --repetition-penalty 101
+refuse_lines 2 'groups must be from 1 to the beam of 3 and divide it, not 2' run --groups 2
+printf '%s\t%s\n' "$(sed -n 1p lines.de)" "$(yes word | head -n 200 | tr '\n' ' ')" >long.de
+refuse 1 'the prefix of sentence 1 has .* tokens, and the model takes at most 118' "$TARN" translate run --prefixes --input long.de
+
 # An open pipe gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
 # although it has executed itself again.
 mkfifo questions
