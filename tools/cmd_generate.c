@@ -30,6 +30,7 @@ typedef struct output {
   text_output to;
   const tarn_generator *generator;
   bool scores, json, stream;
+  bool one;      // of several samples, the first
   bool answers;  // flush each line
   int64_t window;
 } output;
@@ -38,8 +39,9 @@ typedef struct output {
 typedef struct given {
   cli_list prompts, banned, stop;
   const char *input;
-  int64_t top_k, beam, seed;
-  double temperature, top_p, min_p, typical_p, length_penalty;
+  int64_t beam;
+  double length_penalty;
+  drawing_options drawing;
 } given;
 
 static json_t *pieces_json(const output *out, const tarn_generator_text *text) {
@@ -81,7 +83,7 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
   progress_line_make_way();
   int failed = 0;
   if (out->json) failed = print_json(out, result);
-  for (int64_t i = 0; !out->json && i < result->count; i++) {
+  for (int64_t i = 0; !out->json && i < (out->one ? 1 : result->count); i++) {
     const tarn_generator_text *text = &result->texts[i];
     if (out->scores) fprintf(out->to.file, "%.6f\t", text->score);
     text_output_line(&out->to, text->text, text->length);
@@ -168,8 +170,7 @@ static int run(const char *path, const given *g, const char *destination, output
 
 // The method implied by the options; -1, or the exit code of a usage error.
 static int settle_method(tarn_generator_options *options, const given *g) {
-  const bool samples =
-      !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT || !isnan(g->min_p) || !isnan(g->typical_p);
+  const bool samples = drawing_options_given(&g->drawing) || g->drawing.mbr;
   const bool beam = g->beam != CLI_NO_INT;
   if (g->input && g->prompts.count > 0) return cli_usage(&COMMAND, "--prompt and --input exclude each other");
   if (beam && samples)
@@ -177,7 +178,7 @@ static int settle_method(tarn_generator_options *options, const given *g) {
                      "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p and --typical-p, "
                      "which draw tokens");
   if (!beam && !isnan(g->length_penalty)) return cli_usage(&COMMAND, "--length-penalty needs --beam");
-  if (!samples && g->seed != CLI_NO_INT)
+  if (!samples && g->drawing.seed != CLI_NO_INT)
     return cli_usage(
         &COMMAND,
         "--seed needs --temperature, --top-k, --top-p, --min-p or --typical-p: without them nothing is drawn");
@@ -188,12 +189,9 @@ static int settle_method(tarn_generator_options *options, const given *g) {
   }
   if (samples) {
     options->method = TARN_GENERATOR_METHOD_SAMPLE;
-    if (!isnan(g->temperature)) options->temperature = g->temperature;
-    if (!isnan(g->top_p)) options->top_p = g->top_p;
-    if (!isnan(g->min_p)) options->decoding.min_p = g->min_p;
-    if (!isnan(g->typical_p)) options->decoding.typical_p = g->typical_p;
-    if (g->top_k != CLI_NO_INT) options->top_k = g->top_k;
-    if (g->seed != CLI_NO_INT) options->seed = (uint64_t)g->seed;
+    const int code = drawing_options_set(&COMMAND, &g->drawing, &options->temperature, &options->top_k, &options->top_p,
+                                         &options->seed, &options->decoding);
+    if (code >= 0) return code;
   }
   decoding_options_set(&options->decoding, &g->banned);
   options->stop = g->stop.items;
@@ -218,14 +216,7 @@ int cmd_generate(int argc, char **argv) {
   model_options model = {.precision = "auto"};
   output out = {0};
   cli_list paths = {0};
-  given g = {.top_k = CLI_NO_INT,
-             .beam = CLI_NO_INT,
-             .seed = CLI_NO_INT,
-             .temperature = NAN,
-             .top_p = NAN,
-             .min_p = NAN,
-             .typical_p = NAN,
-             .length_penalty = NAN};
+  given g = {.beam = CLI_NO_INT, .length_penalty = NAN, .drawing = DRAWING_OPTIONS_NONE};
   const cli_option table[] = {
       {"prompt", CLI_LIST, &g.prompts, "TEXT", "text to continue; may be given several times", 0, 0},
       {"input", CLI_TEXT, &g.input, "FILE", "prompts, one a line; -: standard input", 0, 0},
@@ -233,17 +224,7 @@ int cmd_generate(int argc, char **argv) {
        1 << 30},
       {"min-tokens", CLI_INT, &options.min_tokens, "N", "tokens before which no sentence ends", 0, 1 << 30},
       {"number", CLI_INT, &options.number, "N", "samples, or best hypotheses of the beam, of each prompt", 1, 1000000},
-      {"temperature", CLI_REAL, &g.temperature, "T",
-       "draw tokens, with logits divided by T (default 1 with --top-k or --top-p)", 0, 0},
-      {"top-k", CLI_INT, &g.top_k, "K", "draw from the K most likely tokens only (default all)", 1, 1 << 30},
-      {"top-p", CLI_REAL, &g.top_p, "P",
-       "draw from the nucleus, the fewest most likely tokens that have probability P together (default 1: all)", 0, 0},
-      {"min-p", CLI_REAL, &g.min_p, "P",
-       "draw from tokens at least P times as likely as the most likely one (default 0: all)", 0, 0},
-      {"typical-p", CLI_REAL, &g.typical_p, "P",
-       "draw from the tokens nearest to the expected information that have probability P together (default 1: all)", 0,
-       0},
-      {"seed", CLI_INT, &g.seed, "S", "of the tokens that are drawn (default 1)", 0, 9e18},
+      DRAWING_OPTIONS(g.drawing),
       {"beam", CLI_INT, &g.beam, "N", "search with N hypotheses", 1, 1024},
       {"length-penalty", CLI_REAL, &g.length_penalty, "X", "power of the length in the beam's scores (default 1)", -10,
        10},
@@ -267,6 +248,7 @@ int cmd_generate(int argc, char **argv) {
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     out.window = options.window;
+    out.one = options.decoding.mbr != TARN_MBR_NONE;
     code = run(model.found.path, &g, destination, &out, &options);
   }
   model_options_done(&COMMAND, &model.found, code, false);

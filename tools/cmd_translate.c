@@ -129,6 +129,17 @@ static int run(const char *path, const char *input, const char *destination, out
   return code;
 }
 
+// An option of drawing draws, and one of the search does not.
+static int settle_drawing(tarn_translator_options *options, const drawing_options *drawing) {
+  if ((drawing_options_given(drawing) || drawing->mbr) && options->samples == 0) options->samples = 1;
+  if (options->samples == 0 && drawing->seed != CLI_NO_INT)
+    return cli_usage(&COMMAND, "--seed needs --samples: without it nothing is drawn");
+  if (options->samples > 0 && options->beam > 0)
+    return cli_usage(&COMMAND, "--beam searches: it excludes --samples, and the options of drawing");
+  return drawing_options_set(&COMMAND, drawing, &options->temperature, &options->top_k, &options->top_p, &options->seed,
+                             &options->decoding);
+}
+
 int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
@@ -141,6 +152,7 @@ int cmd_translate(int argc, char **argv) {
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
   cli_list paths = {0}, banned = {0};
+  drawing_options drawing = DRAWING_OPTIONS_NONE;
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
@@ -153,6 +165,10 @@ int cmd_translate(int argc, char **argv) {
        0, 1 << 30},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       DECODING_OPTIONS(options.decoding, banned),
+      {"samples", CLI_INT, &options.samples, "N",
+       "draw N samples of each line instead of a search, and print the best (default 1 with an option of drawing)", 1,
+       1000000},
+      DRAWING_OPTIONS(drawing),
       {"prefixes", CLI_FLAG, &options.prefixes, NULL,
        "what follows a tab in a line is the beginning of its translation", 0, 0},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
@@ -183,6 +199,7 @@ int cmd_translate(int argc, char **argv) {
   cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = settle_drawing(&options, &drawing);
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {

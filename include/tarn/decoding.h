@@ -15,6 +15,18 @@
 extern "C" {
 #endif
 
+// Minimum Bayes risk decoding (Eikema and Aziz 2022): of the samples of a text the one with the highest expected
+// utility comes first, which is its mean score with all samples, itself among them, as references.
+typedef enum tarn_mbr {
+  TARN_MBR_NONE,
+  TARN_MBR_BLEU,  // of sentences: 13a, effective order
+  TARN_MBR_CHRF,
+  TARN_MBR_COUNT
+} tarn_mbr;
+
+// "none", "bleu", "chrf"; NULL for another value.
+TARN_API const char *tarn_mbr_word(tarn_mbr mbr);
+
 // "So far" means the prompt of a language model, or the prefix of a translation, and what was generated behind it,
 // without the token with which the model begins to read. Texts are encoded as tarn_vocab_encode() does it, so GPT-2's
 // vocabularies need the space before a word; they are copied by the functions that take these options.
@@ -37,6 +49,7 @@ typedef struct tarn_decoding {
   // 1000, default 0.
   int64_t groups;
   double diversity_penalty;
+  tarn_mbr mbr;  // of samples, whose scores become expected utilities, 0 .. 100; default none
 } tarn_decoding;
 
 TARN_API void tarn_decoding_default(tarn_decoding *decoding);

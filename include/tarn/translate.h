@@ -54,6 +54,14 @@ typedef struct tarn_translator_options {
   int64_t max_len_b;      // default NAN and -1: description
   int64_t max_tokens;     // most source tokens translated together; default 0: description
   int64_t n_best;         // hypotheses returned per line, 1 .. beam; default 1
+  // Sampling instead of a search: this many samples of each line are drawn, as by tarn_generator_options (tarn/lm.h),
+  // and the n_best best of them returned, by score or, with decoding.mbr, by expected utility. 1 .. 1000000; default 0:
+  // search. A sample depends on model, sentence, seed and its number alone.
+  int64_t samples;
+  double temperature;  // above 0; default 1
+  int64_t top_k;       // 1 or more, or 0: all; default 0
+  double top_p;        // above 0, at most 1; default 1: all
+  uint64_t seed;       // default 1
   tarn_decoding
       decoding;    // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
   bool prefixes;   // a line is a sentence, a tab, and the text with which its translation begins; a line without
@@ -110,10 +118,10 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, decoding and prefixes without reading the
-// model again; defaults are again those of the description, and the other options keep their values. Results of earlier
-// calls become invalid. Ranks that share the work must set the same values. On failure (USAGE for the options, or
-// MEMORY) the translator is unchanged.
+// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, decoding, prefixes and the options of
+// sampling without reading the model again; defaults are again those of the description, and the other options keep
+// their values. Results of earlier calls become invalid. Ranks that share the work must set the same values. On failure
+// (USAGE for the options, or MEMORY) the translator is unchanged.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/generator.h"
+#include "decode/mbr.h"
 #include "decode/steering.h"
 #include "store/checkpoint.h"
 #include "task/task.h"
@@ -241,6 +242,25 @@ static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, con
   return TARN_STATUS_OK;
 }
 
+// Puts the samples in the order of their expected utility.
+static tarn_status rank(tarn_generator *g, tarn_generator_text **texts, int64_t count) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(tarn_generator_text)));
+  tarn_generator_text *ranked = memory;
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  double *expected = memory;
+  const char **lines = (const char **)(void *)(expected + count);
+  int32_t *order = (int32_t *)(void *)(lines + count);
+  for (int64_t i = 0; i < count; i++) lines[i] = (*texts)[i].continuation;
+  TARN_TRY(tarn__mbr_rank(g->options.decoding.mbr, lines, count, expected, order));
+  for (int64_t i = 0; i < count; i++) {
+    ranked[i] = (*texts)[order[i]];
+    ranked[i].score = expected[order[i]];
+  }
+  *texts = ranked;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status decode_result(tarn_generator *g, tarn_generator_result *result, const int32_t *prompt,
                                  const tarn__translation *found) {
   void *memory;
@@ -256,6 +276,7 @@ static tarn_status decode_result(tarn_generator *g, tarn_generator_result *resul
     TARN_TRY(decode_texts(g, &texts[i], prompt, (size_t)result->prompt_tokens, hypothesis));
     g->summary.tokens += hypothesis->length;
   }
+  if (g->options.decoding.mbr != TARN_MBR_NONE) TARN_TRY(rank(g, &texts, found->count));
   result->texts = texts;
   result->count = found->count;
   g->summary.texts += found->count;

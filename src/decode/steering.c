@@ -9,11 +9,16 @@ void tarn_decoding_default(tarn_decoding *decoding) {
   *decoding = (tarn_decoding){.repetition_penalty = 1.0, .typical_p = 1.0, .groups = 1};
 }
 
+const char *tarn_mbr_word(tarn_mbr mbr) {
+  static const char *const words[TARN_MBR_COUNT] = {"none", "bleu", "chrf"};
+  return (unsigned)mbr < TARN_MBR_COUNT ? words[mbr] : NULL;
+}
+
 bool tarn_decoding_same(const tarn_decoding *a, const tarn_decoding *b) {
   if (a->repetition_penalty != b->repetition_penalty || a->presence_penalty != b->presence_penalty ||
       a->frequency_penalty != b->frequency_penalty || a->no_repeat_ngram != b->no_repeat_ngram ||
       a->min_p != b->min_p || a->typical_p != b->typical_p || a->groups != b->groups ||
-      a->diversity_penalty != b->diversity_penalty || a->banned_count != b->banned_count)
+      a->diversity_penalty != b->diversity_penalty || a->banned_count != b->banned_count || a->mbr != b->mbr)
     return false;
   for (size_t i = 0; i < a->banned_count; i++)
     if (strcmp(a->banned[i], b->banned[i]) != 0) return false;
@@ -41,6 +46,8 @@ tarn_status tarn__steering_check_search(const tarn_decoding *d, int64_t beam, bo
   TARN_REQUIRE(d->diversity_penalty == 0.0 || d->groups > 1, USAGE, "a diversity penalty needs 2 groups or more");
   TARN_REQUIRE(samples || (d->min_p == 0.0 && d->typical_p == 1.0), USAGE,
                "min-p and typical-p are for sampling, not for a search");
+  TARN_REQUIRE((unsigned)d->mbr < TARN_MBR_COUNT, USAGE, "unknown utility of minimum Bayes risk");
+  TARN_REQUIRE(samples || d->mbr == TARN_MBR_NONE, USAGE, "minimum Bayes risk chooses among samples, not in a search");
   return TARN_STATUS_OK;
 }
 

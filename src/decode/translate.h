@@ -32,9 +32,12 @@ typedef struct tarn__translator_options {
   const tarn__processing *processing;  // of logits, must live as long as the translator uses it; default NULL: none
   int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
   double diversity;                    // its penalty, 0 or more; default 0
-  int32_t pad;                         // of the target vocabulary, never chosen; default -1: none
-  struct tarn_profile *profile;        // measures runs (graph/profile.h); default NULL: no measurement
-  tarn__comm *comm;                    // its ranks share each run; default NULL: this process alone
+  int64_t samples;  // of each sentence, drawn instead of a search, whose first n_best are returned in their order:
+                    // 1 .. 1000000; 0: search. Default 0
+  tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
+  int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
+  struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
+  tarn__comm *comm;              // its ranks share each run; default NULL: this process alone
 } tarn__translator_options;
 
 // The defaults above.
@@ -53,9 +56,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, processing, groups and diversity; the other
-// options stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE,
-// MEMORY) the translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, processing, groups, diversity, samples and
+// sampling; the other options stay as opened. Discards earlier results. Not for a translator with lent memory. After a
+// failure (USAGE, MEMORY) the translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
+#include "decode/mbr.h"
 #include "decode/steering.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
@@ -55,7 +56,10 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .precision = TARN_TRANSLATE_PRECISION_AUTO,
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                        .strict = false,
-                                       .threads = 0};
+                                       .threads = 0,
+                                       .temperature = 1.0,
+                                       .top_p = 1.0,
+                                       .seed = 1};
   tarn_decoding_default(&options->decoding);
 }
 
@@ -78,7 +82,14 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->max_len_a = options->max_len_a;
   core->max_len_b = options->max_len_b;
   core->max_tokens = options->max_tokens;
-  core->n_best = options->n_best;
+  core->n_best = options->samples > 0 ? options->samples : options->n_best;  // the best are chosen by text
+  core->samples = options->samples;
+  core->sampling = (tarn__sampling){.temperature = options->temperature,
+                                    .top_k = options->top_k,
+                                    .top_p = options->top_p,
+                                    .seed = options->seed,
+                                    .min_p = options->decoding.min_p,
+                                    .typical_p = options->decoding.typical_p};
   core->min_length = description->min_length;
   core->early_stopping = description->early_stopping;
   core->threads = tarn__threads();
@@ -95,7 +106,11 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
 static tarn_status steer(tarn__steering *steering, tarn_translator_options *options, const tarn_vocab *vocab) {
   TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, vocab));
   options->decoding = steering->decoding;
-  return tarn__steering_check_search(&options->decoding, options->beam, false);
+  const bool samples = options->samples > 0;
+  TARN_REQUIRE(!samples || (options->n_best >= 1 && options->n_best <= options->samples), USAGE,
+               "n-best must be from 1 to the samples of %lld, not %lld", (long long)options->samples,
+               (long long)options->n_best);
+  return tarn__steering_check_search(&options->decoding, samples ? 1 : options->beam, samples);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -160,6 +175,11 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.max_len_b = options->max_len_b;
   wanted.max_tokens = options->max_tokens;
   wanted.n_best = options->n_best;
+  wanted.samples = options->samples;
+  wanted.temperature = options->temperature;
+  wanted.top_k = options->top_k;
+  wanted.top_p = options->top_p;
+  wanted.seed = options->seed;
   wanted.decoding = options->decoding;
   wanted.prefixes = options->prefixes;
   fill_options(&wanted, &translator->checkpoint->config->translate);
@@ -260,13 +280,44 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   return TARN_STATUS_OK;
 }
 
-static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result,
-                                 const tarn__translation *translation, const tarn__phrase *prefix) {
+// Puts the samples of a line in the order of their scores, or of their expected utilities, and keeps the best.
+static tarn_status rank(tarn_translator *t, tarn_translate_hypothesis *hypotheses, tarn__translation *translation) {
+  const int64_t count = translation->count;
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count,
+                             sizeof(tarn__hypothesis) + sizeof(tarn_translate_hypothesis)));
+  tarn__hypothesis *ranked = memory;
+  tarn_translate_hypothesis *texts = (tarn_translate_hypothesis *)(void *)(ranked + count);
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  double *expected = memory;
+  const char **lines = (const char **)(void *)(expected + count);
+  int32_t *order = (int32_t *)(void *)(lines + count);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = i;
+    texts[i] = hypotheses[i];
+    lines[i] = texts[i].text;
+    for (; at > 0 && texts[order[at - 1]].score < texts[i].score; at--) order[at] = order[at - 1];
+    order[at] = (int32_t)i;
+  }
+  const tarn_mbr mbr = t->options.decoding.mbr;
+  if (mbr != TARN_MBR_NONE) TARN_TRY(tarn__mbr_rank(mbr, lines, count, expected, order));
+  for (int64_t i = 0; i < count; i++) {
+    hypotheses[i] = texts[order[i]];
+    if (mbr != TARN_MBR_NONE) hypotheses[i].score = expected[order[i]];
+    ranked[i] = translation->hypotheses[order[i]];
+  }
+  *translation = (tarn__translation){ranked, t->options.n_best};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result, tarn__translation *translation,
+                                 const tarn__phrase *prefix) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
   tarn_translate_hypothesis *hypotheses = memory;
   for (int64_t i = 0; i < translation->count; i++)
     TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i], prefix));
+  if (t->options.samples > 0) TARN_TRY(rank(t, hypotheses, translation));
   result->hypotheses = hypotheses;
   result->count = translation->count;
   t->summary.source_tokens += result->source_tokens;
