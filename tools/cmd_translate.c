@@ -28,7 +28,8 @@ static const cli_command COMMAND = {
 
 typedef struct output {
   FILE *file;
-  bool n_best, scores, json;
+  bool n_best, scores, json, tokens;
+  const tarn_translator *translator;
   int64_t window;          // lines translated together
   const char *checkpoint;  // file
   bool answers;            // flush each line
@@ -45,6 +46,23 @@ static void print_plain(const output *out, const tarn_translate_result *result) 
   }
 }
 
+// The tokens of a hypothesis of the last window, each with its id and log-probability.
+static json_t *pieces_json(const output *out, const tarn_translate_result *result, int64_t place) {
+  const int32_t *ids;
+  const float *log_probabilities;
+  const size_t line = (size_t)((result->number - 1) % out->window);
+  const int64_t count = tarn_translator_tokens(out->translator, &ids, &log_probabilities, line, place);
+  json_t *pieces = json_array();
+  int failed = 0;
+  for (int64_t i = 0; i < count; i++)
+    failed |= json_array_append_new(
+        pieces, json_pack("[o, I, f]", json_output_text(tarn_translator_piece(out->translator, ids[i])),
+                          (json_int_t)ids[i], (double)log_probabilities[i]));
+  if (!failed) return pieces;
+  json_decref(pieces);
+  return NULL;
+}
+
 static int print_json(const output *out, const tarn_translate_result *result) {
   json_t *hypotheses = json_array();
   int failed = 0;
@@ -54,6 +72,8 @@ static int print_json(const output *out, const tarn_translate_result *result) {
         hypotheses,
         json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length, "score", hypothesis->score,
                   "log_probability", hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
+    if (out->tokens)
+      failed |= json_object_set_new(json_array_get(hypotheses, (size_t)i), "pieces", pieces_json(out, result, i));
   }
   json_t *object = json_pack("{s:I, s:I, s:b, s:o, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
                              (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses",
@@ -103,6 +123,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   if (code == CLI_OK) {
     out->file = to.file;
     out->checkpoint = tarn_translator_path(translator);
+    out->translator = translator;
     out->answers = text_output_answers(&COMMAND, input);
     status = tarn_translator_file(translator, input ? input : "-", print_result, out);
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
@@ -173,6 +194,7 @@ int cmd_translate(int argc, char **argv) {
        "what follows a tab in a line is the beginning of its translation", 0, 0},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      {"tokens", CLI_FLAG, &out.tokens, NULL, "with --json, give every token with its id and log-probability", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens in work on a thread; 0: the model's", 0,
        1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},

@@ -42,6 +42,7 @@ WORDS = {
     "precision": words("TARN_TRANSLATE_PRECISION_"),
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
     "method": words("TARN_GENERATOR_METHOD_"),
+    "mbr": words("TARN_MBR_"),
 }
 CHOICES = words("TARN_CHECKPOINT_CHOICE_")
 BLOCK = 2000  # lines passed to the library at a time, as in the program; an interrupt takes effect between blocks
@@ -288,7 +289,8 @@ class Run:
         max_len_a, max_len_b, max_tokens, precision (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
         overlong (truncate or refuse), strict (refuse invalid UTF-8), prefixes (a line is a sentence, a tab, and the
         beginning of its translation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram, banned
-        (texts), groups, diversity_penalty."""
+        (texts), groups, diversity_penalty; samples (drawn instead of a search), temperature, top_k, top_p, min_p,
+        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
         given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
@@ -349,7 +351,8 @@ class Run:
         Options: method (greedy, beam or sample; sample if temperature, top_k, top_p, min_p or typical_p is given),
         number, max_tokens, min_tokens, beam, length_penalty, temperature, top_k, top_p, min_p, typical_p, seed, stop
         (strings that end a continuation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram,
-        banned (texts), groups, diversity_penalty, precision, strict."""
+        banned (texts), groups, diversity_penalty, mbr (bleu or chrf: samples by their agreement with all), precision,
+        strict."""
         prompts_given = texts(prompts, "generate")
         handle = self._generator(options)
         return self._each(prompts_given, c.tarn_generator_result, "tarn_generator_lines", handle, _continuations)

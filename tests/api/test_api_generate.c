@@ -79,7 +79,9 @@ static const char *worsen(tarn_generator_options *o, int which) {
                                       "groups must be from 1 to the beam of 4 and divide it, not 3",
                                       "the diversity penalty must be from 0 to 1000, not -1",
                                       "a diversity penalty needs 2 groups",
-                                      "min-p and typical-p are for sampling"};
+                                      "min-p and typical-p are for sampling",
+                                      "unknown utility",
+                                      "minimum Bayes risk chooses among samples"};
   static const char *const nothing[] = {""}, *const unheard[] = {"unheard"};
   tarn_decoding *d = &o->decoding;
   if (which >= (int)(sizeof words / sizeof *words)) return NULL;
@@ -113,6 +115,8 @@ static const char *worsen(tarn_generator_options *o, int which) {
   if (which == 24) o->beam = 4, d->groups = 2, d->diversity_penalty = -1;
   if (which == 25) d->diversity_penalty = 1;
   if (which == 26) d->min_p = 0.5;
+  if (which == 27) d->mbr = TARN_MBR_COUNT;
+  if (which == 28) d->mbr = TARN_MBR_BLEU;
   return words[which];
 }
 
@@ -237,6 +241,11 @@ static void use_tarn_decoding_default(void) {
   assert_true(d.diversity_penalty == 0);
 }
 
+static void use_tarn_mbr_word(void) {
+  assert_string_equal(tarn_mbr_word(TARN_MBR_CHRF), "chrf");
+  assert_null(tarn_mbr_word(TARN_MBR_COUNT));
+}
+
 static void use_tarn_decoding_same(void) {
   const char *const one[] = {"w3"}, *const other[] = {"w4"};
   char text[] = "w3";
@@ -323,11 +332,12 @@ static void use_tarn_generator_get_summary(void) {
 
 int main(void) {
   static const char *const headers[] = {"lm.h", "decoding.h", NULL};
-  static const api_use uses[] = {
-      USE(tarn_generator_default),     USE(tarn_generator_end_word), USE(tarn_generator_open),
-      USE(tarn_generator_close),       USE(tarn_generator_set),      USE(tarn_generator_path),
-      USE(tarn_generator_piece),       USE(tarn_generator_lines),    USE(tarn_generator_file),
-      USE(tarn_generator_get_summary), USE(tarn_generator_stream),   USE(tarn_decoding_default),
-      USE(tarn_decoding_same)};
+  static const api_use uses[] = {USE(tarn_generator_default), USE(tarn_generator_end_word),
+                                 USE(tarn_generator_open),    USE(tarn_generator_close),
+                                 USE(tarn_generator_set),     USE(tarn_generator_path),
+                                 USE(tarn_generator_piece),   USE(tarn_generator_lines),
+                                 USE(tarn_generator_file),    USE(tarn_generator_get_summary),
+                                 USE(tarn_generator_stream),  USE(tarn_decoding_default),
+                                 USE(tarn_decoding_same),     USE(tarn_mbr_word)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

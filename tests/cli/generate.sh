@@ -162,6 +162,9 @@ refuse_prompt 2 'greedy search gives one' recurrent --number 2
 refuse_prompt 2 'a beam of 2 gives at most as many' recurrent --beam 2 --number 3
 refuse_prompt 2 'min-tokens must be from 0 to the max-tokens of 3' recurrent --max-tokens 3 --min-tokens 4
 refuse_prompt 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
+generate attention --mbr chrf --number 5 --top-p 0.9 --scores >risk.txt
+[ "$(wc -l <risk.txt)" -eq 1 ] || fail "--mbr prints $(cat risk.txt)"
+refuse_prompt 2 '--mbr wer: it is bleu or chrf' recurrent --mbr wer
 refuse_prompt 2 'repetition penalty must be above 0 and at most 100, not 0' recurrent --repetition-penalty 0
 refuse_prompt 2 'frequency penalty must be from -100 to 100, not 1000' recurrent --frequency-penalty 1000
 refuse_prompt 2 'presence penalty must be from -100 to 100, not -101' recurrent --presence-penalty -101

@@ -102,6 +102,8 @@ def test_generate(text_run: tarn.Trained) -> None:
         assert stopped.end == "stop" and greedy[0][0].continuation.startswith(stopped.continuation)
         once = run.generate(["The dog"], no_repeat_ngram=1, banned=["dog"], repetition_penalty=1.2, max_tokens=6)[0][0]
         assert len(set(once.ids.tolist())) == len(once.ids)
+        ranked = run.generate(["The dog"], top_p=0.9, number=5, mbr="chrf", max_tokens=6)[0]
+        assert [text.score for text in ranked] == sorted((text.score for text in ranked), reverse=True)
         parts: list[str] = []
         streamed = run.stream("The dog", parts.append, max_tokens=5)
         assert "".join(parts) == streamed.continuation == greedy[0][0].continuation
