@@ -98,9 +98,10 @@ def test_generate(text_run: tarn.Trained) -> None:
         for text in drawn[0]:
             assert 1 <= len(text.ids) <= 6 and text.end in ("eos", "max_tokens", "max_length")
             assert math.isclose(text.log_probabilities.astype(float).sum(), text.log_probability, rel_tol=1e-5)
-        stopped = run.generate(["The dog"], stop=[greedy[0][0].continuation[1:3]], max_tokens=5)[0][0]
-        assert stopped.end == "stop" and greedy[0][0].continuation.startswith(stopped.continuation)
-        once = run.generate(["The dog"], no_repeat_ngram=1, banned=["dog"], repetition_penalty=1.2, max_tokens=6)[0][0]
+        long = run.generate(["The dog"], max_tokens=9, min_tokens=9)[0][0].continuation
+        stopped = run.generate(["The dog"], stop=[long[2:5]], max_tokens=9, min_tokens=9)[0][0]
+        assert stopped.end == "stop" and stopped.continuation == long[: long.index(long[2:5])]
+        once = run.generate(["The dog"], no_repeat_ngram=1, banned=[long.split()[0]], repetition_penalty=1.2, max_tokens=6)[0][0]
         assert len(set(once.ids.tolist())) == len(once.ids)
         ranked = run.generate(["The dog"], top_p=0.9, number=5, mbr="chrf", max_tokens=6)[0]
         assert [text.score for text in ranked] == sorted((text.score for text in ranked), reverse=True)
