@@ -106,12 +106,12 @@ def test_generate(text_run: tarn.Trained) -> None:
         ranked = run.generate(["The dog"], top_p=0.9, number=5, mbr="chrf", max_tokens=6)[0]
         assert [text.score for text in ranked] == sorted((text.score for text in ranked), reverse=True)
         parts: list[str] = []
-        streamed = run.stream("The dog", parts.append, max_tokens=5)
-        assert "".join(parts) == streamed.continuation == greedy[0][0].continuation
+        streamed = run.stream("The dog", parts.append, max_tokens=9, min_tokens=9)
+        assert "".join(parts) == streamed.continuation == long
         with pytest.raises(tarn.StoppedError):
-            run.stream("The dog", lambda text: False, max_tokens=5)
+            run.stream("The dog", lambda text: False, max_tokens=9, min_tokens=9)
         with pytest.raises(ZeroDivisionError):
-            run.stream("The dog", lambda text: 1 / 0, max_tokens=5)
+            run.stream("The dog", lambda text: 1 / 0, max_tokens=9, min_tokens=9)
         with pytest.raises(tarn.UsageError, match="a stop string must have at least one byte"):
             run.generate(["The dog"], stop=[""])
         with pytest.raises(TypeError, match='no option "no_repeat"'):
