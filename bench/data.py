@@ -187,3 +187,15 @@ class CharacterData:
         run([TARN, "vocab", "--type", "byte", "--output", self.vocab], "vocabulary")
         run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--stream", str(self.WINDOW), "--output",
              self.train], "shard")
+
+
+class ImageData:
+    """The digits that `tarn draw` draws. There is no vocabulary."""
+
+    def __init__(self, folder):
+        self.folder, self.vocab = folder, ""
+        drawn = os.path.join(folder, "digits")
+        self.train = os.path.join(folder, "images")
+        run([TARN, "draw", "--output", drawn], "digits")
+        run([TARN, "prepare", "--images", os.path.join(drawn, "train-images.idx"), "--labels",
+             os.path.join(drawn, "train-labels.idx"), "--output", self.train], "shard")

@@ -88,6 +88,13 @@ def train_part(python, script, name, data, updates, threads=THREADS):
         "--vocab", str(data.VOCABULARY), "--length", str(data.LENGTH)]), "tok_s")
 
 
+def train_architecture(python, script, name, options, updates, threads=THREADS):
+    """One training of a whole architecture in bf16; this Python needs the transformers package too."""
+    return figures(result_of(python, script, [
+        "--architecture", name, "--dtype", "bf16", "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM),
+        *options]), "tok_s")
+
+
 def train_characters(python, script, precision, updates, threads=THREADS):
     """One training of a character language model; tokens a second are all tokens over all time."""
     return figures(result_of(python, script, [

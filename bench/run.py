@@ -14,6 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import architectures
 import characters
 import dynamics
 import freezing
@@ -30,14 +31,14 @@ import serving
 import threads
 import training
 import translation
-from data import CharacterData, Data, LabelledData, LanguageData, MaskedData, PartsData
+from data import CharacterData, Data, ImageData, LabelledData, LanguageData, MaskedData, PartsData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
 GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
-          "parts": parts,
+          "parts": parts, "architectures": architectures,
           "freezing": freezing, "threads": threads, "ranks": ranks,
           "translation": translation, "serving": serving, "kernels": kernels, "growth": growth,
           "dynamics": dynamics}
@@ -48,7 +49,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._language = self._masked = self._labelled = self._characters = self._parts = self._peers = None
+        self._data = self._language = self._masked = self._labelled = self._characters = self._parts = self._images = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -76,6 +77,12 @@ class Context:
             say("preparing rows of few random words ...")
             self._parts = PartsData(self.folder)
         return self._parts
+
+    def image_data(self):
+        if self._images is None:
+            say("drawing digits ...")
+            self._images = ImageData(self.folder)
+        return self._images
 
     def labelled_data(self):
         if self._labelled is None:

@@ -20,16 +20,31 @@ def overrides(data, settings):
     return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
 
 
+def start_training(data, configuration, settings, updates, threads, start=(), more=()):
+    """Runs one training of a few updates; its folder and the objects that it printed."""
+    folder = os.path.join(data.folder, "run")
+    shutil.rmtree(folder, ignore_errors=True)
+    keys = dict(settings, **{"train.max_updates": updates})
+    printed = run([*start, TARN, "train", configuration, "--run", folder, "--threads", str(threads), "--json", *more,
+                   *overrides(data, keys)], f"training of {configuration}")
+    return folder, [json.loads(line) for line in printed.strip().splitlines()]
+
+
+def limit_share(data, configuration, settings, updates, threads=THREADS):
+    """The share of the limit of its steps that a training reaches: the floors of all ops at the speeds measured before it,
+    over its time."""
+    _, objects = start_training(data, configuration, settings, updates, threads,
+                                more=["--profile", os.path.join(data.folder, "trace.json")])
+    profile = next(o for o in objects if o.get("kind") == "profile")
+    return profile["floor_seconds"] / profile["unit_seconds"]
+
+
 def train(data, configuration, settings, updates, threads=THREADS, start=()):
     """One training of a few updates, of the ranks that the command `start` starts: real tokens (source and target) a
     second and the time of a step, both the median of the updates after the first three; all their tokens over all their
     time; tokens of an update; peak resident memory and what the plan said."""
-    folder = os.path.join(data.folder, "run")
-    shutil.rmtree(folder, ignore_errors=True)
-    keys = dict(settings, **{"train.max_updates": updates})
-    printed = run([*start, TARN, "train", configuration, "--run", folder, "--threads", str(threads), "--json",
-                   *overrides(data, keys)], f"training of {configuration}")
-    result = json.loads(printed.strip().splitlines()[-1])
+    folder, objects = start_training(data, configuration, settings, updates, threads, start)
+    result = objects[-1]
     with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as log:
         lines = [line for line in map(json.loads, log) if line["kind"] == "train"]
     if len(lines) <= WARM:

@@ -29,6 +29,8 @@ PRECISIONS = {"fp32": {"train.precision": "fp32"}, "bf16": {"train.precision": "
 SPLITS = [("model0", "split6"), ("model0", "split3")]
 CASES = [(model, precision) for model in MODELS for precision in ("fp32", "bf16")] + SPLITS
 NAMES = [f"train-{model}-{precision}" for model, precision in CASES]
+# The first updates are slow, and all of a profile count.
+LIMIT_UPDATES = 40
 
 
 def summary(samples):
@@ -107,17 +109,18 @@ def race(context, data, configuration, settings, tarn_side, peer_side, pythons):
     entry["planned_mb"] = ours[0]["planned_mb"]
     entry["planned_ratio"] = entry["peak_mb"] / entry["planned_mb"]
     add_arithmetic(entry, ours, tarn.plan(data, configuration, settings)["flops_per_token"])
+    entry["limit_share"] = tarn.limit_share(data, configuration, settings, context.updates(LIMIT_UPDATES))
     add_peers(entry, ours, results)
     return entry
 
 
 def table(entries):
     say_peer = sorted({e["peer_name"] for e in entries.values() if e.get("peer_name")})
-    head = ["training", "tokens/s", "peer", "ratio", "step ms", "peer", "GFLOP/s", "of peak", "peer", "peak MB", "peer",
-            "ratio", "of plan"]
+    head = ["training", "tokens/s", "peer", "ratio", "step ms", "peer", "GFLOP/s", "of peak", "peer", "of limit", "peak MB",
+            "peer", "ratio", "of plan"]
     rows = [[name, (e["ours"], 0), (e["peer"], 0), (e["ratio"], 2), (e["step_ms"], 0), (e.get("peer_step_ms"), 0),
-             (e["gflops"], 0), (e["peak_share"], 2), (e.get("peer_peak_share"), 2), (e["peak_mb"], 0),
-             (e.get("peer_peak_mb"), 0), (e.get("memory_ratio"), 2), (e["planned_ratio"], 2)]
+             (e["gflops"], 0), (e["peak_share"], 2), (e.get("peer_peak_share"), 2), (e.get("limit_share"), 2),
+             (e["peak_mb"], 0), (e.get("peer_peak_mb"), 0), (e.get("memory_ratio"), 2), (e["planned_ratio"], 2)]
             for name, e in entries.items()]
     notes = [f"peer: {', '.join(say_peer)}"] if say_peer else ["no peer is installed"]
     return head, rows, notes

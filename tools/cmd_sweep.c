@@ -127,10 +127,9 @@ static void print_equalized(const tarn_sweep_variant *v) {
   printf("%-20s equalized by %s: %.6g against the base's %.6g (%+.2f %%)", v->name,
          tarn_sweep_equalize_name(v->equalize), v->measure, v->base_measure,
          100 * (v->measure - v->base_measure) / v->base_measure);
-  for (size_t i = 0; i < v->width_count; i++) printf("%s%s", i ? ", " : "; ", v->widths[i]);
-  bool met = fabs(v->measure - v->base_measure) <= 0.01 * v->base_measure;
-  if (v->width_count == 0) printf(met ? "; no width had to change" : "; no width changes it");
-  if (!met) printf("; 1 %% CANNOT BE MET");
+  for (size_t i = 0; i < v->adjusted_count; i++) printf("%s%s", i ? ", " : "; ", v->adjusted[i]);
+  if (v->adjusted_count == 0) printf("; %s unchanged", tarn_sweep_trade_name(v->trade));
+  if (v->bound) printf("; 1 %% CANNOT BE MET: %s", v->bound);
   printf("\n");
 }
 
@@ -185,12 +184,14 @@ static json_t *variant_json(const tarn_sweep_variant *v) {
   if (v->epoch_seconds > 0) json_object_set_new(object, "epoch_seconds", json_real(v->epoch_seconds));
   if (v->run_seconds > 0) json_object_set_new(object, "run_seconds", json_real(v->run_seconds));
   if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return object;
-  json_t *widths = json_array();
-  for (size_t i = 0; i < v->width_count; i++) json_array_append_new(widths, json_string(v->widths[i]));
+  json_t *adjusted = json_array();
+  for (size_t i = 0; i < v->adjusted_count; i++) json_array_append_new(adjusted, json_string(v->adjusted[i]));
   json_object_set_new(object, "equalize", json_string(tarn_sweep_equalize_name(v->equalize)));
   json_object_set_new(object, "value", json_real(v->measure));
   json_object_set_new(object, "base", json_real(v->base_measure));
-  json_object_set_new(object, "widths", widths);
+  json_object_set_new(object, "change", json_string(tarn_sweep_trade_name(v->trade)));
+  json_object_set_new(object, "adjusted", adjusted);
+  json_object_set_new(object, "bound", v->bound ? json_string(v->bound) : json_null());
   return object;
 }
 

@@ -37,6 +37,15 @@ static void print_labels(const tarn_testset_result *r) {
   if (test->left_out) printf("%s left out: longer than model.max_length\n", CLI_COUNT(test->left_out, "row"));
 }
 
+static void print_translation(const tarn_testset_result *r) {
+  printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%s in %.1f s, ", r->bleu, r->bleu_signature, r->chrf, r->chrf_signature,
+         CLI_COUNT(r->sentences, "sentence"), r->seconds);
+  if (r->beam > 0)
+    printf("beam %lld\n", (long long)r->beam);
+  else
+    printf("%s, length beam %lld\n", CLI_COUNT(r->iterations, "iteration"), (long long)r->length_beam);
+}
+
 static void print_text(const tarn_lm_total *t, double seconds) {
   printf("%.4f bits a character, %.4f bits a byte, perplexity %.4f\n%s, %s in %.1f s\n", tarn_lm_bits_per_character(t),
          tarn_lm_bits_per_byte(t), tarn_lm_perplexity(t), CLI_COUNT(t->lines, "line"), CLI_COUNT(t->tokens, "token"),
@@ -57,8 +66,7 @@ static void print_result(const tarn_testset_result *r, const tarn_testset_option
     printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%s in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
            CLI_COUNT(r->pairs, "pair"), r->seconds);
   else
-    printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%s in %.1f s, beam %lld\n", r->bleu, r->bleu_signature, r->chrf,
-           r->chrf_signature, CLI_COUNT(r->sentences, "sentence"), r->seconds, (long long)r->beam);
+    print_translation(r);
   lm_print_changes(r->unknown, r->truncated, "sentence", r->replaced);
   lm_print_equal(r->equal);
 }

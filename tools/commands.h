@@ -16,6 +16,7 @@ int cmd_blimp(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
+int cmd_distill(int argc, char **argv);
 int cmd_draw(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_encode(int argc, char **argv);
@@ -29,6 +30,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_label(int argc, char **argv);  // argv[0] is the word of a verb
 int cmd_score(int argc, char **argv);

@@ -15,10 +15,8 @@ static double share(const tarn_profile_row *row, const tarn_profile_summary *sum
 
 static double gigabytes(const tarn_profile_row *row) { return row->seconds > 0 ? row->bytes / row->seconds * 1e-9 : 0; }
 
-// Time not explained by operations or bytes.
-static double rest(const tarn_profile_row *row) {
-  return row->seconds - (row->flops_seconds > row->bytes_seconds ? row->flops_seconds : row->bytes_seconds);
-}
+// Time above the floor.
+static double rest(const tarn_profile_row *row) { return row->seconds - row->floor_seconds; }
 
 // A number, or spaces if it is unknown.
 static void print_cell(FILE *stream, int width, int digits, double value, bool known) {
@@ -35,29 +33,36 @@ static void print_row(FILE *stream, const tarn_profile_row *row, const tarn_prof
   print_cell(stream, 8, 1, gigabytes(row), row->bytes > 0);
   print_cell(stream, 10, 2, row->flops_seconds * 1e3, row->flops_seconds > 0);
   print_cell(stream, 10, 2, row->bytes_seconds * 1e3, row->bytes_seconds > 0);
-  print_cell(stream, 10, 2, rest(row) * 1e3, row->flops_seconds > 0 || row->bytes_seconds > 0);
+  print_cell(stream, 10, 2, row->floor_seconds * 1e3, row->floor_seconds > 0);
+  print_cell(stream, 10, 2, rest(row) * 1e3, row->floor_seconds > 0);
   fputc('\n', stream);
 }
 
-// The sum of the counted rows; its unexplained rest is the sum of theirs.
+// The sum of the rows with a floor.
 static void print_counted(FILE *stream, const tarn_profile_summary *s) {
   tarn_profile_row all = {.op = "all that is counted", .part = ""};
-  double left = 0;
   for (size_t i = 0; i < s->count; i++) {
     const tarn_profile_row *row = &s->rows[i];
-    if (row->flops_seconds <= 0 && row->bytes_seconds <= 0) continue;
+    if (row->floor_seconds <= 0) continue;
     all.calls += row->calls;
     all.seconds += row->seconds;
     all.flops += row->flops;
     all.bytes += row->bytes;
     all.flops_seconds += row->flops_seconds;
     all.bytes_seconds += row->bytes_seconds;
-    left += rest(row);
+    all.floor_seconds += row->floor_seconds;
   }
   if (all.calls == 0) return;
-  fprintf(stream, "\n%-28s %-22s %-8s %9lld %11.2f %6.2f%% %9.1f %8.1f %10.2f %10.2f %10.2f\n", all.op, all.part, "",
-          (long long)all.calls, all.seconds * 1e3, share(&all, s) * 100, gflops(&all), gigabytes(&all),
-          all.flops_seconds * 1e3, all.bytes_seconds * 1e3, left * 1e3);
+  fputc('\n', stream);
+  print_row(stream, &all, s, "");
+}
+
+// The limit of an update, or of a decoding step, and the share of it that was reached.
+static void print_limit(FILE *stream, const tarn_profile_summary *s) {
+  if (!(s->floor_seconds > 0 && s->unit_seconds > 0)) return;
+  fprintf(stream, "limit       the floors add up to %.2f of the %.2f ms of %s %s: %.0f %% of the limit\n",
+          s->floor_seconds / (double)s->units * 1e3, s->unit_seconds / (double)s->units * 1e3,
+          strchr("aeiou", *s->unit) ? "an" : "a", s->unit, 100 * s->floor_seconds / s->unit_seconds);
 }
 
 static void print_text(FILE *stream, const tarn_profile_summary *s) {
@@ -68,10 +73,12 @@ static void print_text(FILE *stream, const tarn_profile_summary *s) {
   if (s->units > 0) fprintf(stream, ", %lld %s%s", (long long)s->units, s->unit, s->units == 1 ? "" : "s");
   fprintf(stream, "; outside of ops %.3f s\n", outside);
   if (s->peaks.bytes > 0)
-    fprintf(stream, "peaks       fp32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, memory %.1f GB/s\n", s->peaks.fp32_flops * 1e-9,
-            s->peaks.bf16_flops * 1e-9, s->peaks.bytes * 1e-9);
-  fprintf(stream, "\n%-28s %-22s %-8s %9s %11s %7s %9s %8s %10s %10s %10s\n", "op", "part", "pass", "calls", "ms",
-          "share", "GFLOP/s", "GB/s", "ops ms", "bytes ms", "rest ms");
+    fprintf(stream, "peaks       fp32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, memory %.1f GB/s, caches %.1f GB/s\n",
+            s->peaks.fp32_flops * 1e-9, s->peaks.bf16_flops * 1e-9, s->peaks.bytes * 1e-9,
+            s->peaks.cached_bytes * 1e-9);
+  print_limit(stream, s);
+  fprintf(stream, "\n%-28s %-22s %-8s %9s %11s %7s %9s %8s %10s %10s %10s %10s\n", "op", "part", "pass", "calls", "ms",
+          "share", "GFLOP/s", "GB/s", "ops ms", "bytes ms", "floor ms", "rest ms");
   for (size_t i = 0; i < s->count; i++) print_row(stream, &s->rows[i], s, passes[s->rows[i].pass]);
   print_counted(stream, s);
 }
@@ -81,14 +88,16 @@ static int print_json(const cli_command *command, FILE *stream, const tarn_profi
   for (size_t i = 0; i < s->count; i++) {
     const tarn_profile_row *row = &s->rows[i];
     json_array_append_new(
-        rows, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "op", row->op, "part", row->part, "pass",
-                        passes[row->pass], "calls", (json_int_t)row->calls, "seconds", row->seconds, "share",
+        rows, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "op", row->op, "part", row->part,
+                        "pass", passes[row->pass], "calls", (json_int_t)row->calls, "seconds", row->seconds, "share",
                         share(row, s), "flops", row->flops, "bytes", row->bytes, "flops_seconds", row->flops_seconds,
-                        "bytes_seconds", row->bytes_seconds));
+                        "bytes_seconds", row->bytes_seconds, "floor_seconds", row->floor_seconds));
   }
-  json_t *object = json_pack("{s:s, s:f, s:I, s:s, s:{s:f, s:f, s:f}, s:o}", "kind", "profile", "seconds", s->seconds,
-                             "units", (json_int_t)s->units, "unit", s->unit, "peaks", "fp32_flops", s->peaks.fp32_flops,
-                             "bf16_flops", s->peaks.bf16_flops, "bytes", s->peaks.bytes, "rows", rows);
+  json_t *object =
+      json_pack("{s:s, s:f, s:f, s:f, s:I, s:s, s:{s:f, s:f, s:f, s:f}, s:o}", "kind", "profile", "seconds", s->seconds,
+                "unit_seconds", s->unit_seconds, "floor_seconds", s->floor_seconds, "units", (json_int_t)s->units,
+                "unit", s->unit, "peaks", "fp32_flops", s->peaks.fp32_flops, "bf16_flops", s->peaks.bf16_flops, "bytes",
+                s->peaks.bytes, "cached_bytes", s->peaks.cached_bytes, "rows", rows);
   return json_output_print(command, stream, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 

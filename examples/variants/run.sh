@@ -1,33 +1,37 @@
 #!/usr/bin/env bash
 # Compares the parts of variants.txt on a task, under equal parameters or operations if asked, and writes a table and a report.
-#   run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]
+#   run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations [--change ffn|layers|heads]]
+#          [--quick | --seconds N | --updates N] [--rows NAMES] [--dry-run]
 # TASK and its data:
 #   translation  PATH holds train, val (or valid) and test (or test_2016_flickr), each .de and .en: Multi30k, Tatoeba
 #   masked       PATH holds SST-2/train.tsv and dev.tsv, on which bodies are fine-tuned; --text is a plain text to pre-train them on
 #   language     PATH is a text file, or one packed by xz: a language model of bytes
 # Each row is trained with three seeds for five minutes of one core, with --quick for 20 seconds, which makes a first table in
-# about an hour on two cores, or for as many --seconds as are given; bodies are fine-tuned for four updates a second of that.
+# about an hour on two cores, or for as many --seconds or --updates as are given; bodies are fine-tuned for four updates a
+# second of that, or for half the updates. Runs of equal updates compare on machines that differ, or do other work as well.
 # --rows NAME,NAME,... takes these rows and vanilla. OUTPUT/TASK has the runs, OUTPUT/table-TASK.md the table,
 # OUTPUT/report-TASK the report with figures. The same command goes on where it was stopped. --dry-run prints sizes and how long
 # it will take.
 set -euo pipefail
 fail() { echo "run.sh: $*" >&2; exit 2; }
-usage="usage: run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations] [--quick | --seconds N] [--rows NAMES] [--dry-run]"
+usage="usage: run.sh TASK OUTPUT --data PATH [--text FILE] [--equal parameters|operations [--change ffn|layers|heads]] [--quick | --seconds N | --updates N] [--rows NAMES] [--dry-run]"
 here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
 command -v jq >/dev/null || fail "jq is missing; it makes the table"
 [ $# -ge 2 ] || fail "$usage"
-task=$1 output=$2 data='' text='' equal=no rows='' seconds=300 options=()
+task=$1 output=$2 data='' text='' equal=no change=ffn rows='' seconds=300 updates=0 options=()
 shift 2
 while [ $# -gt 0 ]; do
   case $1 in
-    --data | --text | --equal | --rows | --seconds) [ $# -gt 1 ] || fail "$1 wants a value" ;;&
+    --data | --text | --equal | --change | --rows | --seconds | --updates) [ $# -gt 1 ] || fail "$1 wants a value" ;;&
     --data) data=$2 && shift ;;
     --text) text=$2 && shift ;;
     --equal) equal=$2 && shift ;;
+    --change) change=$2 && shift ;;
     --rows) rows=$2 && shift ;;
     --seconds) seconds=$2 && shift ;;
+    --updates) updates=$2 && shift ;;
     --quick) seconds=20 ;;
     --dry-run) options=(--dry-run) ;;
     *) fail "unknown option $1; $usage" ;;
@@ -35,9 +39,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 case $equal in parameters | no) ;; operations) equal=flops ;; *) fail "--equal $equal: there are parameters and operations" ;; esac
+case $change in ffn | layers | heads) ;; *) fail "--change $change: there are ffn, layers and heads" ;; esac
+[ $equal != no ] || [ $change = ffn ] || fail "--change $change says what is changed for --equal, which is missing"
 [ -e "$data" ] || fail "--data ${data:-is missing}: there is no such file or folder"
 data=$(realpath "$data")
 [[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
+[[ $updates =~ ^(0|[1-9][0-9]{0,6})$ ]] || fail "--updates $updates: it is a whole number above 0"
 case $task in
   translation) stack=encoder test="{ source: data-$task/test.source, reference: data-$task/test.reference }" ;;
   masked)
@@ -110,16 +117,30 @@ fi
 
 # A line of variants.txt as variants of this task: "  NAME: { keys }", and "  NAME-frozen: { ... }" for a twin.
 variants() {
-  awk -F'|' -v task="$task" -v stack=$stack -v rows="${rows:+,vanilla,$rows,}" '
+  awk -F'|' -v task="$task" -v stack=$stack -v change=$change -v rows="${rows:+,vanilla,$rows,}" '
     function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }
     function put(name, keys) { if (!rows || index(rows, "," name ",")) printf "  %s: {%s }\n", name, keys ? " " keys : "" }
+    # The kinds that a pattern of cells names, besides L and R.
+    function evolved_kinds(pattern,  n, all, i, part, added) {
+      n = split("G: mixer: none, ffn: gated_linear;H: mixer: none, ffn: gated_linear, frozen: yes;B: mixer: evolved_conv, ffn: 0;" \
+        "C: mixer: evolved_conv, ffn: 0, frozen: yes;A: mixer: evolved_attention, ffn: 0;E: mixer: evolved_attention, ffn: 0, frozen: yes;" \
+        "S: ffn: { width: 256, activation: swish };T: ffn: { width: 256, activation: swish }, frozen: yes", all, ";")
+      for (i = 1; i <= n; i++) {
+        part = substr(all[i], 1, 1)
+        if (pattern ~ "[ (]" part "[ ,)]" || pattern ~ "[ (]" part "$") added = added ", kinds." part ": { " substr(all[i], 4) " }"
+      }
+      return added
+    }
     /^#/ || NF < 4 { next }
     {
       name = trim($1); keys = trim($3)
       if (trim($5) ~ "(^|; )" task ":") next
+      if (change == "heads" && name ~ /^heads-/) next  # made equal it would be vanilla
       gsub(/ALL_SHARED/, task == "translation" ? "encoder.layers: L1*4, decoder.layers: D1*2" : "STACK.layers: L1*4", keys)
       gsub(/ALL_HALTING/, "STACK.step_embeddings: yes, STACK.act_threshold: 0.99" \
         (task == "translation" ? ", decoder.step_embeddings: yes, decoder.act_threshold: 0.99" : ""), keys)
+      evolved = keys == "EVOLVED"
+      if (evolved) keys = task == "translation" ? "encoder.layers: (G B L)*2, decoder.layers: A B S" : task == "language" ? "decoder.layers: (A B S)*2" : "encoder.layers: (G B L)*2"
       gsub(/TIES/, task == "translation" ? "encoder_decoder" : "none", keys)
       gsub(/STACK/, stack, keys)
       out = ""; frozen = stack ".layers: (R L)*2"
@@ -132,14 +153,24 @@ variants() {
         out = out (out ? ", " : "") "kinds.L." own also
         frozen = frozen ", kinds.L." own also ", kinds.R." own
       }
+      if (evolved) {  # its cells stand in the place of layers, and every second one is frozen
+        frozen = out
+        if (!sub(/\(G B L\)\*2/, "H C R G B L", frozen)) sub(/\(A B S\)\*2/, "E C T A B S", frozen)
+        out = out evolved_kinds(out); frozen = frozen evolved_kinds(frozen)
+      }
       put(name, out)
       if (trim($4) == "twin") put(name "-frozen", frozen)
     }' "$here/variants.txt"
 }
 {
-  printf '# Made by run.sh of variants.txt.\nbase: %s.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nbudget: %s s\nparallel: 2\nthreads: 1\nequalize: %s\n' "$task" "$seconds" "$equal"
-  # Short trainings want to be looked at more often, so that the curve has points.
-  [ "$seconds" -ge 60 ] || echo "set: { valid.every: 50, train.warmup: 50 }"
+  printf '# Made by run.sh of variants.txt.\nbase: %s.base.yaml\nbaseline: vanilla\nseeds: [1, 2, 3]\nparallel: 2\nthreads: 1\nequalize: { by: %s, change: %s }\n' "$task" "$equal" "$change"
+  if [ "$updates" -gt 0 ]; then
+    echo "set: { train.max_updates: $updates, train.warmup: $((updates / 5 + 1)), train.log_every: $((updates / 20 + 1)), valid.every: $((updates / 5 + 1)) }"
+  else
+    echo "budget: $seconds s"
+    # Short trainings want to be looked at more often, so that the curve has points.
+    [ "$seconds" -ge 60 ] || echo "set: { valid.every: 50, train.warmup: 50 }"
+  fi
   [ -z "$test" ] || echo "test: $test"
   echo 'variants:'
   variants

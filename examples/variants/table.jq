@@ -1,9 +1,5 @@
 # The table of a task, as Markdown: rows of variants.txt, the published figures beside.
-def fixed($digits): if . == null then "-" else (pow(10; $digits) as $p | (. * $p | round) as $n | ($n | fabs) as $m |
-  (if $n < 0 then "-" else "" end) + ($m / $p | floor | tostring) +
-  (if $digits > 0 then "." + (($m % $p + $p) | tostring | .[1:]) else "" end)) end;
-def spread($digits): if . == null or .mean == null then "-" elif .sd == null then .mean | fixed($digits) else "\(.mean | fixed($digits)) ± \(.sd | fixed($digits))" end;
-def mean: if length == 0 then null else add / length end;
+include "numbers";
 def map_of: map({key: .[0], value: .[1:]}) | from_entries;
 
 ($early | map({key: .[0], value: (.[1] | tonumber)}) | from_entries) as $early |
@@ -13,14 +9,11 @@ $loss[0] as $loss | $score[0] as $score |
 (if $task == "masked" then 100 else 1 end) as $unit |
 ({translation: "BLEU", masked: "SST-2 accuracy", language: "bits per character (less is better)"}[$task]) as $name |
 (if $task == "language" then 3 else 1 end) as $digits |
-def change($v): if $v == null or $v.difference == null then "-" else
-  ($v.difference * $unit | fixed($digits)) + (if $v.low == null then "" else " (\($v.low * $unit | fixed($digits)) to \($v.high * $unit | fixed($digits)))" end) end;
-def p($v): if $v == null or $v.p == null then "-" elif $v.p < 0.001 then "< 0.001" else $v.p | fixed(3) end;
 ($score.configurations | map({key: .name, value: .}) | from_entries) as $scores |
 
 "# \($task), \(if $equal == "no" then "sizes as they are" elif $equal == "flops" then "equal operations" else "equal parameters" end)",
 "",
-"\($seconds) s of one core for each of \($loss.configurations[0].runs | length) seeds. Early loss: of training, at a tenth of the time. Final loss: least",
+"\(if $updates > 0 then "\($updates) updates" else "\($seconds) s of one core" end) for each of \($loss.configurations[0].runs | length) seeds. Early loss: of training, at a tenth of that. Final loss: least",
 "validation nll. Difference to vanilla with its 95 % interval; p is corrected for all comparisons of the column (Holm). Published: steps/s,",
 "final loss and WMT BLEU of Narang et al. 2021 (vanilla, 223 M parameters: 3.50, 1.838, 26.62; their rows differ in size and compute).",
 "",
@@ -32,15 +25,15 @@ def p($v): if $v == null or $v.p == null then "-" elif $v.p < 0.001 then "< 0.00
     (if $frozen == 0 then "" else "\($frozen) of \($row.encoder.frozen + $row.encoder.trained + $row.decoder.frozen + $row.decoder.trained)" end),
     ([$row.runs[].parameters | select(.)][0] // null | if . == null then "-" else . / 1e6 | fixed(3) + " M" end),
     ([$row.runs[].token_operations | select(.)] | mean | if . == null then "-" else . / 1e6 | fixed(2) end),
-    ([$row.runs[].budget_step | select(.)] | mean | if . == null then "-" else . / $seconds | fixed(1) end),
+    ([$row.runs[] | select(.budget_step and .budget_epoch and .epoch_seconds) | .budget_step / (.budget_epoch * .epoch_seconds)] | mean | fixed(1)),
     ([$row.runs[].path | $early[.] | select(.)] | mean | fixed(3)),
     ($row.best | spread(3)),
     (if $s == null then "-" else ($s[$key] | if .mean == null then . else {mean: (.mean * $unit), sd: (if .sd == null then null else .sd * $unit end)} end | spread($digits)) end),
-    (if $row.baseline then "" else change($verdict) end),
-    (if $row.baseline then "" else p($verdict) end),
+    (if $row.baseline then "" else $verdict | change($unit; $digits) end),
+    (if $row.baseline then "" else $verdict | probability end),
     ($published[$row.name] // [] | join(", "))
   ] | "| " + join(" | ") + " |"),
 (if ($without | length) > 0 then "", "Not in this task:", "", ($without[] | "- \(.[0]): \(.[1])") else empty end),
-([$loss.configurations[] | select((.equalized // "") | contains("kinds."))] as $changed |
-  if $changed == [] then empty else "", "Widths that equalizing changed, the size reached and that of the base:", "", ($changed[] | "- \(.name): \(.equalized)") end),
+([$loss.configurations[] | select((.equalized // "") | test("[.][a-z_]+="))] as $changed |
+  if $changed == [] then empty else "", "What equalizing changed, the size reached and that of the base:", "", ($changed[] | "- \(.name): \(.equalized)") end),
 (if ($loss.notes + $score.notes | length) > 0 then "", "Notes:", "", ($loss.notes + $score.notes | unique[] | "- \(.)") else empty end)

@@ -121,22 +121,27 @@ typedef struct tarn_profile_row {
                  // recurrent matrix treated as sparse the share of nonzero entries counts
   double bytes;  // read and written: inputs, outputs, weights, gradients and moments, each once, as if there were no
                  // caches, without scratch; 0: not counted
-  // Seconds for the operations alone and for the bytes alone at the peaks. Time above the larger of the two is lost or
-  // was not counted; with cached reads, `seconds` may be below the second.
-  double flops_seconds, bytes_seconds;
+  // Seconds for the operations alone and for the bytes alone at the peaks; the floor is the larger of the two, call by
+  // call (the roofline of Williams et al. 2009). Time above it is lost or was not counted, such as element-wise
+  // arithmetic. The bytes of a call that fit into a cache count at that cache's speed.
+  double flops_seconds, bytes_seconds, floor_seconds;
 } tarn_profile_row;
 
 // Peak rates per second of the machine, with the threads of the training or translation, measured once before it starts
-// (a quarter of a second, 201 MB of memory, freed afterwards); 0: unknown.
+// (half a second, 201 MB of memory, freed afterwards); 0: unknown.
 typedef struct tarn_profile_peaks {
   double fp32_flops, bf16_flops;  // of products in that type
   double bytes;                   // to and from memory
+  double cached_bytes;            // of a working set of 256 KiB
 } tarn_profile_peaks;
 
 typedef struct tarn_profile_summary {
   const tarn_profile_row *rows;  // longest first; their times add up to `seconds`: the row "other" is
   size_t count;                  // the unaccounted time
   double seconds;                // between the beginning and the end of the training or translation
+  double unit_seconds;           // of the updates, or decoding steps, alone
+  double floor_seconds;          // the sum of all floors: no program could take less for these ops on this machine;
+                                 // 0: the peaks are unknown
   int64_t units;                 // updates, or decoding steps
   const char *unit;              // "update" or "step"; "" if there was none
   tarn_profile_peaks peaks;

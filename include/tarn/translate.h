@@ -46,6 +46,11 @@ typedef enum tarn_translate_precision {
 // "fp32", "bf16", "int8" or "auto"; NULL for another value.
 TARN_API const char *tarn_translate_precision_name(tarn_translate_precision precision);
 
+// How a model translates follows from its task. Most write a translation token by token and search with a beam. Masked
+// translation models (docs/non-autoregressive.md) fill in masks by iterations over whole sentences: they have
+// `iterations` and `length_beam` instead of beam, length_penalty, max_len_a and max_len_b. An option that the model
+// does not have must keep its default.
+//
 // "default: description" means the value in the section `translate` of the checkpoint's description.
 typedef struct tarn_translator_options {
   int64_t beam;           // beam size, 1 .. 1024; 1: greedy; default 0: description
@@ -53,7 +58,7 @@ typedef struct tarn_translator_options {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens;
   int64_t max_len_b;      // default NAN and -1: description
   int64_t max_tokens;     // most source tokens translated together; default 0: description
-  int64_t n_best;         // hypotheses returned per line, 1 .. beam; default 1
+  int64_t n_best;         // hypotheses returned per line, 1 .. beam, or length_beam; default 1
   // Sampling instead of a search: this many samples of each line are drawn, as by tarn_generator_options (tarn/lm.h),
   // and the n_best best of them returned, by score or, with decoding.mbr, by expected utility. 1 .. 1000000; default 0:
   // search. A sample depends on model, sentence, seed and its number alone.
@@ -76,6 +81,8 @@ typedef struct tarn_translator_options {
   tarn_profile *profile;               // measures translation; owned by the caller. Default NULL: no profile
   tarn_ranks *ranks;                   // share the work of tarn_translator_file() (tarn/process.h); owned by the
                                        // caller, open as long as the translator. Default NULL: a single process
+  int64_t iterations;                  // over a sentence, 1 .. 1024; default 0: description
+  int64_t length_beam;                 // lengths whose translations are compared, 1 .. 1024; default 0: description
 } tarn_translator_options;
 
 TARN_API void tarn_translator_default(tarn_translator_options *options);
@@ -87,7 +94,8 @@ typedef struct tarn_translate_hypothesis {
   int64_t tokens;          // with the end of sentence, without those of a prefix
   double log_probability;  // natural logarithm, sum over the tokens
   double score;  // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
-                 // what is summed, of that sum
+                 // what is summed, of that sum; of masked translation, where the end of sentence is not
+                 // predicted and has log-probability 0, the mean of the other tokens
 } tarn_translate_hypothesis;
 
 // The result of a line. A line without tokens (empty or blank) has one hypothesis: an empty text without tokens, with
@@ -118,14 +126,15 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, decoding, prefixes and the options of
-// sampling without reading the model again; defaults are again those of the description, and the other options keep
-// their values. Results of earlier calls become invalid. Ranks that share the work must set the same values. On failure
-// (USAGE for the options, or MEMORY) the translator is unchanged.
+// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, iterations, length_beam, decoding, prefixes
+// and the options of sampling without reading the model again; defaults are again those of the description, and the
+// other options keep their values. Results of earlier calls become invalid. Ranks that share the work must set the same
+// values. On failure (USAGE for the options, or MEMORY) the translator is unchanged.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 
-// The file that was opened, and the options with all defaults filled in (precision is never auto); valid until close.
+// The file that was opened, and the options with all defaults filled in (precision is never auto), except those that
+// the model does not have; valid until close.
 TARN_API const char *tarn_translator_path(const tarn_translator *translator);
 TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);
 

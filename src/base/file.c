@@ -87,6 +87,24 @@ tarn_status tarn__mkdir(const char *path) {
   }
 }
 
+tarn_status tarn__file_copy(const char *from, const char *to, const char *name) {
+  char source[PATH_MAX];
+  char target[PATH_MAX];
+  struct stat info;
+  tarn__map map = {0};
+  TARN_TRY(tarn__path_join(source, from, name));
+  TARN_TRY(tarn__path_join(target, to, name));
+  if (lstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__map_open(&map, source));
+  tarn__writer *writer = NULL;
+  tarn_status status = tarn__writer_open(&writer, target);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&map, tarn__writer_put(writer, map.data, map.size));
+  if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
+  tarn__writer_abort(&writer);
+  tarn__map_close(&map);
+  return status;
+}
+
 tarn_status tarn__mkdir_of_file(const char *path) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/');
@@ -110,6 +128,25 @@ tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char 
   TARN_REQUIRE(snprintf(path, PATH_MAX, "%s%s%s", folder, slash, name) < PATH_MAX, IO, "%.200s: the path is too long",
                folder);
   return TARN_STATUS_OK;
+}
+
+static const char *line_of(const char *text, const char *key) {
+  for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    if (strncmp(line, key, strlen(key)) == 0) return line;
+  }
+  return NULL;
+}
+
+size_t tarn__file_number(const char *path, const char *key) {
+  char *text;
+  size_t size;
+  if (!tarn__file_exists(path) || tarn__file_read(path, &text, &size) != TARN_STATUS_OK) return 0;
+  unsigned long long value = 0;
+  const char *at = line_of(text, key);
+  if (!at || sscanf(at + strlen(key), " %llu", &value) != 1) value = 0;
+  tarn__free(text);
+  return (size_t)value;
 }
 
 int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }

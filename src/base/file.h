@@ -26,6 +26,10 @@ void tarn__writer_abort(tarn__writer **writer);
 // Writes a small file atomically.
 tarn_status tarn__file_write(const char *path, const void *data, size_t size) TARN_CHECKED;
 
+// Copies the file of this name from one folder to another, atomically; nothing happens if it is missing or no regular
+// file.
+tarn_status tarn__file_copy(const char *from, const char *to, const char *name) TARN_CHECKED;
+
 // Makes a folder and its parents, and syncs their names to disk; accepts an existing folder.
 tarn_status tarn__mkdir(const char *path) TARN_CHECKED;
 // Makes the folder of a file and its parents.
@@ -40,6 +44,10 @@ tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) TARN_CHECKED;
 // The path of a name in a folder, which may end with a slash, or be "": then it is the name. Fails with IO if it is too
 // long for the system.
 tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char *name) TARN_CHECKED;
+
+// The number after the first word `key` of a line of a text file, such as those of /proc; "": that at the beginning of
+// the file. 0 if there is none, or no file.
+size_t tarn__file_number(const char *path, const char *key);
 
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);

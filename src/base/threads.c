@@ -13,6 +13,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "base/control_groups.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -97,8 +98,15 @@ static int threads_to_be_had(int threads) {
   return had;
 }
 
+// Processors that this process may use: of its affinity mask and, in a container, of its quota, beyond which the kernel
+// halts all threads for the rest of each period.
+static int processors(void) {
+  const int all = omp_get_num_procs(), quota = tarn__groups_processors(&tarn__group_files_now);
+  return quota > 0 && quota < all ? quota : all;
+}
+
 int tarn__threads_set(int threads) {
-  const int had = threads_to_be_had(threads > 0 ? threads : omp_get_num_procs());
+  const int had = threads_to_be_had(threads > 0 ? threads : processors());
   atomic_store(&pool_size, had);
   pooled = had;
   omp_set_dynamic(0);

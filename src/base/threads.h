@@ -4,7 +4,8 @@
 
 #include "base/status.h"
 
-// Sets the number of threads for everything that follows; 0 means one per core that this process may use. Denormal
+// Sets the number of threads for everything that follows; 0 means one per core that this process may use, by
+// its affinity and by the CPU quota of its control group (a container's --cpus), rounded down. Denormal
 // numbers are flushed to zero on all threads (x86): they cost hundreds of cycles and are irrelevant.
 //
 // OpenMP ends the program if it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is first

@@ -466,6 +466,10 @@ static const tarn__option translate_options[] = {
          "end a search when beam hypotheses are finished; no: when the best running one, scored as it stands, is no "
          "better than the worst of them",
      .also = "early_stop no_early_stop"},
+    {"iterations", INTEGER(tarn_config_translate, iterations, 1, 1024), .value = "10",
+     .help = "of masked translation: iterations over a sentence (mask-predict)", .also = "iter_decode_max_iter"},
+    {"length_beam", INTEGER(tarn_config_translate, length_beam, 1, 1024), .value = "5",
+     .help = "of masked translation: lengths whose translations are compared", .also = "iter_decode_with_beam"},
 };
 
 #define SECTION(name, table, place) \

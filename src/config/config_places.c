@@ -37,7 +37,9 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
   snprintf(path, sizeof path, "kinds.%s", kind->name);
   const tarn__part_site site = {.model = &config->model,
                                 .kind = kind,
-                                .in_encoder = tarn__stack_has(&config->encoder, config, kind),
+                                .in_encoder = tarn__stack_has(&config->encoder, config, kind) ||
+                                              (tarn__task_reads_whole(tarn__config_task(config)) &&
+                                               tarn__stack_has(&config->decoder, config, kind)),
                                 .attends = tarn__config_crosses(config, kind),
                                 .path = path,
                                 .fail = fail_at,
@@ -48,6 +50,7 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
 // A decoder must not see the tokens that it predicts.
 static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
   char words[TARN__PART_LIST];
+  if (tarn__task_reads_whole(tarn__config_task(config))) return TARN_STATUS_OK;
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
     if (tarn__mixer_of(kind)->causal) continue;
@@ -62,6 +65,7 @@ static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_nod
 
 // The lowest layer of the decoder that cannot decode token by token, or NULL.
 static const tarn_kind *undecodable(const tarn_config *config) {
+  if (tarn__task_reads_whole(tarn__config_task(config))) return NULL;
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
     if (!tarn__mixer_of(kind)->decodes) return kind;

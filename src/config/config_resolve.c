@@ -375,6 +375,25 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
   return TARN_STATUS_OK;
 }
 
+// The same for keys about another kind of decoding.
+static tarn_status check_decoding(const tarn_config *config, const tarn__yaml_node *root) {
+  static const tarn__section_id sections[] = {TARN__SECTION_TRANSLATE, TARN__SECTION_VALID};
+  const tarn__task *task = tarn__config_task(config);
+  for (size_t s = 0; s < sizeof sections / sizeof *sections && (task->uses >> TARN__USE_TRANSLATE & 1u); s++) {
+    const tarn__section *section = tarn__config_section(sections[s]);
+    for (int i = 0; i < section->count; i++) {
+      char key[64], text[2 * TARN__TASK_TEXT];
+      const tarn__option *option = &section->options[i];
+      const char *field = (const char *)config + section->offset + option->offset;
+      if (tarn__decoding_has(text, task, option->name) || tarn__option_is_default(option, field, &config->model))
+        continue;
+      snprintf(key, sizeof key, "%s.%s", section->path, option->name);
+      return tarn__yaml_fail_key(root, key, text);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 // The names of the classes are part of the description, so that a model knows them without its data.
 static tarn_status find_labels(tarn_config *config) {
   char *labels = NULL, *copy = NULL;
@@ -402,6 +421,7 @@ static tarn_status find_image(tarn_config *config) {
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
   TARN_TRY(check_sections(config, root));
+  TARN_TRY(check_decoding(config, root));
   TARN_TRY(find_image(config));
   TARN_TRY(tarn__task_resolve(config, &keys));
   return find_labels(config);

@@ -154,8 +154,12 @@ static void put_option(writer *w, int indent, const tarn__option *option, const 
 
 static void put_section(writer *w, tarn__section_id id, const tarn_config *config) {
   const tarn__section *section = tarn__config_section(id);
+  const bool translation = id == TARN__SECTION_VALID || id == TARN__SECTION_TRANSLATE;
   put_line(w, 0, section->path, "");
   for (int i = 0; i < section->count; i++) {
+    char text[2 * TARN__TASK_TEXT];
+    // Keys about another kind of decoding have no effect.
+    if (translation && !tarn__decoding_has(text, tarn__config_task(config), section->options[i].name)) continue;
     put_option(w, 2, &section->options[i], (const char *)config + section->offset, &config->model);
   }
 }

@@ -9,16 +9,18 @@ enum { LEAST_ITEMS = 8 };
 
 tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const tarn__decoder_options *options,
                             int threads) {
-  *crew = (tarn__crew){.model = model, .options = *options, .threads = threads};
+  const tarn__engine *engine = tarn__engine_of(model->config);
+  *crew = (tarn__crew){.model = model, .options = *options, .threads = threads, .engine = engine};
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)threads, sizeof *crew->apart));
   crew->apart = memory;
-  return tarn__decoder_open(&crew->together, model, options, threads);
+  return engine->open(&crew->together, model, options, threads);
 }
 
 void tarn__crew_close(tarn__crew *crew) {
-  tarn__decoder_close(&crew->together);
-  for (int i = 0; crew->apart && i < crew->threads; i++) tarn__decoder_close(&crew->apart[i]);
+  if (crew->together) crew->engine->close(&crew->together);
+  for (int i = 0; crew->apart && i < crew->threads; i++)
+    if (crew->apart[i]) crew->engine->close(&crew->apart[i]);
   tarn__free(crew->apart);
   tarn__free(crew->dealt);
   *crew = (tarn__crew){0};
@@ -30,24 +32,24 @@ void tarn__crew_listen(tarn__crew *crew, const tarn__listener *listener) {
 
 void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats) {
   *stats = (tarn__decoder_stats){0};
-  tarn__decoder_add_stats(crew->together, stats);
+  crew->engine->add_stats(crew->together, stats);
   for (int i = 0; i < crew->threads; i++)
-    if (crew->apart[i]) tarn__decoder_add_stats(crew->apart[i], stats);
+    if (crew->apart[i]) crew->engine->add_stats(crew->apart[i], stats);
 }
 
 void tarn__crew_reset(tarn__crew *crew) {
-  tarn__decoder_reset(crew->together);
+  crew->engine->reset(crew->together);
   for (int i = 0; i < crew->threads; i++)
-    if (crew->apart[i]) tarn__decoder_reset(crew->apart[i]);
+    if (crew->apart[i]) crew->engine->reset(crew->apart[i]);
 }
 
 // Lends all memory to the common decoder, or a part to each of the others: the two are never active at the same time.
-static void lend_to(tarn__crew *crew, tarn__decoder *decoder, int thread) {
+static void lend_to(tarn__crew *crew, void *decoder, int thread) {
   size_t part = crew->lent_bytes / (size_t)crew->threads & ~(size_t)63;
   if (decoder == crew->together)
-    tarn__decoder_lend(decoder, crew->lent, crew->lent_bytes);
+    crew->engine->lend(decoder, crew->lent, crew->lent_bytes);
   else
-    tarn__decoder_lend(decoder, crew->lent ? crew->lent + part * (size_t)thread : NULL, part);
+    crew->engine->lend(decoder, crew->lent ? crew->lent + part * (size_t)thread : NULL, part);
 }
 
 void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes) {
@@ -61,13 +63,13 @@ void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes) {
 static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__translation *results) {
   for (int i = 0; i < crew->threads; i++) {
     if (crew->apart[i]) continue;
-    TARN_TRY(tarn__decoder_open(&crew->apart[i], crew->model, &crew->options, 1));
+    TARN_TRY(crew->engine->open(&crew->apart[i], crew->model, &crew->options, 1));
     lend_to(crew, crew->apart[i], i);
   }
   tarn__failure failure = {0};
 #pragma omp parallel for num_threads(crew->threads) schedule(static, 1)
   for (int i = 0; i < crew->threads; i++)
-    tarn__failure_note(&failure, tarn__decoder_run(crew->apart[i], queue, results));
+    tarn__failure_note(&failure, crew->engine->run(crew->apart[i], queue, results));
   return tarn__failure_raise(&failure);
 }
 
@@ -94,5 +96,5 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
   tarn__queue queue = {
       .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};
   for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
-  return apart ? run_apart(crew, &queue, results) : tarn__decoder_run(crew->together, &queue, results);
+  return apart ? run_apart(crew, &queue, results) : crew->engine->run(crew->together, &queue, results);
 }

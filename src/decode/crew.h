@@ -3,16 +3,17 @@
 #ifndef TARN_DECODE_CREW_H
 #define TARN_DECODE_CREW_H
 
-#include "decode/decoder.h"
+#include "decode/engine.h"
 
 // Zero-initialise.
 typedef struct tarn__crew {
   const tarn__model *model;
   tarn__decoder_options options;
   int threads;
-  tarn__decoder *together;  // uses all threads
-  tarn__decoder **apart;    // [threads], one thread each; opened when needed
-  char *lent;               // memory lent to the decoders in parts
+  const tarn__engine *engine;
+  void *together;  // a decoder of the engine that uses all threads
+  void **apart;    // [threads], one thread each; opened when needed
+  char *lent;      // memory lent to the decoders in parts
   size_t lent_bytes;
   tarn__item *dealt;  // reordered items
   size_t dealt_room;
@@ -26,7 +27,7 @@ void tarn__crew_close(tarn__crew *crew);
 // The decoder that takes few items tells the listener from now on; NULL: nobody.
 void tarn__crew_listen(tarn__crew *crew, const tarn__listener *listener);
 
-// As for a decoder.
+// As for a decoder (decoder.h).
 void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes);
 void tarn__crew_reset(tarn__crew *crew);
 void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats);

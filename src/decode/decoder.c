@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/work.h"
 #include "config/config_part.h"
 #include "decode/decoder_state.h"
 #include "graph/profile.h"
@@ -17,7 +16,7 @@ static tarn_status open_caches(tarn__decoder *d) {
   size_t source[TARN_CONFIG_LAYERS], self[TARN__SIGHTS][TARN_CONFIG_LAYERS] = {{0}};
   for (int l = 0; l < stack->count; l++) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
-    source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
+    source[l] = size * (size_t)tarn__layer_cross_width(weights);
     self[d->model->decoder.layers[l].sight][l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
                                                  (size_t)tarn__layer_cache_width(weights, d_model);
   }
@@ -56,12 +55,6 @@ static tarn_status open_all(tarn__decoder *d) {
   return open_caches(d);
 }
 
-static tarn_status take_memory(const void *device, void **out, tarn__memory_kind kind, size_t count, size_t size) {
-  return tarn__device_allocate(device, out, kind, count, size);
-}
-
-static void give_back(const void *device, void *memory) { tarn__device_free(device, memory); }
-
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, const tarn__decoder_options *options,
                                int threads) {
   *decoder = NULL;
@@ -72,7 +65,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
   d->options = *options;
   d->model = model;
   d->threads = threads;
-  d->region = (tarn__region){.allocate = take_memory, .release = give_back, .owner = model->device};
+  d->region = tarn__workspace_region(model->device);
   tarn_status status = open_all(d);
   if (status != TARN_STATUS_OK) {
     tarn__decoder_close(&d);
@@ -106,8 +99,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   }
   tarn__graph_close(&d->encode);
   tarn__graph_close(&d->step);
-  tarn__region_free(&d->region, d->encode_workspace.memory);
-  tarn__region_free(&d->region, d->step_workspace.memory);
+  tarn__workspace_free(&d->encode_workspace, &d->region);
+  tarn__workspace_free(&d->step_workspace, &d->region);
   tarn__region_close(&d->region);
   tarn__device_stream_close(d->model->device, d->stream);
   tarn__arena_close(&d->results);
@@ -118,9 +111,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
 void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__caches_drop(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_drop(&d->sights[i].caches);
-  tarn__region_free(&d->region, d->encode_workspace.memory);
-  tarn__region_free(&d->region, d->step_workspace.memory);
-  d->encode_workspace = d->step_workspace = (tarn__workspace){0};
+  tarn__workspace_free(&d->encode_workspace, &d->region);
+  tarn__workspace_free(&d->step_workspace, &d->region);
   tarn__region_lend(&d->region, memory, bytes);
 }
 
@@ -139,22 +131,9 @@ void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *
   stats->seen += decoder->stats.seen;
 }
 
-// Plans a finished graph, whose building began at `begin`, allocates its memory and runs it.
 static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, tarn__workspace *space, double begin) {
-  TARN_TRY(tarn__graph_plan(graph));
-  if (graph->workspace_bytes > space->bytes) {
-    // Allocates a quarter more than needed, because graphs grow gradually.
-    size_t bytes;
-    TARN_TRY(tarn__add_size(&bytes, graph->workspace_bytes, graph->workspace_bytes / 4));
-    tarn__region_free(&d->region, space->memory);
-    *space = (tarn__workspace){0};
-    TARN_TRY(tarn__region_alloc(&d->region, &space->memory, TARN__MEMORY_ACTIVATION, bytes, 1));
-    space->bytes = bytes;
-  }
-  tarn__graph_bind(graph, space->memory);
-  TARN_TRY(tarn__profile_work(d->options.profile, "building and planning graphs", begin));
-  tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
-  return tarn__graph_run(graph, &exec);
+  const tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
+  return tarn__workspace_run(space, &d->region, graph, &exec, begin);
 }
 
 // Samples of a prompt are adjacent in the queue; those that are taken together share one reading of it.
@@ -559,11 +538,6 @@ static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
 // The weight of active items: their number plus their tokens.
 static int64_t weight_of(const tarn__decoder *d) { return d->source_tokens + d->active; }
 
-static void note_finished(tarn__queue *queue, int64_t weight) {
-  const int64_t finished = atomic_fetch_add(&queue->finished, weight) + weight;
-  tarn__work_within(queue->work, (double)finished / queue->weight);
-}
-
 static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
   // The model's weights and the lent memory are written on the default stream.
@@ -584,7 +558,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     begin = tarn__profile_clock(profile);
     const int64_t weight = weight_of(d);
     TARN_TRY(advance(d, results));
-    note_finished(queue, weight - weight_of(d));
+    tarn__queue_finish(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
   }
@@ -592,10 +566,6 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
 
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) {
   tarn_status status = run_all(decoder, queue, results);
-  if (status != TARN_STATUS_OK) {
-    pthread_mutex_lock(&queue->lock);
-    queue->next = queue->count;
-    pthread_mutex_unlock(&queue->lock);
-  }
+  if (status != TARN_STATUS_OK) tarn__queue_stop(queue);
   return status;
 }

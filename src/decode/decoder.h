@@ -13,14 +13,13 @@
 #ifndef TARN_DECODE_DECODER_H
 #define TARN_DECODE_DECODER_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/status.h"
 #include "decode/beam.h"
 #include "decode/continuation.h"
 #include "decode/processors.h"
+#include "decode/queue.h"
 #include "model/model.h"
 #include "ops/sampler.h"
 
@@ -30,6 +29,7 @@ typedef struct tarn__listener {
   void *user;
 } tarn__listener;
 
+// The options of every kind of decoder.
 typedef struct tarn__decoder_options {
   tarn__beam_options search;
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
@@ -41,10 +41,12 @@ typedef struct tarn__decoder_options {
   // max_length, except that a language model without positions has no such limit.
   double max_len_a;
   int64_t max_len_b;
-  int64_t max_tokens;            // maximum of active source or prompt tokens, and of hypotheses; a longer item is
-                                 // processed alone
-  int64_t n_best;                // hypotheses to return per item, 1 .. beam
-  struct tarn_profile *profile;  // NULL: no measurement
+  int64_t max_tokens;               // maximum of active source or prompt tokens, and of hypotheses; a longer item is
+                                    // processed alone
+  int64_t n_best;                   // hypotheses to return per item, 1 .. beam
+  int64_t iterations, length_beam;  // of a decoder that refines whole sentences (translate.h)
+  int32_t mask;                     // the token that it fills in
+  struct tarn_profile *profile;     // NULL: no measurement
 } tarn__decoder_options;
 
 typedef struct tarn__hypothesis {
@@ -67,30 +69,6 @@ typedef struct tarn__decoder_stats {
   int64_t steps, rows;                              // decoder steps, and rows computed in them
   int64_t seen;                                     // cache rows seen by these rows, including their own
 } tarn__decoder_stats;
-
-// A sentence or prompt to process.
-typedef struct tarn__item {
-  const int32_t *ids;  // [length]; a prompt may be empty
-  int64_t length;
-  int64_t index;          // of its result
-  const int32_t *prefix;  // [prefix_length] tokens with which a translation begins
-  int64_t prefix_length;
-  // For sampling: the inputs of the random number generator.
-  uint64_t key;
-  uint32_t sample;
-} tarn__item;
-
-// The remaining items: items[next] .. items[count - 1].
-typedef struct tarn__queue {
-  pthread_mutex_t lock;
-  const tarn__item *items;
-  int64_t count, next;
-  int64_t share;  // maximum of active items per decoder, so that a few items are divided among decoders
-  // Progress, in the weight of items: length plus one. NULL: not reported.
-  struct tarn__work *work;
-  double weight;
-  _Atomic int64_t finished;
-} tarn__queue;
 
 // Maximum number of hypotheses per decoder. Products of this many rows run at full speed; more would overflow the
 // caches.

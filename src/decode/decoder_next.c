@@ -18,32 +18,10 @@ int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows) {
   return (d->options.sampling || processes(d)) && rows > fit ? fit : rows;
 }
 
-// Converts the doubles of the double reference to floats in place.
-static void narrow(void *data, size_t count) {
-  const double *from = data;
-  float *to = data;
-  for (size_t i = 0; i < count; i++) {
-    float value = (float)from[i];
-    memcpy(&to[i], &value, sizeof value);
-  }
-}
-
-static tarn_status read_values(tarn__decoder *d, void **values, tarn__tensor *tensor) {
-  *values = NULL;
-  if (!tensor) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_result(&d->step, values, tensor));
-  if (tensor->dtype == TARN__F64) narrow(*values, (size_t)(tensor->rows * tensor->cols));
-  return TARN_STATUS_OK;
-}
-
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) {
-  void *memory;
-  TARN_TRY(read_values(d, &d->top_values, next->top.values));
-  TARN_TRY(read_values(d, &d->top_own, next->own));
-  if (!next->top.ids) return TARN_STATUS_OK;
-  TARN_TRY(tarn__graph_result(&d->step, &memory, next->top.ids));
-  d->top_ids = memory;
-  return TARN_STATUS_OK;
+  int32_t *none;
+  TARN_TRY(tarn__workspace_top(&d->step, &next->top, &d->top_ids, &d->top_values));
+  return tarn__workspace_top(&d->step, &(tarn__top){next->own, NULL}, &none, &d->top_own);
 }
 
 // The number of best continuations that a search or a draw needs; 0: all words.
@@ -176,7 +154,7 @@ static tarn_status take_draws(tarn__decoder *d, tarn__choices *out) {
   for (int64_t i = 0; i < d->draw_count; i++) {
     int32_t *ids = d->drawn_ids.data + i * count;
     float *values = d->drawn_values + i * (count + 1);
-    const float *drawn = (const float *)(d->top_own ? d->top_own : d->top_values) + 2 * i;
+    const float *drawn = (d->top_own ? d->top_own : d->top_values) + 2 * i;
     for (int64_t k = 0; k < count; k++) ids[k] = -1, values[k] = -INFINITY;
     ids[0] = d->top_ids[i];
     values[0] = drawn[0];

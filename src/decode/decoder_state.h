@@ -6,12 +6,7 @@
 #include "decode/caches.h"
 #include "decode/decoder.h"
 #include "decode/processors.h"
-
-// Device memory of a graph; grows, never shrinks.
-typedef struct tarn__workspace {
-  void *memory;
-  size_t bytes;
-} tarn__workspace;
+#include "decode/workspace.h"
 
 // A growing array of integers.
 typedef struct tarn__integers {
@@ -77,7 +72,7 @@ struct tarn__decoder {
   int64_t predicted_count;
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
-  void *top_values, *top_own;
+  float *top_values, *top_own;
   // What the processors change, and the tokens that they look at.
   tarn__edits edits;
   tarn__integers so_far, row_numbers;

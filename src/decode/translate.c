@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/crew.h"
+#include "decode/engine.h"
 #include "decode/steering.h"
 #include "decode/translate_share.h"
 
@@ -31,10 +32,13 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .n_best = 1,
                                         .min_length = 1,
                                         .early_stopping = true,
+                                        .iterations = 10,
+                                        .length_beam = 5,
                                         .threads = 0,
                                         .groups = 1,
                                         .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1, .typical_p = 1.0},
-                                        .pad = -1};
+                                        .pad = -1,
+                                        .mask = -1};
 }
 
 void tarn__translator_from_config(tarn__translator_options *options, const tarn_config *config) {
@@ -46,24 +50,12 @@ void tarn__translator_from_config(tarn__translator_options *options, const tarn_
   options->max_tokens = config->translate.max_tokens;
   options->min_length = config->translate.min_length;
   options->early_stopping = config->translate.early_stopping;
+  options->iterations = config->translate.iterations;
+  options->length_beam = config->translate.length_beam;
 }
 
 static tarn_status check_options(const tarn__translator_options *options, const tarn__model *model, int32_t eos) {
-  TARN_REQUIRE(options->beam >= 1 && options->beam <= 1024, USAGE, "beam must be from 1 to 1024, not %lld",
-               (long long)options->beam);
-  TARN_REQUIRE(options->samples >= 0 && options->samples <= 1000000, USAGE,
-               "samples must be from 1 to 1000000, not %lld", (long long)options->samples);
-  const int64_t most = options->samples > 0 ? options->samples : options->beam;
-  TARN_REQUIRE(options->n_best >= 1 && options->n_best <= most, USAGE,
-               "n-best must be from 1 to the %s of %lld, not %lld", options->samples > 0 ? "samples" : "beam",
-               (long long)most, (long long)options->n_best);
-  if (options->samples > 0) TARN_TRY(tarn__steering_check_sampling(&options->sampling));
-  TARN_REQUIRE(options->length_penalty >= -100 && options->length_penalty <= 100, USAGE,
-               "length penalty must be from -100 to 100, not %g", options->length_penalty);
-  TARN_REQUIRE(options->max_len_a >= 0 && options->max_len_a <= 1e6 && options->max_len_b >= 0 &&
-                   options->max_len_b <= (int64_t)1 << 30,
-               USAGE, "the greatest length %g * source tokens + %lld is out of range", options->max_len_a,
-               (long long)options->max_len_b);
+  TARN_TRY(tarn__engine_of(model->config)->check(options));
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "max-tokens must be from 1 to 16777216, not %lld", (long long)options->max_tokens);
   TARN_TRY(tarn__model_pack_check(model, options->int8));
@@ -87,6 +79,9 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                .max_len_b = options->max_len_b,
                                .max_tokens = options->max_tokens,
                                .n_best = options->samples > 0 ? 1 : options->n_best,
+                               .iterations = options->iterations,
+                               .length_beam = options->length_beam,
+                               .mask = options->mask,
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   return tarn__crew_open(crew, t->model, &own, t->threads);
@@ -123,6 +118,7 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
   if (options->beam == before.beam && options->n_best == before.n_best &&
       options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
       options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens &&
+      options->iterations == before.iterations && options->length_beam == before.length_beam &&
       options->groups == before.groups && options->diversity == before.diversity && !options->processing &&
       !before.processing && options->samples == 0 && before.samples == 0)
     return TARN_STATUS_OK;
@@ -329,4 +325,14 @@ tarn_status tarn__translator_help(tarn__translator *translator, const tarn__map 
 
 tarn_status tarn__translator_end(tarn__translator *translator) {
   return translator->shared.share.comm ? tarn__share_end(&translator->shared.share) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
+                                  double length, int64_t sentences) {
+  // Each thread has a decoder of its own.
+  const int64_t each = (sentences + options->threads - 1) / options->threads;
+  size_t own;
+  TARN_TRY(tarn__engine_of(model->config)->plan(&own, model, options, length, each));
+  *bytes = tarn__model_pack_bytes(model, options->int8) + (size_t)options->threads * own;
+  return TARN_STATUS_OK;
 }

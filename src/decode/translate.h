@@ -1,4 +1,5 @@
-// Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding.
+// Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding, or the
+// engine of the model's task (src/decode/engine.h).
 //
 // Sentences are sorted by length and processed by decoders (src/decode/crew.h), one per thread, each of which takes
 // sentences from a common queue whenever a quarter of its slots is free. So threads do not wait for each other, and
@@ -34,7 +35,12 @@ typedef struct tarn__translator_options {
   double diversity;                    // its penalty, 0 or more; default 0
   int64_t samples;  // of each sentence, drawn instead of a search, whose first n_best are returned in their order:
                     // 1 .. 1000000; 0: search. Default 0
-  tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
+  tarn__sampling sampling;  // default: temperature 1, all tokens, seed 1
+  // Of models that refine whole sentences (refine.h), for which beam, length_penalty, max_len_a, max_len_b, min_length
+  // and early_stopping mean nothing; n_best is 1 .. length_beam:
+  int64_t iterations;            // over a sentence, 1 .. 1024; default 10
+  int64_t length_beam;           // lengths of which the best translation is taken, 1 .. 1024; default 5
+  int32_t mask;                  // of the target vocabulary; default -1: none, which these models do not take
   int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
   tarn__comm *comm;              // its ranks share each run; default NULL: this process alone
@@ -56,9 +62,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, processing, groups, diversity, samples and
-// sampling; the other options stay as opened. Discards earlier results. Not for a translator with lent memory. After a
-// failure (USAGE, MEMORY) the translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations, length_beam, processing, groups,
+// diversity, samples and sampling; the other options stay as opened. Discards earlier results. Not for a translator
+// with lent memory. After a failure (USAGE, MEMORY) the translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);

@@ -63,13 +63,34 @@ void tarn_translator_default(tarn_translator_options *options) {
   tarn_decoding_default(&options->decoding);
 }
 
-// Fills in options from the description.
-static void fill_options(tarn_translator_options *options, const tarn_config_translate *description) {
-  if (options->beam == 0) options->beam = description->beam;
-  if (isnan(options->length_penalty)) options->length_penalty = description->length_penalty;
-  if (isnan(options->max_len_a)) options->max_len_a = description->max_len_a;
-  if (options->max_len_b < 0) options->max_len_b = description->max_len_b;
-  if (options->max_tokens == 0) options->max_tokens = description->max_tokens;
+// Fills in options from the description. Those that the model's kind of decoding does not have must not be given, and
+// keep their defaults.
+static tarn_status fill_options(tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
+  const tarn_config_translate *description = &checkpoint->config->translate;
+  const tarn__task *task = tarn__config_task(checkpoint->config);
+  struct {
+    const char *word;
+    bool given;
+    int64_t *integer;
+    double *real;
+    double value;
+  } all[] = {
+      {"beam", options->beam != 0, &options->beam, NULL, (double)description->beam},
+      {"length_penalty", !isnan(options->length_penalty), NULL, &options->length_penalty, description->length_penalty},
+      {"max_len_a", !isnan(options->max_len_a), NULL, &options->max_len_a, description->max_len_a},
+      {"max_len_b", options->max_len_b >= 0, &options->max_len_b, NULL, (double)description->max_len_b},
+      {"max_tokens", options->max_tokens != 0, &options->max_tokens, NULL, (double)description->max_tokens},
+      {"iterations", options->iterations != 0, &options->iterations, NULL, (double)description->iterations},
+      {"length_beam", options->length_beam != 0, &options->length_beam, NULL, (double)description->length_beam}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char text[2 * TARN__TASK_TEXT];
+    const bool has = tarn__decoding_has(text, task, all[i].word);
+    TARN_REQUIRE(has || !all[i].given, USAGE, "%s: %s", checkpoint->path, text);
+    if (!has || all[i].given) continue;
+    if (all[i].integer) *all[i].integer = (int64_t)all[i].value;
+    if (all[i].real) *all[i].real = all[i].value;
+  }
+  return TARN_STATUS_OK;
 }
 
 // Options for tarn__translator_open() and tarn__translator_set(); the defaults of `options` are filled in.
@@ -77,10 +98,10 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
                          const tarn_translator_options *options) {
   const tarn_config_translate *description = &t->checkpoint->config->translate;
   tarn__translator_default(core);
-  core->beam = options->beam;
-  core->length_penalty = options->length_penalty;
-  core->max_len_a = options->max_len_a;
-  core->max_len_b = options->max_len_b;
+  if (options->beam != 0) core->beam = options->beam;  // those that the model does not have keep their defaults
+  if (!isnan(options->length_penalty)) core->length_penalty = options->length_penalty;
+  if (!isnan(options->max_len_a)) core->max_len_a = options->max_len_a;
+  if (options->max_len_b >= 0) core->max_len_b = options->max_len_b;
   core->max_tokens = options->max_tokens;
   core->n_best = options->samples > 0 ? options->samples : options->n_best;  // the best are chosen by text
   core->samples = options->samples;
@@ -92,6 +113,9 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
                                     .typical_p = options->decoding.typical_p};
   core->min_length = description->min_length;
   core->early_stopping = description->early_stopping;
+  if (options->iterations != 0) core->iterations = options->iterations;
+  if (options->length_beam != 0) core->length_beam = options->length_beam;
+  core->mask = tarn_vocab_special(t->checkpoint->target, TARN_SPECIAL_MASK);
   core->threads = tarn__threads();
   core->profile = options->profile;
   core->pad = tarn_vocab_pad(t->checkpoint->target);
@@ -102,6 +126,12 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->diversity = options->decoding.diversity_penalty;
 }
 
+static tarn_status check_prefixes(const tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
+  TARN_REQUIRE(!options->prefixes || tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
+               "%s: prefixes are for models that translate token by token", checkpoint->path);
+  return TARN_STATUS_OK;
+}
+
 // The steering of `options`, whose texts become its copies.
 static tarn_status steer(tarn__steering *steering, tarn_translator_options *options, const tarn_vocab *vocab) {
   TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, vocab));
@@ -110,7 +140,7 @@ static tarn_status steer(tarn__steering *steering, tarn_translator_options *opti
   TARN_REQUIRE(!samples || (options->n_best >= 1 && options->n_best <= options->samples), USAGE,
                "n-best must be from 1 to the samples of %lld, not %lld", (long long)options->samples,
                (long long)options->n_best);
-  return tarn__steering_check_search(&options->decoding, samples ? 1 : options->beam, samples);
+  return tarn__steering_check_search(&options->decoding, samples || options->beam == 0 ? 1 : options->beam, samples);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -121,8 +151,9 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn__threads_set(options->threads);
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
-  fill_options(options, &t->checkpoint->config->translate);
+  TARN_TRY(fill_options(options, t->checkpoint));
   if (options->prefixes) TARN_TRY(tarn__ranks_must_be_one(options->ranks, "translation with prefixes"));
+  TARN_TRY(check_prefixes(options, t->checkpoint));
   TARN_TRY(steer(&t->steering, options, t->checkpoint->target));
   tarn__translator_options core;
   core_options(&core, t, options);
@@ -182,7 +213,10 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.seed = options->seed;
   wanted.decoding = options->decoding;
   wanted.prefixes = options->prefixes;
-  fill_options(&wanted, &translator->checkpoint->config->translate);
+  wanted.iterations = options->iterations;
+  wanted.length_beam = options->length_beam;
+  TARN_TRY(fill_options(&wanted, translator->checkpoint));
+  TARN_TRY(check_prefixes(&wanted, translator->checkpoint));
   tarn__steering before = translator->steering;
   tarn_status status = steer(&translator->steering, &wanted, translator->checkpoint->target);
   tarn__translator_options core;

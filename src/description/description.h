@@ -416,6 +416,9 @@ typedef struct tarn_config_translate {
   // Whether a search ends as soon as `beam` hypotheses are finished, as in fairseq. If not, it ends when the best
   // running hypothesis, scored as it is, is no better than the worst of these, as in transformers by default [yes]
   bool early_stopping;
+  // Of models that fill in masks (model.task: masked-translation), which have none of the keys above but max_tokens:
+  int64_t iterations;   // mask-predict's iterations over a sentence [10]
+  int64_t length_beam;  // the likeliest lengths, of whose translations the best one is taken [5]
 } tarn_config_translate;
 
 struct tarn__config_memory;

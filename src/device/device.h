@@ -49,9 +49,11 @@ typedef struct tarn__device_kernel {
 } tarn__device_kernel;
 
 // Peak rates per second; 0: unknown.
+enum { TARN__PEAK_SETS = 4 };
 typedef struct tarn__device_peaks {
-  double flops[TARN__DTYPES];  // floating-point operations of products, by element type
-  double bytes;                // memory traffic that misses all caches, two thirds of it reads
+  double flops[TARN__DTYPES];      // floating-point operations of products, by element type
+  double bytes;                    // memory traffic that misses all caches, two thirds of it reads
+  double cached[TARN__PEAK_SETS];  // the same of a working set of 2^18, 2^20, 2^22 and 2^24 bytes, used again and again
 } tarn__device_peaks;
 
 // Parameters that an optimiser updates together: the list, and the device's own copy of it (optim/param_table.h).

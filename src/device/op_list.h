@@ -19,6 +19,9 @@
   X(BIAS_TABLE)                  \
   X(BIAS_TABLE_BACKWARD)         \
   X(CACHE_APPEND)                \
+  X(CHANNEL_CONV)                \
+  X(CHANNEL_CONV_BACKWARD)       \
+  X(CHANNEL_CONV_ROWS)           \
   X(DEPTHWISE_CONV)              \
   X(DEPTHWISE_CONV_BACKWARD)     \
   X(DEPTHWISE_CONV_ROWS)         \
@@ -57,6 +60,8 @@
   X(LINEAR_DZ)                   \
   X(LOSS_SUM)                    \
   X(MARK)                        \
+  X(NEIGHBOURS)                  \
+  X(NEIGHBOURS_BACKWARD)         \
   X(NORM)                        \
   X(NORM_TANGENT)                \
   X(OUTPUT_LOG_PROBABILITIES)    \
@@ -123,7 +128,9 @@
   X(UPDATE)                      \
   X(WEIGHTED_ROWS)               \
   X(WEIGHTED_ROWS_BACKWARD)      \
-  X(WEIGHTED_ROWS_TANGENT)
+  X(WEIGHTED_ROWS_TANGENT)       \
+  X(WIDEN)                       \
+  X(WIDEN_BACKWARD)
 
 #define TARN__OP_NUMBER(word) TARN__OP_##word,
 typedef enum tarn__op_id { TARN__OP_LIST(TARN__OP_NUMBER) TARN__OPS } tarn__op_id;

@@ -224,7 +224,7 @@ tarn_status tarn_bleu_sentence(tarn_bleu_result *out, const char *hypothesis, co
 }
 
 // The fields of bleu_statistics, one after the other.
-enum { WIDTH = 2 * TARN_BLEU_ORDER + 2 };
+enum { WIDTH = TARN__BLEU_WIDTH };
 
 static double score_of(const double *sums, const void *options) {
   tarn_bleu_result result = {.hypothesis_length = (int64_t)sums[WIDTH - 2],
@@ -246,6 +246,11 @@ static void fill(double *row, const bleu_statistics *one) {
   row[WIDTH - 1] = (double)one->reference_length;
 }
 
+tarn_status tarn__bleu_statistics_blank(tarn_statistics **statistics, size_t sentences,
+                                        const tarn_bleu_options *options) {
+  return tarn__statistics_open(statistics, sentences, WIDTH, score_of, options, sizeof *options);
+}
+
 tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out, const char *const *hypotheses,
                                  const char *const *const *references, size_t sentences, size_t streams,
                                  const tarn_bleu_options *options) {
@@ -259,8 +264,7 @@ tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result 
   bleu_statistics *each = memory;
   tarn_status status =
       count(out, each, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
-  if (status == TARN_STATUS_OK)
-    status = tarn__statistics_open(statistics, sentences, WIDTH, score_of, options, sizeof *options);
+  if (status == TARN_STATUS_OK) status = tarn__bleu_statistics_blank(statistics, sentences, options);
   if (status == TARN_STATUS_OK) {
     finish(out, options);
     for (size_t s = 0; s < sentences; s++) fill((*statistics)->values + s * WIDTH, &each[s]);

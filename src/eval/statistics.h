@@ -20,6 +20,12 @@ struct tarn_statistics {
 tarn_status tarn__statistics_open(tarn_statistics **statistics, size_t sentences, size_t width,
                                   tarn__statistics_score score, const void *options, size_t options_size) TARN_CHECKED;
 
+// Statistics of BLEU without values, which the caller fills: of each sentence the matched n-grams of orders 1 to 4, its
+// n-grams of these orders, its words and those of its reference.
+enum { TARN__BLEU_WIDTH = 2 * TARN_BLEU_ORDER + 2 };
+tarn_status tarn__bleu_statistics_blank(tarn_statistics **statistics, size_t sentences,
+                                        const tarn_bleu_options *options) TARN_CHECKED;
+
 // The score of the sentences, each counted `times` (sentences) times; NULL: once. `sums` has space for `width` numbers.
 double tarn__statistics_score_of(const tarn_statistics *statistics, const uint32_t *times, double *sums);
 

@@ -125,8 +125,9 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
 static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
   const tarn__part *positions = m->positions.part;
-  TARN_REQUIRE(tarn__config_task(c->config)->uses >> TARN__USE_TRANSLATE & 1u, USAGE,
-               "%s: %s; what is written for CTranslate2 translates", c->path, tarn__config_task(c->config)->model);
+  const tarn__task *task = tarn__config_task(c->config);
+  TARN_REQUIRE((task->uses >> TARN__USE_TRANSLATE & 1u) && task->decoding == TARN__DECODING_TOKENS, USAGE,
+               "%s: %s; what is written for CTranslate2 translates token by token", c->path, task->model);
   TARN_REQUIRE(positions == &tarn__position_sinusoidal.part || positions == &tarn__position_sinusoidal_paper.part ||
                    positions == &tarn__position_learned.part,
                USAGE, "%s: model.positions is %s, and CTranslate2 adds a table of positions to the embeddings", c->path,

@@ -16,12 +16,16 @@ void tarn__hf_writer_close(tarn__hf_writer *writer) {
 }
 
 tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) {
-  double heads = 0.0, kv_heads = 0.0;
+  double heads = 0.0, kv_heads = 0.0, width = 0.0;
   tarn__kind_number(kind, "heads", &heads);
   tarn__kind_number(kind, "kv_heads", &kv_heads);
   TARN_REQUIRE(kv_heads == 0 || kv_heads == heads, USAGE,
                "%s: kind %s has kv_heads %g and heads %g, and in %s's format each head has keys and values of its own",
                path, kind->name, kv_heads, heads, format);
+  tarn__kind_number(kind, "head_width", &width);
+  TARN_REQUIRE(width == 0, USAGE,
+               "%s: kind %s has head_width %g, and in %s's format that is d_model divided by the heads", path,
+               kind->name, width, format);
   return TARN_STATUS_OK;
 }
 

@@ -69,8 +69,9 @@ static tarn_status check_stack(const tarn__checkpoint *c, const tarn_stack *stac
 
 static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
-  TARN_REQUIRE(tarn__config_task(c->config)->uses >> TARN__USE_TRANSLATE & 1u, USAGE, "%s: %s; Marian translates",
-               c->path, tarn__config_task(c->config)->model);
+  const tarn__task *task = tarn__config_task(c->config);
+  TARN_REQUIRE((task->uses >> TARN__USE_TRANSLATE & 1u) && task->decoding == TARN__DECODING_TOKENS, USAGE,
+               "%s: %s; Marian translates token by token", c->path, task->model);
   TARN_REQUIRE(m->positions.part == &tarn__position_sinusoidal_paper.part, USAGE,
                "%s: model.positions is not %s, as Marian's are", c->path, tarn__position_sinusoidal_paper.part.word);
   TARN_REQUIRE(m->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT, USAGE,

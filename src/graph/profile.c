@@ -75,6 +75,14 @@ static tarn_status add_event(tarn_profile *p, tarn__profile_event event) {
   return TARN_STATUS_OK;
 }
 
+// The fastest rate at which a working set of that size can be read and written; 0: unknown.
+static double rate_of(const tarn__device_peaks *peaks, double bytes) {
+  for (int set = 0; set < TARN__PEAK_SETS; set++)
+    if (bytes < (double)((int64_t)1 << (20 + 2 * set)))
+      return peaks->cached[set] > peaks->bytes ? peaks->cached[set] : peaks->bytes;
+  return peaks->bytes;
+}
+
 // `peak`: of the operations; 0 if unknown.
 static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event, double peak) {
   tarn__profile_entry *e = &p->entries[entry];
@@ -82,7 +90,11 @@ static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event,
   e->seconds += event.end - event.begin;
   e->flops += event.flops;
   e->bytes += event.bytes;
-  if (peak > 0) e->flops_seconds += event.flops / peak;
+  const double rate = rate_of(&p->peaks, event.bytes);
+  const double arithmetic = peak > 0 ? event.flops / peak : 0, traffic = rate > 0 ? event.bytes / rate : 0;
+  e->flops_seconds += arithmetic;
+  e->bytes_seconds += traffic;
+  e->floor += arithmetic > traffic ? arithmetic : traffic;
   event.entry = entry;
   event.lane = TARN__PROFILE_MAIN;
   return add_event(p, event);
@@ -145,7 +157,9 @@ tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double b
   if (!profile) return TARN_STATUS_OK;
   int entry;
   TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
-  TARN_TRY(record(profile, entry, (tarn__profile_event){.begin = begin, .end = tarn__seconds()}, 0.0));
+  const double end = tarn__seconds();
+  TARN_TRY(record(profile, entry, (tarn__profile_event){.begin = begin, .end = end}, 0.0));
+  profile->unit_seconds += end - begin;
   profile->unit = what;
   profile->units++;
   return TARN_STATUS_OK;
@@ -181,6 +195,7 @@ static tarn_status add_row(tarn_profile *p, const tarn_profile_row *row) {
     same->bytes += row->bytes;
     same->flops_seconds += row->flops_seconds;
     same->bytes_seconds += row->bytes_seconds;
+    same->floor_seconds += row->floor_seconds;
     return TARN_STATUS_OK;
   }
   TARN_TRY(tarn__grow(&p->rows, &p->row_capacity, p->row_count + 1, sizeof *p->rows));
@@ -195,7 +210,7 @@ static int slower_first(const void *a, const void *b) {
 }
 
 tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summary) {
-  double known = 0.0;
+  double known = 0.0, limit = 0.0;
   profile->row_count = 0;
   for (size_t i = 0; i < profile->entry_count; i++) {
     const tarn__profile_entry *e = &profile->entries[i];
@@ -206,23 +221,29 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
                             .seconds = e->seconds,
                             .flops = e->flops,
                             .bytes = e->bytes,
-                            .flops_seconds = e->flops_seconds};
-    if (profile->peaks.bytes > 0) row.bytes_seconds = e->bytes / profile->peaks.bytes;
+                            .flops_seconds = e->flops_seconds,
+                            .bytes_seconds = e->bytes_seconds,
+                            .floor_seconds = e->floor};
     TARN_TRY(part_of(profile, &row.part, e->label));
     TARN_TRY(add_row(profile, &row));
     known += e->seconds;
+    limit += e->floor;
   }
   tarn_profile_row other = {.op = "other", .part = "", .pass = TARN_PROFILE_OUTSIDE};
   other.seconds = profile->seconds > known ? profile->seconds - known : 0.0;
   TARN_TRY(add_row(profile, &other));
   qsort(profile->rows, profile->row_count, sizeof *profile->rows, slower_first);
   const tarn__device_peaks *peaks = &profile->peaks;
-  *summary = (tarn_profile_summary){
-      .rows = profile->rows,
-      .count = profile->row_count,
-      .seconds = profile->seconds,
-      .units = profile->units,
-      .unit = profile->unit,
-      .peaks = {.fp32_flops = peaks->flops[TARN__F32], .bf16_flops = peaks->flops[TARN__BF16], .bytes = peaks->bytes}};
+  *summary = (tarn_profile_summary){.rows = profile->rows,
+                                    .count = profile->row_count,
+                                    .seconds = profile->seconds,
+                                    .unit_seconds = profile->unit_seconds,
+                                    .floor_seconds = limit,
+                                    .units = profile->units,
+                                    .unit = profile->unit,
+                                    .peaks = {.fp32_flops = peaks->flops[TARN__F32],
+                                              .bf16_flops = peaks->flops[TARN__BF16],
+                                              .bytes = peaks->bytes,
+                                              .cached_bytes = peaks->cached[0]}};
   return TARN_STATUS_OK;
 }

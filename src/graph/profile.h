@@ -38,7 +38,7 @@ typedef struct tarn__profile_entry {
   tarn_profile_pass pass;
   bool counted;  // shown in the table
   int64_t calls;
-  double seconds, flops, bytes, flops_seconds;
+  double seconds, flops, bytes, flops_seconds, bytes_seconds, floor;
   int next;  // in the same bucket; -1: none
 } tarn__profile_entry;
 
@@ -62,7 +62,7 @@ struct tarn_profile {
   size_t row_count, row_capacity;
   int64_t traced, units;
   const char *unit;
-  double started, seconds;
+  double started, seconds, unit_seconds;
   tarn__device_peaks peaks;
   bool peaks_known;
 };

@@ -138,6 +138,7 @@ static void run_layer(const tarn__model *model, tarn__stack_id id, int i, const 
   run->graph->label = stack->layers[i].label;
   own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
   if (cuts->memories && id == TARN__STACK_DECODER) own.memory = cuts->memories[i];
+  if (cuts->crosses && id == TARN__STACK_DECODER) own.cross_cache = cuts->crosses[i];
   tarn__layer_build(&own, stack->layers[i].weights, stream);
   tarn__stream_show(run->graph, stream, own.shows);
 }
@@ -350,8 +351,11 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
       .batch = batch, .weights = &model->weights, .smoothing = label_smoothing, .grad_scale = grad_scale};
   if (answers) *answers = NULL;
   from.answers = answers;
+  tarn__tensor *own[TARN__STACKS] = {NULL};
+  if (!cuts.stacks) cuts.stacks = own;
   from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, &cuts, &top);
   from.offsets = top.memory_offsets;
+  from.memory = task->stack_count > 1 ? cuts.stacks[task->stacks[task->stack_count - 2].id] : NULL;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = loss->result = true;
   if (answers && *answers) (*answers)->keep = (*answers)->result = true;
@@ -428,13 +432,13 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
   if (model->updates_at_once) tarn__graph_update(graph);
 }
 
-void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                              tarn__tensor **cross) {
+tarn__tensor *tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                       tarn__tensor **cross) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_SOURCE] = source};
   tarn__block_run run;
-  if (model->encoder.count == 0) return;  // the decoder reads the source itself
+  if (model->encoder.count == 0) return NULL;  // the decoder reads the source itself
   tarn__model_shortcuts cuts = {.outputs = tarn__transparent_outputs(model, graph)};
-  tarn__model_build_stacks(model, graph, 1, sides, &cuts, &run);
+  tarn__tensor *states = tarn__model_build_stacks(model, graph, 1, sides, &cuts, &run);
   run.graph = graph;
   run.d_model = model->config->model.d_model;
   for (int i = 0; i < model->decoder.count; i++) {
@@ -446,6 +450,20 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
     cross[i] = tarn__cross_memory(&run, &weights->cross);
     cross[i]->keep = true;
   }
+  return states;
+}
+
+// The output layer for some rows of states; rows NULL: for all.
+static tarn__head head_of_rows(const tarn__model *model, tarn__graph *graph, tarn__tensor *x, const int32_t *rows,
+                               int64_t count) {
+  graph->label = "output";
+  if (rows) x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "predicted rows"));
+  return head_of(model, graph, x);
+}
+
+static void show_top(tarn__top top) {
+  top.values->keep = top.values->result = true;
+  if (top.ids) top.ids->keep = top.ids->result = true;
 }
 
 static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) {
@@ -478,15 +496,46 @@ static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step
 // The output layer of a step.
 static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
   if (step->predicted && step->predicted_count == 0) return (tarn__next){{NULL, NULL}, NULL};
-  graph->label = "output";
-  if (step->predicted)
-    x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
-  const tarn__head head = head_of(model, graph, x);
+  const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
   const tarn__next next = step->edits ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
-  tarn__tensor *results[] = {next.top.values, next.top.ids, next.own};
-  for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-    if (results[i]) results[i]->keep = results[i]->result = true;
+  show_top(next.top);
+  if (next.own) next.own->keep = next.own->result = true;
   return next;
+}
+
+tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, tarn__tensor *states, const int32_t *rows,
+                                int64_t count, int64_t best, int32_t always) {
+  const tarn__head head = head_of_rows(model, graph, states, rows, count);
+  const tarn__top top = tarn__head_top(graph, &head, best, always);
+  show_top(top);
+  return top;
+}
+
+// The keys and values of the source that the first part has computed.
+static tarn__tensor **crosses_of(const tarn__model *model, tarn__graph *graph, const tarn__model_whole *whole) {
+  void *memory = NULL;
+  if (graph->status == TARN_STATUS_OK)
+    graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)model->decoder.count, sizeof(tarn__tensor *));
+  tarn__tensor **crosses = memory;
+  for (int i = 0; crosses && i < model->decoder.count; i++) {
+    const int64_t width = tarn__layer_cross_width(model->decoder.layers[i].weights);
+    crosses[i] = width > 0 ? tarn__graph_external(graph, graph->dtype, whole->source.rows, width,
+                                                  whole->cross_cache ? whole->cross_cache[i] : NULL,
+                                                  "keys and values of the source")
+                           : NULL;
+  }
+  return crosses;
+}
+
+tarn__tensor *tarn__model_build_whole(const tarn__model *model, tarn__graph *graph, const tarn__model_whole *whole) {
+  const tarn__task_stack *what = tarn__task_stack_of(tarn__config_task(model->config), TARN__STACK_DECODER);
+  const tarn__model_shortcuts cuts = {.crosses = crosses_of(model, graph, whole)};
+  tarn__block_run run = run_of(model, graph, &whole->target, offsets_of(graph, what->side, &whole->target));
+  run.biases = biases_of(model, graph, what->id, what->causal);
+  run.memory_offsets = offsets_of(graph, TARN__SIDE_SOURCE, &whole->source);
+  run.memory_readers = tarn__graph_input(graph, whole->source.sentences + 1, whole->readers, "readers of the source");
+  run.memory_longest = whole->source.longest;
+  return build_stack(model, what, &run, &whole->target, &cuts, NULL);
 }
 
 tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
@@ -516,7 +565,7 @@ tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, 
     tarn__universal_enter(&universal, i, &stream);
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
-    const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
+    const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights);
     const int sight = model->decoder.layers[i].sight;
     run.history = histories[sight];
     run.history_ranges = ranges[sight];

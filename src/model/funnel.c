@@ -1,16 +1,10 @@
 #include "model/funnel.h"
 
+#include "model/integers.h"
+
 tarn__funnel tarn__funnel_of(const tarn_stack *keys, tarn__block_run *run) {
   return (tarn__funnel){
       .keys = keys, .run = run, .whole = *run, .sentences = run->offsets ? run->offsets->cols - 1 : 0};
-}
-
-// Integers of the host in the graph's arena.
-static int32_t *integers(tarn__graph *graph, int64_t count) {
-  void *memory = NULL;
-  if (graph->status == TARN_STATUS_OK)
-    graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)count + 1, sizeof(int32_t));
-  return graph->status == TARN_STATUS_OK ? memory : NULL;
 }
 
 static bool pools_after(const tarn_stack *keys, int depth) {
@@ -32,8 +26,8 @@ static pairs pairs_of(const tarn__funnel *f, tarn__graph *graph, int64_t rows) {
   pairs p = {.count = (rows + f->sentences) / 2};
   if (!offsets) return p;
   p.count = 0;
-  p.first = integers(graph, (rows + f->sentences) / 2);
-  p.offsets = integers(graph, f->sentences);
+  p.first = tarn__integers(graph, (rows + f->sentences) / 2);
+  p.offsets = tarn__integers(graph, f->sentences);
   if (!p.first || !p.offsets) return (pairs){.count = (rows + f->sentences) / 2};
   for (int64_t s = 0; s < f->sentences; s++) {
     p.offsets[s] = (int32_t)p.count;
@@ -47,7 +41,7 @@ static pairs pairs_of(const tarn__funnel *f, tarn__graph *graph, int64_t rows) {
 // The position of a pair is that of its first row.
 static tarn__tensor *positions_of(const tarn__funnel *f, tarn__graph *graph, const pairs *p) {
   const tarn__tensor *positions = f->run->positions;
-  int32_t *own = p->first && positions->host ? integers(graph, p->count) : NULL;
+  int32_t *own = p->first && positions->host ? tarn__integers(graph, p->count) : NULL;
   for (int64_t i = 0; own && i < p->count; i++) own[i] = positions->host[p->first[i]];
   return tarn__graph_input(graph, p->count, own, "positions of pairs");
 }
@@ -70,7 +64,7 @@ static void pool(tarn__funnel *f, tarn__stream *stream) {
 // The row that token i of a sentence has become is its row i / 2^pooled, rounded down.
 static tarn__tensor *rows_of(const tarn__funnel *f, tarn__graph *graph) {
   const int32_t *whole = f->whole.offsets->host, *offsets = f->run->offsets->host;
-  int32_t *rows = whole && offsets ? integers(graph, f->rows) : NULL;
+  int32_t *rows = whole && offsets ? tarn__integers(graph, f->rows) : NULL;
   for (int64_t s = 0; rows && s < f->sentences; s++)
     for (int32_t i = 0; i < whole[s + 1] - whole[s]; i++) rows[whole[s] + i] = offsets[s] + (i >> f->pooled);
   return tarn__graph_input(graph, f->rows, rows, "rows of tokens");
@@ -80,7 +74,7 @@ static void upsample(tarn__funnel *f, tarn__stream *stream) {
   tarn__graph *graph = f->run->graph;
   tarn__tensor *x = tarn__stream_finish(graph, stream, &(tarn__norm_weights){0});
   x = tarn__select_rows(graph, x, rows_of(f, graph));
-  stream->x = tarn__residual_norm(graph, x, f->first, 0.0, (tarn__norm){.gain = NULL}).sum;
+  stream->x = tarn__stream_sum(graph, x, f->first, 0.0);
   *f->run = f->whole;
 }
 

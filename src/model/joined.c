@@ -1,16 +1,11 @@
 #include "model/joined.h"
 
+#include "model/integers.h"
+
 // The integers of both sides, in the graph's arena.
 typedef struct numbers {
   int32_t *offsets, *positions, *target_positions, *source_rows, *target_rows, *source_places, *target_places;
 } numbers;
-
-static int32_t *integers(tarn__graph *graph, int64_t count) {
-  void *memory = NULL;
-  if (graph->status == TARN_STATUS_OK)
-    graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)count + 1, sizeof(int32_t));
-  return graph->status == TARN_STATUS_OK ? memory : NULL;
-}
 
 static void fill(const numbers *n, const tarn__packed *source, const tarn__packed *target) {
   int32_t row = 0, s = 0, t = 0;
@@ -37,9 +32,10 @@ tarn__joined tarn__joined_of(tarn__graph *graph, const tarn__packed *source, con
   const int64_t rows = source->rows + target->rows, sentences = source->sentences;
   numbers n = {0};
   if (source->offsets && target->offsets) {
-    n = (numbers){integers(graph, sentences),    integers(graph, rows),         integers(graph, target->rows),
-                  integers(graph, source->rows), integers(graph, target->rows), integers(graph, rows),
-                  integers(graph, rows)};
+    n = (numbers){tarn__integers(graph, sentences),    tarn__integers(graph, rows),
+                  tarn__integers(graph, target->rows), tarn__integers(graph, source->rows),
+                  tarn__integers(graph, target->rows), tarn__integers(graph, rows),
+                  tarn__integers(graph, rows)};
     if (n.target_places) fill(&n, source, target);
   }
   const tarn__prefix prefix = {

@@ -208,7 +208,7 @@ static int64_t branches_of(const tarn_config *config, const tarn__task_stack *wh
   for (int32_t i = 0; i < stack->depth; i++) {
     const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
     const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
-    branches += !mixer->empty + (what->attends && mixer->attends) + (kind->channel.part != NULL);
+    branches += !mixer->empty + (what->attends && mixer->attends && !mixer->beside) + (kind->channel.part != NULL);
   }
   return branches;
 }
@@ -225,6 +225,7 @@ static tarn_status declare_stacks(tarn__model *model, tarn__declare *declare) {
         tarn__deepnorm_of(tarn__config_stack(model->config, what->id)->depth,
                           beside ? tarn__config_stack(model->config, beside->id)->depth : 0, what->attends);
     declare->attends = what->attends;
+    declare->causal = what->causal;
     declare->beta = deep.beta;
     (what->id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder)->skip = deep.alpha;
     TARN_TRY(declare_stack(model, declare, ranges, what->id));

@@ -41,7 +41,8 @@ typedef struct tarn__model_shortcuts {
   // While a graph with Transparent attention is built (model/transparent.h): the embeddings and the outputs of the
   // encoder's layers, and the memory of each layer of the decoder. NULL: none.
   tarn__tensor **outputs, **memories;
-  tarn__tensor **stacks;  // [TARN__STACKS] receives the output of each stack; NULL: not wanted
+  tarn__tensor **crosses;  // keys and values for the cross-attention of each layer of the decoder; NULL: computed
+  tarn__tensor **stacks;   // [TARN__STACKS] receives the output of each stack; NULL: not wanted
 } tarn__model_shortcuts;
 
 // Two groups of decoder layers, by the number of rows of its hypothesis that a token sees: as many as in any layer, or
@@ -213,9 +214,9 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
 
 // Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values of its
 // cross-attention, cross[l] [source.rows, tarn__layer_cross_width()] (kept until the end of the run; NULL for layers
-// without cross-attention).
-void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                              tarn__tensor **cross);
+// without cross-attention). Returns the output of the encoder; NULL: the model has none.
+tarn__tensor *tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                       tarn__tensor **cross);
 
 // The history that layers of one group see. Hypothesis i sees cache rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1]
 // in temporal order; the last is its own new row. A step writes cache rows first_row .. first_row + its rows - 1.
@@ -263,6 +264,21 @@ typedef struct tarn__next {
 // Without such a row all are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if
 // no mixer is `sequential`.
 tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
+
+// Decoding by a decoder that is not causal, second part: target sentences, each read as a whole. Several may translate
+// one source sentence; they follow each other.
+typedef struct tarn__model_whole {
+  tarn__packed target;
+  const int32_t *readers;    // [source.sentences + 1] offsets of the target rows that attend to each source sentence
+  tarn__packed source;       // sentences, rows, longest and offsets
+  void *const *cross_cache;  // cross_cache[l] [source.rows, tarn__layer_cross_width()], from the first part
+} tarn__model_whole;
+// Returns the output of the decoder for every target row [target.rows, d_model].
+tarn__tensor *tarn__model_build_whole(const tarn__model *model, tarn__graph *graph, const tarn__model_whole *whole);
+// The `best` most likely words (a result, ids and log-probabilities as tarn__output_top(), `always` being one of them)
+// of rows [count] of states; rows NULL: of all `count` rows.
+tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, tarn__tensor *states, const int32_t *rows,
+                                int64_t count, int64_t best, int32_t always);
 
 // Weights packed for products (src/model/pack.c), for decoding: a check that the device supports them, the bytes they
 // need, and packing into `memory` (aligned to 64 bytes, owned by the caller). Every forward product of a graph then

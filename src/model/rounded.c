@@ -38,6 +38,12 @@ static void look_at(const tarn__model *model, const tarn__graph *graph) {
 
 static const tarn__model_shortcuts WHOLE = {0};
 
+// A step of a decoder that reads whole sentences, with the best words.
+static void look_at_whole(const tarn__model *model, tarn__graph *graph, const tarn__packed *text) {
+  const tarn__model_whole whole = {.target = *text, .readers = text->offsets, .source = *text};
+  tarn__model_build_top(model, graph, tarn__model_build_whole(model, graph, &whole), NULL, 1, 1, 0);
+}
+
 // The graphs of one sentence of one token: encoding; a step, with the best words and with all words; and both stacks
 // over whole sentences, as `tarn states` reads them.
 static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tarn__tensor **cross,
@@ -52,13 +58,17 @@ static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tar
                            .positions_end = 1,
                            .cross_cache = caches,
                            .source_rows = 1};
+  const bool whole = tarn__task_reads_whole(tarn__config_task(model->config));
   for (int what = 0; what < 4; what++) {
     tarn__model_begin(model, graph, false, 1);
     if (what == 0) tarn__model_build_encode(model, graph, &text, cross);
     if (what == 1)
       tarn__model_build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, &WHOLE, NULL);
     step.best = what == 2;
-    if (what >= 2) tarn__model_build_step(model, graph, &step);
+    if (what >= 2 && whole)
+      look_at_whole(model, graph, &text);
+    else if (what >= 2)
+      tarn__model_build_step(model, graph, &step);
     TARN_TRY(graph->status);
     look_at(model, graph);
   }

@@ -31,7 +31,7 @@ tarn__tensor *tarn__transparent_memory(const tarn__model *model, tarn__graph *gr
   graph->label = model->decoder.layers[layer].label;
   for (int n = 0; n <= model->encoder.count; n++) {
     tarn__tensor *part = tarn__scale_share(graph, outputs[n], model->shares[layer], n);
-    if (sum.x) part = tarn__residual_norm(graph, sum.x, part, 0.0, (tarn__norm){.gain = NULL}).sum;
+    if (sum.x) part = tarn__stream_sum(graph, sum.x, part, 0.0);
     sum.x = part;
   }
   return tarn__stream_finish(graph, &sum, &model->encoder.norm);

@@ -1,6 +1,7 @@
 #include "model/universal.h"
 
 #include "config/config_steps.h"
+#include "model/integers.h"
 #include "ops/weighted_rows.h"
 
 bool tarn__universal_reads(const tarn_config *config) {
@@ -22,18 +23,6 @@ tarn__universal tarn__universal_of(const tarn__model *model, const tarn__model_s
   return (tarn__universal){.model = model, .stack = stack, .run = run, .cost = stack->steps->act_loss_weight * share};
 }
 
-// Integers of the host for R rows, in the graph's arena.
-static int32_t *integers(tarn__graph *graph, int64_t rows) {
-  void *memory = NULL;
-  if (graph->status == TARN_STATUS_OK)
-    graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)rows + 1, sizeof(int32_t));
-  return graph->status == TARN_STATUS_OK ? memory : NULL;
-}
-
-static tarn__tensor *sum_of(tarn__graph *graph, tarn__tensor *x, tarn__tensor *y) {
-  return tarn__residual_norm(graph, x, y, 0.0, (tarn__norm){.gain = NULL}).sum;
-}
-
 // Sinusoids of positions, or of a number that is the same for all rows. The table has no rows, so nothing is looked up.
 static tarn__tensor *sinusoids(const tarn__universal *u, tarn__tensor *positions) {
   tarn__param *none = (tarn__param *)(uintptr_t)&u->model->no_table;  // is only read
@@ -42,7 +31,7 @@ static tarn__tensor *sinusoids(const tarn__universal *u, tarn__tensor *positions
 }
 
 static tarn__tensor *step_vector(const tarn__universal *u, int64_t rows) {
-  int32_t *numbers = integers(u->run->graph, rows);
+  int32_t *numbers = tarn__integers(u->run->graph, rows);
   for (int64_t r = 0; numbers && r < rows; r++) numbers[r] = u->step;
   return sinusoids(u, tarn__graph_input(u->run->graph, rows, numbers, "step"));
 }
@@ -51,7 +40,7 @@ static tarn__tensor *step_vector(const tarn__universal *u, int64_t rows) {
 static tarn__tensor *times(tarn__universal *u, tarn__tensor *x, tarn__tensor *numbers) {
   tarn__graph *graph = u->run->graph;
   if (!u->rows) {
-    int32_t *rows = integers(graph, x->rows);
+    int32_t *rows = tarn__integers(graph, x->rows);
     for (int64_t r = 0; rows && r < x->rows; r++) rows[r] = (int32_t)r;
     u->rows = tarn__graph_input(graph, x->rows, rows, "rows");
     u->rows->rows = x->rows;  // the same numbers as a column
@@ -80,7 +69,7 @@ void tarn__universal_enter(tarn__universal *u, int layer, tarn__stream *stream) 
   if (halts && !u->state) u->state = x;
   if (embeds) {
     if (!u->positions) u->positions = sinusoids(u, u->run->positions);
-    x = sum_of(graph, sum_of(graph, x, u->positions), step_vector(u, x->rows));
+    x = tarn__stream_sum(graph, tarn__stream_sum(graph, x, u->positions, 0.0), step_vector(u, x->rows), 0.0);
   }
   if (halts) halt(u, x, layer);
   stream->x = x;
@@ -92,9 +81,10 @@ void tarn__universal_leave(tarn__universal *u, int layer, tarn__stream *stream) 
   const bool first = !u->mean, last = layer + 1 == u->stack->count;
   tarn__tensor *made = tarn__stream_finish(graph, stream, &(tarn__norm_weights){0});
   tarn__tensor *part = times(u, made, u->halted.weight);
-  u->mean = first ? part : sum_of(graph, u->mean, part);
+  u->mean = first ? part : tarn__stream_sum(graph, u->mean, part, 0.0);
   // In the first step every row runs.
-  if (!first && !last) made = sum_of(graph, times(u, made, u->halted.runs), times(u, u->state, u->halted.rests));
+  if (!first && !last)
+    made = tarn__stream_sum(graph, times(u, made, u->halted.runs), times(u, u->state, u->halted.rests), 0.0);
   u->state = made;
   stream->x = last ? u->mean : made;
 }

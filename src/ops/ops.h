@@ -154,6 +154,31 @@ tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__te
 tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
                                         tarn__tensor *ranges, tarn__conv_spec spec);
 
+// A row of a packed sentence and its neighbours: tap k of row r, 0 <= k < width, is row r + k - before of the sentence;
+// taps outside of it are zeros. `before` is less than width; (width - 1) / 2 is centred, width - 1 causal.
+typedef struct tarn__taps {
+  int64_t width, before;
+} tarn__taps;
+
+// The depthwise half of a separable convolution (Chollet 2017): each channel has a kernel of its own,
+//   y[r, c] = sum over k of kernel[k C + c] x[r + k - before, c]
+// kernel is a vector [1, width C].
+tarn__tensor *tarn__channel_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *kernel,
+                                 tarn__taps taps);
+
+// The causal form of single rows for incremental decoding (no gradient): row i of the result [m, C] sees the last
+// `width` of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), in order of time, of which it
+// reads the C columns from `column` on; ranges is I32 [1, 2 m].
+tarn__tensor *tarn__channel_conv_rows(tarn__graph *graph, tarn__tensor *x, int64_t column, tarn__tensor *rows,
+                                      tarn__tensor *ranges, tarn__param *kernel, int64_t width);
+
+// All taps of a row side by side, y[r, k C + c] = x[r + k - before, c], so that a product of y [R, width C] is a
+// convolution of x [R, C].
+tarn__tensor *tarn__neighbours(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__taps taps);
+
+// y [R, cols] = base + x, whose missing columns are zeros: x has at most as many. base NULL: zeros.
+tarn__tensor *tarn__widen(tarn__graph *graph, tarn__tensor *base, tarn__tensor *x, int64_t cols);
+
 // Rotary positions (Su et al. 2021) on the queries and keys of packed rows, in the convention of LLaMA and GPT-NeoX
 // (rotate_half): from `column` on x [R, *] has `heads` heads of `width` columns, and of each head the first n =
 // `rotated` columns (even) are rotated by the row's position, i < n / 2:

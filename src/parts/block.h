@@ -62,6 +62,7 @@ typedef struct tarn__declare {
   tarn_part_use norm;                 // of the final norm, which belongs to no kind
   struct tarn__cross_weights *cross;  // where a token mixer declares the following cross-attention
   bool attends;                       // the stack attends to another: cross-attention follows
+  bool causal;                        // its tokens see only earlier ones
   bool frozen_part;                   // the next declarations are frozen, even if the kind is not
   tarn__param *last;                  // the last projection of the sublayer so far, or NULL
   double beta;                        // norm deepnorm: factor on first values in this stack (parts/depth.h)
@@ -104,13 +105,14 @@ tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__lin
 // is declared after the projections, NAME.norm after NAME.out: this also declares gates and, with norm fixup, changes
 // that projection's first values.
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
-// A norm within a branch, of the kind's norm_type, with any order of norms.
-tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name);
+// A norm of `width` columns within a branch, of the kind's norm_type, with any order of norms.
+tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name, int64_t width);
 
 // Cross-attention over the encoder's output, after the token mixer of a decoder layer.
 typedef struct tarn__cross_weights {
   int64_t heads;     // 0: there is none
   int64_t kv_heads;  // of keys and values, a divisor of heads
+  int64_t width;     // of a head
   double attention_dropout;
   tarn__linear_weights q, kv, out;  // rows of kv are keys, values
   tarn__norm_weights norm;
@@ -126,6 +128,9 @@ typedef struct tarn__block_run {
   // Whole sequences: offsets of this side, and the encoder's output for the decoder.
   tarn__tensor *offsets;
   tarn__tensor *memory, *memory_offsets;
+  // Offsets of the rows that attend to each sentence of the memory, for several sentences of this side that share one;
+  // NULL: offsets.
+  tarn__tensor *memory_readers;
   int64_t longest, memory_longest;
   // Position of every row in its sentence, I32 [1, rows], in decoding too. The distance of two rows of a sentence is
   // the difference of their rows here, and while decoding that of their places in `history`, whose last row is the
@@ -150,16 +155,24 @@ typedef struct tarn__block_run {
   bool incremental;
   tarn__tensor *self_cache, *history, *history_ranges;
   int64_t first_row;
+  // Keys and values of the memory (tarn__cross_memory()), for whole sequences too; NULL there: they are computed.
   tarn__tensor *cross_cache, *source_ranges;
 } tarn__block_run;
 
 // cross_attn.q, .kv, .out and .norm, if the layer has cross-attention.
 void tarn__cross_declare(tarn__declare *declare, int64_t heads, double attention_dropout);
-// The same with fewer heads of keys and values.
-void tarn__cross_declare_grouped(tarn__declare *declare, int64_t heads, int64_t kv_heads, double attention_dropout);
-// Keys and values of the encoder's output [rows, 2 kv_heads d_model / heads].
+// The same with fewer heads of keys and values, or with heads of another width than d_model / heads.
+typedef struct tarn__cross_heads {
+  int64_t heads, kv_heads, width;
+} tarn__cross_heads;
+void tarn__cross_declare_heads(tarn__declare *declare, tarn__cross_heads heads, double attention_dropout);
+// The same without the norm, for a mixer that has the cross-attention `beside`.
+void tarn__cross_declare_beside(tarn__declare *declare, int64_t heads, double attention_dropout);
+// Attention of x over whole sequences or run->cross_cache, and its projection.
+tarn__tensor *tarn__cross_attend(const tarn__block_run *run, const tarn__cross_weights *weights, tarn__tensor *x);
+// Keys and values of the encoder's output [rows, 2 kv_heads * width].
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
-// The sublayer: attention over whole sequences or run->cross_cache.
+// The sublayer: attention over the memory or run->cross_cache.
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
                        tarn__stream *stream);
 
@@ -171,6 +184,7 @@ typedef struct tarn__mixer_entry {
   bool prefixes;    // it obeys run->prefix; a mixer that is `empty` need not
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder with an encoder
+  bool beside;      // that cross-attention is a part of the mixer's own sublayer
   bool bounded;     // its weights are indexed by position, below model.max_length
   bool pairs;       // it compares tokens by queries and keys, which a position scheme may rotate or add to
   bool sequential;  // a token reads the output of the previous token: a step cannot have two tokens of one hypothesis.
@@ -244,8 +258,8 @@ typedef struct tarn__position_entry {
   // distinguished distance, and whether there are vectors for values. A mixer with pairs declares them in each layer.
   // NULL: there are none.
   int64_t (*relative)(const void *keys, bool *values);
-  // Whether heads of a kind can be rotated; site->path is the kind's. NULL if turn is.
-  tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
+  // Whether heads of a kind, `width` columns each, can be rotated; site->path is the kind's. NULL if turn is.
+  tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads, int64_t width);
 } tarn__position_entry;
 
 // An activation: act(x weight^T + bias).
@@ -326,6 +340,8 @@ static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_
         .value = "1e-5", .help = meaning, .also = "eps layer_norm_epsilon layer_norm_eps norm_eps rms_norm_eps" \
   }
 tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads);
+// The same for heads of `width` columns, whose number may be any.
+tarn_status tarn__head_width_check(const tarn__part_site *site, int64_t heads, int64_t width);
 // A key that is a width in tokens, centred on the token in encoder layers, where it must be odd.
 tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, int64_t width);
 
@@ -342,7 +358,7 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare);
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream);
 // Numbers that a decoder layer keeps while decoding, per target token and per source token. 0: nothing.
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model);
-int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model);
+int64_t tarn__layer_cross_width(const tarn__layer_weights *weights);
 // Their type in a model of that type.
 tarn__dtype tarn__layer_cache_dtype(const tarn__layer_weights *weights, tarn__dtype dtype);
 // Size of the state that a layer can carry between sentences that are windows of one text; 0: none.
@@ -356,6 +372,8 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
                                  tarn_norm order);
 void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
                         const tarn__norm_weights *norm, tarn_norm order);
+// x + dropout(y), without a norm.
+tarn__tensor *tarn__stream_sum(tarn__graph *graph, tarn__tensor *x, tarn__tensor *y, double dropout);
 // Shows the stream after a layer, with every branch added, if requested.
 void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__shows *shows);
 // Joins a pending branch, with a final norm if it has an entry, and returns the result.

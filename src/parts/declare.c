@@ -302,9 +302,12 @@ tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) 
   return weights;
 }
 
-tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name) {
+tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name, int64_t width) {
+  const int64_t d_model = declare->d_model;
   tarn__norm_weights weights = {0};
+  declare->d_model = width;  // of what entries declare
   declare_entry(declare, name, &weights);
+  declare->d_model = d_model;
   return weights;
 }
 

@@ -27,7 +27,7 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
   stream->begins = true;
   stream->replaced = !kind->residual;
   stream->skip = run->skip;
-  const bool crosses = weights->cross.heads > 0;
+  const bool crosses = weights->cross.heads > 0 && !mixer->beside;
   stream->last = !crosses && !channel;
   if (mixer->build) mixer->build(run, weights->mixing, kind, stream);
   stream->last = !channel;
@@ -56,8 +56,8 @@ int64_t tarn__layer_history(const tarn__layer_weights *weights) {
   return mixer->history ? mixer->history(weights->kind->mixer.keys) : INT64_MAX;
 }
 
-int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
-  return weights->cross.heads > 0 ? 2 * (d_model / weights->cross.heads * weights->cross.kv_heads) : 0;
+int64_t tarn__layer_cross_width(const tarn__layer_weights *weights) {
+  return weights->cross.heads > 0 ? 2 * weights->cross.kv_heads * weights->cross.width : 0;
 }
 
 tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, int64_t width) {
@@ -71,10 +71,14 @@ tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, in
 }
 
 tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads) {
-  const tarn__position_entry *position = tarn__position_of(&site->model->positions);
   if (site->model->d_model % heads != 0)
     return tarn__part_fail(site, "heads", "%lld does not divide model.d_model %lld", (long long)heads,
                            (long long)site->model->d_model);
+  return tarn__head_width_check(site, heads, site->model->d_model / heads);
+}
+
+tarn_status tarn__head_width_check(const tarn__part_site *site, int64_t heads, int64_t width) {
+  const tarn__position_entry *position = tarn__position_of(&site->model->positions);
   const bool turned = position->turn && tarn__mixer_of(site->kind)->pairs;
-  return turned ? position->check_heads(site, heads) : TARN_STATUS_OK;
+  return turned ? position->check_heads(site, heads, width) : TARN_STATUS_OK;
 }

@@ -96,7 +96,7 @@ typedef struct tarn__part {
 struct tarn__part_site {
   const tarn_config_model *model;
   const tarn_kind *kind;  // NULL: the part is one of the whole model
-  bool in_encoder;        // a layer of the encoder is of this kind
+  bool in_encoder;        // a layer of the encoder, or of a decoder that is not causal, is of this kind
   bool attends;           // a layer of a decoder with an encoder is, and cross-attention follows its mixer
   const char *path;       // of the map that has the part's keys: "kinds.R", "kinds.R.norm_type"
   // Fails with the line of the key "kinds.R.heads", or of its parent.

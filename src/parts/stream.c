@@ -1,12 +1,14 @@
 #include "ops/scale.h"
 #include "parts/block.h"
 
-static const tarn__norm no_norm;
+tarn__tensor *tarn__stream_sum(tarn__graph *graph, tarn__tensor *x, tarn__tensor *y, double dropout) {
+  return tarn__residual_norm(graph, x, y, dropout, (tarn__norm){.gain = NULL}).sum;
+}
 
 // Joins a pending branch without a norm.
 static void join(tarn__graph *graph, tarn__stream *stream) {
   if (!stream->branch) return;
-  stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, no_norm).sum;
+  stream->x = tarn__stream_sum(graph, stream->x, stream->branch, stream->dropout);
   stream->branch = NULL;
 }
 
@@ -58,7 +60,7 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
   tarn__norm_weights own = *norm;
   tarn__tensor *x = stream->x;
   if (order == TARN_NORM_DEEPNORM) own.skip = stream->skip;
-  if (order == TARN_NORM_B2T && stream->last) x = tarn__residual_norm(graph, stream->input, x, 0.0, no_norm).sum;
+  if (order == TARN_NORM_B2T && stream->last) x = tarn__stream_sum(graph, stream->input, x, 0.0);
   stream->x = build_norm(graph, x, branch, dropout, &own).y;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "eval/statistics.h"
+#include "report/sentence_bleu.h"
 #include "run/run_file.h"
 #include "tarn/score.h"
 
@@ -31,9 +32,10 @@ typedef struct work {
   tarn_statistics **statistics;  // (systems)
   size_t *runs;                  // (systems) the run of each
   size_t systems;
-  double *sums;  // space for the sums of any statistics
-  tarn_score_lines references;
-  // The references and options are those of the first run with outputs; tarn__table_check() has checked that all agree.
+  double *sums;                 // space for the sums of any statistics
+  tarn_score_lines references;  // open if a run has its own outputs
+  size_t sentences;             // of every system
+  // Those of the first run; tarn__table_check() has checked that all agree.
   bool known;
   tarn_bleu_options bleu;
   tarn_chrf_options chrf;
@@ -74,12 +76,18 @@ static tarn_status parse_chrf(tarn_chrf_options *chrf, const char *signature) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status explain_signature(tarn_status status, const tarn_results_run *run) {
+  if (status == TARN_STATUS_OK) return status;
+  return tarn__fail_prefix(TARN_STATUS_DATA, "%s/" TARN__RUN_TEST ", signature: ", run->path);
+}
+
+tarn_status tarn__test_outputs_bleu_options(tarn_bleu_options *options, const tarn_results_run *run) {
+  return explain_signature(parse_bleu(options, run->test_signature), run);
+}
+
 static tarn_status read_signature(work *w, const tarn_results_run *run) {
-  const char *signature = w->kind->signature(run);
-  tarn_status status = w->kind == &bleu_kind ? parse_bleu(&w->bleu, signature) : parse_chrf(&w->chrf, signature);
-  if (status != TARN_STATUS_OK)
-    return tarn__fail_prefix(TARN_STATUS_DATA, "%s/" TARN__RUN_TEST ", signature: ", run->path);
-  return status;
+  if (w->kind == &bleu_kind) return tarn__test_outputs_bleu_options(&w->bleu, run);
+  return explain_signature(parse_chrf(&w->chrf, run->test_chrf_signature), run);
 }
 
 static double score(void *user, size_t system, const uint32_t *times) {
@@ -87,54 +95,90 @@ static double score(void *user, size_t system, const uint32_t *times) {
   return tarn__statistics_score_of(w->statistics[system], times, w->sums);
 }
 
-static tarn_status count_run(work *w, size_t run, const tarn_score_lines *hypotheses) {
+// Adds the statistics of a run, read from the file `name`, of these references (NULL: recorded without them).
+static tarn_status add_system(work *w, size_t run, tarn_statistics *statistics, const char *name,
+                              const char *references) {
   const double expected = w->kind->score(&w->table->results->runs[run]);
-  const char *const *streams[] = {w->references.items};
-  tarn_statistics **statistics = &w->statistics[w->systems];
-  double value;
-  TARN_TRY(tarn_score_lines_match(hypotheses, &w->references));
-  if (w->kind == &bleu_kind) {
-    tarn_bleu_result result;
-    TARN_TRY(tarn_bleu_statistics(statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->bleu));
-    value = result.score;
-  } else {
-    tarn_chrf_result result;
-    TARN_TRY(tarn_chrf_statistics(statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->chrf));
-    value = result.score;
-  }
+  w->statistics[w->systems] = statistics;
   w->runs[w->systems++] = run;
   if (!w->sums) {
     void *memory;
-    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (*statistics)->width, sizeof *w->sums));
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, statistics->width, sizeof *w->sums));
     w->sums = memory;
+    w->sentences = statistics->sentences;
   }
+  TARN_REQUIRE(statistics->sentences == w->sentences, DATA, "%s: it has %zu sentences, and that of %s %zu", name,
+               statistics->sentences, w->table->results->runs[w->runs[0]].path, w->sentences);
+  const double value = tarn__statistics_score_of(statistics, NULL, w->sums);
   TARN_REQUIRE(fabs(value - expected) < 1e-6, DATA,
-               "%s: its %s against %s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together",
-               hypotheses->name, w->kind->name, w->references.name, value, expected);
+               "%s: its %s%s%s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together", name,
+               w->kind->name, references ? " against " : "", references ? references : "", value, expected);
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_run(work *w, size_t index) {
-  const tarn_results_run *run = &w->table->results->runs[index];
-  const char *path;
-  if (run->state != TARN_RESULTS_FINISHED) return TARN_STATUS_OK;
-  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, TARN__RUN_HYPOTHESES));
-  const bool tested = !isnan(w->kind->score(run));
-  if (!tested || !w->kind->signature(run) || !tarn__file_exists(path) || !run->test_reference ||
-      !tarn__file_exists(run->test_reference)) {
-    *(tested ? &w->missing : &w->untested) += 1;
-    return TARN_STATUS_OK;
+static tarn_status count_run(work *w, size_t run, const tarn_score_lines *hypotheses) {
+  const char *const *streams[] = {w->references.items};
+  tarn_statistics *statistics;
+  TARN_TRY(tarn_score_lines_match(hypotheses, &w->references));
+  if (w->kind == &bleu_kind) {
+    tarn_bleu_result result;
+    TARN_TRY(tarn_bleu_statistics(&statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->bleu));
+  } else {
+    tarn_chrf_result result;
+    TARN_TRY(tarn_chrf_statistics(&statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->chrf));
   }
-  if (!w->known) {
-    TARN_TRY(read_signature(w, run));
-    TARN_TRY(tarn_score_lines_open(&w->references, run->test_reference));
-    w->known = true;
-  }
+  return add_system(w, run, statistics, hypotheses->name, w->references.name);
+}
+
+static tarn_status read_outputs(work *w, size_t index, const char *path) {
   tarn_score_lines hypotheses;
+  if (!w->references.items)
+    TARN_TRY(tarn_score_lines_open(&w->references, w->table->results->runs[index].test_reference));
   TARN_TRY(tarn_score_lines_open(&hypotheses, path));
   tarn_status status = count_run(w, index, &hypotheses);
   tarn_score_lines_close(&hypotheses);
   return status;
+}
+
+// All runs have the same references, so the lengths of these must agree.
+static tarn_status check_references(const work *w, const tarn_statistics *statistics, const char *path) {
+  const tarn_statistics *first = w->statistics[0];
+  for (size_t i = 0; i < statistics->sentences && first->sentences == statistics->sentences; i++) {
+    const size_t at = (i + 1) * TARN__BLEU_WIDTH - 1;
+    TARN_REQUIRE(statistics->values[at] == first->values[at], DATA,
+                 "%s:%zu: its reference has %.0f words, and that of %s %.0f: they were tested on other texts", path,
+                 i + 2, statistics->values[at], w->table->results->runs[w->runs[0]].path, first->values[at]);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_recorded(work *w, size_t index, const char *path) {
+  tarn_statistics *statistics;
+  TARN_TRY(tarn__sentence_bleu_read(&statistics, path, &w->bleu, w->kind->signature(&w->table->results->runs[index])));
+  TARN_TRY(add_system(w, index, statistics, path, NULL));
+  return check_references(w, statistics, path);
+}
+
+static bool exists(const char *path) { return path && tarn__file_exists(path); }
+
+static tarn_status read_run(work *w, size_t index) {
+  const tarn_results_run *run = &w->table->results->runs[index];
+  const char *path, *recorded;
+  if (run->state != TARN_RESULTS_FINISHED) return TARN_STATUS_OK;
+  if (isnan(w->kind->score(run))) {
+    w->untested++;
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, TARN__RUN_HYPOTHESES));
+  TARN_TRY(tarn__join(&recorded, &w->table->arena, run->path, TARN__RUN_BLEU));
+  const bool own = exists(path) && exists(run->test_reference);
+  if (!w->kind->signature(run) || (!own && (w->kind != &bleu_kind || !exists(recorded)))) {
+    w->missing++;
+    return TARN_STATUS_OK;
+  }
+  if (!w->known) TARN_TRY(read_signature(w, run));
+  w->known = true;
+  return own ? read_outputs(w, index, path) : read_recorded(w, index, recorded);
 }
 
 static tarn_status note_missing(const work *w) {
@@ -187,7 +231,7 @@ static tarn_status translations(tarn__test_outputs *out, struct tarn__results_ta
   work w = {.table = t, .kind = which};
   tarn_status status = read_runs(&w);
   if (status == TARN_STATUS_OK)
-    status = tarn__test_outputs_resample(out, t, w.runs, w.systems, w.references.count, score, &w, NULL, 0);
+    status = tarn__test_outputs_resample(out, t, w.runs, w.systems, w.sentences, score, &w, NULL, 0);
   for (size_t i = 0; i < w.systems; i++) tarn_statistics_close(&w.statistics[i]);
   tarn__free(w.statistics);
   tarn__free(w.runs);

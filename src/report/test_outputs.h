@@ -21,6 +21,9 @@ tarn_status tarn__test_outputs_chrf(tarn__test_outputs *outputs, struct tarn__re
 tarn_status tarn__test_outputs_blimp(tarn__test_outputs *outputs,
                                      struct tarn__results_table_memory *table) TARN_CHECKED;
 
+// The options of a run's test BLEU, by its signature. Fails with DATA if it is of other options than tarn has.
+tarn_status tarn__test_outputs_bleu_options(tarn_bleu_options *options, const tarn_results_run *run) TARN_CHECKED;
+
 // Fills `outputs` with the scores of `systems` systems on resamples; system i has the outputs of run runs[i].
 tarn_status tarn__test_outputs_resample(tarn__test_outputs *outputs, const struct tarn__results_table_memory *table,
                                         const size_t *runs, size_t systems, size_t items, tarn__bootstrap_score score,

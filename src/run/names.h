@@ -20,6 +20,7 @@
 #define TARN__RUN_TEST "test.json"
 #define TARN__RUN_HYPOTHESES "test.hyp"
 #define TARN__RUN_PAIRS "test.pairs"  // of BLiMP
+#define TARN__RUN_BLEU "test.bleu"    // statistics of sentences in place of test.hyp, in a record (tarn record)
 // Files that a sweep adds to a run.
 #define TARN__RUN_ERRORS "errors.txt"   // standard error of a process
 #define TARN__RUN_REUSED "reused.json"  // the source of a copied run

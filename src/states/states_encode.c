@@ -49,12 +49,12 @@ static void count_unknown(tarn_states *states, const tarn_vocab *vocab, const in
   for (int64_t i = 0; i < tokens; i++) states->summary.unknown += ids[i] == unknown;
 }
 
-// Tokens followed by an end of sentence (a source), or preceded by it or model.decoder_start (from which the next token
-// is predicted).
+// Tokens followed by an end of sentence (a source, or the target of a decoder that reads whole sentences), or preceded
+// by it or model.decoder_start (from which the next token is predicted).
 static tarn_status encode_plain(tarn_states *states, tarn_states_side side, const char *line, size_t length) {
   tarn__states_text *text = &states->sides[side];
   const tarn_vocab *vocab = tarn__states_vocab(states, side);
-  const bool behind = states->task->source && side == TARN_STATES_SIDE_SOURCE;
+  const bool behind = states->task->source && (side == TARN_STATES_SIDE_SOURCE || tarn__task_reads_whole(states->task));
   const int64_t most = longest_of(states), start = states->checkpoint->config->model.decoder_start;
   int32_t *ids;
   TARN_TRY(tarn_vocab_encode(vocab, &states->line_ids, line, length));

@@ -137,24 +137,6 @@ tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders
   return status;
 }
 
-static tarn_status copy_file(const char *from, const char *to, const char *name) {
-  char source[PATH_MAX];
-  char target[PATH_MAX];
-  struct stat info;
-  tarn__map map = {0};
-  TARN_TRY(tarn__path_join(source, from, name));
-  TARN_TRY(tarn__path_join(target, to, name));
-  if (lstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__map_open(&map, source));
-  tarn__writer *writer = NULL;
-  tarn_status status = tarn__writer_open(&writer, target);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(&map, tarn__writer_put(writer, map.data, map.size));
-  if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
-  tarn__writer_abort(&writer);
-  tarn__map_close(&map);
-  return status;
-}
-
 static tarn_status copy_files(const char *from, const char *to) {
   DIR *folder = opendir(from);
   TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", from, strerror(errno));
@@ -163,7 +145,7 @@ static tarn_status copy_files(const char *from, const char *to) {
     const char *name = entry->d_name;
     if (name[0] != '.' && strcmp(name, TARN__RUN_LOCK) != 0 && strncmp(name, TARN__RUN_LOCK ".", 5) != 0 &&
         strcmp(name, TARN__RUN_ERRORS) != 0)
-      status = copy_file(from, to, name);
+      status = tarn__file_copy(from, to, name);
   }
   closedir(folder);
   return status;

@@ -114,7 +114,10 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
     return has_text(test, "text", sweep->test_text) &&
            json_integer_value(json_object_get(test, "window")) == sweep->test_window &&
            json_integer_value(json_object_get(test, "stride")) == sweep->test_stride;
-  int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
+  const tarn_config *config = sweep->variants[run->variant].config;
+  char text[2 * TARN__TASK_TEXT];
+  const bool has_beam = tarn__decoding_has(text, tarn__config_task(config), "beam");
+  const int64_t beam = !has_beam ? 0 : sweep->test_beam ? sweep->test_beam : config->translate.beam;
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
          json_integer_value(json_object_get(test, "beam")) == beam;
 }

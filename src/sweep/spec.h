@@ -1,5 +1,6 @@
 // The contents of a sweep, for the files that share it: sweep_read.c, sweep_grid.c, sweep_open.c, equalize.c,
-// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c, requeue.c, follow.c, submissions.c, slurm.c.
+// equalize_ffn.c, equalize_whole.c, equalize_layers.c, equalize_heads.c, estimate.c, sweep_files.c, run_state.c,
+// reuse.c, sweep_run.c, child.c, requeue.c, follow.c, submissions.c, slurm.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
@@ -25,6 +26,12 @@ typedef struct tarn__sweep_grid {
   tarn__sweep_edits edits;  // the values are lists of scalars
   int64_t points;
 } tarn__sweep_grid;
+
+// What `equalize` says: the measure, and what is changed for it.
+typedef struct tarn__sweep_equal {
+  tarn_sweep_equalize by;
+  tarn_sweep_trade trade;
+} tarn__sweep_equal;
 
 struct tarn__sweep_memory {
   tarn__arena arena;
@@ -66,7 +73,7 @@ bool tarn__sweep_is_name(const char *name);
 tarn_status tarn__sweep_grid_read(tarn_sweep *sweep, tarn__sweep_grid *grid, const tarn__yaml_node *node) TARN_CHECKED;
 // Adds a variant of the file for each point of its grid, or the variant itself if it has no grid.
 tarn_status tarn__sweep_add_points(tarn_sweep *sweep, const tarn__yaml_node *entry, const tarn__sweep_edits *edits,
-                                   const tarn__sweep_grid *grid, tarn_sweep_equalize equalize) TARN_CHECKED;
+                                   const tarn__sweep_grid *grid, tarn__sweep_equal equalize) TARN_CHECKED;
 
 // The base with `set`, then the changes of a variant (NULL: none), for a seed.
 tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, const tarn__sweep_edits *edits,
@@ -75,8 +82,42 @@ tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, co
 // The path of train.init_from of a variant as it is in the files, with {seed}; NULL: it has none.
 tarn_status tarn__sweep_body(tarn_sweep *sweep, const char **path, const tarn__sweep_edits *edits) TARN_CHECKED;
 
-// Finds the FFN widths of a variant and adds them to its edits. `base` is planned for the base configuration.
+// Finds what makes a variant equal to the base configuration, for which `base` is planned, and adds it to its edits.
+// equalize.c.
 tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t variant, const tarn_plan *base) TARN_CHECKED;
+// The measure of a planned configuration.
+double tarn__sweep_measure(const tarn_plan *plan, tarn_sweep_equalize what);
+// The difference from the goal that counts as equal, as a share of it.
+#define TARN__SWEEP_NEAR 0.01
+// A variant that is to be made equal: its configuration, its measure now, and that of the base.
+typedef struct tarn__sweep_goal {
+  size_t variant;
+  tarn_sweep_equalize by;
+  const tarn_config *config;
+  double now, base;
+} tarn__sweep_goal;
+// The same by FFN widths (equalize_ffn.c), and by whole numbers, of layers or of heads (equalize_layers.c,
+// equalize_heads.c, on equalize_whole.c). They add to the variant's edits and set adjusted, measure and, where it is
+// off, bound.
+tarn_status tarn__sweep_trade_ffn(tarn_sweep *sweep, const tarn__sweep_goal *goal) TARN_CHECKED;
+tarn_status tarn__sweep_trade_layers(tarn_sweep *sweep, const tarn__sweep_goal *goal) TARN_CHECKED;
+tarn_status tarn__sweep_trade_heads(tarn_sweep *sweep, const tarn__sweep_goal *goal) TARN_CHECKED;
+// Keeps "key=value" as a change that equalizing makes; of at most `most` for this variant.
+tarn_status tarn__sweep_adjust(tarn_sweep *sweep, size_t variant, const char *text, size_t most) TARN_CHECKED;
+// Of what is traded as a whole number: ascending numbers, one of which the variant has now, and the changes for one of
+// them, "key=value" in the sweep's arena.
+enum { TARN__SWEEP_CHANGES = TARN_CONFIG_KINDS };
+typedef struct tarn__sweep_whole {
+  const char *what;  // "number of layers"
+  int64_t *numbers;  // those that the configuration turns out to refuse are removed
+  size_t count, now;
+  tarn_status (*changes)(tarn_sweep *sweep, const struct tarn__sweep_whole *whole, int64_t number,
+                         const char *changes[TARN__SWEEP_CHANGES], size_t *change_count);
+  const void *user;
+} tarn__sweep_whole;
+// Takes the number that comes nearest, if the measure rises with it.
+tarn_status tarn__sweep_trade_whole(tarn_sweep *sweep, const tarn__sweep_goal *goal,
+                                    tarn__sweep_whole *whole) TARN_CHECKED;
 
 // Determines the progress of a run; fails with USAGE if its configuration differs from the sweep's.
 tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;

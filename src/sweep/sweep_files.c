@@ -113,8 +113,12 @@ static json_t *pairs(const char *const *texts, size_t count) {
 
 static json_t *equalized(const tarn_sweep_variant *v) {
   if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return json_null();
-  json_t *object = pairs(v->widths, v->width_count);
+  json_t *object = pairs(v->adjusted, v->adjusted_count);
   int failed = json_object_set_new(object, "equalize", json_string(tarn_sweep_equalize_name(v->equalize))) != 0;
+  // Absent where only widths are traded, as before there was another choice.
+  if (v->trade != TARN_SWEEP_TRADE_FFN)
+    failed |= json_object_set_new(object, "change", json_string(tarn_sweep_trade_name(v->trade))) != 0;
+  if (v->bound) failed |= json_object_set_new(object, "bound", json_string(v->bound)) != 0;
   failed |= json_object_set_new(object, "value", json_real(v->measure)) != 0;
   failed |= json_object_set_new(object, "base", json_real(v->base_measure)) != 0;
   if (!failed) return object;

@@ -127,11 +127,13 @@ static tarn_status add_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, 
 }
 
 tarn_status tarn__sweep_add_points(tarn_sweep *sweep, const tarn__yaml_node *entry, const tarn__sweep_edits *edits,
-                                   const tarn__sweep_grid *grid, tarn_sweep_equalize equalize) {
+                                   const tarn__sweep_grid *grid, tarn__sweep_equal equalize) {
   const int64_t points = grid && grid->points ? grid->points : 1;
   for (int64_t p = 0; p < points; p++) {
     TARN_TRY(add_variant(sweep, entry, edits, grid, p));
-    sweep->memory->variants[sweep->variant_count - 1].equalize = equalize;
+    tarn_sweep_variant *variant = &sweep->memory->variants[sweep->variant_count - 1];
+    variant->equalize = equalize.by;
+    variant->trade = equalize.trade;
   }
   return TARN_STATUS_OK;
 }

@@ -169,6 +169,9 @@ static tarn_status check_test(const tarn_sweep *sweep) {
     const tarn__task *task = tarn__config_task(sweep->variants[i].config);
     TARN_REQUIRE(!sweep->test_source || task->uses >> TARN__USE_TRANSLATE & 1u, USAGE,
                  "test: the variant %s is %s, which does not translate", sweep->variants[i].name, task->model);
+    char text[2 * TARN__TASK_TEXT];
+    TARN_REQUIRE(sweep->test_beam == 0 || !sweep->test_source || tarn__decoding_has(text, task, "beam"), USAGE,
+                 "test.beam: variant %s: %s", sweep->variants[i].name, text);
     TARN_REQUIRE(!sweep->test_blimp || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
                  "test: the variant %s is %s, and blimp is for language models", sweep->variants[i].name, task->model);
     TARN_REQUIRE(!sweep->test_text || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,

@@ -16,6 +16,12 @@ enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
 
 static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
 
+static const char *const trade_names[TARN_SWEEP_TRADE_COUNT] = {"ffn", "layers", "heads"};
+
+const char *tarn_sweep_trade_name(tarn_sweep_trade trade) {
+  return (unsigned)trade < TARN_SWEEP_TRADE_COUNT ? trade_names[trade] : NULL;
+}
+
 const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize) {
   return (unsigned)equalize < TARN_SWEEP_EQUALIZE_COUNT ? equalize_names[equalize] : NULL;
 }
@@ -106,15 +112,36 @@ static tarn_status read_budget(const tarn__yaml_node *node, double *seconds) {
                          tarn__yaml_show(shown, text));
 }
 
-static tarn_status read_equalize(const tarn__yaml_node *node, tarn_sweep_equalize *out) {
-  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+// One of the words of a key.
+static tarn_status read_word(const tarn__yaml_node *node, const char *key, const char *const *names, int count,
+                             int *out) {
   const char *word = node->type == TARN__YAML_SCALAR ? node->text : "";
-  for (int i = 0; i < TARN_SWEEP_EQUALIZE_COUNT; i++) {
-    if (strcmp(word, equalize_names[i]) != 0) continue;
-    *out = (tarn_sweep_equalize)i;
+  for (int i = 0; i < count; i++) {
+    if (strcmp(word, names[i]) != 0) continue;
+    *out = i;
     return TARN_STATUS_OK;
   }
-  return unknown_word(node, "equalize", word, equalize_names, TARN_SWEEP_EQUALIZE_COUNT);
+  return unknown_word(node, key, word, names, (size_t)count);
+}
+
+// "parameters", or { by: parameters, change: layers }.
+static tarn_status read_equalize(const tarn__yaml_node *node, tarn__sweep_equal *out) {
+  static const char *const keys[] = {"by", "change"};
+  int by = TARN_SWEEP_EQUALIZE_NO, trade = TARN_SWEEP_TRADE_FFN;
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+  if (node->type == TARN__YAML_MAP) {
+    TARN_TRY(check_keys(node, "key in equalize", keys, sizeof keys / sizeof *keys));
+    const tarn__yaml_node *change = tarn__yaml_get(node, "change");
+    if (!tarn__yaml_is_empty(change))
+      TARN_TRY(read_word(change, "equalize.change", trade_names, TARN_SWEEP_TRADE_COUNT, &trade));
+    const tarn__yaml_node *measure = tarn__yaml_get(node, "by");
+    if (tarn__yaml_is_empty(measure))
+      return tarn__yaml_fail(node, "equalize: expected what is to be equal, by: parameters, trained or flops");
+    node = measure;
+  }
+  TARN_TRY(read_word(node, "equalize", equalize_names, TARN_SWEEP_EQUALIZE_COUNT, &by));
+  *out = (tarn__sweep_equal){(tarn_sweep_equalize)by, (tarn_sweep_trade)trade};
+  return TARN_STATUS_OK;
 }
 
 // Settings that the sweep makes for all runs.
@@ -211,7 +238,7 @@ bool tarn__sweep_is_name(const char *name) {
 }
 
 // The name of a variant, its keys, and the points of its grid: its own, or the common one.
-static tarn_status read_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, tarn_sweep_equalize equalize,
+static tarn_status read_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, tarn__sweep_equal equalize,
                                 const tarn__sweep_grid *general) {
   char shown[TARN__YAML_SHOWN];
   tarn__sweep_grid own = {0};
@@ -231,7 +258,7 @@ static tarn_status read_variant(tarn_sweep *sweep, const tarn__yaml_node *entry,
   return status;
 }
 
-static tarn_status read_variants(tarn_sweep *sweep, tarn_sweep_equalize equalize) {
+static tarn_status read_variants(tarn_sweep *sweep, tarn__sweep_equal equalize) {
   struct tarn__sweep_memory *m = sweep->memory;
   const tarn__yaml_node *map = tarn__yaml_get(m->root, "variants");
   const tarn__yaml_node *node = tarn__yaml_get(m->root, "grid");
@@ -424,7 +451,7 @@ tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   struct tarn__sweep_memory *m = sweep->memory;
   char *text;
   size_t size;
-  tarn_sweep_equalize equalize = TARN_SWEEP_EQUALIZE_NO;
+  tarn__sweep_equal equalize = {TARN_SWEEP_EQUALIZE_NO, TARN_SWEEP_TRADE_FFN};
   TARN_TRY(tarn__file_read(path, &text, &size));
   tarn_status status = size <= LARGEST_FILE
                            ? tarn__yaml_parse(&m->tree, &m->root, path, true, text, size)

@@ -95,15 +95,21 @@ static const char *name_of(const char *path) {
 
 // The scores are formatted before test.hyp is replaced, so only disk errors can occur between the two files.
 static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const hypotheses *all,
-                                const char *checkpoint, double length_penalty) {
+                                const char *checkpoint, const tarn_translator_options *settings) {
   char *text;
-  TARN_TRY(dump_json(&text, o->run,
-                     json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:s, s:o, s:o}", "bleu", r->bleu,
-                               "signature", r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature,
-                               "seconds", r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences",
-                               (json_int_t)r->sentences, "beam", (json_int_t)r->beam, "length_penalty", length_penalty,
-                               "precision", tarn_translate_precision_name(o->precision), "source",
-                               tarn__json_text(o->source), "reference", tarn__json_text(o->reference))));
+  // Without a beam a score is a mean over tokens, which a penalty of 1 makes.
+  json_t *object =
+      json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
+                r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
+                "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences", (json_int_t)r->sentences, "beam",
+                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? settings->length_penalty : 1.0, "precision",
+                tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source), "reference",
+                tarn__json_text(o->reference));
+  if (object && r->iterations > 0) {
+    json_object_set_new(object, "iterations", json_integer((json_int_t)r->iterations));
+    json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
+  }
+  TARN_TRY(dump_json(&text, o->run, object));
   tarn_status status = write_hypotheses(o->run, all);
   if (status == TARN_STATUS_OK) status = write_json(o->run, text);
   free(text);
@@ -144,9 +150,11 @@ static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, 
   const tarn_translator_options *settings = tarn_translator_settings(translator);
   r->sentences = (int64_t)all->count;
   r->beam = settings->beam;
+  r->iterations = settings->iterations;
+  r->length_beam = settings->length_beam;
   r->seconds = summary.seconds;
   TARN_TRY(score(r, all, references, config));
-  return write_scores(o, r, all, tarn_translator_path(translator), settings->length_penalty);
+  return write_scores(o, r, all, tarn_translator_path(translator), settings);
 }
 
 static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) {

@@ -15,6 +15,7 @@ enum {
 
 typedef struct masks {
   tarn_config_masking keys;
+  bool any;  // any number of tokens is masked
   const tarn__shard *shard;
   int32_t mask, words;  // the id of <mask>; the size of the vocabulary
   uint8_t *kinds;       // [words]
@@ -34,6 +35,7 @@ static bool special(const masks *m, int32_t id) { return (m->kinds[id] & SPECIAL
 
 // The number of tokens to mask out of `n` candidates; uses the first random number of the sentence.
 static int64_t draw_count(const masks *m, tarn__random *random, int64_t n) {
+  if (m->any) return n > 0 ? 1 + (int64_t)tarn__random_below(random, (uint64_t)n) : 0;
   const int64_t count = (int64_t)(m->keys.share * (double)n + tarn__random_uniform(random));
   return count < n ? count : n;
 }
@@ -77,6 +79,7 @@ static int64_t choose(masks *m, tarn__random *random, const int32_t *ids, int64_
 
 // The model's input in place of a masked token.
 static int32_t draw_token(const masks *m, tarn__random *random, int32_t id) {
+  if (m->any) return m->mask;
   const double u = tarn__random_uniform(random);
   if (u < m->keys.keep) return id;
   if (u >= m->keys.keep + m->keys.random) return m->mask;
@@ -138,33 +141,33 @@ static tarn_status take_memory(masks *m) {
 }
 
 static tarn_status find_kinds(masks *m, const tarn_vocab *vocab, const char *name) {
-  const int32_t ids[] = {tarn_vocab_unk(vocab),
+  const int32_t ids[] = {tarn_vocab_eos(vocab),
+                         tarn_vocab_unk(vocab),
                          tarn_vocab_bos(vocab),
-                         tarn_vocab_eos(vocab),
                          tarn_vocab_pad(vocab),
                          tarn_vocab_special(vocab, TARN_SPECIAL_CLS),
                          tarn_vocab_special(vocab, TARN_SPECIAL_SEP),
                          m->mask};
+  const size_t count = m->any ? 1 : sizeof ids / sizeof *ids;
   int32_t plain = 0;
   for (int32_t id = 0; id < m->words; id++) m->kinds[id] = tarn_vocab_begins_word(vocab, id) ? WORD : 0;
-  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+  for (size_t i = 0; i < count; i++)
     if (ids[i] >= 0) m->kinds[ids[i]] |= SPECIAL;
   for (int32_t id = 0; id < m->words; id++) plain += !special(m, id);
   TARN_REQUIRE(plain > 0, DATA, "%s: the vocabulary has special tokens only, so there is nothing to mask", name);
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__masks_open(tarn__batch_finish *finish, const tarn_config_masking *masking, const tarn__shard *shard,
-                             const tarn_vocab *vocab, const char *name) {
-  const int32_t mask = tarn_vocab_special(vocab, TARN_SPECIAL_MASK);
-  TARN_REQUIRE(mask >= 0, USAGE,
-               "%s: the vocabulary has no <mask>, which a masked language model reads; make it with tarn vocab "
-               "--mask-symbols",
-               name);
+static tarn_status open_masks(tarn__batch_finish *finish, const masks *with, const tarn_vocab *vocab,
+                              const char *name) {
   void *memory;
+  TARN_REQUIRE(with->mask >= 0, USAGE,
+               "%s: the vocabulary has no <mask>, which a masked %s model reads; make it with tarn vocab "
+               "--mask-symbols",
+               name, with->any ? "translation" : "language");
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(masks)));
   masks *m = memory;
-  *m = (masks){.keys = *masking, .shard = shard, .mask = mask, .words = tarn_vocab_size(vocab)};
+  *m = *with;
   tarn_status status = take_memory(m);
   if (status == TARN_STATUS_OK) status = find_kinds(m, vocab, name);
   if (status != TARN_STATUS_OK) {
@@ -172,8 +175,29 @@ tarn_status tarn__masks_open(tarn__batch_finish *finish, const tarn_config_maski
     return status;
   }
   *finish = (tarn__batch_finish){.user = m, .count = count_masks, .run = put_masks, .close = close_masks};
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__masks_open(tarn__batch_finish *finish, const tarn_config_masking *masking, const tarn__shard *shard,
+                             const tarn_vocab *vocab, const char *name) {
+  const masks with = {.keys = *masking,
+                      .shard = shard,
+                      .mask = tarn_vocab_special(vocab, TARN_SPECIAL_MASK),
+                      .words = tarn_vocab_size(vocab)};
+  TARN_TRY(open_masks(finish, &with, vocab, name));
   snprintf(finish->text, sizeof finish->text, "masks %.17g %.17g %.17g %d", masking->share, masking->random,
            masking->keep, masking->whole_words);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__masks_open_any(tarn__batch_finish *finish, const tarn__shard *shard, const tarn_vocab *vocab,
+                                 const char *name) {
+  const masks with = {.any = true,
+                      .shard = shard,
+                      .mask = tarn_vocab_special(vocab, TARN_SPECIAL_MASK),
+                      .words = tarn_vocab_size(vocab)};
+  TARN_TRY(open_masks(finish, &with, vocab, name));
+  snprintf(finish->text, sizeof finish->text, "masks of any number");
   return TARN_STATUS_OK;
 }
 

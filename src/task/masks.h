@@ -17,6 +17,11 @@
 tarn_status tarn__masks_open(tarn__batch_finish *finish, const tarn_config_masking *masking, const tarn__shard *shard,
                              const tarn_vocab *vocab, const char *name) TARN_CHECKED;
 
+// The same for conditional masked language models (Ghazvininejad et al. 2019): of the n tokens of a target, except its
+// end of sentence, a number uniform in 1 .. n is masked, unknown words among them, and all masked tokens become <mask>.
+tarn_status tarn__masks_open_any(tarn__batch_finish *finish, const tarn__shard *shard, const tarn_vocab *vocab,
+                                 const char *name) TARN_CHECKED;
+
 // Maximum number of masks for `rows` rows in `sentences` sentences.
 int64_t tarn__masks_most(const tarn_config_masking *masking, int64_t rows, int64_t sentences);
 

@@ -30,6 +30,13 @@ typedef enum tarn__use {
   TARN__USE_LABEL
 } tarn__use;
 
+// How a model translates, which determines its engine (decode/engine.h).
+typedef enum tarn__decoding {
+  TARN__DECODING_TOKENS,  // token by token: beam search
+  TARN__DECODING_MASKS,   // iterations over whole sentences that fill in masks: mask-predict
+  TARN__DECODING_COUNT
+} tarn__decoding;
+
 // Sections of a description that only some tasks have.
 typedef enum tarn__task_section {
   TARN__TASK_MASKING,
@@ -97,6 +104,7 @@ typedef struct tarn__task_weights {
   // A head between the states and the output table: a layer of d_model with an activation, and a norm.
   tarn__linear_weights dense;
   tarn__norm_weights norm;
+  tarn__param *lengths;  // [model.max_length, d_model] of a predicted length (task/lengths.h), or NULL
   // Classifiers: the representation of a sentence, and the dropout on it.
   tarn_pool pool;
   double dropout;
@@ -115,6 +123,7 @@ typedef struct tarn__task_site {
 typedef struct tarn__task_loss {
   tarn__tensor *states;      // [rows of the side that it reads, d_model] the output of the last stack
   tarn__tensor *offsets;     // of that side's sentences
+  tarn__tensor *memory;      // [rows of its side, d_model] the output of the stack before the last; NULL: there is none
   const tarn__batch *batch;  // ids NULL: the graph is only planned
   const tarn__task_weights *weights;
   double smoothing;
@@ -142,12 +151,13 @@ typedef struct tarn__task {
   bool head;                              // its output always has parameters besides the output table
   tarn__labelled labelled;                // what has labels, if no words are predicted
   double label_smoothing;                 // default of train.label_smoothing
-  bool readout;           // its output layer may be computed by regression from the states (train.optimiser: ridge)
-  unsigned uses;          // set of tarn__use (1 << use)
-  const tarn_verb *verb;  // for tasks with labels: the verb for predicting them
-  unsigned embeddings;    // set of tarn_embeddings: allowed values of model.embeddings
-  unsigned sections;      // set of tarn__task_section: sections of a description specific to it
-  unsigned keeps;         // set of tarn__kept (1 << kept): what its evaluations keep, which determines its measures
+  bool readout;             // its output layer may be computed by regression from the states (train.optimiser: ridge)
+  unsigned uses;            // set of tarn__use (1 << use)
+  tarn__decoding decoding;  // of tasks that translate
+  const tarn_verb *verb;    // for tasks with labels: the verb for predicting them
+  unsigned embeddings;      // set of tarn_embeddings: allowed values of model.embeddings
+  unsigned sections;        // set of tarn__task_section: sections of a description specific to it
+  unsigned keeps;           // set of tarn__kept (1 << kept): what its evaluations keep, which determines its measures
   // Declares the matrices besides the layers, in the order of checkpoints: those shared by inputs and output, and,
   // after the tables of positions, the other parameters of the output.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
@@ -248,6 +258,12 @@ tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const ta
 tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                const tarn_vocab *target) TARN_CHECKED;
 int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences);
+
+// Whether a kind of decoding has an option: "beam", as in the section `translate` and in tarn_translator_options. If
+// not, `text` becomes "a translation model has no iterations, ...; it has beam, ...", for the models of an entry.
+bool tarn__decoding_has(char text[2 * TARN__TASK_TEXT], const tarn__task *task, const char *option);
+// Whether the task's decoder reads whole sentences, and not only the preceding tokens.
+bool tarn__task_reads_whole(const tarn__task *task);
 
 // Resolves and checks a description by its task. Fails if it names a measure that the task lacks, listing those that it
 // has.

@@ -176,6 +176,8 @@ bool tarn_config_has_use(const tarn_config *config, const char *use) {
                {"score", TARN__USE_SCORE_TEXT},
                {"generate", TARN__USE_CONTINUE_TEXT}};
   const tarn__task *task = tarn__config_task(config);
+  if (strcmp(use, "refine") == 0)
+    return (task->uses >> TARN__USE_TRANSLATE & 1u) && task->decoding != TARN__DECODING_TOKENS;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i].word, use) == 0) return (task->uses >> words[i].use & 1u) != 0;
   return task->verb && strcmp(task->verb->word, use) == 0;

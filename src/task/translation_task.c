@@ -2,8 +2,9 @@
 #include <stdio.h>
 
 #include "task/next_token.h"
+#include "task/translation.h"
 
-static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
+tarn_status tarn__translation_resolve(tarn_config *config, const tarn__task_keys *keys) {
   if (config->valid.metric == TARN__METRIC_COUNT)
     config->valid.metric = config->valid.bleu ? TARN__METRIC_BLEU : TARN__METRIC_NLL;
   if (config->valid.metric == TARN__METRIC_BLEU && !config->valid.bleu)
@@ -11,7 +12,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
+tarn_status tarn__translation_tables(const tarn__task_site *site, tarn__task_weights *weights) {
   const tarn_embeddings share = site->model->embeddings;
   const tarn_frozen_embeddings frozen = site->model->frozen_embeddings;
   const bool train_source = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_DECODER;
@@ -53,13 +54,13 @@ static const tarn__task entry = {
     .uses = 1u << TARN__USE_TRANSLATE,
     .embeddings = (1u << TARN_EMBEDDINGS_COUNT) - 1,
     .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TRANSLATIONS,
-    .declare_tables = declare_tables,
+    .declare_tables = tarn__translation_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
     .watched = TARN__METRIC_NLL,
     .diverged = tarn__next_token_diverged,
-    .resolve = resolve,
+    .resolve = tarn__translation_resolve,
 };
 
 // A prefix language model (Liu et al. 2018, Raffel et al. 2020): one stack reads the source, all of which sees itself,
@@ -97,7 +98,7 @@ static tarn_status resolve_prefix(tarn_config *config, const tarn__task_keys *ke
                       "source and target of a decoder alone are one sequence of one vocabulary; choose all or "
                       "encoder_decoder");
   TARN_TRY(check_prefix(config, keys));
-  return resolve(config, keys);
+  return tarn__translation_resolve(config, keys);
 }
 
 static const tarn__task prefix_entry = {
@@ -115,7 +116,7 @@ static const tarn__task prefix_entry = {
     .uses = 1u << TARN__USE_TRANSLATE,
     .embeddings = 1u << TARN_EMBEDDINGS_ALL | 1u << TARN_EMBEDDINGS_ENCODER_DECODER,
     .keeps = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS | 1u << TARN__KEPT_TRANSLATIONS,
-    .declare_tables = declare_tables,
+    .declare_tables = tarn__translation_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,

@@ -145,6 +145,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
   failed |= json_object_set_new(object, "encoder", stack_of(config, &config->encoder)) != 0;
   failed |= json_object_set_new(object, "decoder", stack_of(config, &config->decoder)) != 0;
   failed |= json_object_set_new(object, "config_hash", json_string(config_text)) != 0;
+  failed |= json_object_set_new(object, "data_hash", json_string(tarn__batcher_hash(t->batcher))) != 0;
   if (t->validator)
     failed |= json_object_set_new(object, "valid_hash", json_string(tarn__validator_loss_hash(t->validator))) != 0;
   if (t->validator && *tarn__validator_bleu_hash(t->validator))

@@ -1,10 +1,11 @@
-// Results of trainings, their comparison and its report: tarn/lab/results.h, tarn/lab/results.h.
+// Results of trainings, their comparison, report and records: tarn/lab/results.h, tarn/lab/record.h.
 #include "api.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
 #include "results_runs.h"
+#include "tarn/lab/record.h"
 #include "tarn/lab/results.h"
 
 #define VALID(step, time, bleu) \
@@ -259,12 +260,32 @@ static void use_tarn_report_write_pdf(void) {
   tarn_results_close(&results);
 }
 
+static void use_tarn_record(void) {
+  tarn_record_summary summary;
+  refuses(tarn_record(&summary, "runs/regular", "kept"), TARN_STATUS_USAGE, "it is no sweep");
+  run_file("runs", "sweep.json",
+           "{\"version\": \"0.1.0\", \"name\": \"two\", \"baseline\": \"regular\", \"budget_seconds\": null, "
+           "\"seeds\": [1, 2],"
+           " \"variants\": [{\"name\": \"regular\"}, {\"name\": \"frozen\"}], \"test\": null}");
+  works(tarn_record(&summary, "runs", "kept"));
+  assert_true(summary.added == 3 && summary.missing == 1 && summary.kept == 0 && summary.twice == 0);
+  works(tarn_record(NULL, "runs", "kept"));
+  works(tarn_record(&summary, "runs", "kept"));
+  assert_true(summary.added == 0 && summary.kept == 3);
+  tarn_results *results = opened("kept");
+  assert_int_equal(results->run_count, 4);
+  tarn_results_close(&results);
+  refuses(tarn_record(&summary, "runs", "runs"), TARN_STATUS_USAGE, "its own record");
+  refuses(tarn_record(&summary, "runs", "begun/log.jsonl"), TARN_STATUS_IO, "begun/log.jsonl");
+  refuses(tarn_record(&summary, "missing", "kept"), TARN_STATUS_IO, "missing");
+}
+
 int main(void) {
-  static const char *const headers[] = {"lab/results.h", NULL};
+  static const char *const headers[] = {"lab/results.h", "lab/record.h", NULL};
   static const api_use uses[] = {
       USE(tarn_results_state_name),  USE(tarn_results_open),    USE(tarn_results_close),  USE(tarn_results_find),
       USE(tarn_results_check_name),  USE(tarn_results_default), USE(tarn_results_p),      USE(tarn_results_compare),
       USE(tarn_results_table_close), USE(tarn_results_band),    USE(tarn_report_default), USE(tarn_report_write),
-      USE(tarn_report_write_pdf)};
+      USE(tarn_report_write_pdf),    USE(tarn_record)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

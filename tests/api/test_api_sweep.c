@@ -28,6 +28,13 @@ static tarn_sweep *opened(const char *folder) {
   return sweep;
 }
 
+static void use_tarn_sweep_trade_name(void) {
+  assert_string_equal(tarn_sweep_trade_name(TARN_SWEEP_TRADE_FFN), "ffn");
+  assert_string_equal(tarn_sweep_trade_name(TARN_SWEEP_TRADE_HEADS), "heads");
+  assert_null(tarn_sweep_trade_name(TARN_SWEEP_TRADE_COUNT));
+  assert_null(tarn_sweep_trade_name((tarn_sweep_trade)-1));
+}
+
 static void use_tarn_sweep_equalize_name(void) {
   assert_string_equal(tarn_sweep_equalize_name(TARN_SWEEP_EQUALIZE_NO), "no");
   assert_string_equal(tarn_sweep_equalize_name(TARN_SWEEP_EQUALIZE_FLOPS), "flops");
@@ -181,8 +188,9 @@ static void use_tarn_sweep_close(void) {
 int main(void) {
   static const char *const headers[] = {"lab/sweep.h", NULL};
   static const api_use uses[] = {
-      USE(tarn_sweep_equalize_name), USE(tarn_sweep_state_name), USE(tarn_sweep_launcher_name), USE(tarn_sweep_default),
-      USE(tarn_sweep_open),          USE(tarn_sweep_estimate),   USE(tarn_sweep_training_left), USE(tarn_sweep_run_all),
-      USE(tarn_sweep_look),          USE(tarn_sweep_cancel),     USE(tarn_sweep_close)};
+      USE(tarn_sweep_equalize_name), USE(tarn_sweep_trade_name),    USE(tarn_sweep_state_name),
+      USE(tarn_sweep_launcher_name), USE(tarn_sweep_default),       USE(tarn_sweep_open),
+      USE(tarn_sweep_estimate),      USE(tarn_sweep_training_left), USE(tarn_sweep_run_all),
+      USE(tarn_sweep_look),          USE(tarn_sweep_cancel),        USE(tarn_sweep_close)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -1,7 +1,8 @@
-// Translation of text: tarn/translate.h.
+// Translation of text, and distillation: tarn/translate.h, tarn/distill.h.
 #include <math.h>
 
 #include "api_models.h"
+#include "tarn/distill.h"
 #include "tarn/translate.h"
 
 static const char *const lines[] = {"w3 w4 w5", "", "w10 w11 unheard"};
@@ -227,12 +228,60 @@ static void use_tarn_translator_summary(void) {
   tarn_translator_close(&translator);
 }
 
+static void use_tarn_distill_default(void) {
+  tarn_distill_options options;
+  tarn_distill_default(&options);
+  assert_null(options.teacher);
+  assert_null(options.target_vocab);
+  assert_int_equal(options.translation.beam, 0);
+  assert_int_equal(options.translation.window, 2000);
+}
+
+static void use_tarn_distill_run(void) {
+  tarn_distill_options options, good;
+  tarn_distill_result result;
+  sandbox_write("to_translate", "w3 w4 w5\n\nw10 w11\n", 17);
+  tarn_distill_default(&good);
+  good.teacher = "run";
+  good.source = "to_translate";
+  good.vocab = "vocab";
+  good.output = "distilled";
+  good.translation.threads = 1;
+  works(tarn_distill_run(&result, &good));
+  assert_int_equal(result.found, 0);
+  assert_int_equal(result.translation.lines, 3);
+  assert_int_equal(result.data.lines, 3);
+  assert_true(result.data.pairs >= 1 && result.data.pairs <= 2);  // one source is empty
+  works(tarn_distill_run(&result, &good));                        // only prepares
+  assert_int_equal(result.translation.lines, 0);
+  const char **needed[] = {&options.teacher, &options.source, &options.vocab, &options.output};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    options = good;
+    *needed[i] = NULL;
+    refuses(tarn_distill_run(&result, &options), TARN_STATUS_USAGE, "distillation needs");
+  }
+  options = good;
+  options.translation.beam = 3;
+  refuses(tarn_distill_run(&result, &options), TARN_STATUS_USAGE, "distilled.hyp is not of this teacher");
+  options = good;
+  options.output = "other";
+  options.teacher = "text_run";
+  refuses(tarn_distill_run(&result, &options), TARN_STATUS_USAGE, "does not translate");
+  options.teacher = "run";
+  options.source = "nowhere";
+  refuses(tarn_distill_run(&result, &options), TARN_STATUS_IO, "nowhere");
+  options.source = "to_translate";
+  options.target_vocab = "nowhere";
+  refuses(tarn_distill_run(&result, &options), TARN_STATUS_IO, "nowhere");
+}
+
 int main(void) {
-  static const char *const headers[] = {"translate.h", NULL};
+  static const char *const headers[] = {"translate.h", "distill.h", NULL};
   static const api_use uses[] = {
       USE(tarn_translate_precision_name), USE(tarn_translator_default), USE(tarn_translator_open),
       USE(tarn_translator_close),         USE(tarn_translator_set),     USE(tarn_translator_path),
       USE(tarn_translator_settings),      USE(tarn_translator_lines),   USE(tarn_translator_tokens),
-      USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary)};
+      USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary),
+      USE(tarn_distill_default),          USE(tarn_distill_run)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

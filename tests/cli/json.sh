@@ -36,6 +36,7 @@ objects '.total_bytes > 1e6 and (.parts | length) > 3 and .parts[0].label == "em
 objects '.kind == "end" and .step == 4' "$TARN" train model.yaml --run run
 objects '.kind == "summary" and .runs == 2 and .best_sd >= 0' "$TARN" train model.yaml --run seeds --seeds 1,2
 objects '.kind and (.params | length) > 3' "$TARN" inspect run
+objects '.found == 0 and .translated == 20 and .data.lines == 20' "$TARN" distill run --source corpus/valid.de --vocab vocab --output distilled
 input corpus/valid.de '.index == 19 and (.hypotheses[0].text | type) == "string"' "$TARN" translate run
 objects '.score > 99.99' "$TARN" bleu --reference corpus/valid.en corpus/valid.en
 objects '.score > 99.99' "$TARN" chrf --reference corpus/valid.en corpus/valid.en

@@ -33,7 +33,7 @@ for name in regular small flops; do
   awk "BEGIN { exit !($off <= 1 && $off >= -1) }" || fail "$name is off by $off %: $(cat out.txt)"
 done
 grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt)"
-"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"sweep","baseline":"regular",.*"widths":\["kinds.L.ffn=' ||
+"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"sweep","baseline":"regular",.*"adjusted":\["kinds.L.ffn=' ||
   fail "dry run as JSON"
 "$TARN" sweep sweep.yaml --dry-run --json 2>error.txt |
   grep -q '"epoch_seconds":[0-9.e-]*,"run_seconds":[0-9.e-]*,.*"training_seconds":[0-9]' || fail "no times in the JSON"
@@ -42,8 +42,8 @@ grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt
 # If no width affects the measure, none is changed.
 sed 's/^  half:.*/  half: { encoder.layers: R R, decoder.layers: R, equalize: trained }/' sweep.yaml >frozen.yaml
 "$TARN" sweep frozen.yaml --dry-run >out.txt 2>error.txt || fail "equalizing frozen layers: $(cat error.txt)"
-grep -q '^half .*; no width changes it; 1 % CANNOT BE MET$' out.txt || fail "equalizing frozen layers: $(cat out.txt)"
-grep -q "variant half: no width of the FFN brings it nearer to the base's trained" error.txt || fail "no warning: $(cat error.txt)"
+grep -q '^half .*; ffn unchanged; 1 % CANNOT BE MET: the widths of its FFNs do not change that$' out.txt || fail "equalizing frozen layers: $(cat out.txt)"
+grep -q "variant half cannot come within 1 % of the base's trained: .*; the widths of its FFNs do not change that" error.txt || fail "no warning: $(cat error.txt)"
 # A kind set for all variants may be used by only some of them.
 printf 'base: model.yaml\nbaseline: plain\nseeds: [1]\nset: { kinds.Q: { heads: 2, ffn: 8, frozen: yes } }\nvariants:\n  plain: {}\n  other: { encoder.layers: L Q }\n' >kinds.yaml
 "$TARN" sweep kinds.yaml --dry-run >out.txt 2>error.txt || fail "a kind for some variants: $(cat error.txt)"

@@ -25,6 +25,10 @@ all=$(awk -F'|' '!/^#/ && NF >= 4 && $5 !~ /translation:/ { n += 1 + ($4 ~ /twin
 variants translation t --data text --equal parameters --quick --dry-run >out.txt 2>error.txt || fail "translation: $(cat error.txt)"
 [ "$(rows out.txt)" -eq "$all" ] || fail "$(rows out.txt) rows of translation, not $all: $(cat out.txt)"
 grep -q '^budget 20 s of training each: at least' out.txt || fail "no time is told: $(tail -n 3 out.txt)"
+variants translation c --data text --equal parameters --change layers --rows evolved,layers-8,heads-8 --quick --dry-run >out.txt 2>error.txt ||
+  fail "translation by layers: $(cat error.txt)"
+grep -q '^layers-8 .*; encoder.layers=L\*[0-9]*; 1 %' out.txt || fail "no layers are changed: $(cat out.txt)"
+grep -q '^evolved .*; 1 % CANNOT BE MET: the number of repetitions of the layers' out.txt || fail "no bound is told: $(cat out.txt)"
 variants language l --data long.txt --equal operations --dry-run >out.txt 2>error.txt || fail "language: $(cat error.txt)"
 [ "$(rows out.txt)" -gt 45 ] || fail "$(rows out.txt) rows of language: $(cat out.txt)"
 variants masked m --data glue --text long.txt --dry-run >out.txt 2>error.txt || fail "masked: $(cat error.txt)"
@@ -54,5 +58,7 @@ refuse 2 'unknown option --fast' bash "$scaling" long.txt sizes --fast
 refuse 2 'there is no task vision; there are: translation masked language' variants vision v --data text
 refuse 2 'no such file or folder' variants translation v
 refuse 2 '\-\-equal width: there are parameters and operations' variants translation v --data text --equal width
+refuse 2 '\-\-change width: there are ffn, layers and heads' variants translation v --data text --equal parameters --change width
+refuse 2 '\-\-change layers says what is changed for --equal' variants translation v --data text --change layers
 refuse 2 'masked pre-trains on a text file' variants masked v --data glue
 refuse 2 'was made of .*; give another OUTPUT' variants language l --data text/train.de

@@ -6,7 +6,8 @@
 // biases and fewer heads of keys and values (make_attention.py); masked language models (make_masked.py); experts,
 // noisy gating, memories (make_experts.py); Universal Transformers
 // (make_universal.py); Transparent attention, branches of a Weighted Transformer (make_transparent.py);
-// Funnel-Transformers (make_funnel.py); decoder-only translation (make_prefix.py). Gradients of
+// Funnel-Transformers (make_funnel.py); decoder-only translation (make_prefix.py); conditional masked language models
+// (make_cmlm.py). Gradients of
 // the reference kernels in double are compared with sums of PyTorch's (golden_parameters.h), and are then what those of
 // the fast kernels in fp32 and bf16 and of the reference kernels in float are compared with, element by element. On the
 // shadow device the bits are those of the fast kernels.
@@ -68,6 +69,8 @@ static const char *const cases[] = {"model0_post",
                                     "recurrent_pre",
                                     "masked_post",
                                     "masked_pre",
+                                    "cmlm_post",
+                                    "cmlm_conv_pre",
                                     "channels_post",
                                     "channels_pre",
                                     "norms_scale",
@@ -124,7 +127,11 @@ static const char *const cases[] = {"model0_post",
                                     "funnel_post",
                                     "funnel_pre",
                                     "prefix_post",
-                                    "prefix_pre"};
+                                    "prefix_pre",
+                                    "evolved_post",
+                                    "evolved_pre",
+                                    "head_width_post",
+                                    "head_width_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 
@@ -191,14 +198,16 @@ static void pack(side *s, const tarn__safetensors *file, const char *ids, const 
   tarn__packed_positions(s->positions, s->offsets, packed->sentences);
 }
 
-// The batch of a masked language model: whole sentences, and the rows that are predicted from.
+// The batch of a masked language model: whole sentences, and the rows that are predicted from. Only an encoder alone
+// has segments.
 static void pack_masked(side *s, tarn__batch *batch, const tarn__safetensors *file, int copies) {
   static int32_t segments[MOST_ROWS], selected[MOST_ROWS];
   const tarn__stored *rows = need(file, "batch", "selected");
   pack(s, file, "target_in", "target_in", "target_offsets", copies);
   const int64_t count = rows->shape[0], all = s->packed.rows / copies;
   for (int c = 0; c < copies; c++) {
-    memcpy(segments + c * all, need(file, "batch", "segments")->data, (size_t)all * sizeof *segments);
+    if (find(file, "batch", "segments"))
+      memcpy(segments + c * all, need(file, "batch", "segments")->data, (size_t)all * sizeof *segments);
     memcpy(s->targets + c * count, need(file, "batch", "targets")->data, (size_t)count * sizeof *s->targets);
     for (int64_t i = 0; i < count; i++) selected[c * count + i] = (int32_t)(c * all) + ((const int32_t *)rows->data)[i];
   }
@@ -343,6 +352,10 @@ static void run_case(void **state) {
   tarn__batch batch;
   if (find(&file, "batch", "selected")) {
     pack_masked(&target, &batch, &file, copies);
+    if (find(&file, "batch", "source_ids")) {
+      pack(&source, &file, "source_ids", "source_ids", "source_offsets", copies);
+      batch.source = source.packed;
+    }
   } else {
     pack(&source, &file, "source_ids", "source_ids", "source_offsets", copies);
     pack(&target, &file, "target_in", "target_out", "target_offsets", copies);

@@ -31,6 +31,10 @@ static inline void build_linear_ops(check *c, tarn__graph *graph, const void *sp
   tarn__tensor *x = check_input(c, graph, ROWS, D, 1.0, true), *at = places(c, graph);
   tarn__tensor *rows = check_ints(c, graph, positions, ROWS), *few = check_ints(c, graph, chosen, 4);
   tarn__tensor *y = tarn__pooling(graph, x, at, (tarn__pooling_spec){3, 1});
+  y = tarn__channel_conv(graph, y, at, check_param(c, 1, 3 * D, 0.5, true), (tarn__taps){3, 2});
+  tarn__tensor *near = tarn__neighbours(graph, y, at, (tarn__taps){2, 0});
+  check_output(c, tarn__widen(graph, near, y, 2 * D));
+  check_output(c, tarn__widen(graph, NULL, y, D + 1));
   y = tarn__rotary(graph, y, rows, (tarn__rotary_spec){1, 1, 4, 4, 1e4});
   y = tarn__fourier(graph, y, at, 5);
   check_output(c, y);

@@ -69,6 +69,16 @@ static void others_are_resumed(void **state) {
   run_through("funnel", funnel, 3);
   run_in_pieces("funnel-pieces", 3, funnel, 3);
   assert_same_run("funnel", "funnel-pieces");
+  static const char *const evolved[] = {"kinds.G={ mixer: none, ffn: gated_linear }",
+                                        "kinds.B={ mixer: evolved_conv, ffn: 0 }",
+                                        "kinds.C={ mixer: evolved_conv, ffn: 0, frozen: yes }",
+                                        "kinds.A={ mixer: evolved_attention, heads: 2, ffn: 0 }",
+                                        "encoder.layers=G B L C",
+                                        "decoder.layers=A C1 L C1",
+                                        "kinds.L.head_width=5"};
+  run_through("evolved", evolved, 7);
+  run_in_pieces("evolved-pieces", 3, evolved, 7);
+  assert_same_run("evolved", "evolved-pieces");
   run_through("branched", branched, 2);
   run_in_pieces("branched-pieces", 3, branched, 2);
   assert_same_run("branched", "branched-pieces");
@@ -128,6 +138,8 @@ static void what_cannot_be_is_refused(void **state) {
   must_refuse("decoder.pool_after=[1]", NULL, "decoder.pool_after: a pooled row would see the token behind it");
   must_refuse("encoder={ layers: L*3, pool_after: [1], upsample_after: 3 }", "decoder.transparent_attention=yes",
               "encoder.pool_after: decoder.transparent_attention adds up");
+  must_refuse("kinds.L={ mixer: evolved_attention, heads: 16 }", NULL,
+              "kinds.L.heads: self-attention has twice as many, 32, which do not divide model.d_model 16");
   must_refuse("kinds.L={ mixer: branched_attention, heads: 3 }", NULL,
               "kinds.L.heads: 3 does not divide model.d_model 16");
 }

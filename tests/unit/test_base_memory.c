@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/control_groups.h"
 #include "base/memory.h"
 #include "sandbox.h"
 
@@ -216,12 +217,41 @@ static void groups_above_are_limits(void **state) {
   assert_int_equal(tarn__memory_available_by(&files), machine);
 }
 
+// A quota of processors, of both versions of groups: the smallest of all parents, rounded down, at least one.
+static void quotas_are_limits(void **state) {
+  (void)state;
+  const tarn__group_files second = {"own", "v2"}, first = {"own", "v1"};
+  static const char own[] = "3:memory:/user\n0::/user/job\n";
+  sandbox_write("own", own, strlen(own));
+  assert_int_equal(tarn__groups_processors(&second), 0);
+  write_group("v2/user/job", "cpu.max", "max 100000\n");
+  assert_int_equal(tarn__groups_processors(&second), 0);
+  write_group("v2/user", "cpu.max", "350000 100000\n");
+  assert_int_equal(tarn__groups_processors(&second), 3);
+  write_group("v2/user/job", "cpu.max", "50000 100000\n");
+  assert_int_equal(tarn__groups_processors(&second), 1);
+  write_group("v2/user/job", "cpu.max", "damaged\n");
+  assert_int_equal(tarn__groups_processors(&second), 3);
+  static const char old[] = "4:cpuset:/x\n5:cpu,cpuacct:/user\n";
+  sandbox_write("own", old, strlen(old));
+  assert_int_equal(tarn__groups_processors(&first), 0);
+  assert_int_equal(mkdir("v1/cpu,cpuacct", 0700), 0);
+  assert_int_equal(mkdir("v1/cpu,cpuacct/user", 0700), 0);
+  write_group("v1/cpu,cpuacct/user", "cpu.cfs_quota_us", "-1\n");
+  write_group("v1/cpu,cpuacct/user", "cpu.cfs_period_us", "100000\n");
+  assert_int_equal(tarn__groups_processors(&first), 0);
+  write_group("v1/cpu,cpuacct/user", "cpu.cfs_quota_us", "200000\n");
+  assert_int_equal(tarn__groups_processors(&first), 2);
+  assert_int_equal(tarn__groups_processors(&(tarn__group_files){"nowhere", "v2"}), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(alloc_is_aligned_and_zeroed), cmocka_unit_test(overflowing_sizes_are_refused),
       cmocka_unit_test(kinds_are_counted_apart),     cmocka_unit_test(grow_keeps_the_contents),
       cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(arena_reuses_its_blocks),
       cmocka_unit_test(control_groups_are_limits),   cmocka_unit_test(groups_above_are_limits),
+      cmocka_unit_test(quotas_are_limits),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }

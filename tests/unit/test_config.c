@@ -142,7 +142,7 @@ static void messages_name_file_line_and_key(void **state) {
        "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv, gru, "
        "lstm, esn, pooling, fnet, mlp_mixer, gmlp, amlp, linear_attention, performer, linformer, hypermixer, "
        "synthesizer_dense, synthesizer_random, synthesizer_factorised_dense, synthesizer_factorised_random, "
-       "branched_attention; did you "
+       "branched_attention, evolved_attention, evolved_conv; did you "
        "mean \"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
        "m.yaml:2: kinds.R.init: \"hadamar\" is not one of xavier, orthogonal, hadamard, normal; did you mean "
@@ -347,7 +347,7 @@ static void messages_of_backskipping(void **state) {
        NULL,
        "m.yaml:5: kinds.R.backskip.method: in the decoder kind R attends to the encoder, whose gradient has no "
        "stand-in; "
-       "give the decoder a kind of its own without backskip, or one with mixer none"},
+       "give the decoder a kind of its own without backskip, or one with mixer none and evolved_conv"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     expect_error(cases[i].text, cases[i].override, cases[i].message);

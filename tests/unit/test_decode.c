@@ -93,6 +93,18 @@ static const char *const DESCRIPTIONS[] = {
     "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
     "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n"
     "  B: { mixer: branched_attention, heads: 4, branch_ffn: 12, ffn: 0 }\n",
+    // Cells of an Evolved Transformer.
+    "model: { d_model: 32, norm: pre, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"G B L\" }\n"
+    "decoder: { layers: \"A B W E C1 W C1\" }\n"
+    "kinds:\n"
+    "  G: { mixer: none, ffn: gated_linear }\n"
+    "  B: { mixer: evolved_conv, ffn: 0 }\n"
+    "  C: { mixer: evolved_conv, ffn: 0, frozen: yes }\n"
+    "  A: { mixer: evolved_attention, heads: 4, ffn: 0 }\n"
+    "  E: { mixer: evolved_attention, heads: 2, ffn: 0, frozen: yes }\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  W: { mixer: attention, heads: 4, ffn: { width: 48, activation: swish } }\n",
     // Keys whose features themselves would be 0.
     "model: { d_model: 36, norm: pre, embeddings: none, max_length: 40 }\n"
     "encoder: { layers: \"P\" }\n"

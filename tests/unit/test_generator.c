@@ -47,6 +47,9 @@ static const char *const DESCRIPTIONS[] = {
     LANGUAGE("max_length: 60, output_bias: yes, adaptive_input_cutoff: [20], "
              "adaptive_softmax_cutoff: [6, 12, 30], adaptive_softmax_factor: 2",
              "L", "  L: { mixer: attention, heads: 4, ffn: 48 }\n"),
+    LANGUAGE("max_length: 60, norm: pre", "A B*2 L",
+             "  A: { mixer: evolved_attention, heads: 4, ffn: 0 }\n  B: { mixer: evolved_conv, ffn: 0 }\n"
+             "  L: { mixer: attention, heads: 4, head_width: 6, ffn: { width: 48, activation: swish } }\n"),
     // Linear biases have no end: texts are longer than max_length.
     LANGUAGE("max_length: 4, positions: { type: alibi, exponent: 5 }", "L R*2",
              "  L: { mixer: attention, heads: 4 }\n  R: { mixer: attention, heads: 2, frozen: yes }\n"),

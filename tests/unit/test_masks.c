@@ -265,6 +265,50 @@ static void segments_begin_where_the_shard_says(void **state) {
   tarn__shard_close(&pairs);
 }
 
+// Of the tokens before the end of sentence any number is masked, each number with the same chance, and unknown words
+// are no exception.
+static void any_number_is_masked(void **state) {
+  (void)state;
+  tarn__batcher_options options;
+  tarn__batcher *batcher;
+  double sum = 0, unknown = 0;
+  int64_t taken = 0;
+  tarn__batcher_default(&options);
+  options.rows = TARN__ROWS_WHOLE;
+  options.max_tokens = 300;
+  assert_int_equal(tarn__masks_open_any(&options.finish, &shard, vocab, "v"), TARN_STATUS_OK);
+  assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_OK);
+  for (int epoch = 0; epoch < 20; epoch++) {
+    for (int64_t k = tarn__batcher_batches(batcher); k > 0; k--) {
+      const int64_t counted = tarn__batcher_predictions(batcher, 1);
+      tarn__batch batch;
+      int64_t at = 0;
+      tarn__batcher_next(batcher, &batch);
+      assert_int_equal(batch.predictions, counted);
+      for (int64_t s = 0; s < batch.target.sentences; s++) {
+        const int32_t first = batch.target.offsets[s], end = batch.target.offsets[s + 1] - 1;
+        const double n = (double)(end - first);
+        const int64_t before = at;
+        int32_t ids[MAKE_SHARD_LONGEST];
+        tarn__shard_target(&shard, batch.index[s], ids);
+        for (int32_t row = first; row < end; row++) {
+          const bool masked = at < batch.predictions && batch.selected[at] == row;
+          assert_int_equal(batch.target.ids[row], masked ? MASK : ids[row - first]);
+          if (masked) assert_int_equal(batch.targets[at++], ids[row - first]);
+          unknown += masked && ids[row - first] < SPECIALS;
+        }
+        const int64_t count = at - before;
+        assert_true(count >= 1 && count <= end - first);
+        if (n > 1) sum += ((double)count - (n + 1) / 2) / sqrt((n * n - 1) / 12), taken++;
+      }
+      assert_int_equal(at, batch.predictions);
+    }
+  }
+  assert_true(unknown > 0);
+  assert_true(fabs(sum) < 4 * sqrt((double)taken));
+  tarn__batcher_close(&batcher);
+}
+
 // The loader gives what the batcher gives, and counts what an update predicts.
 static void the_loader_counts_ahead(void **state) {
   (void)state;
@@ -303,6 +347,7 @@ int main(void) {
       cmocka_unit_test(drawn_by_seed_epoch_and_sentence),
       cmocka_unit_test(fixed_where_nothing_is_shuffled),
       cmocka_unit_test(whole_words),
+      cmocka_unit_test(any_number_is_masked),
       cmocka_unit_test(segments_begin_where_the_shard_says),
       cmocka_unit_test(the_loader_counts_ahead),
       cmocka_unit_test(a_vocabulary_needs_a_mask),

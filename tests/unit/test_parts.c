@@ -227,10 +227,10 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
   expect_refused(LM "{ ffn: { type: fnn } }\n",
                  "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn, glu, geglu, reglu, swiglu, liglu, moe, "
-                 "switch, product_keys; did you mean \"ffn\"?");
+                 "switch, product_keys, gated_linear; did you mean \"ffn\"?");
   expect_refused(LM "{ ffn: big }\n",
                  "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn, glu, geglu, reglu, swiglu, liglu, "
-                 "moe, switch, product_keys");
+                 "moe, switch, product_keys, gated_linear");
   expect_refused(LM "{ ffn: { type: switch, capacity: 0 } }\n",
                  "p.yaml:3: kinds.K.ffn.capacity: 0 is out of range (0 < x <= 1048576)");
   expect_refused(LM "{ ffn: { type: moe, experts: 3, top: 4 } }\n",
@@ -271,7 +271,7 @@ static void keys_of_parts_are_checked(void **state) {
                  "moe and switch");
   expect_refused(LM "{ ffn: { type: swigul } }\n",
                  "p.yaml:3: kinds.K.ffn.type: \"swigul\" is not one of ffn, glu, geglu, reglu, swiglu, liglu, moe, "
-                 "switch, product_keys; did you mean \"swiglu\"?");
+                 "switch, product_keys, gated_linear; did you mean \"swiglu\"?");
   expect_word_refused("silu", "swish");
   expect_refused(LM "{ ffn: { width: 0, activation: gelu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: an FFN of width 0 is none; leave it out, or give a width");
@@ -313,6 +313,11 @@ static void keys_of_mixers_and_positions_are_checked(void **state) {
                  "an even number: change heads, model.d_model or model.positions.share");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: rotary, base: 1 } }\n",
                  "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
+  expect_refused(LM "{ mixer: evolved_conv }\nmodel: { d_model: 15, positions: none }\n",
+                 "p.yaml:3: kinds.K.mixer: one of its branches is half as wide as model.d_model, 15, which is odd");
+  expect_refused(LM "{ heads: 4, head_width: 5 }\nmodel: { positions: rotary }\n",
+                 "p.yaml:3: kinds.K.heads: 4 heads have 5 columns each, of which rotary positions turn 5; it must be "
+                 "an even number: change heads, model.d_model or model.positions.share");
   expect_refused(LM "{ heads: 8, kv_heads: 3 }\n", "p.yaml:3: kinds.K.kv_heads: 3 does not divide heads 8");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, buckets: 7 } }\n",
                  "p.yaml:4: model.positions.buckets: 7 is odd; half of the buckets are for keys after the query");

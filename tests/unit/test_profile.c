@@ -265,8 +265,44 @@ static void compares_with_peaks(void **state) {
   assert_true(fabs(row->flops_seconds - 0.096) < 1e-12 && fabs(row->bytes_seconds - 2.08) < 1e-12);
   row = find(&s, "optimiser", "", TARN_PROFILE_OUTSIDE);
   assert_true(row->bytes == 50.0 && row->bytes_seconds == 0.5 && row->flops_seconds == 0.0);
+  assert_true(row->floor_seconds == 0.5);
+  row = find(&s, "linear", "", TARN_PROFILE_FORWARD);
+  assert_true(row->floor_seconds == row->bytes_seconds);  // larger than that of the operations
+  assert_true(fabs(s.floor_seconds - row->floor_seconds - 0.5) < 1e-12);
   tarn__graph_close(&graph);
   tarn_profile_close(&profile);
+}
+
+static tarn_status cached_peaks(const tarn__device *device, tarn__device_peaks *peaks, int threads) {
+  (void)device;
+  (void)threads;
+  *peaks = (tarn__device_peaks){.bytes = 100, .cached = {1600, 800, 400, 50}};
+  return TARN_STATUS_OK;
+}
+
+// The bytes of a call count at the speed of the smallest set measured that they fit into, and never below the memory's.
+static void counts_caches(void **state) {
+  (void)state;
+  static const struct {
+    double bytes, rate;
+  } cases[] = {{50, 1600}, {1048575, 1600}, {1048576, 800}, {4194304, 400}, {16777216, 100}, {67108864, 100}};
+  tarn__device_type type = *tarn__device_reference.type;
+  type.peaks = cached_peaks;
+  const tarn__device device = {.type = &type, .name = "cached"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_profile *profile;
+    tarn_profile_summary s;
+    assert_int_equal(tarn_profile_open(&profile, 0), TARN_STATUS_OK);
+    assert_int_equal(tarn__profile_peaks(profile, &device, 1), TARN_STATUS_OK);
+    for (int call = 0; call < 2; call++)
+      assert_int_equal(tarn__profile_moving(profile, "optimiser", tarn__profile_clock(profile), cases[i].bytes),
+                       TARN_STATUS_OK);
+    assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+    const tarn_profile_row *row = find(&s, "optimiser", "", TARN_PROFILE_OUTSIDE);
+    assert_true(fabs(row->floor_seconds / (2 * cases[i].bytes / cases[i].rate) - 1) < 1e-12);
+    assert_true(s.floor_seconds == row->floor_seconds && s.peaks.cached_bytes == 1600);
+    tarn_profile_close(&profile);
+  }
 }
 
 // Products of fp32 with a weight take six or three of BF16 through tiles and the time of two in TF32, and what has no
@@ -322,8 +358,9 @@ static void measures_the_processor(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
-                                     cmocka_unit_test(counts_bytes),        cmocka_unit_test(compares_with_peaks),
-                                     cmocka_unit_test(counts_splits),       cmocka_unit_test(measures_the_processor)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training),   cmocka_unit_test(bounds_and_nothing),
+                                     cmocka_unit_test(counts_bytes),          cmocka_unit_test(compares_with_peaks),
+                                     cmocka_unit_test(counts_caches),         cmocka_unit_test(counts_splits),
+                                     cmocka_unit_test(measures_the_processor)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

@@ -32,10 +32,15 @@ static tarn_status find_uses(serve_models *m) {
   tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
-  double beam = 0;
-  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.beam", &beam);
-  if (status == TARN_STATUS_OK) status = tarn_config_number(config, "translate.length_penalty", &m->length_penalty);
+  double beam = 0, other = 0;
+  m->refines = status == TARN_STATUS_OK && tarn_config_has_use(config, "refine");
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_number(config, m->refines ? "translate.length_beam" : "translate.beam", &beam);
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_number(config, m->refines ? "translate.iterations" : "translate.length_penalty", &other);
   if (status == TARN_STATUS_OK) {
+    m->iterations = m->refines ? (int64_t)other : 0;
+    m->length_penalty = m->refines ? 1.0 : other;
     take_name(m);
     m->precision = m->options.precision;
     if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
@@ -59,7 +64,8 @@ static tarn_status open_translator(serve_models *m) {
   const serve_models_options *o = &m->options;
   tarn_translator_options options;
   tarn_translator_default(&options);
-  options.beam = options.n_best = m->beam;
+  *(m->refines ? &options.length_beam : &options.beam) = options.n_best = m->beam;
+  if (m->refines) options.beam = o->beam;  // refused, as such a model has none
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
@@ -152,8 +158,11 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
 
 static tarn_status set_translator(serve_models *m, const serve_request *request) {
   tarn_translator_options options = *tarn_translator_settings(m->translator);
-  options.beam = options.n_best = request->beam;
-  options.length_penalty = request->length_penalty;
+  *(m->refines ? &options.length_beam : &options.beam) = options.n_best = request->beam;
+  if (m->refines)
+    options.iterations = request->iterations;
+  else
+    options.length_penalty = request->length_penalty;
   options.decoding = request->decoding;
   return tarn_translator_set(m->translator, &options);
 }

@@ -70,7 +70,8 @@ bool serve_request_together(void *user, const void *first, const void *other) {
   (void)user;
   if (a->use != b->use || a->use == SERVE_ATTEND) return false;
   if (!tarn_decoding_same(&a->decoding, &b->decoding)) return false;
-  if (a->use == SERVE_TRANSLATE) return a->beam == b->beam && a->length_penalty == b->length_penalty;
+  if (a->use == SERVE_TRANSLATE)
+    return a->beam == b->beam && a->length_penalty == b->length_penalty && a->iterations == b->iterations;
   if (a->use != SERVE_GENERATE) return true;
   const tarn_generator_options *x = &a->generation, *y = &b->generation;
   if (x->stop_count != y->stop_count) return false;
@@ -93,7 +94,7 @@ typedef struct key {
   double low, high;
 } key;
 
-enum { ANY = (1 << SERVE_USES) - 1, KEYS = 27 };
+enum { ANY = (1 << SERVE_USES) - 1, KEYS = 29 };
 #define USE(use) (1u << SERVE_##use)
 
 // Where an array of strings is stored.
@@ -330,6 +331,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   tarn_generator_options *g = &request->generation;
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
   tarn_decoding *d = &request->decoding;
+  const unsigned searches = limits->refines ? 0 : USE(TRANSLATE), refines = limits->refines ? USE(TRANSLATE) : 0;
   int64_t seed = 1;
   strings banned = {&request->banned, &d->banned, &d->banned_count}, stop = {&request->stop, &g->stop, &g->stop_count};
   const unsigned both = USE(TRANSLATE) | USE(GENERATE);
@@ -339,8 +341,10 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
       {"target", TARGET, USE(ATTEND), NULL, 0, 0},
       {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
       {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},
-      {"beam", WHOLE, USE(TRANSLATE), &request->beam, 1, (double)limits->beam},
-      {"length_penalty", REAL, USE(TRANSLATE), &request->length_penalty, -10, 10},
+      {"beam", WHOLE, searches, &request->beam, 1, (double)limits->beam},
+      {"length_penalty", REAL, searches, &request->length_penalty, -10, 10},
+      {"length_beam", WHOLE, refines, &request->beam, 1, (double)limits->beam},
+      {"iterations", WHOLE, refines, &request->iterations, 1, (double)limits->iterations},
       {"method", METHOD, USE(GENERATE), NULL, 0, 0},
       {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},
       {"min_tokens", WHOLE, USE(GENERATE), &g->min_tokens, 0, (double)limits->tokens},
@@ -372,7 +376,8 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     return false;
   }
   if (request->n_best > request->beam && request->use == SERVE_TRANSLATE) {
-    serve_request_refuse(request, 400, "\"n_best\" may be at most the \"beam\" of %lld", (long long)request->beam);
+    serve_request_refuse(request, 400, "\"n_best\" may be at most the \"%s\" of %lld",
+                         limits->refines ? "length_beam" : "beam", (long long)request->beam);
     return false;
   }
   g->seed = (uint64_t)seed;
@@ -401,6 +406,7 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
   json_error_t error;
   request->n_best = 1;
   request->beam = limits->beam;
+  request->iterations = limits->iterations;
   request->length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
   tarn_decoding_default(&request->decoding);

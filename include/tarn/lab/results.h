@@ -143,6 +143,7 @@ typedef struct tarn_results_run {
   int64_t planned_bytes, peak_bytes;                          // memory of the process
   int64_t best_update;                                        // of the best validation by valid.metric; -1: none
   tarn_cost cost;
+  const char *data_hash;         // of the training data; NULL: not recorded
   const char *valid_hash;        // of the validation data used by the loss
   const char *config_hash;       // of the config.yaml used in training; NULL: unknown
   const char *valid_bleu_hash;   // of the data used by BLEU; NULL: none, or not written by an earlier version

@@ -25,7 +25,8 @@ extern "C" {
 //
 // The run directory gets test.hyp, one detokenized translation per line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
-//    "precision", "source", "reference"}
+//    "precision", "source", "reference"}, and for a model that translates without a beam, which is then 0,
+//   "iterations" and "length_beam"
 // Both are replaced atomically, test.hyp first, so test.json always describes a complete test.hyp. For a language model
 // it gets test.pairs, one line per paradigm (its name, a space and one digit per pair, 1 for right), and test.json with
 // accuracies in percent:
@@ -67,6 +68,7 @@ typedef struct tarn_testset_result {
   tarn_classify_test labels;                    // of a classifier
   tarn_lm_total text;                           // of a text
   double seconds;                               // of translation, or of scoring the pairs or rows
+  int64_t iterations, length_beam;              // of a model without a beam (docs/non-autoregressive.md); else 0
 } tarn_testset_result;
 
 TARN_API void tarn_testset_default(tarn_testset_options *options);
@@ -89,7 +91,7 @@ TARN_API tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_te
 
 enum { TARN_SWEEP_NAME = 64 };  // bytes of a variant's name with its zero byte
 
-// The property of the base configuration (with the sweep's `set`) that a variant's FFN widths are adjusted to match.
+// The property of the base configuration (with the sweep's `set`) that a variant is adjusted to match.
 typedef enum tarn_sweep_equalize {
   TARN_SWEEP_EQUALIZE_NO,
   TARN_SWEEP_EQUALIZE_PARAMETERS,  // "parameters": trained and frozen together, each set of weights once
@@ -100,6 +102,16 @@ typedef enum tarn_sweep_equalize {
 // "no" and the words above; NULL for another value.
 TARN_API const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize);
 
+// What of the variant is adjusted.
+typedef enum tarn_sweep_trade {
+  TARN_SWEEP_TRADE_FFN,     // "ffn": the widths of the FFNs
+  TARN_SWEEP_TRADE_LAYERS,  // "layers": how often the patterns of the stacks are repeated
+  TARN_SWEEP_TRADE_HEADS,   // "heads": the heads of the token mixers
+  TARN_SWEEP_TRADE_COUNT
+} tarn_sweep_trade;
+// The words above; NULL for another value.
+TARN_API const char *tarn_sweep_trade_name(tarn_sweep_trade trade);
+
 typedef struct tarn_sweep_variant {
   const char *name;            // letters, digits, _ - + and inner dots; the name of its folder
   const char *const *changes;  // (change_count) its settings: "kinds.R.ffn=512"
@@ -109,10 +121,12 @@ typedef struct tarn_sweep_variant {
   const tarn_config *config;  // resolved, with the first seed
   tarn_plan plan;             // for it, without parts
   tarn_sweep_equalize equalize;
-  const char *const *widths;  // (width_count) set by equalizing: "kinds.R.ffn=608"
-  size_t width_count;
-  double measure, base_measure;  // parameters or operations of the variant and of the base; 0 without equalize. More
-                                 // than 1 % apart: no width comes closer, and a warning was logged
+  tarn_sweep_trade trade;
+  const char *const *adjusted;  // (adjusted_count) set by equalizing: "kinds.R.ffn=608", "encoder.layers=L*5"
+  size_t adjusted_count;
+  const char *bound;             // why it comes no nearer than more than 1 %, which was also logged as a warning; NULL:
+                                 // it is within 1 %
+  double measure, base_measure;  // parameters or operations of the variant and of the base; 0 without equalize
   double epoch_seconds;          // of training, by tarn_sweep_estimate(); 0: unknown
   double run_seconds;            // of training, by tarn_sweep_estimate(): the budget, else until max_updates or
                                  // max_epochs; 0: unknown

@@ -34,6 +34,8 @@ NODE_OF(add, tarn__add_kernels, add)
 NODE_OF(attention_forward, tarn__attention_kernels, forward)
 NODE_OF(attention_rows_forward, tarn__attention_rows_kernels, forward)
 NODE_OF(attention_tangent, tarn__attention_tangent_kernels, run)
+NODE_OF(channel_conv_backward, tarn__channel_conv_kernels, backward)
+NODE_OF(channel_conv_forward, tarn__channel_conv_kernels, forward)
 NODE_OF(conv_backward, tarn__conv_kernels, backward)
 NODE_OF(conv_forward, tarn__conv_kernels, forward)
 NODE_OF(conv_tangent, tarn__conv_tangent_kernels, run)
@@ -48,6 +50,8 @@ NODE_OF(gather_rows_backward, tarn__weighted_rows_kernels, gather_backward)
 NODE_OF(glu_backward, tarn__glu_kernels, backward)
 NODE_OF(glu_forward, tarn__glu_kernels, forward)
 NODE_OF(glu_tangent, tarn__activation_tangent_kernels, glu)
+NODE_OF(neighbours_backward, tarn__neighbours_kernels, backward)
+NODE_OF(neighbours_forward, tarn__neighbours_kernels, forward)
 NODE_OF(norm_tangent, tarn__norm_tangent_kernels, run)
 NODE_OF(pooling_backward, tarn__pooling_kernels, backward)
 NODE_OF(pooling_forward, tarn__pooling_kernels, forward)
@@ -76,6 +80,8 @@ NODE_OF(token_gate_tangent, tarn__gate_tangent_kernels, token_gate)
 NODE_OF(weighted_rows_backward, tarn__weighted_rows_kernels, backward)
 NODE_OF(weighted_rows_forward, tarn__weighted_rows_kernels, forward)
 NODE_OF(weighted_rows_tangent, tarn__weighted_rows_kernels, tangent)
+NODE_OF(widen_backward, tarn__widen_kernels, backward)
+NODE_OF(widen_forward, tarn__widen_kernels, forward)
 #undef NODE_OF
 
 static size_t attention_scratch(const tarn__node *node, int threads) {
@@ -173,6 +179,9 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_BIAS_TABLE] = {tarn__cpu_bias_table, tarn__cpu_bias_table_scratch},
     [TARN__OP_BIAS_TABLE_BACKWARD] = {tarn__cpu_bias_table_backward, tarn__cpu_bias_table_scratch},
     [TARN__OP_CACHE_APPEND] = {tarn__cpu_cache_append, NULL},
+    [TARN__OP_CHANNEL_CONV] = {channel_conv_forward, NULL},
+    [TARN__OP_CHANNEL_CONV_BACKWARD] = {channel_conv_backward, NULL},
+    [TARN__OP_CHANNEL_CONV_ROWS] = {channel_conv_forward, NULL},
     [TARN__OP_DEPTHWISE_CONV] = {conv_forward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {conv_backward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_ROWS] = {conv_forward, conv_scratch},
@@ -211,6 +220,8 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_LINEAR_DZ] = {tarn__cpu_linear_dz, tarn__cpu_linear_dz_scratch},
     [TARN__OP_LOSS_SUM] = {tarn__cpu_loss_sum, NULL},
     [TARN__OP_MARK] = {mark, NULL},
+    [TARN__OP_NEIGHBOURS] = {neighbours_forward, NULL},
+    [TARN__OP_NEIGHBOURS_BACKWARD] = {neighbours_backward, NULL},
     [TARN__OP_NORM] = {residual_norm_forward, residual_norm_scratch},
     [TARN__OP_NORM_TANGENT] = {norm_tangent, norm_tangent_scratch},
     [TARN__OP_OUTPUT_LOG_PROBABILITIES] = {tarn__cpu_output_log, tarn__cpu_output_log_scratch},
@@ -282,4 +293,6 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_WEIGHTED_ROWS] = {weighted_rows_forward, NULL},
     [TARN__OP_WEIGHTED_ROWS_BACKWARD] = {weighted_rows_backward, NULL},
     [TARN__OP_WEIGHTED_ROWS_TANGENT] = {weighted_rows_tangent, NULL},
+    [TARN__OP_WIDEN] = {widen_forward, NULL},
+    [TARN__OP_WIDEN_BACKWARD] = {widen_backward, NULL},
 };

@@ -26,6 +26,11 @@ typedef struct tarn__attention_rows_kernels {
 } tarn__attention_rows_kernels;
 TARN__TABLES(tarn__attention_rows_kernels);
 
+typedef struct tarn__channel_conv_kernels {
+  tarn__kernel forward, backward;
+} tarn__channel_conv_kernels;
+TARN__TABLES(tarn__channel_conv_kernels);
+
 typedef struct tarn__conv_kernels {
   tarn__kernel forward, backward;
   size_t (*scratch)(const tarn__conv_spec *spec, int64_t d, tarn__dtype dtype, int threads);  // bytes, for both
@@ -55,6 +60,11 @@ typedef struct tarn__glu_kernels {
   tarn__kernel forward, backward;
 } tarn__glu_kernels;
 TARN__TABLES(tarn__glu_kernels);
+
+typedef struct tarn__neighbours_kernels {
+  tarn__kernel forward, backward;
+} tarn__neighbours_kernels;
+TARN__TABLES(tarn__neighbours_kernels);
 
 typedef struct tarn__pooling_kernels {
   tarn__kernel forward, backward;
@@ -88,5 +98,10 @@ typedef struct tarn__tanh_kernels {
   tarn__kernel forward, backward;
 } tarn__tanh_kernels;
 TARN__TABLES(tarn__tanh_kernels);
+
+typedef struct tarn__widen_kernels {
+  tarn__kernel forward, backward;
+} tarn__widen_kernels;
+TARN__TABLES(tarn__widen_kernels);
 
 #endif

@@ -12,6 +12,7 @@
   FAMILY(adaptive)                  \
   FAMILY(add)                       \
   FAMILY(attention)                 \
+  FAMILY(channel_conv)              \
   FAMILY(depthwise_conv)            \
   FAMILY(dropout)                   \
   FAMILY(embedding)                 \
@@ -24,6 +25,7 @@
   FAMILY(halting)                   \
   FAMILY(linear)                    \
   FAMILY(linear_attention)          \
+  FAMILY(neighbours)                \
   FAMILY(norm_backward)             \
   FAMILY(norm_tangent)              \
   FAMILY(output)                    \
@@ -52,7 +54,8 @@
   FAMILY(tanh)                      \
   FAMILY(token_linear)              \
   FAMILY(update)                    \
-  FAMILY(weighted_rows)
+  FAMILY(weighted_rows)             \
+  FAMILY(widen)
 
 #define TARN__CUDA_FAMILY(name) void tarn__cuda_##name##_entries(tarn__device_kernel *kernels);
 TARN__CUDA_FAMILIES(TARN__CUDA_FAMILY)

@@ -9,6 +9,7 @@ typedef struct attention_keys {
   int64_t heads;             // divides d_model; of self-attention and cross-attention
   int64_t kv_heads;          // of keys and values, divides heads; 0: heads
   double attention_dropout;  // of both
+  int64_t head_width;        // columns of a head; 0: d_model / heads
 } attention_keys;
 
 static const tarn__option options[] = {
@@ -23,11 +24,15 @@ static const tarn__option options[] = {
              "neighbouring heads of queries; 1: multi-query attention; 0: as many as heads; of "
              "self-attention and cross-attention",
      .later = true, .also = "num_key_value_heads multi_query n_kv_heads num_kv_heads key_value_heads n_head_kv"},
+    {"head_width", TARN__KEY_INTEGER(attention_keys, head_width, 0, 65536), .value = "0", .unit = "columns",
+     .help = "of each head, in queries, keys and values, as in T5, where heads trade against other sizes; 0: "
+             "model.d_model / heads",
+     .later = true, .also = "d_kv head_dim key_value_proj_dim"},
 };
 
 // Self-attention. With equal numbers of heads one product computes queries, keys and values.
 typedef struct attention_weights {
-  int64_t heads, kv_heads;
+  int64_t heads, kv_heads, width;  // of a head
   double attention_dropout;
   tarn__linear_weights qkv;    // rows are queries, keys, values; weight NULL with fewer kv_heads:
   tarn__linear_weights q, kv;  // rows of kv are keys, values
@@ -38,9 +43,14 @@ typedef struct attention_weights {
 
 static int64_t kv_heads_of(const attention_keys *keys) { return keys->kv_heads > 0 ? keys->kv_heads : keys->heads; }
 
+static int64_t width_of(const attention_keys *keys, int64_t d_model) {
+  return keys->head_width > 0 ? keys->head_width : d_model / keys->heads;
+}
+
 static tarn_status resolve(const tarn__part_site *site, void *memory) {
   const attention_keys *keys = memory;
-  TARN_TRY(tarn__heads_check(site, keys->heads));
+  TARN_TRY(keys->head_width > 0 ? tarn__head_width_check(site, keys->heads, keys->head_width)
+                                : tarn__heads_check(site, keys->heads));
   if (keys->heads % kv_heads_of(keys) == 0) return TARN_STATUS_OK;
   return tarn__part_fail(site, "kv_heads", "%lld does not divide heads %lld", (long long)keys->kv_heads,
                          (long long)keys->heads);
@@ -62,21 +72,22 @@ static void *declare_attention(tarn__declare *declare, const void *memory) {
   const attention_keys *keys = memory;
   attention_weights *weights = tarn__declare_struct(declare, sizeof *weights);
   if (!weights) return NULL;
-  int64_t d = declare->d_model;
   weights->heads = keys->heads;
   weights->attention_dropout = keys->attention_dropout;
   weights->kv_heads = kv_heads_of(keys);
-  if (weights->kv_heads == weights->heads) {
-    weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
+  weights->width = width_of(keys, declare->d_model);
+  const int64_t d = declare->d_model, inner = weights->heads * weights->width, kv = weights->kv_heads * weights->width;
+  if (kv == inner) {
+    weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * inner, d, 3, TARN__ATTENTION_GAIN);
   } else {
-    const int64_t kv = d / weights->heads * weights->kv_heads;
-    weights->q = tarn__declare_linear(declare, "self_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
+    weights->q = tarn__declare_linear(declare, "self_attn.q", inner, d, 1, TARN__ATTENTION_GAIN);
     weights->kv = tarn__declare_linear(declare, "self_attn.kv", 2 * kv, d, 2, TARN__ATTENTION_GAIN);
   }
-  weights->relative = declare_relative(declare, d / weights->heads);
-  weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
+  weights->relative = declare_relative(declare, weights->width);
+  weights->out = tarn__declare_linear(declare, "self_attn.out", d, inner, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
-  tarn__cross_declare_grouped(declare, keys->heads, weights->kv_heads, keys->attention_dropout);
+  const tarn__cross_heads cross = {keys->heads, weights->kv_heads, weights->width};
+  tarn__cross_declare_heads(declare, cross, keys->attention_dropout);
   return weights;
 }
 
@@ -92,15 +103,15 @@ typedef struct projected {
 
 static projected project(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
   const tarn__position_entry *position = tarn__position_of(run->position);
-  const int64_t d = run->d_model, head = d / weights->heads, kv = head * weights->kv_heads;
-  if (kv == d) {
+  const int64_t head = weights->width, inner = head * weights->heads, kv = head * weights->kv_heads;
+  if (kv == inner) {
     tarn__tensor *qkv = linear(run, x, &weights->qkv);
-    if (position->turn) qkv = position->turn(run, qkv, 2 * d, head);
-    return (projected){qkv, qkv, d, 2 * d};
+    if (position->turn) qkv = position->turn(run, qkv, 2 * inner, head);
+    return (projected){qkv, qkv, inner, 2 * inner};
   }
   projected p = {linear(run, x, &weights->q), linear(run, x, &weights->kv), 0, kv};
   if (position->turn) {
-    p.q = position->turn(run, p.q, d, head);
+    p.q = position->turn(run, p.q, inner, head);
     p.kv = position->turn(run, p.kv, kv, head);
   }
   return p;
@@ -123,16 +134,16 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
   const tarn__position_entry *position = tarn__position_of(run->position);
   const tarn__attention_extras extras = {
       .kv_heads = (int)weights->kv_heads, .biases = run->biases, .relative = weights->relative};
-  const int64_t d = run->d_model, kv = d / weights->heads * weights->kv_heads;
+  const int64_t inner = weights->heads * weights->width, kv = weights->kv_heads * weights->width;
   const projected p = project(run, weights, x);
   if (run->incremental) {
     tarn__tensor *cache = tarn__cache_append(run->graph, p.kv, p.key_column, run->self_cache, run->first_row);
-    tarn__attention_spec spec = {.heads = (int)weights->heads, .d = d, .value_column = kv, .longest = run->longest};
+    tarn__attention_spec spec = {.heads = (int)weights->heads, .d = inner, .value_column = kv, .longest = run->longest};
     if (position->bias) position->bias(run, &spec);
     return tarn__attention_rows_with(run->graph, p.q, cache, run->history, run->history_ranges, spec, extras);
   }
   tarn__attention_spec spec = {.heads = (int)weights->heads,
-                               .d = d,
+                               .d = inner,
                                .key_column = p.key_column,
                                .value_column = p.value_column,
                                .causal = run->causal,
@@ -154,7 +165,7 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 // Keys and values.
 static int64_t cache_width(const void *memory, int64_t d_model) {
   const attention_keys *keys = memory;
-  return 2 * (d_model / keys->heads * kv_heads_of(keys));
+  return 2 * kv_heads_of(keys) * width_of(keys, d_model);
 }
 
 static int64_t heads(const void *keys) { return ((const attention_keys *)keys)->heads; }
@@ -162,7 +173,8 @@ static int64_t heads(const void *keys) { return ((const attention_keys *)keys)->
 const tarn__mixer_entry tarn__mixer_attention = {
     .part = {.word = "attention",
              .text = "multi-head self-attention; in the decoder causal, then cross-attention",
-             .equation = "Q, K, V = x W_q, x W_k, x W_v, each in heads of d_head = d_model / heads columns\n"
+             .equation = "Q, K, V = x W_q, x W_k, x W_v, each in heads of d_head = head_width columns,\n"
+                         "d_model / heads if that is 0\n"
                          "head = softmax(Q K^T / sqrt(d_head)) V, in a decoder over the token and those before it\n"
                          "y = [head_1 .. head_h] W_o\n"
                          "with kv_heads, K and V have that many heads, and head h, counted from 0, reads head h "

@@ -132,7 +132,7 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
     show(run, weights, qkv);
   for (int64_t i = 0; i < weights->heads; i++) {
     tarn__tensor *part = branch_of(run, weights, head_of(run, weights, qkv, cache, i), i);
-    y = y ? tarn__residual_norm(run->graph, y, part, 0.0, (tarn__norm){.gain = NULL}).sum : part;
+    y = y ? tarn__stream_sum(run->graph, y, part, 0.0) : part;
   }
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }

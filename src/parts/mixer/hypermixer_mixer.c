@@ -68,7 +68,7 @@ static void *declare_hyper(tarn__declare *declare, const void *memory) {
   if (!keys->tied) weights->second = declare_network(declare, "hyper.second.in", "hyper.second.out", keys->hidden);
   if (keys->positions) weights->positions = declare_positions(declare, keys->max_length);
   weights->norm = tarn__declare_norm(declare, "hyper.norm");
-  if (keys->mixed_norm) weights->mixed_norm = tarn__declare_inner_norm(declare, "hyper.mixed_norm");
+  if (keys->mixed_norm) weights->mixed_norm = tarn__declare_inner_norm(declare, "hyper.mixed_norm", declare->d_model);
   return weights;
 }
 
@@ -81,9 +81,8 @@ static tarn__tensor *matrix_of(const tarn__block_run *run, const hypernetwork *n
 // x + p.
 static tarn__tensor *with_positions(const tarn__block_run *run, const hyper_weights *weights, tarn__tensor *x) {
   if (!weights->positions) return x;
-  const tarn__norm none = {0};
   tarn__tensor *p = tarn__embedding(run->graph, run->positions, NULL, weights->positions, NULL, 1.0, 0.0);
-  return tarn__residual_norm(run->graph, x, p, 0.0, none).sum;
+  return tarn__stream_sum(run->graph, x, p, 0.0);
 }
 
 static void build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {

@@ -30,15 +30,14 @@ static tarn__tensor *turn(const tarn__block_run *run, tarn__tensor *x, int64_t c
 }
 
 // Columns are rotated in pairs.
-static tarn_status check_heads(const tarn__part_site *site, int64_t heads) {
+static tarn_status check_heads(const tarn__part_site *site, int64_t heads, int64_t width) {
   const rotary_keys *keys = site->model->positions.keys;
-  const int64_t head = site->model->d_model / heads;
-  const double pairs = turned(keys, head) / 2.0;
+  const double pairs = turned(keys, width) / 2.0;
   if (pairs > 0.5 && fabs(pairs - round(pairs)) < 1e-6) return TARN_STATUS_OK;
   return tarn__part_fail(site, "heads",
                          "%lld heads have %lld columns each, of which rotary positions turn %.6g; it must be an even "
                          "number: change heads, model.d_model or model.positions.share",
-                         (long long)heads, (long long)head, turned(keys, head));
+                         (long long)heads, (long long)width, turned(keys, width));
 }
 
 // As with sinusoids: the formula has no limit, but a model has only learnt positions below max_length.

@@ -26,14 +26,17 @@
   X(tarn__mixer_synthesizer_random)            \
   X(tarn__mixer_synthesizer_factorised_dense)  \
   X(tarn__mixer_synthesizer_factorised_random) \
-  X(tarn__mixer_branched_attention)
+  X(tarn__mixer_branched_attention)            \
+  X(tarn__mixer_evolved_attention)             \
+  X(tarn__mixer_evolved_conv)
 #define TARN__CHANNELS(X) \
   X(tarn__channel_ffn)    \
   X(tarn__channel_glu)    \
   X(tarn__channel_geglu)  \
   X(tarn__channel_reglu)  \
   X(tarn__channel_swiglu) \
-  X(tarn__channel_liglu) X(tarn__channel_moe) X(tarn__channel_switch) X(tarn__channel_product_keys)
+  X(tarn__channel_liglu)  \
+  X(tarn__channel_moe) X(tarn__channel_switch) X(tarn__channel_product_keys) X(tarn__channel_gated_linear)
 #define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms) X(tarn__norm_scale)
 #define TARN__POSITIONS(X)           \
   X(tarn__position_sinusoidal)       \

@@ -23,23 +23,40 @@ static double products(tarn__peak_loop loop, int64_t rounds, double flops, int t
   return best;
 }
 
-// a = b + s c over arrays larger than the caches of most machines: two numbers are read and one is written.
-static tarn_status memory(double *rate, int threads) {
-  const int64_t count = (int64_t)1 << 24;
-  void *room;
-  TARN_TRY(tarn__alloc(&room, TARN__MEMORY_OTHER, (size_t)count * 3, sizeof(float)));
-  float *a = room, *b = a + count, *c = b + count;
-  *rate = 0.0;
-  // Pages that were never written all map to the same one, which fits in a cache.
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-  for (int64_t i = 0; i < count; i++) a[i] = b[i] = c[i] = 1.0f;
+// a = b + s c over arrays of `bytes` bytes in all, of which every thread goes through its own part `rounds` times: two
+// numbers are read and one is written.
+static double triad(float *room, int64_t bytes, int64_t rounds, int threads) {
+  const int64_t count = bytes / (3 * (int64_t)sizeof(float)) / threads;
+  double best = 0.0;
   for (int burst = 0; burst < BURSTS; burst++) {
     const double start = tarn__seconds();
-#pragma omp parallel for simd num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; i++) a[i] = b[i] + 0.5f * c[i];
-    const double now = 3.0 * sizeof(float) * (double)count / (tarn__seconds() - start);
-    if (now > *rate) *rate = now;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int thread = 0; thread < threads; thread++) {
+      float *a = room + 3 * count * thread, *b = a + count, *c = b + count;
+      for (int64_t round = 0; round < rounds; round++) {
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) a[i] = b[i] + 0.5f * c[i];
+        __asm__ volatile("" ::: "memory");  // every round counts
+      }
+    }
+    const double rate = 3.0 * sizeof(float) * (double)(count * threads * rounds) / (tarn__seconds() - start);
+    if (rate > best) best = rate;
   }
+  return best;
+}
+
+// Traffic of working sets that fit into caches, and of one larger than those of most machines.
+static tarn_status memory(tarn__device_peaks *peaks, int threads) {
+  const int64_t largest = (int64_t)3 << 26;
+  void *room;
+  TARN_TRY(tarn__alloc(&room, TARN__MEMORY_OTHER, (size_t)largest, 1));
+  float *numbers = room;
+  // Pages that were never written all map to the same one, which fits in a cache.
+#pragma omp parallel for simd num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < largest / (int64_t)sizeof(float); i++) numbers[i] = 1.0f;
+  for (int set = 0; set < TARN__PEAK_SETS; set++)
+    peaks->cached[set] = triad(numbers, (int64_t)1 << (18 + 2 * set), (int64_t)1 << (7 - set), threads);
+  peaks->bytes = triad(numbers, largest, 1, threads);
   tarn__free(room);
   return TARN_STATUS_OK;
 }
@@ -53,5 +70,5 @@ tarn_status tarn__cpu_peaks(tarn__device_peaks *peaks, int threads) {
   if (tarn__isa_now() == TARN__ISA_AMX)
     peaks->flops[TARN__BF16] = products(tarn__peak_amx, rounds / 8, TARN__PEAK_AMX_FLOPS, threads);
 #endif
-  return memory(&peaks->bytes, threads);
+  return memory(peaks, threads);
 }

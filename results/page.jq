@@ -1,0 +1,45 @@
+# The generated part of a claim's page, from `tarn compare RECORD --json`: a table of all variants, and what is decided.
+# $published: an object of figures by variant, or null; $form: "page" or "summary".
+include "numbers";
+def names: if . == [] then "none" else join(", ") end;
+
+(if .configurations | any(.test_bleu.mean != null) then {key: "test_bleu", title: "test BLEU", digits: 1, unit: 1, less: false}
+ elif .configurations | any(.test_blimp.mean != null) then {key: "test_blimp", title: "BLiMP", digits: 1, unit: 1, less: false}
+ elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "test \(.test_measure)", digits: 3, unit: 1, less: (.test_measure | IN("bpc", "bpb", "nll", "ppl", "mse"))}
+ else {key: "best", title: .metric, digits: 3, unit: 1, less: .less_is_better} end) as $test |
+.baseline as $baseline |
+def verdict($key): (.verdicts // {})[$key];
+def decided($key; $word): [.configurations[] | select(.baseline | not) | select(verdict($key).decision == $word) | .name];
+def summary($key; $title; $digits):
+  ([.configurations[] | verdict($key) | select(.) | .comparisons][0] // 0) as $count |
+  if $count == 0 then "\($title): no verdict yet, which needs three seeds of \($baseline) and of another variant."
+  else "\($title), against \($baseline) (p corrected for \($count) comparisons): better: \(decided($key; "better") | names); worse: " +
+    "\(decided($key; "worse") | names); undecided: \([.configurations[] | select(.baseline | not) | select(verdict($key).decision | IN("better", "worse") | not)] | length)." end;
+([.configurations[].runs[]] | length) as $runs |
+([.configurations[].runs[] | select(.state == "finished")] | length) as $finished |
+([.configurations[].runs[] | select(.state == "failed")] | length) as $failed |
+(if $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished" + (if $failed > 0 then ", \($failed) failed" else "" end) + "; this page is of these.** " else "\($finished) runs" + (if $failed > 0 then ", \($failed) more failed" else "" end) + ". " end) as $state |
+if $form == "summary" then
+  $state + summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end)
+else
+  $state + summary($test.key; $test.title; $test.digits),
+  (if $test.key != "best" then "", summary("best"; "Best \(.metric)"; 3) else empty end),
+  "",
+  "Means ± standard deviations over seeds; differences to \($baseline) with their 95 % interval, p as above.",
+  "",
+  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) | difference | p |" + (if $published then " published |" else "" end),
+  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $published then " --- |" else "" end),
+  (.configurations[] | . as $row | ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($test.key) as $verdict |
+    ($row.encoder.frozen + $row.decoder.frozen) as $frozen |
+    [ $row.name,
+      (if $frozen == 0 then "" else "\($frozen) of \($row.encoder.frozen + $row.encoder.trained + $row.decoder.frozen + $row.decoder.trained)" end),
+      (if $run then $run.parameters / 1e6 | fixed(3) + " M" else "-" end),
+      (if $run and $run.frozen_parameters > 0 then $run.frozen_parameters / 1e6 | fixed(3) + " M" else "" end),
+      ($row.finished | tostring) + (if $row.failed > 0 then " (\($row.failed) failed)" else "" end),
+      ($row.best | spread(3)),
+      ($row[$test.key] | spread($test.digits)),
+      (if $row.baseline then "" else $verdict | change($test.unit; $test.digits) end),
+      (if $row.baseline then "" else $verdict | probability end)
+    ] + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
+  (if .notes == [] then empty else "", "Notes:", "", (.notes[] | "- \(.)") end)
+end

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Recomputes the pages of results/ from the records there, and the paragraphs of documents that quote them.
+#   results.sh [--check] [NAME...]
+# results/NAME has a record (`tarn record`), question.md, and perhaps published.tsv: variant and published figures. Its page
+# is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and "<!-- end -->". --check
+# changes nothing and fails where a page or a document differs from its record.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+tarn=${TARN:-$root/build/release/tarn}
+results=${TARN_RESULTS:-$root/results}
+documents=${TARN_DOCUMENTS:-$root/docs $root/README.md}
+check=no
+fail() { echo "results.sh: $*" >&2; exit 2; }
+[ "${1:-}" != --check ] || { check=yes; shift; }
+[ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
+command -v jq >/dev/null || fail "jq is missing"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+code=0
+
+# put NEW FILE: replaces a file by a new version, or says that it differs.
+put() {
+  cmp -s "$1" "$2" && return
+  if [ $check = yes ]; then
+    echo "$2 is not what its records say; ./run results makes it so:" >&2
+    diff -u "$2" "$1" | head -n 20 >&2 || true
+    code=1
+  else
+    cp "$1" "$2"
+    echo "$2"
+  fi
+}
+
+# page NAME FORM: from the comparison of its record.
+page() {
+  local published=null
+  [ ! -f "$results/$1/published.tsv" ] ||
+    published=$(jq -R -s 'split("\n") | map(select(. != "") | split("\t") | {key: .[0], value: .[1]}) | from_entries' "$results/$1/published.tsv")
+  jq -r -L "$root/scripts" --argjson published "$published" --arg form "$2" -f "$root/results/page.jq" "$work/$1.json"
+}
+
+claims=("$@")
+[ $# -gt 0 ] || for file in "$results"/*/sweep.json; do [ ! -e "$file" ] || claims+=("$(basename "$(dirname "$file")")"); done
+for name in ${claims[@]+"${claims[@]}"}; do
+  [ -f "$results/$name/sweep.json" ] || fail "results/$name holds no record: it has no sweep.json"
+  [ -f "$results/$name/question.md" ] || fail "results/$name/question.md is missing"
+  (cd "$root" && "$tarn" compare "$results/$name" --json) >"$work/$name.json" || exit 1
+  { cat "$results/$name/question.md"; echo; page "$name" page; } >"$work/page"
+  sed -i "s|$results/|results/|g" "$work/page"
+  put "$work/page" "$results/$name/README.md"
+done
+
+# Documents that quote a record.
+# shellcheck disable=SC2086
+grep -l -r '^<!-- results/' --include='*.md' $documents 2>/dev/null | while read -r file; do
+  cp "$file" "$work/document"
+  for name in $(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file"); do
+    [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
+    page "$name" summary | fold -s -w 124 | sed 's/ *$//' >"$work/text"
+    awk -v begin="<!-- results/$name -->" -v text="$work/text" '
+      $0 == begin { print; print ""; while ((getline line < text) > 0) print line; print ""; inside = 1; next }
+      inside && $0 == "<!-- end -->" { inside = 0 }
+      !inside { print }' "$work/document" >"$work/next"
+    mv "$work/next" "$work/document"
+  done
+  put "$work/document" "$file"
+  [ $code = 0 ] || exit $code
+done || code=$?
+exit $code

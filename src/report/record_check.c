@@ -1,0 +1,228 @@
+#include "report/record_check.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_io.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "report/run_read.h"
+#include "run/names.h"
+
+const char *tarn__record_name(const tarn_results_run *run) {
+  const char *name = strrchr(run->path, '/');
+  while (name > run->path && name[-1] != '/') name--;
+  return name;
+}
+
+tarn_status tarn__record_same_score(const tarn_results_run *run, const char *hypotheses, double bleu) {
+  TARN_REQUIRE(fabs(bleu - run->test_bleu) < 1e-6, DATA,
+               "%s: its BLEU against %s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together",
+               hypotheses, run->test_reference, bleu, run->test_bleu);
+  return TARN_STATUS_OK;
+}
+
+// --- the sweep against the record
+
+static tarn_status read_json(json_t **root, const char *folder) {
+  char path[PATH_MAX];
+  json_error_t error;
+  TARN_TRY(tarn__path_join(path, folder, TARN__SWEEP_JSON));
+  TARN_TRY(tarn__json_file(root, path, 0, &error));
+  TARN_REQUIRE(json_is_object(*root), DATA, "%s: it is no JSON object", path);
+  return TARN_STATUS_OK;
+}
+
+static const json_t *variant_of(const json_t *sweep, const char *name) {
+  size_t i;
+  const json_t *variant;
+  json_array_foreach(json_object_get(sweep, "variants"), i, variant) {
+    const char *own = json_string_value(json_object_get(variant, "name"));
+    if (own && strcmp(own, name) == 0) return variant;
+  }
+  return NULL;
+}
+
+static bool same_value(const json_t *a, const json_t *b, const char *key) {
+  const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+  return x == y || (x && y && json_equal(x, y));
+}
+
+static tarn_status check_variants(const json_t *ours, const json_t *theirs, const char *sweep, const char *record) {
+  static const char *const keys[] = {"set", "equalized", "grid", "point", "init_from"};
+  size_t i;
+  const json_t *variant;
+  json_array_foreach(json_object_get(theirs, "variants"), i, variant) {
+    const char *name = json_string_value(json_object_get(variant, "name"));
+    TARN_REQUIRE(name, DATA, "%s/" TARN__SWEEP_JSON ": variant %zu has no name", record, i + 1);
+    const json_t *own = variant_of(ours, name);
+    TARN_REQUIRE(own, USAGE, "%s has runs of the variant %s, which %s lacks: add it to the sweep, or record elsewhere",
+                 record, name, sweep);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+      TARN_REQUIRE(same_value(own, variant, keys[k]), USAGE,
+                   "%s and %s differ in the variant %s (\"%s\" of " TARN__SWEEP_JSON
+                   "): their runs must not be mixed; record elsewhere",
+                   sweep, record, name, keys[k]);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status compare_sweeps(const json_t *ours, const json_t *theirs, const char *sweep, const char *record) {
+  static const char *const keys[] = {"baseline", "budget_seconds", "clock", "test"};
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    TARN_REQUIRE(same_value(ours, theirs, keys[k]), USAGE,
+                 "%s and %s differ in \"%s\" of " TARN__SWEEP_JSON ": their runs must not be mixed; record elsewhere",
+                 sweep, record, keys[k]);
+  return check_variants(ours, theirs, sweep, record);
+}
+
+static tarn_status check_sweep(const char *sweep, const char *record) {
+  char path[PATH_MAX];
+  json_t *ours = NULL, *theirs = NULL;
+  TARN_TRY(tarn__path_join(path, record, TARN__SWEEP_JSON));
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  tarn_status status = read_json(&ours, sweep);
+  if (status == TARN_STATUS_OK) status = read_json(&theirs, record);
+  if (status == TARN_STATUS_OK) status = compare_sweeps(ours, theirs, sweep, record);
+  json_decref(ours);
+  json_decref(theirs);
+  return status;
+}
+
+// --- runs
+
+static tarn_status check_run(const tarn_results_run *run) {
+  TARN_REQUIRE(!run->log_changed, DATA, "%s/" TARN__RUN_LOG " is not the one of the training: %s", run->path,
+               run->log_changed);
+  TARN_REQUIRE(!run->log_accepted, DATA,
+               "%s was continued at update %lld with a log that did not fit (--accept-log), so its curve is not known",
+               run->path, (long long)run->log_accepted_step);
+  TARN_REQUIRE(!run->config_changed, DATA, "%s/" TARN__RUN_CONFIG " is not the one of the training: %s", run->path,
+               run->config_changed);
+  return TARN_STATUS_OK;
+}
+
+static bool differ(const char *a, const char *b) { return a && b && strcmp(a, b) != 0; }
+
+static tarn_status check_data(const tarn_results_run *a, const tarn_results_run *b) {
+  TARN_REQUIRE(!differ(a->data_hash, b->data_hash), DATA,
+               "%s and %s were trained on other data (\"data_hash\" of " TARN__RUN_RESULT
+               "): the corpus has changed, so they must not be mixed",
+               a->path, b->path);
+  TARN_REQUIRE(!differ(a->valid_hash, b->valid_hash), DATA,
+               "%s and %s were validated on other data (\"valid_hash\" of " TARN__RUN_RESULT
+               "): the corpus has changed, so they must not be mixed",
+               a->path, b->path);
+  return TARN_STATUS_OK;
+}
+
+static bool has_test(const tarn_results_run *run) {
+  char path[PATH_MAX];
+  return tarn__path_join(path, run->path, TARN__RUN_TEST) == TARN_STATUS_OK && tarn__file_exists(path);
+}
+
+// A recorded translation model needs its translations with their references, or test.bleu of another record.
+static tarn_status check_outputs(const tarn_results_run *run) {
+  char path[PATH_MAX];
+  if (!run->test_signature) return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_BLEU));
+  if (tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_HYPOTHESES));
+  TARN_REQUIRE(tarn__file_exists(path), DATA, "%s is gone, from which BLEU is recorded", path);
+  TARN_REQUIRE(run->test_reference && tarn__file_exists(run->test_reference), DATA,
+               "%s: the references of its test are gone: %s", run->path,
+               run->test_reference ? run->test_reference : "none are named");
+  return TARN_STATUS_OK;
+}
+
+// Whether two runs have the same result.json, byte for byte.
+static tarn_status same_result(bool *same, const char *a, const char *b) {
+  const char *const folders[] = {a, b};
+  char *texts[2] = {0}, path[PATH_MAX];
+  size_t sizes[2] = {0};
+  tarn_status status = TARN_STATUS_OK;
+  for (int i = 0; i < 2 && status == TARN_STATUS_OK; i++) {
+    status = tarn__path_join(path, folders[i], TARN__RUN_RESULT);
+    if (status == TARN_STATUS_OK) status = tarn__file_read(path, &texts[i], &sizes[i]);
+  }
+  *same = status == TARN_STATUS_OK && sizes[0] == sizes[1] && memcmp(texts[0], texts[1], sizes[0]) == 0;
+  tarn__free(texts[0]);
+  tarn__free(texts[1]);
+  return status;
+}
+
+// The fate of a run that the record has already, read as `recorded`.
+static tarn_status compare_runs(tarn__record_fate *fate, const tarn_results_run *run,
+                                const tarn_results_run *recorded) {
+  bool same;
+  TARN_TRY(check_run(recorded));
+  if (run->config_hash && recorded->config_hash && run->state == recorded->state) TARN_TRY(check_data(run, recorded));
+  TARN_TRY(same_result(&same, run->path, recorded->path));
+  *fate = same ? TARN__RECORD_KEPT : TARN__RECORD_TWICE;
+  if (recorded->state == TARN_RESULTS_FAILED && run->state == TARN_RESULTS_FINISHED) *fate = TARN__RECORD_ADD;
+  if (*fate == TARN__RECORD_TWICE)
+    tarn__log(TARN_LOG_WARNING, "%s: the record has another result of this run, which it keeps: %s", run->path,
+              recorded->path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status look_up(tarn__record_fate *fate, const tarn_results_run *run, const char *record) {
+  char path[PATH_MAX];
+  tarn_results_run recorded;
+  tarn_config *config = NULL;
+  tarn__arena arena = {0};
+  *fate = TARN__RECORD_ADD;
+  TARN_TRY(tarn__path_join(path, record, tarn__record_name(run)));
+  if (!tarn__run_has_result(path)) return check_outputs(run);
+  tarn__run_blank(&recorded, path);
+  tarn_status status = tarn__run_read(&recorded, &config, &arena);
+  if (status == TARN_STATUS_OK) status = compare_runs(fate, run, &recorded);
+  if (status == TARN_STATUS_OK && *fate == TARN__RECORD_ADD) status = check_outputs(run);
+  tarn_config_close(&config);
+  tarn__arena_close(&arena);
+  return status;
+}
+
+static tarn_status decide(tarn__record_plan *plan, size_t index, bool tested, const char *record) {
+  const tarn_results_run *runs = plan->results->runs, *run = &runs[index];
+  tarn__record_fate *fate = &plan->fates[index];
+  *fate = TARN__RECORD_MISSING;
+  if (run->state != TARN_RESULTS_FINISHED && run->state != TARN_RESULTS_FAILED) return TARN_STATUS_OK;
+  TARN_TRY(check_run(run));
+  for (size_t i = 0; i < index; i++)
+    if (runs[i].group == run->group && runs[i].config && run->config) TARN_TRY(check_data(&runs[i], run));
+  if (run->state == TARN_RESULTS_FINISHED && tested && !has_test(run)) {
+    *fate = TARN__RECORD_UNTESTED;
+    return TARN_STATUS_OK;
+  }
+  return look_up(fate, run, record);
+}
+
+static tarn_status decide_all(tarn__record_plan *plan, const char *sweep, const char *record) {
+  void *memory;
+  json_t *root = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, plan->results->run_count, sizeof *plan->fates));
+  plan->fates = memory;
+  tarn_status status = read_json(&root, sweep);
+  const json_t *test = json_object_get(root, "test");
+  for (size_t i = 0; i < plan->results->run_count && status == TARN_STATUS_OK; i++)
+    status = decide(plan, i, test && !json_is_null(test), record);
+  json_decref(root);
+  return status;
+}
+
+tarn_status tarn__record_plan_open(tarn__record_plan *plan, const char *sweep, const char *record) {
+  TARN_TRY(tarn_results_open(&plan->results, &sweep, 1));
+  TARN_REQUIRE(plan->results->sweep, USAGE, "%s: it is no sweep's folder: it has no " TARN__SWEEP_JSON, sweep);
+  TARN_TRY(check_sweep(sweep, record));
+  return decide_all(plan, sweep, record);
+}
+
+void tarn__record_plan_close(tarn__record_plan *plan) {
+  tarn_results_close(&plan->results);
+  tarn__free(plan->fates);
+  *plan = (tarn__record_plan){0};
+}

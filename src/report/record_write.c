@@ -1,0 +1,128 @@
+// Writes records of sweeps.
+#include "tarn/lab/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "report/record_check.h"
+#include "report/sentence_bleu.h"
+#include "report/test_outputs.h"
+#include "run/names.h"
+#include "tarn/lab/results.h"
+#include "tarn/score.h"
+
+static const char *const RUN_FILES[] = {TARN__RUN_CONFIG, TARN__RUN_LOG,   TARN__RUN_RESULT,
+                                        TARN__RUN_TEST,   TARN__RUN_PAIRS, TARN__RUN_BLEU};
+static const char *const SWEEP_FILES[] = {TARN__SWEEP_FILE, TARN__SWEEP_BASE, TARN__SWEEP_JSON};
+
+static tarn_status count_sentences(tarn_statistics **statistics, const tarn_results_run *run, const char *hypotheses) {
+  tarn_bleu_options options;
+  tarn_bleu_result result;
+  tarn_score_lines lines = {0}, references = {0};
+  *statistics = NULL;
+  TARN_TRY(tarn__test_outputs_bleu_options(&options, run));
+  tarn_status status = tarn_score_lines_open(&lines, hypotheses);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, run->test_reference);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&lines, &references);
+  const char *const *streams[] = {references.items};
+  if (status == TARN_STATUS_OK)
+    status = tarn_bleu_statistics(statistics, &result, lines.items, streams, lines.count, 1, &options);
+  if (status == TARN_STATUS_OK) status = tarn__record_same_score(run, hypotheses, result.score);
+  if (status != TARN_STATUS_OK) tarn_statistics_close(statistics);
+  tarn_score_lines_close(&lines);
+  tarn_score_lines_close(&references);
+  return status;
+}
+
+// test.bleu of a tested translation model, of its translations; of a run that is itself of a record it is copied.
+static tarn_status write_sentences(const tarn_results_run *run, const char *to) {
+  char hypotheses[PATH_MAX], path[PATH_MAX];
+  tarn_statistics *statistics;
+  TARN_TRY(tarn__path_join(hypotheses, run->path, TARN__RUN_HYPOTHESES));
+  TARN_TRY(tarn__path_join(path, to, TARN__RUN_BLEU));
+  if (!run->test_signature || !tarn__file_exists(hypotheses)) return TARN_STATUS_OK;
+  TARN_TRY(count_sentences(&statistics, run, hypotheses));
+  const tarn_status status = tarn__sentence_bleu_write(path, statistics, run->test_signature);
+  tarn_statistics_close(&statistics);
+  return status;
+}
+
+static tarn_status write_files(const tarn_results_run *run, const char *to) {
+  for (size_t i = 0; i < sizeof RUN_FILES / sizeof *RUN_FILES; i++)
+    TARN_TRY(tarn__file_copy(run->path, to, RUN_FILES[i]));
+  return write_sentences(run, to);
+}
+
+// A folder of files that an earlier call left, or that is to be replaced.
+static tarn_status remove_folder(const char *path) {
+  DIR *folder = opendir(path);
+  if (!folder && errno == ENOENT) return TARN_STATUS_OK;
+  TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", path, strerror(errno));
+  for (const struct dirent *entry; (entry = readdir(folder));)
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+      (void)!unlinkat(dirfd(folder), entry->d_name, 0);
+  closedir(folder);
+  TARN_REQUIRE(rmdir(path) == 0, IO, "%s: cannot remove the folder: %s", path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+// Written beside its place and then renamed, so a run is there as a whole or not at all.
+static tarn_status write_run(const char *record, const tarn_results_run *run, const char *name) {
+  char partial[PATH_MAX], place[PATH_MAX];
+  TARN_TRY(tarn__path_join(place, record, name));
+  const char *slash = strrchr(place, '/');
+  TARN_REQUIRE(snprintf(partial, sizeof partial, "%.*s/.%s." TARN__SWEEP_PARTIAL, (int)(slash - place), place,
+                        slash + 1) < (int)sizeof partial,
+               IO, "%s: the path is too long", place);
+  TARN_TRY(remove_folder(partial));
+  TARN_TRY(tarn__mkdir(partial));
+  TARN_TRY(write_files(run, partial));
+  TARN_TRY(remove_folder(place));
+  TARN_REQUIRE(rename(partial, place) == 0, IO, "%s: cannot put the run here: %s", place, strerror(errno));
+  tarn__sync_folder_of(place);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_all(const tarn__record_plan *plan, const char *sweep, const char *record) {
+  for (size_t i = 0; i < sizeof SWEEP_FILES / sizeof *SWEEP_FILES; i++)
+    TARN_TRY(tarn__file_copy(sweep, record, SWEEP_FILES[i]));
+  for (size_t i = 0; i < plan->results->run_count; i++)
+    if (plan->fates[i] == TARN__RECORD_ADD)
+      TARN_TRY(write_run(record, &plan->results->runs[i], tarn__record_name(&plan->results->runs[i])));
+  return TARN_STATUS_OK;
+}
+
+static void count(tarn_record_summary *summary, const tarn__record_plan *plan) {
+  size_t counts[TARN__RECORD_FATES] = {0};
+  for (size_t i = 0; i < plan->results->run_count; i++) counts[plan->fates[i]]++;
+  *summary = (tarn_record_summary){.added = counts[TARN__RECORD_ADD],
+                                   .kept = counts[TARN__RECORD_KEPT],
+                                   .twice = counts[TARN__RECORD_TWICE],
+                                   .untested = counts[TARN__RECORD_UNTESTED],
+                                   .missing = counts[TARN__RECORD_MISSING]};
+}
+
+tarn_status tarn_record(tarn_record_summary *summary, const char *sweep, const char *record) {
+  tarn__record_plan plan = {0};
+  char path[PATH_MAX];
+  int lock = -1;
+  TARN_TRY(tarn__path_join(path, record, TARN__RUN_LOCK));
+  TARN_REQUIRE(!tarn__file_same(sweep, record), USAGE, "%s: a sweep cannot be its own record", record);
+  TARN_TRY(tarn__mkdir(record));
+  TARN_TRY(tarn__lock(&lock, path));
+  tarn_status status = tarn__record_plan_open(&plan, sweep, record);
+  if (status == TARN_STATUS_OK) status = write_all(&plan, sweep, record);
+  if (status == TARN_STATUS_OK && summary) count(summary, &plan);
+  tarn__record_plan_close(&plan);
+  (void)!unlink(path);  // a record is kept with other texts, where a lock has no place
+  tarn__unlock(&lock);
+  return status;
+}
