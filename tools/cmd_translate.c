@@ -151,7 +151,8 @@ static int run(const char *path, const char *input, const char *destination, out
 }
 
 // An option of drawing draws, and one of the search does not.
-static int settle_drawing(tarn_translator_options *options, const drawing_options *drawing) {
+static int settle_drawing(tarn_translator_options *options, const drawing_options *drawing, const cli_list *banned) {
+  decoding_options_set(&options->decoding, banned);
   if ((drawing_options_given(drawing) || drawing->mbr) && options->samples == 0) options->samples = 1;
   if (options->samples == 0 && drawing->seed != CLI_NO_INT)
     return cli_usage(&COMMAND, "--seed needs --samples: without it nothing is drawn");
@@ -190,8 +191,7 @@ int cmd_translate(int argc, char **argv) {
        "the same: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       DECODING_OPTIONS(options.decoding, banned),
-      {"samples", CLI_INT, &options.samples, "N",
-       "draw N samples of each line instead of a search, and print the best (default 1 with an option of drawing)", 1,
+      {"samples", CLI_INT, &options.samples, "N", "draw N samples of each line and print the best; 0: search", 0,
        1000000},
       DRAWING_OPTIONS(drawing),
       {"prefixes", CLI_FLAG, &options.prefixes, NULL,
@@ -225,11 +225,10 @@ int cmd_translate(int argc, char **argv) {
   cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
-  if (code < 0) code = settle_drawing(&options, &drawing);
+  if (code < 0) code = settle_drawing(&options, &drawing, &banned);
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    decoding_options_set(&options.decoding, &banned);
     if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
