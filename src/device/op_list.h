@@ -10,10 +10,12 @@
   X(ADAPTIVE_ROWS)               \
   X(ADAPTIVE_SCORES)             \
   X(ADD)                         \
+  X(ADJUST_ROWS)                 \
   X(ATTENTION)                   \
   X(ATTENTION_BACKWARD)          \
   X(ATTENTION_ROWS)              \
   X(ATTENTION_TANGENT)           \
+  X(BEST_ROWS)                   \
   X(BIAS_TABLE)                  \
   X(BIAS_TABLE_BACKWARD)         \
   X(CACHE_APPEND)                \
@@ -68,6 +70,7 @@
   X(OUTPUT_MIXTURE)              \
   X(OUTPUT_TANGENT)              \
   X(OUTPUT_TOP)                  \
+  X(PICK_ROWS)                   \
   X(PIXELS)                      \
   X(POOLING)                     \
   X(POOLING_BACKWARD)            \

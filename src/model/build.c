@@ -503,21 +503,41 @@ static void show_top(tarn__top top) {
   if (top.ids) top.ids->keep = top.ids->result = true;
 }
 
-// The output layer of a step.
-static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
-  if (step->predicted && step->predicted_count == 0) return (tarn__top){NULL, NULL};
-  const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
-  tarn__top top = {NULL, NULL};
+static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) {
+  return tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws");
+}
+
+// What is found or drawn after the processors of logits, and what the model itself says of it.
+static tarn__next predict_processed(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__tensor *logits = tarn__head_logits(graph, head);
+  tarn__tensor *scores =
+      tarn__adjust_rows(graph, logits, tarn__graph_input(graph, step->edit_words, step->edits, "edits"));
+  tarn__next next = {{scores, NULL}, NULL};
+  next.top = step->sampling ? tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling)
+                            : tarn__best_rows(graph, scores, step->best, step->eos);
+  tarn__tensor *numbers = tarn__graph_input(graph, next.top.ids->rows, step->numbers, "rows");
+  next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  return next;
+}
+
+static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__next next = {{NULL, NULL}, NULL};
   if (step->best > 0)
-    top = tarn__head_top(graph, &head, step->best, step->eos);
+    next.top = tarn__head_top(graph, head, step->best, step->eos);
   else
-    top.values = tarn__head_log_probabilities(graph, &head);
-  if (step->sampling)
-    top = tarn__sample_rows(graph, top,
-                            tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws"),
-                            step->sampling);
-  show_top(top);
-  return top;
+    next.top.values = tarn__head_log_probabilities(graph, head);
+  if (step->sampling) next.top = tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling);
+  return next;
+}
+
+// The output layer of a step.
+static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
+  if (step->predicted && step->predicted_count == 0) return (tarn__next){{NULL, NULL}, NULL};
+  const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
+  const tarn__next next = step->edits ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
+  show_top(next.top);
+  if (next.own) next.own->keep = next.own->result = true;
+  return next;
 }
 
 tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, tarn__tensor *states, const int32_t *rows,
@@ -555,7 +575,7 @@ tarn__tensor *tarn__model_build_whole(const tarn__model *model, tarn__graph *gra
   return build_stack(model, what, &run, &whole->target, &cuts, NULL);
 }
 
-tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
+tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
   tarn__block_run run = {
       .graph = graph,

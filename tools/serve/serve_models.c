@@ -170,6 +170,7 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
     options.iterations = request->iterations;
   else
     options.length_penalty = request->length_penalty;
+  options.decoding = request->decoding;
   return tarn_translator_set(m->translator, &options);
 }
 

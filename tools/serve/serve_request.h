@@ -47,6 +47,8 @@ typedef struct serve_request {
   // Translation: beam, translations per text, and length penalty.
   int64_t beam, n_best, iterations;
   double length_penalty;
+  tarn_decoding decoding;       // also of translation; its texts and those of generation.stop are in `body`
+  const char **banned, **stop;  // arrays of them
   tarn_generator_options generation;
   double deadline;  // seconds of the monotonic clock; a request past it is not processed
   // The answer.

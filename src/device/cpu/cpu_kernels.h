@@ -34,6 +34,9 @@ tarn_status tarn__cpu_output_top(const tarn__exec *exec, const tarn__node *node)
 tarn_status tarn__cpu_deletions(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_pixels(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_sample(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_adjust(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_best(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_pick(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_recurrence_dweight(const tarn__exec *exec, const tarn__node *node);
@@ -62,6 +65,7 @@ size_t tarn__cpu_output_log_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_output_top_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_sample_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_best_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);

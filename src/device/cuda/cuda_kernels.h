@@ -32,6 +32,7 @@
   FAMILY(output)                    \
   FAMILY(output_mixture)            \
   FAMILY(output_tangent)            \
+  FAMILY(pick)                      \
   FAMILY(pixels)                    \
   FAMILY(pooling)                   \
   FAMILY(product_keys)              \
