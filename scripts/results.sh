@@ -36,7 +36,7 @@ page() {
   local published=null
   [ ! -f "$results/$1/published.tsv" ] ||
     published=$(jq -R -s 'split("\n") | map(select(. != "") | split("\t") | {key: .[0], value: .[1]}) | from_entries' "$results/$1/published.tsv")
-  jq -r -L "$root/scripts" --argjson published "$published" --arg form "$2" -f "$root/results/page.jq" "$work/$1.json"
+  jq -r -L "$root/examples/variants" --argjson published "$published" --arg form "$2" -f "$root/results/page.jq" "$work/$1.json"
 }
 
 claims=("$@")

@@ -52,7 +52,7 @@ awk -F'|' -v task="$task" '!/^#/ && $5 ~ task ":" { gsub(/[ \t]+$/, "", $1); sub
 tsv() { jq -R -s 'split("\n") | map(select(. != "") | split("\t"))' "$1"; }
 jq -r -n --arg task "$task" --arg equal "$equal" --argjson seconds "$seconds" --argjson updates "$updates" --slurpfile loss "$task.loss.json" --slurpfile score "$task.score.json" \
   --argjson early "$(tsv "$task.early.tsv")" --argjson published "$(tsv "$task.published.tsv")" --argjson without "$(tsv "$task.without.tsv")" \
-  -L "$here/../../scripts" -f "$here/table.jq" >"table-$task.md.new"
+  -L "$here" -f "$here/table.jq" >"table-$task.md.new"
 mv "table-$task.md.new" "table-$task.md"
 "$tarn" report "$scored" --output "report-$task"
 echo "$PWD/table-$task.md"

@@ -1,4 +1,4 @@
-# Numbers in tables, for jq -L scripts.
+# Numbers in tables, for jq -L examples/variants.
 def fixed($digits): if . == null then "-" else (pow(10; $digits) as $p | (. * $p | round) as $n | ($n | fabs) as $m |
   (if $n < 0 then "-" else "" end) + ($m / $p | floor | tostring) +
   (if $digits > 0 then "." + (($m % $p + $p) | tostring | .[1:]) else "" end)) end;
