@@ -498,7 +498,7 @@ static tarn__tensor **crosses_of(const tarn__model *model, tarn__graph *graph, c
     graph->status = tarn__arena_alloc(&graph->arena, &memory, (size_t)model->decoder.count, sizeof(tarn__tensor *));
   tarn__tensor **crosses = memory;
   for (int i = 0; crosses && i < model->decoder.count; i++) {
-    const int64_t width = tarn__layer_cross_width(model->decoder.layers[i].weights, model->config->model.d_model);
+    const int64_t width = tarn__layer_cross_width(model->decoder.layers[i].weights);
     crosses[i] = width > 0 ? tarn__graph_external(graph, graph->dtype, whole->source.rows, width,
                                                   whole->cross_cache ? whole->cross_cache[i] : NULL,
                                                   "keys and values of the source")
