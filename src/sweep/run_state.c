@@ -118,8 +118,11 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
   char text[2 * TARN__TASK_TEXT];
   const bool has_beam = tarn__decoding_has(text, tarn__config_task(config), "beam");
   const int64_t beam = !has_beam ? 0 : sweep->test_beam ? sweep->test_beam : config->translate.beam;
+  const bool refines = tarn__decoding_has(text, tarn__config_task(config), "iterations");
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
-         json_integer_value(json_object_get(test, "beam")) == beam;
+         json_integer_value(json_object_get(test, "beam")) == beam &&
+         (!refines || (json_integer_value(json_object_get(test, "iterations")) == config->translate.iterations &&
+                       json_integer_value(json_object_get(test, "length_beam")) == config->translate.length_beam));
 }
 
 // The texts of a sweep live as long as the sweep, which may be followed for days.

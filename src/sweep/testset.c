@@ -97,12 +97,11 @@ static const char *name_of(const char *path) {
 static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const hypotheses *all,
                                 const char *checkpoint, const tarn_translator_options *settings) {
   char *text;
-  // Without a beam a score is a mean over tokens, which a penalty of 1 makes.
   json_t *object =
-      json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
+      json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
                 r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
                 "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences", (json_int_t)r->sentences, "beam",
-                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? settings->length_penalty : 1.0, "precision",
+                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? json_real(settings->length_penalty) : json_null(), "precision",
                 tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source), "reference",
                 tarn__json_text(o->reference));
   if (object && r->iterations > 0) {
