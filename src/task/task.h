@@ -260,7 +260,7 @@ tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config
 int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences);
 
 // Whether a kind of decoding has an option: "beam", as in the section `translate` and in tarn_translator_options. If
-// not, `text` becomes "a translation model has no iterations, ...; it has beam, ...", for the models of an entry.
+// not, `text` becomes "a translation model has no iterations; its options are beam, ...", for the models of an entry.
 bool tarn__decoding_has(char text[2 * TARN__TASK_TEXT], const tarn__task *task, const char *option);
 // Whether the task's decoder reads whole sentences, and not only the preceding tokens.
 bool tarn__task_reads_whole(const tarn__task *task);
