@@ -155,10 +155,9 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   TARN_REQUIRE(same_text(a->signature, b->signature), DATA,
                "%s and %s cannot stand in one table: their BLEU has other signatures (%s and %s)", a->path, b->path,
                shown(a->signature), shown(b->signature));
-  TARN_REQUIRE(
-      !valid || x->max_sentences == y->max_sentences, DATA,
-      "%s and %s cannot stand in one table: valid.max_sentences (%lld and %lld) must be the same", a->path, b->path,
-      (long long)x->max_sentences, (long long)y->max_sentences);
+  TARN_REQUIRE(!valid || x->max_sentences == y->max_sentences, DATA,
+               "%s and %s cannot stand in one table: valid.max_sentences (%lld and %lld) must be the same", a->path,
+               b->path, (long long)x->max_sentences, (long long)y->max_sentences);
   return TARN_STATUS_OK;
 }
 

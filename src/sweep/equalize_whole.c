@@ -127,8 +127,8 @@ static tarn_status say_bound(const search *s, const pair *found) {
                           100 * (found->above - base) / base);
 }
 
-// Whether the measure depends on the number at all: whether it is another one somewhere from now on, in growing steps to
-// the end, or at the beginning. Neighbours may have the measure of now, as one stack follows the other in steps.
+// Whether the measure depends on the number at all: whether it is another one somewhere from now on, in growing steps
+// to the end, or at the beginning. Neighbours may have the measure of now, as one stack follows the other in steps.
 static tarn_status depends(search *s, bool *yes) {
   tarn__sweep_whole *whole = s->whole;
   size_t last = whole->now, at = 0;

@@ -101,9 +101,9 @@ static tarn_status write_scores(const tarn_testset_options *o, const tarn_testse
       json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
                 r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
                 "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences", (json_int_t)r->sentences, "beam",
-                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? json_real(settings->length_penalty) : json_null(), "precision",
-                tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source), "reference",
-                tarn__json_text(o->reference));
+                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? json_real(settings->length_penalty) : json_null(),
+                "precision", tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source),
+                "reference", tarn__json_text(o->reference));
   if (object && r->iterations > 0) {
     json_object_set_new(object, "iterations", json_integer((json_int_t)r->iterations));
     json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));

@@ -1,6 +1,7 @@
 // The branched convolutions of an Evolved Transformer (So et al. 2019): two branches of different widths, of which the
 // narrow one is added to the first columns of the wide one, a norm, and a separable convolution. The cells of encoder
-// and decoder differ, and so do their weights: "conv." where tokens see all others, "causal_conv." where only earlier ones.
+// and decoder differ, and so do their weights: "conv." where tokens see all others, "causal_conv." where only earlier
+// ones.
 #include <math.h>
 
 #include "ops/cache.h"
