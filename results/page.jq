@@ -3,10 +3,10 @@
 include "numbers";
 def names: if . == [] then "none" else join(", ") end;
 
-(if .configurations | any(.test_bleu.mean != null) then {key: "test_bleu", title: "test BLEU", digits: 1, unit: 1, less: false}
- elif .configurations | any(.test_blimp.mean != null) then {key: "test_blimp", title: "BLiMP", digits: 1, unit: 1, less: false}
- elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "test \(.test_measure)", digits: 3, unit: 1, less: (.test_measure | IN("bpc", "bpb", "nll", "ppl", "mse"))}
- else {key: "best", title: .metric, digits: 3, unit: 1, less: .less_is_better} end) as $test |
+(if .configurations | any(.test_bleu.mean != null) then {key: "test_bleu", title: "test BLEU", digits: 1, unit: 1}
+ elif .configurations | any(.test_blimp.mean != null) then {key: "test_blimp", title: "BLiMP", digits: 1, unit: 1}
+ elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "test \(.test_measure)", digits: 3, unit: 1}
+ else {key: "best", title: .metric, digits: 3, unit: 1} end) as $test |
 .baseline as $baseline |
 def verdict($key): (.verdicts // {})[$key];
 def decided($key; $word): [.configurations[] | select(.baseline | not) | select(verdict($key).decision == $word) | .name];
@@ -25,7 +25,7 @@ else
   $state + summary($test.key; $test.title; $test.digits),
   (if $test.key != "best" then "", summary("best"; "Best \(.metric)"; 3) else empty end),
   "",
-  "Means ± standard deviations over seeds; differences to \($baseline) with their 95 % interval, p as above.",
+  "Means ± standard deviations over seeds; differences from \($baseline) with their 95 % interval, p as above.",
   "",
   "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) | difference | p |" + (if $published then " published |" else "" end),
   "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $published then " --- |" else "" end),

@@ -52,7 +52,9 @@ done
 
 # Documents that quote a record.
 # shellcheck disable=SC2086
-grep -l -r '^<!-- results/' --include='*.md' $documents 2>/dev/null | while read -r file; do
+quoting=$(grep -l -r '^<!-- results/' --include='*.md' $documents || true)
+while read -r file; do
+  [ -n "$file" ] || continue
   cp "$file" "$work/document"
   for name in $(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file"); do
     [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
@@ -64,6 +66,5 @@ grep -l -r '^<!-- results/' --include='*.md' $documents 2>/dev/null | while read
     mv "$work/next" "$work/document"
   done
   put "$work/document" "$file"
-  [ $code = 0 ] || exit $code
-done || code=$?
+done <<<"$quoting"
 exit $code

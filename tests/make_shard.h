@@ -26,9 +26,8 @@ static inline tarn_vocab *make_vocab(int size) {
 }
 
 // Writes "<prefix>.tarn" with random sentences of 2 .. MAKE_SHARD_LONGEST tokens.
-static inline void make_shard(const char *prefix, int64_t pairs, int source_size, int target_size, uint64_t seed) {
-  tarn_vocab *source = make_vocab(source_size);
-  tarn_vocab *target = make_vocab(target_size);
+static inline void make_shard_of(const char *prefix, int64_t pairs, const tarn_vocab *source, const tarn_vocab *target,
+                                 uint64_t seed) {
   tarn__shard_writer *writer;
   tarn__random random;
   tarn__random_init(&random, seed, 1);
@@ -38,12 +37,18 @@ static inline void make_shard(const char *prefix, int64_t pairs, int source_size
     int64_t length[2];
     for (int side = 0; side < 2; side++) {
       length[side] = 1 + (int64_t)tarn__random_below(&random, MAKE_SHARD_LONGEST - 1);
-      uint64_t words = (uint64_t)(side ? target_size : source_size) - 3;
+      uint64_t words = (uint64_t)tarn_vocab_size(side ? target : source) - 3;
       for (int64_t k = 0; k < length[side]; k++) ids[side][k] = 3 + (int32_t)tarn__random_below(&random, words);
     }
     if (tarn__shard_writer_put(writer, ids[0], length[0], ids[1], length[1]) != TARN_STATUS_OK) abort();
   }
   if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) abort();
+}
+
+static inline void make_shard(const char *prefix, int64_t pairs, int source_size, int target_size, uint64_t seed) {
+  tarn_vocab *source = make_vocab(source_size);
+  tarn_vocab *target = make_vocab(target_size);
+  make_shard_of(prefix, pairs, source, target, seed);
   tarn_vocab_close(&source);
   tarn_vocab_close(&target);
 }

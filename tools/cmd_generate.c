@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "decoding_options.h"
 #include "json_output.h"
 #include "model_options.h"
 #include "progress_line.h"
@@ -28,17 +29,19 @@ static const cli_command COMMAND = {
 typedef struct output {
   text_output to;
   const tarn_generator *generator;
-  bool scores, json;
+  bool scores, json, stream;
+  bool one;      // of several samples, the first
   bool answers;  // flush each line
   int64_t window;
 } output;
 
 // The options as given, before checks of which ones were.
 typedef struct given {
-  cli_list prompts;
+  cli_list prompts, banned, stop;
   const char *input;
-  int64_t top_k, beam, seed;
-  double temperature, top_p, length_penalty;
+  int64_t beam;
+  double length_penalty;
+  drawing_options drawing;
 } given;
 
 static json_t *pieces_json(const output *out, const tarn_generator_text *text) {
@@ -80,7 +83,7 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
   progress_line_make_way();
   int failed = 0;
   if (out->json) failed = print_json(out, result);
-  for (int64_t i = 0; !out->json && i < result->count; i++) {
+  for (int64_t i = 0; !out->json && i < (out->one ? 1 : result->count); i++) {
     const tarn_generator_text *text = &result->texts[i];
     if (out->scores) fprintf(out->to.file, "%.6f\t", text->score);
     text_output_line(&out->to, text->text, text->length);
@@ -119,6 +122,27 @@ static tarn_status continue_prompts(tarn_generator *generator, const cli_list *p
   return status;
 }
 
+static tarn_status print_part(void *user, const char *text, size_t length) {
+  output *out = user;
+  fwrite(text, 1, length, out->to.file);
+  fflush(out->to.file);
+  return ferror(out->to.file) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+// The continuations of the prompts of the command line, as they come.
+static tarn_status stream_prompts(tarn_generator *generator, const cli_list *prompts, output *out) {
+  const size_t count = prompts->count > 0 ? prompts->count : 1;
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; status == TARN_STATUS_OK && i < count; i++) {
+    const char *prompt = prompts->count > 0 ? prompts->items[i] : "";
+    tarn_generator_result result;
+    fputs(prompt, out->to.file);
+    status = tarn_generator_stream(generator, &result, prompt, strlen(prompt), print_part, out);
+    if (status == TARN_STATUS_OK) fputc('\n', out->to.file);
+  }
+  return status;
+}
+
 static int run(const char *path, const given *g, const char *destination, output *out,
                const tarn_generator_options *options) {
   tarn_generator *generator;
@@ -130,6 +154,8 @@ static int run(const char *path, const given *g, const char *destination, output
     if (g->input) out->answers = text_output_answers(&COMMAND, g->input);
     if (g->input)
       status = tarn_generator_file(generator, g->input, print_result, out);
+    else if (out->stream)
+      status = stream_prompts(generator, &g->prompts, out);
     else
       status = continue_prompts(generator, &g->prompts, out);
     code = text_output_close(&COMMAND, &out->to, status == TARN_STATUS_OK);
@@ -144,14 +170,18 @@ static int run(const char *path, const given *g, const char *destination, output
 
 // The method implied by the options; -1, or the exit code of a usage error.
 static int settle_method(tarn_generator_options *options, const given *g) {
-  const bool samples = !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT;
+  const bool samples = drawing_options_given(&g->drawing) || g->drawing.mbr;
   const bool beam = g->beam != CLI_NO_INT;
   if (g->input && g->prompts.count > 0) return cli_usage(&COMMAND, "--prompt and --input exclude each other");
   if (beam && samples)
-    return cli_usage(&COMMAND, "--beam searches: it excludes --temperature, --top-k and --top-p, which draw tokens");
+    return cli_usage(&COMMAND,
+                     "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p and --typical-p, "
+                     "which draw tokens");
   if (!beam && !isnan(g->length_penalty)) return cli_usage(&COMMAND, "--length-penalty needs --beam");
-  if (!samples && g->seed != CLI_NO_INT)
-    return cli_usage(&COMMAND, "--seed needs --temperature, --top-k or --top-p: without them nothing is drawn");
+  if (!samples && g->drawing.seed != CLI_NO_INT)
+    return cli_usage(
+        &COMMAND,
+        "--seed needs --temperature, --top-k, --top-p, --min-p or --typical-p: without them nothing is drawn");
   if (beam) {
     options->method = TARN_GENERATOR_METHOD_BEAM;
     options->beam = g->beam;
@@ -159,11 +189,23 @@ static int settle_method(tarn_generator_options *options, const given *g) {
   }
   if (samples) {
     options->method = TARN_GENERATOR_METHOD_SAMPLE;
-    if (!isnan(g->temperature)) options->temperature = g->temperature;
-    if (!isnan(g->top_p)) options->top_p = g->top_p;
-    if (g->top_k != CLI_NO_INT) options->top_k = g->top_k;
-    if (g->seed != CLI_NO_INT) options->seed = (uint64_t)g->seed;
+    const int code = drawing_options_set(&COMMAND, &g->drawing, &options->temperature, &options->top_k, &options->top_p,
+                                         &options->seed, &options->decoding);
+    if (code >= 0) return code;
   }
+  decoding_options_set(&options->decoding, &g->banned);
+  options->stop = g->stop.items;
+  options->stop_count = g->stop.count;
+  return -1;
+}
+
+// --stream shows one text at a time as it grows.
+static int settle_stream(const tarn_generator_options *options, const given *g, const output *out) {
+  if (!out->stream) return -1;
+  if (g->input || out->json || out->scores)
+    return cli_usage(&COMMAND, "--stream is for --prompt, and excludes --input, --json and --scores");
+  if (options->method == TARN_GENERATOR_METHOD_BEAM || options->number > 1)
+    return cli_usage(&COMMAND, "--stream has one continuation of each prompt: it excludes --beam and --number");
   return -1;
 }
 
@@ -174,12 +216,7 @@ int cmd_generate(int argc, char **argv) {
   model_options model = {.precision = "auto"};
   output out = {0};
   cli_list paths = {0};
-  given g = {.top_k = CLI_NO_INT,
-             .beam = CLI_NO_INT,
-             .seed = CLI_NO_INT,
-             .temperature = NAN,
-             .top_p = NAN,
-             .length_penalty = NAN};
+  given g = {.beam = CLI_NO_INT, .length_penalty = NAN, .drawing = DRAWING_OPTIONS_NONE};
   const cli_option table[] = {
       {"prompt", CLI_LIST, &g.prompts, "TEXT", "text to continue; may be given several times", 0, 0},
       {"input", CLI_TEXT, &g.input, "FILE", "prompts, one a line; -: standard input", 0, 0},
@@ -187,15 +224,13 @@ int cmd_generate(int argc, char **argv) {
        1 << 30},
       {"min-tokens", CLI_INT, &options.min_tokens, "N", "tokens before which no sentence ends", 0, 1 << 30},
       {"number", CLI_INT, &options.number, "N", "samples, or best hypotheses of the beam, of each prompt", 1, 1000000},
-      {"temperature", CLI_REAL, &g.temperature, "T",
-       "draw tokens, with logits divided by T (default 1 with --top-k or --top-p)", 0, 0},
-      {"top-k", CLI_INT, &g.top_k, "K", "draw from the K most likely tokens only (default all)", 1, 1 << 30},
-      {"top-p", CLI_REAL, &g.top_p, "P",
-       "draw from the nucleus, the fewest most likely tokens that have probability P together (default 1: all)", 0, 0},
-      {"seed", CLI_INT, &g.seed, "S", "of the tokens that are drawn (default 1)", 0, 9e18},
+      DRAWING_OPTIONS(g.drawing),
       {"beam", CLI_INT, &g.beam, "N", "search with N hypotheses", 1, 1024},
       {"length-penalty", CLI_REAL, &g.length_penalty, "X", "power of the length in the beam's scores (default 1)", -10,
        10},
+      DECODING_OPTIONS(options.decoding, g.banned),
+      {"stop", CLI_LIST, &g.stop, "TEXT", "end a continuation before TEXT; may be given several times", 0, 0},
+      {"stream", CLI_FLAG, &out.stream, NULL, "show each continuation while it is generated", 0, 0},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each text", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a prompt", 0, 0},
       {"window", CLI_INT, &options.window, "N", "prompts read and continued together", 1, 10000000},
@@ -209,13 +244,17 @@ int cmd_generate(int argc, char **argv) {
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, NULL, &options.threads);
   if (code < 0) code = settle_method(&options, &g);
+  if (code < 0) code = settle_stream(&options, &g, &out);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     out.window = options.window;
+    out.one = options.decoding.mbr != TARN_MBR_NONE;
     code = run(model.found.path, &g, destination, &out, &options);
   }
   model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   cli_list_free(&g.prompts);
+  cli_list_free(&g.banned);
+  cli_list_free(&g.stop);
   return code;
 }

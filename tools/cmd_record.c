@@ -16,16 +16,16 @@ static const cli_command COMMAND = {
 static int print_json(const tarn_record_summary *s) {
   return json_output_print(
       &COMMAND, stdout,
-      json_pack("{s:I, s:I, s:I, s:I, s:I}", "added", (json_int_t)s->added, "kept", (json_int_t)s->kept, "twice",
-                (json_int_t)s->twice, "untested", (json_int_t)s->untested, "missing", (json_int_t)s->missing),
+      json_pack("{s:I, s:I, s:I, s:I, s:I}", "added", (json_int_t)s->added, "kept", (json_int_t)s->kept, "differing",
+                (json_int_t)s->differing, "untested", (json_int_t)s->untested, "missing", (json_int_t)s->missing),
       JSON_COMPACT);
 }
 
 static int print_text(const tarn_record_summary *s, const char *output) {
-  printf("%s: %zu runs added, %zu were there", output, s->added, s->kept);
-  if (s->twice) printf(", %zu with another result", s->twice);
-  if (s->untested) printf("; %zu are not yet tested", s->untested);
-  if (s->missing) printf("; %zu are not over", s->missing);
+  printf("%s: added %s, %zu already recorded", output, CLI_COUNT((int64_t)s->added, "run"), s->kept);
+  if (s->differing) printf(", %zu recorded with another result", s->differing);
+  if (s->untested) printf("; %zu not yet tested", s->untested);
+  if (s->missing) printf("; %zu unfinished", s->missing);
   putchar('\n');
   return CLI_OK;
 }

@@ -42,8 +42,10 @@ static void print_translation(const tarn_testset_result *r) {
          CLI_COUNT(r->sentences, "sentence"), r->seconds);
   if (r->beam > 0)
     printf("beam %lld\n", (long long)r->beam);
-  else
+  else if (r->length_beam > 0)
     printf("%s, length beam %lld\n", CLI_COUNT(r->iterations, "iteration"), (long long)r->length_beam);
+  else
+    printf("at most %s\n", CLI_COUNT(r->iterations, "iteration"));
 }
 
 static void print_text(const tarn_lm_total *t, double seconds) {

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "decoding_options.h"
 #include "json_output.h"
 #include "model_options.h"
 #include "profile_output.h"
@@ -27,7 +28,8 @@ static const cli_command COMMAND = {
 
 typedef struct output {
   FILE *file;
-  bool n_best, scores, json;
+  bool n_best, scores, json, tokens;
+  const tarn_translator *translator;
   int64_t window;          // lines translated together
   const char *checkpoint;  // file
   bool answers;            // flush each line
@@ -44,6 +46,23 @@ static void print_plain(const output *out, const tarn_translate_result *result) 
   }
 }
 
+// The tokens of a hypothesis of the last window, each with its id and log-probability.
+static json_t *pieces_json(const output *out, const tarn_translate_result *result, int64_t place) {
+  const int32_t *ids;
+  const float *log_probabilities;
+  const size_t line = (size_t)((result->number - 1) % out->window);
+  const int64_t count = tarn_translator_tokens(out->translator, &ids, &log_probabilities, line, place);
+  json_t *pieces = json_array();
+  int failed = 0;
+  for (int64_t i = 0; i < count; i++)
+    failed |= json_array_append_new(
+        pieces, json_pack("[o, I, f]", json_output_text(tarn_translator_piece(out->translator, ids[i])),
+                          (json_int_t)ids[i], (double)log_probabilities[i]));
+  if (!failed) return pieces;
+  json_decref(pieces);
+  return NULL;
+}
+
 static int print_json(const output *out, const tarn_translate_result *result) {
   json_t *hypotheses = json_array();
   int failed = 0;
@@ -53,6 +72,8 @@ static int print_json(const output *out, const tarn_translate_result *result) {
         hypotheses,
         json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length, "score", hypothesis->score,
                   "log_probability", hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
+    if (out->tokens)
+      failed |= json_object_set_new(json_array_get(hypotheses, (size_t)i), "pieces", pieces_json(out, result, i));
   }
   json_t *object = json_pack("{s:I, s:I, s:b, s:o, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
                              (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses",
@@ -84,6 +105,9 @@ static void print_summary(const tarn_translator *translator) {
   double rate = s.seconds > 0 ? (double)s.target_tokens / s.seconds : 0;
   fprintf(stderr, "%s, %s, %s in %.2f s: %.0f target tokens/s\n", CLI_COUNT(s.lines, "sentence"),
           CLI_COUNT(s.source_tokens, "source token"), CLI_COUNT(s.target_tokens, "target token"), s.seconds, rate);
+  if (s.iterations > 0 && s.lines > s.empty)
+    fprintf(stderr, "iterations over a sentence: %.2f on average\n",
+            (double)s.iterations / (double)(s.lines - s.empty));
   if (s.empty) fprintf(stderr, "empty lines: %" PRId64 "\n", s.empty);
   if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %s\n", CLI_COUNT(s.truncated, "line"));
   if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(s.replaced, "line"));
@@ -102,6 +126,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   if (code == CLI_OK) {
     out->file = to.file;
     out->checkpoint = tarn_translator_path(translator);
+    out->translator = translator;
     out->answers = text_output_answers(&COMMAND, input);
     status = tarn_translator_file(translator, input ? input : "-", print_result, out);
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
@@ -128,6 +153,18 @@ static int run(const char *path, const char *input, const char *destination, out
   return code;
 }
 
+// An option of drawing draws, and one of the search does not.
+static int settle_drawing(tarn_translator_options *options, const drawing_options *drawing, const cli_list *banned) {
+  decoding_options_set(&options->decoding, banned);
+  if ((drawing_options_given(drawing) || drawing->mbr) && options->samples == 0) options->samples = 1;
+  if (options->samples == 0 && drawing->seed != CLI_NO_INT)
+    return cli_usage(&COMMAND, "--seed needs --samples: without it nothing is drawn");
+  if (options->samples > 0 && options->beam > 0)
+    return cli_usage(&COMMAND, "--beam searches: it excludes --samples, and the options of drawing");
+  return drawing_options_set(&COMMAND, drawing, &options->temperature, &options->top_k, &options->top_p, &options->seed,
+                             &options->decoding);
+}
+
 int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
@@ -139,7 +176,8 @@ int cmd_translate(int argc, char **argv) {
   const char *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
-  cli_list paths = {0};
+  cli_list paths = {0}, banned = {0};
+  drawing_options drawing = DRAWING_OPTIONS_NONE;
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
@@ -151,12 +189,25 @@ int cmd_translate(int argc, char **argv) {
       {"max-len-b", CLI_INT, &max_len_b, "N", "the same, its constant part (default the model's translate.max_len_b)",
        0, 1 << 30},
       {"iterations", CLI_INT, &options.iterations, "N",
-       "of masked translation: iterations over a sentence; 0: the model's translate.iterations", 0, 1024},
+       "of masked translation and a Levenshtein Transformer: iterations over a sentence; 0: the model's "
+       "translate.iterations",
+       0, 1024},
       {"length-beam", CLI_INT, &options.length_beam, "N",
-       "the same: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
+       "of masked translation: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
+      {"placeholder-penalty", CLI_REAL, &options.placeholder_penalty, "G",
+       "of a Levenshtein Transformer: lowers the log-probability of inserting nothing between two tokens; without it "
+       "the model's translate.placeholder_penalty",
+       0, 100},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
+      DECODING_OPTIONS(options.decoding, banned),
+      {"samples", CLI_INT, &options.samples, "N", "draw N samples of each line and print the best; 0: search", 0,
+       1000000},
+      DRAWING_OPTIONS(drawing),
+      {"prefixes", CLI_FLAG, &options.prefixes, NULL,
+       "what follows a tab in a line is the beginning of its translation", 0, 0},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      {"tokens", CLI_FLAG, &out.tokens, NULL, "with --json, give every token with its id and log-probability", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens in work on a thread; 0: the model's", 0,
        1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
@@ -183,6 +234,7 @@ int cmd_translate(int argc, char **argv) {
   cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = settle_drawing(&options, &drawing, &banned);
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
@@ -196,5 +248,6 @@ int cmd_translate(int argc, char **argv) {
   code = shared_ranks_end(&COMMAND, code);
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
+  cli_list_free(&banned);
   return code;
 }

@@ -20,7 +20,7 @@ tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
 command -v jq >/dev/null || fail "jq is missing; it makes the table"
 [ $# -ge 2 ] || fail "$usage"
-task=$1 output=$2 data='' text='' equal=no change=ffn rows='' seconds=300 updates=0 options=()
+task=$1 output=$2 data='' text='' equal=no change=ffn rows='' seconds='' updates='' options=()
 shift 2
 while [ $# -gt 0 ]; do
   case $1 in
@@ -43,8 +43,10 @@ case $change in ffn | layers | heads) ;; *) fail "--change $change: there are ff
 [ $equal != no ] || [ $change = ffn ] || fail "--change $change says what is changed for --equal, which is missing"
 [ -e "$data" ] || fail "--data ${data:-is missing}: there is no such file or folder"
 data=$(realpath "$data")
-[[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
-[[ $updates =~ ^(0|[1-9][0-9]{0,6})$ ]] || fail "--updates $updates: it is a whole number above 0"
+[ -z "$seconds" ] || [[ $seconds =~ ^[1-9][0-9]{0,6}$ ]] || fail "--seconds $seconds: it is a whole number above 0"
+[ -z "$updates" ] || [[ $updates =~ ^[1-9][0-9]{0,6}$ ]] || fail "--updates $updates: it is a whole number above 0"
+[ -z "$updates" ] || [ -z "$seconds" ] || fail "--updates and --seconds (or --quick): give one of them"
+seconds=${seconds:-300} updates=${updates:-0}
 case $task in
   translation) stack=encoder test="{ source: data-$task/test.source, reference: data-$task/test.reference }" ;;
   masked)

@@ -77,7 +77,8 @@ TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, cons
 TARN_API void tarn_config_close(tarn_config **config);
 
 // Whether models of a description can be used to "translate", "attend" (to a source), "score", "generate", or as the
-// word of a verb says (tarn/classify.h). "refine": they translate by iterations over whole sentences, without a beam
+// word of a verb says (tarn/classify.h). "refine": they translate by iterations over whole sentences, without a beam;
+// "edit": and these edit one translation, so that there are no lengths to compare either
 // (docs/non-autoregressive.md).
 TARN_API bool tarn_config_has_use(const tarn_config *config, const char *use);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/decoding.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -197,6 +198,12 @@ typedef struct tarn_generator_options {
   double top_p;        // above 0, at most 1; default 1: all
   uint64_t seed;       // default 1
 
+  tarn_decoding decoding;  // penalties, banned texts, min-p, typical sampling, groups of a beam (tarn/decoding.h)
+  // A continuation ends where one of these strings, of at least a byte, begins in its text; it may lie across tokens,
+  // all of which are counted and returned. Default NULL and 0: none.
+  const char *const *stop;
+  size_t stop_count;
+
   int64_t window;                      // prompts of a file read and continued together, 1 .. 10000000; default 1000
   tarn_translate_precision precision;  // default auto
   bool strict;                         // refuse prompts with invalid UTF-8 or unknown tokens; default false
@@ -209,10 +216,11 @@ typedef enum tarn_generator_end {
   TARN_GENERATOR_END_EOS,         // the model generated the end of sentence
   TARN_GENERATOR_END_MAX_TOKENS,  // max_tokens
   TARN_GENERATOR_END_MAX_LENGTH,  // model.max_length: the model has no further positions
+  TARN_GENERATOR_END_STOP,        // a stop string
   TARN_GENERATOR_END_COUNT
 } tarn_generator_end;
 
-// The word of an end: "eos", "max_tokens", "max_length"; NULL for another value.
+// The word of an end: "eos", "max_tokens", "max_length", "stop"; NULL for another value.
 TARN_API const char *tarn_generator_end_word(tarn_generator_end end);
 
 // One continuation. Texts are UTF-8, terminated by a zero byte; bytes that do not form a character, such as one cut off
@@ -226,7 +234,8 @@ typedef struct tarn_generator_text {
   const int32_t *ids;              // [tokens]
   const float *log_probabilities;  // [tokens], natural logarithms; the model's, whatever the method
   double log_probability;          // their sum
-  double score;                    // log_probability / tokens^length_penalty; without beam search the penalty is 1
+  double score;                    // log_probability / tokens^length_penalty; without beam search the penalty is 1; of
+                                   // a beam search with processed logits or groups from what those left of it
   tarn_generator_end end;
 } tarn_generator_text;
 
@@ -281,6 +290,17 @@ typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_resu
 // or the sink's status.
 TARN_API tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
                                          void *user) TARN_CHECKED;
+
+// Receives a part of a continuation's text, `length` bytes of UTF-8 and a zero byte, as soon as it is known; any status
+// but TARN_STATUS_OK stops the work and is returned.
+typedef tarn_status (*tarn_generator_part)(void *user, const char *text, size_t length);
+
+// Continues one prompt, greedily or by one sample, and passes the text of the continuation to `part` while it is
+// generated: after each token, what can no longer change, so neither half a character nor what may become a stop
+// string. The parts together are result->texts[0].continuation. Fails like tarn_generator_lines(), and with USAGE (a
+// beam, more than one continuation) or the status of `part`.
+TARN_API tarn_status tarn_generator_stream(tarn_generator *generator, tarn_generator_result *result, const char *prompt,
+                                           size_t length, tarn_generator_part part, void *user) TARN_CHECKED;
 
 // Totals of all calls so far.
 TARN_API void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);

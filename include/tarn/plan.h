@@ -140,8 +140,8 @@ typedef struct tarn_profile_summary {
   size_t count;                  // the unaccounted time
   double seconds;                // between the beginning and the end of the training or translation
   double unit_seconds;           // of the updates, or decoding steps, alone
-  double floor_seconds;          // the sum of all floors: no program could take less for these ops on this machine;
-                                 // 0: the peaks are unknown
+  double floor_seconds;          // the sum of all floors: about what these ops take at least on this machine, as far as
+                                 // its peaks were measured undisturbed; 0: the peaks are unknown
   int64_t units;                 // updates, decoding steps, or groups of sentences translated whole
   const char *unit;              // "update", "step" or "group"; "" if there was none
   tarn_profile_peaks peaks;

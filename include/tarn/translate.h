@@ -17,6 +17,7 @@
 
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
+#include "tarn/decoding.h"
 #include "tarn/plan.h"
 #include "tarn/process.h"
 #include "tarn/status.h"
@@ -47,8 +48,9 @@ TARN_API const char *tarn_translate_precision_name(tarn_translate_precision prec
 
 // How a model translates follows from its task. Most write a translation token by token and search with a beam. Masked
 // translation models (docs/non-autoregressive.md) fill in masks by iterations over whole sentences: they have
-// `iterations` and `length_beam` instead of beam, length_penalty, max_len_a and max_len_b. An option that the model
-// does not have must keep its default.
+// `iterations` and `length_beam` instead of beam, length_penalty, max_len_a and max_len_b; Levenshtein Transformers
+// edit whole sentences, and have `iterations` and `placeholder_penalty`. An option that the model does not have must
+// keep its default.
 //
 // "default: description" means the value in the section `translate` of the checkpoint's description.
 typedef struct tarn_translator_options {
@@ -57,9 +59,21 @@ typedef struct tarn_translator_options {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens;
   int64_t max_len_b;      // default NAN and -1: description
   int64_t max_tokens;     // most source tokens translated together; default 0: description
-  int64_t n_best;         // hypotheses returned per line, 1 .. beam, or length_beam; default 1
-  int64_t window;         // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
-                          // 10000000; default 2000
+  int64_t n_best;         // hypotheses returned per line, 1 .. beam, or length_beam, or 1; default 1
+  // Sampling instead of a search: this many samples of each line are drawn, as by tarn_generator_options (tarn/lm.h),
+  // and the n_best best of them returned, by score or, with decoding.mbr, by expected utility. 1 .. 1000000; default 0:
+  // search. A sample depends on model, sentence, seed and its number alone.
+  int64_t samples;
+  double temperature;  // above 0; default 1
+  int64_t top_k;       // 1 or more, or 0: all; default 0
+  double top_p;        // above 0, at most 1; default 1: all
+  uint64_t seed;       // default 1
+  tarn_decoding
+      decoding;    // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
+  bool prefixes;   // a line is a sentence, a tab, and the text with which its translation begins; a line without
+                   // a tab is a sentence. Default false: a tab is text. Not with several ranks
+  int64_t window;  // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
+                   // 10000000; default 2000
   tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // default: truncate
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
@@ -70,6 +84,8 @@ typedef struct tarn_translator_options {
                                        // caller, open as long as the translator. Default NULL: a single process
   int64_t iterations;                  // over a sentence, 1 .. 1024; default 0: description
   int64_t length_beam;                 // lengths whose translations are compared, 1 .. 1024; default 0: description
+  double placeholder_penalty;          // of a Levenshtein Transformer: lowers the log-probability of inserting nothing
+                                       // between two tokens, 0 .. 100; default NAN: description
 } tarn_translator_options;
 
 TARN_API void tarn_translator_default(tarn_translator_options *options);
@@ -78,10 +94,11 @@ TARN_API void tarn_translator_default(tarn_translator_options *options);
 typedef struct tarn_translate_hypothesis {
   const char *text;  // `length` bytes of valid UTF-8 and a zero byte; line ends and zero bytes in it become spaces
   size_t length;
-  int64_t tokens;          // with the end of sentence
+  int64_t tokens;          // with the end of sentence, without those of a prefix
   double log_probability;  // natural logarithm, sum over the tokens
-  double score;            // log_probability / tokens^length_penalty; of masked translation, where the end of sentence
-                           // is not predicted and has log-probability 0, the mean of the other tokens
+  double score;  // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
+                 // what is summed, of that sum; of masked translation, where the end of sentence is not
+                 // predicted and has log-probability 0, the mean of the other tokens
 } tarn_translate_hypothesis;
 
 // The result of a line. A line without tokens (empty or blank) has one hypothesis: an empty text without tokens, with
@@ -102,6 +119,7 @@ typedef struct tarn_translate_summary {
   int64_t unknown;                       // source tokens not in the vocabulary
   int64_t source_tokens, target_tokens;  // with ends of sentence; target: of the best hypotheses
   double seconds;                        // spent in translation
+  int64_t iterations;                    // over all sentences together, of models that translate by iterations; else 0
 } tarn_translate_summary;
 
 typedef struct tarn_translator tarn_translator;
@@ -112,10 +130,10 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, iterations and length_beam without reading
-// the model again; defaults are again those of the description, and the other options keep their values. Results of
-// earlier calls become invalid. Ranks that share the work must set the same values. On failure (USAGE for the options,
-// or MEMORY) the translator is unchanged.
+// Changes beam, length_penalty, max_len_a, max_len_b, max_tokens, n_best, iterations, length_beam, placeholder_penalty,
+// decoding, prefixes and the options of sampling without reading the model again; defaults are again those of the
+// description, and the other options keep their values. Results of earlier calls become invalid. Ranks that share the
+// work must set the same values. On failure (USAGE for the options, or MEMORY) the translator is unchanged.
 TARN_API tarn_status tarn_translator_set(tarn_translator *translator,
                                          const tarn_translator_options *options) TARN_CHECKED;
 

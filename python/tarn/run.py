@@ -32,15 +32,17 @@ from ._library import (
     words,
     worker,
 )
-from .errors import UsageError
+from .errors import StoppedError, UsageError
 from .parameters import Parameters, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
+TEXTS = ("banned", "stop")  # options that are lists of texts
 WORDS = {
     "precision": words("TARN_TRANSLATE_PRECISION_"),
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
     "method": words("TARN_GENERATOR_METHOD_"),
+    "mbr": words("TARN_MBR_"),
 }
 CHOICES = words("TARN_CHECKPOINT_CHOICE_")
 BLOCK = 2000  # lines passed to the library at a time, as in the program; an interrupt takes effect between blocks
@@ -284,9 +286,13 @@ class Run:
         """Translates lines of raw text: returns the best translation of each, or with `details` the `n_best` of each.
 
         Options (None: the value of the description, or the default of `tarn translate`): beam, length_penalty, n_best,
-        max_len_a, max_len_b, of masked translation iterations and length_beam in their place, max_tokens, precision
-        (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
-        overlong (truncate or refuse), strict (refuse invalid UTF-8)."""
+        max_len_a, max_len_b, of masked translation iterations and length_beam in their place, of a Levenshtein
+        Transformer iterations and placeholder_penalty, max_tokens,
+        precision (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
+        overlong (truncate or refuse), strict (refuse invalid UTF-8), prefixes (a line is a sentence, a tab, and the
+        beginning of its translation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram, banned
+        (texts), groups, diversity_penalty; samples (drawn instead of a search), temperature, top_k, top_p, min_p,
+        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
         given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
@@ -298,10 +304,11 @@ class Run:
         options = c.tarn_translator_options()
         lib.tarn_translator_default(ctypes.byref(options))
         options.threads = pool(self.threads)
-        fill(options, given)
+        kept = _fill_decoded(options, given)
 
         def open_it(handle: Handle) -> None:
             call("tarn_translator_open", handle.out(), self._file, ctypes.byref(options))
+            kept.clear()  # the library has copies
 
         return self._user("translate", c.tarn_translator, given, open_it, "tarn_translator_close")
 
@@ -323,26 +330,60 @@ class Run:
         handle = self._user("score", c.tarn_lm, given, open_it, "tarn_lm_close")
         return self._each(texts_given, c.tarn_lm_line, "tarn_lm_score", handle, _score)
 
-    def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
-        """Continues each prompt; an empty prompt starts a new sentence.
-
-        Options: method (greedy, beam or sample; sample if temperature, top_k or top_p is given), number, max_tokens,
-        min_tokens, beam, length_penalty, temperature, top_k, top_p, seed, precision, strict."""
+    def _generator(self, options: dict[str, Any]) -> Handle:
         self._need("generating", "language-model")
-        prompts_given = texts(prompts, "generate")
-        if "method" not in options and any(options.get(key) is not None for key in ("temperature", "top_k", "top_p")):
+        drawing = ("temperature", "top_k", "top_p", "min_p", "typical_p")
+        if "method" not in options and any(options.get(key) is not None for key in drawing):
             options["method"] = "sample"
-        given = _known(options, c.tarn_generator_options, "window", "threads")
+        given = _known(options, c.tarn_generator_options, "window", "threads", "stop_count")
         opened = c.tarn_generator_options()
         lib.tarn_generator_default(ctypes.byref(opened))
         opened.threads = pool(self.threads)
-        fill(opened, given)
+        kept = _fill_decoded(opened, given)
 
         def open_it(handle: Handle) -> None:
             call("tarn_generator_open", handle.out(), self._file, ctypes.byref(opened))
+            kept.clear()  # the library has copies
 
-        handle = self._user("generate", c.tarn_generator, given, open_it, "tarn_generator_close")
+        return self._user("generate", c.tarn_generator, given, open_it, "tarn_generator_close")
+
+    def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
+        """Continues each prompt; an empty prompt starts a new sentence.
+
+        Options: method (greedy, beam or sample; sample if temperature, top_k, top_p, min_p or typical_p is given),
+        number, max_tokens, min_tokens, beam, length_penalty, temperature, top_k, top_p, min_p, typical_p, seed, stop
+        (strings that end a continuation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram,
+        banned (texts), groups, diversity_penalty, mbr (bleu or chrf: samples by their agreement with all), precision,
+        strict."""
+        prompts_given = texts(prompts, "generate")
+        handle = self._generator(options)
         return self._each(prompts_given, c.tarn_generator_result, "tarn_generator_lines", handle, _continuations)
+
+    def stream(self, prompt: Text, part: Callable[[str], object], **options: Any) -> Generated:
+        """Continues one prompt, greedily or by a sample, and calls `part` with the text as it is generated: whole
+        characters, without what may become a stop string. If it returns False, the generation ends
+        with StoppedError.
+        Options as for `generate`."""
+        handle = self._generator(options)
+        given = texts([prompt], "stream")[0]
+        result = c.tarn_generator_result()
+        failed: list[BaseException] = []
+
+        def hear(user: Any, text: bytes, length: int) -> int:
+            try:
+                return int(c.TARN_STATUS_INTERRUPTED if part(_text(text)) is False else c.TARN_STATUS_OK)
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                failed.append(error)
+                return int(c.TARN_STATUS_INTERRUPTED)
+
+        sink = c.tarn_generator_part(hear)
+        try:
+            call("tarn_generator_stream", handle, ctypes.byref(result), given, len(given), sink, None)
+        except StoppedError:
+            if failed:
+                raise failed[0] from None
+            raise StoppedError("the generation was stopped") from None
+        return _generated(result.texts[0])
 
     @property
     def labels(self) -> list[str]:
@@ -491,6 +532,9 @@ class Run:
 def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     """Checks the names of options, and converts words to their values. `others` are fields that are not options."""
     names = [name for name, _ in kind._fields_ if name not in others]
+    if "decoding" in names:  # its fields count as options of their own
+        names.remove("decoding")
+        names += [name for name, _ in c.tarn_decoding._fields_ if name != "banned_count"]
     given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:
@@ -501,6 +545,20 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
             continue
         given[name] = choice(name, value, WORDS[name]) if name in WORDS else value
     return given
+
+
+def _fill_decoded(options: Any, given: dict[str, Any]) -> list[Any]:
+    """Sets the given fields of a structure and of its `decoding`; returns what must live until the library has copies."""
+    kept: list[Any] = []
+    for name, value in given.items():
+        to = options if any(name == field for field, _ in options._fields_) else options.decoding
+        if name in TEXTS:
+            items, _, count = strings(texts(value, name))
+            kept.append(items)
+            setattr(to, name + "_count", count)
+            value = ctypes.cast(items, ctypes.POINTER(ctypes.c_char_p))
+        setattr(to, name, value)
+    return kept
 
 
 # Conversions of the library's results to Python objects; called on the worker.

@@ -334,8 +334,8 @@ static const tarn__option train_options[] = {
      .also = "average_checkpoints exponential-smoothing"},
     {"patience", INTEGER(tarn_config_train, patience, 0, 1e6), .value = "0", .unit = "validations",
      .help = "stop after so many validations without a better valid.metric; 0: off", .also = "early-stopping"},
-    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0", .help = "0: all that the process may use",
-     .also = "cpu-threads num_workers"},
+    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0",
+     .help = "0: all that the process may use, a container's quota included", .also = "cpu-threads num_workers"},
     {"cache_frozen", BOOL(tarn_config_train, cache_frozen), .value = "no",
      .help =
          "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
@@ -383,6 +383,15 @@ static const tarn__option masking_options[] = {
      .also = "leave_unmasked_prob"},
     {"whole_words", BOOL(tarn_config_masking, whole_words), .value = "no",
      .help = "predict either all tokens of a word or none of them", .also = "mask_whole_words do_whole_word_mask"},
+};
+
+static const tarn__option levenshtein_options[] = {
+    {"max_placeholders", INTEGER(tarn_config_levenshtein, max_placeholders, 1, 65535), .value = "255",
+     .help = "most words inserted between two tokens at once", .also = "max_ins k_max"},
+    {"beta", REAL(tarn_config_levenshtein, beta, 0, 1), .value = "0",
+     .help =
+         "chance that the insertion policies learn from an empty sentence, where translation begins, instead of one "
+         "without a random number of words"},
 };
 
 static const tarn__option head_options[] = {
@@ -467,9 +476,13 @@ static const tarn__option translate_options[] = {
          "better than the worst of them",
      .also = "early_stop no_early_stop"},
     {"iterations", INTEGER(tarn_config_translate, iterations, 1, 1024), .value = "10",
-     .help = "of masked translation: iterations over a sentence (mask-predict)", .also = "iter_decode_max_iter"},
+     .help = "of masked translation and of a Levenshtein Transformer, which may end before: iterations over a sentence",
+     .also = "iter_decode_max_iter"},
     {"length_beam", INTEGER(tarn_config_translate, length_beam, 1, 1024), .value = "5",
      .help = "of masked translation: lengths whose translations are compared", .also = "iter_decode_with_beam"},
+    {"placeholder_penalty", REAL(tarn_config_translate, placeholder_penalty, 0, 100), .value = "0",
+     .help = "of a Levenshtein Transformer: lowers the log-probability of inserting nothing between two tokens",
+     .also = "iter_decode_eos_penalty"},
 };
 
 #define SECTION(name, table, place) \
@@ -484,6 +497,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_KINDS_BACKSKIP] = SECTION("kinds.NAME.backskip", backskip_options, offsetof(tarn_kind, backskip)),
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
     [TARN__SECTION_MASKING] = SECTION("masking", masking_options, offsetof(tarn_config, masking)),
+    [TARN__SECTION_LEVENSHTEIN] = SECTION("levenshtein", levenshtein_options, offsetof(tarn_config, levenshtein)),
     [TARN__SECTION_HEAD] = SECTION("head", head_options, offsetof(tarn_config, head)),
     [TARN__SECTION_IMAGE] = SECTION("image", image_options, offsetof(tarn_config, image)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),

@@ -25,9 +25,10 @@ typedef enum tarn__section_id {
   TARN__SECTION_KINDS,           // fills a tarn_kind
   TARN__SECTION_KINDS_BACKSKIP,  // fills the tarn_backskip of a tarn_kind
   TARN__SECTION_DATA,
-  TARN__SECTION_MASKING,  // written for tasks that have it, according to tarn__task
-  TARN__SECTION_HEAD,     // the same
-  TARN__SECTION_IMAGE,    // the same
+  TARN__SECTION_MASKING,      // written for tasks that have it, according to tarn__task
+  TARN__SECTION_LEVENSHTEIN,  // the same
+  TARN__SECTION_HEAD,         // the same
+  TARN__SECTION_IMAGE,        // the same
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
   TARN__SECTION_TRANSLATE,

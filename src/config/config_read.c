@@ -547,9 +547,9 @@ static tarn_status read_sets(reader *r) {
 
 static tarn_status read_tree(reader *r) {
   tarn_config *config = r->config;
-  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA,     TARN__SECTION_MASKING,
-                                           TARN__SECTION_HEAD,  TARN__SECTION_IMAGE,    TARN__SECTION_TRAIN,
-                                           TARN__SECTION_VALID, TARN__SECTION_TRANSLATE};
+  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA,      TARN__SECTION_MASKING,
+                                           TARN__SECTION_HEAD,  TARN__SECTION_IMAGE,     TARN__SECTION_TRAIN,
+                                           TARN__SECTION_VALID, TARN__SECTION_TRANSLATE, TARN__SECTION_LEVENSHTEIN};
   TARN_TRY(check_top(r));
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     const tarn__section *section = tarn__config_section(plain[i]);

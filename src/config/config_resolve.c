@@ -358,7 +358,8 @@ static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_
 static tarn_status check_sections(const tarn_config *config, const tarn__yaml_node *root) {
   static const tarn__section_id own[TARN__TASK_SECTIONS] = {[TARN__TASK_MASKING] = TARN__SECTION_MASKING,
                                                             [TARN__TASK_HEAD] = TARN__SECTION_HEAD,
-                                                            [TARN__TASK_IMAGE] = TARN__SECTION_IMAGE};
+                                                            [TARN__TASK_IMAGE] = TARN__SECTION_IMAGE,
+                                                            [TARN__TASK_LEVENSHTEIN] = TARN__SECTION_LEVENSHTEIN};
   const tarn__task *task = tarn__config_task(config);
   for (int s = 0; s < TARN__TASK_SECTIONS; s++) {
     const tarn__section *section = tarn__config_section(own[s]);

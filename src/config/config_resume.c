@@ -35,6 +35,7 @@ static const char *const free_keys[] = {
     "translate.early_stopping=",
     "translate.iterations=",
     "translate.length_beam=",
+    "translate.placeholder_penalty=",
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 

@@ -229,6 +229,7 @@ static void put_model(writer *w, const tarn_config *config, bool used_only) {
     const tarn__stack_id id = task->stacks[s].id;
     put_stack(w, sections[id], tarn__config_stack(config, id), config);
   }
+  if (task->sections >> TARN__TASK_LEVENSHTEIN & 1u) put_section(w, TARN__SECTION_LEVENSHTEIN, config);
   if (task->sections >> TARN__TASK_HEAD & 1u) put_section(w, TARN__SECTION_HEAD, config);
   if (task->sections >> TARN__TASK_IMAGE & 1u) put_section(w, TARN__SECTION_IMAGE, config);
   put_line(w, 0, "kinds", "");

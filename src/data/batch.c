@@ -289,6 +289,12 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
     TARN_TRY(take(&room->selected, target_rows, sizeof *room->selected));
     TARN_TRY(take(&room->values, target_rows, sizeof *room->values));
   }
+  if (b->options.finish.edits) {
+    TARN_TRY(take(&room->kept_ids, target_rows, sizeof *room->kept_ids));
+    TARN_TRY(take(&room->kept_positions, target_rows, sizeof *room->kept_positions));
+    TARN_TRY(take(&room->kept_offsets, sentences + 1, sizeof *room->kept_offsets));
+    TARN_TRY(take(&room->gaps, target_rows, sizeof *room->gaps));
+  }
   return take(&room->index, sentences, sizeof *room->index);
 }
 
@@ -311,6 +317,10 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   tarn__free(room->pixels);
   tarn__free(room->selected);
   tarn__free(room->values);
+  tarn__free(room->kept_ids);
+  tarn__free(room->kept_positions);
+  tarn__free(room->kept_offsets);
+  tarn__free(room->gaps);
   tarn__free(room->index);
   *room = (tarn__batch_room){0};
 }

@@ -52,6 +52,11 @@ typedef struct tarn__batch {
   const int32_t *selected;  // [predictions] target rows with a prediction; NULL: the task knows them
   const int32_t *targets;   // [predictions] tokens or classes to predict; next token: the one after each target row
   const float *values;      // [predictions] numbers to predict; NULL: targets are predicted
+  // For models that edit sentences (task/edits.h), whose target has a placeholder at each selected row: the sentences
+  // without these, and [kept.rows - kept.sentences] how many of them stand behind each token but the last of a
+  // sentence. kept.rows 0: no such model.
+  tarn__packed kept;
+  const int32_t *gaps;
 } tarn__batch;
 
 enum { TARN__BATCH_BLOCK = 1 << 20, TARN__BATCH_STRETCH = 256 };  // sentences
@@ -68,6 +73,7 @@ typedef struct tarn__batch_room {
   int32_t *pixels;    // of target rows, if they are patches
   int32_t *selected;  // as many as target rows, as targets and values
   float *values;
+  int32_t *kept_ids, *kept_positions, *kept_offsets, *gaps;  // of models that edit
   int64_t *index;
 } tarn__batch_room;
 
@@ -87,6 +93,7 @@ typedef struct tarn__batch_finish {
   // TARN__BATCH_FIXED if all epochs must be equal.
   void (*run)(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch);
   void (*close)(void *user);
+  bool edits;     // `run` sets the batch's kept and gaps, too
   char text[96];  // describes it: fixed batches are equal for equal data and equal texts; "": nothing
 } tarn__batch_finish;
 enum { TARN__BATCH_FIXED = -1 };

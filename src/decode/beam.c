@@ -5,7 +5,10 @@
 
 #include "base/memory.h"
 
+static int64_t width_of(const tarn__beam *beam) { return beam->options.beam / tarn__beam_groups(&beam->options); }
+
 tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) {
+  const int64_t groups = tarn__beam_groups(options);
   beam->options = *options;
   beam->max_length = max_length;
   beam->step = 0;
@@ -13,20 +16,26 @@ tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options
   beam->finished_count = 0;
   beam->running_count = 0;
   beam->done = false;
+  beam->stop = (tarn__beam_stop){0};
   size_t width = (size_t)options->beam;
   TARN_TRY(tarn__grow(&beam->running, &beam->running_capacity, width, sizeof *beam->running));
+  TARN_TRY(tarn__grow(&beam->next, &beam->next_capacity, width, sizeof *beam->next));
+  TARN_TRY(tarn__grow(&beam->groups, &beam->group_capacity, (size_t)groups, sizeof *beam->groups));
   // Hypotheses still running at the maximum length are finished too, in addition to the others.
   TARN_TRY(tarn__grow(&beam->finished, &beam->finished_capacity, 2 * width, sizeof *beam->finished));
   TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, 2 * width, sizeof *beam->heap));
-  beam->running[0] = (tarn__beam_running){.last = -1, .from = 0, .sum = 0};
+  beam->running[0] = (tarn__beam_running){.last = -1};
   beam->running_count = 1;
+  for (int64_t g = 0; g < groups; g++) beam->groups[g] = (tarn__beam_group){.running = 1};  // all continue the same
   return TARN_STATUS_OK;
 }
 
 void tarn__beam_close(tarn__beam *beam) {
   tarn__free(beam->tokens);
   tarn__free(beam->running);
+  tarn__free(beam->next);
   tarn__free(beam->finished);
+  tarn__free(beam->groups);
   tarn__free(beam->heap);
   *beam = (tarn__beam){0};
 }
@@ -87,95 +96,200 @@ bool tarn__beam_allows(const tarn__beam *beam, int32_t id) {
   return true;
 }
 
+// The results of a step, and how much a token lost by earlier groups.
+typedef struct step {
+  const int32_t *ids;
+  const float *values, *own;
+  const tarn__beam_token *chosen;  // [chosen_count] by earlier groups
+  int64_t chosen_count;
+} step;
+
+static double lost(const tarn__beam *beam, const step *s, int32_t id) {
+  int64_t times = 0;
+  for (int64_t i = 0; i < s->chosen_count; i++) times += s->chosen[i].id == id;
+  return times > 0 ? beam->options.diversity * (double)times : 0.0;
+}
+
 // Offers the continuations of one hypothesis, best first, until no other can be among the best.
-static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const int32_t *ids, const float *row) {
+static tarn_status scan_row(heap *h, const tarn__beam *beam, const step *s, int32_t from) {
   const int64_t choices = tarn__beam_choices(&beam->options);
+  const int32_t *ids = s->ids + from * choices;
+  const float *row = s->values + from * (choices + 1), *own = s->own + from * (choices + 1);
   const int32_t eos = beam->options.eos;
   const double sum = beam->running[from].sum;
   TARN_REQUIRE(row[choices] == row[choices], NUMERIC, "a log-probability is not a number");
   // At the maximum length the end of sentence is the only continuation, however unlikely.
   if (!beam->options.open_end && beam->step >= beam->max_length) {
     if (row[choices] > -INFINITY)
-      heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, row[choices]});
+      heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, own[choices]});
     return TARN_STATUS_OK;
   }
   for (int64_t i = 0; i < choices && ids[i] >= 0; i++) {
     TARN_REQUIRE(row[i] == row[i], NUMERIC, "a log-probability is not a number");
     if (!tarn__beam_allows(beam, ids[i])) continue;
-    tarn__beam_candidate candidate = {sum + (double)row[i], from, ids[i], row[i]};
+    tarn__beam_candidate candidate = {sum + (double)row[i], from, ids[i], own[i]};
     if (h->count == h->limit && candidate.sum < h->items[0].sum) break;
+    candidate.sum -= lost(beam, s, ids[i]);
     heap_offer(h, candidate);
   }
   return TARN_STATUS_OK;
 }
 
-static void finish(tarn__beam *beam, int32_t last, int64_t length, double sum) {
-  beam->finished[beam->finished_count++] = (tarn__beam_finished){
-      .last = last, .length = length, .sum = sum, .score = sum / pow((double)length, beam->options.length_penalty)};
+static tarn__beam_finished *finished_of(const tarn__beam *beam, int64_t group) {
+  return beam->finished + 2 * group * width_of(beam);
 }
 
-static void finish_with_eos(tarn__beam *beam, const tarn__beam_candidate *candidate) {
-  tarn__beam_finished *finished = &beam->finished[beam->finished_count];
-  finish(beam, beam->running[candidate->from].last, beam->step + 1, candidate->sum);
+static tarn__beam_finished *finish(tarn__beam *beam, int64_t group, int32_t last, int64_t length, double sum,
+                                   double likelihood) {
+  tarn__beam_finished *finished = &finished_of(beam, group)[beam->groups[group].finished++];
+  const double counts = beam->options.beam == 1 ? likelihood : sum;
+  *finished = (tarn__beam_finished){.last = last,
+                                    .length = length,
+                                    .sum = sum,
+                                    .likelihood = likelihood,
+                                    .score = counts / pow((double)length, beam->options.length_penalty)};
+  return finished;
+}
+
+static double likelihood_of(const tarn__beam *beam, const tarn__beam_candidate *candidate) {
+  return beam->running[candidate->from].likelihood + (double)candidate->log_probability;
+}
+
+static void finish_with_eos(tarn__beam *beam, int64_t group, const tarn__beam_candidate *candidate) {
+  tarn__beam_finished *finished = finish(beam, group, beam->running[candidate->from].last, beam->step + 1,
+                                         candidate->sum, likelihood_of(beam, candidate));
   finished->ended = true;
   finished->eos = candidate->log_probability;
 }
 
-// Insertion sort: stable, so equal scores stay in the order of finishing.
-static void sort_finished(tarn__beam *beam) {
-  for (int64_t i = 1; i < beam->finished_count; i++) {
-    tarn__beam_finished item = beam->finished[i];
+// Insertion sort: stable, so equal scores stay in the order of finishing. Returns how many of at most `most` there are.
+static int64_t sort_finished(tarn__beam_finished *finished, int64_t count, int64_t most) {
+  for (int64_t i = 1; i < count; i++) {
+    tarn__beam_finished item = finished[i];
     int64_t j = i;
-    for (; j > 0 && beam->finished[j - 1].score < item.score; j--) beam->finished[j] = beam->finished[j - 1];
-    beam->finished[j] = item;
+    for (; j > 0 && finished[j - 1].score < item.score; j--) finished[j] = finished[j - 1];
+    finished[j] = item;
   }
-  if (beam->finished_count > beam->options.beam) beam->finished_count = beam->options.beam;
+  return count < most ? count : most;
 }
 
-// Finishes the running hypotheses at the maximum length of an open end.
-static void finish_running(tarn__beam *beam) {
-  for (int64_t i = 0; i < beam->running_count; i++)
-    finish(beam, beam->running[i].last, beam->step, beam->running[i].sum);
-  beam->running_count = 0;
+static void sort_group(tarn__beam *beam, int64_t group) {
+  beam->groups[group].finished = sort_finished(finished_of(beam, group), beam->groups[group].finished, width_of(beam));
 }
 
-// Whether the search continues although `beam` hypotheses (sorted) are finished.
-static bool may_improve(const tarn__beam *beam) {
-  if (!beam->options.late_stop || beam->running_count == 0) return false;
+// Whether the search of a group continues although enough hypotheses (sorted) are finished.
+static bool may_improve(const tarn__beam *beam, int64_t group, const tarn__beam_running *best, int64_t running) {
+  if (!beam->options.late_stop || running == 0) return false;
   const double length = pow((double)beam->step, beam->options.length_penalty);
-  return beam->running[0].sum / length > beam->finished[beam->finished_count - 1].score;
+  return best->sum / length > finished_of(beam, group)[beam->groups[group].finished - 1].score;
 }
 
-tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) {
-  const int64_t width = beam->options.beam, choices = tarn__beam_choices(&beam->options);
-  heap h = {beam->heap, 0, 2 * width};
-  for (int64_t i = 0; i < beam->running_count; i++)
-    TARN_TRY(scan_row(&h, beam, (int32_t)i, ids + i * choices, log_probabilities + i * (choices + 1)));
-  qsort(h.items, (size_t)h.count, sizeof *h.items, compare_candidates);
-  TARN_REQUIRE(beam->token_count < (size_t)INT32_MAX - (size_t)width, DATA, "a hypothesis is too long");
-  TARN_TRY(tarn__grow(&beam->tokens, &beam->token_capacity, beam->token_count + (size_t)width, sizeof *beam->tokens));
-  size_t first_new = beam->token_count;
-  for (int64_t i = 0; i < h.count && beam->token_count - first_new < (size_t)width; i++) {
-    const tarn__beam_candidate *candidate = &h.items[i];
+static int32_t add_token(tarn__beam *beam, const tarn__beam_candidate *candidate) {
+  beam->tokens[beam->token_count] =
+      (tarn__beam_token){candidate->id, beam->running[candidate->from].last, candidate->log_probability};
+  return (int32_t)beam->token_count++;
+}
+
+// Continues or finishes the best candidates [count] of a group. New hypotheses go to next[first] and behind; returns
+// how many.
+static tarn_status choose(tarn__beam *beam, int64_t group, const tarn__beam_candidate *best, int64_t count,
+                          int64_t first, int64_t *continued) {
+  const int64_t width = width_of(beam);
+  tarn__beam_group *own = &beam->groups[group];
+  *continued = 0;
+  for (int64_t i = 0; i < count && *continued < width; i++) {
+    const tarn__beam_candidate *candidate = &best[i];
+    const bool may_finish = i < width && (own->finished < width || beam->options.late_stop);
+    bool stop = false;
     if (candidate->id == beam->options.eos) {
-      if (i < width && (beam->finished_count < width || beam->options.late_stop)) finish_with_eos(beam, candidate);
+      if (may_finish) finish_with_eos(beam, group, candidate);
       continue;
     }
-    beam->tokens[beam->token_count++] =
-        (tarn__beam_token){candidate->id, beam->running[candidate->from].last, candidate->log_probability};
-    // Sum and origin are kept in the candidates, at the front, until the running hypotheses are no longer needed.
-    h.items[beam->token_count - first_new - 1] = *candidate;
+    if (beam->stop.stops)
+      TARN_TRY(beam->stop.stops(beam->stop.user, beam, beam->running[candidate->from].last, candidate->id, &stop));
+    if (stop) {
+      if (may_finish)
+        finish(beam, group, add_token(beam, candidate), beam->step + 1, candidate->sum, likelihood_of(beam, candidate));
+      continue;
+    }
+    beam->next[first + (*continued)++] = (tarn__beam_running){add_token(beam, candidate), candidate->from,
+                                                              candidate->sum, likelihood_of(beam, candidate)};
   }
-  beam->running_count = (int64_t)(beam->token_count - first_new);
-  for (int64_t i = 0; i < beam->running_count; i++)
-    beam->running[i] = (tarn__beam_running){(int32_t)(first_new + (size_t)i), h.items[i].from, h.items[i].sum};
-  beam->step++;
-  if (beam->options.open_end && beam->step == beam->max_length) finish_running(beam);
-  if (beam->options.late_stop) sort_finished(beam);
-  beam->done = (beam->finished_count >= width && !may_improve(beam)) || beam->running_count == 0;
-  TARN_REQUIRE(!beam->done || beam->finished_count, NUMERIC, "no token has a finite log-probability");
-  if (beam->done) sort_finished(beam);
   return TARN_STATUS_OK;
+}
+
+// A step of one group, whose new hypotheses go to next[first] and behind.
+static tarn_status advance_group(tarn__beam *beam, int64_t group, const step *s, int64_t first) {
+  tarn__beam_group *own = &beam->groups[group];
+  const int64_t width = width_of(beam);
+  heap h = {beam->heap, 0, 2 * width};
+  for (int64_t i = own->first; i < own->first + own->running; i++) TARN_TRY(scan_row(&h, beam, s, (int32_t)i));
+  qsort(h.items, (size_t)h.count, sizeof *h.items, compare_candidates);
+  own->first = first;
+  return choose(beam, group, h.items, h.count, first, &own->running);
+}
+
+// After the step: finishes what is at the maximum length of an open end, and sees whether the group is done.
+static void end_step(tarn__beam *beam, int64_t group) {
+  tarn__beam_group *own = &beam->groups[group];
+  const tarn__beam_running *running = beam->next + own->first;
+  if (beam->options.open_end && beam->step == beam->max_length) {
+    for (int64_t i = 0; i < own->running; i++)
+      finish(beam, group, running[i].last, beam->step, running[i].sum, running[i].likelihood);
+    own->running = 0;
+  }
+  if (beam->options.late_stop) sort_group(beam, group);
+  own->done = (own->finished >= width_of(beam) && !may_improve(beam, group, running, own->running)) || !own->running;
+  if (own->done) sort_group(beam, group);
+}
+
+// Puts the finished hypotheses of all groups together, best first.
+static void gather(tarn__beam *beam) {
+  const int64_t groups = tarn__beam_groups(&beam->options);
+  beam->finished_count = beam->groups[0].finished;
+  for (int64_t g = 1; g < groups; g++)
+    for (int64_t i = 0; i < beam->groups[g].finished; i++)
+      beam->finished[beam->finished_count++] = finished_of(beam, g)[i];
+  beam->finished_count = sort_finished(beam->finished, beam->finished_count, beam->options.beam);
+}
+
+tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities, const float *own) {
+  const size_t width = (size_t)beam->options.beam;
+  const int64_t groups = tarn__beam_groups(&beam->options);
+  TARN_REQUIRE(beam->token_count < (size_t)INT32_MAX - 2 * width, DATA, "a hypothesis is too long");
+  TARN_TRY(tarn__grow(&beam->tokens, &beam->token_capacity, beam->token_count + 2 * width, sizeof *beam->tokens));
+  step s = {.ids = ids, .values = log_probabilities, .own = own ? own : log_probabilities};
+  const size_t first_new = beam->token_count;
+  int64_t count = 0;
+  for (int64_t g = 0; g < groups; g++) {
+    if (beam->groups[g].done) continue;
+    s.chosen = beam->tokens + first_new;
+    s.chosen_count = (int64_t)(beam->token_count - first_new);
+    TARN_TRY(advance_group(beam, g, &s, count));
+    count += beam->groups[g].running;
+  }
+  beam->step++;
+  beam->running_count = 0;
+  beam->done = true;
+  for (int64_t g = 0; g < groups; g++) {
+    tarn__beam_group *group = &beam->groups[g];
+    if (group->done) continue;
+    end_step(beam, g);
+    beam->done = beam->done && group->done;
+    const int64_t from = group->first;
+    group->first = beam->running_count;
+    if (group->done) group->running = 0;
+    for (int64_t i = 0; i < group->running; i++) beam->running[beam->running_count++] = beam->next[from + i];
+  }
+  if (!beam->done) return TARN_STATUS_OK;
+  gather(beam);
+  TARN_REQUIRE(beam->finished_count, NUMERIC, "no token has a finite log-probability");
+  return TARN_STATUS_OK;
+}
+
+void tarn__beam_tokens(const tarn__beam *beam, int32_t last, int64_t count, int32_t *ids) {
+  for (int32_t token = last; token >= 0 && count > 0; token = beam->tokens[token].parent)
+    ids[--count] = beam->tokens[token].id;
 }
 
 void tarn__beam_copy(const tarn__beam *beam, int64_t place, int32_t *ids, float *log_probabilities) {

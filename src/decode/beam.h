@@ -12,6 +12,12 @@
 //     length is smaller.
 // For text that may stop anywhere (`open_end`) the maximum length includes the end of sentence, and a hypothesis that
 // reaches it without one is finished as it is; the best `beam` ones are kept.
+// Diverse beam search (Vijayakumar et al., AAAI 2018) divides the hypotheses into groups, each of which is searched as
+// above with beam / groups hypotheses of its own. In a step the groups follow each other, and a token loses `diversity`
+// for every hypothesis of an earlier group that it continues in this step; sums include what was lost, and in the end
+// the finished hypotheses of all groups are sorted together.
+// Where log-probabilities after processors of logits select, sums and scores are sums of these, except that with a beam
+// of 1 the score comes from the model's own; those of the tokens are always the model's own.
 // Ties between sums are broken by the index of the hypothesis, then by token id; ties between scores by order of
 // finishing.
 #ifndef TARN_DECODE_BEAM_H
@@ -34,12 +40,22 @@ typedef struct tarn__beam_options {
   bool late_stop;                // the search may continue after `beam` hypotheses are finished
   int32_t banned[TARN__BANNED];  // tokens that are never chosen
   int banned_count;
+  int64_t groups;    // of diverse beam search, a divisor of `beam`; 0 or 1: one
+  double diversity;  // 0 or more
 } tarn__beam_options;
 
-// Continuations per hypothesis that a step may need: it takes 2 * beam, and the end of sentence may be forbidden.
-static inline int64_t tarn__beam_choices(const tarn__beam_options *options) {
-  return 2 * options->beam + 1 + options->banned_count;
+static inline int64_t tarn__beam_groups(const tarn__beam_options *options) {
+  return options->groups > 1 ? options->groups : 1;
 }
+
+// Continuations per hypothesis that a step may need: it takes 2 * beam of a group, the end of sentence may be
+// forbidden, and the tokens of earlier groups may fall behind.
+static inline int64_t tarn__beam_choices(const tarn__beam_options *options) {
+  const int64_t groups = tarn__beam_groups(options), width = options->beam / groups;
+  return 2 * width + 1 + options->banned_count + (groups - 1) * width;
+}
+
+typedef struct tarn__beam tarn__beam;
 
 // A token of a hypothesis; hypotheses with a common prefix share its tokens.
 typedef struct tarn__beam_token {
@@ -48,9 +64,10 @@ typedef struct tarn__beam_token {
 } tarn__beam_token;
 
 typedef struct tarn__beam_running {
-  int32_t last;  // index of its last token; -1: none yet
-  int32_t from;  // index, in the previous step, of the hypothesis it continues
-  double sum;    // of its log-probabilities
+  int32_t last;       // index of its last token; -1: none yet
+  int32_t from;       // index, in the previous step, of the hypothesis it continues
+  double sum;         // of the log-probabilities by which it was selected
+  double likelihood;  // of the model's own
 } tarn__beam_running;
 
 typedef struct tarn__beam_finished {
@@ -58,29 +75,45 @@ typedef struct tarn__beam_finished {
   bool ended;      // with an end of sentence
   float eos;       // log-probability of the end of sentence
   int64_t length;  // including the end of sentence
-  double sum, score;
+  double sum, likelihood, score;
 } tarn__beam_finished;
+
+// The hypotheses of a group: running ones from `first` on, and finished ones in its part of the array.
+typedef struct tarn__beam_group {
+  int64_t first, running, finished;
+  bool done;
+} tarn__beam_group;
 
 typedef struct tarn__beam_candidate {
   double sum;
   int32_t from, id;
-  float log_probability;
+  float log_probability;  // the model's own
 } tarn__beam_candidate;
 
+// Whether a hypothesis is complete with the token `id` after its last one `last` (of beam->tokens), although that is no
+// end of sentence.
+typedef struct tarn__beam_stop {
+  tarn_status (*stops)(void *user, const tarn__beam *beam, int32_t last, int32_t id, bool *stop);
+  void *user;
+} tarn__beam_stop;
+
 // Zero-initialise before the first use; may be restarted any number of times.
-typedef struct tarn__beam {
+struct tarn__beam {
   tarn__beam_options options;
   int64_t max_length;  // tokens before the end of sentence; with an open end, including it, at least 1
   int64_t step;        // tokens of every running hypothesis
   tarn__beam_token *tokens;
-  tarn__beam_running *running;    // best first
+  tarn__beam_running *running;    // of each group best first
+  tarn__beam_running *next;       // of the next step
   tarn__beam_finished *finished;  // best first once `done`
-  tarn__beam_candidate *heap;     // 2 * beam, for a step
+  tarn__beam_group *groups;
+  tarn__beam_candidate *heap;  // 2 * beam, for a step
+  tarn__beam_stop stop;        // set after the start, if anything stops hypotheses
   size_t token_count, token_capacity;
   int64_t running_count, finished_count;
-  size_t running_capacity, finished_capacity, heap_capacity;
+  size_t running_capacity, next_capacity, finished_capacity, group_capacity, heap_capacity;
   bool done;
-} tarn__beam;
+};
 
 // Begins a sentence with one running hypothesis without tokens.
 tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) TARN_CHECKED;
@@ -88,9 +121,14 @@ void tarn__beam_close(tarn__beam *beam);
 
 // One step. The best continuations of running[h] are ids[h][0 ..] with log_probabilities[h][0 ..] (natural logarithms),
 // best first, tarn__beam_choices() of them, padded with -1. The log-probability of the end of sentence follows as the
-// last element of each row, so rows of log_probabilities have one element more than rows of ids. Fails with NUMERIC
-// (NaN; nothing can be continued or finished) or MEMORY.
-tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) TARN_CHECKED;
+// last element of each row, so rows of log_probabilities have one element more than rows of ids. `own`: the same of the
+// model alone, if log_probabilities are those after processors of logits; NULL: they are the model's. Fails with
+// NUMERIC (NaN; nothing can be continued or finished) or MEMORY.
+tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities,
+                               const float *own) TARN_CHECKED;
+
+// The ids of the `count` tokens of a hypothesis that ends with number `last` of beam->tokens.
+void tarn__beam_tokens(const tarn__beam *beam, int32_t last, int64_t count, int32_t *ids);
 
 // Whether a token may be chosen.
 bool tarn__beam_allows(const tarn__beam *beam, int32_t id);

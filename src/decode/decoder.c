@@ -5,87 +5,9 @@
 
 #include "base/memory.h"
 #include "config/config_part.h"
-#include "decode/caches.h"
-#include "decode/workspace.h"
+#include "decode/decoder_state.h"
 #include "graph/profile.h"
 #include "task/task.h"
-
-// A growing array of integers.
-typedef struct numbers {
-  int32_t *data;
-  size_t capacity;
-} numbers;
-
-// A slot for an active item.
-typedef struct slot {
-  tarn__beam beam;
-  tarn__item item;
-  int32_t source_row;  // first row in the caches of the source
-  int64_t read;        // tokens of its beginning already in the caches
-  int32_t reader;      // slot that also reads the prompt for this one; -1: none, or done
-  // In the current step.
-  int64_t first_row, rows;
-  int64_t first_top;     // of its hypotheses among those that need a next token; -1: the beginning is not complete
-  int64_t first_choice;  // the same among the continuations to choose from
-} slot;
-
-enum {
-  SAMPLED_BYTES = 32 << 20,  // maximum size of log-probabilities of all words at once, except for a single row
-  MOST_TOP_K = 1024          // found by the output layer; larger k among all words
-};
-
-// The earlier tokens seen by one group of layers (model.h).
-typedef struct sight {
-  int64_t most;  // rows that a token sees, including its own; INT64_MAX: all of its hypothesis; 0: no such layer
-  tarn__caches caches;
-  numbers past;     // cache rows of each hypothesis before the step, concatenated
-  numbers history;  // [history_count] the same including its new rows
-  numbers ranges;   // [rows][2]
-  int64_t history_count;
-} sight;
-
-struct tarn__decoder {
-  tarn__decoder_options options;
-  const tarn__model *model;
-  int threads;
-  tarn__device_stream *stream;  // of the model's device: decoders run in parallel
-  tarn__decoder_stats stats;
-  tarn__region region;  // source of the large blocks of memory
-  tarn__arena results;  // memory of the results
-
-  slot *slots;     // [most]
-  int32_t *order;  // [most] slots; the first `active` are in use, their hypotheses follow each other in this order
-  int64_t most, active, source_tokens;  // source_tokens: of the active items
-  bool sequential;                      // one token of a hypothesis per step
-
-  // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
-  tarn__graph encode;
-  tarn__workspace encode_workspace;
-  numbers source_ids, source_positions, source_offsets, seen;
-  tarn__tensor **cross;  // [decoder layers]
-  tarn__caches source;
-
-  // A step.
-  tarn__graph step;
-  tarn__workspace step_workspace;
-  sight sights[TARN__SIGHTS];
-  void **self_cache;  // [decoder layers], in the caches of the layer's group
-  int64_t rows, longest, positions_end;
-  numbers ids, positions;  // [rows]
-  numbers source_range;    // [rows][2]
-  numbers begin;           // the ids of a beginning
-  numbers predicted;       // [predicted_count] rows that need a next token
-  int64_t predicted_count;
-  // The results of the step, for the host (model.h: tarn__model_build_step()).
-  int32_t *top_ids;
-  float *top_values;
-  // Sampling: the draws requested and made, in the layout of the best continuations.
-  tarn__sample_spec draw_spec;
-  numbers draws, drawn_ids;
-  int64_t draw_count;
-  float *drawn_values;
-  size_t drawn_capacity;
-};
 
 static tarn_status open_caches(tarn__decoder *d) {
   const tarn_stack *stack = &d->model->config->decoder;
@@ -114,10 +36,9 @@ static void look_back(tarn__decoder *d) {
 }
 
 static tarn_status open_all(tarn__decoder *d) {
-  const int64_t beam = d->options.search.beam, words = d->model->target_vocab;
-  int64_t rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
-  const int64_t fit = (int64_t)SAMPLED_BYTES / (words * (int64_t)sizeof(float));
-  if (d->options.sampling && rows > fit) rows = fit;
+  const int64_t beam = d->options.search.beam;
+  const int64_t wanted = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
+  const int64_t rows = tarn__next_rows(d, wanted);
   d->most = rows > beam ? rows / beam : 1;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->most, sizeof *d->slots));
@@ -157,8 +78,9 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
 void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
-  numbers *all[] = {&d->source_ids,   &d->source_positions, &d->source_offsets, &d->seen,  &d->ids,  &d->positions,
-                    &d->source_range, &d->predicted,        &d->drawn_ids,      &d->draws, &d->begin};
+  tarn__integers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
+                           &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws,
+                           &d->begin,      &d->so_far,           &d->row_numbers};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
@@ -166,6 +88,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->cross);
   tarn__free(d->self_cache);
   tarn__free(d->drawn_values);
+  tarn__edits_close(&d->edits);
+  tarn__continuation_close(&d->continuation);
   tarn__caches_close(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) {
     tarn__caches_close(&d->sights[i].caches);
@@ -192,6 +116,10 @@ void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__region_lend(&d->region, memory, bytes);
 }
 
+void tarn__decoder_listen(tarn__decoder *decoder, const tarn__listener *listener) {
+  decoder->options.listener = listener;
+}
+
 void tarn__decoder_reset(tarn__decoder *decoder) { tarn__arena_reset(&decoder->results); }
 
 void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *stats) {
@@ -203,10 +131,6 @@ void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *
   stats->seen += decoder->stats.seen;
 }
 
-static tarn_status room(numbers *array, int64_t count) {
-  return tarn__grow(&array->data, &array->capacity, (size_t)count, sizeof *array->data);
-}
-
 static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, tarn__workspace *space, double begin) {
   const tarn__exec exec = {.threads = d->threads, .profile = d->options.profile, .stream = d->stream};
   return tarn__workspace_run(space, &d->region, graph, &exec, begin);
@@ -215,7 +139,7 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, tarn__workspa
 // Samples of a prompt are adjacent in the queue; those that are taken together share one reading of it.
 static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
   if (!d->options.sampling || place == first) return -1;
-  const slot *before = &d->slots[d->order[place - 1]], *s = &d->slots[d->order[place]];
+  const tarn__slot *before = &d->slots[d->order[place - 1]], *s = &d->slots[d->order[place]];
   if (before->item.ids != s->item.ids || before->item.length != s->item.length) return -1;
   return before->reader >= 0 ? before->reader : d->order[place - 1];
 }
@@ -238,17 +162,17 @@ static int64_t take(tarn__decoder *d, tarn__queue *queue) {
 
 // Makes room for `rows` more rows in the caches of the source.
 static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
-  TARN_TRY(room(&d->seen, d->source_tokens));
+  TARN_TRY(tarn__integers_room(&d->seen, d->source_tokens));
   int64_t count = 0;
   for (int64_t a = 0; a < d->active; a++) {
-    const slot *s = &d->slots[d->order[a]];
+    const tarn__slot *s = &d->slots[d->order[a]];
     for (int64_t i = 0; i < s->item.length; i++) d->seen.data[count++] = s->source_row + (int32_t)i;
   }
   TARN_TRY(tarn__caches_reserve(&d->source, rows, d->seen.data, (size_t)count));
   // The rows of a sentence stay together and in order.
   count = 0;
   for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
+    tarn__slot *s = &d->slots[d->order[a]];
     s->source_row = d->seen.data[count];
     count += s->item.length;
   }
@@ -259,14 +183,14 @@ static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
 static tarn_status encode(tarn__decoder *d, int64_t count) {
   int64_t rows = 0, longest = 0;
   for (int64_t i = 0; i < count; i++) rows += d->slots[d->order[d->active + i]].item.length;
-  TARN_TRY(room(&d->source_ids, rows));
-  TARN_TRY(room(&d->source_positions, rows));
-  TARN_TRY(room(&d->source_offsets, count + 1));
+  TARN_TRY(tarn__integers_room(&d->source_ids, rows));
+  TARN_TRY(tarn__integers_room(&d->source_positions, rows));
+  TARN_TRY(tarn__integers_room(&d->source_offsets, count + 1));
   TARN_TRY(reserve_source(d, rows));
   int32_t *offsets = d->source_offsets.data;
   offsets[0] = 0;
   for (int64_t i = 0; i < count; i++) {
-    slot *s = &d->slots[d->order[d->active + i]];
+    tarn__slot *s = &d->slots[d->order[d->active + i]];
     memcpy(d->source_ids.data + offsets[i], s->item.ids, (size_t)s->item.length * sizeof(int32_t));
     s->source_row = (int32_t)d->source.used + offsets[i];
     offsets[i + 1] = offsets[i] + (int32_t)s->item.length;
@@ -294,21 +218,23 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   return TARN_STATUS_OK;
 }
 
-static bool translates(const tarn__decoder *d) {
+bool tarn__decoder_translates(const tarn__decoder *d) {
   return tarn__config_task(d->model->config)->uses >> TARN__USE_TRANSLATE & 1u;
 }
 
 // Whether its one stack reads the source, all of which sees itself, before the target.
 static bool reads_prefix(const tarn__decoder *d) { return tarn__config_task(d->model->config)->stacks[0].prefix; }
 
-static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
-  if (!translates(d)) {
+static int64_t greatest_length(const tarn__decoder *d, const tarn__item *item) {
+  const int64_t tokens = item->length;
+  if (!tarn__decoder_translates(d)) {
     const int64_t fit = tarn__model_longest(d->model) - tokens, wanted = d->options.max_len_b;
     return wanted < fit ? wanted : fit;
   }
   int64_t most = d->model->config->model.max_length - 1;
   double wanted = d->options.max_len_a * (double)tokens + (double)d->options.max_len_b;
-  return wanted < (double)most ? (int64_t)wanted : most;
+  most = wanted < (double)most ? (int64_t)wanted : most;
+  return most > item->prefix_length ? most - item->prefix_length : 0;
 }
 
 // Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile.
@@ -319,9 +245,10 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
   const int64_t first = d->active;
   for (int64_t i = 0; i < fresh; i++) {
-    slot *s = &d->slots[d->order[d->active]];
+    tarn__slot *s = &d->slots[d->order[d->active]];
     s->reader = reader_of(d, d->active, first);
-    TARN_TRY(tarn__beam_start(&s->beam, &d->options.search, greatest_length(d, s->item.length)));
+    TARN_TRY(tarn__beam_start(&s->beam, &d->options.search, greatest_length(d, &s->item)));
+    tarn__next_begin(d, s);
     s->read = 0;
     d->source_tokens += s->item.length;
     d->stats.source_tokens += s->item.length;
@@ -331,31 +258,33 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
 }
 
 // The number of tokens at the beginning of a hypothesis: the end of sentence or that of model.decoder_start, followed,
-// in a language model, by the prompt; with a prefix, it follows the source.
-static int64_t beginning(const tarn__decoder *d, const slot *s) {
-  return translates(d) && !reads_prefix(d) ? 1 : 1 + s->item.length;
+// in a language model, by the prompt, else by the target's prefix; where the target continues the source, that is
+// first.
+static int64_t beginning(const tarn__decoder *d, const tarn__slot *s) {
+  const int64_t tail = tarn__decoder_translates(d) ? s->item.prefix_length : s->item.length;
+  return 1 + tail + (reads_prefix(d) ? s->item.length : 0);
 }
 
-static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
+static bool begins(const tarn__decoder *d, const tarn__slot *s) { return s->read < beginning(d, s); }
 
-static bool waits(const slot *s) { return s->reader >= 0; }
+static bool waits(const tarn__slot *s) { return s->reader >= 0; }
 
 // The number of tokens of a hypothesis that the model has processed.
-static int64_t tokens_before(const slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
+static int64_t tokens_before(const tarn__slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
 
 // The number of their cache rows that its next token sees.
-static int64_t past_of(const sight *of, const slot *s) {
+static int64_t past_of(const tarn__sight *of, const tarn__slot *s) {
   const int64_t tokens = tokens_before(s);
   return tokens < of->most - 1 ? tokens : of->most - 1;
 }
 
 // The number of hypotheses that see the past, each with its own list of rows.
-static int64_t hypotheses_of(const tarn__decoder *d, const slot *s) {
+static int64_t hypotheses_of(const tarn__decoder *d, const tarn__slot *s) {
   if (waits(s)) return 0;
   return begins(d, s) ? 1 : s->beam.running_count;
 }
 
-static int64_t rows_of(const tarn__decoder *d, const slot *s, int64_t at_work) {
+static int64_t rows_of(const tarn__decoder *d, const tarn__slot *s, int64_t at_work) {
   if (!begins(d, s)) return s->beam.running_count;
   const int64_t left = beginning(d, s) - s->read, room = TARN__DECODER_ROWS / at_work;
   if (reads_prefix(d)) return left;  // its rows see each other, so they are in one step
@@ -372,7 +301,7 @@ static tarn_status measure_step(tarn__decoder *d) {
   for (int i = 0; i < TARN__SIGHTS; i++) d->sights[i].history_count = 0;
   for (int64_t a = 0; a < d->active; a++) at_work += !waits(&d->slots[d->order[a]]);
   for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
+    tarn__slot *s = &d->slots[d->order[a]];
     if (waits(s)) continue;
     const int64_t hypotheses = hypotheses_of(d, s);
     s->rows = rows_of(d, s, at_work);
@@ -380,7 +309,7 @@ static tarn_status measure_step(tarn__decoder *d) {
     d->rows += s->rows;
     const int64_t fresh = s->rows / hypotheses;  // tokens of one hypothesis
     for (int i = 0; i < TARN__SIGHTS; i++) {
-      sight *of = &d->sights[i];
+      tarn__sight *of = &d->sights[i];
       if (of->most == 0) continue;
       const int64_t before = past_of(of, s);
       past[i] += hypotheses * before;
@@ -388,20 +317,20 @@ static tarn_status measure_step(tarn__decoder *d) {
       d->longest = larger(d->longest, before + fresh < of->most ? before + fresh : of->most);
     }
     d->positions_end = larger(d->positions_end, tokens_before(s) + fresh);
-    if (translates(d)) d->longest = larger(d->longest, s->item.length);
+    if (tarn__decoder_translates(d)) d->longest = larger(d->longest, s->item.length);
   }
   TARN_REQUIRE(d->sights[TARN__FAR].history_count < INT32_MAX, MEMORY, "too many hypotheses are decoded together: %lld",
                (long long)d->rows);
-  TARN_TRY(room(&d->ids, d->rows));
-  TARN_TRY(room(&d->positions, d->rows));
-  TARN_TRY(room(&d->predicted, d->rows));
-  TARN_TRY(room(&d->source_range, 2 * d->rows));
+  TARN_TRY(tarn__integers_room(&d->ids, d->rows));
+  TARN_TRY(tarn__integers_room(&d->positions, d->rows));
+  TARN_TRY(tarn__integers_room(&d->predicted, d->rows));
+  TARN_TRY(tarn__integers_room(&d->source_range, 2 * d->rows));
   for (int i = 0; i < TARN__SIGHTS; i++) {
-    sight *of = &d->sights[i];
+    tarn__sight *of = &d->sights[i];
     if (of->most == 0) continue;
-    TARN_TRY(room(&of->history, of->history_count));
-    TARN_TRY(room(&of->past, of->history_count));
-    TARN_TRY(room(&of->ranges, 2 * d->rows));
+    TARN_TRY(tarn__integers_room(&of->history, of->history_count));
+    TARN_TRY(tarn__integers_room(&of->past, of->history_count));
+    TARN_TRY(tarn__integers_room(&of->ranges, 2 * d->rows));
     TARN_TRY(tarn__caches_reserve(&of->caches, d->rows, of->past.data, (size_t)past[i]));
   }
   return TARN_STATUS_OK;
@@ -415,8 +344,8 @@ typedef struct cursor {
 
 // Fills in the rows that `count` tokens of one hypothesis see in one group of layers; each of the first `prefix` sees
 // all of these.
-static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, int64_t count, int64_t prefix) {
-  sight *of = &d->sights[which];
+static void fill_sight(tarn__decoder *d, int which, const tarn__slot *s, cursor *at, int64_t count, int64_t prefix) {
+  tarn__sight *of = &d->sights[which];
   const int64_t begin = at->history[which], before = past_of(of, s);
   int32_t *history = of->history.data + begin;
   memcpy(history, at->past[which], (size_t)before * sizeof *history);
@@ -433,7 +362,7 @@ static void fill_sight(tarn__decoder *d, int which, const slot *s, cursor *at, i
 }
 
 // Fills in the rows of tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
-static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t first, const int32_t *ids,
+static void fill_hypothesis(tarn__decoder *d, const tarn__slot *s, cursor *at, int64_t first, const int32_t *ids,
                             int64_t count) {
   const int64_t prefix = reads_prefix(d) && begins(d, s) ? s->item.length : 0;
   for (int i = 0; i < TARN__SIGHTS; i++)
@@ -447,15 +376,16 @@ static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t
 }
 
 // Fills in the next rows of the beginning.
-static tarn_status fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
-  TARN_TRY(room(&d->begin, s->rows));
+static tarn_status fill_beginning(tarn__decoder *d, const tarn__slot *s, cursor *at) {
+  TARN_TRY(tarn__integers_room(&d->begin, s->rows));
   int32_t *ids = d->begin.data;
   const int64_t told = d->model->config->model.decoder_start;
   const int32_t start = told >= 0 ? (int32_t)told : d->options.search.eos;
   const int64_t first = reads_prefix(d) ? s->item.length : 0;  // where the start stands
+  const int32_t *tail = tarn__decoder_translates(d) ? s->item.prefix : s->item.ids;
   for (int64_t k = 0; k < s->rows; k++) {
     const int64_t token = s->read + k;
-    ids[k] = token == first ? start : s->item.ids[token < first ? token : token - 1];
+    ids[k] = token == first ? start : token < first ? s->item.ids[token] : tail[token - first - 1];
   }
   fill_hypothesis(d, s, at, s->read, ids, s->rows);
   return TARN_STATUS_OK;
@@ -468,9 +398,9 @@ static tarn_status fill_step(tarn__decoder *d) {
   for (int i = 0; i < TARN__SIGHTS; i++) at.past[i] = d->sights[i].past.data;
   d->predicted_count = 0;
   for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
+    tarn__slot *s = &d->slots[d->order[a]];
     if (waits(s)) {  // its reader comes before it
-      const slot *reader = &d->slots[s->reader];
+      const tarn__slot *reader = &d->slots[s->reader];
       s->first_row = reader->first_row, s->rows = reader->rows, s->first_top = reader->first_top;
       continue;
     }
@@ -492,40 +422,6 @@ static tarn_status fill_step(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// The number of best continuations that a search or a draw needs; 0: all words.
-static int64_t best_of(const tarn__decoder *d) {
-  const tarn__sampling *sampling = d->options.sampling;
-  if (!sampling) return tarn__beam_choices(&d->options.search);
-  // Banned tokens and the end of sentence may be among the best.
-  const int64_t best = sampling->top_k + d->options.search.banned_count + 1;
-  return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
-}
-
-// Fills in the draws of a step: a token for every slot that needs one. With a beam of 1 each has one hypothesis;
-// samples that share a reading of the prompt draw from the same row.
-static tarn_status fill_draws(tarn__decoder *d) {
-  const tarn__sampling *sampling = d->options.sampling;
-  const tarn__beam_options *search = &d->options.search;
-  d->draw_count = 0;
-  if (!sampling) return TARN_STATUS_OK;
-  d->draw_spec = (tarn__sample_spec){.sampling = *sampling, .banned_count = search->banned_count, .eos = search->eos};
-  memcpy(d->draw_spec.banned, search->banned, sizeof search->banned);
-  TARN_TRY(room(&d->draws, d->active * TARN__DRAW_WORDS));
-  for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
-    if (s->first_top < 0) continue;
-    s->first_choice = d->draw_count;
-    int32_t *words = d->draws.data + TARN__DRAW_WORDS * d->draw_count++;
-    words[TARN__DRAW_ROW] = (int32_t)s->first_top;
-    words[TARN__DRAW_KEY] = (int32_t)(uint32_t)s->item.key;
-    words[TARN__DRAW_KEY + 1] = (int32_t)(uint32_t)(s->item.key >> 32);
-    words[TARN__DRAW_SAMPLE] = (int32_t)s->item.sample;
-    words[TARN__DRAW_POSITION] = (int32_t)s->beam.step;
-    words[TARN__DRAW_ENDS] = tarn__beam_allows(&s->beam, search->eos);
-  }
-  return TARN_STATUS_OK;
-}
-
 // Finds or draws the best continuations of the rows that need a next token.
 static tarn_status run_step(tarn__decoder *d) {
   tarn__model_step step = {.rows = d->rows,
@@ -536,63 +432,24 @@ static tarn_status run_step(tarn__decoder *d) {
                            .positions_end = d->positions_end,
                            .cross_cache = d->source.rows,
                            .source_rows = d->source.capacity,
-                           .source_ranges = d->source_range.data,
-                           .predicted = d->predicted_count < d->rows ? d->predicted.data : NULL,
-                           .predicted_count = d->predicted_count,
-                           .best = best_of(d),
-                           .eos = d->options.search.eos,
-                           .sampling = d->options.sampling ? &d->draw_spec : NULL,
-                           .draws = d->draws.data,
-                           .draw_count = d->draw_count};
+                           .source_ranges = d->source_range.data};
+  tarn__next_request(d, &step);
   for (int l = 0; l < d->model->decoder.count; l++)
     d->self_cache[l] = d->sights[d->model->decoder.layers[l].sight].caches.rows[l];
   for (int i = 0; i < TARN__SIGHTS; i++) {
-    const sight *of = &d->sights[i];
+    const tarn__sight *of = &d->sights[i];
     step.histories[i] = (tarn__model_history){of->history.data, of->ranges.data, of->history_count, of->caches.capacity,
                                               of->caches.used};
   }
   double begin = tarn__profile_clock(d->options.profile);
   tarn__model_begin(d->model, &d->step, false, d->threads);
-  const tarn__top top = tarn__model_build_step(d->model, &d->step, &step);
+  const tarn__next next = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
-  TARN_TRY(tarn__workspace_top(&d->step, &top, &d->top_ids, &d->top_values));
+  TARN_TRY(tarn__next_read(d, &next));
   for (int i = 0; i < TARN__SIGHTS; i++)
     if (d->sights[i].most > 0) d->sights[i].caches.used += d->rows;
   d->stats.steps++;
   d->stats.rows += d->rows;
-  return TARN_STATUS_OK;
-}
-
-// The choices of the searches: tarn__beam_choices() ids per row, and one more log-probability.
-typedef struct choices {
-  const int32_t *ids;
-  const float *values;
-} choices;
-
-// Makes each drawn token the only continuation of its hypothesis.
-static tarn_status take_draws(tarn__decoder *d, choices *out) {
-  const int64_t count = tarn__beam_choices(&d->options.search);
-  TARN_TRY(room(&d->drawn_ids, d->draw_count * count));
-  TARN_TRY(
-      tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(d->draw_count * (count + 1)), sizeof *d->drawn_values));
-  for (int64_t i = 0; i < d->draw_count; i++) {
-    int32_t *ids = d->drawn_ids.data + i * count;
-    float *values = d->drawn_values + i * (count + 1);
-    const float *drawn = d->top_values + 2 * i;
-    for (int64_t k = 0; k < count; k++) ids[k] = -1, values[k] = -INFINITY;
-    ids[0] = d->top_ids[i];
-    values[0] = drawn[0];
-    values[count] = drawn[1];
-  }
-  *out = (choices){d->drawn_ids.data, d->drawn_values};
-  return TARN_STATUS_OK;
-}
-
-static tarn_status choices_of(tarn__decoder *d, choices *out) {
-  *out = (choices){NULL, NULL};
-  if (d->predicted_count == 0) return TARN_STATUS_OK;
-  if (d->options.sampling) return take_draws(d, out);
-  *out = (choices){d->top_ids, d->top_values};
   return TARN_STATUS_OK;
 }
 
@@ -608,7 +465,7 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
     int32_t *ids = memory;
     float *log_probabilities = (float *)(void *)(ids + finished->length);
     tarn__beam_copy(beam, i, ids, log_probabilities);
-    hypotheses[i] = (tarn__hypothesis){ids, log_probabilities, finished->length, finished->sum, finished->score};
+    hypotheses[i] = (tarn__hypothesis){ids, log_probabilities, finished->length, finished->likelihood, finished->score};
   }
   d->stats.sentences++;
   d->stats.target_tokens += hypotheses[0].length;
@@ -620,16 +477,18 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
 // layers will see in the next step.
 static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
   const int64_t count = tarn__beam_choices(&d->options.search);
-  choices all;
-  TARN_TRY(choices_of(d, &all));
+  tarn__choices all;
+  TARN_TRY(tarn__next_choices(d, &all));
   for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
   for (int64_t a = 0; a < d->active; a++) {
-    slot *s = &d->slots[d->order[a]];
+    tarn__slot *s = &d->slots[d->order[a]];
     if (begins(d, s)) s->read += s->rows;
     if (s->first_top >= 0) {
       s->reader = -1;
-      TARN_TRY(
-          tarn__beam_advance(&s->beam, all.ids + s->first_choice * count, all.values + s->first_choice * (count + 1)));
+      const int64_t at = s->first_choice;
+      TARN_TRY(tarn__beam_advance(&s->beam, all.ids + at * count, all.values + at * (count + 1),
+                                  all.own ? all.own + at * (count + 1) : NULL));
+      if (d->options.listener) TARN_TRY(tarn__next_tell(d, &s->beam));
     }
     for (int i = 0; i < TARN__SIGHTS && !s->beam.done; i++)
       if (d->sights[i].most > 0) past[i] += hypotheses_of(d, s) * past_of(&d->sights[i], s);
@@ -638,9 +497,9 @@ static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
 }
 
 // Gives a hypothesis of the next step the history of the row it continues.
-static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *s, int64_t row) {
+static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const tarn__slot *s, int64_t row) {
   for (int i = 0; i < TARN__SIGHTS; i++) {
-    sight *of = &d->sights[i];
+    tarn__sight *of = &d->sights[i];
     if (of->most == 0) continue;
     const int64_t count = past_of(of, s);
     const int32_t *end = of->history.data + of->ranges.data[2 * row + 1];
@@ -654,10 +513,10 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const slot *
 static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
   TARN_TRY(choose(d, wanted));
-  for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(room(&d->sights[i].past, wanted[i]));
+  for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(tarn__integers_room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
-    slot *s = &d->slots[number];
+    tarn__slot *s = &d->slots[number];
     if (s->beam.done) {
       TARN_TRY(keep_results(d, &s->beam, &results[s->item.index]));
       d->source_tokens -= s->item.length;
@@ -693,7 +552,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     if (d->active == 0) return TARN_STATUS_OK;
     double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(d));
-    TARN_TRY(fill_draws(d));
+    TARN_TRY(tarn__next_prepare(d));
     TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
     TARN_TRY(run_step(d));
     begin = tarn__profile_clock(profile);

@@ -17,25 +17,37 @@
 
 #include "base/status.h"
 #include "decode/beam.h"
+#include "decode/continuation.h"
+#include "decode/processors.h"
 #include "decode/queue.h"
 #include "model/model.h"
 #include "ops/sampler.h"
+
+// Told of a token as soon as it is chosen; any status but OK stops the work and is returned.
+typedef struct tarn__listener {
+  tarn_status (*hear)(void *user, int32_t id, float log_probability);
+  void *user;
+} tarn__listener;
 
 // The options of every kind of decoder.
 typedef struct tarn__decoder_options {
   tarn__beam_options search;
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
-  // A translation has at most max_len_a * source tokens + max_len_b tokens before its end of sentence; a continuation
-  // by a language model has at most max_len_b including it. Neither exceeds the model's max_length, except that a
-  // language model without positions has no such limit.
+  const tarn__processing *processing;  // changes logits; NULL: nothing does
+  const tarn__stops *stops;            // end continuations; NULL: nothing does
+  const tarn__listener *listener;      // hears of every token of one item, with a beam of 1; NULL: nobody does
+  // A translation has at most max_len_a * source tokens + max_len_b tokens before its end of sentence, its prefix
+  // counted; a continuation by a language model has at most max_len_b including it. Neither exceeds the model's
+  // max_length, except that a language model without positions has no such limit.
   double max_len_a;
   int64_t max_len_b;
   int64_t max_tokens;               // maximum of active source or prompt tokens, and of hypotheses; a longer item is
                                     // processed alone
   int64_t n_best;                   // hypotheses to return per item, 1 .. beam
   int64_t iterations, length_beam;  // of a decoder that refines whole sentences (translate.h)
-  int32_t mask;                     // the token that it fills in
-  struct tarn_profile *profile;     // NULL: no measurement
+  double placeholder_penalty;
+  int32_t mask;                  // the token that it fills in
+  struct tarn_profile *profile;  // NULL: no measurement
 } tarn__decoder_options;
 
 typedef struct tarn__hypothesis {
@@ -57,6 +69,7 @@ typedef struct tarn__decoder_stats {
   int64_t sentences, source_tokens, target_tokens;  // target: of the best hypothesis
   int64_t steps, rows;                              // decoder steps, and rows computed in them
   int64_t seen;                                     // cache rows seen by these rows, including their own
+  int64_t iterations;  // over sentences, of decoders that refine them; each as many as it took
 } tarn__decoder_stats;
 
 // Maximum number of hypotheses per decoder. Products of this many rows run at full speed; more would overflow the
@@ -72,6 +85,9 @@ void tarn__decoder_close(tarn__decoder **decoder);
 
 // Lends memory, aligned to 64 bytes, and releases all large blocks that the decoder holds (tarn__translator_lend()).
 void tarn__decoder_lend(tarn__decoder *decoder, void *memory, size_t bytes);
+
+// Sets the listener of the options.
+void tarn__decoder_listen(tarn__decoder *decoder, const tarn__listener *listener);
 
 // Discards the results of earlier runs.
 void tarn__decoder_reset(tarn__decoder *decoder);

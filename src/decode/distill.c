@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -81,7 +82,10 @@ static tarn_status find_origin(distilling *d) {
   TARN_TRY(hash_file(teacher, tarn_translator_path(d->translator)));
   TARN_TRY(hash_file(source, d->options->source));
   TARN_TRY(hash_prune(pruned, &d->options->translation.prune));
-  if (o->iterations > 0)
+  if (!isnan(o->placeholder_penalty))
+    snprintf(search, sizeof search, "iterations %lld, placeholder_penalty %.17g", (long long)o->iterations,
+             o->placeholder_penalty);
+  else if (o->iterations > 0)
     snprintf(search, sizeof search, "iterations %lld, length_beam %lld", (long long)o->iterations,
              (long long)o->length_beam);
   else

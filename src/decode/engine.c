@@ -4,8 +4,9 @@
 #include "task/task.h"
 
 const tarn__engine *tarn__engine_of(const tarn_config *config) {
-  static const tarn__engine *const engines[TARN__DECODING_COUNT] = {
-      [TARN__DECODING_TOKENS] = &tarn__token_engine, [TARN__DECODING_MASKS] = &tarn__mask_engine};
+  static const tarn__engine *const engines[TARN__DECODING_COUNT] = {[TARN__DECODING_TOKENS] = &tarn__token_engine,
+                                                                    [TARN__DECODING_MASKS] = &tarn__mask_engine,
+                                                                    [TARN__DECODING_EDITS] = &tarn__edit_engine};
   return engines[tarn__config_task(config)->decoding];
 }
 

@@ -25,7 +25,7 @@ typedef struct tarn__engine {
                       int64_t sentences) TARN_CHECKED;
 } tarn__engine;
 
-extern const tarn__engine tarn__token_engine, tarn__mask_engine;
+extern const tarn__engine tarn__token_engine, tarn__mask_engine, tarn__edit_engine;
 
 // The engine of a description's models.
 const tarn__engine *tarn__engine_of(const tarn_config *config);

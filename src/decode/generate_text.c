@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/generator.h"
+#include "decode/mbr.h"
+#include "decode/steering.h"
 #include "store/checkpoint.h"
 #include "task/task.h"
 #include "text/line_block.h"
@@ -17,11 +19,12 @@
 struct tarn_generator {
   tarn_generator_options options;
   tarn__checkpoint *checkpoint;
+  tarn__steering steering;
   tarn__generator *generator;
   tarn_generator_summary summary;
   // The prompts of one call.
   tarn_vocab_ids line_ids, whole;
-  tarn_vocab_text lead, text;
+  tarn__continuation text;
   int32_t *ids;      // of all prompts
   int64_t *offsets;  // [prompts + 1]
   tarn__translation *found;
@@ -45,10 +48,11 @@ void tarn_generator_default(tarn_generator_options *options) {
                                       .seed = 1,
                                       .window = 1000,
                                       .precision = TARN_TRANSLATE_PRECISION_AUTO};
+  tarn_decoding_default(&options->decoding);
 }
 
 const char *tarn_generator_end_word(tarn_generator_end end) {
-  static const char *const words[TARN_GENERATOR_END_COUNT] = {"eos", "max_tokens", "max_length"};
+  static const char *const words[TARN_GENERATOR_END_COUNT] = {"eos", "max_tokens", "max_length", "stop"};
   return (unsigned)end < TARN_GENERATOR_END_COUNT ? words[end] : NULL;
 }
 
@@ -61,6 +65,15 @@ static tarn_status check_options(const tarn_generator_options *o) {
   TARN_REQUIRE(o->method != TARN_GENERATOR_METHOD_GREEDY || o->number == 1, USAGE,
                "greedy search gives one continuation of a prompt, not %lld; sample or search with a beam",
                (long long)o->number);
+  return tarn__steering_check_search(&o->decoding, o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam : 1,
+                                     o->method == TARN_GENERATOR_METHOD_SAMPLE);
+}
+
+// The steering of `o`, whose texts become its copies.
+static tarn_status steer(tarn__steering *steering, tarn_generator_options *o, const tarn_vocab *vocab) {
+  TARN_TRY(tarn__steering_open(steering, &o->decoding, o->stop, o->stop_count, vocab));
+  o->decoding = steering->decoding;
+  o->stop = steering->stops.texts;
   return TARN_STATUS_OK;
 }
 
@@ -71,7 +84,8 @@ static void ban_tokens(tarn__generator_options *core, const tarn_vocab *vocab) {
     if (special[i] >= 0 && special[i] != tarn_vocab_eos(vocab)) core->banned[core->banned_count++] = special[i];
 }
 
-static void fill_options(tarn__generator_options *core, const tarn_generator_options *o, const tarn_vocab *vocab) {
+static void fill_options(tarn__generator_options *core, const tarn_generator_options *o, const tarn__steering *steering,
+                         const tarn_vocab *vocab) {
   tarn__generator_default(core);
   core->max_tokens = o->max_tokens;
   core->min_tokens = o->min_tokens;
@@ -81,7 +95,16 @@ static void fill_options(tarn__generator_options *core, const tarn_generator_opt
     core->length_penalty = o->length_penalty;
   }
   core->samples = o->method == TARN_GENERATOR_METHOD_SAMPLE;
-  core->sampling = (tarn__sampling){o->temperature, o->top_k, o->top_p, o->seed};
+  core->sampling = (tarn__sampling){.temperature = o->temperature,
+                                    .top_k = o->top_k,
+                                    .top_p = o->top_p,
+                                    .seed = o->seed,
+                                    .min_p = o->decoding.min_p,
+                                    .typical_p = o->decoding.typical_p};
+  core->processing = &steering->processing;
+  core->stops = &steering->stops;
+  core->groups = o->decoding.groups;
+  core->diversity = o->decoding.diversity_penalty;
   core->threads = tarn__threads();
   core->int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
   ban_tokens(core, vocab);
@@ -94,7 +117,8 @@ static tarn_status open_all(tarn_generator *g, const char *path) {
   TARN_TRY(tarn__checkpoint_open_use(&g->checkpoint, path, &o->precision, NULL));
   TARN_TRY(tarn__task_require(g->checkpoint->config, TARN__USE_CONTINUE_TEXT, path));
   tarn__generator_options core;
-  fill_options(&core, o, g->checkpoint->target);
+  TARN_TRY(steer(&g->steering, o, g->checkpoint->target));
+  fill_options(&core, o, &g->steering, g->checkpoint->target);
   return tarn__generator_open(&g->generator, g->checkpoint->model, tarn_vocab_eos(g->checkpoint->target), &core);
 }
 
@@ -120,8 +144,8 @@ void tarn_generator_close(tarn_generator **generator) {
   tarn__checkpoint_close(&g->checkpoint);
   tarn_vocab_ids_close(&g->line_ids);
   tarn_vocab_ids_close(&g->whole);
-  tarn_vocab_text_close(&g->lead);
-  tarn_vocab_text_close(&g->text);
+  tarn__continuation_close(&g->text);
+  tarn__steering_close(&g->steering);
   tarn__free(g->ids);
   tarn__free(g->offsets);
   tarn__free(g->found);
@@ -138,9 +162,17 @@ tarn_status tarn_generator_set(tarn_generator *generator, const tarn_generator_o
   wanted.threads = generator->options.threads;
   wanted.window = generator->options.window;
   TARN_TRY(check_options(&wanted));
+  tarn__steering before = generator->steering;
+  tarn_status status = steer(&generator->steering, &wanted, generator->checkpoint->target);
   tarn__generator_options core;
-  fill_options(&core, &wanted, generator->checkpoint->target);
-  TARN_TRY(tarn__generator_set(generator->generator, &core));
+  fill_options(&core, &wanted, &generator->steering, generator->checkpoint->target);
+  if (status == TARN_STATUS_OK) status = tarn__generator_set(generator->generator, &core);
+  if (status != TARN_STATUS_OK) {
+    tarn__steering_close(&generator->steering);
+    generator->steering = before;
+    return status;
+  }
+  tarn__steering_close(&before);
   generator->options = wanted;
   return TARN_STATUS_OK;
 }
@@ -177,32 +209,56 @@ static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *resul
   return TARN_STATUS_OK;
 }
 
+// Why a continuation ended, whose text is decoded. `end`: where the text ends.
+static tarn_generator_end end_of(const tarn_generator *g, const tarn__hypothesis *hypothesis, size_t *end) {
+  *end = tarn__stops_find(&g->steering.stops, &g->text);
+  if (*end < g->text.text.length) return TARN_GENERATOR_END_STOP;
+  if (hypothesis->ids[hypothesis->length - 1] == tarn_vocab_eos(g->checkpoint->target)) return TARN_GENERATOR_END_EOS;
+  return hypothesis->length == g->options.max_tokens ? TARN_GENERATOR_END_MAX_TOKENS : TARN_GENERATOR_END_MAX_LENGTH;
+}
+
 // The text of a prompt and of one continuation. The end of sentence is removed here, because not every vocabulary
 // recognises its own.
 static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, const int32_t *prompt, size_t prompt_size,
                                 const tarn__hypothesis *hypothesis) {
   const tarn_vocab *vocab = g->checkpoint->target;
-  const size_t length = (size_t)hypothesis->length, size = length - (out->end == TARN_GENERATOR_END_EOS);
+  const size_t length = (size_t)hypothesis->length;
+  const size_t size = length - (hypothesis->ids[length - 1] == tarn_vocab_eos(vocab));
   TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, prompt_size + size + 1, sizeof *g->whole.data));
   if (prompt_size > 0) memcpy(g->whole.data, prompt, prompt_size * sizeof *prompt);
   memcpy(g->whole.data + prompt_size, hypothesis->ids, size * sizeof *prompt);
-  TARN_TRY(tarn_vocab_decode(vocab, &g->lead, g->whole.data, prompt_size));
-  TARN_TRY(tarn_vocab_decode(vocab, &g->text, g->whole.data, prompt_size + size));
-  size_t shared = 0;
-  while (shared < g->lead.length && shared < g->text.length && g->lead.data[shared] == g->text.data[shared]) shared++;
+  TARN_TRY(
+      tarn__continuation_decode(&g->text, vocab, g->whole.data, (int64_t)prompt_size, (int64_t)(prompt_size + size)));
+  size_t end;
+  out->end = end_of(g, hypothesis, &end);
   char *text;
   char *continuation;
-  TARN_TRY(tarn__repair_copy(&g->results, &text, &out->length, g->text.data, g->text.length));
-  TARN_TRY(tarn__repair_copy(&g->results, &continuation, &out->continuation_length, g->text.data + shared,
-                             g->text.length - shared));
+  const size_t begin = g->text.begin;
+  TARN_TRY(tarn__repair_copy(&g->results, &text, &out->length, g->text.text.data, end));
+  TARN_TRY(
+      tarn__repair_copy(&g->results, &continuation, &out->continuation_length, g->text.text.data + begin, end - begin));
   out->text = text;
   out->continuation = continuation;
   return TARN_STATUS_OK;
 }
 
-static tarn_generator_end end_of(const tarn_generator *g, const tarn__hypothesis *hypothesis) {
-  if (hypothesis->ids[hypothesis->length - 1] == tarn_vocab_eos(g->checkpoint->target)) return TARN_GENERATOR_END_EOS;
-  return hypothesis->length == g->options.max_tokens ? TARN_GENERATOR_END_MAX_TOKENS : TARN_GENERATOR_END_MAX_LENGTH;
+// Puts the samples in the order of their expected utility.
+static tarn_status rank(tarn_generator *g, tarn_generator_text **texts, int64_t count) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(tarn_generator_text)));
+  tarn_generator_text *ranked = memory;
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  double *expected = memory;
+  const char **lines = (const char **)(void *)(expected + count);
+  int32_t *order = (int32_t *)(void *)(lines + count);
+  for (int64_t i = 0; i < count; i++) lines[i] = (*texts)[i].continuation;
+  TARN_TRY(tarn__mbr_rank(g->options.decoding.mbr, lines, count, expected, order));
+  for (int64_t i = 0; i < count; i++) {
+    ranked[i] = (*texts)[order[i]];
+    ranked[i].score = expected[order[i]];
+  }
+  *texts = ranked;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status decode_result(tarn_generator *g, tarn_generator_result *result, const int32_t *prompt,
@@ -216,11 +272,11 @@ static tarn_status decode_result(tarn_generator *g, tarn_generator_result *resul
                                      .ids = hypothesis->ids,
                                      .log_probabilities = hypothesis->log_probabilities,
                                      .log_probability = hypothesis->log_probability,
-                                     .score = hypothesis->score,
-                                     .end = end_of(g, hypothesis)};
+                                     .score = hypothesis->score};
     TARN_TRY(decode_texts(g, &texts[i], prompt, (size_t)result->prompt_tokens, hypothesis));
     g->summary.tokens += hypothesis->length;
   }
+  if (g->options.decoding.mbr != TARN_MBR_NONE) TARN_TRY(rank(g, &texts, found->count));
   result->texts = texts;
   result->count = found->count;
   g->summary.texts += found->count;
@@ -253,6 +309,84 @@ tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_resul
                                  const size_t *lengths, size_t count) {
   const double start = tarn__seconds();
   tarn_status status = generate(generator, results, prompts, lengths, count);
+  generator->summary.seconds += tarn__seconds() - start;
+  return status;
+}
+
+// A continuation on its way.
+typedef struct stream {
+  tarn_generator *generator;
+  tarn_generator_part part;
+  void *user;
+  size_t prompt, count;  // tokens, in generator->whole: of the prompt, of all
+  size_t sent;           // bytes of the continuation
+} stream;
+
+// Bytes at the end of a text that may belong to what comes next: a part of a character, or of a stop string.
+static size_t held_back(const tarn__stops *stops, const char *text, size_t length) {
+  size_t held = 0;
+  for (size_t i = 0; i < stops->count; i++) {
+    const size_t most = strlen(stops->texts[i]) - 1;
+    for (size_t n = most < length ? most : length; n > held; n--)
+      if (memcmp(text + length - n, stops->texts[i], n) == 0) held = n;
+  }
+  for (size_t n = 1; n < 4 && n <= length; n++) {
+    const unsigned char byte = (unsigned char)text[length - n];
+    if ((byte & 0xC0u) == 0x80u) continue;
+    const size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    if (wanted > n && n > held) held = n;
+    break;
+  }
+  return held;
+}
+
+static tarn_status send(stream *s, const char *text, size_t length) {
+  char *repaired;
+  size_t size;
+  if (length <= s->sent) return TARN_STATUS_OK;
+  TARN_TRY(tarn__repair_copy(&s->generator->results, &repaired, &size, text + s->sent, length - s->sent));
+  s->sent = length;
+  return s->part(s->user, repaired, size);
+}
+
+static tarn_status hear(void *user, int32_t id, float log_probability) {
+  stream *s = user;
+  tarn_generator *g = s->generator;
+  (void)log_probability;
+  if (id == tarn_vocab_eos(g->checkpoint->target)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, s->count + 1, sizeof *g->whole.data));
+  g->whole.data[s->count++] = id;
+  TARN_TRY(
+      tarn__continuation_decode(&g->text, g->checkpoint->target, g->whole.data, (int64_t)s->prompt, (int64_t)s->count));
+  const char *text = g->text.text.data + g->text.begin;
+  size_t length = tarn__stops_find(&g->steering.stops, &g->text) - g->text.begin;
+  if (g->text.begin + length == g->text.text.length) length -= held_back(&g->steering.stops, text, length);
+  return send(s, text, length);
+}
+
+static tarn_status generate_stream(tarn_generator *g, tarn_generator_result *result, const char *prompt, size_t length,
+                                   tarn_generator_part part, void *user) {
+  size_t tokens = 0;
+  tarn__arena_reset(&g->results);
+  *result = (tarn_generator_result){.number = 1};
+  TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, 1, sizeof *g->ids));
+  TARN_TRY(encode_prompt(g, result, prompt, length, &tokens));
+  TARN_TRY(tarn__grow(&g->found, &g->found_capacity, 1, sizeof *g->found));
+  TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, tokens + 1, sizeof *g->whole.data));
+  memcpy(g->whole.data, g->ids, tokens * sizeof *g->ids);
+  stream s = {.generator = g, .part = part, .user = user, .prompt = tokens, .count = tokens};
+  const tarn__listener listener = {hear, &s};
+  TARN_TRY(tarn__generator_stream(g->generator, g->found, g->ids, (int64_t)tokens, &listener));
+  TARN_TRY(decode_result(g, result, g->ids, g->found));
+  g->summary.prompts++;
+  // What was held back.
+  return send(&s, g->text.text.data + g->text.begin, tarn__stops_find(&g->steering.stops, &g->text) - g->text.begin);
+}
+
+tarn_status tarn_generator_stream(tarn_generator *generator, tarn_generator_result *result, const char *prompt,
+                                  size_t length, tarn_generator_part part, void *user) {
+  const double start = tarn__seconds();
+  tarn_status status = generate_stream(generator, result, prompt, length, part, user);
   generator->summary.seconds += tarn__seconds() - start;
   return status;
 }

@@ -1,12 +1,12 @@
 #include "decode/generator.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/crew.h"
+#include "decode/steering.h"
 #include "task/task.h"
 
 // Active prompt tokens of one decoder, whose keys and values stay in its caches.
@@ -30,15 +30,8 @@ void tarn__generator_default(tarn__generator_options *options) {
                                        .number = 1,
                                        .beam = 1,
                                        .length_penalty = 1.0,
-                                       .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1}};
-}
-
-static tarn_status check_sampling(const tarn__sampling *s) {
-  TARN_REQUIRE(s->temperature > 0.0 && isfinite(s->temperature), USAGE, "the temperature must be above 0, not %g",
-               s->temperature);
-  TARN_REQUIRE(s->top_k >= 0, USAGE, "top-k must be 1 or more, not %lld", (long long)s->top_k);
-  TARN_REQUIRE(s->top_p > 0.0 && s->top_p <= 1.0, USAGE, "top-p must be above 0 and at most 1, not %g", s->top_p);
-  return TARN_STATUS_OK;
+                                       .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1, .typical_p = 1.0},
+                                       .groups = 1};
 }
 
 static tarn_status check_options(const tarn__generator_options *o, const tarn__model *model, int32_t eos) {
@@ -57,7 +50,7 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
   TARN_REQUIRE(o->samples || o->number <= o->beam, USAGE,
                "a beam of %lld gives at most as many continuations, not %lld", (long long)o->beam,
                (long long)o->number);
-  if (o->samples) TARN_TRY(check_sampling(&o->sampling));
+  if (o->samples) TARN_TRY(tarn__steering_check_sampling(&o->sampling));
   TARN_TRY(tarn__model_pack_check(model, o->int8));
   TARN_REQUIRE(o->banned_count >= 0 && o->banned_count <= TARN__BANNED, USAGE, "too many tokens are banned");
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
@@ -72,8 +65,12 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t
                                           .eos = eos,
                                           .min_length = o->min_tokens,
                                           .open_end = true,
-                                          .banned_count = o->banned_count},
+                                          .banned_count = o->banned_count,
+                                          .groups = o->groups,
+                                          .diversity = o->diversity},
                                .sampling = o->samples ? &o->sampling : NULL,
+                               .processing = o->processing,
+                               .stops = o->stops,
                                .max_len_b = o->max_tokens,
                                .max_tokens = PROMPT_TOKENS,
                                .n_best = o->samples ? 1 : o->number};
@@ -203,4 +200,15 @@ tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *r
   TARN_TRY(make_items(generator, ids, offsets, prompts));
   TARN_TRY(tarn__crew_run(&generator->crew, generator->items, prompts * items_each(generator), generator->found));
   return gather(generator, results, prompts);
+}
+
+tarn_status tarn__generator_stream(tarn__generator *generator, tarn__translation *result, const int32_t *ids,
+                                   int64_t length, const tarn__listener *listener) {
+  const int64_t offsets[] = {0, length};
+  TARN_REQUIRE(generator->options.beam == 1 && items_each(generator) == 1, USAGE,
+               "a stream has one continuation, and no beam");
+  tarn__crew_listen(&generator->crew, listener);
+  const tarn_status status = tarn__generator_run(generator, result, ids, offsets, 1);
+  tarn__crew_listen(&generator->crew, NULL);
+  return status;
 }

@@ -10,14 +10,18 @@
 #include "decode/decoder.h"
 
 typedef struct tarn__generator_options {
-  int64_t max_tokens;            // of a continuation, including its end of sentence, 1 .. 2^30; default 100
-  int64_t min_tokens;            // before an end of sentence, 0 .. max_tokens; default 0
-  int64_t number;                // continuations per prompt, 1 .. 1000000; for a search at most `beam`; default 1
-  int64_t beam;                  // hypotheses of a search, 1 .. 1024; 1: greedy; default 1
-  double length_penalty;         // for a search: score = log-probability / length^length_penalty; default 1
-  bool samples;                  // draw `number` samples instead of searching; beam is 1; default false
-  tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
-  int32_t banned[TARN__BANNED];  // tokens that are never chosen; default none
+  int64_t max_tokens;                  // of a continuation, including its end of sentence, 1 .. 2^30; default 100
+  int64_t min_tokens;                  // before an end of sentence, 0 .. max_tokens; default 0
+  int64_t number;                      // continuations per prompt, 1 .. 1000000; for a search at most `beam`; default 1
+  int64_t beam;                        // hypotheses of a search, 1 .. 1024; 1: greedy; default 1
+  double length_penalty;               // for a search: score = log-probability / length^length_penalty; default 1
+  bool samples;                        // draw `number` samples instead of searching; beam is 1; default false
+  tarn__sampling sampling;             // default: temperature 1, all tokens, seed 1
+  const tarn__processing *processing;  // of logits, must live as long as the generator uses it; default NULL: none
+  const tarn__stops *stops;            // likewise; default NULL: none
+  int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
+  double diversity;                    // its penalty, 0 or more; default 0
+  int32_t banned[TARN__BANNED];        // tokens that are never chosen; default none
   int banned_count;
   int threads;  // 0: those of the thread pool; default 0
   bool int8;    // weights of products as INT8; default false
@@ -48,6 +52,11 @@ int64_t tarn__generator_longest(const tarn__generator *generator);
 // Fails with DATA (a prompt is too long, an id is outside the vocabulary), NUMERIC or MEMORY.
 tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
                                 const int64_t *offsets, int64_t prompts) TARN_CHECKED;
+
+// The same for one prompt with one continuation, found greedily or drawn, of whose tokens the listener is told as they
+// are chosen; any status of its own stops the work.
+tarn_status tarn__generator_stream(tarn__generator *generator, tarn__translation *result, const int32_t *ids,
+                                   int64_t length, const tarn__listener *listener) TARN_CHECKED;
 
 // Totals of all runs since open.
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats);

@@ -36,6 +36,8 @@ static tarn_status check(const tarn__translator_options *options) {
   TARN_REQUIRE(options->n_best >= 1 && options->n_best <= options->length_beam, USAGE,
                "n-best must be from 1 to the length-beam of %lld, not %lld", (long long)options->length_beam,
                (long long)options->n_best);
+  TARN_REQUIRE(!options->processing && options->samples == 0 && options->groups == 1, USAGE,
+               "penalties, banned texts, groups and samples are for models that translate token by token");
   TARN_REQUIRE(options->mask >= 0, USAGE, "the vocabulary of the target has no <mask>, which mask-predict fills in");
   return TARN_STATUS_OK;
 }
@@ -208,6 +210,7 @@ static tarn_status run_all(engine *e, tarn__queue *queue, tarn__translation *res
         TARN_TRY(predict(e));
       }
     }
+    r->stats.iterations += r->count * r->options.iterations;
     TARN_TRY(keep_best(e, results));
     TARN_TRY(tarn__refiner_finish(r, queue));
   }

@@ -12,7 +12,9 @@
 typedef struct tarn__item {
   const int32_t *ids;  // [length]; a prompt may be empty
   int64_t length;
-  int64_t index;  // of its result
+  int64_t index;          // of its result
+  const int32_t *prefix;  // [prefix_length] tokens with which a translation begins
+  int64_t prefix_length;
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;

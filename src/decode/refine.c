@@ -61,6 +61,7 @@ void tarn__refiner_add_stats(const tarn__refiner *r, tarn__decoder_stats *stats)
   stats->steps += r->stats.steps;
   stats->rows += r->stats.rows;
   stats->seen += r->stats.seen;
+  stats->iterations += r->stats.iterations;
 }
 
 tarn_status tarn__refiner_begin(tarn__refiner *r) { return tarn__device_synchronise(r->model->device); }

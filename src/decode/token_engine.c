@@ -2,15 +2,20 @@
 // full batch.
 #include "base/memory.h"
 #include "decode/engine.h"
+#include "decode/steering.h"
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static tarn_status check(const tarn__translator_options *options) {
   TARN_REQUIRE(options->beam >= 1 && options->beam <= 1024, USAGE, "beam must be from 1 to 1024, not %lld",
                (long long)options->beam);
-  TARN_REQUIRE(options->n_best >= 1 && options->n_best <= options->beam, USAGE,
-               "n-best must be from 1 to the beam of %lld, not %lld", (long long)options->beam,
-               (long long)options->n_best);
+  TARN_REQUIRE(options->samples >= 0 && options->samples <= 1000000, USAGE,
+               "samples must be from 1 to 1000000, not %lld", (long long)options->samples);
+  const int64_t most = options->samples > 0 ? options->samples : options->beam;
+  TARN_REQUIRE(options->n_best >= 1 && options->n_best <= most, USAGE,
+               "n-best must be from 1 to the %s of %lld, not %lld", options->samples > 0 ? "samples" : "beam",
+               (long long)most, (long long)options->n_best);
+  if (options->samples > 0) TARN_TRY(tarn__steering_check_sampling(&options->sampling));
   TARN_REQUIRE(options->length_penalty >= -100 && options->length_penalty <= 100, USAGE,
                "length penalty must be from -100 to 100, not %g", options->length_penalty);
   TARN_REQUIRE(options->max_len_a >= 0 && options->max_len_a <= 1e6 && options->max_len_b >= 0 &&

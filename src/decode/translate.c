@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/crew.h"
 #include "decode/engine.h"
+#include "decode/steering.h"
 #include "decode/translate_share.h"
 
 struct tarn__translator {
@@ -16,6 +18,9 @@ struct tarn__translator {
   tarn__crew crew;
   void *lent_packed;  // for weights that change, in lent memory; NULL: too small
   tarn__translate_share shared;
+  const int32_t *prefix_ids;  // of the next run
+  const int64_t *prefix_offsets;
+  tarn__arena samples;  // of the last run
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -29,7 +34,10 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .early_stopping = true,
                                         .iterations = 10,
                                         .length_beam = 5,
+                                        .placeholder_penalty = 0,
                                         .threads = 0,
+                                        .groups = 1,
+                                        .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1, .typical_p = 1.0},
                                         .pad = -1,
                                         .mask = -1};
 }
@@ -45,6 +53,7 @@ void tarn__translator_from_config(tarn__translator_options *options, const tarn_
   options->early_stopping = config->translate.early_stopping;
   options->iterations = config->translate.iterations;
   options->length_beam = config->translate.length_beam;
+  options->placeholder_penalty = config->translate.placeholder_penalty;
 }
 
 static tarn_status check_options(const tarn__translator_options *options, const tarn__model *model, int32_t eos) {
@@ -58,17 +67,23 @@ static tarn_status check_options(const tarn__translator_options *options, const 
 
 static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_t eos) {
   const tarn__translator_options *options = &t->options;
-  tarn__decoder_options own = {.search = {.beam = options->beam,
+  const int64_t beam = options->samples > 0 ? 1 : options->beam;
+  tarn__decoder_options own = {.search = {.beam = beam,
                                           .length_penalty = options->length_penalty,
                                           .eos = eos,
                                           .min_length = options->min_length,
-                                          .late_stop = !options->early_stopping && options->beam > 1},
+                                          .late_stop = !options->early_stopping && beam > 1,
+                                          .groups = options->groups,
+                                          .diversity = options->diversity},
+                               .sampling = options->samples > 0 ? &options->sampling : NULL,
+                               .processing = options->processing,
                                .max_len_a = options->max_len_a,
                                .max_len_b = options->max_len_b,
                                .max_tokens = options->max_tokens,
-                               .n_best = options->n_best,
+                               .n_best = options->samples > 0 ? 1 : options->n_best,
                                .iterations = options->iterations,
                                .length_beam = options->length_beam,
+                               .placeholder_penalty = options->placeholder_penalty,
                                .mask = options->mask,
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
@@ -106,7 +121,10 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
   if (options->beam == before.beam && options->n_best == before.n_best &&
       options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
       options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens &&
-      options->iterations == before.iterations && options->length_beam == before.length_beam)
+      options->iterations == before.iterations && options->length_beam == before.length_beam &&
+      options->placeholder_penalty == before.placeholder_penalty && options->groups == before.groups &&
+      options->diversity == before.diversity && !options->processing && !before.processing && options->samples == 0 &&
+      before.samples == 0)
     return TARN_STATUS_OK;
   tarn__crew crew;
   translator->options = *options;
@@ -126,6 +144,7 @@ void tarn__translator_close(tarn__translator **translator) {
   if (!t) return;
   tarn__crew_close(&t->crew);
   tarn__translate_share_close(&t->shared);
+  tarn__arena_close(&t->samples);
   if (t->packed) {
     tarn__model_unpack(t->model);
     tarn__device_free(t->model->device, t->packed);
@@ -154,21 +173,40 @@ static int longest_first(const void *a, const void *b) {
   return (x->index > y->index) - (x->index < y->index);
 }
 
+static long long number_of(const tarn__translator *t, const tarn__item *sentence) {
+  return (long long)(sentence->index / (t->options.samples > 0 ? t->options.samples : 1)) + 1;
+}
+
 static tarn_status check_sentence(const tarn__translator *t, const tarn__item *sentence) {
   int64_t longest = t->model->config->model.max_length;
   TARN_REQUIRE(sentence->length >= 1 && sentence->length <= longest, DATA,
-               "sentence %lld has %lld tokens, and the model takes 1 to %lld", (long long)sentence->index + 1,
+               "sentence %lld has %lld tokens, and the model takes 1 to %lld", number_of(t, sentence),
                (long long)sentence->length, (long long)longest);
   for (int64_t i = 0; i < sentence->length; i++)
     TARN_REQUIRE(sentence->ids[i] >= 0 && sentence->ids[i] < t->model->source_vocab, DATA,
-                 "sentence %lld has the token %d, which is outside the vocabulary", (long long)sentence->index + 1,
+                 "sentence %lld has the token %d, which is outside the vocabulary", number_of(t, sentence),
                  sentence->ids[i]);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_prefix(const tarn__translator *t, const tarn__item *sentence) {
+  const int64_t longest = t->model->config->model.max_length - 2;
+  TARN_REQUIRE(sentence->prefix_length <= longest, DATA,
+               "the prefix of sentence %lld has %lld tokens, and the model takes at most %lld", number_of(t, sentence),
+               (long long)sentence->prefix_length, (long long)longest);
+  for (int64_t i = 0; i < sentence->prefix_length; i++)
+    TARN_REQUIRE(sentence->prefix[i] >= 0 && sentence->prefix[i] < t->model->target_vocab, DATA,
+                 "the prefix of sentence %lld has the token %d, which is outside the vocabulary",
+                 number_of(t, sentence), sentence->prefix[i]);
   return TARN_STATUS_OK;
 }
 
 static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64_t sentences,
                                    tarn__translation *translations) {
-  for (int64_t s = 0; s < sentences; s++) TARN_TRY(check_sentence(t, &items[s]));
+  for (int64_t s = 0; s < sentences; s++) {
+    TARN_TRY(check_sentence(t, &items[s]));
+    TARN_TRY(check_prefix(t, &items[s]));
+  }
   qsort(items, (size_t)sentences, sizeof *items, longest_first);
   return tarn__crew_run(&t->crew, items, sentences, translations);
 }
@@ -187,25 +225,79 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   return status;
 }
 
+// Each sample of a sentence is an item.
+static int64_t items_each(const tarn__translator *t) { return t->options.samples > 0 ? t->options.samples : 1; }
+
+static void fill_items(const tarn__translator *t, tarn__item *items, const int32_t *ids, const int64_t *offsets,
+                       int64_t sentences) {
+  const int64_t each = items_each(t);
+  for (int64_t s = 0; s < sentences; s++) {
+    tarn__item item = {.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s]};
+    if (t->prefix_offsets) {
+      item.prefix = t->prefix_ids + t->prefix_offsets[s];
+      item.prefix_length = t->prefix_offsets[s + 1] - t->prefix_offsets[s];
+    }
+    if (t->options.samples > 0) item.key = tarn__hash64(item.ids, (size_t)item.length * sizeof *ids, 0);
+    for (int64_t n = 0; n < each; n++) {
+      item.sample = (uint32_t)n;
+      item.index = s * each + n;
+      items[item.index] = item;
+    }
+  }
+}
+
+// Collects the samples of each sentence.
+static tarn_status gather(tarn__translator *t, tarn__translation *translations, const tarn__translation *found,
+                          int64_t sentences) {
+  const int64_t each = items_each(t), kept = t->options.n_best;
+  tarn__arena_reset(&t->samples);
+  for (int64_t s = 0; s < sentences; s++) {
+    void *memory;
+    TARN_TRY(tarn__arena_alloc(&t->samples, &memory, (size_t)kept, sizeof(tarn__hypothesis)));
+    tarn__hypothesis *hypotheses = memory;
+    for (int64_t n = 0; n < kept; n++) hypotheses[n] = found[s * each + n].hypotheses[0];
+    translations[s] = (tarn__translation){hypotheses, kept};
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_items(tarn__translator *t, tarn__item *items, int64_t count, tarn__translation *found) {
+  return t->options.weights_change ? translate_packed(t, items, count, found) : translate_items(t, items, count, found);
+}
+
 // A run without other ranks.
 static tarn_status run_alone(tarn__translator *t, tarn__translation *translations, const int32_t *ids,
                              const int64_t *offsets, int64_t sentences) {
   tarn__crew_reset(&t->crew);
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences, sizeof(tarn__item)));
+  void *memory, *found = NULL;
+  size_t count;
+  TARN_TRY(tarn__mul_size(&count, (size_t)sentences, (size_t)items_each(t)));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__item)));
   tarn__item *items = memory;
-  for (int64_t s = 0; s < sentences; s++)
-    items[s] = (tarn__item){.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
-  tarn_status status = t->options.weights_change ? translate_packed(t, items, sentences, translations)
-                                                 : translate_items(t, items, sentences, translations);
+  fill_items(t, items, ids, offsets, sentences);
+  tarn_status status = TARN_STATUS_OK;
+  if (t->options.samples == 0) {
+    status = run_items(t, items, sentences, translations);
+  } else {
+    status = tarn__alloc(&found, TARN__MEMORY_OTHER, count, sizeof(tarn__translation));
+    if (status == TARN_STATUS_OK) status = run_items(t, items, (int64_t)count, found);
+    if (status == TARN_STATUS_OK) status = gather(t, translations, found, sentences);
+  }
+  tarn__free(found);
   tarn__free(items);
   return status;
+}
+
+void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, const int64_t *offsets) {
+  translator->prefix_ids = ids;
+  translator->prefix_offsets = offsets;
 }
 
 // Rank 0 checks all sentences, so that messages contain the original numbers.
 static tarn_status check_all(const tarn__translator *t, const int32_t *ids, const int64_t *offsets, int64_t sentences) {
   for (int64_t s = 0; s < sentences; s++) {
-    const tarn__item sentence = {.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
+    const tarn__item sentence = {
+        .ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s * items_each(t)};
     TARN_TRY(check_sentence(t, &sentence));
   }
   return TARN_STATUS_OK;

@@ -30,10 +30,17 @@ typedef struct tarn__translator_options {
   bool early_stopping;  // see decode/beam.h; always on with a beam of 1; default true
   bool int8;            // weights of products as INT8, activations quantised to INT8 before each product; default false
   bool weights_change;  // weights change between runs, so pack them in every run; default false: once
+  const tarn__processing *processing;  // of logits, must live as long as the translator uses it; default NULL: none
+  int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
+  double diversity;                    // its penalty, 0 or more; default 0
+  int64_t samples;  // of each sentence, drawn instead of a search, whose first n_best are returned in their order:
+                    // 1 .. 1000000; 0: search. Default 0
+  tarn__sampling sampling;  // default: temperature 1, all tokens, seed 1
   // Of models that refine whole sentences (refine.h), for which beam, length_penalty, max_len_a, max_len_b, min_length
   // and early_stopping mean nothing; n_best is 1 .. length_beam:
   int64_t iterations;            // over a sentence, 1 .. 1024; default 10
   int64_t length_beam;           // lengths of which the best translation is taken, 1 .. 1024; default 5
+  double placeholder_penalty;    // lowers the log-probability of no placeholder, 0 .. 100; default 0
   int32_t mask;                  // of the target vocabulary; default -1: none, which these models do not take
   int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
@@ -56,9 +63,9 @@ typedef struct tarn__translator tarn__translator;
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 
-// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations and length_beam; the other options
-// stay as opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the
-// translator is unchanged.
+// Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations, length_beam, placeholder_penalty,
+// processing, groups, diversity, samples and sampling; the other options stay as opened. Discards earlier results. Not
+// for a translator with lent memory. After a failure (USAGE, MEMORY) the translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);
@@ -71,6 +78,12 @@ void tarn__translator_close(tarn__translator **translator);
 // NaN), or MEMORY.
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) TARN_CHECKED;
+
+// The beginnings of the translations of the next run, on this process alone: that of sentence s is ids[offsets[s]] ..
+// ids[offsets[s + 1] - 1], and may be empty. They are read and not chosen: hypotheses have the tokens behind them, with
+// their scores. Must be valid during the run, which fails with DATA if one leaves no room within the model's max_length
+// or has an id outside the target's vocabulary. NULL: none.
+void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, const int64_t *offsets);
 
 // With several ranks a run is collective: rank 0 supplies the sentences and receives the translations; the arguments of
 // other ranks are ignored. tarn__translator_help() executes the runs on another rank until rank 0 calls

@@ -7,6 +7,8 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
+#include "decode/mbr.h"
+#include "decode/steering.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
 #include "store/checkpoint.h"
@@ -18,6 +20,7 @@
 struct tarn_translator {
   tarn_translator_options options;
   tarn__checkpoint *checkpoint;
+  tarn__steering steering;
   tarn__translator *translator;
   tarn_translate_summary summary;
 
@@ -28,6 +31,10 @@ struct tarn_translator {
   int64_t *offsets;                 // [sentences + 1]
   tarn__translation *translations;  // [lines]; empty for lines without a token
   size_t ids_capacity, offsets_capacity, translations_capacity, lines;
+  int32_t *prefix_ids;      // of all sentences, with options.prefixes
+  int64_t *prefix_offsets;  // [sentences + 1]
+  size_t prefix_ids_capacity, prefix_offsets_capacity, prefix_count;
+  tarn_vocab_ids whole;  // a prefix and what follows
   tarn__repaired repaired;
   int64_t before;  // lines of the file before this call
   tarn__arena results;
@@ -45,11 +52,16 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .max_len_b = -1,
                                        .max_tokens = 0,
                                        .n_best = 1,
+                                       .placeholder_penalty = NAN,
                                        .window = 2000,
                                        .precision = TARN_TRANSLATE_PRECISION_AUTO,
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                        .strict = false,
-                                       .threads = 0};
+                                       .threads = 0,
+                                       .temperature = 1.0,
+                                       .top_p = 1.0,
+                                       .seed = 1};
+  tarn_decoding_default(&options->decoding);
 }
 
 // Fills in options from the description. Those that the model's kind of decoding does not have must not be given, and
@@ -70,7 +82,9 @@ static tarn_status fill_options(tarn_translator_options *options, const tarn__ch
       {"max_len_b", options->max_len_b >= 0, &options->max_len_b, NULL, (double)description->max_len_b},
       {"max_tokens", options->max_tokens != 0, &options->max_tokens, NULL, (double)description->max_tokens},
       {"iterations", options->iterations != 0, &options->iterations, NULL, (double)description->iterations},
-      {"length_beam", options->length_beam != 0, &options->length_beam, NULL, (double)description->length_beam}};
+      {"length_beam", options->length_beam != 0, &options->length_beam, NULL, (double)description->length_beam},
+      {"placeholder_penalty", !isnan(options->placeholder_penalty), NULL, &options->placeholder_penalty,
+       description->placeholder_penalty}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char text[2 * TARN__TASK_TEXT];
     const bool has = tarn__decoding_has(text, task, all[i].word);
@@ -92,17 +106,45 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   if (!isnan(options->max_len_a)) core->max_len_a = options->max_len_a;
   if (options->max_len_b >= 0) core->max_len_b = options->max_len_b;
   core->max_tokens = options->max_tokens;
-  core->n_best = options->n_best;
+  core->n_best = options->samples > 0 ? options->samples : options->n_best;  // the best are chosen by text
+  core->samples = options->samples;
+  core->sampling = (tarn__sampling){.temperature = options->temperature,
+                                    .top_k = options->top_k,
+                                    .top_p = options->top_p,
+                                    .seed = options->seed,
+                                    .min_p = options->decoding.min_p,
+                                    .typical_p = options->decoding.typical_p};
   core->min_length = description->min_length;
   core->early_stopping = description->early_stopping;
   if (options->iterations != 0) core->iterations = options->iterations;
   if (options->length_beam != 0) core->length_beam = options->length_beam;
+  if (!isnan(options->placeholder_penalty)) core->placeholder_penalty = options->placeholder_penalty;
   core->mask = tarn_vocab_special(t->checkpoint->target, TARN_SPECIAL_MASK);
   core->threads = tarn__threads();
   core->profile = options->profile;
   core->pad = tarn_vocab_pad(t->checkpoint->target);
   core->int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
   core->comm = tarn__ranks_comm(options->ranks);
+  core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;
+  core->groups = options->decoding.groups;
+  core->diversity = options->decoding.diversity_penalty;
+}
+
+static tarn_status check_prefixes(const tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
+  TARN_REQUIRE(!options->prefixes || tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
+               "%s: prefixes are for models that translate token by token", checkpoint->path);
+  return TARN_STATUS_OK;
+}
+
+// The steering of `options`, whose texts become its copies.
+static tarn_status steer(tarn__steering *steering, tarn_translator_options *options, const tarn_vocab *vocab) {
+  TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, vocab));
+  options->decoding = steering->decoding;
+  const bool samples = options->samples > 0;
+  TARN_REQUIRE(!samples || (options->n_best >= 1 && options->n_best <= options->samples), USAGE,
+               "n-best must be from 1 to the samples of %lld, not %lld", (long long)options->samples,
+               (long long)options->n_best);
+  return tarn__steering_check_search(&options->decoding, samples || options->beam == 0 ? 1 : options->beam, samples);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -114,6 +156,9 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   TARN_TRY(fill_options(options, t->checkpoint));
+  if (options->prefixes) TARN_TRY(tarn__ranks_must_be_one(options->ranks, "translation with prefixes"));
+  TARN_TRY(check_prefixes(options, t->checkpoint));
+  TARN_TRY(steer(&t->steering, options, t->checkpoint->target));
   tarn__translator_options core;
   core_options(&core, t, options);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
@@ -142,6 +187,10 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__checkpoint_close(&t->checkpoint);
   tarn_vocab_ids_close(&t->line_ids);
   tarn_vocab_text_close(&t->text);
+  tarn_vocab_ids_close(&t->whole);
+  tarn__steering_close(&t->steering);
+  tarn__free(t->prefix_ids);
+  tarn__free(t->prefix_offsets);
   tarn__free(t->ids);
   tarn__free(t->offsets);
   tarn__free(t->translations);
@@ -161,12 +210,29 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.max_len_b = options->max_len_b;
   wanted.max_tokens = options->max_tokens;
   wanted.n_best = options->n_best;
+  wanted.samples = options->samples;
+  wanted.temperature = options->temperature;
+  wanted.top_k = options->top_k;
+  wanted.top_p = options->top_p;
+  wanted.seed = options->seed;
+  wanted.decoding = options->decoding;
+  wanted.prefixes = options->prefixes;
   wanted.iterations = options->iterations;
   wanted.length_beam = options->length_beam;
+  wanted.placeholder_penalty = options->placeholder_penalty;
   TARN_TRY(fill_options(&wanted, translator->checkpoint));
+  TARN_TRY(check_prefixes(&wanted, translator->checkpoint));
+  tarn__steering before = translator->steering;
+  tarn_status status = steer(&translator->steering, &wanted, translator->checkpoint->target);
   tarn__translator_options core;
   core_options(&core, translator, &wanted);
-  TARN_TRY(tarn__translator_set(translator->translator, &core));
+  if (status == TARN_STATUS_OK) status = tarn__translator_set(translator->translator, &core);
+  if (status != TARN_STATUS_OK) {
+    tarn__steering_close(&translator->steering);
+    translator->steering = before;
+    return status;
+  }
+  tarn__steering_close(&before);
   translator->options = wanted;
   translator->lines = 0;
   return TARN_STATUS_OK;
@@ -181,7 +247,24 @@ const tarn_translator_options *tarn_translator_settings(const tarn_translator *t
 }
 
 void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary) {
+  tarn__translator_stats stats;
+  tarn__translator_get_stats(translator->translator, &stats);
   *summary = translator->summary;
+  summary->iterations = stats.iterations;
+}
+
+// Appends the prefix of a line to those of the sentences; `text` NULL: it has none.
+static tarn_status encode_prefix(tarn_translator *t, const char *text, size_t length) {
+  const char *from = text ? text : "";
+  bool replaced;
+  TARN_TRY(tarn__repair(&t->repaired, &from, &length, t->options.strict, &replaced));
+  t->summary.replaced += replaced;
+  TARN_TRY(tarn_vocab_encode(t->checkpoint->target, &t->line_ids, from, length));
+  const size_t count = t->line_ids.count;
+  TARN_TRY(tarn__grow(&t->prefix_ids, &t->prefix_ids_capacity, t->prefix_count + count + 1, sizeof *t->prefix_ids));
+  if (count > 0) memcpy(t->prefix_ids + t->prefix_count, t->line_ids.data, count * sizeof *t->prefix_ids);
+  t->prefix_count += count;
+  return TARN_STATUS_OK;
 }
 
 // Appends the sentence of one line to the ids and sets its token count in `result`.
@@ -213,12 +296,19 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   return TARN_STATUS_OK;
 }
 
-// The text of one hypothesis, in the arena of the results.
+// The text of one hypothesis behind a prefix, in the arena of the results.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
-                                     const tarn__hypothesis *hypothesis) {
+                                     const tarn__hypothesis *hypothesis, const tarn__phrase *prefix) {
   // The end of sentence is removed here, because not every vocabulary recognises its own.
-  size_t count = (size_t)hypothesis->length - 1;
-  TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, hypothesis->ids, count));
+  const size_t before = (size_t)prefix->length, own = (size_t)hypothesis->length - 1;
+  const int32_t *ids = hypothesis->ids;
+  if (before > 0) {
+    TARN_TRY(tarn__grow(&t->whole.data, &t->whole.capacity, before + own, sizeof *ids));
+    memcpy(t->whole.data, prefix->ids, before * sizeof *ids);
+    memcpy(t->whole.data + before, ids, own * sizeof *ids);
+    ids = t->whole.data;
+  }
+  TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, ids, before + own));
   char *text;
   size_t length;
   TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
@@ -232,13 +322,44 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   return TARN_STATUS_OK;
 }
 
-static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result,
-                                 const tarn__translation *translation) {
+// Puts the samples of a line in the order of their scores, or of their expected utilities, and keeps the best.
+static tarn_status rank(tarn_translator *t, tarn_translate_hypothesis *hypotheses, tarn__translation *translation) {
+  const int64_t count = translation->count;
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count,
+                             sizeof(tarn__hypothesis) + sizeof(tarn_translate_hypothesis)));
+  tarn__hypothesis *ranked = memory;
+  tarn_translate_hypothesis *texts = (tarn_translate_hypothesis *)(void *)(ranked + count);
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  double *expected = memory;
+  const char **lines = (const char **)(void *)(expected + count);
+  int32_t *order = (int32_t *)(void *)(lines + count);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = i;
+    texts[i] = hypotheses[i];
+    lines[i] = texts[i].text;
+    for (; at > 0 && texts[order[at - 1]].score < texts[i].score; at--) order[at] = order[at - 1];
+    order[at] = (int32_t)i;
+  }
+  const tarn_mbr mbr = t->options.decoding.mbr;
+  if (mbr != TARN_MBR_NONE) TARN_TRY(tarn__mbr_rank(mbr, lines, count, expected, order));
+  for (int64_t i = 0; i < count; i++) {
+    hypotheses[i] = texts[order[i]];
+    if (mbr != TARN_MBR_NONE) hypotheses[i].score = expected[order[i]];
+    ranked[i] = translation->hypotheses[order[i]];
+  }
+  *translation = (tarn__translation){ranked, t->options.n_best};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result, tarn__translation *translation,
+                                 const tarn__phrase *prefix) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
   tarn_translate_hypothesis *hypotheses = memory;
   for (int64_t i = 0; i < translation->count; i++)
-    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i]));
+    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i], prefix));
+  if (t->options.samples > 0) TARN_TRY(rank(t, hypotheses, translation));
   result->hypotheses = hypotheses;
   result->count = translation->count;
   t->summary.source_tokens += result->source_tokens;
@@ -247,35 +368,67 @@ static tarn_status decode_result(tarn_translator *t, tarn_translate_result *resu
   return TARN_STATUS_OK;
 }
 
-static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
-                                   const size_t *lengths, size_t count) {
+// Encodes all lines, and their prefixes. Returns the number of sentences.
+static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
+                                const size_t *lengths, size_t count, int64_t *sentences) {
   static const tarn_translate_hypothesis nothing = {.text = ""};
-  TARN_TRY(tarn__grow(&t->offsets, &t->offsets_capacity, count + 1, sizeof *t->offsets));
-  TARN_TRY(tarn__grow(&t->translations, &t->translations_capacity, count, sizeof *t->translations));
-  tarn__arena_reset(&t->results);
   size_t tokens = 0;
-  int64_t sentences = 0;
-  t->lines = 0;
+  *sentences = 0;
+  t->prefix_count = 0;
   t->offsets[0] = 0;
-  double begin = tarn__profile_clock(t->options.profile);
   for (size_t i = 0; i < count; i++) {
     results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
-    tarn_status status = encode_line(t, &results[i], lines[i], lengths[i], &tokens);
+    const char *tab = t->options.prefixes ? memchr(lines[i], '\t', lengths[i]) : NULL;
+    const size_t length = tab ? (size_t)(tab - lines[i]) : lengths[i];
+    tarn_status status = encode_line(t, &results[i], lines[i], length, &tokens);
+    if (status == TARN_STATUS_OK && results[i].source_tokens) {
+      t->offsets[++*sentences] = (int64_t)tokens;
+      if (t->options.prefixes) status = encode_prefix(t, tab ? tab + 1 : NULL, tab ? lengths[i] - length - 1 : 0);
+      if (t->options.prefixes) t->prefix_offsets[*sentences] = (int64_t)t->prefix_count;
+    }
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "line %lld: ", (long long)results[i].number);
-    if (results[i].source_tokens) t->offsets[++sentences] = (int64_t)tokens;
   }
-  TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
-  TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
-  begin = tarn__profile_clock(t->options.profile);
+  return TARN_STATUS_OK;
+}
+
+// The texts of all lines, whose translations follow each other without those of empty lines.
+static tarn_status decode_lines(tarn_translator *t, tarn_translate_result *results, size_t count, int64_t sentences) {
   // Moves each translation to the index of its line, which is never smaller, beginning with the last line.
   for (size_t i = count, s = (size_t)sentences; i-- > 0;)
     t->translations[i] = results[i].source_tokens ? t->translations[--s] : (tarn__translation){0};
+  int64_t s = 0;
   for (size_t i = 0; i < count; i++) {
-    if (results[i].source_tokens)
-      TARN_TRY(decode_result(t, &results[i], &t->translations[i]));
-    else
+    tarn__phrase prefix = {0};
+    if (!results[i].source_tokens) {
       t->summary.empty++;
+      continue;
+    }
+    if (t->options.prefixes)
+      prefix = (tarn__phrase){t->prefix_ids + t->prefix_offsets[s], t->prefix_offsets[s + 1] - t->prefix_offsets[s]};
+    TARN_TRY(decode_result(t, &results[i], &t->translations[i], &prefix));
+    s++;
   }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
+                                   const size_t *lengths, size_t count) {
+  TARN_TRY(tarn__grow(&t->offsets, &t->offsets_capacity, count + 1, sizeof *t->offsets));
+  TARN_TRY(tarn__grow(&t->translations, &t->translations_capacity, count, sizeof *t->translations));
+  if (t->options.prefixes) {
+    TARN_TRY(tarn__grow(&t->prefix_offsets, &t->prefix_offsets_capacity, count + 1, sizeof *t->prefix_offsets));
+    t->prefix_offsets[0] = 0;
+  }
+  tarn__arena_reset(&t->results);
+  int64_t sentences;
+  t->lines = 0;
+  double begin = tarn__profile_clock(t->options.profile);
+  TARN_TRY(encode_lines(t, results, lines, lengths, count, &sentences));
+  TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
+  tarn__translator_prefix(t->translator, t->prefix_ids, t->options.prefixes ? t->prefix_offsets : NULL);
+  TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
+  begin = tarn__profile_clock(t->options.profile);
+  TARN_TRY(decode_lines(t, results, count, sentences));
   t->lines = count;
   t->summary.lines += (int64_t)count;
   return tarn__profile_work(t->options.profile, "detokenization", begin);

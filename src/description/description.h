@@ -206,6 +206,13 @@ typedef struct tarn_config_masking {
   bool whole_words;  // mask all tokens of a word or none [no]
 } tarn_config_masking;
 
+// The Levenshtein Transformer (Gu et al. 2019; docs/non-autoregressive.md).
+typedef struct tarn_config_levenshtein {
+  int64_t max_placeholders;  // most words inserted between two tokens at once [255]
+  double beta;               // mixture factor: chance that a roll-in of the insertion policies is an empty sentence,
+                             // where translation begins; else random words are left out of the reference [0]
+} tarn_config_levenshtein;
+
 // The head of a classifier or a regression model, above its body (docs/classification.md).
 typedef struct tarn_config_head {
   tarn_pool pool;  // the vector that represents a row, or a word [cls of an encoder, last of a decoder; of words first
@@ -419,6 +426,8 @@ typedef struct tarn_config_translate {
   // Of models that fill in masks (model.task: masked-translation), which have none of the keys above but max_tokens:
   int64_t iterations;   // mask-predict's iterations over a sentence [10]
   int64_t length_beam;  // the likeliest lengths, of whose translations the best one is taken [5]
+  // Of models that edit (model.task: levenshtein), which have iterations and max_tokens too:
+  double placeholder_penalty;  // lowers the log-probability of inserting nothing between two tokens [0]
 } tarn_config_translate;
 
 struct tarn__config_memory;
@@ -432,6 +441,7 @@ struct tarn_config {
   int32_t kind_count;
   tarn_config_data data;
   tarn_config_masking masking;
+  tarn_config_levenshtein levenshtein;
   tarn_config_head head;
   tarn_config_image image;
   tarn_config_train train;

@@ -52,7 +52,7 @@ typedef struct tarn__device_kernel {
 enum { TARN__PEAK_SETS = 4 };
 typedef struct tarn__device_peaks {
   double flops[TARN__DTYPES];      // floating-point operations of products, by element type
-  double bytes;                    // memory traffic that misses all caches, two thirds of it reads
+  double bytes;                    // memory traffic that misses all caches
   double cached[TARN__PEAK_SETS];  // the same of a working set of 2^18, 2^20, 2^22 and 2^24 bytes, used again and again
 } tarn__device_peaks;
 

@@ -10,16 +10,19 @@
   X(ADAPTIVE_ROWS)               \
   X(ADAPTIVE_SCORES)             \
   X(ADD)                         \
+  X(ADJUST_ROWS)                 \
   X(ATTENTION)                   \
   X(ATTENTION_BACKWARD)          \
   X(ATTENTION_ROWS)              \
   X(ATTENTION_TANGENT)           \
+  X(BEST_ROWS)                   \
   X(BIAS_TABLE)                  \
   X(BIAS_TABLE_BACKWARD)         \
   X(CACHE_APPEND)                \
   X(CHANNEL_CONV)                \
   X(CHANNEL_CONV_BACKWARD)       \
   X(CHANNEL_CONV_ROWS)           \
+  X(DELETIONS)                   \
   X(DEPTHWISE_CONV)              \
   X(DEPTHWISE_CONV_BACKWARD)     \
   X(DEPTHWISE_CONV_ROWS)         \
@@ -67,6 +70,7 @@
   X(OUTPUT_MIXTURE)              \
   X(OUTPUT_TANGENT)              \
   X(OUTPUT_TOP)                  \
+  X(PICK_ROWS)                   \
   X(PIXELS)                      \
   X(POOLING)                     \
   X(POOLING_BACKWARD)            \

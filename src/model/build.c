@@ -23,6 +23,7 @@ typedef struct token_rows {
   int64_t rows, longest;    // longest: above every position
   const int32_t *segments;  // of models that have some
   const int32_t *pixels;    // of images
+  tarn__tensor *computed;   // ids that a node computes; NULL: those above
 } token_rows;
 
 static tarn__param *table_of(const tarn__model *model, tarn__side side) {
@@ -30,7 +31,8 @@ static tarn__param *table_of(const tarn__model *model, tarn__side side) {
 }
 
 static token_rows tokens_of(const tarn__packed *packed) {
-  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments, packed->pixels};
+  return (token_rows){packed->ids,      packed->positions, packed->rows, packed->longest,
+                      packed->segments, packed->pixels,    NULL};
 }
 
 // Positions of rows in their sentences, if the position scheme or a mixer needs them.
@@ -44,7 +46,8 @@ static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, 
 static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
                                  tarn__param *learned, token_rows t, double dropout) {
   const tarn_config_model *config = &model->config->model;
-  const tarn__embedded embedded = {.ids = tarn__graph_input(run->graph, t.rows, t.ids, "ids"),
+  tarn__tensor *ids = t.computed ? t.computed : tarn__graph_input(run->graph, t.rows, t.ids, "ids");
+  const tarn__embedded embedded = {.ids = ids,
                                    .positions = run->positions,
                                    .table = table,
                                    .position_table = learned,
@@ -303,6 +306,21 @@ static tarn__tensor *build_joined(const tarn__model *model, tarn__graph *graph, 
   return x;
 }
 
+// What a stack reads, above `below`, the output of the stack before it.
+static tarn__block_run run_above(const tarn__model *model, tarn__graph *graph, const tarn__task_stack *what,
+                                 const tarn__packed *packed, const tarn__block_run *below,
+                                 tarn__model_shortcuts *cuts) {
+  tarn__block_run run = run_of(model, graph, packed, offsets_of(graph, what->side, packed));
+  run.causal = what->causal;
+  run.biases = biases_of(model, graph, what->id, what->causal);
+  if (!what->attends) return run;
+  cuts->memories = memories_of(model, graph, cuts->outputs);
+  run.memory = below->memory;
+  run.memory_offsets = below->memory_offsets;
+  run.memory_longest = below->memory_longest;
+  return run;
+}
+
 tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *graph, int count,
                                        const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
                                        tarn__block_run *above) {
@@ -315,21 +333,34 @@ tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *gr
   for (int s = 0; s < count; s++) {
     const tarn__task_stack *what = &task->stacks[s];
     const tarn__packed *packed = sides[what->side];
-    tarn__block_run run = run_of(model, graph, packed, offsets_of(graph, what->side, packed));
-    run.causal = what->causal;
-    run.biases = biases_of(model, graph, what->id, what->causal);
-    if (what->attends) {
-      own.memories = memories_of(model, graph, own.outputs);
-      run.memory = below.memory;
-      run.memory_offsets = below.memory_offsets;
-      run.memory_longest = below.memory_longest;
-    }
+    tarn__block_run run = run_above(model, graph, what, packed, &below, &own);
+    if (cuts->below) *cuts->below = below;
     x = build_stack(model, what, &run, packed, &own, NULL);
     if (cuts->stacks) cuts->stacks[what->id] = x;
     below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = run.longest};
   }
   if (above) *above = below;
   return x;
+}
+
+// What a loss takes to run the last stack again: the shortcuts of its first run, and what it read then.
+typedef struct reader {
+  const tarn__model *model;
+  tarn__model_shortcuts cuts;
+  tarn__block_run below;
+} reader;
+
+static tarn__tensor *read_again(tarn__graph *graph, const tarn__task_loss *from, const tarn__packed *rows,
+                                tarn__tensor *ids) {
+  const reader *r = from->reader;
+  const tarn__task *task = tarn__config_task(r->model->config);
+  const tarn__task_stack *what = &task->stacks[task->stack_count - 1];
+  tarn__model_shortcuts cuts = r->cuts;
+  cuts.shows[what->id] = NULL;  // of the first run
+  tarn__block_run run = run_above(r->model, graph, what, rows, &r->below, &cuts);
+  token_rows tokens = tokens_of(rows);
+  tokens.computed = ids;
+  return build_stack(r->model, what, &run, rows, &cuts, embed(r->model, &run, what->side, tokens));
 }
 
 // The output of the last stack for a text.
@@ -345,6 +376,7 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   const tarn__packed *const sides[TARN__SIDES] = {&batch->source, &batch->target};
   const tarn__task *task = tarn__config_task(model->config);
   tarn__block_run top;
+  reader again = {.model = model};
   tarn__model_shortcuts cuts = shortcuts ? *shortcuts : WHOLE;
   cuts.share = grad_scale * (double)batch->predictions;
   tarn__task_loss from = {
@@ -353,9 +385,14 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   from.answers = answers;
   tarn__tensor *own[TARN__STACKS] = {NULL};
   if (!cuts.stacks) cuts.stacks = own;
+  if (!cuts.outputs) cuts.outputs = tarn__transparent_outputs(model, graph);
+  again.cuts = cuts;
+  cuts.below = &again.below;
   from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, &cuts, &top);
   from.offsets = top.memory_offsets;
   from.memory = task->stack_count > 1 ? cuts.stacks[task->stacks[task->stack_count - 2].id] : NULL;
+  from.read = read_again;
+  from.reader = &again;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = loss->result = true;
   if (answers && *answers) (*answers)->keep = (*answers)->result = true;
@@ -466,21 +503,41 @@ static void show_top(tarn__top top) {
   if (top.ids) top.ids->keep = top.ids->result = true;
 }
 
-// The output layer of a step.
-static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
-  if (step->predicted && step->predicted_count == 0) return (tarn__top){NULL, NULL};
-  const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
-  tarn__top top = {NULL, NULL};
+static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) {
+  return tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws");
+}
+
+// What is found or drawn after the processors of logits, and what the model itself says of it.
+static tarn__next predict_processed(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__tensor *logits = tarn__head_logits(graph, head);
+  tarn__tensor *scores =
+      tarn__adjust_rows(graph, logits, tarn__graph_input(graph, step->edit_words, step->edits, "edits"));
+  tarn__next next = {{scores, NULL}, NULL};
+  next.top = step->sampling ? tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling)
+                            : tarn__best_rows(graph, scores, step->best, step->eos);
+  tarn__tensor *numbers = tarn__graph_input(graph, next.top.ids->rows, step->numbers, "rows");
+  next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  return next;
+}
+
+static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
+  tarn__next next = {{NULL, NULL}, NULL};
   if (step->best > 0)
-    top = tarn__head_top(graph, &head, step->best, step->eos);
+    next.top = tarn__head_top(graph, head, step->best, step->eos);
   else
-    top.values = tarn__head_log_probabilities(graph, &head);
-  if (step->sampling)
-    top = tarn__sample_rows(graph, top,
-                            tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws"),
-                            step->sampling);
-  show_top(top);
-  return top;
+    next.top.values = tarn__head_log_probabilities(graph, head);
+  if (step->sampling) next.top = tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling);
+  return next;
+}
+
+// The output layer of a step.
+static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
+  if (step->predicted && step->predicted_count == 0) return (tarn__next){{NULL, NULL}, NULL};
+  const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
+  const tarn__next next = step->edits ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
+  show_top(next.top);
+  if (next.own) next.own->keep = next.own->result = true;
+  return next;
 }
 
 tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, tarn__tensor *states, const int32_t *rows,
@@ -518,7 +575,7 @@ tarn__tensor *tarn__model_build_whole(const tarn__model *model, tarn__graph *gra
   return build_stack(model, what, &run, &whole->target, &cuts, NULL);
 }
 
-tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
+tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
   tarn__block_run run = {
       .graph = graph,
@@ -538,7 +595,8 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
     histories[sight] = tarn__graph_input(graph, history->count, history->rows, "history");
     ranges[sight] = tarn__graph_input(graph, 2 * step->rows, history->ranges, "history ranges");
   }
-  token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL, NULL};
+  token_rows last = {
+      .ids = step->ids, .positions = step->positions, .rows = step->rows, .longest = step->positions_end};
   tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
   tarn__universal universal = tarn__universal_of(model, &model->decoder, &run, 0.0);
   for (int i = 0; i < model->decoder.count; i++) {

@@ -181,6 +181,7 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
                                 &model->config->model,
                                 &model->config->head,
                                 &model->config->image,
+                                &model->config->levenshtein,
                                 model->source_vocab,
                                 model->target_vocab};
   const int64_t d_model = declare->d_model;

@@ -42,6 +42,7 @@ typedef struct tarn__model_shortcuts {
   // encoder's layers, and the memory of each layer of the decoder. NULL: none.
   tarn__tensor **outputs, **memories;
   tarn__tensor **crosses;  // keys and values for the cross-attention of each layer of the decoder; NULL: computed
+  tarn__block_run *below;  // receives what the last stack attends to: memory, its offsets; NULL: not wanted
   tarn__tensor **stacks;   // [TARN__STACKS] receives the output of each stack; NULL: not wanted
 } tarn__model_shortcuts;
 
@@ -249,12 +250,21 @@ typedef struct tarn__model_step {
   const tarn__sample_spec *sampling;
   const int32_t *draws;
   int64_t draw_count;
+  // Processed logits: what is changed before anything is found or drawn (ops/ops.h: tarn__adjust_rows()); NULL:
+  // nothing. numbers: for each result its row, [draw_count] of draws, else [predicted_count].
+  const int32_t *edits, *numbers;
+  int64_t edit_words;
 } tarn__model_step;
+// `top`, and with edits also `own`: the same log-probabilities as the model alone has them.
+typedef struct tarn__next {
+  tarn__top top;
+  tarn__tensor *own;
+} tarn__next;
 // Returns the best continuations of every row whose next token is wanted (a result). If best is 0, ids are NULL and
 // values [rows, words] are those of tarn__output_log_probabilities(); with `sampling` they are those of the draws.
-// Without such a row both are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if
+// Without such a row all are NULL. The rows of a step may be several tokens of one hypothesis, in temporal order, if
 // no mixer is `sequential`.
-tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
+tarn__next tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
 // Decoding by a decoder that is not causal, second part: target sentences, each read as a whole. Several may translate
 // one source sentence; they follow each other.

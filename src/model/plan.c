@@ -207,15 +207,15 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
   if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
   if (status == TARN_STATUS_OK) {
-    const tarn__batch step = {.source = {.sentences = sentences,
-                                         .rows = batch->source_rows,
-                                         .longest = batch->longest_source,
-                                         .offsets = source_offsets},
-                              .target = {.sentences = sentences,
-                                         .rows = batch->target_rows,
-                                         .longest = batch->longest_target,
-                                         .offsets = target_offsets},
-                              .predictions = tarn__task_most_predictions(config, batch->target_rows, sentences)};
+    tarn__batch step = {.source = {.sentences = sentences,
+                                   .rows = batch->source_rows,
+                                   .longest = batch->longest_source,
+                                   .offsets = source_offsets},
+                        .target = {.sentences = sentences,
+                                   .rows = batch->target_rows,
+                                   .longest = batch->longest_target,
+                                   .offsets = target_offsets}};
+    tarn__task_largest(&step, config);
     status = plan_graph(plan, model, batch, threads, &step, &graph);
   }
   tarn__graph_close(&graph);

@@ -14,7 +14,8 @@ tarn_status tarn__offsets_check(const tarn__tensor *offsets, int64_t rows, const
 tarn_status tarn__ranges_check(const tarn__tensor *list, const tarn__tensor *ranges, int64_t count, int64_t rows,
                                const char *op) TARN_CHECKED;
 
-// Fails with INTERNAL, in the name of `op`, unless all numbers, each a `what`, are 0 to rows - 1.
+// Fails with INTERNAL, in the name of `op`, unless all numbers, each a `what`, are 0 to rows - 1. Those that a node
+// computes are on the device: they are not read, and must be in range by the rule of its op.
 tarn_status tarn__numbers_check(const tarn__tensor *numbers, int64_t rows, const char *op,
                                 const char *what) TARN_CHECKED;
 

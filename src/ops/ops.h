@@ -280,7 +280,8 @@ tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__par
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);
 
-// The best next tokens of every row, for decoding (no gradient), without ever holding all log-probabilities:
+// The best next tokens of every row, without ever holding all log-probabilities
+// (no gradient, but training may follow from the choice: ops/deletions.h):
 //   ids [R, best], I32: words by falling probability, equal ones by rising id; -1 where no word with a finite
 //   log-probability is left
 //   values [R, best + 1], F32 (F64 in the reference in double): their log-probabilities, -infinity behind the last
@@ -290,6 +291,25 @@ typedef struct tarn__top {
 } tarn__top;
 tarn__top tarn__output_top(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias, int64_t best,
                            int32_t always);
+
+// The logits themselves, F32 [R, V] = x table^T + bias, for decoding (no gradient).
+tarn__tensor *tarn__output_logits(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias);
+
+// Logits changed at a few tokens of each row: y [R, V] = logits, but of a token with an edit (scale, less)
+//   y = (logit < 0 ? logit scale : logit / scale) - less,   less = infinity: the token cannot be chosen
+// edits: I32 [1, R + 1 + TARN__EDIT_WORDS E]: the edits of row r are numbers edits[r] .. edits[r + 1] - 1 of the E that
+// follow these offsets, each a token, and the bits of the floats scale (above 0) and less. A row names a token once.
+enum { TARN__EDIT_WORDS = 3 };
+tarn__tensor *tarn__adjust_rows(tarn__graph *graph, tarn__tensor *logits, tarn__tensor *edits);
+
+// As tarn__output_top(), from logits [R, V] in memory.
+tarn__top tarn__best_rows(tarn__graph *graph, tarn__tensor *logits, int64_t best, int32_t always);
+
+// Log-probabilities of given tokens, from logits [R, V] in memory: y [M, K + 1], F32 (F64 in the reference in double),
+// of ids [M, K] in row numbers[m], -infinity for ids outside the vocabulary, and in the last column that of `always`.
+// numbers: I32 [1, M].
+tarn__tensor *tarn__pick_rows(tarn__graph *graph, tarn__tensor *logits, tarn__tensor *ids, tarn__tensor *numbers,
+                              int32_t always);
 
 // Draws next tokens (ops/sampler.h), for decoding (no gradient). `from`: what tarn__output_top() gives, `always` the
 // end of sentence; or with ids NULL all log-probabilities [R, V]. draws: I32 [1, N * TARN__DRAW_WORDS], for each draw

@@ -95,11 +95,21 @@ tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn_
   return rows;
 }
 
-tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
-                                             tarn__param *bias) {
-  tarn__node *node = output_node(graph, &log_op, 0, x, table, bias);
+static tarn__tensor *all_words(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias, bool raw) {
+  tarn__node *node = output_node(graph, &log_op, sizeof(tarn__output_log_attr), x, table, bias);
+  *(tarn__output_log_attr *)node->attr = (tarn__output_log_attr){raw};
   tarn__dtype dtype = x->dtype == TARN__F64 ? TARN__F64 : TARN__F32;
-  tarn__tensor *out = node->out[0] = tarn__graph_tensor(graph, dtype, x->rows, table->rows, "log_probabilities");
+  tarn__tensor *out = node->out[0] =
+      tarn__graph_tensor(graph, dtype, x->rows, table->rows, raw ? "logits" : "log_probabilities");
   tarn__graph_emit(graph, node);
   return out;
+}
+
+tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
+                                             tarn__param *bias) {
+  return all_words(graph, x, table, bias, false);
+}
+
+tarn__tensor *tarn__output_logits(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias) {
+  return all_words(graph, x, table, bias, true);
 }

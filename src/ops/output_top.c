@@ -7,7 +7,14 @@ static double flops(const tarn__node *node) {
   return 2.0 * (double)node->in[0]->rows * (double)node->in[1]->rows * (double)node->in[1]->cols;
 }
 
-static const tarn__op op_output_top = {.id = TARN__OP_OUTPUT_TOP, .name = "output_top", .flops = flops};
+// A choice is not differentiable; a model may be trained on what follows from it.
+static void no_gradient(tarn__graph *graph, tarn__node *node) {
+  (void)graph;
+  (void)node;
+}
+
+static const tarn__op op_output_top = {
+    .id = TARN__OP_OUTPUT_TOP, .name = "output_top", .grad = no_gradient, .flops = flops};
 
 tarn__top tarn__output_top(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias, int64_t best,
                            int32_t always) {
@@ -26,5 +33,6 @@ tarn__top tarn__output_top(tarn__graph *graph, tarn__tensor *x, tarn__param *tab
   node->out[0] = top.values;
   node->out[1] = top.ids;
   tarn__graph_emit(graph, node);
+  top.values->needs_grad = top.ids->needs_grad = false;
   return top;
 }

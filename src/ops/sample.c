@@ -19,7 +19,7 @@ tarn__top tarn__sample_rows(tarn__graph *graph, tarn__top from, tarn__tensor *dr
   const tarn__tensor *values = from.values, *ids = from.ids;
   if (draws->dtype != TARN__I32 || draws->cols % TARN__DRAW_WORDS != 0 || spec->banned_count > TARN__SAMPLE_BANNED ||
       (ids && (ids->rows != values->rows || ids->cols + 1 != values->cols)) ||
-      (!ids && (spec->eos < 0 || spec->eos >= values->cols)))
+      (ids && tarn__sampling_typical(&spec->sampling)) || (!ids && (spec->eos < 0 || spec->eos >= values->cols)))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "sample: %s [%lld, %lld] do not fit their ids or draws", values->name,
                      (long long)values->rows, (long long)values->cols);
   tarn__node *node = tarn__graph_node(graph, &op_sample, sizeof(tarn__sample_attr));
@@ -51,7 +51,7 @@ void tarn__sample_draw(const tarn__node *node, int64_t draw, const float *row, t
   const uint64_t key = (uint64_t)(uint32_t)words[TARN__DRAW_KEY] | (uint64_t)(uint32_t)words[TARN__DRAW_KEY + 1] << 32;
   const double uniform = tarn__sampling_uniform(attr->sampling.seed, key, (uint32_t)words[TARN__DRAW_SAMPLE],
                                                 (uint32_t)words[TARN__DRAW_POSITION]);
-  const tarn__candidate drawn = tarn__sample(&attr->sampling, room, found, uniform);
+  const tarn__candidate drawn = tarn__sample(&attr->sampling, room, found, row, uniform);
   *id = drawn.id;
   values[0] = drawn.log_probability;
   values[1] = row[ids ? width : attr->eos];

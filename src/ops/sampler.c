@@ -43,11 +43,19 @@ static void sink(tarn__candidate *heap, int64_t count, int64_t place) {
 typedef struct weighing {
   double scale;          // 1 / temperature
   tarn__candidate best;  // weighs 1
+  const float *row;  // the log-probabilities by id, where those of the candidates are overwritten; NULL: they are not
 } weighing;
 
-static double weight(const weighing *w, const tarn__candidate *item) {
-  return exp(((double)item->log_probability - (double)w->best.log_probability) * w->scale);
+static float value_of(const weighing *w, const tarn__candidate *item) {
+  return w->row ? w->row[item->id] : item->log_probability;
 }
+
+// The logarithm of the weight.
+static double surplus(const weighing *w, const tarn__candidate *item) {
+  return ((double)value_of(w, item) - (double)w->best.log_probability) * w->scale;
+}
+
+static double weight(const weighing *w, const tarn__candidate *item) { return exp(surplus(w, item)); }
 
 // Sorts the best items to the end of the array, the best one last, until `most` of them or `mass` of weight is there.
 // Returns how many.
@@ -93,11 +101,39 @@ static tarn__candidate draw(const sums *s, const weighing *w, const tarn__candid
     wanted -= weight(w, &items[i]);
     if (wanted < 0.0) return items[i];
   }
-  return w->best;  // the sums are rounded, and the number lay behind the last of them
+  return w->row ? items[count - 1] : w->best;  // the sums are rounded, and the number lay behind the last of them
+}
+
+// Keeps the candidates that weigh at least `least`, in their order. Returns how many.
+static int64_t keep_heavy(const weighing *w, tarn__candidate *items, int64_t count, double least) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (weight(w, &items[i]) >= least) items[kept++] = items[i];
+  return kept;
+}
+
+// Sorts the most typical items to the end of the array, the most typical one last, until they weigh `share` of all.
+// Their log-probabilities are overwritten by how typical they are: w->row has them from then on. Returns how many.
+static int64_t select_typical(weighing *w, const float *row, tarn__candidate *items, int64_t count, double share) {
+  sums s;
+  double expected[BLOCKS], entropy = 0.0;
+  sum_weights(&s, w, items, count);
+  const double log_total = log(s.total);
+  for (int b = 0; b < BLOCKS; b++) {
+    expected[b] = 0.0;
+    for (int64_t i = b * s.size; i < (b + 1) * s.size && i < count; i++)
+      expected[b] += weight(w, &items[i]) * (log_total - surplus(w, &items[i]));
+    entropy += expected[b];
+  }
+  entropy /= s.total;
+  for (int64_t i = 0; i < count; i++)
+    items[i].log_probability = -(float)fabs(log_total - surplus(w, &items[i]) - entropy);
+  w->row = row;
+  return select_best(w, items, count, count, share * s.total);
 }
 
 tarn__candidate tarn__sample(const tarn__sampling *sampling, tarn__candidate *candidates, int64_t count,
-                             double uniform) {
+                             const float *row, double uniform) {
   if (count == 0) return (tarn__candidate){-INFINITY, -1};
   weighing w = {.scale = 1.0 / sampling->temperature, .best = candidates[0]};
   for (int64_t i = 1; i < count; i++)
@@ -115,5 +151,16 @@ tarn__candidate tarn__sample(const tarn__sampling *sampling, tarn__candidate *ca
     count = kept;
     sum_weights(&s, &w, candidates, count);
   }
-  return draw(&s, &w, candidates, count, uniform);
+  if (sampling->min_p > 0.0) {
+    count = keep_heavy(&w, candidates, count, sampling->min_p);
+    sum_weights(&s, &w, candidates, count);
+  }
+  if (tarn__sampling_typical(sampling)) {
+    const int64_t kept = select_typical(&w, row, candidates, count, sampling->typical_p);
+    candidates += count - kept;
+    count = kept;
+    sum_weights(&s, &w, candidates, count);
+  }
+  const tarn__candidate drawn = draw(&s, &w, candidates, count, uniform);
+  return (tarn__candidate){value_of(&w, &drawn), drawn.id};
 }

@@ -9,7 +9,8 @@
 #include "base/json_io.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "report/run_read.h"
+#include "report/results_memory.h"
+#include "report/test_outputs.h"
 #include "run/names.h"
 
 const char *tarn__record_name(const tarn_results_run *run) {
@@ -18,11 +19,34 @@ const char *tarn__record_name(const tarn_results_run *run) {
   return name;
 }
 
-tarn_status tarn__record_same_score(const tarn_results_run *run, const char *hypotheses, double bleu) {
-  TARN_REQUIRE(fabs(bleu - run->test_bleu) < 1e-6, DATA,
+static tarn_status count_sentences(tarn_statistics **statistics, const tarn_results_run *run,
+                                   const tarn_score_lines *lines, const tarn_score_lines *references) {
+  tarn_bleu_options options;
+  tarn_bleu_result result;
+  const char *const *streams[] = {references->items};
+  TARN_TRY(tarn__test_outputs_bleu_options(&options, run));
+  TARN_TRY(tarn_score_lines_match(lines, references));
+  TARN_TRY(tarn_bleu_statistics(statistics, &result, lines->items, streams, lines->count, 1, &options));
+  TARN_REQUIRE(fabs(result.score - run->test_bleu) < 1e-6, DATA,
                "%s: its BLEU against %s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together",
-               hypotheses, run->test_reference, bleu, run->test_bleu);
+               lines->name, references->name, result.score, run->test_bleu);
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__record_sentences(tarn_statistics **statistics, const tarn_results_run *run) {
+  char path[PATH_MAX];
+  tarn_score_lines lines = {0}, references = {0};
+  *statistics = NULL;
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_HYPOTHESES));
+  if (!run->test_signature || !tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_REQUIRE(run->test_reference, DATA, "%s/" TARN__RUN_TEST ": \"reference\" is missing", run->path);
+  tarn_status status = tarn_score_lines_open(&lines, path);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, run->test_reference);
+  if (status == TARN_STATUS_OK) status = count_sentences(statistics, run, &lines, &references);
+  if (status != TARN_STATUS_OK) tarn_statistics_close(statistics);
+  tarn_score_lines_close(&lines);
+  tarn_score_lines_close(&references);
+  return status;
 }
 
 // --- the sweep against the record
@@ -80,10 +104,7 @@ static tarn_status compare_sweeps(const json_t *ours, const json_t *theirs, cons
 }
 
 static tarn_status check_sweep(const char *sweep, const char *record) {
-  char path[PATH_MAX];
   json_t *ours = NULL, *theirs = NULL;
-  TARN_TRY(tarn__path_join(path, record, TARN__SWEEP_JSON));
-  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   tarn_status status = read_json(&ours, sweep);
   if (status == TARN_STATUS_OK) status = read_json(&theirs, record);
   if (status == TARN_STATUS_OK) status = compare_sweeps(ours, theirs, sweep, record);
@@ -119,22 +140,19 @@ static tarn_status check_data(const tarn_results_run *a, const tarn_results_run 
   return TARN_STATUS_OK;
 }
 
-static bool has_test(const tarn_results_run *run) {
+static bool has_file(const tarn_results_run *run, const char *name) {
   char path[PATH_MAX];
-  return tarn__path_join(path, run->path, TARN__RUN_TEST) == TARN_STATUS_OK && tarn__file_exists(path);
+  return tarn__path_join(path, run->path, name) == TARN_STATUS_OK && tarn__file_exists(path);
 }
 
-// A recorded translation model needs its translations with their references, or test.bleu of another record.
+// Translations that give the score, with their references; or test.bleu of another record.
 static tarn_status check_outputs(const tarn_results_run *run) {
-  char path[PATH_MAX];
-  if (!run->test_signature) return TARN_STATUS_OK;
-  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_BLEU));
-  if (tarn__file_exists(path)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_HYPOTHESES));
-  TARN_REQUIRE(tarn__file_exists(path), DATA, "%s is gone, from which BLEU is recorded", path);
-  TARN_REQUIRE(run->test_reference && tarn__file_exists(run->test_reference), DATA,
-               "%s: the references of its test are gone: %s", run->path,
-               run->test_reference ? run->test_reference : "none are named");
+  tarn_statistics *statistics;
+  TARN_TRY(tarn__record_sentences(&statistics, run));
+  const bool counted = statistics != NULL;
+  tarn_statistics_close(&statistics);
+  TARN_REQUIRE(counted || !run->test_signature || has_file(run, TARN__RUN_BLEU), DATA,
+               "%s/" TARN__RUN_HYPOTHESES " is gone, from which BLEU is recorded", run->path);
   return TARN_STATUS_OK;
 }
 
@@ -154,54 +172,70 @@ static tarn_status same_result(bool *same, const char *a, const char *b) {
   return status;
 }
 
-// The fate of a run that the record has already, read as `recorded`.
+// The fate of a run that the record has already.
 static tarn_status compare_runs(tarn__record_fate *fate, const tarn_results_run *run,
                                 const tarn_results_run *recorded) {
   bool same;
   TARN_TRY(check_run(recorded));
-  if (run->config_hash && recorded->config_hash && run->state == recorded->state) TARN_TRY(check_data(run, recorded));
   TARN_TRY(same_result(&same, run->path, recorded->path));
-  *fate = same ? TARN__RECORD_KEPT : TARN__RECORD_TWICE;
+  *fate = same ? TARN__RECORD_KEPT : TARN__RECORD_DIFFERS;
   if (recorded->state == TARN_RESULTS_FAILED && run->state == TARN_RESULTS_FINISHED) *fate = TARN__RECORD_ADD;
-  if (*fate == TARN__RECORD_TWICE)
+  if (*fate == TARN__RECORD_DIFFERS)
     tarn__log(TARN_LOG_WARNING, "%s: the record has another result of this run, which it keeps: %s", run->path,
               recorded->path);
   return TARN_STATUS_OK;
 }
 
-static tarn_status look_up(tarn__record_fate *fate, const tarn_results_run *run, const char *record) {
-  char path[PATH_MAX];
-  tarn_results_run recorded;
-  tarn_config *config = NULL;
-  tarn__arena arena = {0};
-  *fate = TARN__RECORD_ADD;
-  TARN_TRY(tarn__path_join(path, record, tarn__record_name(run)));
-  if (!tarn__run_has_result(path)) return check_outputs(run);
-  tarn__run_blank(&recorded, path);
-  tarn_status status = tarn__run_read(&recorded, &config, &arena);
-  if (status == TARN_STATUS_OK) status = compare_runs(fate, run, &recorded);
-  if (status == TARN_STATUS_OK && *fate == TARN__RECORD_ADD) status = check_outputs(run);
-  tarn_config_close(&config);
-  tarn__arena_close(&arena);
-  return status;
+static bool same_variant(const tarn_results_run *a, const tarn_results_run *b) {
+  const char *x = tarn__record_name(a), *y = tarn__record_name(b);
+  const size_t length = strcspn(x, "/");
+  return length == strcspn(y, "/") && strncmp(x, y, length) == 0;
 }
 
-static tarn_status decide(tarn__record_plan *plan, size_t index, bool tested, const char *record) {
+// The configuration of a run's variant without the seed, as a hash; "" if none of its runs has begun.
+static const char *key_of(const tarn_results *results, const tarn_results_run *run) {
+  const char *name = tarn__record_name(run);
+  const size_t length = strcspn(name, "/");
+  const struct tarn__results_memory *m = results->memory;
+  for (size_t g = 0; g < m->group_count; g++)
+    if (strncmp(m->groups[g].public.name, name, length) == 0 && m->groups[g].public.name[length] == '\0')
+      return m->groups[g].key;
+  return "";
+}
+
+// What is recorded of a run's variant must be of its configuration and data.
+static tarn_status check_recorded(tarn__record_fate *fate, const tarn__record_plan *plan, const tarn_results_run *run) {
+  *fate = TARN__RECORD_ADD;
+  for (size_t i = 0; plan->recorded && i < plan->recorded->run_count; i++) {
+    const tarn_results_run *other = &plan->recorded->runs[i];
+    if (other->state == TARN_RESULTS_PENDING || !same_variant(run, other)) continue;
+    const char *ours = key_of(plan->results, run), *theirs = key_of(plan->recorded, other);
+    TARN_REQUIRE(!*ours || !*theirs || strcmp(ours, theirs) == 0, USAGE,
+                 "%s and %s have other configurations: their runs must not be mixed; record elsewhere", run->path,
+                 other->path);
+    TARN_TRY(check_data(other, run));
+    if (strcmp(tarn__record_name(run), tarn__record_name(other)) == 0) TARN_TRY(compare_runs(fate, run, other));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decide(tarn__record_plan *plan, size_t index, bool tested) {
   const tarn_results_run *runs = plan->results->runs, *run = &runs[index];
   tarn__record_fate *fate = &plan->fates[index];
   *fate = TARN__RECORD_MISSING;
   if (run->state != TARN_RESULTS_FINISHED && run->state != TARN_RESULTS_FAILED) return TARN_STATUS_OK;
   TARN_TRY(check_run(run));
   for (size_t i = 0; i < index; i++)
-    if (runs[i].group == run->group && runs[i].config && run->config) TARN_TRY(check_data(&runs[i], run));
-  if (run->state == TARN_RESULTS_FINISHED && tested && !has_test(run)) {
+    if (same_variant(&runs[i], run)) TARN_TRY(check_data(&runs[i], run));
+  if (run->state == TARN_RESULTS_FINISHED && tested && !has_file(run, TARN__RUN_TEST)) {
     *fate = TARN__RECORD_UNTESTED;
     return TARN_STATUS_OK;
   }
-  return look_up(fate, run, record);
+  TARN_TRY(check_recorded(fate, plan, run));
+  return *fate == TARN__RECORD_ADD ? check_outputs(run) : TARN_STATUS_OK;
 }
 
-static tarn_status decide_all(tarn__record_plan *plan, const char *sweep, const char *record) {
+static tarn_status decide_all(tarn__record_plan *plan, const char *sweep) {
   void *memory;
   json_t *root = NULL;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, plan->results->run_count, sizeof *plan->fates));
@@ -209,20 +243,36 @@ static tarn_status decide_all(tarn__record_plan *plan, const char *sweep, const 
   tarn_status status = read_json(&root, sweep);
   const json_t *test = json_object_get(root, "test");
   for (size_t i = 0; i < plan->results->run_count && status == TARN_STATUS_OK; i++)
-    status = decide(plan, i, test && !json_is_null(test), record);
+    status = decide(plan, i, test && !json_is_null(test));
   json_decref(root);
   return status;
+}
+
+// Runs of a record are replaced as a whole, so a folder with weights or translations must not be taken for one.
+static tarn_status read_record(tarn__record_plan *plan, const char *sweep, const char *record) {
+  static const char *const others[] = {TARN__CHECKPOINT_LAST, TARN__CHECKPOINT_BEST, TARN__RUN_HYPOTHESES};
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, record, TARN__SWEEP_JSON));
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn_results_open(&plan->recorded, &record, 1));
+  for (size_t i = 0; i < plan->recorded->run_count; i++)
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+      TARN_REQUIRE(!has_file(&plan->recorded->runs[i], others[k]), USAGE,
+                   "%s: it is the folder of a sweep and no record: %s has a %s", record, plan->recorded->runs[i].path,
+                   others[k]);
+  return check_sweep(sweep, record);
 }
 
 tarn_status tarn__record_plan_open(tarn__record_plan *plan, const char *sweep, const char *record) {
   TARN_TRY(tarn_results_open(&plan->results, &sweep, 1));
   TARN_REQUIRE(plan->results->sweep, USAGE, "%s: it is no sweep's folder: it has no " TARN__SWEEP_JSON, sweep);
-  TARN_TRY(check_sweep(sweep, record));
-  return decide_all(plan, sweep, record);
+  TARN_TRY(read_record(plan, sweep, record));
+  return decide_all(plan, sweep);
 }
 
 void tarn__record_plan_close(tarn__record_plan *plan) {
   tarn_results_close(&plan->results);
+  tarn_results_close(&plan->recorded);
   tarn__free(plan->fates);
   *plan = (tarn__record_plan){0};
 }

@@ -23,33 +23,13 @@ static const char *const RUN_FILES[] = {TARN__RUN_CONFIG, TARN__RUN_LOG,   TARN_
                                         TARN__RUN_TEST,   TARN__RUN_PAIRS, TARN__RUN_BLEU};
 static const char *const SWEEP_FILES[] = {TARN__SWEEP_FILE, TARN__SWEEP_BASE, TARN__SWEEP_JSON};
 
-static tarn_status count_sentences(tarn_statistics **statistics, const tarn_results_run *run, const char *hypotheses) {
-  tarn_bleu_options options;
-  tarn_bleu_result result;
-  tarn_score_lines lines = {0}, references = {0};
-  *statistics = NULL;
-  TARN_TRY(tarn__test_outputs_bleu_options(&options, run));
-  tarn_status status = tarn_score_lines_open(&lines, hypotheses);
-  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, run->test_reference);
-  if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&lines, &references);
-  const char *const *streams[] = {references.items};
-  if (status == TARN_STATUS_OK)
-    status = tarn_bleu_statistics(statistics, &result, lines.items, streams, lines.count, 1, &options);
-  if (status == TARN_STATUS_OK) status = tarn__record_same_score(run, hypotheses, result.score);
-  if (status != TARN_STATUS_OK) tarn_statistics_close(statistics);
-  tarn_score_lines_close(&lines);
-  tarn_score_lines_close(&references);
-  return status;
-}
-
 // test.bleu of a tested translation model, of its translations; of a run that is itself of a record it is copied.
 static tarn_status write_sentences(const tarn_results_run *run, const char *to) {
-  char hypotheses[PATH_MAX], path[PATH_MAX];
+  char path[PATH_MAX];
   tarn_statistics *statistics;
-  TARN_TRY(tarn__path_join(hypotheses, run->path, TARN__RUN_HYPOTHESES));
   TARN_TRY(tarn__path_join(path, to, TARN__RUN_BLEU));
-  if (!run->test_signature || !tarn__file_exists(hypotheses)) return TARN_STATUS_OK;
-  TARN_TRY(count_sentences(&statistics, run, hypotheses));
+  TARN_TRY(tarn__record_sentences(&statistics, run));
+  if (!statistics) return TARN_STATUS_OK;
   const tarn_status status = tarn__sentence_bleu_write(path, statistics, run->test_signature);
   tarn_statistics_close(&statistics);
   return status;
@@ -105,24 +85,30 @@ static void count(tarn_record_summary *summary, const tarn__record_plan *plan) {
   for (size_t i = 0; i < plan->results->run_count; i++) counts[plan->fates[i]]++;
   *summary = (tarn_record_summary){.added = counts[TARN__RECORD_ADD],
                                    .kept = counts[TARN__RECORD_KEPT],
-                                   .twice = counts[TARN__RECORD_TWICE],
+                                   .differing = counts[TARN__RECORD_DIFFERS],
                                    .untested = counts[TARN__RECORD_UNTESTED],
                                    .missing = counts[TARN__RECORD_MISSING]};
 }
 
-tarn_status tarn_record(tarn_record_summary *summary, const char *sweep, const char *record) {
+static tarn_status record_locked(tarn_record_summary *summary, const char *sweep, const char *record) {
   tarn__record_plan plan = {0};
-  char path[PATH_MAX];
-  int lock = -1;
-  TARN_TRY(tarn__path_join(path, record, TARN__RUN_LOCK));
-  TARN_REQUIRE(!tarn__file_same(sweep, record), USAGE, "%s: a sweep cannot be its own record", record);
-  TARN_TRY(tarn__mkdir(record));
-  TARN_TRY(tarn__lock(&lock, path));
   tarn_status status = tarn__record_plan_open(&plan, sweep, record);
   if (status == TARN_STATUS_OK) status = write_all(&plan, sweep, record);
   if (status == TARN_STATUS_OK && summary) count(summary, &plan);
   tarn__record_plan_close(&plan);
-  (void)!unlink(path);  // a record is kept with other texts, where a lock has no place
+  return status;
+}
+
+tarn_status tarn_record(tarn_record_summary *summary, const char *sweep, const char *record) {
+  char path[PATH_MAX];
+  int lock = -1;
+  TARN_REQUIRE(!tarn__file_same(sweep, record), USAGE, "%s: a sweep cannot be its own record", record);
+  TARN_TRY(tarn__path_join(path, sweep, TARN__SWEEP_JSON));
+  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: it is no sweep's folder: it has no " TARN__SWEEP_JSON, sweep);
+  TARN_TRY(tarn__path_join(path, record, TARN__RUN_LOCK));
+  TARN_TRY(tarn__mkdir(record));
+  TARN_TRY(tarn__lock(&lock, path));
+  const tarn_status status = record_locked(summary, sweep, record);
   tarn__unlock(&lock);
   return status;
 }

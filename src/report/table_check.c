@@ -188,6 +188,14 @@ static tarn_status find_kind(struct tarn__results_table_memory *t, kinds *k, con
 static tarn_status check_search(const tarn_results_run *a, const tarn_results_run *b) {
   const tarn_config_valid *x = &a->config->valid, *y = &b->config->valid;
   const tarn_config_translate *own = &a->config->translate, *other = &b->config->translate;
+  if (decoding_of(a) == TARN__DECODING_EDITS) {
+    TARN_REQUIRE(own->iterations == other->iterations && own->placeholder_penalty == other->placeholder_penalty, DATA,
+                 "%s and %s cannot stand in one table: translate.iterations (%lld and %lld) and "
+                 "translate.placeholder_penalty (%g and %g) must be the same",
+                 a->path, b->path, (long long)own->iterations, (long long)other->iterations, own->placeholder_penalty,
+                 other->placeholder_penalty);
+    return TARN_STATUS_OK;
+  }
   if (decoding_of(a) == TARN__DECODING_MASKS) {
     TARN_REQUIRE(own->iterations == other->iterations && own->length_beam == other->length_beam, DATA,
                  "%s and %s cannot stand in one table: translate.iterations (%lld and %lld) and translate.length_beam "
@@ -263,6 +271,14 @@ static tarn_status check_translations(const tarn_results_run *a, const tarn_resu
 
 // The same for both runs' ways of decoding, which are of one kind.
 static tarn_status check_test_search(const tarn_results_run *a, const tarn_results_run *b) {
+  if (decoding_of(a) == TARN__DECODING_EDITS) {
+    const double x = a->test_placeholder_penalty, y = b->test_placeholder_penalty;
+    TARN_REQUIRE(a->test_iterations == b->test_iterations && (x == y || isnan(x) || isnan(y)), DATA,
+                 "%s and %s cannot stand in one table: their test BLEU has other iterations (%lld and %lld) or "
+                 "placeholder penalties (%g and %g)",
+                 a->path, b->path, (long long)a->test_iterations, (long long)b->test_iterations, x, y);
+    return TARN_STATUS_OK;
+  }
   if (decoding_of(a) == TARN__DECODING_MASKS) {
     TARN_REQUIRE(a->test_iterations == b->test_iterations && a->test_length_beam == b->test_length_beam, DATA,
                  "%s and %s cannot stand in one table: their test BLEU has other iterations (%lld and %lld) or length "

@@ -95,6 +95,19 @@ static double score(void *user, size_t system, const uint32_t *times) {
   return tarn__statistics_score_of(w->statistics[system], times, w->sums);
 }
 
+// All runs have the same references, so the lengths of these must agree.
+static tarn_status check_references(const work *w, const tarn_statistics *statistics, const char *name) {
+  const tarn_statistics *first = w->statistics[0];
+  for (size_t i = 0; w->kind == &bleu_kind && i < statistics->sentences; i++) {
+    const size_t at = (i + 1) * TARN__BLEU_WIDTH - 1;
+    TARN_REQUIRE(
+        statistics->values[at] == first->values[at], DATA,
+        "%s: the reference of its sentence %zu has %.0f words, and that of %s %.0f: they were tested on other texts",
+        name, i + 1, statistics->values[at], w->table->results->runs[w->runs[0]].path, first->values[at]);
+  }
+  return TARN_STATUS_OK;
+}
+
 // Adds the statistics of a run, read from the file `name`, of these references (NULL: recorded without them).
 static tarn_status add_system(work *w, size_t run, tarn_statistics *statistics, const char *name,
                               const char *references) {
@@ -113,7 +126,7 @@ static tarn_status add_system(work *w, size_t run, tarn_statistics *statistics, 
   TARN_REQUIRE(fabs(value - expected) < 1e-6, DATA,
                "%s: its %s%s%s is %.4f, but " TARN__RUN_TEST " says %.4f: they do not belong together", name,
                w->kind->name, references ? " against " : "", references ? references : "", value, expected);
-  return TARN_STATUS_OK;
+  return check_references(w, statistics, name);
 }
 
 static tarn_status count_run(work *w, size_t run, const tarn_score_lines *hypotheses) {
@@ -140,23 +153,10 @@ static tarn_status read_outputs(work *w, size_t index, const char *path) {
   return status;
 }
 
-// All runs have the same references, so the lengths of these must agree.
-static tarn_status check_references(const work *w, const tarn_statistics *statistics, const char *path) {
-  const tarn_statistics *first = w->statistics[0];
-  for (size_t i = 0; i < statistics->sentences && first->sentences == statistics->sentences; i++) {
-    const size_t at = (i + 1) * TARN__BLEU_WIDTH - 1;
-    TARN_REQUIRE(statistics->values[at] == first->values[at], DATA,
-                 "%s:%zu: its reference has %.0f words, and that of %s %.0f: they were tested on other texts", path,
-                 i + 2, statistics->values[at], w->table->results->runs[w->runs[0]].path, first->values[at]);
-  }
-  return TARN_STATUS_OK;
-}
-
 static tarn_status read_recorded(work *w, size_t index, const char *path) {
   tarn_statistics *statistics;
   TARN_TRY(tarn__sentence_bleu_read(&statistics, path, &w->bleu, w->kind->signature(&w->table->results->runs[index])));
-  TARN_TRY(add_system(w, index, statistics, path, NULL));
-  return check_references(w, statistics, path);
+  return add_system(w, index, statistics, path, NULL);
 }
 
 static bool exists(const char *path) { return path && tarn__file_exists(path); }

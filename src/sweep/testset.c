@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +107,10 @@ static tarn_status write_scores(const tarn_testset_options *o, const tarn_testse
                 "reference", tarn__json_text(o->reference));
   if (object && r->iterations > 0) {
     json_object_set_new(object, "iterations", json_integer((json_int_t)r->iterations));
-    json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
+    if (r->length_beam > 0) json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
   }
+  if (object && !isnan(settings->placeholder_penalty))
+    json_object_set_new(object, "placeholder_penalty", json_real(settings->placeholder_penalty));
   TARN_TRY(dump_json(&text, o->run, object));
   tarn_status status = write_hypotheses(o->run, all);
   if (status == TARN_STATUS_OK) status = write_json(o->run, text);

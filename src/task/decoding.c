@@ -4,14 +4,21 @@
 
 #include "task/task.h"
 
-enum { TOKENS = 1u << TARN__DECODING_TOKENS, MASKS = 1u << TARN__DECODING_MASKS };
+enum { TOKENS = 1u << TARN__DECODING_TOKENS, MASKS = 1u << TARN__DECODING_MASKS, EDITS = 1u << TARN__DECODING_EDITS };
 
 // Options that all kinds have are not listed.
 static const struct {
   const char *word;
   unsigned of;
-} table[] = {{"beam", TOKENS},       {"length_penalty", TOKENS}, {"max_len_a", TOKENS}, {"max_len_b", TOKENS},
-             {"min_length", TOKENS}, {"early_stopping", TOKENS}, {"iterations", MASKS}, {"length_beam", MASKS}};
+} table[] = {{"beam", TOKENS},
+             {"length_penalty", TOKENS},
+             {"max_len_a", TOKENS},
+             {"max_len_b", TOKENS},
+             {"min_length", TOKENS},
+             {"early_stopping", TOKENS},
+             {"iterations", MASKS | EDITS},
+             {"length_beam", MASKS},
+             {"placeholder_penalty", EDITS}};
 enum { COUNT = sizeof table / sizeof *table };
 
 bool tarn__decoding_has(char text[2 * TARN__TASK_TEXT], const tarn__task *task, const char *option) {

@@ -36,6 +36,12 @@ tarn__tensor *tarn__head_log_probabilities(tarn__graph *graph, const tarn__head 
   return tarn__output_log_probabilities(graph, head->x, mixture.table, mixture.bias);
 }
 
+tarn__tensor *tarn__head_logits(tarn__graph *graph, const tarn__head *head) {
+  if (in_bands(head) || head->prior) return tarn__head_log_probabilities(graph, head);
+  const tarn__mixture mixture = mixture_of(head);
+  return tarn__output_logits(graph, head->x, mixture.table, mixture.bias);
+}
+
 tarn__top tarn__head_top(tarn__graph *graph, const tarn__head *head, int64_t best, int32_t always) {
   if (in_bands(head)) return tarn__bands_top(graph, head, best, always);
   const tarn__mixture mixture = mixture_of(head);

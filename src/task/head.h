@@ -19,6 +19,9 @@ tarn__tensor *tarn__head_loss(tarn__graph *graph, const tarn__head *head, tarn__
                               double grad_scale);
 tarn__tensor *tarn__head_token_loss(tarn__graph *graph, const tarn__head *head, tarn__tensor *targets);
 tarn__tensor *tarn__head_log_probabilities(tarn__graph *graph, const tarn__head *head);
+// The logits of a softmax over all words; of a mixture or bands their log-probabilities, which differ from logits by
+// one number a row at most.
+tarn__tensor *tarn__head_logits(tarn__graph *graph, const tarn__head *head);
 tarn__top tarn__head_top(tarn__graph *graph, const tarn__head *head, int64_t best, int32_t always);
 
 #endif

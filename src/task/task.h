@@ -34,6 +34,7 @@ typedef enum tarn__use {
 typedef enum tarn__decoding {
   TARN__DECODING_TOKENS,  // token by token: beam search
   TARN__DECODING_MASKS,   // iterations over whole sentences that fill in masks: mask-predict
+  TARN__DECODING_EDITS,   // iterations that delete and insert: the Levenshtein Transformer
   TARN__DECODING_COUNT
 } tarn__decoding;
 
@@ -42,6 +43,7 @@ typedef enum tarn__task_section {
   TARN__TASK_MASKING,
   TARN__TASK_HEAD,
   TARN__TASK_IMAGE,
+  TARN__TASK_LEVENSHTEIN,
   TARN__TASK_SECTIONS
 } tarn__task_section;
 
@@ -104,6 +106,9 @@ typedef struct tarn__task_weights {
   // A head between the states and the output table: a layer of d_model with an activation, and a norm.
   tarn__linear_weights dense;
   tarn__norm_weights norm;
+  // Models that edit sentences: the matrices of the deletion policy [2, d_model] and of the placeholder policy
+  // [max_placeholders + 1, 2 d_model].
+  tarn__param *deletion, *placeholders;
   tarn__param *lengths;  // [model.max_length, d_model] of a predicted length (task/lengths.h), or NULL
   // Classifiers: the representation of a sentence, and the dropout on it.
   tarn_pool pool;
@@ -116,6 +121,7 @@ typedef struct tarn__task_site {
   const tarn_config_model *model;
   const tarn_config_head *head;
   const tarn_config_image *image;
+  const tarn_config_levenshtein *levenshtein;
   int64_t source_vocab, target_vocab;
 } tarn__task_site;
 
@@ -128,6 +134,11 @@ typedef struct tarn__task_loss {
   const tarn__task_weights *weights;
   double smoothing;
   double grad_scale;  // 1 / predictions of the whole update; ignored if the graph is only planned
+  // Appends the last stack again, for other sentences of its side, which attend to what those of the batch attend to,
+  // one by one; returns its output. ids I32 [1, rows->rows]: what a node computes in place of rows->ids; NULL: those.
+  tarn__tensor *(*read)(tarn__graph *graph, const struct tarn__task_loss *from, const tarn__packed *rows,
+                        tarn__tensor *ids);
+  const void *reader;  // of `read`
   // For measures that need more than sums of the loss: the model's answers, one row per prediction, whose values are
   // passed to the entry's `tally`. NULL: not needed.
   tarn__tensor **answers;
@@ -175,6 +186,7 @@ typedef struct tarn__task {
                          const tarn_vocab *target) TARN_CHECKED;
   // Maximum number of predictions in a batch of `rows` target rows in `sentences` sentences; NULL: one per row.
   int64_t (*most_predictions)(const tarn_config *config, int64_t rows, int64_t sentences);
+  bool edits;  // its batches have sentences without placeholders, too (tarn__batch.kept)
   // The measure that shows whether training goes wrong. diverged() returns whether a value of it, a mean over
   // predictions, shows divergence, and sets `is` to its description: "%.4g nats a token, over ...,".
   tarn__metric watched;
@@ -257,7 +269,8 @@ tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const ta
 // Sets the form of the batches of the description's task in options that are otherwise filled in.
 tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                const tarn_vocab *target) TARN_CHECKED;
-int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences);
+// Completes a batch that has the most rows and sentences, for plans: sets the most predictions, and with them `kept`.
+void tarn__task_largest(tarn__batch *batch, const tarn_config *config);
 
 // Whether a kind of decoding has an option: "beam", as in the section `translate` and in tarn_translator_options. If
 // not, `text` becomes "a translation model has no iterations; its options are beam, ...", for the models of an entry.

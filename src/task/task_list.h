@@ -16,7 +16,9 @@
   X(IMAGES, images, "image-classification", "the class of an image, from its patches (Dosovitskiy et al. 2021)") \
   X(MASKED_TRANSLATION, masked_translation, "masked-translation",                                                \
     "hidden tokens of a target from all others and the source: CMLM, translated by mask-predict (Ghazvininejad " \
-    "et al. 2019)")
+    "et al. 2019)")                                                                                              \
+  X(LEVENSHTEIN, levenshtein, "levenshtein",                                                                     \
+    "edits of a target, until they leave it as it is: the Levenshtein Transformer (Gu et al. 2019)")
 
 #define TARN__TASK_NUMBER(NAME, entries, word, text) TARN__LEARNS_##NAME,
 typedef enum tarn__learns { TARN__TASK_LIST(TARN__TASK_NUMBER) TARN__LEARNS_COUNT } tarn__learns;

@@ -178,6 +178,7 @@ bool tarn_config_has_use(const tarn_config *config, const char *use) {
   const tarn__task *task = tarn__config_task(config);
   if (strcmp(use, "refine") == 0)
     return (task->uses >> TARN__USE_TRANSLATE & 1u) && task->decoding != TARN__DECODING_TOKENS;
+  if (strcmp(use, "edit") == 0) return task->decoding == TARN__DECODING_EDITS;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i].word, use) == 0) return (task->uses >> words[i].use & 1u) != 0;
   return task->verb && strcmp(task->verb->word, use) == 0;
@@ -232,9 +233,12 @@ tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config
   return task->batches ? task->batches(options, config, shard, target) : TARN_STATUS_OK;
 }
 
-int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences) {
+void tarn__task_largest(tarn__batch *batch, const tarn_config *config) {
   const tarn__task *task = tarn__config_task(config);
-  return task->most_predictions ? task->most_predictions(config, rows, sentences) : rows;
+  const tarn__packed *target = &batch->target;
+  batch->predictions =
+      task->most_predictions ? task->most_predictions(config, target->rows, target->sentences) : target->rows;
+  if (task->edits) batch->kept = *target;
 }
 
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) {

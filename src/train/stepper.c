@@ -42,16 +42,15 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
     source_offsets[i] = (int32_t)(bounds->source_rows * i / bounds->sentences);
     target_offsets[i] = (int32_t)(bounds->target_rows * i / bounds->sentences);
   }
-  const tarn__batch largest = {
-      .source = {.sentences = bounds->sentences,
-                 .rows = bounds->source_rows,
-                 .longest = bounds->longest_source,
-                 .offsets = source_offsets},
-      .target = {.sentences = bounds->sentences,
-                 .rows = bounds->target_rows,
-                 .longest = bounds->longest_target,
-                 .offsets = target_offsets},
-      .predictions = tarn__task_most_predictions(s->model->config, bounds->target_rows, bounds->sentences)};
+  tarn__batch largest = {.source = {.sentences = bounds->sentences,
+                                    .rows = bounds->source_rows,
+                                    .longest = bounds->longest_source,
+                                    .offsets = source_offsets},
+                         .target = {.sentences = bounds->sentences,
+                                    .rows = bounds->target_rows,
+                                    .longest = bounds->longest_target,
+                                    .offsets = target_offsets}};
+  tarn__task_largest(&largest, s->model->config);
   tarn__model_shortcuts shortcuts = {0};
   tarn__tensor *result, *answers;
   const tarn__step_kind kind = training ? TARN__STEP_TRAIN : TARN__STEP_EVALUATE;

@@ -65,11 +65,29 @@ static const char *worsen(tarn_generator_options *o, int which) {
                                       "temperature must be above 0",
                                       "top-k must be",
                                       "top-p must be",
-                                      "top-p must be"};
+                                      "top-p must be",
+                                      "min-p must be from 0 to 1, without 1, not 1",
+                                      "typical-p must be above 0 and at most 1, not 0",
+                                      "repetition penalty must be above 0 and at most 100, not 0",
+                                      "presence penalty must be from -100 to 100, not 101",
+                                      "frequency penalty must be from -100 to 100",
+                                      "no-repeat-ngram must be from 1 to 1000, or 0, not -1",
+                                      "a stop string must have at least one byte",
+                                      "a banned text has no token",
+                                      "the banned text \"unheard\" has a token that is not in the vocabulary",
+                                      "groups must be from 1 to the beam of 1",
+                                      "groups must be from 1 to the beam of 4 and divide it, not 3",
+                                      "the diversity penalty must be from 0 to 1000, not -1",
+                                      "a diversity penalty needs 2 groups",
+                                      "min-p and typical-p are for sampling",
+                                      "unknown utility",
+                                      "minimum Bayes risk chooses among samples"};
+  static const char *const nothing[] = {""}, *const unheard[] = {"unheard"};
+  tarn_decoding *d = &o->decoding;
   if (which >= (int)(sizeof words / sizeof *words)) return NULL;
-  o->method = which >= 8 || which == 4 ? TARN_GENERATOR_METHOD_SAMPLE
-              : which >= 5             ? TARN_GENERATOR_METHOD_BEAM
-                                       : TARN_GENERATOR_METHOD_GREEDY;
+  o->method = (which >= 8 && which < 23) || which == 4 ? TARN_GENERATOR_METHOD_SAMPLE
+              : which >= 5                             ? TARN_GENERATOR_METHOD_BEAM
+                                                       : TARN_GENERATOR_METHOD_GREEDY;
   if (which == 0) o->method = TARN_GENERATOR_METHOD_COUNT;
   if (which == 1) o->max_tokens = 0;
   if (which == 2) o->min_tokens = 5;
@@ -83,6 +101,22 @@ static const char *worsen(tarn_generator_options *o, int which) {
   if (which == 10) o->top_k = -1;
   if (which == 11) o->top_p = 0;
   if (which == 12) o->top_p = NAN;
+  if (which == 13) d->min_p = 1;
+  if (which == 14) d->typical_p = 0;
+  if (which == 15) d->repetition_penalty = 0;
+  if (which == 16) d->presence_penalty = 101;
+  if (which == 17) d->frequency_penalty = NAN;
+  if (which == 18) d->no_repeat_ngram = -1;
+  if (which == 19) o->stop = nothing, o->stop_count = 1;
+  if (which == 20) d->banned = nothing, d->banned_count = 1;
+  if (which == 21) d->banned = unheard, d->banned_count = 1;
+  if (which == 22) d->groups = 2;
+  if (which == 23) o->beam = 4, d->groups = 3;
+  if (which == 24) o->beam = 4, d->groups = 2, d->diversity_penalty = -1;
+  if (which == 25) d->diversity_penalty = 1;
+  if (which == 26) d->min_p = 0.5;
+  if (which == 27) d->mbr = TARN_MBR_COUNT;
+  if (which == 28) d->mbr = TARN_MBR_BLEU;
   return words[which];
 }
 
@@ -199,6 +233,89 @@ static void use_tarn_generator_file(void) {
   tarn_generator_close(&generator);
 }
 
+static void use_tarn_decoding_default(void) {
+  tarn_decoding d;
+  tarn_decoding_default(&d);
+  assert_true(d.repetition_penalty == 1 && d.presence_penalty == 0 && d.frequency_penalty == 0 && d.min_p == 0);
+  assert_true(d.typical_p == 1 && d.no_repeat_ngram == 0 && d.banned_count == 0 && d.groups == 1);
+  assert_true(d.diversity_penalty == 0);
+}
+
+static void use_tarn_mbr_word(void) {
+  assert_string_equal(tarn_mbr_word(TARN_MBR_CHRF), "chrf");
+  assert_null(tarn_mbr_word(TARN_MBR_COUNT));
+}
+
+static void use_tarn_decoding_same(void) {
+  const char *const one[] = {"w3"}, *const other[] = {"w4"};
+  char text[] = "w3";
+  const char *const copy[] = {text};
+  tarn_decoding a, b;
+  tarn_decoding_default(&a);
+  tarn_decoding_default(&b);
+  assert_true(tarn_decoding_same(&a, &b));
+  b.min_p = 0.5;
+  assert_false(tarn_decoding_same(&a, &b));
+  b = a;
+  a.banned = one, a.banned_count = 1;
+  assert_false(tarn_decoding_same(&a, &b));
+  b.banned = copy, b.banned_count = 1;
+  assert_true(tarn_decoding_same(&a, &b));
+  b.banned = other;
+  assert_false(tarn_decoding_same(&a, &b));
+}
+
+typedef struct parts {
+  char text[200];
+  size_t length;
+  int left;  // calls until it stops
+} parts;
+
+static tarn_status take_part(void *user, const char *text, size_t length) {
+  parts *p = user;
+  assert_true(length > 0 && strlen(text) == length && p->length + length < sizeof p->text);
+  memcpy(p->text + p->length, text, length + 1);
+  p->length += length;
+  return --p->left == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+static void use_tarn_generator_stream(void) {
+  tarn_generator_options options = short_texts();
+  options.decoding.no_repeat_ngram = 1, options.min_tokens = 4;
+  tarn_generator *generator = opened_with(options);
+  tarn_generator_result whole, result;
+  works(tarn_generator_lines(generator, &whole, prompts, lengths, 1));
+  const char *continuation = whole.texts[0].continuation;
+  char expected[200];
+  snprintf(expected, sizeof expected, "%s", continuation);
+  parts p = {.left = 100};
+  works(tarn_generator_stream(generator, &result, prompts[0], lengths[0], take_part, &p));
+  assert_string_equal(p.text, expected);
+  assert_string_equal(result.texts[0].continuation, expected);
+  p = (parts){.left = 2};
+  assert_int_equal(tarn_generator_stream(generator, &result, prompts[0], lengths[0], take_part, &p),
+                   TARN_STATUS_INTERRUPTED);
+  refuses(tarn_generator_stream(generator, &result, long_prompt, strlen(long_prompt), take_part, &p), TARN_STATUS_DATA,
+          "24 tokens");
+  // What may become a stop string is held back, and an ended text has nothing of it.
+  const char *stop[] = {NULL};
+  char end[3] = {expected[4], expected[5], 0};
+  stop[0] = end;
+  options.stop = stop, options.stop_count = 1;
+  works(tarn_generator_set(generator, &options));
+  end[0] = '?';  // the library has a copy
+  p = (parts){.left = 100};
+  works(tarn_generator_stream(generator, &result, prompts[0], lengths[0], take_part, &p));
+  assert_int_equal(result.texts[0].end, TARN_GENERATOR_END_STOP);
+  assert_string_equal(p.text, result.texts[0].continuation);
+  assert_true(p.length < strlen(expected) && strncmp(p.text, expected, p.length) == 0);
+  options.stop_count = 0, options.method = TARN_GENERATOR_METHOD_BEAM;
+  works(tarn_generator_set(generator, &options));
+  refuses(tarn_generator_stream(generator, &result, prompts[0], lengths[0], take_part, &p), TARN_STATUS_USAGE,
+          "a stream has one continuation");
+  tarn_generator_close(&generator);
+}
+
 static void use_tarn_generator_get_summary(void) {
   tarn_generator *generator = opened();
   tarn_generator_result results[2];
@@ -214,10 +331,13 @@ static void use_tarn_generator_get_summary(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"lm.h", NULL};
-  static const api_use uses[] = {USE(tarn_generator_default),    USE(tarn_generator_end_word), USE(tarn_generator_open),
-                                 USE(tarn_generator_close),      USE(tarn_generator_set),      USE(tarn_generator_path),
-                                 USE(tarn_generator_piece),      USE(tarn_generator_lines),    USE(tarn_generator_file),
-                                 USE(tarn_generator_get_summary)};
+  static const char *const headers[] = {"lm.h", "decoding.h", NULL};
+  static const api_use uses[] = {USE(tarn_generator_default), USE(tarn_generator_end_word),
+                                 USE(tarn_generator_open),    USE(tarn_generator_close),
+                                 USE(tarn_generator_set),     USE(tarn_generator_path),
+                                 USE(tarn_generator_piece),   USE(tarn_generator_lines),
+                                 USE(tarn_generator_file),    USE(tarn_generator_get_summary),
+                                 USE(tarn_generator_stream),  USE(tarn_decoding_default),
+                                 USE(tarn_decoding_same),     USE(tarn_mbr_word)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -268,7 +268,7 @@ static void use_tarn_record(void) {
            "\"seeds\": [1, 2],"
            " \"variants\": [{\"name\": \"regular\"}, {\"name\": \"frozen\"}], \"test\": null}");
   works(tarn_record(&summary, "runs", "kept"));
-  assert_true(summary.added == 3 && summary.missing == 1 && summary.kept == 0 && summary.twice == 0);
+  assert_true(summary.added == 3 && summary.missing == 1 && summary.kept == 0 && summary.differing == 0);
   works(tarn_record(NULL, "runs", "kept"));
   works(tarn_record(&summary, "runs", "kept"));
   assert_true(summary.added == 0 && summary.kept == 3);
@@ -277,7 +277,7 @@ static void use_tarn_record(void) {
   tarn_results_close(&results);
   refuses(tarn_record(&summary, "runs", "runs"), TARN_STATUS_USAGE, "its own record");
   refuses(tarn_record(&summary, "runs", "begun/log.jsonl"), TARN_STATUS_IO, "begun/log.jsonl");
-  refuses(tarn_record(&summary, "missing", "kept"), TARN_STATUS_IO, "missing");
+  refuses(tarn_record(&summary, "missing", "kept"), TARN_STATUS_USAGE, "missing: it is no sweep");
 }
 
 int main(void) {

@@ -61,6 +61,39 @@ for run in attention recurrent; do
   for precision in bf16 int8; do generate $run --precision $precision >$precision.txt; done
 done
 
+# Penalties, banned texts and stop strings; a text does not depend on its neighbours.
+printf 'The old\nAnna\n\nThe young' >prompts
+generate attention --input prompts --max-tokens 20 >without.txt
+for options in "--repetition-penalty 1.4" "--no-repeat-ngram 2" "--presence-penalty 2 --frequency-penalty 0.5" \
+  "--beam 4 --no-repeat-ngram 1" "--beam 4 --groups 2 --diversity-penalty 0.7" "--min-p 0.1 --frequency-penalty 1" \
+  "--typical-p 0.6" "--stop e --stop he" "--stop o --beam 3"; do
+  # shellcheck disable=SC2086
+  generate attention --input prompts --max-tokens 20 $options >together.txt
+  # shellcheck disable=SC2086
+  generate attention --prompt Anna --max-tokens 20 $options | cmp -s - <(sed -n 2p together.txt) ||
+    fail "$options: neighbours change a text"
+  cmp -s together.txt without.txt && fail "$options: has no effect"
+done
+generate attention --prompt "The old" --max-tokens 20 --no-repeat-ngram 1 --json >json.txt
+jq -e '[.texts[0].pieces[][1]] | length == (unique | length)' json.txt >pieces.txt || fail "a token stands twice: $(cat json.txt)"
+plain=$(generate attention --prompt "The old" --max-tokens 20 --json | jq -r '.texts[0].continuation')
+for stop in "${plain:5:3}" "${plain:2:6}"; do  # strings across tokens
+  generate attention --prompt "The old" --max-tokens 20 --stop "$stop" --json >json.txt
+  [ "$(jq -r '.texts[0].end' json.txt)" = stop ] || fail "\"$stop\" does not stop: $(cat json.txt)"
+  [ "$(jq -r '.texts[0].continuation' json.txt)X" = "${plain%%"$stop"*}X" ] || fail "\"$stop\" of \"$plain\": $(cat json.txt)"
+  generate attention --prompt "The old" --max-tokens 20 --stop "$stop" --stream >stream.txt
+  [ "$(cat stream.txt)X" = "The old${plain%%"$stop"*}X" ] || fail "a stream with a stop string: $(cat stream.txt)"
+done
+generate words --prompt Anna --max-tokens 20 --min-tokens 20 --json >json.txt
+word=$(jq -r '.texts[0].pieces[3][0]' json.txt)
+generate words --prompt Anna --max-tokens 20 --min-tokens 20 --banned "$word" --json >json.txt
+jq -e --arg word "$word" '[.texts[0].pieces[][0]] | index($word) | not' json.txt >pieces.txt || fail "banned, and there: $(cat json.txt)"
+generate attention --prompt "The old" --prompt Anna --max-tokens 20 >plain.txt
+generate attention --prompt "The old" --prompt Anna --max-tokens 20 --stream | cmp -s plain.txt - || fail "a stream is another text"
+generate bytes --prompt Stra --temperature 5 --max-tokens 40 --json >json.txt
+generate bytes --prompt Stra --temperature 5 --max-tokens 40 --stream >stream.txt
+[ "$(cat stream.txt)" = "$(jq -r '.texts[0].text' json.txt)" ] || fail "a stream of bytes: $(od -c stream.txt)"
+
 # The score of a complete text equals that of tarn score: the tokens of a byte vocabulary are those of the text.
 generate bytes --top-p 0.9 --number 20 --max-tokens 150 --scores >scored.txt
 generate bytes --top-p 0.9 --number 20 --max-tokens 150 --json | grep -o '"end":"[a-z_]*"' >ends.txt
@@ -129,6 +162,21 @@ refuse_prompt 2 'greedy search gives one' recurrent --number 2
 refuse_prompt 2 'a beam of 2 gives at most as many' recurrent --beam 2 --number 3
 refuse_prompt 2 'min-tokens must be from 0 to the max-tokens of 3' recurrent --max-tokens 3 --min-tokens 4
 refuse_prompt 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
+generate attention --mbr chrf --number 5 --top-p 0.9 --scores >risk.txt
+[ "$(wc -l <risk.txt)" -eq 1 ] || fail "--mbr prints $(cat risk.txt)"
+refuse_prompt 2 '--mbr wer: it is bleu or chrf' recurrent --mbr wer
+refuse_prompt 2 'repetition penalty must be above 0 and at most 100, not 0' recurrent --repetition-penalty 0
+refuse_prompt 2 'frequency penalty must be from -100 to 100, not 1000' recurrent --frequency-penalty 1000
+refuse_prompt 2 'presence penalty must be from -100 to 100, not -101' recurrent --presence-penalty -101
+refuse_prompt 2 '--no-repeat-ngram takes a number from 0 to 1000' recurrent --no-repeat-ngram 1001
+refuse_prompt 2 'min-p must be from 0 to 1, without 1, not 1' recurrent --min-p 1
+refuse_prompt 2 'typical-p must be above 0 and at most 1, not 0' recurrent --typical-p 0
+refuse_prompt 2 'a stop string must have at least one byte' recurrent --stop ''
+refuse_prompt 2 'a banned text has no token' recurrent --banned ''
+refuse_prompt 2 'groups must be from 1 to the beam of 4 and divide it, not 3' recurrent --beam 4 --groups 3
+refuse_prompt 2 'a diversity penalty needs 2 groups or more' recurrent --beam 4 --diversity-penalty 1
+refuse_prompt 2 'stream has one continuation' recurrent --stream --beam 4
+refuse_prompt 2 'excludes --input, --json and --scores' recurrent --stream --json
 refuse_prompt 2 'did you mean bf16' recurrent --precision bf61
 refuse_prompt 2 'did you mean --temperature' recurrent --temperatur 1
 if [ -w /dev/full ]; then

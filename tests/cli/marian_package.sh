@@ -25,9 +25,10 @@ cat >translate.py <<'END'
 import sys
 import ctranslate2
 folder, beam, penalty = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+options = {name: float(value) if "penalty" in name else int(value) for name, value in (item.split("=") for item in sys.argv[4:])}
 translator = ctranslate2.Translator(folder, device="cpu", compute_type="float32", inter_threads=1, intra_threads=1)
 lines = [line.split() for line in sys.stdin.read().split("\n")[:-1]]
-for result in translator.translate_batch(lines, beam_size=beam, length_penalty=penalty, max_decoding_length=40):
+for result in translator.translate_batch(lines, beam_size=beam, length_penalty=penalty, max_decoding_length=40, **options):
     print("".join(result.hypotheses[0]).replace("\u2581", " ").replace("<unk>", "").strip())
 END
 for model in swish relu separate untied; do
@@ -42,4 +43,17 @@ for model in swish relu separate untied; do
     [ $beam -gt 1 ] || cmp -s ours theirs || fail "$model: $(diff ours theirs | head -n 4)"
     [ $((2 * same)) -gt "$(wc -l <lines)" ] || fail "$model, beam $beam: only $same translations are equal"
   done
+  # Processors of logits.
+  while read -r ours theirs; do
+    # shellcheck disable=SC2086
+    "$TARN" translate $model.safetensors --beam 1 --max-len-b 40 ${ours//,/ } <lines >ours 2>/dev/null || fail "translate $ours"
+    # shellcheck disable=SC2086
+    "$python" translate.py $model-ct2 1 1 ${theirs//,/ } <pieces >theirs 2>error.txt || fail "CTranslate2: $(tail -n 3 error.txt)"
+    cmp -s ours theirs || fail "$model, $theirs: $(diff ours theirs | head -n 4)"
+  done <<'END'
+--repetition-penalty,1.3 repetition_penalty=1.3
+--no-repeat-ngram,2 no_repeat_ngram_size=2
+--no-repeat-ngram,1 no_repeat_ngram_size=1
+--no-repeat-ngram,3,--repetition-penalty,2 no_repeat_ngram_size=3,repetition_penalty=2
+END
 done

@@ -23,15 +23,14 @@ description regular other
 echo "base: base.yaml" >sweep/sweep.yaml
 echo "model: {}" >sweep/base.yaml
 mv sweep/other/seed-3 late
-mkdir sweep/other/seed-2/x && rmdir sweep/other/seed-2/x
 touch sweep/other/seed-2/checkpoint_last.safetensors
 
 "$TARN" record sweep --output kept >out.txt || fail "record"
-[ "$(cat out.txt)" = "kept: 5 runs added, 0 were there; 1 are not over" ] || fail "$(cat out.txt)"
+[ "$(cat out.txt)" = "kept: added 5 runs, 0 already recorded; 1 unfinished" ] || fail "$(cat out.txt)"
 mv late sweep/other/seed-3
 "$TARN" record sweep --output kept --json >out.txt || fail "record again"
-[ "$(cat out.txt)" = '{"added":1,"kept":5,"twice":0,"untested":0,"missing":0}' ] || fail "$(cat out.txt)"
-[ "$(cd kept && find . -type f | sed 's/seed-./seed-N/; s|./[a-z]*/seed|VARIANT/seed|' | sort -u | tr '\n' ' ')" = \
+[ "$(cat out.txt)" = '{"added":1,"kept":5,"differing":0,"untested":0,"missing":0}' ] || fail "$(cat out.txt)"
+[ "$(cd kept && find . -type f ! -name lock | sed 's/seed-./seed-N/; s|./[a-z]*/seed|VARIANT/seed|' | sort -u | tr '\n' ' ')" = \
   "./base.yaml ./sweep.json ./sweep.yaml VARIANT/seed-N/config.yaml VARIANT/seed-N/log.jsonl VARIANT/seed-N/result.json VARIANT/seed-N/test.bleu VARIANT/seed-N/test.json " ] ||
   fail "files: $(cd kept && find . -type f)"
 [ "$(wc -l <kept/other/seed-2/test.bleu)" -eq 301 ] || fail "a line a sentence"
@@ -46,7 +45,7 @@ grep -q '"decision": "better"' kept.verdicts || fail "nothing decided: $(cat kep
 "$TARN" compare away/kept | grep -q 'have a test chrF, but' || fail "no note about chrF"
 mv hidden.en test.en && mv away/kept kept
 "$TARN" record kept --output copy >out.txt || fail "a record of a record"
-diff -r kept copy || fail "the copy differs"
+diff -r --exclude lock kept copy || fail "the copy differs"
 
 # Damaged records.
 cp -r kept damaged
@@ -55,7 +54,7 @@ refuse 1 'test.bleu:7: expected 10 whole numbers' "$TARN" compare damaged
 cp kept/other/seed-1/test.bleu damaged/other/seed-1/test.bleu
 sed -i '$d' damaged/other/seed-1/test.bleu
 mv test.en hidden.en
-refuse 1 'test.bleu: ' "$TARN" compare damaged
+refuse 1 'it has 299 sentences' "$TARN" compare damaged
 cp kept/other/seed-2/test.bleu damaged/other/seed-1/test.bleu
 refuse 1 'do not belong together' "$TARN" compare damaged
 mv hidden.en test.en
@@ -64,7 +63,7 @@ mv hidden.en test.en
 cp -r sweep another
 sed -i 's/"seconds": 120/"seconds": 121/' another/other/seed-1/result.json
 "$TARN" record another --output kept >out.txt 2>error.txt || fail "another machine's run"
-grep -q '0 runs added, 5 were there, 1 with another result' out.txt || fail "$(cat out.txt)"
+grep -q 'added 0 runs, 5 already recorded, 1 recorded with another result' out.txt || fail "$(cat out.txt)"
 grep -q 'another result of this run, which it keeps: kept/other/seed-1' error.txt || fail "$(cat error.txt)"
 sed -i 's/"clock": "wall"/"clock": "cpu"/' another/sweep.json
 refuse 2 'another and kept differ in "clock"' "$TARN" record another --output kept
@@ -74,7 +73,19 @@ description regular other
 sed -i 's/"clock": "wall"/"clock": "wall", "data_hash": "aa"/' sweep/other/seed-1/result.json
 sed -i 's/"clock": "wall"/"clock": "wall", "data_hash": "bb"/' sweep/other/seed-2/result.json
 refuse 1 'sweep/other/seed-1 and sweep/other/seed-2 were trained on other data' "$TARN" record sweep --output fresh
-sed -i 's/, "data_hash": ".."//' sweep/other/seed-*/result.json
+sed -i 's/, "data_hash": "aa"//' sweep/other/seed-1/result.json
+mkdir parts
+cp -r sweep parts/first && rm -r parts/first/other/seed-[13] && cp -r sweep parts/second && rm -r parts/second/other/seed-[12]
+sed -i 's/"clock": "wall"/"clock": "wall", "data_hash": "cc"/' parts/second/other/seed-3/result.json
+"$TARN" record parts/first --output fresh >out.txt || fail "a part"
+refuse 1 'fresh/other/seed-2 and parts/second/other/seed-3 were trained on other data' "$TARN" record parts/second --output fresh
+sed -i 's/, "data_hash": ".."//' parts/second/other/seed-3/result.json sweep/other/seed-*/result.json
+sed -i 's/d_model: 16/d_model: 32/' parts/second/other/seed-3/config.yaml
+refuse 2 'parts/second/other/seed-3 and fresh/other/seed-2 have other configurations' "$TARN" record parts/second --output fresh
+[ ! -e fresh/other/seed-3 ] || fail "something was written"
+refuse 2 'it is the folder of a sweep and no record' "$TARN" record parts/first --output sweep
+refuse 2 'it is no sweep' "$TARN" record nowhere --output empty
+[ ! -e empty ] || fail "a folder of nothing"
 sed -i 's/"status": "finished"/"status": "finished", "log": {"bytes": 1, "hash": "0000000000000000"}/' sweep/other/seed-1/result.json
 refuse 1 'sweep/other/seed-1/log.jsonl is not the one of the training' "$TARN" record sweep --output fresh
 refuse 2 'it is no sweep' "$TARN" record sweep/other/seed-2 --output fresh
@@ -100,4 +111,6 @@ grep -q 'better: other' documents/page.md || fail "$(cat documents/page.md)"
 sed -i 's/better: other/better: none/' documents/page.md
 ! pages --check >out.txt 2>error.txt || fail "a changed document passes"
 grep -q 'page.md is not what its records say' error.txt || fail "$(cat error.txt)"
+rm documents/page.md
+pages --check || fail "no document quotes a record"
 exit 0

@@ -266,6 +266,13 @@ for round in 1 2; do  # other options in between make no difference
   jq -r '.texts[]?.text // .text' generated.txt | diff - got.txt || fail "generate: $(cat generated.txt)"
   expect 200 generations /generate '{"text":["She is","The"],"method":"beam","number":2,"beam":4,"max_tokens":5}'
 done
+expect 200 generations /generate '{"text":"She is","max_tokens":9,"repetition_penalty":1.5,"no_repeat_ngram":1,"banned":["the"],"stop":"e"}'
+expect 200 generations /generate '{"text":"She is","max_tokens":9,"method":"sample","min_p":0.1,"typical_p":0.9,"presence_penalty":1,"frequency_penalty":1}'
+expect 200 generations /generate '{"text":"She is","max_tokens":5,"method":"beam","beam":4,"groups":2,"diversity_penalty":1}'
+expect 400 'must be a string that is not empty' /generate '{"text":"a","stop":""}'
+expect 400 'must be a string that is not empty' /generate '{"text":"a","stop":["e",1]}'
+expect 400 'must be a number from 0.001 to 100' /generate '{"text":"a","repetition_penalty":0}'
+expect 422 'groups must be from 1 to the beam' /generate '{"text":"a","method":"beam","beam":4,"groups":3,"max_tokens":5}'
 expect 413 'more than 64 tokens' /generate '{"text":["a","b"],"max_tokens":40}'
 expect 400 'at most 1' /generate '{"text":"a","number":2}'
 expect 400 'greedy' /generate '{"text":"a","method":"other"}'

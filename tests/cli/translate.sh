@@ -56,6 +56,55 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
+# Penalties and prefixes of the target.
+for options in "--repetition-penalty 1.5" "--no-repeat-ngram 2" "--presence-penalty 1" "--beam 4 --groups 2 --diversity-penalty 1"; do
+  # shellcheck disable=SC2086
+  translate $options <lines.de >changed.en
+  [ "$(wc -l <changed.en)" -eq 43 ] || fail "$options gives $(wc -l <changed.en) lines"
+  cmp -s plain.en changed.en && fail "$options has no effect"
+  # shellcheck disable=SC2086
+  [ "$(sed -n 5p lines.de | translate $options)" = "$(sed -n 5p changed.en)" ] || fail "$options: neighbours change a translation"
+done
+first=$(sed -n 1p plain.en) && first=${first%% *}
+sed -n 1p lines.de | translate --prefixes | cmp -s <(sed -n 1p plain.en) - || fail "no prefix changes the translation"
+printf '%s\t%s\n' "$(sed -n 1p lines.de)" "$first" | translate --prefixes --beam 1 >prefix.en
+sed -n 1p lines.de | translate --beam 1 >greedy.en
+[ "${first}" != "$(cut -d' ' -f1 greedy.en)" ] || cmp -s greedy.en prefix.en || fail "the prefix \"$first\" of greedy search gives $(cat prefix.en)"
+printf '%s\tMy own words\n%s\n' "$(sed -n 1p lines.de)" "$(sed -n 2p lines.de)" | translate --prefixes >prefix.en
+grep -q '^My own words' prefix.en || fail "the prefix is not there: $(cat prefix.en)"
+[ "$(sed -n 2p prefix.en)" = "$(sed -n 2p plain.en)" ] || fail "a prefix changes another line"
+# Samples do not depend on neighbours, windows or threads; the best by score, or by agreement with the others.
+translate --samples 6 --n-best 6 --top-p 0.9 --seed 3 <lines.de >samples.en
+[ "$(wc -l <samples.en)" -eq $((6 * 41 + 2)) ] || fail "samples: $(wc -l <samples.en) lines"
+sed -n 5p lines.de | "$TARN" translate run --threads 1 --samples 6 --n-best 6 --top-p 0.9 --seed 3 2>/dev/null | cut -d'|' -f 4- |
+  cmp -s - <(grep '^4 |||' samples.en | cut -d'|' -f 4-) || fail "neighbours change the samples of a line"
+grep '^4 |||' samples.en | sed 's/.*||| //' | sort -rg | cmp -s - <(grep '^4 |||' samples.en | sed 's/.*||| //') || fail "samples are not sorted"
+for mbr in bleu chrf; do
+  translate --samples 6 --n-best 6 --top-p 0.9 --seed 3 --mbr $mbr <lines.de >risk.en
+  cmp -s <(cut -d'|' -f 4 samples.en | sort) <(cut -d'|' -f 4 risk.en | sort) || fail "$mbr: other samples"
+  # The expected utility of a sample is its mean sentence score with all samples as references.
+  grep '^4 |||' risk.en | cut -d'|' -f 4 | sed 's/^ //; s/ $//' >all.txt
+  sed -n 1p all.txt >first.txt
+  while IFS= read -r reference; do
+    printf '%s\n' "$reference" >reference.txt
+    "$TARN" $mbr --sentence --reference reference.txt first.txt 2>/dev/null | grep -o "[0-9]*\.[0-9]*" | head -n 1
+  done <all.txt >utilities.txt
+  grep '^4 |||' risk.en | head -n 1 | sed 's/.*||| //' | cat - utilities.txt |
+    awk 'NR == 1 { u = $1 } NR > 1 { s += $1; n++ } END { d = u - s / n; exit n != 6 || d > 0.06 || d < -0.06 }' ||
+    fail "$mbr: $(head -n 6 risk.en), utilities $(cat utilities.txt)"
+done
+translate --json --tokens --window 7 <lines.de |
+  jq -se 'all(.[]; .hypotheses[0] | (.pieces | length) == .tokens and ((.pieces | map(.[2]) | add // 0) - .log_probability | fabs) < 1e-4)' >pieces.txt ||
+  fail "the scores of tokens are not that of the text"
+refuse_lines 2 '--mbr ter: it is bleu or chrf' run --mbr ter
+refuse_lines 2 '--beam searches: it excludes --samples' run --beam 2 --samples 2
+refuse_lines 2 '--seed needs --samples' run --seed 2
+refuse_lines 2 'n-best must be from 1 to the samples of 2, not 3' run --samples 2 --n-best 3
+refuse_lines 2 'repetition penalty must be above 0 and at most 100, not 101' run --repetition-penalty 101
+refuse_lines 2 'groups must be from 1 to the beam of 3 and divide it, not 2' run --groups 2
+printf '%s\t%s\n' "$(sed -n 1p lines.de)" "$(yes word | head -n 200 | tr '\n' ' ')" >long.de
+refuse 1 'the prefix of sentence 1 has .* tokens, and the model takes at most 118' "$TARN" translate run --prefixes --input long.de
+
 # An open pipe gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
 # although it has executed itself again.
 mkfifo questions

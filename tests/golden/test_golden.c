@@ -7,10 +7,10 @@
 // noisy gating, memories (make_experts.py); Universal Transformers
 // (make_universal.py); Transparent attention, branches of a Weighted Transformer (make_transparent.py);
 // Funnel-Transformers (make_funnel.py); decoder-only translation (make_prefix.py); conditional masked language models
-// (make_cmlm.py). Gradients of
-// the reference kernels in double are compared with sums of PyTorch's (golden_parameters.h), and are then what those of
-// the fast kernels in fp32 and bf16 and of the reference kernels in float are compared with, element by element. On the
-// shadow device the bits are those of the fast kernels.
+// (make_cmlm.py); the policies of a Levenshtein Transformer (make_levenshtein.py). Gradients of the reference kernels
+// in double are compared with sums of PyTorch's (golden_parameters.h), and are then what those of the fast kernels in
+// fp32 and bf16 and of the reference kernels in float are compared with, element by element. On the shadow device the
+// bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,7 +131,9 @@ static const char *const cases[] = {"model0_post",
                                     "evolved_post",
                                     "evolved_pre",
                                     "head_width_post",
-                                    "head_width_pre"};
+                                    "head_width_pre",
+                                    "levenshtein_post",
+                                    "levenshtein_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 
@@ -214,6 +216,33 @@ static void pack_masked(side *s, tarn__batch *batch, const tarn__safetensors *fi
   s->packed.segments = segments;
   *batch =
       (tarn__batch){.target = s->packed, .predictions = count * copies, .selected = selected, .targets = s->targets};
+}
+
+// Rows of stored sentences, in every copy of them; `all` rows of a copy.
+static int64_t copy_rows(int32_t *rows, const tarn__stored *stored, int64_t all, int copies) {
+  const int64_t count = stored->shape[0];
+  for (int c = 0; c < copies; c++)
+    for (int64_t i = 0; i < count; i++) rows[c * count + i] = (int32_t)(c * all) + ((const int32_t *)stored->data)[i];
+  return count * copies;
+}
+
+// The batch of a Levenshtein Transformer: the target with placeholders, and without.
+static void pack_edits(side *source, side *target, tarn__batch *batch, const tarn__safetensors *file, int copies) {
+  static int32_t selected[MOST_ROWS], targets[MOST_ROWS], gaps[MOST_ROWS];
+  static side kept;
+  pack(source, file, "source_ids", "source_ids", "source_offsets", copies);
+  pack(target, file, "target_in", "target_in", "target_offsets", copies);
+  pack(&kept, file, "kept_ids", "kept_ids", "kept_offsets", copies);
+  const int64_t holes = copy_rows(selected, need(file, "batch", "selected"), target->packed.rows / copies, copies);
+  copy_rows(targets, need(file, "batch", "targets"), 0, copies);
+  copy_rows(gaps, need(file, "batch", "gaps"), 0, copies);
+  *batch = (tarn__batch){.source = source->packed,
+                         .target = target->packed,
+                         .predictions = holes,
+                         .selected = selected,
+                         .targets = targets,
+                         .kept = kept.packed,
+                         .gaps = gaps};
 }
 
 // Of the losses and gradients of the case that ran before this one, and of this one.
@@ -350,7 +379,9 @@ static void run_case(void **state) {
 
   static side source, target;
   tarn__batch batch;
-  if (find(&file, "batch", "selected")) {
+  if (find(&file, "batch", "kept_ids")) {
+    pack_edits(&source, &target, &batch, &file, copies);
+  } else if (find(&file, "batch", "selected")) {
     pack_masked(&target, &batch, &file, copies);
     if (find(&file, "batch", "source_ids")) {
       pack(&source, &file, "source_ids", "source_ids", "source_offsets", copies);

@@ -137,6 +137,12 @@ use(
     lambda w: w.text.generate(["A"], top_p=math.nan),
     tarn.UsageError,
 )
+use(
+    "Run.stream",
+    lambda w: w.text.stream("A", lambda text: None, max_tokens=3),
+    lambda w: w.text.stream("A", lambda text: None, beam=2, method="beam"),
+    tarn.UsageError,
+)
 use("Run.classify", lambda w: w.labels.classify(["a fine film"]), lambda w: w.labels.classify([1]), TypeError)
 use("Run.labels", lambda w: w.labels.labels == ["bad", "good"], lambda w: w.run.labels, tarn.UsageError)
 use(

@@ -98,6 +98,24 @@ def test_generate(text_run: tarn.Trained) -> None:
         for text in drawn[0]:
             assert 1 <= len(text.ids) <= 6 and text.end in ("eos", "max_tokens", "max_length")
             assert math.isclose(text.log_probabilities.astype(float).sum(), text.log_probability, rel_tol=1e-5)
+        long = run.generate(["The dog"], max_tokens=9, min_tokens=9)[0][0].continuation
+        stopped = run.generate(["The dog"], stop=[long[2:5]], max_tokens=9, min_tokens=9)[0][0]
+        assert stopped.end == "stop" and stopped.continuation == long[: long.index(long[2:5])]
+        once = run.generate(["The dog"], no_repeat_ngram=1, banned=[long.split()[0]], repetition_penalty=1.2, max_tokens=6)[0][0]
+        assert len(set(once.ids.tolist())) == len(once.ids)
+        ranked = run.generate(["The dog"], top_p=0.9, number=5, mbr="chrf", max_tokens=6)[0]
+        assert [text.score for text in ranked] == sorted((text.score for text in ranked), reverse=True)
+        parts: list[str] = []
+        streamed = run.stream("The dog", parts.append, max_tokens=9, min_tokens=9)
+        assert "".join(parts) == streamed.continuation == long
+        with pytest.raises(tarn.StoppedError):
+            run.stream("The dog", lambda text: False, max_tokens=9, min_tokens=9)
+        with pytest.raises(ZeroDivisionError):
+            run.stream("The dog", lambda text: 1 / 0, max_tokens=9, min_tokens=9)
+        with pytest.raises(tarn.UsageError, match="a stop string must have at least one byte"):
+            run.generate(["The dog"], stop=[""])
+        with pytest.raises(TypeError, match='no option "no_repeat"'):
+            run.generate(["The dog"], no_repeat=2)
         again = run.generate(["The dog"], top_p=0.9, number=3, seed=2, max_tokens=6)
         assert [text.text for text in again[0]] == [text.text for text in drawn[0]]
 

@@ -172,6 +172,12 @@ static const variant variants[] = {
     {"carried", "carried.yaml", 2e-6, 2e-3, {"train.threads=1"}},
     // Masks are those of the sentence, whichever rank has it.
     {"masked", "masked.yaml", 2e-6, 2e-3, {"train.threads=1"}},
+    // Roll-ins too; and what the deletion policy reads is what the model would insert.
+    {"edits",
+     tiny,
+     2e-6,
+     2e-3,
+     {"model.task=levenshtein", "data.vocab=masks", "data.train=edits", "data.valid=edits.valid", "train.threads=1"}},
 };
 
 // Overrides of a variant with so many batches of each rank in an update.
@@ -749,6 +755,8 @@ static int open_all(void **state) {
   sandbox_write("masks", bytes, size);
   make_text_shard_of("masked", 120, vocab, 5);
   make_text_shard_of("masked.valid", 12, vocab, 6);
+  make_shard_of("edits", 120, vocab, vocab, 5);
+  make_shard_of("edits.valid", 12, vocab, vocab, 6);
   tarn_vocab_close(&vocab);
   sandbox_write("masked.yaml", masked_config, strlen(masked_config));
   return 0;

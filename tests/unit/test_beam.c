@@ -54,7 +54,7 @@ static tarn_status advance_vocab(tarn__beam *beam, int vocab, const float *rows)
     for (int i = 0; i < vocab; i++)
       if (isnan(row[i])) values[h * (choices + 1) + choices] = NAN;
   }
-  tarn_status status = tarn__beam_advance(beam, ids, values);
+  tarn_status status = tarn__beam_advance(beam, ids, values, NULL);
   free(ids);
   free(values);
   return status;
@@ -290,6 +290,139 @@ static void test_limits(void **state) {
   tarn__beam_close(&beam);
 }
 
+// Diverse beam search written down plainly: every group looks at all continuations of its hypotheses.
+enum { MOST_STEPS = 6 };
+
+typedef struct plain {
+  int32_t ids[MOST_STEPS + 1];
+  int64_t length;
+  double sum;
+} plain;
+
+enum { GROUPS = 3, WIDTH = 2, WORDS = 9 };
+
+static int plain_first(const void *a, const void *b) {
+  const plain *x = a, *y = b;
+  return (x->sum < y->sum) - (x->sum > y->sum);
+}
+
+static int plain_score_first(const void *a, const void *b) {
+  const plain *x = a, *y = b;
+  const double p = x->sum / (double)x->length, q = y->sum / (double)y->length;
+  return (p < q) - (p > q);
+}
+
+static int plain_step(plain *running, int count, plain *finished, int *done, int32_t *chosen, int *chosen_count,
+                      uint64_t seed, double diversity, int64_t step) {
+  static plain all[WIDTH * WORDS];
+  int listed = 0, kept = 0;
+  for (int h = 0; h < count; h++) {
+    float row[WORDS];
+    toy_row(row, seed, WORDS, running[h].ids, step, 1.5);
+    for (int32_t id = 0; id < WORDS; id++) {
+      if (id == EOS && step == 0) continue;
+      if (id != EOS && step == MOST_STEPS) continue;
+      plain *next = &all[listed++];
+      *next = running[h];
+      next->ids[next->length++] = id;
+      next->sum += (double)row[id];
+      for (int c = 0; c < *chosen_count; c++) next->sum -= chosen[c] == id ? diversity : 0.0;
+    }
+  }
+  qsort(all, (size_t)listed, sizeof *all, plain_first);
+  for (int i = 0; i < listed && i < 2 * WIDTH && kept < WIDTH; i++) {
+    if (all[i].ids[step] != EOS)
+      running[kept++] = all[i];
+    else if (i < WIDTH && *done < WIDTH)
+      finished[(*done)++] = all[i];
+  }
+  for (int i = 0; i < kept; i++) chosen[(*chosen_count)++] = running[i].ids[step];
+  return kept;
+}
+
+static int plain_search(plain finished[2 * GROUPS * WIDTH], uint64_t seed, double diversity) {
+  static plain running[GROUPS][WIDTH], ended[GROUPS][WIDTH];
+  int counts[GROUPS] = {1, 1, 1}, done[GROUPS] = {0}, all = 0;
+  memset(running, 0, sizeof running);
+  for (int64_t step = 0; step <= MOST_STEPS; step++) {
+    int32_t chosen[GROUPS * WIDTH];
+    int chosen_count = 0;
+    for (int g = 0; g < GROUPS; g++)
+      if (done[g] < WIDTH && counts[g] > 0)
+        counts[g] = plain_step(running[g], counts[g], ended[g], &done[g], chosen, &chosen_count, seed, diversity, step);
+  }
+  for (int g = 0; g < GROUPS; g++)
+    for (int i = 0; i < done[g]; i++) finished[all++] = ended[g][i];
+  qsort(finished, (size_t)all, sizeof *finished, plain_score_first);
+  return all;
+}
+
+static void test_diverse(void **state) {
+  (void)state;
+  static const double penalties[] = {0.0, 0.3, 1.0, 20.0};
+  tarn__beam beam = {0};
+  int differ = 0;
+  for (uint64_t seed = 1; seed <= 80; seed++) {
+    plain finished[2 * GROUPS * WIDTH];
+    tarn__beam_options options = {.beam = GROUPS * WIDTH,
+                                  .length_penalty = 1.0,
+                                  .eos = EOS,
+                                  .min_length = 1,
+                                  .groups = GROUPS,
+                                  .diversity = penalties[seed % 4]};
+    search(&beam, &options, WORDS, MOST_STEPS, seed, 1.5);
+    const int count = plain_search(finished, seed, options.diversity);
+    assert_int_equal(beam.finished_count, count);
+    for (int i = 0; i < count; i++) {
+      int32_t ids[MOST_STEPS + 1];
+      float log_probabilities[MOST_STEPS + 1];
+      double likelihood = 0.0;
+      tarn__beam_copy(&beam, i, ids, log_probabilities);
+      assert_int_equal(beam.finished[i].length, finished[i].length);
+      if (options.diversity > 0.0)  // without it groups are equal, and so are their scores
+        assert_memory_equal(ids, finished[i].ids, (size_t)finished[i].length * sizeof *ids);
+      assert_true(fabs(beam.finished[i].sum - finished[i].sum) < 1e-9);
+      for (int64_t k = 0; k < beam.finished[i].length; k++) likelihood += (double)log_probabilities[k];
+      assert_true(fabs(beam.finished[i].likelihood - likelihood) < 1e-9);
+      differ += beam.finished[i].sum < likelihood - 1e-9;
+    }
+  }
+  assert_true(differ > 0);
+  tarn__beam_close(&beam);
+}
+
+// Hypotheses end where they are told to, without an end of sentence.
+static tarn_status stops_at_three(void *user, const tarn__beam *beam, int32_t last, int32_t id, bool *stop) {
+  int *calls = user;
+  assert_true(last < (int32_t)beam->token_count);
+  (*calls)++;
+  *stop = id == 3;
+  return *calls == 1000 ? TARN_STATUS_DATA : TARN_STATUS_OK;
+}
+
+static void test_stops(void **state) {
+  (void)state;
+  const float row[VOCAB] = {logf(0.3f), logf(0.05f), logf(0.25f), logf(0.4f)};
+  tarn__beam beam = {0};
+  int calls = 0;
+  tarn__beam_options options = {.beam = 1, .length_penalty = 1.0, .eos = EOS, .min_length = 1, .open_end = true};
+  must(tarn__beam_start(&beam, &options, 10));
+  beam.stop = (tarn__beam_stop){stops_at_three, &calls};
+  must(advance(&beam, row));
+  assert_true(beam.done && beam.finished_count == 1 && !beam.finished[0].ended);
+  int32_t ids[10];
+  float log_probabilities[10];
+  assert_int_equal(beam.finished[0].length, 1);
+  tarn__beam_copy(&beam, 0, ids, log_probabilities);
+  assert_int_equal(ids[0], 3);
+  assert_true(log_probabilities[0] == row[3]);
+  calls = 999;  // what the caller says goes on
+  must(tarn__beam_start(&beam, &options, 10));
+  beam.stop = (tarn__beam_stop){stops_at_three, &calls};
+  assert_int_equal(advance(&beam, row), TARN_STATUS_DATA);
+  tarn__beam_close(&beam);
+}
+
 static void test_no_memory(void **state) {
   (void)state;
   for (uint64_t n = 1;; n++) {
@@ -312,6 +445,7 @@ int main(void) {
       cmocka_unit_test(test_exhaustive),      cmocka_unit_test(test_greedy),
       cmocka_unit_test(test_wider_is_better), cmocka_unit_test(test_sorted_and_repeatable),
       cmocka_unit_test(test_late_stop),       cmocka_unit_test(test_ties),
-      cmocka_unit_test(test_limits),          cmocka_unit_test(test_no_memory)};
+      cmocka_unit_test(test_limits),          cmocka_unit_test(test_diverse),
+      cmocka_unit_test(test_stops),           cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

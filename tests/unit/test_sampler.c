@@ -72,7 +72,7 @@ static int32_t sample(const tarn__sampling *sampling, const float *row, const in
                       double uniform) {
   tarn__candidate room[WORDS];
   const int64_t count = tarn__sample_collect(room, NULL, row, WORDS, (tarn__ban){banned, banned_count});
-  const tarn__candidate drawn = tarn__sample(sampling, room, count, uniform);
+  const tarn__candidate drawn = tarn__sample(sampling, room, count, row, uniform);
   if (drawn.id >= 0) assert_true(drawn.log_probability == row[drawn.id]);
   return drawn.id;
 }
@@ -169,8 +169,8 @@ static void lists_are_rows(void **state) {
     tarn__candidate listed[WORDS], all[WORDS];
     const int64_t count = tarn__sample_collect(listed, ids, values, 6, ban);
     assert_int_equal(count, 3);
-    const int32_t a = tarn__sample(&three, listed, count, i / 100.0).id;
-    const int32_t b = tarn__sample(&three, all, tarn__sample_collect(all, NULL, row, WORDS, ban), i / 100.0).id;
+    const int32_t a = tarn__sample(&three, listed, count, NULL, i / 100.0).id;
+    const int32_t b = tarn__sample(&three, all, tarn__sample_collect(all, NULL, row, WORDS, ban), NULL, i / 100.0).id;
     assert_int_equal(a, b);
     kinds |= 1 << a;
   }
@@ -196,7 +196,7 @@ static void many_words(void **state) {
     const double u = (i + 0.5) / N;
     while (sum <= u) sum += exp((double)row[++at]) / total;
     const int64_t count = tarn__sample_collect(room, NULL, row, MANY, (tarn__ban){NULL, 0});
-    assert_int_equal(tarn__sample(&plain, room, count, u).id, at);
+    assert_int_equal(tarn__sample(&plain, room, count, NULL, u).id, at);
   }
 }
 

@@ -73,6 +73,7 @@ static int serve(const cli_command *command, const serve_options *options, const
                  .text_bytes = options->max_text,
                  .tokens = options->max_tokens,
                  .refines = models->refines,
+                 .edits = models->edits,
                  .beam = models->beam > 0 ? models->beam : 1,
                  .iterations = models->iterations,
                  .length_penalty = models->length_penalty},

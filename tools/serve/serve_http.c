@@ -130,7 +130,8 @@ static void answer_health(exchange *e) {
                              "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "languages",
                              languages, "precision", o->precision, "token", o->secret->length > 0);
   if (object && o->uses[SERVE_TRANSLATE]) {
-    json_object_set_new(object, o->limits.refines ? "length_beam" : "beam", json_integer((json_int_t)o->limits.beam));
+    if (!o->limits.edits)
+      json_object_set_new(object, o->limits.refines ? "length_beam" : "beam", json_integer((json_int_t)o->limits.beam));
     if (o->limits.refines)
       json_object_set_new(object, "iterations", json_integer((json_int_t)o->limits.iterations));
     else

@@ -32,9 +32,10 @@ static tarn_status find_uses(serve_models *m) {
   tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
   if (status == TARN_STATUS_OK)
     status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
-  double beam = 0, other = 0;
+  double beam = 1, other = 0;
   m->refines = status == TARN_STATUS_OK && tarn_config_has_use(config, "refine");
-  if (status == TARN_STATUS_OK)
+  m->edits = status == TARN_STATUS_OK && tarn_config_has_use(config, "edit");
+  if (status == TARN_STATUS_OK && !m->edits)
     status = tarn_config_number(config, m->refines ? "translate.length_beam" : "translate.beam", &beam);
   if (status == TARN_STATUS_OK)
     status = tarn_config_number(config, m->refines ? "translate.iterations" : "translate.length_penalty", &other);
@@ -59,12 +60,18 @@ static tarn_status find_uses(serve_models *m) {
   return status;
 }
 
+// What a model has of beams.
+static void set_beam(const serve_models *m, tarn_translator_options *options, int64_t beam) {
+  options->n_best = beam;
+  if (!m->edits) *(m->refines ? &options->length_beam : &options->beam) = beam;
+}
+
 // A request may ask for all hypotheses of the beam.
 static tarn_status open_translator(serve_models *m) {
   const serve_models_options *o = &m->options;
   tarn_translator_options options;
   tarn_translator_default(&options);
-  *(m->refines ? &options.length_beam : &options.beam) = options.n_best = m->beam;
+  set_beam(m, &options, m->beam);
   if (m->refines) options.beam = o->beam;  // refused, as such a model has none
   options.precision = o->precision;
   options.overlong = o->overlong;
@@ -158,11 +165,12 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
 
 static tarn_status set_translator(serve_models *m, const serve_request *request) {
   tarn_translator_options options = *tarn_translator_settings(m->translator);
-  *(m->refines ? &options.length_beam : &options.beam) = options.n_best = request->beam;
+  set_beam(m, &options, request->beam);
   if (m->refines)
     options.iterations = request->iterations;
   else
     options.length_penalty = request->length_penalty;
+  options.decoding = request->decoding;
   return tarn_translator_set(m->translator, &options);
 }
 

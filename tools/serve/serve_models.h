@@ -30,8 +30,8 @@ typedef struct serve_models {
   tarn_generator *generator;
   tarn_classifier *classifier;
   tarn_states *states;    // states of the translator's model; opened on first use
-  bool refines;           // it translates without a beam (tarn_config_has_use())
-  int64_t beam;           // of translation: default and maximum for a request; the length beam if it refines
+  bool refines, edits;    // it translates without a beam; and without a length beam (tarn_config_has_use())
+  int64_t beam;           // of translation: default and maximum for a request; the length beam if it refines; 1
   int64_t iterations;     // the same, if it refines
   double length_penalty;  // of translation: default for a request
   char name[256];         // display name of the model: the last two components of its path

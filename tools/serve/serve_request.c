@@ -10,7 +10,7 @@
 #include "json_output.h"
 #include "tarn/text.h"
 
-enum { MOST_CONTINUATIONS = 64 };
+enum { MOST_CONTINUATIONS = 64, MOST_STRINGS = 64 };
 
 const char *serve_use_word(serve_use use, const tarn_verb *verb) {
   static const char *const words[SERVE_USES] = {"translate", "score", "generate", NULL, "attend"};
@@ -48,6 +48,9 @@ void serve_request_forget(serve_request *request) {
   free(request->texts);
   free(request->lengths);
   free(request->pairs);
+  free(request->banned);
+  free(request->stop);
+  request->banned = request->stop = NULL;
   request->body = NULL;
   request->texts = NULL;
   request->lengths = NULL;
@@ -66,10 +69,14 @@ bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
   if (a->use != b->use || a->use == SERVE_ATTEND) return false;
+  if (!tarn_decoding_same(&a->decoding, &b->decoding)) return false;
   if (a->use == SERVE_TRANSLATE)
     return a->beam == b->beam && a->length_penalty == b->length_penalty && a->iterations == b->iterations;
   if (a->use != SERVE_GENERATE) return true;
   const tarn_generator_options *x = &a->generation, *y = &b->generation;
+  if (x->stop_count != y->stop_count) return false;
+  for (size_t i = 0; i < x->stop_count; i++)
+    if (strcmp(x->stop[i], y->stop[i]) != 0) return false;
   return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
          x->number == y->number && x->beam == y->beam && x->length_penalty == y->length_penalty &&
          x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed;
@@ -77,18 +84,49 @@ bool serve_request_together(void *user, const void *first, const void *other) {
 
 // --- keys ------------------------------------------------------------------------------------------------------------
 
-typedef enum key_type { TEXTS, PAIRS, TARGET, FLAG, WHOLE, REAL, METHOD } key_type;
+typedef enum key_type { TEXTS, PAIRS, TARGET, FLAG, WHOLE, REAL, METHOD, STRINGS } key_type;
 
 typedef struct key {
   const char *name;
   key_type type;
   unsigned uses;  // one bit each
-  void *value;    // bool, int64_t, double
+  void *value;    // bool, int64_t, double, strings
   double low, high;
 } key;
 
-enum { ANY = (1 << SERVE_USES) - 1, KEYS = 19 };
+enum { ANY = (1 << SERVE_USES) - 1, KEYS = 29 };
 #define USE(use) (1u << SERVE_##use)
+
+// Where an array of strings is stored.
+typedef struct strings {
+  const char ***memory, *const **items;
+  size_t *count;
+} strings;
+
+// A string, or an array of strings, none of them empty.
+static bool read_strings(serve_request *request, const key *k, const json_t *value) {
+  const strings *to = k->value;
+  const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+  if (count > MOST_STRINGS) {
+    serve_request_refuse(request, 400, "\"%s\" may have at most %d strings", k->name, MOST_STRINGS);
+    return false;
+  }
+  const char **items = *to->memory = malloc((count + 1) * sizeof *items);
+  if (!items) {
+    serve_request_answer(request, NULL);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+    items[i] = json_string_value(item);
+    if (items[i] && *items[i] && strlen(items[i]) == json_string_length(item)) continue;
+    serve_request_refuse(request, 400, "\"%s\" must be a string that is not empty, or an array of such", k->name);
+    return false;
+  }
+  *to->items = items;
+  *to->count = count;
+  return true;
+}
 
 // Checks a value and stores it.
 static bool read_key(serve_request *request, const key *k, const json_t *value) {
@@ -114,6 +152,8 @@ static bool read_key(serve_request *request, const key *k, const json_t *value) 
       if (json_is_number(value) && number >= k->low && number <= k->high) return true;
       serve_request_refuse(request, 400, "\"%s\" must be a number from %g to %g", k->name, k->low, k->high);
       return false;
+    case STRINGS:
+      return read_strings(request, k, value);
     case METHOD:
       for (int i = 0; json_is_string(value) && i < TARN_GENERATOR_METHOD_COUNT; i++) {
         if (strcmp(json_string_value(value), methods[i]) != 0) continue;
@@ -133,7 +173,7 @@ static void refuse_key(serve_request *request, const char *name, const char *con
   for (size_t i = 0; i < count; i++)
     if (!json_object_get(request->body, names[i])) missing[missing_count++] = names[i];
   const char *nearest = tarn_text_nearest(name, missing, missing_count);
-  char all[512] = "";
+  char all[1024] = "";
   for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
     used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
   serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s keys are %s",
@@ -290,8 +330,12 @@ static bool check_generation(serve_request *request, const serve_limits *limits)
 static bool read_object(serve_request *request, const serve_limits *limits) {
   tarn_generator_options *g = &request->generation;
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
+  tarn_decoding *d = &request->decoding;
   const unsigned searches = limits->refines ? 0 : USE(TRANSLATE), refines = limits->refines ? USE(TRANSLATE) : 0;
+  const unsigned lengths = limits->edits ? 0 : refines;
   int64_t seed = 1;
+  strings banned = {&request->banned, &d->banned, &d->banned_count}, stop = {&request->stop, &g->stop, &g->stop_count};
+  const unsigned both = USE(TRANSLATE) | USE(GENERATE);
   const key keys[KEYS] = {
       {"text", TEXTS, ANY, NULL, 0, 0},
       {"pair", PAIRS, USE(LABEL), NULL, 0, 0},
@@ -300,7 +344,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
       {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},
       {"beam", WHOLE, searches, &request->beam, 1, (double)limits->beam},
       {"length_penalty", REAL, searches, &request->length_penalty, -10, 10},
-      {"length_beam", WHOLE, refines, &request->beam, 1, (double)limits->beam},
+      {"length_beam", WHOLE, lengths, &request->beam, 1, (double)limits->beam},
       {"iterations", WHOLE, refines, &request->iterations, 1, (double)limits->iterations},
       {"method", METHOD, USE(GENERATE), NULL, 0, 0},
       {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},
@@ -312,6 +356,16 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
       {"top_k", WHOLE, USE(GENERATE), &g->top_k, 0, 1e9},
       {"top_p", REAL, USE(GENERATE), &g->top_p, 1e-6, 1},
       {"seed", WHOLE, USE(GENERATE), &seed, 0, seeds},
+      {"repetition_penalty", REAL, both, &d->repetition_penalty, 1e-3, 100},
+      {"presence_penalty", REAL, both, &d->presence_penalty, -100, 100},
+      {"frequency_penalty", REAL, both, &d->frequency_penalty, -100, 100},
+      {"no_repeat_ngram", WHOLE, both, &d->no_repeat_ngram, 0, 1000},
+      {"banned", STRINGS, both, &banned, 0, 0},
+      {"groups", WHOLE, both, &d->groups, 1, MOST_CONTINUATIONS},
+      {"diversity_penalty", REAL, both, &d->diversity_penalty, 0, 1000},
+      {"min_p", REAL, USE(GENERATE), &d->min_p, 0, 0.999999},
+      {"typical_p", REAL, USE(GENERATE), &d->typical_p, 1e-6, 1},
+      {"stop", STRINGS, USE(GENERATE), &stop, 0, 0},
   };
   if (!json_is_object(request->body)) {
     serve_request_refuse(request, 400, "the body must be a JSON object");
@@ -328,6 +382,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     return false;
   }
   g->seed = (uint64_t)seed;
+  g->decoding = request->decoding;
   return read_texts(request, limits) && (request->use != SERVE_GENERATE || check_generation(request, limits));
 }
 
@@ -355,8 +410,9 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
   request->iterations = limits->iterations;
   request->length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
+  tarn_decoding_default(&request->decoding);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
-  const int64_t most = 2 * limits->texts + 4 * KEYS;  // a pair is two texts
+  const int64_t most = 2 * limits->texts + 4 * KEYS + 2 * MOST_STRINGS;  // a pair is two texts
   if (has_too_many_values(bytes, size, most)) {
     serve_request_refuse(request, 413, "the body has more than %lld values; a request may have at most %lld texts",
                          (long long)most, (long long)limits->texts);

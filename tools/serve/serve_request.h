@@ -27,7 +27,7 @@ typedef struct serve_limits {
   int64_t texts;          // texts per request
   int64_t text_bytes;     // per text
   int64_t tokens;         // maximum tokens of a request for generation, all continuations together
-  bool refines;           // translations have a length beam, for which `beam` stands, and iterations
+  bool refines, edits;    // translations have a length beam, for which `beam` stands, and iterations; or these alone
   int64_t beam;           // of translation, also the default
   int64_t iterations;     // the same
   double length_penalty;  // default for translation
@@ -47,6 +47,8 @@ typedef struct serve_request {
   // Translation: beam, translations per text, and length penalty.
   int64_t beam, n_best, iterations;
   double length_penalty;
+  tarn_decoding decoding;       // also of translation; its texts and those of generation.stop are in `body`
+  const char **banned, **stop;  // arrays of them
   tarn_generator_options generation;
   double deadline;  // seconds of the monotonic clock; a request past it is not processed
   // The answer.

@@ -19,24 +19,23 @@ extern "C" {
 
 // What tarn_record() did with the runs of a sweep.
 typedef struct tarn_record_summary {
-  size_t added;     // written to the record; in place of a failed run if that was there
-  size_t kept;      // in the record already, and equal
-  size_t twice;     // in the record already with another result: of another machine; the record keeps its own
-  size_t untested;  // finished but not yet tested; left out
-  size_t missing;   // not begun or not over; left out
+  size_t added;      // written to the record; in place of a failed run if that was there
+  size_t kept;       // in the record already, and equal
+  size_t differing;  // in the record already with another result: of another machine; the record keeps its own
+  size_t untested;   // finished but not yet tested; left out
+  size_t missing;    // not begun or not over; left out
 } tarn_record_summary;
 
-// Writes the runs of a sweep that are over to the record in the folder `record`, which is made or extended. A call that
-// was killed is completed by the next one. `summary` may be NULL.
+// Writes the runs of a sweep that are over to the record in the folder `record`, which is made or extended; its file
+// `lock` is for the time of the call. A call that was killed is completed by the next one. `summary` may be NULL.
 //
 // Everything is checked before anything is written. Fails, naming the run or the key, with
-// - USAGE: `sweep` is no sweep's folder; the record is of a sweep with another baseline, budget, clock or test, or has
-// a
-//   variant that this sweep lacks or that differs in its keys;
+// - USAGE: `sweep` is no sweep's folder, or `record` is one; the record is of another baseline, budget, clock, test or
+//   configuration, or has a variant that the sweep lacks;
 // - DATA: a run of a later version of the program; a log or configuration that is not the training's (an accepted log
-//   included); a run whose data, training or validation, are not those of the other runs of its variant; translations
-//   that do not give the score of test.json, or whose references are gone;
-// - BUSY: another process writes this record; IO, MEMORY.
+//   included); a run trained or validated on other data than others of its variant; translations that do not give the
+//   score of test.json;
+// - BUSY: another process writes this record; IO (references that are gone included), MEMORY.
 TARN_API tarn_status tarn_record(tarn_record_summary *summary, const char *sweep, const char *record) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -68,7 +68,8 @@ typedef struct tarn_testset_result {
   tarn_classify_test labels;                    // of a classifier
   tarn_lm_total text;                           // of a text
   double seconds;                               // of translation, or of scoring the pairs or rows
-  int64_t iterations, length_beam;              // of a model without a beam (docs/non-autoregressive.md); else 0
+  int64_t iterations, length_beam;              // of a model without a beam (docs/non-autoregressive.md); else 0; a
+                                                // Levenshtein Transformer has no length_beam
 } tarn_testset_result;
 
 TARN_API void tarn_testset_default(tarn_testset_options *options);

@@ -14,6 +14,7 @@
 #include "device/cpu/rows/swish_beta_kernels.h"
 #include "device/cpu/rows/tangent_kernels.h"
 #include "ops/attention.h"
+#include "ops/deletions.h"
 #include "ops/embedding.h"
 #include "ops/residual_norm.h"
 
@@ -182,6 +183,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_CHANNEL_CONV] = {channel_conv_forward, NULL},
     [TARN__OP_CHANNEL_CONV_BACKWARD] = {channel_conv_backward, NULL},
     [TARN__OP_CHANNEL_CONV_ROWS] = {channel_conv_forward, NULL},
+    [TARN__OP_DELETIONS] = {tarn__cpu_deletions, tarn__deletions_scratch},
     [TARN__OP_DEPTHWISE_CONV] = {conv_forward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {conv_backward, conv_scratch},
     [TARN__OP_DEPTHWISE_CONV_ROWS] = {conv_forward, conv_scratch},
@@ -254,6 +256,9 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ROTARY] = {rotary_forward, rotary_scratch},
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
     [TARN__OP_SAMPLE] = {tarn__cpu_sample, tarn__cpu_sample_scratch},
+    [TARN__OP_ADJUST_ROWS] = {tarn__cpu_adjust, NULL},
+    [TARN__OP_BEST_ROWS] = {tarn__cpu_best, tarn__cpu_best_scratch},
+    [TARN__OP_PICK_ROWS] = {tarn__cpu_pick, NULL},
     [TARN__OP_SCALE] = {scale_forward, NULL},
     [TARN__OP_SCALE_BACKWARD] = {scale_backward, scale_scratch},
     [TARN__OP_ROUTE] = {route_forward, route_scratch},

@@ -13,6 +13,7 @@
   FAMILY(add)                       \
   FAMILY(attention)                 \
   FAMILY(channel_conv)              \
+  FAMILY(deletions)                 \
   FAMILY(depthwise_conv)            \
   FAMILY(dropout)                   \
   FAMILY(embedding)                 \
@@ -31,6 +32,7 @@
   FAMILY(output)                    \
   FAMILY(output_mixture)            \
   FAMILY(output_tangent)            \
+  FAMILY(pick)                      \
   FAMILY(pixels)                    \
   FAMILY(pooling)                   \
   FAMILY(product_keys)              \

@@ -79,10 +79,12 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
 
 tarn_status TARN__REF(tarn__output_log_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
+  const tarn__output_log_attr *attr = node->attr;
   int64_t words = node->in[1]->rows;
   for (int64_t r = 0; r < node->in[0]->rows; r++) {
     real *row = (real *)node->out[0]->data + r * words;
     real log_sum = row_logits(row, node, r);
+    if (attr->raw) continue;
     for (int64_t j = 0; j < words; j++) row[j] -= log_sum;
   }
   return TARN_STATUS_OK;

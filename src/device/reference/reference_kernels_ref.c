@@ -1,4 +1,5 @@
 #include "device/reference/reference_kernels.h"
+#include "ops/deletions.h"
 
 static tarn_status TARN__REF(tarn__mark_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
@@ -22,6 +23,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_BIAS_TABLE_BACKWARD] = {TARN__REF(tarn__bias_table_backward_ref),
                                       TARN__REF(tarn__bias_table_ref_scratch)},
     [TARN__OP_CACHE_APPEND] = {TARN__REF(tarn__cache_append_ref), NULL},
+    [TARN__OP_DELETIONS] = {TARN__REF(tarn__deletions_ref), tarn__deletions_scratch},
     [TARN__OP_DEPTHWISE_CONV] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
     [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {TARN__REF(tarn__conv_backward_ref), TARN__REF(tarn__conv_ref_scratch)},
     [TARN__OP_DEPTHWISE_CONV_ROWS] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
@@ -71,6 +73,9 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_OUTPUT_MIXTURE] = {TARN__REF(tarn__output_mixture_ref), TARN__REF(tarn__output_mixture_ref_scratch)},
     [TARN__OP_OUTPUT_TANGENT] = {TARN__REF(tarn__output_tangent_ref), NULL},
     [TARN__OP_OUTPUT_TOP] = {TARN__REF(tarn__output_top_ref), TARN__REF(tarn__output_top_ref_scratch)},
+    [TARN__OP_ADJUST_ROWS] = {TARN__REF(tarn__adjust_ref), NULL},
+    [TARN__OP_BEST_ROWS] = {TARN__REF(tarn__best_ref), NULL},
+    [TARN__OP_PICK_ROWS] = {TARN__REF(tarn__pick_ref), NULL},
     [TARN__OP_PIXELS] = {TARN__REF(tarn__pixels_ref), NULL},
     [TARN__OP_CHANNEL_CONV] = {TARN__REF(tarn__channel_conv_ref), NULL},
     [TARN__OP_CHANNEL_CONV_BACKWARD] = {TARN__REF(tarn__channel_conv_backward_ref), NULL},

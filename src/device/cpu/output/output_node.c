@@ -313,6 +313,7 @@ tarn_status tarn__cpu_output_log(const tarn__exec *exec, const tarn__node *node)
   tarn__gemm product = log_product(node);
   tarn__gemm_run(&product, exec->threads, node->scratch);
   const tarn__tensor *out = node->out[0];
+  if (((const tarn__output_log_attr *)node->attr)->raw) return TARN_STATUS_OK;
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int64_t r = 0; r < out->rows; r++) kernels->log_softmax((float *)out->data + r * out->cols, out->cols);
   return TARN_STATUS_OK;

@@ -32,6 +32,14 @@ static float sum_of_exponentials(const float *x, float shift, int64_t n) {
   return sum;
 }
 
+static float log_sum_below(const float *x, float most, int64_t n) {
+  return most + (float)log((double)sum_of_exponentials(x, most, n));
+}
+
+static float log_sum(const float *logits, int64_t words) {
+  return log_sum_below(logits, tarn__row_max(logits, words), words);
+}
+
 // The best so far, as a heap with the worst of them at its root. Ids may be NULL: then only values are kept.
 typedef struct heap {
   float *values;
@@ -115,7 +123,7 @@ static void row(float *values, int32_t *ids, const float *logits, int64_t words,
     offer(&bounds, maxima[b], 0);
   }
   const float bound = bounds.count == best && values[0] > -FLT_MAX ? values[0] : -FLT_MAX;
-  const float shift = most + (float)log((double)sum_of_exponentials(logits, most, words));
+  const float shift = log_sum_below(logits, most, words);
   heap found = {values, ids, 0, best};
   for (int64_t b = 0; b < blocks; b++)
     if (maxima[b] >= bound)
@@ -126,4 +134,4 @@ static void row(float *values, int32_t *ids, const float *logits, int64_t words,
   values[best] = logits[attr->always] - shift;
 }
 
-const tarn__output_top_kernels TARN__FAST(tarn__output_top_kernels) = {row, scratch_floats};
+const tarn__output_top_kernels TARN__FAST(tarn__output_top_kernels) = {row, scratch_floats, log_sum};

@@ -10,6 +10,8 @@ typedef struct tarn__output_top_kernels {
   void (*row)(float *values, int32_t *ids, const float *logits, int64_t words, const tarn__output_top_attr *attr,
               float *maxima);
   size_t (*scratch_floats)(int64_t words);
+  // log sum exp of logits [words].
+  float (*log_sum)(const float *logits, int64_t words);
 } tarn__output_top_kernels;
 TARN__TABLES(tarn__output_top_kernels);
 

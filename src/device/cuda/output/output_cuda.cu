@@ -196,6 +196,7 @@ static tarn_status log_probabilities(const tarn__exec *exec, const tarn__node *n
   const int64_t rows = node->out[0]->rows, words = node->out[0]->cols;
   if (rows == 0) return TARN_STATUS_OK;
   TARN_TRY(logits_of(out, node, words, 0, rows, stream));
+  if (((const tarn__output_log_attr *)node->attr)->raw) return TARN_STATUS_OK;
   TARN__LAUNCH(log_softmax_kernel, (unsigned)rows, tarn__row_threads(words), TARN__SUMS_BYTES, stream, out, words,
                words % 4 == 0);
   return TARN_STATUS_OK;

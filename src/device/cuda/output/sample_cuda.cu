@@ -43,8 +43,11 @@ struct candidates {
   int64_t count;
   bool best_first;
   double scale, best;  // 1 / temperature; the log-probability that weighs 1
+  const float *row;    // log-probabilities by id, where the keys have none
   __device__ uint64_t item(int64_t i) const { return list[best_first ? count - 1 - i : i]; }
-  __device__ double weight(uint64_t key) const { return exp(((double)tarn__key_value(key) - best) * scale); }
+  __device__ float value(uint64_t key) const { return row ? row[tarn__key_id(key)] : tarn__key_value(key); }
+  __device__ double surplus(uint64_t key) const { return ((double)value(key) - best) * scale; }
+  __device__ double weight(uint64_t key) const { return exp(surplus(key)); }
 };
 
 static __device__ bool is_banned(const sample_work &w, int32_t id, bool ends) {
@@ -53,18 +56,14 @@ static __device__ bool is_banned(const sample_work &w, int32_t id, bool ends) {
   return banned;
 }
 
-// Lists the candidates of a row in its order; returns how many there are.
-static __device__ int64_t collect(uint64_t *list, const sample_work &w, const int32_t *draw, sample_shared *s) {
-  const int64_t row = draw[TARN__DRAW_ROW];
+// Lists key_at(0) .. key_at(n - 1) in this order, without zeros; `list` may be what key_at() reads. Returns how many.
+template <typename K>
+static __device__ int64_t list_keys_of(uint64_t *list, int64_t n, const K &key_at, sample_shared *s) {
   const int lane = (int)threadIdx.x % TARN__WARP_SIZE, warp = (int)threadIdx.x / TARN__WARP_SIZE;
   int64_t listed = 0;
-  for (int64_t first = 0; first < w.width; first += blockDim.x) {
+  for (int64_t first = 0; first < n; first += blockDim.x) {
     const int64_t i = first + threadIdx.x;
-    uint64_t key = 0;
-    if (i < w.width) {
-      const int32_t id = w.ids ? w.ids[row * w.width + i] : (int32_t)i;
-      if (id >= 0 && !is_banned(w, id, draw[TARN__DRAW_ENDS] != 0)) key = tarn__key_of(w.values[row * w.cols + i], id);
-    }
+    const uint64_t key = i < n ? key_at(i) : 0;
     const unsigned all = __ballot_sync(TARN__WARP, key != 0);
     if (lane == 0) s->counts[warp] = __popc(all);
     __syncthreads();
@@ -78,6 +77,23 @@ static __device__ int64_t collect(uint64_t *list, const sample_work &w, const in
   }
   return listed;
 }
+
+struct row_candidates {
+  const sample_work &w;
+  const int32_t *draw;
+  __device__ uint64_t operator()(int64_t i) const {
+    const int64_t row = draw[TARN__DRAW_ROW];
+    const int32_t id = w.ids ? w.ids[row * w.width + i] : (int32_t)i;
+    const bool drawn = id >= 0 && !is_banned(w, id, draw[TARN__DRAW_ENDS] != 0);
+    return drawn ? tarn__key_of(w.values[row * w.cols + i], id) : 0;
+  }
+};
+
+struct heavy_candidates {
+  const candidates &c;
+  double least;
+  __device__ uint64_t operator()(int64_t i) const { return c.weight(c.list[i]) >= least ? c.list[i] : 0; }
+};
 
 // The best candidates go to the list `to`, the best first, until there are `most` of them or their weights reach
 // `mass`; weights are not looked at if it is infinite. Returns how many.
@@ -131,6 +147,35 @@ static __device__ void sum_weights(const candidates &c, sample_shared *s) {
   __syncthreads();
 }
 
+// The most typical candidates of the list `from` go to the list `to`, as in the sampler. The keys of `from` are
+// changed.
+static __device__ void take_typical(uint64_t *to, uint64_t *from, candidates *c, const float *row, double share,
+                                    sample_shared *s) {
+  sum_weights(*c, s);
+  const double total = s->total, log_total = log(total);
+  const int64_t size = (c->count + BLOCKS - 1) / BLOCKS;
+  __syncthreads();
+  if (threadIdx.x < BLOCKS) {
+    const int64_t first = threadIdx.x * size, end = first + size < c->count ? first + size : c->count;
+    double sum = 0.0;
+    for (int64_t i = first; i < end; i++) sum += c->weight(c->item(i)) * (log_total - c->surplus(c->item(i)));
+    s->of[threadIdx.x] = sum;
+  }
+  __syncthreads();
+  double entropy = 0.0;
+  for (int b = 0; b < BLOCKS; b++) entropy += s->of[b];
+  entropy /= total;
+  for (int64_t i = threadIdx.x; i < c->count; i += blockDim.x) {
+    const double off = log_total - c->surplus(from[i]) - entropy;
+    from[i] = tarn__key_of(-(float)fabs(off), tarn__key_id(from[i]));
+  }
+  __syncthreads();
+  c->row = row;
+  c->count = take_best(to, *c, c->count, share * total, s);
+  c->list = to;
+  c->best_first = true;
+}
+
 // The candidate that `uniform` draws; `best` where the rounded sums leave none. In thread 0.
 static __device__ uint64_t draw_one(const candidates &c, double uniform, uint64_t best, sample_shared *s) {
   const int64_t size = (c.count + BLOCKS - 1) / BLOCKS;
@@ -162,31 +207,49 @@ static __device__ uint64_t draw_one(const candidates &c, double uniform, uint64_
   return drawn;
 }
 
+// Leaves the candidates that may be drawn; what they weigh is in s->of and s->total.
+static __device__ void narrow(const sample_work &w, const float *row, uint64_t *const lists[2], candidates *c,
+                              sample_shared *s) {
+  const tarn__sampling &how = w.attr.sampling;
+  int at = 0;  // the list with the candidates
+  if (how.top_k > 0 && how.top_k < c->count) {
+    c->count = take_best(lists[1 - at], *c, how.top_k, INFINITY, s);
+    c->list = lists[at = 1 - at];
+    c->best_first = true;
+  }
+  sum_weights(*c, s);
+  if (how.top_p < 1.0) {
+    const double mass = how.top_p * s->total;
+    c->count = take_best(lists[1 - at], *c, c->count, mass, s);
+    c->list = lists[at = 1 - at];
+    c->best_first = true;
+    sum_weights(*c, s);
+  }
+  if (how.min_p > 0.0) {
+    c->count = list_keys_of(lists[at], c->count, heavy_candidates{*c, how.min_p}, s);
+    sum_weights(*c, s);
+  }
+  if (tarn__sampling_typical(&how)) {
+    take_typical(lists[1 - at], lists[at], c, row, how.typical_p, s);
+    sum_weights(*c, s);
+  }
+}
+
 static __device__ void draw_for(const sample_work &w, int64_t number, sample_shared *s) {
   const int32_t *draw = w.draws + number * TARN__DRAW_WORDS;
-  uint64_t *lists[2] = {w.room + 2 * (int64_t)blockIdx.x * w.width, w.room + (2 * (int64_t)blockIdx.x + 1) * w.width};
-  candidates c = {lists[0], collect(lists[0], w, draw, s), false, 1.0 / w.attr.sampling.temperature, 0.0};
+  const float *row = w.values + draw[TARN__DRAW_ROW] * w.cols;
+  uint64_t *const lists[2] = {w.room + 2 * (int64_t)blockIdx.x * w.width,
+                              w.room + (2 * (int64_t)blockIdx.x + 1) * w.width};
+  const int64_t count = list_keys_of(lists[0], w.width, row_candidates{w, draw}, s);
+  candidates c = {lists[0], count, false, 1.0 / w.attr.sampling.temperature, 0.0, NULL};
   uint64_t best = 0, drawn = 0;
   for (int64_t i = threadIdx.x; i < c.count; i += blockDim.x)
     if (c.list[i] > best) best = c.list[i];
   best = tarn__block_best(best, s->best);
   if (c.count > 0) {
-    int other = 1;
     c.best = (double)tarn__key_value(best);
-    if (w.attr.sampling.top_k > 0 && w.attr.sampling.top_k < c.count) {
-      c.count = take_best(lists[other], c, w.attr.sampling.top_k, INFINITY, s);
-      c.list = lists[other];
-      c.best_first = true;
-      other = 0;
-    }
-    sum_weights(c, s);
-    if (w.attr.sampling.top_p < 1.0) {
-      const double mass = w.attr.sampling.top_p * s->total;
-      c.count = take_best(lists[other], c, c.count, mass, s);
-      c.list = lists[other];
-      c.best_first = true;
-      sum_weights(c, s);
-    }
+    narrow(w, row, lists, &c, s);
+    if (c.row) best = c.list[0];
     const uint64_t key = (uint64_t)(uint32_t)draw[TARN__DRAW_KEY] | (uint64_t)(uint32_t)draw[TARN__DRAW_KEY + 1] << 32;
     drawn = draw_one(c,
                      tarn__sampling_number(w.attr.sampling.seed, key, (uint32_t)draw[TARN__DRAW_SAMPLE],
@@ -195,8 +258,8 @@ static __device__ void draw_for(const sample_work &w, int64_t number, sample_sha
   }
   if (threadIdx.x > 0) return;
   w.out_ids[number] = c.count > 0 ? tarn__key_id(drawn) : -1;
-  w.out[2 * number] = c.count > 0 ? tarn__key_value(drawn) : -INFINITY;
-  w.out[2 * number + 1] = w.values[draw[TARN__DRAW_ROW] * w.cols + (w.ids ? w.width : w.attr.eos)];
+  w.out[2 * number] = c.count > 0 ? c.value(drawn) : -INFINITY;
+  w.out[2 * number + 1] = row[w.ids ? w.width : w.attr.eos];
 }
 
 static __global__ void sample_kernel(sample_work w) {

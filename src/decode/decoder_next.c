@@ -1,0 +1,173 @@
+// The next tokens of a step: what it is asked for, and what the searches get.
+#include <math.h>
+#include <string.h>
+
+#include "decode/decoder_state.h"
+
+enum {
+  SAMPLED_BYTES = 32 << 20,  // maximum size of log-probabilities of all words at once, except for a single row
+  MOST_TOP_K = 1024          // found by the output layer; larger k among all words
+};
+
+static bool processes(const tarn__decoder *d) {
+  return d->options.processing && tarn__processing_acts(d->options.processing);
+}
+
+int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows) {
+  const int64_t fit = (int64_t)SAMPLED_BYTES / (d->model->target_vocab * (int64_t)sizeof(float));
+  return (d->options.sampling || processes(d)) && rows > fit ? fit : rows;
+}
+
+tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) {
+  int32_t *none;
+  TARN_TRY(tarn__workspace_top(&d->step, &next->top, &d->top_ids, &d->top_values));
+  return tarn__workspace_top(&d->step, &(tarn__top){next->own, NULL}, &none, &d->top_own);
+}
+
+// The number of best continuations that a search or a draw needs; 0: all words.
+static int64_t best_of(const tarn__decoder *d) {
+  const tarn__sampling *sampling = d->options.sampling;
+  if (!sampling) return tarn__beam_choices(&d->options.search);
+  if (processes(d) || tarn__sampling_typical(sampling)) return 0;
+  // Banned tokens and the end of sentence may be among the best.
+  const int64_t best = sampling->top_k + d->options.search.banned_count + 1;
+  return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
+}
+
+// Fills in the draws of a step: a token for every slot that needs one. With a beam of 1 each has one hypothesis;
+// samples that share a reading of the prompt draw from the same row.
+static tarn_status fill_draws(tarn__decoder *d) {
+  const tarn__sampling *sampling = d->options.sampling;
+  const tarn__beam_options *search = &d->options.search;
+  d->draw_count = 0;
+  if (!sampling) return TARN_STATUS_OK;
+  d->draw_spec = (tarn__sample_spec){.sampling = *sampling, .banned_count = search->banned_count, .eos = search->eos};
+  memcpy(d->draw_spec.banned, search->banned, sizeof search->banned);
+  TARN_TRY(tarn__integers_room(&d->draws, d->active * TARN__DRAW_WORDS));
+  for (int64_t a = 0; a < d->active; a++) {
+    tarn__slot *s = &d->slots[d->order[a]];
+    if (s->first_top < 0) continue;
+    s->first_choice = d->draw_count;
+    int32_t *words = d->draws.data + TARN__DRAW_WORDS * d->draw_count++;
+    words[TARN__DRAW_ROW] = (int32_t)s->first_top;
+    words[TARN__DRAW_KEY] = (int32_t)(uint32_t)s->item.key;
+    words[TARN__DRAW_KEY + 1] = (int32_t)(uint32_t)(s->item.key >> 32);
+    words[TARN__DRAW_SAMPLE] = (int32_t)s->item.sample;
+    words[TARN__DRAW_POSITION] = (int32_t)s->beam.step;
+    words[TARN__DRAW_ENDS] = tarn__beam_allows(&s->beam, search->eos);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The tokens of a hypothesis that ends with number `last` of its search, with room for one more; they are in d->so_far.
+static tarn_status look_back(tarn__decoder *d, const tarn__slot *s, int32_t last, tarn__so_far *out) {
+  const tarn__item *item = &s->item;
+  const bool translates = tarn__decoder_translates(d);
+  const int32_t *before = translates ? item->prefix : item->ids;
+  const int64_t prompt = translates ? item->prefix_length : item->length, length = prompt + s->beam.step;
+  TARN_TRY(tarn__integers_room(&d->so_far, length + 1));
+  if (prompt > 0) memcpy(d->so_far.data, before, (size_t)prompt * sizeof *before);
+  tarn__beam_tokens(&s->beam, last, s->beam.step, d->so_far.data + prompt);
+  *out = (tarn__so_far){d->so_far.data, length, prompt};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status stops_here(void *user, const tarn__beam *beam, int32_t last, int32_t id, bool *stop) {
+  const tarn__slot *s = user;
+  tarn__decoder *d = s->owner;
+  tarn__so_far so_far;
+  (void)beam;
+  TARN_TRY(look_back(d, s, last, &so_far));
+  d->so_far.data[so_far.length] = id;
+  return tarn__stops_here(d->options.stops, &d->continuation, so_far.ids, so_far.prompt, so_far.length + 1, stop);
+}
+
+void tarn__next_begin(tarn__decoder *d, tarn__slot *s) {
+  s->owner = d;
+  if (d->options.stops && d->options.stops->count > 0) s->beam.stop = (tarn__beam_stop){stops_here, s};
+}
+
+tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__beam *beam) {
+  const tarn__listener *listener = d->options.listener;
+  if (beam->done && beam->finished[0].ended)
+    return listener->hear(listener->user, beam->options.eos, beam->finished[0].eos);
+  const tarn__beam_token *token = &beam->tokens[beam->done ? beam->finished[0].last : beam->running[0].last];
+  return listener->hear(listener->user, token->id, token->log_probability);
+}
+
+// What the processors change of the row of a hypothesis.
+static tarn_status process_row(tarn__decoder *d, const tarn__slot *s, int32_t last) {
+  tarn__so_far so_far;
+  TARN_TRY(look_back(d, s, last, &so_far));
+  return tarn__edits_add(&d->edits, d->options.processing, &so_far);
+}
+
+// In the order of the rows that need a next token.
+static tarn_status process_rows(tarn__decoder *d) {
+  if (!processes(d) || d->predicted_count == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__edits_begin(&d->edits, d->predicted_count, d->model->target_vocab));
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__slot *s = &d->slots[d->order[a]];
+    if (s->first_top < 0 || s->reader >= 0) continue;
+    const int64_t rows = s->beam.step == 0 ? 1 : s->beam.running_count;
+    for (int64_t i = 0; i < rows; i++) TARN_TRY(process_row(d, s, s->beam.running[i].last));
+  }
+  return TARN_STATUS_OK;
+}
+
+// The rows whose log-probabilities are wanted of the model itself.
+static tarn_status number_rows(tarn__decoder *d) {
+  const int64_t count = d->options.sampling ? d->draw_count : d->predicted_count;
+  if (!processes(d)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__integers_room(&d->row_numbers, count));
+  for (int64_t i = 0; i < count; i++)
+    d->row_numbers.data[i] = d->options.sampling ? d->draws.data[i * TARN__DRAW_WORDS + TARN__DRAW_ROW] : (int32_t)i;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__next_prepare(tarn__decoder *d) {
+  TARN_TRY(process_rows(d));
+  TARN_TRY(fill_draws(d));
+  return number_rows(d);
+}
+
+void tarn__next_request(const tarn__decoder *d, tarn__model_step *step) {
+  step->predicted = d->predicted_count < d->rows ? d->predicted.data : NULL;
+  step->predicted_count = d->predicted_count;
+  step->best = best_of(d);
+  step->eos = d->options.search.eos;
+  step->sampling = d->options.sampling ? &d->draw_spec : NULL;
+  step->draws = d->draws.data;
+  step->draw_count = d->draw_count;
+  if (!processes(d)) return;
+  step->edits = d->edits.words;
+  step->edit_words = d->edits.count;
+  step->numbers = d->row_numbers.data;
+}
+
+// Makes each drawn token the only continuation of its hypothesis.
+static tarn_status take_draws(tarn__decoder *d, tarn__choices *out) {
+  const int64_t count = tarn__beam_choices(&d->options.search);
+  TARN_TRY(tarn__integers_room(&d->drawn_ids, d->draw_count * count));
+  TARN_TRY(
+      tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(d->draw_count * (count + 1)), sizeof *d->drawn_values));
+  for (int64_t i = 0; i < d->draw_count; i++) {
+    int32_t *ids = d->drawn_ids.data + i * count;
+    float *values = d->drawn_values + i * (count + 1);
+    const float *drawn = (d->top_own ? d->top_own : d->top_values) + 2 * i;
+    for (int64_t k = 0; k < count; k++) ids[k] = -1, values[k] = -INFINITY;
+    ids[0] = d->top_ids[i];
+    values[0] = drawn[0];
+    values[count] = drawn[1];
+  }
+  *out = (tarn__choices){d->drawn_ids.data, d->drawn_values, NULL};
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) {
+  *out = (tarn__choices){NULL, NULL, NULL};
+  if (d->predicted_count == 0) return TARN_STATUS_OK;
+  if (d->options.sampling) return take_draws(d, out);
+  *out = (tarn__choices){d->top_ids, d->top_values, d->top_own};
+  return TARN_STATUS_OK;
+}

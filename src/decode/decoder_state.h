@@ -1,0 +1,115 @@
+// Inside of the decoder: its state, and the choosing of next tokens, which decoder_next.c does.
+#ifndef TARN_DECODE_DECODER_STATE_H
+#define TARN_DECODE_DECODER_STATE_H
+
+#include "base/memory.h"
+#include "decode/caches.h"
+#include "decode/decoder.h"
+#include "decode/processors.h"
+#include "decode/workspace.h"
+
+// A growing array of integers.
+typedef struct tarn__integers {
+  int32_t *data;
+  size_t capacity;
+} tarn__integers;
+
+// A slot for an active item.
+typedef struct tarn__slot {
+  tarn__decoder *owner;
+  tarn__beam beam;
+  tarn__item item;
+  int32_t source_row;  // first row in the caches of the source
+  int64_t read;        // tokens of its beginning already in the caches
+  int32_t reader;      // slot that also reads the prompt for this one; -1: none, or done
+  // In the current step.
+  int64_t first_row, rows;
+  int64_t first_top;     // of its hypotheses among those that need a next token; -1: the beginning is not complete
+  int64_t first_choice;  // the same among the continuations to choose from
+} tarn__slot;
+
+// The earlier tokens seen by one group of layers (model.h).
+typedef struct tarn__sight {
+  int64_t most;  // rows that a token sees, including its own; INT64_MAX: all of its hypothesis; 0: no such layer
+  tarn__caches caches;
+  tarn__integers past;     // cache rows of each hypothesis before the step, concatenated
+  tarn__integers history;  // [history_count] the same including its new rows
+  tarn__integers ranges;   // [rows][2]
+  int64_t history_count;
+} tarn__sight;
+
+struct tarn__decoder {
+  tarn__decoder_options options;
+  const tarn__model *model;
+  int threads;
+  tarn__device_stream *stream;  // of the model's device: decoders run in parallel
+  tarn__decoder_stats stats;
+  tarn__region region;  // source of the large blocks of memory
+  tarn__arena results;  // memory of the results
+
+  tarn__slot *slots;  // [most]
+  int32_t *order;     // [most] slots; the first `active` are in use, their hypotheses follow each other in this order
+  int64_t most, active, source_tokens;  // source_tokens: of the active items
+  bool sequential;                      // one token of a hypothesis per step
+
+  // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
+  tarn__graph encode;
+  tarn__workspace encode_workspace;
+  tarn__integers source_ids, source_positions, source_offsets, seen;
+  tarn__tensor **cross;  // [decoder layers]
+  tarn__caches source;
+
+  // A step.
+  tarn__graph step;
+  tarn__workspace step_workspace;
+  tarn__sight sights[TARN__SIGHTS];
+  void **self_cache;  // [decoder layers], in the caches of the layer's group
+  int64_t rows, longest, positions_end;
+  tarn__integers ids, positions;  // [rows]
+  tarn__integers source_range;    // [rows][2]
+  tarn__integers begin;           // the ids of a beginning
+  tarn__integers predicted;       // [predicted_count] rows that need a next token
+  int64_t predicted_count;
+  // The results of the step, for the host (model.h: tarn__model_build_step()).
+  int32_t *top_ids;
+  float *top_values, *top_own;
+  // What the processors change, and the tokens that they look at.
+  tarn__edits edits;
+  tarn__integers so_far, row_numbers;
+  tarn__continuation continuation;  // scratch of stops
+  // Sampling: the draws requested and made, in the layout of the best continuations.
+  tarn__sample_spec draw_spec;
+  tarn__integers draws, drawn_ids;
+  int64_t draw_count;
+  float *drawn_values;
+  size_t drawn_capacity;
+};
+
+static inline tarn_status tarn__integers_room(tarn__integers *array, int64_t count) {
+  return tarn__grow(&array->data, &array->capacity, (size_t)count, sizeof *array->data);
+}
+
+bool tarn__decoder_translates(const tarn__decoder *d);
+
+// The rows of a step whose logits are all in memory, at most, given the wish for `rows`.
+int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows);
+
+// Before a step, whose rows are known: what the processors change, and the tokens that are to be drawn. Then what the
+// step has to find for the next tokens.
+tarn_status tarn__next_prepare(tarn__decoder *d) TARN_CHECKED;
+void tarn__next_request(const tarn__decoder *d, tarn__model_step *step);
+// Prepares the search of a new item, whose tokens are told to the listener.
+void tarn__next_begin(tarn__decoder *d, tarn__slot *s);
+tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__beam *beam) TARN_CHECKED;
+// After the step.
+tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) TARN_CHECKED;
+
+// The choices of the searches: tarn__beam_choices() ids per row, and one more log-probability; `own`: those of the
+// model where the first are after processors, else NULL.
+typedef struct tarn__choices {
+  const int32_t *ids;
+  const float *values, *own;
+} tarn__choices;
+tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) TARN_CHECKED;
+
+#endif
