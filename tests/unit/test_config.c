@@ -21,7 +21,6 @@
 #include "config_text.h"
 #include "option_row.h"
 #include "task/measure_entry.h"
-#include "task/task.h"
 
 // A number among the keys of a kind; NaN: it has none of that name.
 static double number(const tarn_config *config, int kind, const char *key) {
@@ -515,56 +514,6 @@ static void training_needs_more(void **state) {
   }
 }
 
-// The defaults of the keys that begin with `section`; those that are not for the text's task are left out, as they are
-// refused.
-static size_t check_defaults(const char *text, const char *section) {
-  tarn_config *config = parsed(text, NULL);
-  const tarn__task *task = tarn__config_task(config);
-  char *expected;
-  char *actual;
-  size_t count = 0, checked = 0;
-  assert_int_equal(tarn_config_write(config, &expected), TARN_STATUS_OK);
-  tarn_config_close(&config);
-  tarn_config_option option;
-  for (; tarn_config_option_at(count, &option); count++) {
-    char override[160], why[2 * TARN__TASK_TEXT];
-    const char *name = strstr(option.key, "NAME");
-    assert_true(option.help[0] != 0);
-    if (strncmp(option.key, section, strlen(section)) != 0) continue;
-    if (strncmp(option.key, "translate.", 10) == 0 && !tarn__decoding_has(why, task, option.key + 10)) continue;
-    if (strncmp(option.key, "valid.", 6) == 0 && !tarn__decoding_has(why, task, option.key + 6)) continue;
-    bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
-                 !strstr(option.value, "valid.") && !strstr(option.value, "data.") && !strstr(option.key, ".place.") &&
-                 !option.part[0];
-    if (!plain) continue;
-    snprintf(override, sizeof override, "%s=%s", option.key, option.value);
-    if (name && strncmp(option.key, "sets.", 5) == 0)
-      snprintf(override, sizeof override, "sets.t%s=%s", name + 4, option.value);
-    else if (name)
-      snprintf(override, sizeof override, "kinds.L%s=%s", name + 4, option.value);
-    config = parsed(text, override);
-    assert_int_equal(tarn_config_write(config, &actual), TARN_STATUS_OK);
-    assert_string_equal(actual, expected);
-    tarn_config_text_close(&actual);
-    tarn_config_close(&config);
-    checked++;
-  }
-  tarn_config_text_close(&expected);
-  return checked;
-}
-
-// Every default in the list of options is a value that can be written, and changes nothing. Those of parts:
-// unit/test_parts.
-static void listed_defaults_are_the_defaults(void **state) {
-  (void)state;
-  static const char text[] =
-      "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\nsets: { t: { data: d } }\n";
-  static const char masked[] =
-      "model: { task: masked-translation }\nencoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\n";
-  assert_true(check_defaults(text, "") > 60);
-  assert_true(check_defaults(masked, "translate.") >= 3);  // iterations, length_beam, max_tokens
-}
-
 // A run's folder and a checkpoint hold the whole text: a key that came later must not stand there while it has its
 // default, or a run of an earlier version would be said to have another configuration.
 static void texts_of_the_first_version_are_kept(void **state) {
@@ -802,7 +751,6 @@ int main(void) {
       cmocka_unit_test(json_has_values_of_their_types),
       cmocka_unit_test(the_model_hash_is_of_the_model_only),
       cmocka_unit_test(training_needs_more),
-      cmocka_unit_test(listed_defaults_are_the_defaults),
       cmocka_unit_test(texts_of_the_first_version_are_kept),
       cmocka_unit_test(documentation_lists_every_option),
       cmocka_unit_test(examples_are_valid),
