@@ -27,14 +27,14 @@ static int print_json(const tarn_distill_result *r) {
 
 static int print(const tarn_distill_result *r, bool json) {
   const tarn_translate_summary *t = &r->translation;
+  if (t->truncated)
+    fprintf(stderr, "truncated to the teacher's longest sentence: %s\n", CLI_COUNT(t->truncated, "line"));
+  text_notes_unknown(&COMMAND, "tokens of the teacher's source", t->unknown, t->source_tokens);
   if (json) return print_json(r);
   if (r->found) printf("found  %10" PRId64 " lines that were translated before\n", r->found);
   if (t->lines)
     printf("new    %10" PRId64 " lines, %s in %.1f s\n", t->lines, CLI_COUNT(t->target_tokens, "token"), t->seconds);
   prepare_output_print(&r->data);
-  if (t->truncated)
-    fprintf(stderr, "truncated to the teacher's longest sentence: %s\n", CLI_COUNT(t->truncated, "line"));
-  text_notes_unknown(&COMMAND, "tokens of the teacher's source", t->unknown, t->source_tokens);
   return CLI_OK;
 }
 
@@ -53,6 +53,14 @@ int cmd_distill(int argc, char **argv) {
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn and PREFIX.hyp; needed", 0, 0},
       {"beam", CLI_INT, &t->beam, "N", "hypotheses of the teacher's search; 0: its translate.beam", 0, 1024},
       {"length-penalty", CLI_REAL, &t->length_penalty, "X", "default: the teacher's translate.length_penalty", -10, 10},
+      {"iterations", CLI_INT, &t->iterations, "N",
+       "of a teacher that is not autoregressive: iterations over a sentence; 0: its translate.iterations", 0, 1024},
+      {"length-beam", CLI_INT, &t->length_beam, "N",
+       "of masked translation: lengths whose translations are compared; 0: its translate.length_beam", 0, 1024},
+      {"placeholder-penalty", CLI_REAL, &t->placeholder_penalty, "G",
+       "of a Levenshtein Transformer: lowers the log-probability of inserting nothing; default: its "
+       "translate.placeholder_penalty",
+       0, 100},
       {"max-tokens", CLI_INT, &t->max_tokens, "N", "source tokens in work on a thread; 0: the teacher's", 0, 1 << 24},
       {"window", CLI_INT, &t->window, "N", "lines translated and saved at a time", 1, 10000000},
       {"strict", CLI_FLAG, &t->strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},

@@ -26,7 +26,7 @@ typedef struct tarn_distill_options {
 TARN_API void tarn_distill_default(tarn_distill_options *options);
 
 typedef struct tarn_distill_result {
-  int64_t found;                       // lines that an earlier, interrupted run had translated
+  int64_t found;                       // lines that an earlier run had translated
   tarn_translate_summary translation;  // of the other lines
   tarn_prepare_result data;
 } tarn_distill_result;

@@ -142,8 +142,8 @@ typedef struct tarn_profile_summary {
   double unit_seconds;           // of the updates, or decoding steps, alone
   double floor_seconds;          // the sum of all floors: about what these ops take at least on this machine, as far as
                                  // its peaks were measured undisturbed; 0: the peaks are unknown
-  int64_t units;                 // updates, or decoding steps
-  const char *unit;              // "update" or "step"; "" if there was none
+  int64_t units;                 // updates, decoding steps, or groups of sentences translated whole
+  const char *unit;              // "update", "step" or "group"; "" if there was none
   tarn_profile_peaks peaks;
 } tarn_profile_summary;
 

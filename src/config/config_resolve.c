@@ -376,7 +376,7 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
   return TARN_STATUS_OK;
 }
 
-// The same for keys about another kind of decoding.
+// The same for keys about another kind of decoding, also at their defaults.
 static tarn_status check_decoding(const tarn_config *config, const tarn__yaml_node *root) {
   static const tarn__section_id sections[] = {TARN__SECTION_TRANSLATE, TARN__SECTION_VALID};
   const tarn__task *task = tarn__config_task(config);
@@ -385,10 +385,8 @@ static tarn_status check_decoding(const tarn_config *config, const tarn__yaml_no
     for (int i = 0; i < section->count; i++) {
       char key[64], text[2 * TARN__TASK_TEXT];
       const tarn__option *option = &section->options[i];
-      const char *field = (const char *)config + section->offset + option->offset;
-      if (tarn__decoding_has(text, task, option->name) || tarn__option_is_default(option, field, &config->model))
-        continue;
       snprintf(key, sizeof key, "%s.%s", section->path, option->name);
+      if (tarn__decoding_has(text, task, option->name) || !is_given(root, key)) continue;
       return tarn__yaml_fail_key(root, key, text);
     }
   }

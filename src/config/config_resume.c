@@ -33,6 +33,9 @@ static const char *const free_keys[] = {
     "translate.max_tokens=",
     "translate.min_length=",
     "translate.early_stopping=",
+    "translate.iterations=",
+    "translate.length_beam=",
+    "translate.placeholder_penalty=",
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 

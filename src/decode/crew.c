@@ -90,8 +90,10 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
   // A profile belongs to a single thread.
   const bool apart = !crew->options.profile && tarn__crew_decoders(count, crew->threads) > 1;
   const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
-  // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them.
-  if (apart && !crew->options.sampling && share * crew->options.search.beam <= TARN__DECODER_ROWS)
+  // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them. The first item is the
+  // longest.
+  if (apart && !crew->options.sampling &&
+      share * crew->engine->rows(&crew->options, items[0].length) <= TARN__DECODER_ROWS)
     TARN_TRY(deal(crew, &items, count));
   tarn__queue queue = {
       .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -56,12 +57,31 @@ static tarn_status hash_file(char hash[TARN__HASH_TEXT], const char *path) {
   return status;
 }
 
+// The layers that are left out, which determine the translations too.
+static tarn_status hash_prune(char text[64], const tarn_prune *prune) {
+  char hash[TARN__HASH_TEXT];
+  tarn__buffer layers = {0};
+  *text = 0;
+  if (!prune->encoder_layers_to_keep && !prune->decoder_layers_to_keep && !(prune->rate > 0)) return TARN_STATUS_OK;
+  tarn__buffer_format(&layers, "encoder %s, decoder %s, rate %.17g",
+                      prune->encoder_layers_to_keep ? prune->encoder_layers_to_keep : "whole",
+                      prune->decoder_layers_to_keep ? prune->decoder_layers_to_keep : "whole", prune->rate);
+  const tarn_status status = layers.status;
+  if (status == TARN_STATUS_OK) {
+    tarn__hash(hash, layers.data, layers.used);
+    snprintf(text, 64, ", pruned %s", hash);
+  }
+  tarn__buffer_close(&layers);
+  return status;
+}
+
 // What determines the translations.
 static tarn_status find_origin(distilling *d) {
   const tarn_translator_options *o = tarn_translator_settings(d->translator);
-  char teacher[TARN__HASH_TEXT], source[TARN__HASH_TEXT], search[160];
+  char teacher[TARN__HASH_TEXT], source[TARN__HASH_TEXT], pruned[64], search[160];
   TARN_TRY(hash_file(teacher, tarn_translator_path(d->translator)));
   TARN_TRY(hash_file(source, d->options->source));
+  TARN_TRY(hash_prune(pruned, &d->options->translation.prune));
   if (!isnan(o->placeholder_penalty))
     snprintf(search, sizeof search, "iterations %lld, placeholder_penalty %.17g", (long long)o->iterations,
              o->placeholder_penalty);
@@ -71,16 +91,16 @@ static tarn_status find_origin(distilling *d) {
   else
     snprintf(search, sizeof search, "beam %lld, length_penalty %.17g, max_len_a %.17g, max_len_b %lld",
              (long long)o->beam, o->length_penalty, o->max_len_a, (long long)o->max_len_b);
-  snprintf(d->origin, sizeof d->origin, "teacher %s, source %s, window %lld, %s, %s\n", teacher, source,
+  snprintf(d->origin, sizeof d->origin, "teacher %s%s, source %s, window %lld, %s, %s\n", teacher, pruned, source,
            (long long)d->window, tarn_translate_precision_name(o->precision), search);
   return TARN_STATUS_OK;
 }
 
-// Whether the translations on disk are of this origin; writes the origin if there are none.
-static tarn_status check_origin(const distilling *d) {
+// Whether the translations on disk, in the file `there`, are of this origin; NULL: there are none, so it writes the
+// origin.
+static tarn_status check_origin(const distilling *d, const char *there) {
   char *text = NULL;
   size_t size;
-  const char *there = tarn__file_exists(d->hyp) ? d->hyp : tarn__file_exists(d->part) ? d->part : NULL;
   if (!there) return tarn__file_write(d->of, d->origin, strlen(d->origin));
   bool same = false;
   if (tarn__file_exists(d->of)) {
@@ -93,27 +113,54 @@ static tarn_status check_origin(const distilling *d) {
   return TARN_STATUS_OK;
 }
 
-// Opens the file of the lines so far and takes what follows its last whole window away.
-static tarn_status open_part(distilling *d) {
+// The lines of a file up to the end of its last whole group of `group` lines, and where that is.
+static tarn_status count_lines(int64_t *lines, off_t *end, int fd, const char *path, int64_t group) {
+  char bytes[1 << 16];
+  int64_t all = 0;
+  off_t at = 0;
+  *end = 0;
+  for (;;) {
+    const ssize_t got = read(fd, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    TARN_REQUIRE(got >= 0, IO, "%s: cannot read: %s", path, strerror(errno));
+    if (got == 0) break;
+    for (ssize_t i = 0; i < got; i++)
+      if (bytes[i] == '\n' && ++all % group == 0) *end = at + i + 1;
+    at += got;
+  }
+  *lines = all - all % group;
+  return TARN_STATUS_OK;
+}
+
+// Opens the file of the lines so far, which nobody else may then write.
+static tarn_status lock_part(distilling *d) {
   d->fd = open(d->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   TARN_REQUIRE(d->fd >= 0, IO, "%s: cannot write: %s", d->part, strerror(errno));
   TARN_REQUIRE(flock(d->fd, LOCK_EX | LOCK_NB) == 0, BUSY, "%s: another process is at work on it", d->part);
-  char bytes[1 << 16];
-  int64_t lines = 0;
-  off_t at = 0, end = 0;
-  for (;;) {
-    const ssize_t got = read(d->fd, bytes, sizeof bytes);
-    if (got < 0 && errno == EINTR) continue;
-    TARN_REQUIRE(got >= 0, IO, "%s: cannot read: %s", d->part, strerror(errno));
-    if (got == 0) break;
-    for (ssize_t i = 0; i < got; i++)
-      if (bytes[i] == '\n' && ++lines % d->window == 0) end = at + i + 1;
-    at += got;
-  }
-  d->result->found = lines - lines % d->window;
+  return TARN_STATUS_OK;
+}
+
+// Checks the lines so far, and takes what follows their last whole window away.
+static tarn_status open_part(distilling *d) {
+  off_t end;
+  struct stat info;
+  TARN_REQUIRE(fstat(d->fd, &info) == 0, IO, "%s: cannot read: %s", d->part, strerror(errno));
+  TARN_TRY(check_origin(d, info.st_size > 0 ? d->part : NULL));
+  TARN_TRY(count_lines(&d->result->found, &end, d->fd, d->part, d->window));
   TARN_REQUIRE(ftruncate(d->fd, end) == 0 && lseek(d->fd, end, SEEK_SET) == end, IO, "%s: cannot write: %s", d->part,
                strerror(errno));
   return TARN_STATUS_OK;
+}
+
+// The same for translations that are complete.
+static tarn_status check_whole(distilling *d) {
+  off_t end;
+  TARN_TRY(check_origin(d, d->hyp));
+  const int fd = open(d->hyp, O_RDONLY | O_CLOEXEC);
+  TARN_REQUIRE(fd >= 0, IO, "%s: cannot read: %s", d->hyp, strerror(errno));
+  const tarn_status status = count_lines(&d->result->found, &end, fd, d->hyp, 1);
+  close(fd);
+  return status;
 }
 
 // Translates a window, and appends it to the file at once.
@@ -202,8 +249,9 @@ static tarn_status run(distilling *d) {
   d->window = tarn_translator_settings(d->translator)->window;
   TARN_TRY(tarn__mkdir_of_file(d->hyp));
   TARN_TRY(find_origin(d));
-  TARN_TRY(check_origin(d));
-  if (!tarn__file_exists(d->hyp)) TARN_TRY(translate_all(d));
+  // Another process may complete the translations before this one has the lock.
+  if (!tarn__file_exists(d->hyp)) TARN_TRY(lock_part(d));
+  TARN_TRY(tarn__file_exists(d->hyp) ? check_whole(d) : translate_all(d));
   tarn_prepare_options prepare;
   tarn_prepare_default(&prepare);
   prepare.vocab = o->vocab;

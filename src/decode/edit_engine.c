@@ -90,26 +90,30 @@ static bool takes_part(const tarn__draft *draft, policy what) {
   return !draft->done && (what == INSERT || (what == DELETE ? draft->length > 2 : draft->holes > 0));
 }
 
-// Lays out the sentences that a policy is asked about, and lists the rows that it reads. Returns their number, or with
-// FILL or DELETE perhaps 0: nothing is laid out.
-static tarn_status lay(engine *e, policy what, int64_t *answers) {
+// Lays out the sentences that a policy is asked about, from sentence *next of the group on, as many as are a chunk
+// (refine.h), and lists the rows that it reads. Sets their number and moves *next behind them. e->count 0: none is
+// left, and nothing is laid out.
+static tarn_status lay(engine *e, policy what, int64_t *next, int64_t *answers) {
   tarn__refiner *r = &e->refiner;
   int64_t rows = 0, listed = 0;
   TARN_TRY(tarn__numbers_room(&e->lengths, r->count));
   TARN_TRY(tarn__numbers_room(&e->numbers, r->count));
   TARN_TRY(tarn__numbers_room(&e->first, r->count + 1));
   e->count = 0;
-  for (int64_t s = 0; s < r->count; s++) {
+  for (int64_t s = 0; s < *next; s++) e->first.data[s] = 0;
+  for (; *next < r->count; (*next)++) {
+    const int64_t s = *next;
     e->first.data[s] = (int32_t)e->count;
     if (!takes_part(&e->drafts[s], what)) continue;
+    if (e->count > 0 && rows + e->drafts[s].length > TARN__DECODER_ROWS) break;
     e->numbers.data[e->count] = (int32_t)s;
     e->lengths.data[e->count++] = (int32_t)e->drafts[s].length;
     rows += e->drafts[s].length;
   }
-  e->first.data[r->count] = (int32_t)e->count;
+  for (int64_t s = *next; s <= r->count; s++) e->first.data[s] = (int32_t)e->count;
   *answers = 0;
   if (e->count == 0) return TARN_STATUS_OK;
-  TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data));
+  TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data, 0, e->count));
   TARN_TRY(tarn__numbers_room(&e->rows, 2 * rows));
   TARN_TRY(tarn__numbers_room(&e->answers, rows));
   TARN_TRY(tarn__grow(&e->values, &e->values_room, (size_t)rows, sizeof *e->values));
@@ -150,11 +154,12 @@ static tarn_status ask(engine *e, policy what, int64_t answers, int64_t best, in
   return TARN_STATUS_OK;
 }
 
-static tarn_status delete_tokens(engine *e) {
+// Each asks about a chunk from sentence *next on, and moves it.
+static tarn_status delete_tokens(engine *e, int64_t *next) {
   int64_t answers;
   int32_t *ids;
   float *values;
-  TARN_TRY(lay(e, DELETE, &answers));
+  TARN_TRY(lay(e, DELETE, next, &answers));
   if (e->count == 0) return TARN_STATUS_OK;
   TARN_TRY(ask(e, DELETE, answers, 1, &ids, &values));
   for (int64_t i = 0; i < e->count; i++) {
@@ -166,13 +171,13 @@ static tarn_status delete_tokens(engine *e) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status insert_placeholders(engine *e) {
+static tarn_status insert_placeholders(engine *e, int64_t *next) {
   tarn__refiner *r = &e->refiner;
   enum { TWO = 2 };
   int64_t answers, at = 0;
   int32_t *ids;
   float *values;
-  TARN_TRY(lay(e, INSERT, &answers));
+  TARN_TRY(lay(e, INSERT, next, &answers));
   if (e->count == 0) return TARN_STATUS_OK;
   TARN_TRY(ask(e, INSERT, answers, TWO, &ids, &values));
   for (int64_t i = 0; i < answers; i++) {
@@ -198,13 +203,13 @@ static bool allowed(const engine *e, int32_t id) {
   return true;
 }
 
-static tarn_status fill_placeholders(engine *e) {
+static tarn_status fill_placeholders(engine *e, int64_t *next) {
   tarn__refiner *r = &e->refiner;
   const int64_t best = BEST < r->model->target_vocab ? BEST : r->model->target_vocab;
   int64_t answers, at = 0;
   int32_t *ids;
   float *values;
-  TARN_TRY(lay(e, FILL, &answers));
+  TARN_TRY(lay(e, FILL, next, &answers));
   if (e->count == 0) return TARN_STATUS_OK;
   TARN_TRY(ask(e, FILL, answers, best, &ids, &values));
   for (int64_t i = 0; i < answers; i++) {
@@ -228,9 +233,9 @@ static tarn_status iterate(engine *e, bool *going) {
   tarn__refiner *r = &e->refiner;
   for (int64_t s = 0; s < r->count; s++)
     if (!e->drafts[s].done) TARN_TRY(tarn__draft_iterate(&e->drafts[s]));
-  TARN_TRY(delete_tokens(e));
-  TARN_TRY(insert_placeholders(e));
-  TARN_TRY(fill_placeholders(e));
+  for (int64_t next = 0; next < r->count;) TARN_TRY(delete_tokens(e, &next));
+  for (int64_t next = 0; next < r->count;) TARN_TRY(insert_placeholders(e, &next));
+  for (int64_t next = 0; next < r->count;) TARN_TRY(fill_placeholders(e, &next));
   *going = false;
   for (int64_t s = 0; s < r->count; s++) {
     if (e->drafts[s].done) continue;
@@ -276,6 +281,11 @@ static tarn_status run(void *own, tarn__queue *queue, tarn__translation *results
   return status;
 }
 
+static int64_t rows_of(const tarn__decoder_options *options, int64_t length) {
+  (void)options;
+  return length;
+}
+
 static tarn_status plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options, double length,
                         int64_t sentences) {
   return tarn__refiner_plan(bytes, model, options, 1, length, sentences);
@@ -288,4 +298,5 @@ const tarn__engine tarn__edit_engine = {.check = check,
                                         .reset = reset,
                                         .run = run,
                                         .add_stats = add_stats,
+                                        .rows = rows_of,
                                         .plan = plan};

@@ -17,6 +17,8 @@ typedef struct tarn__engine {
   void (*reset)(void *own);
   tarn_status (*run)(void *own, tarn__queue *queue, tarn__translation *results) TARN_CHECKED;
   void (*add_stats)(const void *own, tarn__decoder_stats *stats);
+  // Rows of a step that an item of so many tokens takes.
+  int64_t (*rows)(const tarn__decoder_options *options, int64_t length);
   // Bytes of the workspaces and caches of one decoder with one thread, for `sentences` sentences of `length` tokens at
   // most at a time (tarn__translator_plan()).
   tarn_status (*plan)(size_t *bytes, const tarn__model *model, const tarn__translator_options *options, double length,

@@ -16,10 +16,13 @@ typedef struct engine {
   tarn__refiner refiner;
   // Target sentences: the rows of each, with the end of sentence, and the first of each source sentence.
   tarn__numbers lengths, first;
-  tarn__numbers words;  // [target.rows] the tokens, as last predicted
-  float *values;        // [target.rows] their log-probabilities
+  tarn__numbers offsets;  // of their rows in the group, of which there are `rows`
+  int64_t rows;
+  tarn__numbers words;  // [rows] the tokens, as last predicted
+  float *values;        // [rows] their log-probabilities
   size_t values_room;
-  tarn__numbers masked, places;  // the rows to predict, ascending; of one sentence
+  int64_t chunk;                 // the first row of the chunk that is in work
+  tarn__numbers masked, places;  // the rows of the chunk to predict, ascending; of one sentence
   int64_t masked_count;
   tarn__refined *best;  // [target sentences of a source sentence]
   size_t best_room;
@@ -41,7 +44,7 @@ static tarn_status check(const tarn__translator_options *options) {
 
 static void close_engine(void **own) {
   engine *e = *own;
-  tarn__numbers *all[] = {&e->lengths, &e->first, &e->words, &e->masked, &e->places};
+  tarn__numbers *all[] = {&e->lengths, &e->first, &e->offsets, &e->words, &e->masked, &e->places};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   tarn__free(e->values);
   tarn__free(e->best);
@@ -96,31 +99,45 @@ static tarn_status choose_lengths(engine *e) {
   return TARN_STATUS_OK;
 }
 
-// Makes room for the target sentences: all of them masks, with ends of sentences.
-static tarn_status lay(engine *e) {
-  tarn__refiner *r = &e->refiner;
-  TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data));
-  const int64_t rows = r->target.rows;
-  TARN_TRY(tarn__numbers_room(&e->words, rows));
-  TARN_TRY(tarn__numbers_room(&e->masked, rows));
-  TARN_TRY(tarn__numbers_room(&e->places, r->target.longest));
-  TARN_TRY(tarn__grow(&e->values, &e->values_room, (size_t)rows, sizeof *e->values));
-  TARN_TRY(tarn__grow(&e->best, &e->best_room, (size_t)r->options.length_beam, sizeof *e->best));
-  for (int64_t i = 0; i < rows; i++) e->words.data[i] = r->options.mask, e->values[i] = 0;
-  for (int64_t i = 0; i < r->target.sentences; i++) e->words.data[r->target.offsets[i + 1] - 1] = r->options.search.eos;
+// Makes room for the target sentences of the group: all of them masks, with ends of sentences.
+static tarn_status lay_group(engine *e) {
+  const tarn__decoder_options *o = &e->refiner.options;
+  const int64_t sentences = e->first.data[e->refiner.count];
+  TARN_TRY(tarn__numbers_room(&e->offsets, sentences + 1));
+  e->rows = 0;
+  for (int64_t i = 0; i < sentences; i++) {
+    e->offsets.data[i] = (int32_t)e->rows;
+    e->rows += e->lengths.data[i];
+    TARN_REQUIRE(e->rows < INT32_MAX, MEMORY, "the translations of %lld sentences together are too long",
+                 (long long)e->refiner.count);
+  }
+  e->offsets.data[sentences] = (int32_t)e->rows;
+  TARN_TRY(tarn__numbers_room(&e->words, e->rows));
+  TARN_TRY(tarn__grow(&e->values, &e->values_room, (size_t)e->rows, sizeof *e->values));
+  TARN_TRY(tarn__grow(&e->best, &e->best_room, (size_t)o->length_beam, sizeof *e->best));
+  for (int64_t i = 0; i < e->rows; i++) e->words.data[i] = o->mask, e->values[i] = 0;
+  for (int64_t i = 0; i < sentences; i++) e->words.data[e->offsets.data[i + 1] - 1] = o->search.eos;
   return TARN_STATUS_OK;
+}
+
+static tarn_status lay_chunk(engine *e, int64_t begin, int64_t end) {
+  tarn__refiner *r = &e->refiner;
+  e->chunk = e->offsets.data[begin];
+  TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data, begin, end));
+  TARN_TRY(tarn__numbers_room(&e->masked, r->target.rows));
+  return tarn__numbers_room(&e->places, r->target.longest);
 }
 
 // Sets the input of an iteration: masks in the places of the least likely tokens.
 static void put_masks(engine *e, int64_t iteration) {
   tarn__refiner *r = &e->refiner;
   e->masked_count = 0;
-  memcpy(r->ids, e->words.data, (size_t)r->target.rows * sizeof *r->ids);
+  memcpy(r->ids, e->words.data + e->chunk, (size_t)r->target.rows * sizeof *r->ids);
   for (int64_t i = 0; i < r->target.sentences; i++) {
     const int32_t begin = r->target.offsets[i];
     const int64_t length = r->target.offsets[i + 1] - begin - 1;
     const int64_t count = tarn__mask_predict_count(length, iteration, r->options.iterations);
-    tarn__mask_predict_places(e->places.data, e->values + begin, length, count);
+    tarn__mask_predict_places(e->places.data, e->values + e->chunk + begin, length, count);
     for (int64_t k = 0; k < count; k++) {
       const int32_t row = begin + e->places.data[k];
       r->ids[row] = r->options.mask;
@@ -150,8 +167,8 @@ static tarn_status predict(engine *e) {
     int64_t k = 0;
     while (k < best && !allowed(&r->options, ids[k])) k++;
     TARN_REQUIRE(k < best && !isnan(values[k]), NUMERIC, "no word can be chosen: log-probabilities are not numbers");
-    e->words.data[e->masked.data[m]] = ids[k];
-    e->values[e->masked.data[m]] = values[k];
+    e->words.data[e->chunk + e->masked.data[m]] = ids[k];
+    e->values[e->chunk + e->masked.data[m]] = values[k];
   }
   return TARN_STATUS_OK;
 }
@@ -162,8 +179,8 @@ static tarn_status keep_best(engine *e, tarn__translation *results) {
   for (int64_t s = 0; s < r->count; s++) {
     int64_t count = 0;
     for (int32_t i = e->first.data[s]; i < e->first.data[s + 1]; i++) {
-      const int32_t begin = r->target.offsets[i];
-      const int64_t length = r->target.offsets[i + 1] - begin - 1;
+      const int32_t begin = e->offsets.data[i];
+      const int64_t length = e->lengths.data[i] - 1;
       const tarn__refined one = {e->words.data + begin, e->values + begin, length,
                                  tarn__mask_predict_score(e->values + begin, length)};
       int64_t at = count++;
@@ -183,10 +200,15 @@ static tarn_status run_all(engine *e, tarn__queue *queue, tarn__translation *res
     TARN_TRY(tarn__refiner_take(r, queue, r->options.length_beam));
     if (r->count == 0) return TARN_STATUS_OK;
     TARN_TRY(choose_lengths(e));
-    TARN_TRY(lay(e));
-    for (int64_t t = 0; t < r->options.iterations; t++) {
-      put_masks(e, t);
-      TARN_TRY(predict(e));
+    TARN_TRY(lay_group(e));
+    const int64_t sentences = e->first.data[r->count];
+    for (int64_t begin = 0, end; begin < sentences; begin = end) {
+      end = tarn__refiner_chunk(r, e->lengths.data, e->first.data, begin);
+      TARN_TRY(lay_chunk(e, begin, end));
+      for (int64_t t = 0; t < r->options.iterations; t++) {
+        put_masks(e, t);
+        TARN_TRY(predict(e));
+      }
     }
     r->stats.iterations += r->count * r->options.iterations;
     TARN_TRY(keep_best(e, results));
@@ -200,6 +222,9 @@ static tarn_status run(void *own, tarn__queue *queue, tarn__translation *results
   return status;
 }
 
+// A translation is taken to be as long as its source, as in tarn__refiner_take().
+static int64_t rows_of(const tarn__decoder_options *options, int64_t length) { return length * options->length_beam; }
+
 static tarn_status plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options, double length,
                         int64_t sentences) {
   return tarn__refiner_plan(bytes, model, options, options->length_beam, length, sentences);
@@ -212,4 +237,5 @@ const tarn__engine tarn__mask_engine = {.check = check,
                                         .reset = reset,
                                         .run = run,
                                         .add_stats = add_stats,
+                                        .rows = rows_of,
                                         .plan = plan};

@@ -6,6 +6,10 @@
 #include "config/config_part.h"
 #include "graph/profile.h"
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
 tarn_status tarn__numbers_room(tarn__numbers *numbers, int64_t count) {
   return tarn__grow(&numbers->data, &numbers->capacity, (size_t)count, sizeof *numbers->data);
 }
@@ -124,22 +128,30 @@ tarn_status tarn__refiner_encoded(tarn__refiner *r) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__refiner_lay(tarn__refiner *r, const int32_t *lengths, const int32_t *first) {
-  const int64_t sentences = first[r->count];
+int64_t tarn__refiner_chunk(const tarn__refiner *r, const int32_t *lengths, const int32_t *first, int64_t begin) {
+  int64_t end = begin, rows = 0;
+  while (end < first[r->count] && (end == begin || rows + lengths[end] <= TARN__DECODER_ROWS)) rows += lengths[end++];
+  return end;
+}
+
+tarn_status tarn__refiner_lay(tarn__refiner *r, const int32_t *lengths, const int32_t *first, int64_t begin,
+                              int64_t end) {
+  const int64_t sentences = end - begin;
   int64_t rows = 0, longest = 0;
-  for (int64_t i = 0; i < sentences; i++) {
+  for (int64_t i = begin; i < end; i++) {
     rows += lengths[i];
     if (lengths[i] > longest) longest = lengths[i];
   }
-  TARN_REQUIRE(rows < INT32_MAX, MEMORY, "too many rows are refined together: %lld", (long long)rows);
   TARN_TRY(tarn__numbers_room(&r->target_ids, rows));
   TARN_TRY(tarn__numbers_room(&r->target_positions, rows));
   TARN_TRY(tarn__numbers_room(&r->target_offsets, sentences + 1));
   TARN_TRY(tarn__numbers_room(&r->readers, r->count + 1));
   int32_t *offsets = r->target_offsets.data;
   offsets[0] = 0;
-  for (int64_t i = 0; i < sentences; i++) offsets[i + 1] = offsets[i] + lengths[i];
-  for (int64_t s = 0; s <= r->count; s++) r->readers.data[s] = offsets[first[s]];
+  for (int64_t i = 0; i < sentences; i++) offsets[i + 1] = offsets[i] + lengths[begin + i];
+  // No row attends to a source sentence whose target sentences are all in other chunks.
+  for (int64_t s = 0; s <= r->count; s++)
+    r->readers.data[s] = offsets[first[s] < begin ? 0 : smaller(first[s], end) - begin];
   tarn__packed_positions(r->target_positions.data, offsets, sentences);
   r->ids = r->target_ids.data;
   r->target = (tarn__packed){.sentences = sentences,
@@ -198,8 +210,6 @@ tarn_status tarn__refiner_finish(tarn__refiner *r, tarn__queue *queue) {
   return tarn__profile_unit(r->options.profile, "group", r->group_begin);
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static tarn_status plan_step(size_t *bytes, const tarn__model *model, int64_t sentences, int64_t rows,
                              int64_t source_rows) {
   void *offsets;
@@ -231,9 +241,14 @@ tarn_status tarn__refiner_plan(size_t *bytes, const tarn__model *model, const ta
   int64_t sentences = length < most ? (int64_t)(most / (length > 1 ? length : 1)) : 1;
   sentences = smaller(sentences > 1 ? sentences : 1, all);
   const int64_t source_rows = (int64_t)((double)sentences * length) + 1;
-  size_t encode, step;
+  // A sentence alone may be longer than a group, and a target sentence alone longer than a chunk: an untrained model
+  // makes translations of any length.
+  const int64_t longest = model->config->model.max_length;
+  size_t encode, encode_one, step, step_one;
   TARN_TRY(tarn__engine_plan_encode(&encode, model, sentences, source_rows));
-  TARN_TRY(plan_step(&step, model, sentences, source_rows * candidates, source_rows));
-  *bytes = tarn__engine_room(encode) + tarn__engine_room(step);
+  TARN_TRY(tarn__engine_plan_encode(&encode_one, model, 1, longest));
+  TARN_TRY(plan_step(&step, model, sentences, TARN__DECODER_ROWS, source_rows));
+  TARN_TRY(plan_step(&step_one, model, 1, longest, longest));
+  *bytes = tarn__engine_room(larger(encode, encode_one)) + tarn__engine_room(larger(step, step_one));
   return TARN_STATUS_OK;
 }

@@ -3,17 +3,19 @@
 //
 // Sentences are taken from the queue in groups. A group is encoded once, with the keys and values of the
 // cross-attention of every decoder layer. Then its target sentences, one or several for each source sentence, go
-// through the decoder as often as the method wants, all of them in one graph. A method is an engine (engine.h) whose
-// `run` is
+// through the decoder as often as the method wants, in chunks: their lengths are known only now, and all of them
+// together may be far longer than the group. A method is an engine (engine.h) whose `run` is
 //
 //   for (;;) {
 //     tarn__refiner_take(r, queue, candidates);  r->count is 0: done
 //     states = tarn__refiner_encode(r);          it may append outputs to r->encode
 //     tarn__refiner_encoded(r);                  and read them with tarn__graph_result(&r->encode, ...)
-//     for (each iteration) {
-//       tarn__refiner_lay(r, lengths, first);    if the lengths of target sentences change; fills in r->ids
-//       states = tarn__refiner_step(r);          it appends outputs to r->step (tarn__model_build_top())
-//       tarn__refiner_stepped(r);                and reads them with tarn__graph_result(&r->step, ...)
+//     for (each chunk of target sentences, up to tarn__refiner_chunk()) {
+//       tarn__refiner_lay(r, ...);               fills in r->ids
+//       for (each iteration) {
+//         states = tarn__refiner_step(r);        it appends outputs to r->step (tarn__model_build_top())
+//         tarn__refiner_stepped(r);              and reads them with tarn__graph_result(&r->step, ...)
+//       }
 //     }
 //     tarn__refiner_keep(r, &results[r->items[s].index], ...);  for each sentence
 //     tarn__refiner_finish(r, queue);
@@ -49,7 +51,7 @@ typedef struct tarn__refiner {
   int64_t count, room;
   tarn__packed source;  // of its sentences
   tarn__graph encode;   // its results and kept tensors stay until the next group
-  // The target sentences, in the order of the sentences that they translate.
+  // A chunk of target sentences, in the order of the sentences that they translate.
   tarn__packed target;
   int32_t *ids;  // [target.rows] the method's input
   tarn__graph step;
@@ -69,7 +71,7 @@ void tarn__refiner_close(tarn__refiner *r);
 // As for an engine.
 void tarn__refiner_lend(tarn__refiner *r, void *memory, size_t bytes);
 void tarn__refiner_add_stats(const tarn__refiner *r, tarn__decoder_stats *stats);
-// For sentences with `candidates` target sentences each, about as long as they.
+// For sentences with `candidates` target sentences each, which may be as long as the model permits.
 tarn_status tarn__refiner_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                                int64_t candidates, double length, int64_t sentences) TARN_CHECKED;
 
@@ -83,9 +85,13 @@ tarn_status tarn__refiner_take(tarn__refiner *r, tarn__queue *queue, int64_t can
 tarn__tensor *tarn__refiner_encode(tarn__refiner *r);
 tarn_status tarn__refiner_encoded(tarn__refiner *r) TARN_CHECKED;
 
-// Lays out target sentences: those of source sentence s have numbers first[s] .. first[s + 1] - 1, and number i has
-// lengths[i] rows, 1 or more. Sets r->target, and r->ids, without values.
-tarn_status tarn__refiner_lay(tarn__refiner *r, const int32_t *lengths, const int32_t *first) TARN_CHECKED;
+// The target sentences of a group: those of source sentence s have numbers first[s] .. first[s + 1] - 1, first [count +
+// 1], and number i has lengths[i] rows, 1 or more. The end of a chunk that begins at number `begin`: as many as have
+// TARN__DECODER_ROWS rows together, at least one.
+int64_t tarn__refiner_chunk(const tarn__refiner *r, const int32_t *lengths, const int32_t *first, int64_t begin);
+// Lays out those from `begin` to `end` - 1: sets r->target, and r->ids, without values.
+tarn_status tarn__refiner_lay(tarn__refiner *r, const int32_t *lengths, const int32_t *first, int64_t begin,
+                              int64_t end) TARN_CHECKED;
 
 // Begins the graph of the decoder over r->ids, and returns its output [target.rows, d_model]; runs it.
 tarn__tensor *tarn__refiner_step(tarn__refiner *r);

@@ -48,6 +48,11 @@ static tarn_status run(void *own, tarn__queue *queue, tarn__translation *results
 
 static void add_stats(const void *own, tarn__decoder_stats *stats) { tarn__decoder_add_stats(own, stats); }
 
+static int64_t rows_of(const tarn__decoder_options *options, int64_t length) {
+  (void)length;
+  return options->search.beam;
+}
+
 static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                              int64_t rows, int64_t longest, int64_t source_rows) {
   void *nothing;  // addresses of caches, unused by planning
@@ -116,4 +121,5 @@ const tarn__engine tarn__token_engine = {.check = check,
                                          .reset = reset,
                                          .run = run,
                                          .add_stats = add_stats,
+                                         .rows = rows_of,
                                          .plan = plan};

@@ -52,8 +52,11 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .test_stride = -1,
                             .test_sentences = -1,
                             .test_beam = -1,
+                            .test_iterations = -1,
+                            .test_length_beam = -1,
                             .test_pairs = -1,
-                            .test_length_penalty = NAN};
+                            .test_length_penalty = NAN,
+                            .test_placeholder_penalty = NAN};
   for (int m = 0; m < TARN_MEASURES; m++) run->test[m] = NAN;
 }
 
@@ -222,6 +225,9 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__run_file_real(file, o, "length_penalty", &run->test_length_penalty));
   TARN_TRY(tarn__run_file_whole(file, o, "sentences", &run->test_sentences));
   TARN_TRY(tarn__run_file_whole(file, o, "beam", &run->test_beam));
+  TARN_TRY(tarn__run_file_whole(file, o, "iterations", &run->test_iterations));
+  TARN_TRY(tarn__run_file_whole(file, o, "length_beam", &run->test_length_beam));
+  TARN_TRY(tarn__run_file_real(file, o, "placeholder_penalty", &run->test_placeholder_penalty));
   return tarn__run_file_whole(file, o, "pairs", &run->test_pairs);
 }
 

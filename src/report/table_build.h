@@ -19,6 +19,7 @@ struct tarn__results_table_memory {
   bool other_smoothing;  // runs differ in train.label_smoothing
   bool other_sources;    // their energy comes from different sources
   bool other_losses;     // their validation losses are on different sentences
+  bool other_decoding;   // they translate in different ways
 };
 
 // Adds a line to the notes.

@@ -11,6 +11,7 @@
 #include "tarn/score.h"
 #include "tarn/status.h"
 #include "task/measure_entry.h"
+#include "task/task.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
 
@@ -154,13 +155,72 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   TARN_REQUIRE(same_text(a->signature, b->signature), DATA,
                "%s and %s cannot stand in one table: their BLEU has other signatures (%s and %s)", a->path, b->path,
                shown(a->signature), shown(b->signature));
-  TARN_REQUIRE(
-      x->beam == y->beam && x->length_penalty == y->length_penalty && (!valid || x->max_sentences == y->max_sentences),
-      DATA,
-      "%s and %s cannot stand in one table: valid.beam (%lld and %lld), valid.length_penalty (%g and %g) and "
-      "valid.max_sentences (%lld and %lld) must be the same",
-      a->path, b->path, (long long)x->beam, (long long)y->beam, x->length_penalty, y->length_penalty,
-      (long long)x->max_sentences, (long long)y->max_sentences);
+  TARN_REQUIRE(!valid || x->max_sentences == y->max_sentences, DATA,
+               "%s and %s cannot stand in one table: valid.max_sentences (%lld and %lld) must be the same", a->path,
+               b->path, (long long)x->max_sentences, (long long)y->max_sentences);
+  return TARN_STATUS_OK;
+}
+
+static tarn__decoding decoding_of(const tarn_results_run *run) { return tarn__config_task(run->config)->decoding; }
+
+// The first of some runs for each kind of decoding. Kinds are compared as they are, and each with itself.
+typedef struct kinds {
+  const tarn_results_run *first[TARN__DECODING_COUNT];
+} kinds;
+
+// The earlier run of the same kind; NULL: this is the first, and a note says so if it is not the only kind.
+static tarn_status find_kind(struct tarn__results_table_memory *t, kinds *k, const tarn_results_run *run,
+                             const tarn_results_run **same) {
+  const tarn__decoding own = decoding_of(run);
+  const tarn_results_run *other = NULL;
+  *same = k->first[own];
+  if (*same) return TARN_STATUS_OK;
+  for (int i = 0; i < TARN__DECODING_COUNT && !other; i++) other = k->first[i];
+  k->first[own] = run;
+  if (!other || t->other_decoding) return TARN_STATUS_OK;
+  t->other_decoding = true;
+  return tarn__table_note(t, "%s is %s and %s is %s, which translate in different ways: beams are not compared",
+                          other->path, tarn__config_task(other->config)->model, run->path,
+                          tarn__config_task(run->config)->model);
+}
+
+// Whether both runs, of one kind of decoding, made the translations of their validation in the same way.
+static tarn_status check_search(const tarn_results_run *a, const tarn_results_run *b) {
+  const tarn_config_valid *x = &a->config->valid, *y = &b->config->valid;
+  const tarn_config_translate *own = &a->config->translate, *other = &b->config->translate;
+  if (decoding_of(a) == TARN__DECODING_EDITS) {
+    TARN_REQUIRE(own->iterations == other->iterations && own->placeholder_penalty == other->placeholder_penalty, DATA,
+                 "%s and %s cannot stand in one table: translate.iterations (%lld and %lld) and "
+                 "translate.placeholder_penalty (%g and %g) must be the same",
+                 a->path, b->path, (long long)own->iterations, (long long)other->iterations, own->placeholder_penalty,
+                 other->placeholder_penalty);
+    return TARN_STATUS_OK;
+  }
+  if (decoding_of(a) == TARN__DECODING_MASKS) {
+    TARN_REQUIRE(own->iterations == other->iterations && own->length_beam == other->length_beam, DATA,
+                 "%s and %s cannot stand in one table: translate.iterations (%lld and %lld) and translate.length_beam "
+                 "(%lld and %lld) must be the same",
+                 a->path, b->path, (long long)own->iterations, (long long)other->iterations,
+                 (long long)own->length_beam, (long long)other->length_beam);
+    return TARN_STATUS_OK;
+  }
+  TARN_REQUIRE(x->beam == y->beam && x->length_penalty == y->length_penalty, DATA,
+               "%s and %s cannot stand in one table: valid.beam (%lld and %lld) and valid.length_penalty (%g and %g) "
+               "must be the same",
+               a->path, b->path, (long long)x->beam, (long long)y->beam, x->length_penalty, y->length_penalty);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_searches(struct tarn__results_table_memory *t) {
+  const tarn_measure *measure = tarn_measure_find(t->public.metric);
+  kinds k = {0};
+  if (!measure || measure->number != TARN__METRIC_BLEU) return TARN_STATUS_OK;
+  for (size_t i = 0; i < t->results->run_count; i++) {
+    const tarn_results_run *run = &t->results->runs[i], *same;
+    if (!is_finished(run)) continue;
+    TARN_TRY(find_kind(t, &k, run, &same));
+    if (same) TARN_TRY(check_search(same, run));
+  }
   return TARN_STATUS_OK;
 }
 
@@ -193,16 +253,9 @@ static tarn_status check_precisions(const tarn_results_run *a, const tarn_result
 static tarn_status check_translations(const tarn_results_run *a, const tarn_results_run *b) {
   bool same;
   TARN_TRY(check_precisions(a, b));
-  TARN_REQUIRE(
-      same_text(a->test_signature, b->test_signature) && a->test_beam == b->test_beam, DATA,
-      "%s and %s cannot stand in one table: their test BLEU has other signatures (%s and %s) or beams (%lld and "
-      "%lld)",
-      a->path, b->path, shown(a->test_signature), shown(b->test_signature), (long long)a->test_beam,
-      (long long)b->test_beam);
-  const double x = a->test_length_penalty, y = b->test_length_penalty;
-  TARN_REQUIRE(x == y || isnan(x) || isnan(y), DATA,
-               "%s and %s cannot stand in one table: their test BLEU has other length penalties (%g and %g)", a->path,
-               b->path, x, y);
+  TARN_REQUIRE(same_text(a->test_signature, b->test_signature), DATA,
+               "%s and %s cannot stand in one table: their test BLEU has other signatures (%s and %s)", a->path,
+               b->path, shown(a->test_signature), shown(b->test_signature));
   TARN_TRY(same_lines(&same, a->test_reference, b->test_reference));
   TARN_REQUIRE(
       a->test_sentences == b->test_sentences && same, DATA,
@@ -213,6 +266,34 @@ static tarn_status check_translations(const tarn_results_run *a, const tarn_resu
   TARN_TRY(same_lines(&same, a->test_source, b->test_source));
   TARN_REQUIRE(same, DATA, "%s and %s cannot stand in one table: their test BLEU is of other sources (%s and %s)",
                a->path, b->path, shown(a->test_source), shown(b->test_source));
+  return TARN_STATUS_OK;
+}
+
+// The same for both runs' ways of decoding, which are of one kind.
+static tarn_status check_test_search(const tarn_results_run *a, const tarn_results_run *b) {
+  if (decoding_of(a) == TARN__DECODING_EDITS) {
+    const double x = a->test_placeholder_penalty, y = b->test_placeholder_penalty;
+    TARN_REQUIRE(a->test_iterations == b->test_iterations && (x == y || isnan(x) || isnan(y)), DATA,
+                 "%s and %s cannot stand in one table: their test BLEU has other iterations (%lld and %lld) or "
+                 "placeholder penalties (%g and %g)",
+                 a->path, b->path, (long long)a->test_iterations, (long long)b->test_iterations, x, y);
+    return TARN_STATUS_OK;
+  }
+  if (decoding_of(a) == TARN__DECODING_MASKS) {
+    TARN_REQUIRE(a->test_iterations == b->test_iterations && a->test_length_beam == b->test_length_beam, DATA,
+                 "%s and %s cannot stand in one table: their test BLEU has other iterations (%lld and %lld) or length "
+                 "beams (%lld and %lld)",
+                 a->path, b->path, (long long)a->test_iterations, (long long)b->test_iterations,
+                 (long long)a->test_length_beam, (long long)b->test_length_beam);
+    return TARN_STATUS_OK;
+  }
+  TARN_REQUIRE(a->test_beam == b->test_beam, DATA,
+               "%s and %s cannot stand in one table: their test BLEU has other beams (%lld and %lld)", a->path, b->path,
+               (long long)a->test_beam, (long long)b->test_beam);
+  const double x = a->test_length_penalty, y = b->test_length_penalty;
+  TARN_REQUIRE(x == y || isnan(x) || isnan(y), DATA,
+               "%s and %s cannot stand in one table: their test BLEU has other length penalties (%g and %g)", a->path,
+               b->path, x, y);
   return TARN_STATUS_OK;
 }
 
@@ -270,10 +351,14 @@ static tarn_status check_tests(struct tarn__results_table_memory *t) {
   const tarn_results_run *translated = NULL;
   const tarn_results_run *paired = NULL;
   const tarn_results_run *measured = NULL;
+  kinds k = {0};
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
+    const tarn_results_run *same = NULL;
     if (!is_finished(run)) continue;
     if (!isnan(run->test_bleu) && translated) TARN_TRY(check_translations(translated, run));
+    if (!isnan(run->test_bleu)) TARN_TRY(find_kind(t, &k, run, &same));
+    if (same) TARN_TRY(check_test_search(same, run));
     if (!isnan(run->test_blimp) && paired) TARN_TRY(check_pairs(paired, run));
     if (is_measured(run) && measured) TARN_TRY(check_measured(measured, run));
     if (is_measured(run) && !measured) measured = run;
@@ -326,6 +411,7 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
   TARN_TRY(check_finished(r));
   TARN_TRY(find_metric(t));
   TARN_TRY(check_tests(t));
+  TARN_TRY(check_searches(t));
   t->public.budget = t->options.budget > 0 ? t->options.budget : r->budget;
   bool given = t->public.budget > 0;
   for (size_t i = 0; i < r->run_count; i++) {

@@ -127,17 +127,20 @@ static tarn_status say_bound(const search *s, const pair *found) {
                           100 * (found->above - base) / base);
 }
 
-// Whether the measure depends on the number at all: that of another one.
+// Whether the measure depends on the number at all: whether it is another one somewhere from now on, in growing steps
+// to the end, or at the beginning. Neighbours may have the measure of now, as one stack follows the other in steps.
 static tarn_status depends(search *s, bool *yes) {
   tarn__sweep_whole *whole = s->whole;
-  size_t last = whole->count, at = whole->now + 1;
+  size_t last = whole->now, at = 0;
   double value;
-  TARN_TRY(measure_at(s, &value, &at, whole->now + 1, &last));
-  if (isnan(value)) {
-    at = 0, last = whole->now;
-    TARN_TRY(measure_at(s, &value, &at, 0, &last));
-  }
+  TARN_TRY(measure_at(s, &value, &at, 0, &last));
   *yes = !isnan(value) && value != s->goal->now;
+  for (size_t step = 1; !*yes; step *= 2) {
+    last = whole->count, at = whole->now + step;
+    TARN_TRY(measure_at(s, &value, &at, whole->now + 1, &last));
+    *yes = !isnan(value) && value != s->goal->now;
+    if (isnan(value) || at + 1 == whole->count) break;
+  }
   return TARN_STATUS_OK;
 }
 
@@ -153,8 +156,9 @@ tarn_status tarn__sweep_trade_whole(tarn_sweep *sweep, const tarn__sweep_goal *g
   TARN_TRY(goal->now < goal->base ? search_up(&s, &found) : search_down(&s, &found));
   if (found.below < goal->base && found.above >= goal->base) TARN_TRY(halve(&s, &found));
   const bool lower = fabs(found.below - goal->base) <= fabs(found.above - goal->base);
-  const size_t best = lower ? found.low : found.high;
   variant->measure = lower ? found.below : found.above;
+  // Of the numbers of one measure, that of now changes least.
+  const size_t best = variant->measure == goal->now ? whole->now : lower ? found.low : found.high;
   if (best != whole->now) {
     const char *changes[TARN__SWEEP_CHANGES];
     size_t count = 0;

@@ -102,6 +102,13 @@ static bool has_checkpoint(const tarn_sweep *sweep, const tarn_sweep_run *run, c
   return has;
 }
 
+// Whether a test was made with that value of an option of translation, if the model has it; else with none.
+static bool has_option(const tarn_config *config, const json_t *test, const char *key, int64_t value) {
+  char text[2 * TARN__TASK_TEXT];
+  const bool has = tarn__decoding_has(text, tarn__config_task(config), key);
+  return json_integer_value(json_object_get(test, key)) == (has ? value : 0);
+}
+
 // Whether the scores in a test.json are of the sweep's test, and not of another one made in between.
 static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
   const char *precision = json_string_value(json_object_get(test, "precision"));  // default: fp32
@@ -115,11 +122,10 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
            json_integer_value(json_object_get(test, "window")) == sweep->test_window &&
            json_integer_value(json_object_get(test, "stride")) == sweep->test_stride;
   const tarn_config *config = sweep->variants[run->variant].config;
-  char text[2 * TARN__TASK_TEXT];
-  const bool has_beam = tarn__decoding_has(text, tarn__config_task(config), "beam");
-  const int64_t beam = !has_beam ? 0 : sweep->test_beam ? sweep->test_beam : config->translate.beam;
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
-         json_integer_value(json_object_get(test, "beam")) == beam;
+         has_option(config, test, "beam", sweep->test_beam ? sweep->test_beam : config->translate.beam) &&
+         has_option(config, test, "iterations", config->translate.iterations) &&
+         has_option(config, test, "length_beam", config->translate.length_beam);
 }
 
 // The texts of a sweep live as long as the sweep, which may be followed for days.

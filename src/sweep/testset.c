@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,18 +98,19 @@ static const char *name_of(const char *path) {
 static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const hypotheses *all,
                                 const char *checkpoint, const tarn_translator_options *settings) {
   char *text;
-  // Without a beam a score is a mean over tokens, which a penalty of 1 makes.
   json_t *object =
-      json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
+      json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:o, s:s, s:o, s:o}", "bleu", r->bleu, "signature",
                 r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
                 "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences", (json_int_t)r->sentences, "beam",
-                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? settings->length_penalty : 1.0, "precision",
-                tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source), "reference",
-                tarn__json_text(o->reference));
+                (json_int_t)r->beam, "length_penalty", r->beam > 0 ? json_real(settings->length_penalty) : json_null(),
+                "precision", tarn_translate_precision_name(o->precision), "source", tarn__json_text(o->source),
+                "reference", tarn__json_text(o->reference));
   if (object && r->iterations > 0) {
     json_object_set_new(object, "iterations", json_integer((json_int_t)r->iterations));
     if (r->length_beam > 0) json_object_set_new(object, "length_beam", json_integer((json_int_t)r->length_beam));
   }
+  if (object && !isnan(settings->placeholder_penalty))
+    json_object_set_new(object, "placeholder_penalty", json_real(settings->placeholder_penalty));
   TARN_TRY(dump_json(&text, o->run, object));
   tarn_status status = write_hypotheses(o->run, all);
   if (status == TARN_STATUS_OK) status = write_json(o->run, text);

@@ -273,7 +273,7 @@ tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config
 void tarn__task_largest(tarn__batch *batch, const tarn_config *config);
 
 // Whether a kind of decoding has an option: "beam", as in the section `translate` and in tarn_translator_options. If
-// not, `text` becomes "a translation model has no iterations, ...; it has beam, ...", for the models of an entry.
+// not, `text` becomes "a translation model has no iterations; its options are beam, ...", for the models of an entry.
 bool tarn__decoding_has(char text[2 * TARN__TASK_TEXT], const tarn__task *task, const char *option);
 // Whether the task's decoder reads whole sentences, and not only the preceding tokens.
 bool tarn__task_reads_whole(const tarn__task *task);

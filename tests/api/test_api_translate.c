@@ -253,6 +253,7 @@ static void use_tarn_distill_run(void) {
   assert_int_equal(result.data.lines, 3);
   assert_true(result.data.pairs >= 1 && result.data.pairs <= 2);  // one source is empty
   works(tarn_distill_run(&result, &good));                        // only prepares
+  assert_int_equal(result.found, 3);
   assert_int_equal(result.translation.lines, 0);
   const char **needed[] = {&options.teacher, &options.source, &options.vocab, &options.output};
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
@@ -262,6 +263,9 @@ static void use_tarn_distill_run(void) {
   }
   options = good;
   options.translation.beam = 3;
+  refuses(tarn_distill_run(&result, &options), TARN_STATUS_USAGE, "distilled.hyp is not of this teacher");
+  options = good;
+  options.translation.prune.encoder_layers_to_keep = "1";
   refuses(tarn_distill_run(&result, &options), TARN_STATUS_USAGE, "distilled.hyp is not of this teacher");
   options = good;
   options.output = "other";

@@ -37,6 +37,13 @@ grep -q "variant wide cannot come within 1 % of the base's parameters: .* instea
 sweep 'shared: { encoder.layers: L1*4, decoder.layers: L1*2 }' 'between: { kinds.L.ffn: 200 }'
 said shared 'CANNOT BE MET: the number of repetitions of the layers does not change that$'
 said between 'CANNOT BE MET: the number of repetitions of the layers is whole: [0-9]+ is [0-9.]+ % below, [0-9]+ is [0-9.]+ % above$'
+# Where one stack has many more repetitions, and only the other one counts, the next numbers change nothing.
+head=${head/by: parameters/by: trained}
+sweep 'frozen: { encoder.layers: R*6, decoder.layers: L }' 'once: { encoder.layers: L1*6, decoder.layers: L }' 'never: { encoder.layers: R*6, decoder.layers: R*2 }'
+said frozen '; encoder.layers=R\*[0-9]+, decoder.layers=L\*[0-9]+(; .*)?$'
+said once '; encoder.layers=L1\*[0-9]+, decoder.layers=L\*[0-9]+(; .*)?$'
+said never 'CANNOT BE MET: the number of repetitions of the layers does not change that$'
+head=${head/by: trained/by: parameters}
 
 # Heads change the size where they have a width of their own.
 head=${head/layers/heads}

@@ -49,13 +49,14 @@ refuse 2 "$needs length_penalty" "$TARN" translate run --length-penalty 1
 refuse 2 "$needs max_len_b" "$TARN" translate run --max-len-b 10
 refuse 2 'n-best must be from 1 to the length-beam of 3, not 4' "$TARN" translate run --n-best 4
 refuse 2 "translate.beam: $needs beam" "$TARN" train m.yaml --run no --set translate.beam=2
+refuse 2 "translate.beam: $needs beam" "$TARN" train m.yaml --run no --set translate.beam=5  # also at its default
 refuse 2 "valid.beam: $needs beam" "$TARN" train m.yaml --run no --set valid.beam=2
 refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" train m.yaml --run no \
   --set data.vocab=plain.model --set data.train=plain.train --set data.valid=plain.valid
 refuse 2 'Marian translates token by token' "$TARN" export --format marian run folder
 refuse 2 'CTranslate2 translates token by token' "$TARN" export --format ctranslate2 run folder
 "$TARN" test run --source corpus/test.de --reference corpus/test.en >out.txt 2>error.txt || fail "test: $(cat error.txt)"
-grep -q '4 iterations, length beam 3$' out.txt && jq -e '.beam == 0 and .iterations == 4' run/test.json >/dev/null ||
+grep -q '4 iterations, length beam 3$' out.txt && jq -e '.beam == 0 and .iterations == 4 and .length_penalty == null' run/test.json >/dev/null ||
   fail "test: $(cat out.txt run/test.json)"
 refuse 2 "$needs beam" "$TARN" test run --source corpus/test.de --reference corpus/test.en --beam 4
 "$TARN" export --precision int8 run small.safetensors >out.txt 2>error.txt || fail "int8: $(cat error.txt)"
@@ -84,8 +85,10 @@ fi
 
 # Distillation, by a teacher of another vocabulary; after a kill the same files come out.
 "$TARN" train m.yaml --run teacher --set model.task=translation --set data.vocab=plain.model --set data.train=plain.train \
-  --set data.valid=plain.valid --set translate.iterations=10 --set translate.length_beam=5 >out.txt 2>error.txt ||
+  --set data.valid=plain.valid --set translate.iterations= --set translate.length_beam= >out.txt 2>error.txt ||
   fail "teacher: $(cat error.txt)"
+refuse 2 'translate.iterations: a translation model has no iterations' "$TARN" train m.yaml --run no \
+  --set model.task=translation --set translate.length_beam=
 distill() { "$TARN" distill teacher --source corpus/train.de --vocab v.model --window 40 --threads 1 "$@"; }
 distill --output whole >out.txt 2>error.txt || fail "distill: $(cat error.txt)"
 grep -q '^new  *300 lines' out.txt && grep -q '^pairs ' out.txt || fail "distill: $(cat out.txt)"
@@ -96,10 +99,48 @@ distill --output parts --json >out.txt 2>error.txt || fail "going on: $(cat erro
 jq -e '.found == 80 and .translated == 220' out.txt >/dev/null || fail "going on: $(cat out.txt)"
 cmp -s whole.hyp parts.hyp && cmp -s whole.tarn parts.tarn && [ ! -e parts.hyp.part ] || fail "a distillation in parts differs"
 rm parts.tarn
-distill --output parts --json >out.txt 2>error.txt && jq -e '.translated == 0' out.txt >/dev/null && cmp -s whole.tarn parts.tarn ||
+distill --output parts --json >out.txt 2>error.txt && jq -e '.found == 300 and .translated == 0' out.txt >/dev/null && cmp -s whole.tarn parts.tarn ||
   fail "only preparing: $(cat out.txt error.txt)"
 refuse 2 'parts.hyp is not of this teacher, source and options; move it away, or choose another output' \
   "$TARN" distill teacher --source corpus/train.de --vocab v.model --window 40 --beam 2 --output parts
+# A teacher of masked translation has options of its own, and the notes are there beside JSON.
+masked() { "$TARN" distill run --source lines.de --vocab v.model --threads 1 --iterations 1 --length-beam 2 --output masked "$@"; }
+{ head -n 5 corpus/train.de; for i in $(seq 30); do head -n 3 corpus/train.de | tr '\n' ' '; done; echo; } >lines.de
+masked --json >out.txt 2>error.txt && jq -e '.found == 0 and .translated == 6' out.txt >/dev/null || fail "masked: $(cat error.txt)"
+grep -q "^truncated to the teacher's longest sentence: 1 line$" error.txt || fail "no note: $(cat error.txt)"
+grep -q ', iterations 1, length_beam 2$' masked.hyp.origin || fail "origin: $(cat masked.hyp.origin)"
+# While another process is at work nothing is written; what it began and did not translate has no origin.
+if command -v flock >/dev/null; then
+  exec 9>busy.hyp.part
+  flock -n 9 || fail "flock"
+  refuse 1 'busy.hyp.part: another process is at work on it' distill --output busy
+  exec 9>&-
+  [ ! -e busy.hyp.origin ] && [ ! -s busy.hyp.part ] || fail "written without the lock: $(ls busy*)"
+  distill --output busy >out.txt 2>error.txt && cmp -s whole.hyp busy.hyp || fail "after the other: $(cat error.txt)"
+fi
+# kill -9 in the middle.
+killed=0
+for try in $(seq 30); do
+  "$TARN" distill teacher --source corpus/train.de --vocab v.model --threads 1 --output killed --window 10 >out.txt 2>error.txt &
+  pid=$!
+  until [ -s killed.hyp.part ] || gone $pid; do :; done
+  sleep 0.0$((RANDOM % 4))
+  kill -9 $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  if [ ! -e killed.hyp ]; then
+    killed=$((killed + 1))
+    [ $killed -lt 3 ] || break
+  else
+    rm -f killed.*
+    killed=0
+  fi
+done
+[ $killed -ge 1 ] || fail "it was never killed in the middle"
+distill --output killed --window 10 --json >out.txt 2>error.txt || fail "after the kills: $(cat error.txt)"
+jq -e '.found > 0 and .found % 10 == 0 and .found + .translated == 300' out.txt >/dev/null || fail "after the kills: $(cat out.txt)"
+distill --output tens --window 10 >out.txt 2>error.txt || fail "tens: $(cat error.txt)"
+cmp -s tens.hyp killed.hyp && cmp -s tens.tarn killed.tarn && cmp -s tens.hyp.origin killed.hyp.origin || fail "a killed distillation differs"
+
 echo text >mine.hyp
 refuse 2 'mine.hyp is not of this teacher' "$TARN" distill teacher --source corpus/train.de --vocab v.model --output mine
 refuse 1 'lacking: there is no such file' "$TARN" distill teacher --source corpus/train.de --vocab lacking --output no
@@ -107,7 +148,12 @@ refuse 2 '--vocab is missing' "$TARN" distill teacher --source corpus/train.de -
 "$TARN" train m.yaml --run student --set data.train=whole --set train.max_updates=1 >out.txt 2>error.txt ||
   fail "student: $(cat error.txt)"
 
-# In a sweep beside a model that has a beam.
+# Other iterations when it goes on.
+"$TARN" train --resume student --set train.max_updates=2 --set translate.iterations=2 --set translate.length_beam=1 >out.txt 2>error.txt ||
+  fail "going on: $(cat error.txt)"
+grep -q '^  iterations: 2$' student/config.yaml || fail "going on: $(cat student/config.yaml)"
+
+# In a sweep beside a model that has a beam: each is compared with its own kind.
 cat >sweep.yaml <<'END'
 base: m.yaml
 baseline: masked
@@ -115,10 +161,27 @@ seeds: [1]
 variants:
   masked: { train.max_updates: 2 }
   longer: { train.max_updates: 3 }
+  token: { model.task: translation, train.max_updates: 2, translate.iterations: , translate.length_beam: }
 test: { source: corpus/test.de, reference: corpus/test.en }
 END
 "$TARN" sweep sweep.yaml --output results >out.txt 2>error.txt || fail "sweep: $(cat error.txt)"
 "$TARN" sweep sweep.yaml --output results >out.txt 2>error.txt || fail "sweep again: $(cat error.txt)"
 "$TARN" compare results --metric bleu >out.txt 2>error.txt || fail "compare: $(cat error.txt)"
+ways='masked/seed-1 is a masked translation model and .*token/seed-1 is a translation model, which translate in different ways'
+[ "$(grep -c "$ways" out.txt)" = 1 ] || fail "compare: $(cat out.txt)"
+for key in iterations length_beam; do
+  cp results/longer/seed-1/test.json test.json
+  jq ".$key = 1" test.json >results/longer/seed-1/test.json
+  refuse 1 "masked/seed-1 and .*longer/seed-1 cannot stand.*test BLEU has other iterations (4 and .) or length beams (3 and .)" \
+    "$TARN" compare results
+  cp test.json results/longer/seed-1/test.json
+done
+rm results/*/seed-1/test.json
+cp -r results/longer/seed-1 one
+for key in iterations length_beam; do
+  sed -E "s/^  $key: .*/  $key: 1/" results/longer/seed-1/config.yaml >one/config.yaml
+  refuse 1 'cannot stand in one table: translate.iterations (4 and .) and translate.length_beam (3 and .) must be the same' \
+    "$TARN" compare results/masked/seed-1 results/token/seed-1 one --metric bleu
+done
 sed -i 's/^test: {/test: { beam: 4,/' sweep.yaml
 refuse 2 "test.beam: variant masked: $needs beam" "$TARN" sweep sweep.yaml --output other

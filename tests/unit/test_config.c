@@ -514,42 +514,6 @@ static void training_needs_more(void **state) {
   }
 }
 
-// Every default in the list of options is a value that can be written, and changes nothing. Those of parts:
-// unit/test_parts.
-static void listed_defaults_are_the_defaults(void **state) {
-  (void)state;
-  static const char text[] =
-      "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\nsets: { t: { data: d } }\n";
-  tarn_config *config = parsed(text, NULL);
-  char *expected;
-  char *actual;
-  size_t count = 0;
-  assert_int_equal(tarn_config_write(config, &expected), TARN_STATUS_OK);
-  tarn_config_close(&config);
-  tarn_config_option option;
-  for (; tarn_config_option_at(count, &option); count++) {
-    char override[160];
-    const char *name = strstr(option.key, "NAME");
-    assert_true(option.help[0] != 0);
-    bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
-                 !strstr(option.value, "valid.") && !strstr(option.value, "data.") && !strstr(option.key, ".place.") &&
-                 !option.part[0];
-    if (!plain) continue;
-    snprintf(override, sizeof override, "%s=%s", option.key, option.value);
-    if (name && strncmp(option.key, "sets.", 5) == 0)
-      snprintf(override, sizeof override, "sets.t%s=%s", name + 4, option.value);
-    else if (name)
-      snprintf(override, sizeof override, "kinds.L%s=%s", name + 4, option.value);
-    config = parsed(text, override);
-    assert_int_equal(tarn_config_write(config, &actual), TARN_STATUS_OK);
-    assert_string_equal(actual, expected);
-    tarn_config_text_close(&actual);
-    tarn_config_close(&config);
-  }
-  assert_true(count > 60);
-  tarn_config_text_close(&expected);
-}
-
 // A run's folder and a checkpoint hold the whole text: a key that came later must not stand there while it has its
 // default, or a run of an earlier version would be said to have another configuration.
 static void texts_of_the_first_version_are_kept(void **state) {
@@ -787,7 +751,6 @@ int main(void) {
       cmocka_unit_test(json_has_values_of_their_types),
       cmocka_unit_test(the_model_hash_is_of_the_model_only),
       cmocka_unit_test(training_needs_more),
-      cmocka_unit_test(listed_defaults_are_the_defaults),
       cmocka_unit_test(texts_of_the_first_version_are_kept),
       cmocka_unit_test(documentation_lists_every_option),
       cmocka_unit_test(examples_are_valid),

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 // cmocka needs the headers above.
 #include <cmocka.h>
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "config_text.h"
 #include "task/labelled.h"
+#include "task/task.h"
 
 // What a model learns is decided by its stacks; the key says the same or nothing.
 static void tasks_have_measures(void **state) {
@@ -322,11 +324,65 @@ static void sets_are_scored(void **state) {
   tarn_config_close(&config);
 }
 
+// The defaults of the keys that begin with `section`; those that are not for the text's task are left out, as they are
+// refused.
+static size_t check_defaults(const char *text, const char *section) {
+  tarn_config *config = parsed(text, NULL);
+  const tarn__task *task = tarn__config_task(config);
+  char *expected;
+  char *actual;
+  size_t count = 0, checked = 0;
+  assert_int_equal(tarn_config_write(config, &expected), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  tarn_config_option option;
+  for (; tarn_config_option_at(count, &option); count++) {
+    char override[160], why[2 * TARN__TASK_TEXT];
+    const char *name = strstr(option.key, "NAME");
+    assert_true(option.help[0] != 0);
+    if (strncmp(option.key, section, strlen(section)) != 0) continue;
+    if (strncmp(option.key, "translate.", 10) == 0 && !tarn__decoding_has(why, task, option.key + 10)) continue;
+    if (strncmp(option.key, "valid.", 6) == 0 && !tarn__decoding_has(why, task, option.key + 6)) continue;
+    bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
+                 !strstr(option.value, "valid.") && !strstr(option.value, "data.") && !strstr(option.key, ".place.") &&
+                 !option.part[0];
+    if (!plain) continue;
+    snprintf(override, sizeof override, "%s=%s", option.key, option.value);
+    if (name && strncmp(option.key, "sets.", 5) == 0)
+      snprintf(override, sizeof override, "sets.t%s=%s", name + 4, option.value);
+    else if (name)
+      snprintf(override, sizeof override, "kinds.L%s=%s", name + 4, option.value);
+    config = parsed(text, override);
+    assert_int_equal(tarn_config_write(config, &actual), TARN_STATUS_OK);
+    assert_string_equal(actual, expected);
+    tarn_config_text_close(&actual);
+    tarn_config_close(&config);
+    checked++;
+  }
+  tarn_config_text_close(&expected);
+  return checked;
+}
+
+// Every default in the list of options is a value that can be written, and changes nothing. Those of parts:
+// unit/test_parts.
+static void listed_defaults_are_the_defaults(void **state) {
+  (void)state;
+  static const char text[] =
+      "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\nsets: { t: { data: d } }\n";
+  static const char masked[] =
+      "model: { task: masked-translation }\nencoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\n";
+  assert_true(check_defaults(text, "") > 60);
+  assert_true(check_defaults(masked, "translate.") >= 3);  // iterations, length_beam, max_tokens
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tasks_have_measures),         cmocka_unit_test(wrong_words_are_told_the_right_ones),
-      cmocka_unit_test(measures_have_two_spellings), cmocka_unit_test(classifiers_know_their_labels),
-      cmocka_unit_test(suggestions_would_be_taken),  cmocka_unit_test(smoothing_is_for_translation),
-      cmocka_unit_test(encoders_learn_from_masks),   cmocka_unit_test(sets_are_scored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures),
+                                     cmocka_unit_test(wrong_words_are_told_the_right_ones),
+                                     cmocka_unit_test(measures_have_two_spellings),
+                                     cmocka_unit_test(classifiers_know_their_labels),
+                                     cmocka_unit_test(suggestions_would_be_taken),
+                                     cmocka_unit_test(smoothing_is_for_translation),
+                                     cmocka_unit_test(encoders_learn_from_masks),
+                                     cmocka_unit_test(sets_are_scored),
+                                     cmocka_unit_test(listed_defaults_are_the_defaults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,8 +127,8 @@ static void scale(tarn__param *param, float factor) {
 }
 
 // Weights that make a model choosy.
-static void open_model(fixture *f, int kind, tarn__dtype dtype) {
-  must(tarn_config_parse(&f->config, "test", DESCRIPTIONS[kind], strlen(DESCRIPTIONS[kind]), NULL, 0));
+static void open_text(fixture *f, const char *text, tarn__dtype dtype) {
+  must(tarn_config_parse(&f->config, "test", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, SOURCE_VOCAB, TARGET_VOCAB, dtype, false));
   must(tarn__model_allocate(f->model));
   must(tarn__model_initialise(f->model, 11));
@@ -145,6 +145,8 @@ static void open_model(fixture *f, int kind, tarn__dtype dtype) {
     f->offsets[s + 1] = used;
   }
 }
+
+static void open_model(fixture *f, int kind, tarn__dtype dtype) { open_text(f, DESCRIPTIONS[kind], dtype); }
 
 static void close_model(fixture *f) {
   tarn__model_close(&f->model);
@@ -393,6 +395,36 @@ static void all_lengths_and_precisions(void **state) {
   close_model(&f);
 }
 
+// The lengths of translations do not change what is taken at a time, and so the memory: an untrained model makes them
+// far longer than their sources. It is that of the plan, of which most is in use.
+static void long_translations_take_the_planned_memory(void **state) {
+  (void)state;
+  static const char text[] =
+      "model: { task: masked-translation, d_model: 32, embeddings: decoder, max_length: 400 }\n"
+      "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: { mixer: attention, heads: 2, ffn: 64 } }\n";
+  fixture f = {0};
+  open_text(&f, text, TARN__F32);
+  tarn__translator_options options;
+  tarn__translator *translator;
+  tarn__translation found[SENTENCES];
+  tarn__translator_default(&options);
+  options.iterations = 1;
+  options.mask = MASK;
+  options.threads = 1;
+  size_t bytes;
+  const size_t before = tarn__memory_now(TARN__MEMORY_ACTIVATION);
+  must(tarn__translator_plan(&bytes, f.model, &options, (double)f.offsets[SENTENCES] / SENTENCES, SENTENCES));
+  must(tarn__translator_open(&translator, f.model, EOS, &options));
+  must(tarn__translator_run(translator, found, f.ids, f.offsets, SENTENCES));
+  tarn__translator_stats stats;
+  tarn__translator_get_stats(translator, &stats);
+  assert_true(stats.rows > 10 * options.length_beam * stats.source_tokens);
+  const size_t used = tarn__memory_peak(TARN__MEMORY_ACTIVATION) - before;
+  if (used > bytes || used < bytes / 4) fail_msg("%zu bytes were used, and %zu planned", used, bytes);
+  tarn__translator_close(&translator);
+  close_model(&f);
+}
+
 static void wrong_options_are_refused(void **state) {
   (void)state;
   fixture f = {0};
@@ -422,6 +454,7 @@ static void wrong_options_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_translations_take_the_planned_memory),  // first: it measures a peak
       cmocka_unit_test(masks_decay_linearly),
       cmocka_unit_test(the_least_likely_are_masked),
       cmocka_unit_test(translations_are_those_of_a_plain_loop),

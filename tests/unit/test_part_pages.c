@@ -164,7 +164,8 @@ static void put_cost_table(FILE *out, tarn__part_table table, const tarn__part *
 static void put_abilities(FILE *out, const tarn__mixer_entry *mixer) {
   fprintf(out, "- In a decoder (causal form): %s\n- Token by token while decoding: %s\n", in_words(mixer->causal),
           in_words(mixer->decodes));
-  fprintf(out, "- Followed by cross-attention in a decoder that has an encoder: %s\n", in_words(mixer->attends));
+  fprintf(out, "- Followed by cross-attention in a decoder that has an encoder: %s\n",
+          mixer->beside ? "within its sublayer" : in_words(mixer->attends));
   fprintf(out, "- Has queries and keys for position schemes (rotary, ALiBi and the like): %s\n",
           in_words(mixer->pairs));
   fprintf(out, "- Reads its own state at the previous token (recurrent): %s\n\n", in_words(mixer->sequential));

@@ -165,7 +165,9 @@ typedef struct tarn_results_run {
                                // fp32
   const char *test_folder;     // of a language model: folder of minimal pairs
   int64_t test_sentences, test_beam, test_pairs;
-  double test_length_penalty;  // NAN: unknown
+  double test_length_penalty;                 // NAN: unknown, or without a beam
+  int64_t test_iterations, test_length_beam;  // of models that have them; -1: none
+  double test_placeholder_penalty;            // the same; NAN: none
 } tarn_results_run;
 
 // A configuration: runs that differ only in the seed.

@@ -1,6 +1,7 @@
 // The branched convolutions of an Evolved Transformer (So et al. 2019): two branches of different widths, of which the
 // narrow one is added to the first columns of the wide one, a norm, and a separable convolution. The cells of encoder
-// and decoder differ, and so do their weights: "conv." in an encoder, "causal_conv." in a decoder.
+// and decoder differ, and so do their weights: "conv." where tokens see all others, "causal_conv." where only earlier
+// ones.
 #include <math.h>
 
 #include "ops/cache.h"
@@ -17,8 +18,8 @@ typedef struct separable {
 } separable;
 
 typedef struct evolved_weights {
-  tarn__linear_weights wide, narrow;  // of an encoder: of the token, and of its neighbours
-  separable left, right;              // of a decoder, in their place
+  tarn__linear_weights wide, narrow;  // of an encoder's cell: of the token, and of its neighbours
+  separable left, right;              // of a decoder's, in their place
   tarn__norm_weights mixed_norm;
   separable last;
   tarn__norm_weights norm;
@@ -137,11 +138,12 @@ static int64_t history(const void *keys) {
 const tarn__mixer_entry tarn__mixer_evolved_conv = {
     .part = {.word = "evolved_conv",
              .text =
-                 "the branched convolutions of an Evolved Transformer's cells, So et al. 2019: one cell in an "
-                 "encoder, another, causal one in a decoder, which no cross-attention follows. model.d_model is even",
-             .equation = "encoder: u = ReLU(x W_l) + pad(ReLU(conv_3(x))), y = pad(sep_9(norm(u)))\n"
-                         "decoder: u = ReLU(sep_11(x)) + pad(sep_7(x)), y = sep_7(norm(u))\n"
-                         "widths in multiples of d_model: encoder 4, 1/2, 1/2; decoder 2, 1/2, 1; pad adds columns of "
+                 "the branched convolutions of an Evolved Transformer's cells, So et al. 2019: those of its encoder "
+                 "where tokens see all others, those of its decoder where they see only earlier ones; no "
+                 "cross-attention follows. model.d_model is even",
+             .equation = "all others: u = ReLU(x W_l) + pad(ReLU(conv_3(x))), y = pad(sep_9(norm(u)))\n"
+                         "earlier ones: u = ReLU(sep_11(x)) + pad(sep_7(x)), y = sep_7(norm(u))\n"
+                         "widths in multiples of d_model: 4, 1/2, 1/2 and 2, 1/2, 1; pad adds columns of "
                          "zeros\n"
                          "conv_k is a convolution over k tokens, sep_k one with a kernel for each channel, and a "
                          "projection",
