@@ -188,16 +188,7 @@ int cmd_translate(int argc, char **argv) {
        1e6},
       {"max-len-b", CLI_INT, &max_len_b, "N", "the same, its constant part (default the model's translate.max_len_b)",
        0, 1 << 30},
-      {"iterations", CLI_INT, &options.iterations, "N",
-       "of masked translation and a Levenshtein Transformer: iterations over a sentence; 0: the model's "
-       "translate.iterations",
-       0, 1024},
-      {"length-beam", CLI_INT, &options.length_beam, "N",
-       "of masked translation: lengths whose translations are compared; 0: the model's translate.length_beam", 0, 1024},
-      {"placeholder-penalty", CLI_REAL, &options.placeholder_penalty, "G",
-       "of a Levenshtein Transformer: lowers the log-probability of inserting nothing between two tokens; without it "
-       "the model's translate.placeholder_penalty",
-       0, 100},
+      REFINEMENT_OPTIONS(options),
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       DECODING_OPTIONS(options.decoding, banned),
       {"samples", CLI_INT, &options.samples, "N", "draw N samples of each line and print the best; 0: search", 0,

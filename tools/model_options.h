@@ -49,4 +49,29 @@ int model_options_find(const cli_command *command, tarn_checkpoint_found *found,
 // names it, or is `quiet`; and closes `found`, which may be zero.
 void model_options_done(const cli_command *command, tarn_checkpoint_found *found, int code, bool quiet);
 
+// Of translation by refinement of whole sentences: the members of tarn_translator_options.
+#define REFINEMENT_OPTIONS(options)                                                                                  \
+  {"iterations",                                                                                                     \
+   CLI_INT,                                                                                                          \
+   &(options).iterations,                                                                                            \
+   "N",                                                                                                              \
+   "of masked translation and a Levenshtein Transformer: iterations over a sentence; 0: the model's "                \
+   "translate.iterations",                                                                                           \
+   0,                                                                                                                \
+   1024},                                                                                                            \
+      {"length-beam",                                                                                                \
+       CLI_INT,                                                                                                      \
+       &(options).length_beam,                                                                                       \
+       "N",                                                                                                          \
+       "of masked translation: lengths whose translations are compared; 0: the model's translate.length_beam",       \
+       0,                                                                                                            \
+       1024},                                                                                                        \
+  {                                                                                                                  \
+    "placeholder-penalty", CLI_REAL, &(options).placeholder_penalty, "G",                                            \
+        "of a Levenshtein Transformer: lowers the log-probability of inserting nothing between two tokens; without " \
+        "it "                                                                                                        \
+        "the model's translate.placeholder_penalty",                                                                 \
+        0, 100                                                                                                       \
+  }
+
 #endif
