@@ -3,9 +3,9 @@
 include "numbers";
 def names: if . == [] then "none" else join(", ") end;
 
-(if .configurations | any(.test_bleu.mean != null) then {key: "test_bleu", title: "test BLEU", digits: 1, unit: 1}
+(if .configurations | any(.test_bleu.mean != null) then {key: "test_bleu", title: "Test BLEU", digits: 1, unit: 1}
  elif .configurations | any(.test_blimp.mean != null) then {key: "test_blimp", title: "BLiMP", digits: 1, unit: 1}
- elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "test \(.test_measure)", digits: 3, unit: 1}
+ elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "Test \(.test_measure)", digits: 3, unit: 1}
  else {key: "best", title: .metric, digits: 3, unit: 1} end) as $test |
 .baseline as $baseline |
 def verdict($key): (.verdicts // {})[$key];

@@ -103,7 +103,7 @@ pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_
 pages >out.txt || fail "pages"
 [ "$(wc -l <out.txt)" -eq 2 ] || fail "two files: $(cat out.txt)"
 pages --check || fail "what it wrote differs"
-grep -q '^6 runs. test BLEU, against regular (p corrected for 1 comparisons): better: other; worse: none; undecided: 0.$' results/claim/README.md ||
+grep -q '^6 runs. Test BLEU, against regular (p corrected for 1 comparisons): better: other; worse: none; undecided: 0.$' results/claim/README.md ||
   fail "$(cat results/claim/README.md)"
 grep -Eq '^\| other \| 2 of 4 \| 0.000 M \| 0.000 M \| 3 \| .* \| 12.3 \|$' results/claim/README.md || fail "$(cat results/claim/README.md)"
 [ "$(sed -n '1p;$p' documents/page.md | tr '\n' ' ')" = "Before. After. " ] || fail "$(cat documents/page.md)"
