@@ -15,6 +15,7 @@
 #include "tarn/classify.h"
 #include "tarn/config.h"
 #include "tarn/data.h"
+#include "tarn/decoding.h"
 #include "tarn/distill.h"
 #include "tarn/images.h"
 #include "tarn/lm.h"
