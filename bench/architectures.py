@@ -16,7 +16,7 @@ ARCHITECTURES = {
     "albert": (MASKED, {"encoder.layers": "L1*6", "model.embedding_size": 128}, []),
     "funnel": (MASKED, {"encoder.layers": "L*8", "encoder.pool_after": "[2, 4]", "encoder.upsample_after": 6,
                         "model.positions": "shaw"}, []),
-    "vit": (os.path.join(ROOT, "examples", "vision", "vit.yaml"), {"train.max_tokens": 2176},
+    "vit": (os.path.join(ROOT, "examples", "vision", "vit.yaml"), {"train.max_tokens": 2176, "train.schedule": "constant"},
             ["--d", "128", "--heads", "4", "--ffn", "256", "--layers", "4"]),
 }
 NAMES = [f"architecture-{name}" for name in ARCHITECTURES]
