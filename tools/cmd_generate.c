@@ -175,13 +175,13 @@ static int settle_method(tarn_generator_options *options, const given *g) {
   if (g->input && g->prompts.count > 0) return cli_usage(&COMMAND, "--prompt and --input exclude each other");
   if (beam && samples)
     return cli_usage(&COMMAND,
-                     "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p and --typical-p, "
-                     "which draw tokens");
+                     "--beam searches: it excludes --temperature, --top-k, --top-p, --min-p, --typical-p and --mbr, "
+                     "for which tokens are drawn");
   if (!beam && !isnan(g->length_penalty)) return cli_usage(&COMMAND, "--length-penalty needs --beam");
   if (!samples && g->drawing.seed != CLI_NO_INT)
     return cli_usage(
         &COMMAND,
-        "--seed needs --temperature, --top-k, --top-p, --min-p or --typical-p: without them nothing is drawn");
+        "--seed needs --temperature, --top-k, --top-p, --min-p, --typical-p or --mbr: without them nothing is drawn");
   if (beam) {
     options->method = TARN_GENERATOR_METHOD_BEAM;
     options->beam = g->beam;

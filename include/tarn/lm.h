@@ -235,7 +235,8 @@ typedef struct tarn_generator_text {
   const float *log_probabilities;  // [tokens], natural logarithms; the model's, whatever the method
   double log_probability;          // their sum
   double score;                    // log_probability / tokens^length_penalty; without beam search the penalty is 1; of
-                                   // a beam search with processed logits or groups from what those left of it
+                                   // a beam search with processed logits or groups from what those left of it; with
+                                   // decoding.mbr the expected utility
   tarn_generator_end end;
 } tarn_generator_text;
 

@@ -97,8 +97,9 @@ typedef struct tarn_translate_hypothesis {
   int64_t tokens;          // with the end of sentence, without those of a prefix
   double log_probability;  // natural logarithm, sum over the tokens
   double score;  // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
-                 // what is summed, of that sum; of masked translation, where the end of sentence is not
-                 // predicted and has log-probability 0, the mean of the other tokens
+                 // what is summed, of that sum; of masked translation and of a Levenshtein Transformer, where
+                 // the end of sentence is not predicted and has log-probability 0, the mean of the other
+                 // tokens; with decoding.mbr the expected utility
 } tarn_translate_hypothesis;
 
 // The result of a line. A line without tokens (empty or blank) has one hypothesis: an empty text without tokens, with
@@ -119,7 +120,8 @@ typedef struct tarn_translate_summary {
   int64_t unknown;                       // source tokens not in the vocabulary
   int64_t source_tokens, target_tokens;  // with ends of sentence; target: of the best hypotheses
   double seconds;                        // spent in translation
-  int64_t iterations;                    // over all sentences together, of models that translate by iterations; else 0
+  int64_t iterations;                    // over all sentences together, of models that translate by iterations; else,
+                                         // and where several ranks share the work, 0
 } tarn_translate_summary;
 
 typedef struct tarn_translator tarn_translator;

@@ -332,7 +332,7 @@ class Run:
 
     def _generator(self, options: dict[str, Any]) -> Handle:
         self._need("generating", "language-model")
-        drawing = ("temperature", "top_k", "top_p", "min_p", "typical_p")
+        drawing = ("temperature", "top_k", "top_p", "min_p", "typical_p", "mbr")
         if "method" not in options and any(options.get(key) is not None for key in drawing):
             options["method"] = "sample"
         given = _known(options, c.tarn_generator_options, "window", "threads", "stop_count")
@@ -350,7 +350,7 @@ class Run:
     def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
         """Continues each prompt; an empty prompt starts a new sentence.
 
-        Options: method (greedy, beam or sample; sample if temperature, top_k, top_p, min_p or typical_p is given),
+        Options: method (greedy, beam or sample; sample if temperature, top_k, top_p, min_p, typical_p or mbr is given),
         number, max_tokens, min_tokens, beam, length_penalty, temperature, top_k, top_p, min_p, typical_p, seed, stop
         (strings that end a continuation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram,
         banned (texts), groups, diversity_penalty, mbr (bleu or chrf: samples by their agreement with all), precision,

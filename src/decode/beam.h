@@ -49,10 +49,10 @@ static inline int64_t tarn__beam_groups(const tarn__beam_options *options) {
 }
 
 // Continuations per hypothesis that a step may need: it takes 2 * beam of a group, the end of sentence may be
-// forbidden, and the tokens of earlier groups may fall behind.
+// forbidden, and the tokens of earlier groups may fall behind: up to 2 * their beam, where stop strings end some.
 static inline int64_t tarn__beam_choices(const tarn__beam_options *options) {
   const int64_t groups = tarn__beam_groups(options), width = options->beam / groups;
-  return 2 * width + 1 + options->banned_count + (groups - 1) * width;
+  return 2 * width + 1 + options->banned_count + 2 * (groups - 1) * width;
 }
 
 typedef struct tarn__beam tarn__beam;

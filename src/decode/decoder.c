@@ -78,9 +78,9 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
 void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
-  tarn__integers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
-                           &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws,
-                           &d->begin,      &d->so_far,           &d->row_numbers};
+  tarn__id_list *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
+                          &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws,
+                          &d->begin,      &d->so_far,           &d->row_numbers};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
@@ -88,7 +88,7 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->cross);
   tarn__free(d->self_cache);
   tarn__free(d->drawn_values);
-  tarn__edits_close(&d->edits);
+  tarn__logit_edits_close(&d->edits);
   tarn__continuation_close(&d->continuation);
   tarn__caches_close(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) {
@@ -162,7 +162,7 @@ static int64_t take(tarn__decoder *d, tarn__queue *queue) {
 
 // Makes room for `rows` more rows in the caches of the source.
 static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
-  TARN_TRY(tarn__integers_room(&d->seen, d->source_tokens));
+  TARN_TRY(tarn__id_list_room(&d->seen, d->source_tokens));
   int64_t count = 0;
   for (int64_t a = 0; a < d->active; a++) {
     const tarn__slot *s = &d->slots[d->order[a]];
@@ -183,9 +183,9 @@ static tarn_status reserve_source(tarn__decoder *d, int64_t rows) {
 static tarn_status encode(tarn__decoder *d, int64_t count) {
   int64_t rows = 0, longest = 0;
   for (int64_t i = 0; i < count; i++) rows += d->slots[d->order[d->active + i]].item.length;
-  TARN_TRY(tarn__integers_room(&d->source_ids, rows));
-  TARN_TRY(tarn__integers_room(&d->source_positions, rows));
-  TARN_TRY(tarn__integers_room(&d->source_offsets, count + 1));
+  TARN_TRY(tarn__id_list_room(&d->source_ids, rows));
+  TARN_TRY(tarn__id_list_room(&d->source_positions, rows));
+  TARN_TRY(tarn__id_list_room(&d->source_offsets, count + 1));
   TARN_TRY(reserve_source(d, rows));
   int32_t *offsets = d->source_offsets.data;
   offsets[0] = 0;
@@ -321,16 +321,16 @@ static tarn_status measure_step(tarn__decoder *d) {
   }
   TARN_REQUIRE(d->sights[TARN__FAR].history_count < INT32_MAX, MEMORY, "too many hypotheses are decoded together: %lld",
                (long long)d->rows);
-  TARN_TRY(tarn__integers_room(&d->ids, d->rows));
-  TARN_TRY(tarn__integers_room(&d->positions, d->rows));
-  TARN_TRY(tarn__integers_room(&d->predicted, d->rows));
-  TARN_TRY(tarn__integers_room(&d->source_range, 2 * d->rows));
+  TARN_TRY(tarn__id_list_room(&d->ids, d->rows));
+  TARN_TRY(tarn__id_list_room(&d->positions, d->rows));
+  TARN_TRY(tarn__id_list_room(&d->predicted, d->rows));
+  TARN_TRY(tarn__id_list_room(&d->source_range, 2 * d->rows));
   for (int i = 0; i < TARN__SIGHTS; i++) {
     tarn__sight *of = &d->sights[i];
     if (of->most == 0) continue;
-    TARN_TRY(tarn__integers_room(&of->history, of->history_count));
-    TARN_TRY(tarn__integers_room(&of->past, of->history_count));
-    TARN_TRY(tarn__integers_room(&of->ranges, 2 * d->rows));
+    TARN_TRY(tarn__id_list_room(&of->history, of->history_count));
+    TARN_TRY(tarn__id_list_room(&of->past, of->history_count));
+    TARN_TRY(tarn__id_list_room(&of->ranges, 2 * d->rows));
     TARN_TRY(tarn__caches_reserve(&of->caches, d->rows, of->past.data, (size_t)past[i]));
   }
   return TARN_STATUS_OK;
@@ -377,7 +377,7 @@ static void fill_hypothesis(tarn__decoder *d, const tarn__slot *s, cursor *at, i
 
 // Fills in the next rows of the beginning.
 static tarn_status fill_beginning(tarn__decoder *d, const tarn__slot *s, cursor *at) {
-  TARN_TRY(tarn__integers_room(&d->begin, s->rows));
+  TARN_TRY(tarn__id_list_room(&d->begin, s->rows));
   int32_t *ids = d->begin.data;
   const int64_t told = d->model->config->model.decoder_start;
   const int32_t start = told >= 0 ? (int32_t)told : d->options.search.eos;
@@ -513,7 +513,7 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const tarn__
 static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
   TARN_TRY(choose(d, wanted));
-  for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(tarn__integers_room(&d->sights[i].past, wanted[i]));
+  for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(tarn__id_list_room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
     tarn__slot *s = &d->slots[number];

@@ -43,7 +43,7 @@ static tarn_status fill_draws(tarn__decoder *d) {
   if (!sampling) return TARN_STATUS_OK;
   d->draw_spec = (tarn__sample_spec){.sampling = *sampling, .banned_count = search->banned_count, .eos = search->eos};
   memcpy(d->draw_spec.banned, search->banned, sizeof search->banned);
-  TARN_TRY(tarn__integers_room(&d->draws, d->active * TARN__DRAW_WORDS));
+  TARN_TRY(tarn__id_list_room(&d->draws, d->active * TARN__DRAW_WORDS));
   for (int64_t a = 0; a < d->active; a++) {
     tarn__slot *s = &d->slots[d->order[a]];
     if (s->first_top < 0) continue;
@@ -65,7 +65,7 @@ static tarn_status look_back(tarn__decoder *d, const tarn__slot *s, int32_t last
   const bool translates = tarn__decoder_translates(d);
   const int32_t *before = translates ? item->prefix : item->ids;
   const int64_t prompt = translates ? item->prefix_length : item->length, length = prompt + s->beam.step;
-  TARN_TRY(tarn__integers_room(&d->so_far, length + 1));
+  TARN_TRY(tarn__id_list_room(&d->so_far, length + 1));
   if (prompt > 0) memcpy(d->so_far.data, before, (size_t)prompt * sizeof *before);
   tarn__beam_tokens(&s->beam, last, s->beam.step, d->so_far.data + prompt);
   *out = (tarn__so_far){d->so_far.data, length, prompt};
@@ -99,13 +99,13 @@ tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__beam *beam) {
 static tarn_status process_row(tarn__decoder *d, const tarn__slot *s, int32_t last) {
   tarn__so_far so_far;
   TARN_TRY(look_back(d, s, last, &so_far));
-  return tarn__edits_add(&d->edits, d->options.processing, &so_far);
+  return tarn__logit_edits_add(&d->edits, d->options.processing, &so_far);
 }
 
 // In the order of the rows that need a next token.
 static tarn_status process_rows(tarn__decoder *d) {
   if (!processes(d) || d->predicted_count == 0) return TARN_STATUS_OK;
-  TARN_TRY(tarn__edits_begin(&d->edits, d->predicted_count, d->model->target_vocab));
+  TARN_TRY(tarn__logit_edits_begin(&d->edits, d->predicted_count, d->model->target_vocab));
   for (int64_t a = 0; a < d->active; a++) {
     const tarn__slot *s = &d->slots[d->order[a]];
     if (s->first_top < 0 || s->reader >= 0) continue;
@@ -119,7 +119,7 @@ static tarn_status process_rows(tarn__decoder *d) {
 static tarn_status number_rows(tarn__decoder *d) {
   const int64_t count = d->options.sampling ? d->draw_count : d->predicted_count;
   if (!processes(d)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__integers_room(&d->row_numbers, count));
+  TARN_TRY(tarn__id_list_room(&d->row_numbers, count));
   for (int64_t i = 0; i < count; i++)
     d->row_numbers.data[i] = d->options.sampling ? d->draws.data[i * TARN__DRAW_WORDS + TARN__DRAW_ROW] : (int32_t)i;
   return TARN_STATUS_OK;
@@ -148,7 +148,7 @@ void tarn__next_request(const tarn__decoder *d, tarn__model_step *step) {
 // Makes each drawn token the only continuation of its hypothesis.
 static tarn_status take_draws(tarn__decoder *d, tarn__choices *out) {
   const int64_t count = tarn__beam_choices(&d->options.search);
-  TARN_TRY(tarn__integers_room(&d->drawn_ids, d->draw_count * count));
+  TARN_TRY(tarn__id_list_room(&d->drawn_ids, d->draw_count * count));
   TARN_TRY(
       tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(d->draw_count * (count + 1)), sizeof *d->drawn_values));
   for (int64_t i = 0; i < d->draw_count; i++) {

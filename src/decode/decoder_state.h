@@ -5,14 +5,9 @@
 #include "base/memory.h"
 #include "decode/caches.h"
 #include "decode/decoder.h"
+#include "decode/id_list.h"
 #include "decode/processors.h"
 #include "decode/workspace.h"
-
-// A growing array of integers.
-typedef struct tarn__integers {
-  int32_t *data;
-  size_t capacity;
-} tarn__integers;
 
 // A slot for an active item.
 typedef struct tarn__slot {
@@ -32,9 +27,9 @@ typedef struct tarn__slot {
 typedef struct tarn__sight {
   int64_t most;  // rows that a token sees, including its own; INT64_MAX: all of its hypothesis; 0: no such layer
   tarn__caches caches;
-  tarn__integers past;     // cache rows of each hypothesis before the step, concatenated
-  tarn__integers history;  // [history_count] the same including its new rows
-  tarn__integers ranges;   // [rows][2]
+  tarn__id_list past;     // cache rows of each hypothesis before the step, concatenated
+  tarn__id_list history;  // [history_count] the same including its new rows
+  tarn__id_list ranges;   // [rows][2]
   int64_t history_count;
 } tarn__sight;
 
@@ -55,7 +50,7 @@ struct tarn__decoder {
   // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
   tarn__graph encode;
   tarn__workspace encode_workspace;
-  tarn__integers source_ids, source_positions, source_offsets, seen;
+  tarn__id_list source_ids, source_positions, source_offsets, seen;
   tarn__tensor **cross;  // [decoder layers]
   tarn__caches source;
 
@@ -65,29 +60,25 @@ struct tarn__decoder {
   tarn__sight sights[TARN__SIGHTS];
   void **self_cache;  // [decoder layers], in the caches of the layer's group
   int64_t rows, longest, positions_end;
-  tarn__integers ids, positions;  // [rows]
-  tarn__integers source_range;    // [rows][2]
-  tarn__integers begin;           // the ids of a beginning
-  tarn__integers predicted;       // [predicted_count] rows that need a next token
+  tarn__id_list ids, positions;  // [rows]
+  tarn__id_list source_range;    // [rows][2]
+  tarn__id_list begin;           // the ids of a beginning
+  tarn__id_list predicted;       // [predicted_count] rows that need a next token
   int64_t predicted_count;
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   float *top_values, *top_own;
   // What the processors change, and the tokens that they look at.
-  tarn__edits edits;
-  tarn__integers so_far, row_numbers;
+  tarn__logit_edits edits;
+  tarn__id_list so_far, row_numbers;
   tarn__continuation continuation;  // scratch of stops
   // Sampling: the draws requested and made, in the layout of the best continuations.
   tarn__sample_spec draw_spec;
-  tarn__integers draws, drawn_ids;
+  tarn__id_list draws, drawn_ids;
   int64_t draw_count;
   float *drawn_values;
   size_t drawn_capacity;
 };
-
-static inline tarn_status tarn__integers_room(tarn__integers *array, int64_t count) {
-  return tarn__grow(&array->data, &array->capacity, (size_t)count, sizeof *array->data);
-}
 
 bool tarn__decoder_translates(const tarn__decoder *d);
 

@@ -21,30 +21,27 @@ typedef struct engine {
   int32_t first_token;
   // Those in a pass: the rows of each and the first of each source sentence, as for tarn__refiner_lay(), and their
   // numbers.
-  tarn__numbers lengths, first, numbers;
+  tarn__id_list lengths, first, numbers;
   int64_t count;
-  tarn__numbers rows;     // what a policy reads
-  tarn__numbers answers;  // what it chose
+  tarn__id_list rows;     // what a policy reads
+  tarn__id_list answers;  // what it chose
   float *values;          // log-probabilities of words
   size_t values_room;
 } engine;
 
 static tarn_status check(const tarn__translator_options *options) {
-  TARN_REQUIRE(options->iterations >= 1 && options->iterations <= 1024, USAGE,
-               "iterations must be from 1 to 1024, not %lld", (long long)options->iterations);
+  TARN_TRY(tarn__refiner_check(options, "the placeholder of a Levenshtein Transformer"));
   TARN_REQUIRE(options->placeholder_penalty >= 0 && options->placeholder_penalty <= 100, USAGE,
                "placeholder-penalty must be from 0 to 100, not %g", options->placeholder_penalty);
   TARN_REQUIRE(options->n_best == 1, USAGE,
                "n-best must be 1, not %lld: a Levenshtein Transformer edits one translation",
                (long long)options->n_best);
-  TARN_REQUIRE(options->mask >= 0, USAGE,
-               "the vocabulary of the target has no <mask>, the placeholder of a Levenshtein Transformer");
   return TARN_STATUS_OK;
 }
 
 static void close_engine(void **own) {
   engine *e = *own;
-  tarn__numbers *all[] = {&e->lengths, &e->first, &e->numbers, &e->rows, &e->answers};
+  tarn__id_list *all[] = {&e->lengths, &e->first, &e->numbers, &e->rows, &e->answers};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; e->drafts && i < e->refiner.room; i++) tarn__draft_close(&e->drafts[i]);
   tarn__free(e->drafts);
@@ -96,9 +93,9 @@ static bool takes_part(const tarn__draft *draft, policy what) {
 static tarn_status lay(engine *e, policy what, int64_t *next, int64_t *answers) {
   tarn__refiner *r = &e->refiner;
   int64_t rows = 0, listed = 0;
-  TARN_TRY(tarn__numbers_room(&e->lengths, r->count));
-  TARN_TRY(tarn__numbers_room(&e->numbers, r->count));
-  TARN_TRY(tarn__numbers_room(&e->first, r->count + 1));
+  TARN_TRY(tarn__id_list_room(&e->lengths, r->count));
+  TARN_TRY(tarn__id_list_room(&e->numbers, r->count));
+  TARN_TRY(tarn__id_list_room(&e->first, r->count + 1));
   e->count = 0;
   for (int64_t s = 0; s < *next; s++) e->first.data[s] = 0;
   for (; *next < r->count; (*next)++) {
@@ -114,8 +111,8 @@ static tarn_status lay(engine *e, policy what, int64_t *next, int64_t *answers) 
   *answers = 0;
   if (e->count == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data, 0, e->count));
-  TARN_TRY(tarn__numbers_room(&e->rows, 2 * rows));
-  TARN_TRY(tarn__numbers_room(&e->answers, rows));
+  TARN_TRY(tarn__id_list_room(&e->rows, 2 * rows));
+  TARN_TRY(tarn__id_list_room(&e->answers, rows));
   TARN_TRY(tarn__grow(&e->values, &e->values_room, (size_t)rows, sizeof *e->values));
   for (int64_t i = 0; i < e->count; i++) {
     const tarn__draft *draft = &e->drafts[e->numbers.data[i]];

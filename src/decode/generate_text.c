@@ -65,8 +65,10 @@ static tarn_status check_options(const tarn_generator_options *o) {
   TARN_REQUIRE(o->method != TARN_GENERATOR_METHOD_GREEDY || o->number == 1, USAGE,
                "greedy search gives one continuation of a prompt, not %lld; sample or search with a beam",
                (long long)o->number);
+  const bool samples = o->method == TARN_GENERATOR_METHOD_SAMPLE;
+  TARN_TRY(tarn__steering_check_drawing(o->temperature, o->top_k, o->top_p, samples));
   return tarn__steering_check_search(&o->decoding, o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam : 1,
-                                     o->method == TARN_GENERATOR_METHOD_SAMPLE);
+                                     samples ? o->number : 0);
 }
 
 // The steering of `o`, whose texts become its copies.

@@ -15,36 +15,32 @@ enum { BEST = 4 };
 typedef struct engine {
   tarn__refiner refiner;
   // Target sentences: the rows of each, with the end of sentence, and the first of each source sentence.
-  tarn__numbers lengths, first;
-  tarn__numbers offsets;  // of their rows in the group, of which there are `rows`
+  tarn__id_list lengths, first;
+  tarn__id_list offsets;  // of their rows in the group, of which there are `rows`
   int64_t rows;
-  tarn__numbers words;  // [rows] the tokens, as last predicted
+  tarn__id_list words;  // [rows] the tokens, as last predicted
   float *values;        // [rows] their log-probabilities
   size_t values_room;
   int64_t chunk;                 // the first row of the chunk that is in work
-  tarn__numbers masked, places;  // the rows of the chunk to predict, ascending; of one sentence
+  tarn__id_list masked, places;  // the rows of the chunk to predict, ascending; of one sentence
   int64_t masked_count;
   tarn__refined *best;  // [target sentences of a source sentence]
   size_t best_room;
 } engine;
 
 static tarn_status check(const tarn__translator_options *options) {
-  TARN_REQUIRE(options->iterations >= 1 && options->iterations <= 1024, USAGE,
-               "iterations must be from 1 to 1024, not %lld", (long long)options->iterations);
+  TARN_TRY(tarn__refiner_check(options, "which mask-predict fills in"));
   TARN_REQUIRE(options->length_beam >= 1 && options->length_beam <= 1024, USAGE,
                "length-beam must be from 1 to 1024, not %lld", (long long)options->length_beam);
   TARN_REQUIRE(options->n_best >= 1 && options->n_best <= options->length_beam, USAGE,
                "n-best must be from 1 to the length-beam of %lld, not %lld", (long long)options->length_beam,
                (long long)options->n_best);
-  TARN_REQUIRE(!options->processing && options->samples == 0 && options->groups == 1, USAGE,
-               "penalties, banned texts, groups and samples are for models that translate token by token");
-  TARN_REQUIRE(options->mask >= 0, USAGE, "the vocabulary of the target has no <mask>, which mask-predict fills in");
   return TARN_STATUS_OK;
 }
 
 static void close_engine(void **own) {
   engine *e = *own;
-  tarn__numbers *all[] = {&e->lengths, &e->first, &e->offsets, &e->words, &e->masked, &e->places};
+  tarn__id_list *all[] = {&e->lengths, &e->first, &e->offsets, &e->words, &e->masked, &e->places};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   tarn__free(e->values);
   tarn__free(e->best);
@@ -84,8 +80,8 @@ static tarn_status choose_lengths(engine *e) {
   const tarn__top top = tarn__lengths_top(&r->encode, states, &r->source, &r->model->weights, best);
   TARN_TRY(tarn__refiner_encoded(r));
   TARN_TRY(tarn__workspace_top(&r->encode, &top, &ids, &values));
-  TARN_TRY(tarn__numbers_room(&e->lengths, r->count * o->length_beam));
-  TARN_TRY(tarn__numbers_room(&e->first, r->count + 1));
+  TARN_TRY(tarn__id_list_room(&e->lengths, r->count * o->length_beam));
+  TARN_TRY(tarn__id_list_room(&e->first, r->count + 1));
   int32_t count = 0;
   for (int64_t s = 0; s < r->count; s++) {
     e->first.data[s] = count;
@@ -103,7 +99,7 @@ static tarn_status choose_lengths(engine *e) {
 static tarn_status lay_group(engine *e) {
   const tarn__decoder_options *o = &e->refiner.options;
   const int64_t sentences = e->first.data[e->refiner.count];
-  TARN_TRY(tarn__numbers_room(&e->offsets, sentences + 1));
+  TARN_TRY(tarn__id_list_room(&e->offsets, sentences + 1));
   e->rows = 0;
   for (int64_t i = 0; i < sentences; i++) {
     e->offsets.data[i] = (int32_t)e->rows;
@@ -112,7 +108,7 @@ static tarn_status lay_group(engine *e) {
                  (long long)e->refiner.count);
   }
   e->offsets.data[sentences] = (int32_t)e->rows;
-  TARN_TRY(tarn__numbers_room(&e->words, e->rows));
+  TARN_TRY(tarn__id_list_room(&e->words, e->rows));
   TARN_TRY(tarn__grow(&e->values, &e->values_room, (size_t)e->rows, sizeof *e->values));
   TARN_TRY(tarn__grow(&e->best, &e->best_room, (size_t)o->length_beam, sizeof *e->best));
   for (int64_t i = 0; i < e->rows; i++) e->words.data[i] = o->mask, e->values[i] = 0;
@@ -124,8 +120,8 @@ static tarn_status lay_chunk(engine *e, int64_t begin, int64_t end) {
   tarn__refiner *r = &e->refiner;
   e->chunk = e->offsets.data[begin];
   TARN_TRY(tarn__refiner_lay(r, e->lengths.data, e->first.data, begin, end));
-  TARN_TRY(tarn__numbers_room(&e->masked, r->target.rows));
-  return tarn__numbers_room(&e->places, r->target.longest);
+  TARN_TRY(tarn__id_list_room(&e->masked, r->target.rows));
+  return tarn__id_list_room(&e->places, r->target.longest);
 }
 
 // Sets the input of an iteration: masks in the places of the least likely tokens.

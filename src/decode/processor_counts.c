@@ -6,9 +6,9 @@ static bool acts(const tarn__processing *processing) {
   return processing->presence_penalty != 0.0 || processing->frequency_penalty != 0.0;
 }
 
-static void apply(tarn__edits *edits, const tarn__processing *processing, const tarn__so_far *so_far) {
+static void apply(tarn__logit_edits *edits, const tarn__processing *processing, const tarn__so_far *so_far) {
   for (int64_t i = so_far->prompt; i < so_far->length; i++) {
-    tarn__edit *edit = tarn__edit_of(edits, so_far->ids[i]);
+    tarn__logit_edit *edit = tarn__logit_edit_of(edits, so_far->ids[i]);
     edit->count++;
     edit->less = (float)(processing->presence_penalty + edit->count * processing->frequency_penalty);
   }

@@ -4,9 +4,9 @@
 
 static bool acts(const tarn__processing *processing) { return processing->repetition_penalty != 1.0; }
 
-static void apply(tarn__edits *edits, const tarn__processing *processing, const tarn__so_far *so_far) {
+static void apply(tarn__logit_edits *edits, const tarn__processing *processing, const tarn__so_far *so_far) {
   for (int64_t i = 0; i < so_far->length; i++)
-    tarn__edit_of(edits, so_far->ids[i])->scale = (float)processing->repetition_penalty;
+    tarn__logit_edit_of(edits, so_far->ids[i])->scale = (float)processing->repetition_penalty;
 }
 
 const tarn__logits_processor tarn__processor_repetition = {acts, apply};

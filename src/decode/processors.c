@@ -18,14 +18,14 @@ bool tarn__processing_acts(const tarn__processing *processing) {
   return false;
 }
 
-void tarn__edits_close(tarn__edits *edits) {
+void tarn__logit_edits_close(tarn__logit_edits *edits) {
   tarn__free(edits->row);
   tarn__free(edits->place);
   tarn__free(edits->words);
-  *edits = (tarn__edits){0};
+  *edits = (tarn__logit_edits){0};
 }
 
-tarn_status tarn__edits_begin(tarn__edits *edits, int64_t rows, int64_t vocab) {
+tarn_status tarn__logit_edits_begin(tarn__logit_edits *edits, int64_t rows, int64_t vocab) {
   if (!edits->place) {
     void *memory;
     TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)vocab, sizeof *edits->place));
@@ -40,20 +40,20 @@ tarn_status tarn__edits_begin(tarn__edits *edits, int64_t rows, int64_t vocab) {
   return TARN_STATUS_OK;
 }
 
-tarn__edit *tarn__edit_of(tarn__edits *edits, int32_t id) {
-  static _Thread_local tarn__edit nothing;
+tarn__logit_edit *tarn__logit_edit_of(tarn__logit_edits *edits, int32_t id) {
+  static _Thread_local tarn__logit_edit nothing;
   if (edits->status != TARN_STATUS_OK || id < 0 || id >= edits->vocab) return &nothing;
   const int32_t place = edits->place[id];
   if (place < edits->row_count && edits->row[place].id == id) return &edits->row[place];
   edits->status = tarn__grow(&edits->row, &edits->row_room, (size_t)edits->row_count + 1, sizeof *edits->row);
   if (edits->status != TARN_STATUS_OK) return &nothing;
   edits->place[id] = (int32_t)edits->row_count;
-  edits->row[edits->row_count] = (tarn__edit){.id = id, .scale = 1.0f};
+  edits->row[edits->row_count] = (tarn__logit_edit){.id = id, .scale = 1.0f};
   return &edits->row[edits->row_count++];
 }
 
 // Appends the row to the words.
-static tarn_status end_row(tarn__edits *edits) {
+static tarn_status end_row(tarn__logit_edits *edits) {
   const int64_t need = edits->count + edits->row_count * TARN__EDIT_WORDS;
   TARN_REQUIRE(need < INT32_MAX, MEMORY, "too many hypotheses are decoded together");
   TARN_TRY(tarn__grow(&edits->words, &edits->words_room, (size_t)need, sizeof *edits->words));
@@ -69,7 +69,8 @@ static tarn_status end_row(tarn__edits *edits) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__edits_add(tarn__edits *edits, const tarn__processing *processing, const tarn__so_far *so_far) {
+tarn_status tarn__logit_edits_add(tarn__logit_edits *edits, const tarn__processing *processing,
+                                  const tarn__so_far *so_far) {
   edits->row_count = 0;
   edits->status = TARN_STATUS_OK;
   for (int i = 0; i < PROCESSORS; i++)

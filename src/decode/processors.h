@@ -37,34 +37,34 @@ typedef struct tarn__so_far {
   int64_t length, prompt;
 } tarn__so_far;
 
-typedef struct tarn__edit {
+typedef struct tarn__logit_edit {
   int32_t id, count;
   float scale, less;  // ops/ops.h
-} tarn__edit;
+} tarn__logit_edit;
 
 // The changes of the rows of a step. Zero-initialise.
-typedef struct tarn__edits {
-  tarn__edit *row;  // of the last row
-  int32_t *place;   // [vocab] of a token in `row`, if it is there
-  int32_t *words;   // [count] as the device takes them
+typedef struct tarn__logit_edits {
+  tarn__logit_edit *row;  // of the last row
+  int32_t *place;         // [vocab] of a token in `row`, if it is there
+  int32_t *words;         // [count] as the device takes them
   int64_t row_count, rows, done, count, vocab;
   size_t row_room, words_room;
   tarn_status status;
-} tarn__edits;
+} tarn__logit_edits;
 
-void tarn__edits_close(tarn__edits *edits);
+void tarn__logit_edits_close(tarn__logit_edits *edits);
 // Begins a step of `rows` rows. After the last of them, words [count] are those for tarn__adjust_rows().
-tarn_status tarn__edits_begin(tarn__edits *edits, int64_t rows, int64_t vocab) TARN_CHECKED;
+tarn_status tarn__logit_edits_begin(tarn__logit_edits *edits, int64_t rows, int64_t vocab) TARN_CHECKED;
 // The next row: what the processors change for a hypothesis.
-tarn_status tarn__edits_add(tarn__edits *edits, const tarn__processing *processing,
-                            const tarn__so_far *so_far) TARN_CHECKED;
+tarn_status tarn__logit_edits_add(tarn__logit_edits *edits, const tarn__processing *processing,
+                                  const tarn__so_far *so_far) TARN_CHECKED;
 // For processors: the change of a token in the current row, none so far if it is new. Without memory, or outside the
-// vocabulary, it is one that has no effect; tarn__edits_add() then fails.
-tarn__edit *tarn__edit_of(tarn__edits *edits, int32_t id);
+// vocabulary, it is one that has no effect; tarn__logit_edits_add() then fails.
+tarn__logit_edit *tarn__logit_edit_of(tarn__logit_edits *edits, int32_t id);
 
 typedef struct tarn__logits_processor {
   bool (*acts)(const tarn__processing *processing);
-  void (*apply)(tarn__edits *edits, const tarn__processing *processing, const tarn__so_far *so_far);
+  void (*apply)(tarn__logit_edits *edits, const tarn__processing *processing, const tarn__so_far *so_far);
 } tarn__logits_processor;
 
 // Whether any of them acts.

@@ -10,8 +10,13 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-tarn_status tarn__numbers_room(tarn__numbers *numbers, int64_t count) {
-  return tarn__grow(&numbers->data, &numbers->capacity, (size_t)count, sizeof *numbers->data);
+tarn_status tarn__refiner_check(const tarn__translator_options *options, const char *use) {
+  TARN_REQUIRE(!options->processing && options->samples == 0 && options->groups == 1, USAGE,
+               "penalties, banned texts, groups and samples are for models that translate token by token");
+  TARN_REQUIRE(options->iterations >= 1 && options->iterations <= 1024, USAGE,
+               "iterations must be from 1 to 1024, not %lld", (long long)options->iterations);
+  TARN_REQUIRE(options->mask >= 0, USAGE, "the vocabulary of the target has no <mask>, %s", use);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__refiner_open(tarn__refiner *r, const tarn__model *model, const tarn__decoder_options *options,
@@ -31,7 +36,7 @@ tarn_status tarn__refiner_open(tarn__refiner *r, const tarn__model *model, const
 }
 
 void tarn__refiner_close(tarn__refiner *r) {
-  tarn__numbers *all[] = {&r->source_ids,       &r->source_positions, &r->source_offsets, &r->target_ids,
+  tarn__id_list *all[] = {&r->source_ids,       &r->source_positions, &r->source_offsets, &r->target_ids,
                           &r->target_positions, &r->target_offsets,   &r->readers};
   if (!r->model) return;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
@@ -87,9 +92,9 @@ tarn_status tarn__refiner_take(tarn__refiner *r, tarn__queue *queue, int64_t can
 static tarn_status pack_source(tarn__refiner *r) {
   int64_t rows = 0, longest = 0;
   for (int64_t s = 0; s < r->count; s++) rows += r->items[s].length;
-  TARN_TRY(tarn__numbers_room(&r->source_ids, rows));
-  TARN_TRY(tarn__numbers_room(&r->source_positions, rows));
-  TARN_TRY(tarn__numbers_room(&r->source_offsets, r->count + 1));
+  TARN_TRY(tarn__id_list_room(&r->source_ids, rows));
+  TARN_TRY(tarn__id_list_room(&r->source_positions, rows));
+  TARN_TRY(tarn__id_list_room(&r->source_offsets, r->count + 1));
   int32_t *offsets = r->source_offsets.data;
   offsets[0] = 0;
   for (int64_t s = 0; s < r->count; s++) {
@@ -142,10 +147,10 @@ tarn_status tarn__refiner_lay(tarn__refiner *r, const int32_t *lengths, const in
     rows += lengths[i];
     if (lengths[i] > longest) longest = lengths[i];
   }
-  TARN_TRY(tarn__numbers_room(&r->target_ids, rows));
-  TARN_TRY(tarn__numbers_room(&r->target_positions, rows));
-  TARN_TRY(tarn__numbers_room(&r->target_offsets, sentences + 1));
-  TARN_TRY(tarn__numbers_room(&r->readers, r->count + 1));
+  TARN_TRY(tarn__id_list_room(&r->target_ids, rows));
+  TARN_TRY(tarn__id_list_room(&r->target_positions, rows));
+  TARN_TRY(tarn__id_list_room(&r->target_offsets, sentences + 1));
+  TARN_TRY(tarn__id_list_room(&r->readers, r->count + 1));
   int32_t *offsets = r->target_offsets.data;
   offsets[0] = 0;
   for (int64_t i = 0; i < sentences; i++) offsets[i + 1] = offsets[i] + lengths[begin + i];

@@ -1,5 +1,5 @@
-// Translation by iterations over whole sentences: the common part of its methods (mask_predict.c), for a decoder that
-// is not causal. Nothing of the target is cached.
+// Translation by iterations over whole sentences: the common part of its methods (mask_engine.c, edit_engine.c), for a
+// decoder that is not causal. Nothing of the target is cached.
 //
 // Sentences are taken from the queue in groups. A group is encoded once, with the keys and values of the
 // cross-attention of every decoder layer. Then its target sentences, one or several for each source sentence, go
@@ -26,15 +26,8 @@
 #define TARN_DECODE_REFINE_H
 
 #include "decode/engine.h"
+#include "decode/id_list.h"
 #include "decode/workspace.h"
-
-// A growing array of integers.
-typedef struct tarn__numbers {
-  int32_t *data;
-  size_t capacity;
-} tarn__numbers;
-
-tarn_status tarn__numbers_room(tarn__numbers *numbers, int64_t count) TARN_CHECKED;
 
 // Zero-initialise, or open.
 typedef struct tarn__refiner {
@@ -57,13 +50,16 @@ typedef struct tarn__refiner {
   tarn__graph step;
 
   // Memory of these, and of the graphs.
-  tarn__numbers source_ids, source_positions, source_offsets, target_ids, target_positions, target_offsets, readers;
+  tarn__id_list source_ids, source_positions, source_offsets, target_ids, target_positions, target_offsets, readers;
   tarn__workspace encode_workspace, step_workspace;
   tarn__tensor **cross;       // [decoder layers], of `encode`
   void **cross_cache;         // [decoder layers]
   double begin, group_begin;  // when building a graph, and processing the group, began
 } tarn__refiner;
 
+// Checks the options that all methods share, and that there are none of a search by tokens. `use` completes "the
+// vocabulary of the target has no <mask>, ...". Fails with USAGE.
+tarn_status tarn__refiner_check(const tarn__translator_options *options, const char *use) TARN_CHECKED;
 // Uses `threads` threads. After a failure too, tarn__refiner_close() frees all memory.
 tarn_status tarn__refiner_open(tarn__refiner *r, const tarn__model *model, const tarn__decoder_options *options,
                                int threads) TARN_CHECKED;

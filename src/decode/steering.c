@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { SHOWN = 40 };  // bytes of a text in a message
+enum {
+  SHOWN = 40,       // bytes of a text in a message
+  MBR_MOST = 1024,  // samples, each of which is scored against all others
+};
 
 void tarn_decoding_default(tarn_decoding *decoding) {
   *decoding = (tarn_decoding){.repetition_penalty = 1.0, .typical_p = 1.0, .groups = 1};
@@ -37,17 +40,26 @@ static tarn_status check_penalties(const tarn_decoding *d) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__steering_check_search(const tarn_decoding *d, int64_t beam, bool samples) {
+tarn_status tarn__steering_check_search(const tarn_decoding *d, int64_t beam, int64_t samples) {
   TARN_REQUIRE(d->groups >= 1 && d->groups <= beam && beam % d->groups == 0, USAGE,
                "groups must be from 1 to the beam of %lld and divide it, not %lld", (long long)beam,
                (long long)d->groups);
   TARN_REQUIRE(d->diversity_penalty >= 0.0 && d->diversity_penalty <= 1000.0, USAGE,
                "the diversity penalty must be from 0 to 1000, not %g", d->diversity_penalty);
   TARN_REQUIRE(d->diversity_penalty == 0.0 || d->groups > 1, USAGE, "a diversity penalty needs 2 groups or more");
-  TARN_REQUIRE(samples || (d->min_p == 0.0 && d->typical_p == 1.0), USAGE,
+  TARN_REQUIRE(samples > 0 || (d->min_p == 0.0 && d->typical_p == 1.0), USAGE,
                "min-p and typical-p are for sampling, not for a search");
   TARN_REQUIRE((unsigned)d->mbr < TARN_MBR_COUNT, USAGE, "unknown utility of minimum Bayes risk");
-  TARN_REQUIRE(samples || d->mbr == TARN_MBR_NONE, USAGE, "minimum Bayes risk chooses among samples, not in a search");
+  TARN_REQUIRE(samples > 0 || d->mbr == TARN_MBR_NONE, USAGE,
+               "minimum Bayes risk chooses among samples, not in a search");
+  TARN_REQUIRE(d->mbr == TARN_MBR_NONE || (samples >= 2 && samples <= MBR_MOST), USAGE,
+               "minimum Bayes risk chooses among 2 to %d samples, not %lld", MBR_MOST, (long long)samples);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__steering_check_drawing(double temperature, int64_t top_k, double top_p, bool samples) {
+  TARN_REQUIRE(samples || (temperature == 1.0 && top_k == 0 && top_p == 1.0), USAGE,
+               "temperature, top-k and top-p are for sampling, not for a search");
   return TARN_STATUS_OK;
 }
 

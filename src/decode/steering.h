@@ -21,8 +21,11 @@ tarn_status tarn__steering_open(tarn__steering *steering, const tarn_decoding *d
                                 size_t stop_count, const tarn_vocab *vocab) TARN_CHECKED;
 void tarn__steering_close(tarn__steering *steering);
 
-// Checks for a search with `beam` hypotheses, or one that samples. Fails with USAGE.
-tarn_status tarn__steering_check_search(const tarn_decoding *decoding, int64_t beam, bool samples) TARN_CHECKED;
+// Checks for a search with `beam` hypotheses, or `samples` samples (0: a search). Nothing of one is ignored in the
+// other. Fails with USAGE.
+tarn_status tarn__steering_check_search(const tarn_decoding *decoding, int64_t beam, int64_t samples) TARN_CHECKED;
+// Whether a search has values of sampling that would have no effect. Fails with USAGE.
+tarn_status tarn__steering_check_drawing(double temperature, int64_t top_k, double top_p, bool samples) TARN_CHECKED;
 tarn_status tarn__steering_check_sampling(const tarn__sampling *sampling) TARN_CHECKED;
 
 #endif

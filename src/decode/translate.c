@@ -16,7 +16,8 @@ struct tarn__translator {
   int threads;
   void *packed;  // weights (tarn__model_pack()), if they do not change; NULL on the reference device
   tarn__crew crew;
-  void *lent_packed;  // for weights that change, in lent memory; NULL: too small
+  int64_t earlier_iterations;  // of crews before this one
+  void *lent_packed;           // for weights that change, in lent memory; NULL: too small
   tarn__translate_share shared;
   const int32_t *prefix_ids;  // of the next run
   const int64_t *prefix_offsets;
@@ -134,6 +135,9 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
     translator->options = before;
     return status;
   }
+  tarn__translator_stats stats;
+  tarn__crew_get_stats(&translator->crew, &stats);
+  translator->earlier_iterations += stats.iterations;
   tarn__crew_close(&translator->crew);
   translator->crew = crew;
   return TARN_STATUS_OK;
@@ -155,6 +159,7 @@ void tarn__translator_close(tarn__translator **translator) {
 
 void tarn__translator_get_stats(const tarn__translator *translator, tarn__translator_stats *stats) {
   tarn__crew_get_stats(&translator->crew, stats);
+  stats->iterations += translator->earlier_iterations;
 }
 
 void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes) {

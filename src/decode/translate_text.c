@@ -133,7 +133,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
 static tarn_status check_prefixes(const tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
   TARN_REQUIRE(!options->prefixes || tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
                "%s: prefixes are for models that translate token by token", checkpoint->path);
-  return TARN_STATUS_OK;
+  return options->prefixes ? tarn__ranks_must_be_one(options->ranks, "translation with prefixes") : TARN_STATUS_OK;
 }
 
 // The steering of `options`, whose texts become its copies.
@@ -144,7 +144,9 @@ static tarn_status steer(tarn__steering *steering, tarn_translator_options *opti
   TARN_REQUIRE(!samples || (options->n_best >= 1 && options->n_best <= options->samples), USAGE,
                "n-best must be from 1 to the samples of %lld, not %lld", (long long)options->samples,
                (long long)options->n_best);
-  return tarn__steering_check_search(&options->decoding, samples || options->beam == 0 ? 1 : options->beam, samples);
+  TARN_TRY(tarn__steering_check_drawing(options->temperature, options->top_k, options->top_p, samples));
+  return tarn__steering_check_search(&options->decoding, samples || options->beam == 0 ? 1 : options->beam,
+                                     options->samples);
 }
 
 static tarn_status open_all(tarn_translator *t, const char *path) {
@@ -156,7 +158,6 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   TARN_TRY(fill_options(options, t->checkpoint));
-  if (options->prefixes) TARN_TRY(tarn__ranks_must_be_one(options->ranks, "translation with prefixes"));
   TARN_TRY(check_prefixes(options, t->checkpoint));
   TARN_TRY(steer(&t->steering, options, t->checkpoint->target));
   tarn__translator_options core;
@@ -250,7 +251,8 @@ void tarn_translator_summary(const tarn_translator *translator, tarn_translate_s
   tarn__translator_stats stats;
   tarn__translator_get_stats(translator->translator, &stats);
   *summary = translator->summary;
-  summary->iterations = stats.iterations;
+  const tarn__comm *comm = tarn__ranks_comm(translator->options.ranks);
+  summary->iterations = comm && comm->size > 1 ? 0 : stats.iterations;
 }
 
 // Appends the prefix of a line to those of the sentences; `text` NULL: it has none.

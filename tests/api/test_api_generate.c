@@ -81,7 +81,10 @@ static const char *worsen(tarn_generator_options *o, int which) {
                                       "a diversity penalty needs 2 groups",
                                       "min-p and typical-p are for sampling",
                                       "unknown utility",
-                                      "minimum Bayes risk chooses among samples"};
+                                      "minimum Bayes risk chooses among samples",
+                                      "temperature, top-k and top-p are for sampling",
+                                      "temperature, top-k and top-p are for sampling",
+                                      "temperature, top-k and top-p are for sampling"};
   static const char *const nothing[] = {""}, *const unheard[] = {"unheard"};
   tarn_decoding *d = &o->decoding;
   if (which >= (int)(sizeof words / sizeof *words)) return NULL;
@@ -117,6 +120,9 @@ static const char *worsen(tarn_generator_options *o, int which) {
   if (which == 26) d->min_p = 0.5;
   if (which == 27) d->mbr = TARN_MBR_COUNT;
   if (which == 28) d->mbr = TARN_MBR_BLEU;
+  if (which == 29) o->temperature = 0.5;
+  if (which == 30) o->top_k = 3;
+  if (which == 31) o->top_p = 0.5;
   return words[which];
 }
 

@@ -165,6 +165,9 @@ refuse_prompt 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
 generate attention --mbr chrf --number 5 --top-p 0.9 --scores >risk.txt
 [ "$(wc -l <risk.txt)" -eq 1 ] || fail "--mbr prints $(cat risk.txt)"
 refuse_prompt 2 '--mbr wer: it is bleu or chrf' recurrent --mbr wer
+refuse_prompt 2 'minimum Bayes risk chooses among 2 to 1024 samples, not 1$' recurrent --mbr bleu
+refuse_prompt 2 'minimum Bayes risk chooses among 2 to 1024 samples, not 2000$' recurrent --mbr bleu --number 2000
+refuse_prompt 2 'it excludes .* --mbr' recurrent --beam 4 --mbr bleu
 refuse_prompt 2 'repetition penalty must be above 0 and at most 100, not 0' recurrent --repetition-penalty 0
 refuse_prompt 2 'frequency penalty must be from -100 to 100, not 1000' recurrent --frequency-penalty 1000
 refuse_prompt 2 'presence penalty must be from -100 to 100, not -101' recurrent --presence-penalty -101

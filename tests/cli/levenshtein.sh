@@ -48,6 +48,15 @@ needs='a Levenshtein Transformer has no'
 refuse 2 "safetensors: $needs beam; its options are iterations and placeholder_penalty\$" "$TARN" translate run --beam 2
 refuse 2 "$needs length_beam" "$TARN" translate run --length-beam 2
 refuse 2 'n-best must be 1, not 2' "$TARN" translate run --n-best 2
+# What steers a search by tokens has no effect here, so it is refused.
+for options in "--repetition-penalty 2" "--banned e" "--no-repeat-ngram 2" "--samples 2" "--temperature 2" "--samples 4 --mbr chrf"; do
+  # shellcheck disable=SC2086
+  refuse 2 'for models that translate token by token' "$TARN" translate run $options
+done
+refuse 2 'groups must be' "$TARN" translate run --groups 2
+# The penalty lets nothing be inserted less often: translations grow.
+words() { translate --placeholder-penalty "$1" | wc -w; }
+[ "$(words 100)" -gt "$(words 0)" ] || fail "penalties 0 and 100: $(words 0) and $(words 100) words"
 refuse 2 'a masked translation model has no levenshtein' "$TARN" train l.yaml --run no --set model.task=masked-translation
 refuse 2 'token by token' "$TARN" export --format ctranslate2 run folder
 "$TARN" test run --source corpus/test.de --reference corpus/test.en >out.txt 2>error.txt || fail "test: $(cat error.txt)"

@@ -48,6 +48,12 @@ refuse 2 "safetensors: $needs beam; its options are iterations and length_beam\$
 refuse 2 "$needs length_penalty" "$TARN" translate run --length-penalty 1
 refuse 2 "$needs max_len_b" "$TARN" translate run --max-len-b 10
 refuse 2 'n-best must be from 1 to the length-beam of 3, not 4' "$TARN" translate run --n-best 4
+# What steers a search by tokens has no effect here, so it is refused.
+for options in "--repetition-penalty 2" "--banned e" "--no-repeat-ngram 2" "--samples 2" "--temperature 2" "--samples 4 --mbr chrf"; do
+  # shellcheck disable=SC2086
+  refuse 2 'for models that translate token by token' "$TARN" translate run $options
+done
+refuse 2 'groups must be' "$TARN" translate run --groups 2
 refuse 2 "translate.beam: $needs beam" "$TARN" train m.yaml --run no --set translate.beam=2
 refuse 2 "translate.beam: $needs beam" "$TARN" train m.yaml --run no --set translate.beam=5  # also at its default
 refuse 2 "valid.beam: $needs beam" "$TARN" train m.yaml --run no --set valid.beam=2

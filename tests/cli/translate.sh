@@ -97,6 +97,7 @@ translate --json --tokens --window 7 <lines.de |
   jq -se 'all(.[]; .hypotheses[0] | (.pieces | length) == .tokens and ((.pieces | map(.[2]) | add // 0) - .log_probability | fabs) < 1e-4)' >pieces.txt ||
   fail "the scores of tokens are not that of the text"
 refuse_lines 2 '--mbr ter: it is bleu or chrf' run --mbr ter
+refuse_lines 2 'minimum Bayes risk chooses among 2 to 1024 samples, not 1$' run --mbr chrf
 refuse_lines 2 '--beam searches: it excludes --samples' run --beam 2 --samples 2
 refuse_lines 2 '--seed needs --samples' run --seed 2
 refuse_lines 2 'n-best must be from 1 to the samples of 2, not 3' run --samples 2 --n-best 3

@@ -33,7 +33,7 @@ static void row_of(reader *r, float *row) {
   for (int w = 0; w < WORDS; w++) row[w] = (float)number_of(r);
 }
 
-static void adjust_on(const tarn__device *device, const float *logits, const tarn__edits *edits, float *out) {
+static void adjust_on(const tarn__device *device, const float *logits, const tarn__logit_edits *edits, float *out) {
   float *row = check_shared(WORDS * sizeof *row);
   memcpy(row, logits, WORDS * sizeof *row);
   tarn__graph graph = {0};
@@ -52,7 +52,7 @@ static void adjust_on(const tarn__device *device, const float *logits, const tar
   tarn__graph_close(&graph);
 }
 
-static void check_processors(reader *r, tarn__edits *edits) {
+static void check_processors(reader *r, tarn__logit_edits *edits) {
   tarn__processing p = {.repetition_penalty = number_of(r)};
   tarn__phrase banned[PHRASES];
   int32_t phrases[PHRASES][MOST], ids[MOST];
@@ -73,8 +73,8 @@ static void check_processors(reader *r, tarn__edits *edits) {
   for (int64_t i = 0; i < so_far.length; i++) ids[i] = (int32_t)whole_of(r);
   row_of(r, logits);
   row_of(r, expected);
-  check_ok(tarn__edits_begin(edits, 1, WORDS));
-  check_ok(tarn__edits_add(edits, &p, &so_far));
+  check_ok(tarn__logit_edits_begin(edits, 1, WORDS));
+  check_ok(tarn__logit_edits_add(edits, &p, &so_far));
   bool changes = false;
   for (int device = 0; device < 2; device++) {
     adjust_on(device == 0 ? &tarn__device_reference : check_device(), logits, edits, found);
@@ -114,7 +114,7 @@ static void check_sampling(reader *r) {
 static void equals_transformers(void **state) {
   (void)state;
   reader r = {.file = fopen(TARN_SOURCE_DIR "/tests/golden/decoding.cases", "r")};
-  tarn__edits edits = {0};
+  tarn__logit_edits edits = {0};
   char word[16];
   int processed = 0;
   assert_non_null(r.file);
@@ -129,7 +129,7 @@ static void equals_transformers(void **state) {
   }
   assert_int_equal(processed, 60);
   assert_int_equal(r.number, 120);
-  tarn__edits_close(&edits);
+  tarn__logit_edits_close(&edits);
   fclose(r.file);
 }
 
