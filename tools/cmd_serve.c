@@ -35,6 +35,7 @@ int cmd_serve(int argc, char **argv) {
                      .max_text = 10000,
                      .max_texts = 100,
                      .max_tokens = 4096,
+                     .max_samples = 64,
                      .max_body = 1 << 20,
                      .connections = 1000,
                      .wait = 3,
@@ -55,6 +56,9 @@ int cmd_serve(int argc, char **argv) {
       {"max-texts", CLI_INT, &o.max_texts, "N", "most texts in a request", 1, 100000},
       {"max-tokens", CLI_INT, &o.max_tokens, "N",
        "most tokens that a request may ask to be generated, for all its texts", 1, 1 << 30},
+      {"max-samples", CLI_INT, &o.max_samples, "N",
+       "most samples, of a text to translate or to continue, and most hypotheses of a search of continuations", 1,
+       1024},
       {"max-body", CLI_INT, &o.max_body, "BYTES", "longest body of a request", 1, 1 << 30},
       {"max-pending-bytes", CLI_INT, &o.max_pending, "BYTES",
        "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; 0: an "

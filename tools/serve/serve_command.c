@@ -72,6 +72,7 @@ static int serve(const cli_command *command, const serve_options *options, const
       .limits = {.texts = options->max_texts,
                  .text_bytes = options->max_text,
                  .tokens = options->max_tokens,
+                 .samples = options->max_samples,
                  .refines = models->refines,
                  .edits = models->edits,
                  .beam = models->beam > 0 ? models->beam : 1,

@@ -178,7 +178,8 @@ static void finish(exchange *e) {
   r->deadline = serve_seconds() + h->options.timeout;
   MHD_suspend_connection(e->connection);
   e->queued = true;
-  if (tarn_work_queue_add(h->queue, r, (int64_t)r->bytes + 1)) return;
+  const int64_t copies = r->translation.samples > 1 ? r->translation.samples : 1;
+  if (tarn_work_queue_add(h->queue, r, ((int64_t)r->bytes + 1) * copies)) return;
   e->queued = false;
   if (h->stopping)
     serve_request_refuse(r, 503, "the server is stopping");

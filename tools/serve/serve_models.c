@@ -164,13 +164,20 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
 }
 
 static tarn_status set_translator(serve_models *m, const serve_request *request) {
+  const tarn_translator_options *wanted = &request->translation;
   tarn_translator_options options = *tarn_translator_settings(m->translator);
   set_beam(m, &options, request->beam);
-  if (m->refines)
-    options.iterations = request->iterations;
-  else
-    options.length_penalty = request->length_penalty;
-  options.decoding = request->decoding;
+  options.iterations = wanted->iterations;
+  options.length_penalty = wanted->length_penalty;
+  options.placeholder_penalty = wanted->placeholder_penalty;
+  options.decoding = wanted->decoding;
+  options.prefixes = wanted->prefixes;
+  options.samples = wanted->samples;
+  options.temperature = wanted->temperature;
+  options.top_k = wanted->top_k;
+  options.top_p = wanted->top_p;
+  options.seed = wanted->seed;
+  if (options.samples > 0) options.n_best = options.samples;  // the best ones are chosen among all
   return tarn_translator_set(m->translator, &options);
 }
 

@@ -9,6 +9,7 @@
 
 #include "tarn/classify.h"
 #include "tarn/lm.h"
+#include "tarn/translate.h"
 
 typedef enum serve_use {
   SERVE_TRANSLATE,
@@ -27,6 +28,7 @@ typedef struct serve_limits {
   int64_t texts;          // texts per request
   int64_t text_bytes;     // per text
   int64_t tokens;         // maximum tokens of a request for generation, all continuations together
+  int64_t samples;        // samples of a text, and hypotheses of a search of generation
   bool refines, edits;    // translations have a length beam, for which `beam` stands, and iterations; or these alone
   int64_t beam;           // of translation, also the default
   int64_t iterations;     // the same
@@ -44,13 +46,12 @@ typedef struct serve_request {
   size_t target_length;
   char *pairs;  // sentences separated by a tab
   bool tokens;  // include the tokens in the answer
-  // Translation: beam, translations per text, and length penalty.
-  int64_t beam, n_best, iterations;
-  double length_penalty;
-  tarn_decoding decoding;       // also of translation; its texts and those of generation.stop are in `body`
-  const char **banned, **stop;  // arrays of them
+  // Of translation; where the model has a length beam, `beam` is that. n_best: translations per text in the answer.
+  int64_t beam, n_best;
+  tarn_translator_options translation;
   tarn_generator_options generation;
-  double deadline;  // seconds of the monotonic clock; a request past it is not processed
+  const char **banned, **stop;  // the arrays of their texts, which are in `body`
+  double deadline;              // seconds of the monotonic clock; a request past it is not processed
   // The answer.
   int code;      // HTTP status; 0: none yet
   char *answer;  // JSON, of malloc()
@@ -68,6 +69,10 @@ bool serve_request_together(void *user, const void *first, const void *other);
 // Sets {"error": ...} as the answer.
 void serve_request_refuse(serve_request *request, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// The same; `key` is the key of the body that is at fault.
+void serve_request_refuse_key(serve_request *request, int code, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 // Sets an object as the answer with code 200, or 500 if it is NULL for lack of memory. Takes ownership of the object.
 void serve_request_answer(serve_request *request, json_t *object);
