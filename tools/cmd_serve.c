@@ -1,5 +1,6 @@
 // tarn serve: serves a model over HTTP.
 #include <stdio.h>
+#include <string.h>
 
 #include "commands.h"
 #include "model_options.h"
@@ -26,6 +27,52 @@ int serve_command(const cli_command *command, const serve_options *options) {
 }
 #endif
 
+// The name of a model for clients: the last component of its path, without what a checkpoint's file ends with.
+static void name_model(char *name, size_t room, const char *path) {
+  static const char ending[] = ".safetensors";
+  size_t end = strlen(path);
+  while (end > 1 && path[end - 1] == '/') end--;
+  size_t begin = end;
+  while (begin > 0 && path[begin - 1] != '/') begin--;
+  if (end - begin >= sizeof ending && memcmp(path + end - (sizeof ending - 1), ending, sizeof ending - 1) == 0)
+    end -= sizeof ending - 1;
+  snprintf(name, room, "%.*s", (int)(end - begin), path + begin);
+}
+
+// Rows of the table: sizes that requests and answers may have.
+#define SIZE_OPTIONS(o)                                                                                                \
+  {"max-text", CLI_INT, &(o).max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},        \
+      {"max-texts", CLI_INT, &(o).max_texts, "N", "most texts in a request", 1, 100000},                               \
+      {"max-tokens",                                                                                                   \
+       CLI_INT,                                                                                                        \
+       &(o).max_tokens,                                                                                                \
+       "N",                                                                                                            \
+       "most tokens that a request may ask to be generated, for all its texts",                                        \
+       1,                                                                                                              \
+       1 << 30},                                                                                                       \
+      {"max-samples",                                                                                                  \
+       CLI_INT,                                                                                                        \
+       &(o).max_samples,                                                                                               \
+       "N",                                                                                                            \
+       "most samples, of a text to translate or to continue, and most hypotheses of a search of continuations",        \
+       1,                                                                                                              \
+       1024},                                                                                                          \
+      {"max-body", CLI_INT, &(o).max_body, "BYTES", "longest body of a request", 1, 1 << 30},                          \
+      {"stream-bytes",                                                                                                 \
+       CLI_INT,                                                                                                        \
+       &(o).stream_bytes,                                                                                              \
+       "BYTES",                                                                                                        \
+       "most bytes of a stream that its client has not read yet; with more the stream ends",                           \
+       1024,                                                                                                           \
+       1 << 30},                                                                                                       \
+  {                                                                                                                    \
+    "max-pending-bytes", CLI_INT, &(o).max_pending, "BYTES",                                                           \
+        "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; 0: " \
+        "an eighth "                                                                                                   \
+        "of the memory that is available when the model is open",                                                      \
+        0, 1e15                                                                                                        \
+  }
+
 int cmd_serve(int argc, char **argv) {
   serve_options o = {.host = "127.0.0.1",
                      .port = 8080,
@@ -37,6 +84,7 @@ int cmd_serve(int argc, char **argv) {
                      .max_tokens = 4096,
                      .max_samples = 64,
                      .max_body = 1 << 20,
+                     .stream_bytes = 1 << 20,
                      .connections = 1000,
                      .wait = 3,
                      .timeout = 30};
@@ -52,19 +100,7 @@ int cmd_serve(int argc, char **argv) {
       {"batch-bytes", CLI_INT, &o.batch_bytes, "N", "most bytes of text that are computed together", 1, 1 << 30},
       {"wait", CLI_REAL, &o.wait, "MS",
        "milliseconds at most that a batch waits for more requests while it has fewer than the last one had", 0, 1000},
-      {"max-text", CLI_INT, &o.max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},
-      {"max-texts", CLI_INT, &o.max_texts, "N", "most texts in a request", 1, 100000},
-      {"max-tokens", CLI_INT, &o.max_tokens, "N",
-       "most tokens that a request may ask to be generated, for all its texts", 1, 1 << 30},
-      {"max-samples", CLI_INT, &o.max_samples, "N",
-       "most samples, of a text to translate or to continue, and most hypotheses of a search of continuations", 1,
-       1024},
-      {"max-body", CLI_INT, &o.max_body, "BYTES", "longest body of a request", 1, 1 << 30},
-      {"max-pending-bytes", CLI_INT, &o.max_pending, "BYTES",
-       "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; 0: an "
-       "eighth "
-       "of the memory that is available when the model is open",
-       0, 1e15},
+      SIZE_OPTIONS(o),
       {"allow-host", CLI_LIST, &o.allow_hosts, "NAME",
        "a name by which the server may be asked (headers Host and Origin), besides those of loopback; may be given "
        "several "
@@ -99,6 +135,7 @@ int cmd_serve(int argc, char **argv) {
 #endif
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
+    name_model(o.models.id, sizeof o.models.id, paths.items[0]);
     o.models.path = model.found.path;
     code = serve_command(&COMMAND, &o);
   }

@@ -163,7 +163,7 @@ expect 405 'takes GET' /health '{}'
 [ "$(curl -s "$url/health" | jq -c '[.status, .uses, .languages, .beam, .length_penalty == 1]')" = '["ok",["translate","attend"],[],3,true]' ] || fail "health: $(curl -s "$url/health")"
 curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
 for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
-  [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify -o $path = /tag ] ||
+  [ "$(curl -s -o page.html -w '%{http_code}' "$url${path/\{name\}/run}")" != 404 ] || [[ " /score /generate /v1/completions /classify /tag " == *" $path "* ]] ||
     fail "the description has $path, and the server has not"
 done
 [ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 23 ] || fail "metrics: $(curl -s "$url/metrics")"

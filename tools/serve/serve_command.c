@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/serve_http.h"
@@ -67,6 +68,9 @@ static int serve(const cli_command *command, const serve_options *options, const
       .uses = models->uses,
       .verb = models->verb,
       .model = models->name,
+      .id = models->options.id,
+      .started = (int64_t)time(NULL),
+      .stream_bytes = options->stream_bytes,
       .precision = tarn_translate_precision_name(models->precision),
       .languages = languages,
       .limits = {.texts = options->max_texts,
@@ -125,6 +129,7 @@ static int open_model(const cli_command *command, const serve_options *options, 
     code = CLI_FAILURE;
   }
   if (code < 0) code = serve_languages_check(command, languages, models.uses[SERVE_TRANSLATE]);
+  models.queue = queue;
   if (code < 0) code = check_memory(command);
   if (code < 0) code = serve(command, options, listener, secret, languages, &models, queue);
   tarn_work_queue_close(&queue);

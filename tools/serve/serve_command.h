@@ -9,7 +9,7 @@ typedef struct serve_options {
   serve_models_options models;
   const char *host;
   int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_samples, max_body, max_pending;
-  int64_t connections;
+  int64_t connections, stream_bytes;
   double wait, timeout;  // milliseconds, seconds
   cli_list allow_hosts;
   const char *languages, *token_file, *certificate, *key;

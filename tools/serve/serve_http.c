@@ -16,6 +16,7 @@
 #include "serve/serve_clients.h"
 #include "serve/serve_framing.h"
 #include "serve/serve_models.h"
+#include "serve/serve_openai.h"
 #include "serve/serve_paths.h"
 
 // If a body is too large, this much is read and discarded before the answer: a client that is still sending would not
@@ -51,7 +52,10 @@ typedef struct exchange {
   double began;
   bool queued;  // was added to the queue
   bool answered;
-  bool ends;  // close the connection after the answer: the start of the next request is unknown
+  bool ends;           // close the connection after the answer: the start of the next request is unknown
+  bool reads;          // of a stream: the client has bytes to read
+  atomic_int holders;  // the thread of libmicrohttpd, and that of the queue while it computes
+  char item[256];      // of a list: its name; "": the path is the list's own
 } exchange;
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -117,6 +121,40 @@ static enum MHD_Result reply(exchange *e) {
   return result;
 }
 
+// --- streams ---------------------------------------------------------------------------------------------------------
+
+static void suspend(void *user) { MHD_suspend_connection(((exchange *)user)->connection); }
+static void resume(void *user) { MHD_resume_connection(((exchange *)user)->connection); }
+
+// A client has the timeout for each time that there is something to read, not for the stream.
+static ssize_t read_stream(void *user, uint64_t position, char *to, size_t most) {
+  exchange *e = user;
+  (void)position;
+  const ssize_t taken = serve_stream_take(&e->request.stream, to, most, suspend);
+  if (taken > 0 && !e->reads) serve_client_reads(&e->http->clients, e->client);
+  if (taken == SERVE_STREAM_WAIT) serve_client_works(&e->http->clients, e->client);
+  e->reads = taken > 0;
+  return taken > 0                    ? taken
+         : taken == SERVE_STREAM_WAIT ? 0
+         : taken == SERVE_STREAM_END  ? MHD_CONTENT_READER_END_OF_STREAM
+                                      : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static enum MHD_Result reply_stream(exchange *e) {
+  enum { BLOCK = 4096 };
+  struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, e, NULL);
+  if (!response) return MHD_NO;
+  bool good = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") == MHD_YES;
+  good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES;
+  good &= MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
+  good &= MHD_add_response_header(response, "X-Accel-Buffering", "no") == MHD_YES;  // nginx passes it on at once
+  if (e->http->stopping) good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+  e->answered = good && MHD_queue_response(e->connection, MHD_HTTP_OK, response) == MHD_YES;
+  e->request.code = 200;
+  MHD_destroy_response(response);
+  return e->answered ? MHD_YES : MHD_NO;
+}
+
 // --- requests without the model --------------------------------------------------------------------------------------
 
 static void answer_health(exchange *e) {
@@ -141,6 +179,15 @@ static void answer_health(exchange *e) {
   if (e->request.code == 200 && e->http->stopping) e->request.code = 503;
 }
 
+static void answer_models(exchange *e) {
+  const serve_http_options *o = &e->http->options;
+  json_t *answer = serve_openai_models(&o->id, 1, o->started, e->item[0] ? e->item : NULL);
+  if (e->item[0] && !answer)
+    serve_request_refuse_key(&e->request, 404, "model", "there is no model \"%.200s\"", e->item);
+  else
+    serve_request_answer(&e->request, answer);
+}
+
 static void answer_metrics(exchange *e) {
   serve_http *h = e->http;
   const serve_gauges gauges = {tarn_work_queue_waiting(h->queue), h->options.capacity,
@@ -156,7 +203,23 @@ static void answer_metrics(exchange *e) {
 
 // --- requests to the model -------------------------------------------------------------------------------------------
 
-void serve_http_done(serve_request *request) { MHD_resume_connection(((exchange *)request)->connection); }
+// One thread less has the exchange; the last one frees it.
+static void let_go(exchange *e) {
+  serve_http *h = e->http;
+  if (atomic_fetch_sub(&e->holders, 1) > 1) return;
+  serve_request_close(&e->request);
+  free(e);
+  atomic_fetch_sub(&h->exchanges, 1);
+}
+
+void serve_http_done(serve_request *request) {
+  exchange *e = (exchange *)request;
+  if (request->streams)
+    serve_stream_end(&request->stream, true);
+  else
+    resume(e);
+  let_go(e);
+}
 
 // The request is complete. A request to the model is queued, and the connection is suspended until the answer.
 static void finish(exchange *e) {
@@ -168,6 +231,8 @@ static void finish(exchange *e) {
       r->code = 200;
     else if (strcmp(e->path->name, "/health") == 0)
       answer_health(e);
+    else if (e->path->form == SERVE_FORM_OPENAI)
+      answer_models(e);
     else
       answer_metrics(e);
     return;
@@ -175,12 +240,17 @@ static void finish(exchange *e) {
   const bool good = serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits);
   drop_body(e);
   if (!good) return;
-  r->deadline = serve_seconds() + h->options.timeout;
+  r->arrived = serve_seconds();
+  r->deadline = r->arrived + h->options.timeout;
+  if (r->streams) serve_stream_open(&r->stream, (size_t)h->options.stream_bytes, resume, e);
   MHD_suspend_connection(e->connection);
   e->queued = true;
+  atomic_store(&e->holders, 2);
+  serve_metrics_queued(h->metrics, tarn_work_queue_waiting(h->queue));
   const int64_t copies = r->translation.samples > 1 ? r->translation.samples : 1;
   if (tarn_work_queue_add(h->queue, r, ((int64_t)r->bytes + 1) * copies)) return;
   e->queued = false;
+  atomic_store(&e->holders, 1);
   if (h->stopping)
     serve_request_refuse(r, 503, "the server is stopping");
   else
@@ -247,8 +317,13 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
   e->connection = connection;
   e->client = info ? info->socket_context : NULL;
   e->path = serve_path_find(serve_framing_path(url));
+  const char *item = serve_path_item(e->path, serve_framing_path(url));
+  if (item) snprintf(e->item, sizeof e->item, "%s", item);
   e->request.use = e->path->use;
   e->request.verb = e->path->verb;
+  e->request.form = strncmp(serve_framing_path(url), "/v1/", 4) == 0 ? SERVE_FORM_OPENAI : e->path->form;
+  e->request.model = http->options.id;
+  e->holders = 1;
   e->began = serve_seconds();
   atomic_fetch_add(&http->exchanges, 1);
   serve_client_sends(&http->clients, e->client);
@@ -317,7 +392,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     finish(e);
     if (e->path->use < SERVE_USES && e->request.deadline > 0) return MHD_YES;  // called again after the wake-up
   }
-  return reply(e);
+  return e->queued && e->request.streams && serve_stream_has_begun(&e->request.stream) ? reply_stream(e) : reply(e);
 }
 
 static void complete(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
@@ -330,12 +405,11 @@ static void complete(void *user, struct MHD_Connection *connection, void **state
   else if (!serve_client_was_cut(&h->clients, e->client))  // already counted
     serve_metrics_cut(h->metrics);
   serve_client_rests(&h->clients, e->client);
-  serve_request_close(&e->request);
+  if (e->queued && e->request.streams) serve_stream_leave(&e->request.stream);
   drop_body(e);
   release(e);
-  free(e);
   *state = NULL;
-  atomic_fetch_sub(&h->exchanges, 1);
+  let_go(e);
 }
 
 static void connect_or_leave(void *user, struct MHD_Connection *connection, void **client,

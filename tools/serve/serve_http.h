@@ -22,6 +22,9 @@ typedef struct serve_http_options {
   const bool *uses;       // [SERVE_USES] what the model can be used for
   const tarn_verb *verb;  // of SERVE_LABEL
   const char *model;      // its display name
+  const char *id;         // its name for clients
+  int64_t started;        // seconds of the epoch
+  int64_t stream_bytes;   // most bytes of a stream that its client has not read yet
   const char *precision;
   const serve_languages *languages;
   serve_limits limits;

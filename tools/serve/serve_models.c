@@ -7,6 +7,7 @@
 
 #include "serve/serve_answer.h"
 #include "serve/serve_attention.h"
+#include "serve/serve_joined.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
 
@@ -257,6 +258,16 @@ static bool run_together(serve_models *m, serve_request *const *requests, size_t
   return true;
 }
 
+int serve_models_code(tarn_status status) {
+  const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
+  return refused ? 422 : status == TARN_STATUS_MEMORY ? 503 : 500;
+}
+
+void serve_models_fail(serve_request *request, tarn_status status) {
+  serve_request_refuse(request, serve_models_code(status), "%s",
+                       *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+}
+
 static tarn_status attend(serve_models *m, serve_request *request) {
   tarn_states_options options;
   tarn_states_default(&options);
@@ -283,12 +294,7 @@ static void run(serve_models *m, serve_request *const *requests, size_t count) {
     for (size_t i = 0; i < count; i++) run(m, &requests[i], 1);
     return;
   }
-  const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
-  serve_request_refuse(requests[0],
-                       refused                        ? 422
-                       : status == TARN_STATUS_MEMORY ? 503
-                                                      : 500,
-                       "%s", *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+  serve_models_fail(requests[0], status);
   m->done(requests[0]);
 }
 
@@ -299,14 +305,20 @@ void serve_models_work(void *models, void *const *requests, size_t count) {
   size_t living = 0;
   const double now = serve_seconds();
   for (size_t i = 0; i < count; i++) {
-    if (all[i]->deadline >= now) {
+    if (serve_request_joins(all[i])) {  // looked at when it joins
+      alive[living++] = all[i];
+    } else if (all[i]->deadline >= now) {
+      serve_metrics_waited(m->metrics, now - all[i]->arrived);
       alive[living++] = all[i];
     } else {
       serve_request_refuse(all[i], 503, "the request waited too long for its turn");
       m->done(all[i]);
     }
     if (living == sizeof alive / sizeof *alive || (i + 1 == count && living > 0)) {
-      run(m, alive, living);
+      if (serve_request_joins(alive[0]))
+        serve_joined_run(m, alive, living);
+      else
+        run(m, alive, living);
       living = 0;
     }
   }

@@ -8,11 +8,13 @@
 #include "tarn/lab/states.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"
+#include "tarn/work_queue.h"
 
 enum { SERVE_MODELS_BATCH = 1024 };  // maximum requests per batch
 
 typedef struct serve_models_options {
   const char *path;  // of a checkpoint
+  char id[256];      // name of the model for clients
   int64_t beam;      // of translation; 0: from the model's description
   tarn_translate_precision precision;
   tarn_translate_overlong overlong;  // for texts of more tokens than the model's maximum
@@ -21,6 +23,7 @@ typedef struct serve_models_options {
 
 typedef struct serve_models {
   serve_models_options options;
+  tarn_work_queue *queue;  // from which requests join a running batch
   serve_metrics *metrics;
   void (*done)(serve_request *request);  // called when a request has its answer; the callee owns the request
   bool uses[SERVE_USES];                 // what the model can be used for
@@ -47,6 +50,10 @@ typedef struct serve_models {
 // requests.
 tarn_status serve_models_start(void *models);
 void serve_models_work(void *models, void *const *requests, size_t count);
+
+// Answers a request that could not be computed, for this status and the message of the library.
+void serve_models_fail(serve_request *request, tarn_status status);
+int serve_models_code(tarn_status status);
 
 void serve_models_close(serve_models *models);
 

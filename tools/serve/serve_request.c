@@ -9,6 +9,7 @@
 #include "json_memory.h"
 #include "json_output.h"
 #include "serve/serve_keys.h"
+#include "serve/serve_openai.h"
 
 const char *serve_use_word(serve_use use, const tarn_verb *verb) {
   static const char *const words[SERVE_USES] = {"translate", "score", "generate", NULL, "attend"};
@@ -16,12 +17,14 @@ const char *serve_use_word(serve_use use, const tarn_verb *verb) {
 }
 
 static void set_answer(serve_request *request, int code, json_t *object) {
-  static const char out_of_memory[] = "{\"error\":\"there is not enough memory\"}";
+  static const char *const out_of_memory[] = {"{\"error\":\"there is not enough memory\"}",
+                                              "{\"error\":{\"message\":\"there is not enough "
+                                              "memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}"};
   free(request->answer);
   request->answer = object ? json_dumps(object, JSON_COMPACT) : NULL;
   json_decref(object);
   request->code = request->answer ? code : 503;
-  if (!request->answer) request->answer = strdup(out_of_memory);
+  if (!request->answer) request->answer = strdup(out_of_memory[request->form == SERVE_FORM_OPENAI]);
   request->answer_size = request->answer ? strlen(request->answer) : 0;
 }
 
@@ -29,8 +32,11 @@ static void refuse(serve_request *request, int code, const char *key, const char
     __attribute__((format(printf, 4, 0)));
 static void refuse(serve_request *request, int code, const char *key, const char *format, va_list args) {
   char line[1536];
-  (void)key;
   vsnprintf(line, sizeof line, format, args);
+  if (request->form == SERVE_FORM_OPENAI) {
+    set_answer(request, code, serve_openai_error(code, key, line));
+    return;
+  }
   json_t *object = json_object();
   if (object && json_object_set_new(object, "error", json_output_text(line)) != 0) {
     json_decref(object);
@@ -62,6 +68,12 @@ void serve_request_forget(serve_request *request) {
   free(request->pairs);
   free(request->banned);
   free(request->stop);
+  for (size_t i = 0; request->prompts && i < request->count; i++) {
+    json_decref(request->prompts[i].answer);
+    free(request->prompts[i].begun);
+  }
+  free(request->prompts);
+  request->prompts = NULL;
   request->banned = request->stop = NULL;
   request->body = NULL;
   request->texts = NULL;
@@ -73,6 +85,7 @@ void serve_request_forget(serve_request *request) {
 
 void serve_request_close(serve_request *request) {
   serve_request_forget(request);
+  if (request->streams) serve_stream_close(&request->stream);
   free(request->answer);
   *request = (serve_request){0};
 }
@@ -96,9 +109,14 @@ static bool same_generation(const serve_request *a, const serve_request *b) {
          tarn_decoding_same(&x->decoding, &y->decoding);
 }
 
+bool serve_request_joins(const serve_request *request) {
+  return request->use == SERVE_GENERATE && request->generation.method != TARN_GENERATOR_METHOD_BEAM;
+}
+
 bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
+  if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
   if (a->use != b->use || a->use == SERVE_ATTEND) return false;
   return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
 }
@@ -107,7 +125,7 @@ bool serve_request_together(void *user, const void *first, const void *other) {
 
 static bool check_text(serve_request *request, const json_t *text, const char *name, const serve_limits *limits) {
   if (!json_is_string(text)) {
-    serve_request_refuse(request, 400, "\"%s\" must be a string, or an array of strings", name);
+    serve_request_refuse_key(request, 400, name, "\"%s\" must be a string, or an array of strings", name);
     return false;
   }
   if ((int64_t)json_string_length(text) > limits->text_bytes) {
@@ -175,15 +193,15 @@ static bool read_target(serve_request *request, const json_t *texts, const serve
   return check_text(request, target, "target", limits);
 }
 
-static bool read_texts(serve_request *request, const serve_limits *limits) {
-  const json_t *texts = json_object_get(request->body, "text");
+bool serve_request_texts(serve_request *request, const char *name, const serve_limits *limits) {
+  const json_t *texts = json_object_get(request->body, name);
   request->count = json_is_array(texts) ? json_array_size(texts) : 1;
   if (request->count == 0) {
-    serve_request_refuse_key(request, 400, "text", "\"text\" has no string");
+    serve_request_refuse_key(request, 400, name, "\"%s\" has no string", name);
     return false;
   }
   if ((int64_t)request->count > limits->texts) {
-    serve_request_refuse_key(request, 413, "text", "%zu texts, but a request may have at most %lld", request->count,
+    serve_request_refuse_key(request, 413, name, "%zu texts, but a request may have at most %lld", request->count,
                              (long long)limits->texts);
     return false;
   }
@@ -195,7 +213,7 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
   }
   for (size_t i = 0; i < request->count; i++) {
     const json_t *text = text_at(texts, i);
-    if (!check_text(request, text, "text", limits)) return false;
+    if (!check_text(request, text, name, limits)) return false;
     request->texts[i] = json_string_value(text);
     request->lengths[i] = json_string_length(text);
     if (request->use == SERVE_LABEL && !request->verb->words && strchr(request->texts[i], '\t')) {
@@ -255,9 +273,8 @@ static bool settle_method(serve_request *request) {
   return refuse_useless(request, search, "without the method \"beam\"");
 }
 
-static bool check_generation(serve_request *request, const serve_limits *limits) {
+bool serve_request_check_generation(serve_request *request, const serve_limits *limits) {
   const tarn_generator_options *o = &request->generation;
-  if (!settle_method(request)) return false;
   const int64_t most = o->method == TARN_GENERATOR_METHOD_SAMPLE ? limits->samples
                        : o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam
                                                                  : 1;
@@ -373,9 +390,9 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     serve_request_refuse_key(request, 400, "text", "\"text\" is missing");
     return false;
   }
-  if (!read_texts(request, limits) || !read_beside(request, limits)) return false;
+  if (!serve_request_texts(request, "text", limits) || !read_beside(request, limits)) return false;
   if (request->use == SERVE_TRANSLATE) return check_translation(request, limits);
-  return request->use != SERVE_GENERATE || check_generation(request, limits);
+  return request->use != SERVE_GENERATE || (settle_method(request) && serve_request_check_generation(request, limits));
 }
 
 // Each JSON value takes some 100 bytes of memory, however short it is in the body, so values beyond any valid request
@@ -423,5 +440,5 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
                          error.text);
     return false;
   }
-  return read_object(request, limits);
+  return request->form == SERVE_FORM_OPENAI ? serve_openai_read(request, limits) : read_object(request, limits);
 }

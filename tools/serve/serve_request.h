@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "serve/serve_stream.h"
 #include "tarn/classify.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"
@@ -19,6 +20,9 @@ typedef enum serve_use {
   SERVE_ATTEND,
   SERVE_USES
 } serve_use;
+
+// The language of a request and its answer: tarn's own, or that of OpenAI's completions.
+typedef enum serve_form { SERVE_FORM_TARN, SERVE_FORM_OPENAI } serve_form;
 
 // "translate", "score", "generate", "attend"; the word of the verb of SERVE_LABEL.
 const char *serve_use_word(serve_use use, const tarn_verb *verb);
@@ -35,8 +39,17 @@ typedef struct serve_limits {
   double length_penalty;  // default for translation
 } serve_limits;
 
+// A text of a request that joins a running batch (serve_joined.h), with what is known of it by then.
+typedef struct serve_prompt {
+  struct serve_request *request;
+  size_t number;
+  json_t *answer;  // of this text; NULL before
+  bool *begun;     // [generation.number] something was told of this continuation; NULL where nothing is streamed
+} serve_prompt;
+
 typedef struct serve_request {
   serve_use use;
+  serve_form form;
   const tarn_verb *verb;  // of SERVE_LABEL
   json_t *body;           // memory of `texts`, except pairs
   const char **texts;     // [count]
@@ -50,6 +63,18 @@ typedef struct serve_request {
   int64_t beam, n_best;
   tarn_translator_options translation;
   tarn_generator_options generation;
+  // Of OpenAI's completions: whether to stream, with a chunk of the numbers of tokens; to begin with the prompt; to
+  // tell log-probabilities.
+  bool streams, usage, echo, logprobs, top_logprobs;
+  const char *model;  // the model's name, of the server
+  char id[40];
+  int64_t created;                  // seconds of the epoch
+  serve_stream stream;              // open if `streams`
+  const tarn_generator *generator;  // which computes it
+  serve_prompt *prompts;  // [count], while it is computed; of which `given` have begun and `left` are not done
+  size_t given, left;
+  int failed;  // code of HTTP for a failure of one of them, and the line that says why
+  char why[600];
   const char **banned, **stop;  // the arrays of their texts, which are in `body`
   double deadline;              // seconds of the monotonic clock; a request past it is not processed
   // The answer.
@@ -57,13 +82,21 @@ typedef struct serve_request {
   char *answer;  // JSON, of malloc()
   size_t answer_size;
   int64_t source_tokens, target_tokens;  // read and written by the model
+  double arrived, began, first;          // seconds of the monotonic clock: complete; computed; first token; 0: not yet
 } serve_request;
 
 // Reads a body for request->use. False: it was refused, and the request has its answer: 400 if it is not JSON or has an
 // unknown key or an invalid value, 413 if it has too many or too long texts, 500 without memory.
 bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits);
 
-// Whether two requests can be batched: same use and same settings.
+// The parts of reading that all forms have: the texts, of the key `name`; whether the options of generation fit.
+bool serve_request_texts(serve_request *request, const char *name, const serve_limits *limits);
+bool serve_request_check_generation(serve_request *request, const serve_limits *limits);
+
+// Whether the request joins a running batch: continuations without a beam.
+bool serve_request_joins(const serve_request *request);
+
+// Whether two requests can be batched: same use and same settings, unless they join.
 bool serve_request_together(void *user, const void *first, const void *other);
 
 // Sets {"error": ...} as the answer.
