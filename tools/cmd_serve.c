@@ -115,8 +115,13 @@ int cmd_serve(int argc, char **argv) {
        "seconds for a request to arrive (else 408), to wait for its turn (else 503), and for its answer to be read",
        0.1, 86400},
       {"connections", CLI_INT, &o.connections, "N", "most connections at a time", 1, 1000000},
-      {"token-file", CLI_TEXT, &o.token_file, "FILE", "file whose first line is the token that requests must carry", 0,
-       0},
+      {"token-file", CLI_TEXT, &o.token_file, "FILE", "file with tokens, one a line, one of which requests must carry",
+       0, 0},
+      {"rate", CLI_REAL, &o.rate, "N",
+       "requests to a model per minute with each token, or of all if none is required; others are answered with 429. "
+       "0: "
+       "any number",
+       0, 1e9},
       {"certificate", CLI_TEXT, &o.certificate, "FILE", "TLS: the certificate, PEM; --key belongs to it", 0, 0},
       {"key", CLI_TEXT, &o.key, "FILE", "TLS: the private key, PEM", 0, 0},
       MODEL_OVERLONG_OPTION(model, "texts"),

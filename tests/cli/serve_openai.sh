@@ -137,10 +137,25 @@ exec 6>&-
 good '{"prompt": "The cat", "max_tokens": 5}'
 stop
 
-# A token.
-printf 'key\n' >token
-start --token-file token
+# Tokens, each with its rate.
+printf 'key\n\nother\n' >tokens
+start --token-file tokens --rate 2
 url=http://127.0.0.1:$port
 [ "$(ask '{"prompt": "a"}')" = 401 ] || fail "no token is needed"
 is '[.error.type, .error.code]' '["invalid_request_error","invalid_api_key"]'
+with() {  # TOKEN: the code
+  curl -s -D head.txt -o answer.json -w '%{http_code}' -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d '{"prompt": "a"}' "$url/v1/completions"
+}
+[ "$(with key) $(with key) $(with key) $(with other)" = '200 200 429 200' ] || fail "rates: $(cat answer.json)"
+[ "$(with oth)" = 401 ] || fail "a part of a token is enough"
+[ "$(with key)" = 429 ] || fail "the rate of a token: $(cat answer.json)"
+is '[.error.type, .error.code]' '["rate_limit_error","rate_limit_exceeded"]'
+grep -qiE '^Retry-After: ([1-9]|[12][0-9]|30|31).$' head.txt || fail "when to try again: $(cat head.txt)"
+[ "$(curl -s -o answer.json -w '%{http_code}' -H 'Authorization: Bearer key' "$url/v1/models")" = 200 ] || fail "the list of models has a rate"
 stop
+printf '\n' >tokens
+refuse 1 'the token is empty' "$TARN" serve run --port 0 --token-file tokens
+printf 'a b\n' >tokens
+refuse 1 'no blanks' "$TARN" serve run --port 0 --token-file tokens
+seq 257 >tokens
+refuse 1 'more than 256 tokens' "$TARN" serve run --port 0 --token-file tokens

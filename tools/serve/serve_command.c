@@ -57,8 +57,7 @@ static int64_t most_pending(const serve_options *options) {
 }
 
 static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                 const serve_secret *secret, const serve_languages *languages, serve_models *models,
-                 tarn_work_queue *queue) {
+                 serve_secret *secret, const serve_languages *languages, serve_models *models, tarn_work_queue *queue) {
   const serve_http_options http_options = {
       .max_body = options->max_body,
       .max_pending = most_pending(options),
@@ -84,13 +83,14 @@ static int serve(const cli_command *command, const serve_options *options, const
                  .length_penalty = models->length_penalty},
       .names = {.any = !listener->loopback && options->allow_hosts.count == 0, .own = &options->allow_hosts},
       .secret = secret,
+      .rate = options->rate,
       .certificate = options->certificate,
       .key = options->key};
   serve_http *http;
   stop_in_order(true);
   int code = serve_http_open(command, &http, &http_options, listener, models->metrics, queue);
   if (code >= 0) return code;
-  say_started(command, options, listener, models, secret->length > 0);
+  say_started(command, options, listener, models, secret->count > 0);
   while (!stop_signal) {
     usleep(LOOK_MICROSECONDS);
     serve_http_look(http);
@@ -104,7 +104,7 @@ static int serve(const cli_command *command, const serve_options *options, const
 
 // Opens the socket before the model, which may take long to load: a port in use is reported at once.
 static int open_model(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                      const serve_secret *secret, const serve_languages *languages) {
+                      serve_secret *secret, const serve_languages *languages) {
   serve_metrics metrics;
   serve_metrics_open(&metrics);
   serve_models models = {.options = options->models, .metrics = &metrics, .done = serve_http_done};

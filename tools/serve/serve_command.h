@@ -10,7 +10,7 @@ typedef struct serve_options {
   const char *host;
   int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_samples, max_body, max_pending;
   int64_t connections, stream_bytes;
-  double wait, timeout;  // milliseconds, seconds
+  double wait, timeout, rate;  // milliseconds, seconds, requests per minute
   cli_list allow_hosts;
   const char *languages, *token_file, *certificate, *key;
 } serve_options;

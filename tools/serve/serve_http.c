@@ -53,6 +53,7 @@ typedef struct exchange {
   bool queued;  // was added to the queue
   bool answered;
   bool ends;           // close the connection after the answer: the start of the next request is unknown
+  int retry;           // seconds after which to try again; 0: 1
   bool reads;          // of a stream: the client has bytes to read
   atomic_int holders;  // the thread of libmicrohttpd, and that of the queue while it computes
   char item[256];      // of a list: its name; "": the path is the list's own
@@ -63,6 +64,12 @@ static const char *header(struct MHD_Connection *connection, const char *name) {
 }
 
 // --- answers ---------------------------------------------------------------------------------------------------------
+
+static bool add_retry(struct MHD_Response *response, int seconds) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", seconds);
+  return MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, text) == MHD_YES;
+}
 
 static struct MHD_Response *make_response(exchange *e) {
   serve_request *r = &e->request;
@@ -87,8 +94,7 @@ static struct MHD_Response *make_response(exchange *e) {
   if (r->code == 405)
     good &= MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
                                     e->path->use < SERVE_USES ? "POST" : "GET, HEAD") == MHD_YES;
-  if (r->code == 429 || r->code == 503)
-    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1") == MHD_YES;
+  if (r->code == 429 || r->code == 503) good &= add_retry(response, e->retry > 0 ? e->retry : 1);
   if (e->http->stopping || e->ends)
     good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
   if (good) return response;
@@ -166,7 +172,7 @@ static void answer_health(exchange *e) {
   for (int i = 0; i < o->languages->count; i++) json_array_append_new(languages, json_string(o->languages->tags[i]));
   json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
                              "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "languages",
-                             languages, "precision", o->precision, "token", o->secret->length > 0);
+                             languages, "precision", o->precision, "token", o->secret->count > 0);
   if (object && o->uses[SERVE_TRANSLATE]) {
     if (!o->limits.edits)
       json_object_set_new(object, o->limits.refines ? "length_beam" : "beam", json_integer((json_int_t)o->limits.beam));
@@ -267,6 +273,15 @@ static bool is_json(const char *type) {
   return type && strncasecmp(type, json, length) == 0 && strchr("; \t", type[length]);
 }
 
+static void check_rate(exchange *e, int token) {
+  const serve_http_options *o = &e->http->options;
+  const double wait = serve_rate_take(&o->secret->rates[token], o->rate, serve_seconds());
+  if (wait == 0) return;
+  e->retry = 1 + (int)wait;
+  serve_request_refuse(&e->request, 429, "more than %g requests a minute%s", o->rate,
+                       o->secret->count > 0 ? " with this token" : "");
+}
+
 // Checks the header of a request before its body is read.
 static void check_header(exchange *e, const char *method) {
   const serve_http_options *o = &e->http->options;
@@ -274,7 +289,8 @@ static void check_header(exchange *e, const char *method) {
   const char *type = header(e->connection, MHD_HTTP_HEADER_CONTENT_TYPE);
   const bool model = e->path->use < SERVE_USES;
   e->get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-  if (!e->path->open && !serve_secret_matches(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION)))
+  const int token = serve_secret_find(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION));
+  if (!e->path->open && token < 0)
     serve_request_refuse(r, 401, "a bearer token is required");
   else if (!e->path->name[0])
     serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
@@ -286,6 +302,8 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 503, "the server is stopping");
   else if (model && !is_json(type))
     serve_request_refuse(r, 415, "the body must be JSON, and the header Content-Type must say application/json");
+  else if (model && o->rate > 0)
+    check_rate(e, token);
 }
 
 static void refuse_pending(exchange *e) {

@@ -29,7 +29,8 @@ typedef struct serve_http_options {
   const serve_languages *languages;
   serve_limits limits;
   serve_names names;
-  const serve_secret *secret;
+  serve_secret *secret;
+  double rate;                    // requests to a model per minute and token; 0: any number
   const char *certificate, *key;  // files; NULL: plain HTTP
 } serve_http_options;
 
