@@ -73,6 +73,12 @@ static void name_model(char *name, size_t room, const char *path) {
         0, 1e15                                                                                                        \
   }
 
+static int check_options(const serve_options *o) {
+  if (o->max_pending > 0 && o->max_pending < o->max_body)
+    return cli_usage(&COMMAND, "--max-pending-bytes is less than --max-body");
+  return !o->certificate == !o->key ? -1 : cli_usage(&COMMAND, "--certificate and --key belong together");
+}
+
 int cmd_serve(int argc, char **argv) {
   serve_options o = {.host = "127.0.0.1",
                      .port = 8080,
@@ -111,6 +117,11 @@ int cmd_serve(int argc, char **argv) {
        "those "
        "of source and target (de,en)",
        0, 0},
+      {"model", CLI_LIST, &o.more_models, "NAME=RUN",
+       "another model, for requests whose \"model\" is NAME; may be given several times", 0, 0},
+      {"model-memory", CLI_INT, &o.model_memory, "BYTES",
+       "most memory of all models; the least recently used one is forgotten for another. 0: as much as there is", 0,
+       1e15},
       {"timeout", CLI_REAL, &o.timeout, "S",
        "seconds for a request to arrive (else 408), to wait for its turn (else 503), and for its answer to be read",
        0.1, 86400},
@@ -132,20 +143,18 @@ int cmd_serve(int argc, char **argv) {
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) catch_stop_signals("tarn serve: stopped\n");
   if (code < 0) code = model_options_set(&COMMAND, &model, &o.models.precision, &o.models.overlong, &o.models.threads);
-  if (code < 0 && o.max_pending > 0 && o.max_pending < o.max_body)
-    code = cli_usage(&COMMAND, "--max-pending-bytes is less than --max-body");
-  if (code < 0 && !o.certificate != !o.key) code = cli_usage(&COMMAND, "--certificate and --key belong together");
+  if (code < 0) code = check_options(&o);
 #ifndef TARN_HTTP
   if (code < 0) code = serve_command(&COMMAND, &o);
 #endif
-  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
+  if (code < 0) code = model_options_choice(&COMMAND, &o.models.choice, model.checkpoint);
   if (code < 0) {
-    name_model(o.models.id, sizeof o.models.id, paths.items[0]);
-    o.models.path = model.found.path;
+    name_model(o.name, sizeof o.name, paths.items[0]);
+    o.models.given = paths.items[0];
     code = serve_command(&COMMAND, &o);
   }
-  model_options_done(&COMMAND, &model.found, code, true);
   cli_list_free(&paths);
+  cli_list_free(&o.more_models);
   cli_list_free(&o.allow_hosts);
   return code;
 }

@@ -165,21 +165,27 @@ static enum MHD_Result reply_stream(exchange *e) {
 
 static void answer_health(exchange *e) {
   const serve_http_options *o = &e->http->options;
-  json_t *uses = json_array();
+  const serve_offer *offer = &o->offers->items[0];
+  const serve_limits *limits = &offer->limits;
+  json_t *uses = json_array(), *models = json_array();
   for (int i = 0; i < SERVE_USES; i++)
-    if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i, o->verb)));
+    if (offer->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i, offer->verb)));
+  for (size_t i = 0; i < o->offers->count; i++) json_array_append_new(models, json_output_text(o->offers->items[i].id));
   json_t *languages = json_array();
   for (int i = 0; i < o->languages->count; i++) json_array_append_new(languages, json_string(o->languages->tags[i]));
-  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
-                             "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "languages",
-                             languages, "precision", o->precision, "token", o->secret->count > 0);
-  if (object && o->uses[SERVE_TRANSLATE]) {
-    if (!o->limits.edits)
-      json_object_set_new(object, o->limits.refines ? "length_beam" : "beam", json_integer((json_int_t)o->limits.beam));
-    if (o->limits.refines)
-      json_object_set_new(object, "iterations", json_integer((json_int_t)o->limits.iterations));
+  pthread_mutex_lock(&o->offers->lock);
+  json_t *object =
+      json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok", "version",
+                TARN_VERSION, "uses", uses, "model", json_output_text(offer->name), "models", models, "languages",
+                languages, "precision", offer->precision, "token", o->secret->count > 0);
+  pthread_mutex_unlock(&o->offers->lock);
+  if (object && offer->uses[SERVE_TRANSLATE]) {
+    if (!limits->edits)
+      json_object_set_new(object, limits->refines ? "length_beam" : "beam", json_integer((json_int_t)limits->beam));
+    if (limits->refines)
+      json_object_set_new(object, "iterations", json_integer((json_int_t)limits->iterations));
     else
-      json_object_set_new(object, "length_penalty", json_real(o->limits.length_penalty));
+      json_object_set_new(object, "length_penalty", json_real(limits->length_penalty));
   }
   serve_request_answer(&e->request, object);
   if (e->request.code == 200 && e->http->stopping) e->request.code = 503;
@@ -187,7 +193,7 @@ static void answer_health(exchange *e) {
 
 static void answer_models(exchange *e) {
   const serve_http_options *o = &e->http->options;
-  json_t *answer = serve_openai_models(&o->id, 1, o->started, e->item[0] ? e->item : NULL);
+  json_t *answer = serve_openai_models(o->offers, o->started, e->item[0] ? e->item : NULL);
   if (e->item[0] && !answer)
     serve_request_refuse_key(&e->request, 404, "model", "there is no model \"%.200s\"", e->item);
   else
@@ -243,7 +249,7 @@ static void finish(exchange *e) {
       answer_metrics(e);
     return;
   }
-  const bool good = serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits);
+  const bool good = serve_request_read(r, e->body ? e->body : "", e->size, h->options.offers);
   drop_body(e);
   if (!good) return;
   r->arrived = serve_seconds();
@@ -273,6 +279,12 @@ static bool is_json(const char *type) {
   return type && strncasecmp(type, json, length) == 0 && strchr("; \t", type[length]);
 }
 
+static bool can_do(const serve_offers *offers, const serve_path *path) {
+  for (size_t i = 0; i < offers->count; i++)
+    if (serve_offer_fits(&offers->items[i], path->use, path->verb)) return true;
+  return false;
+}
+
 static void check_rate(exchange *e, int token) {
   const serve_http_options *o = &e->http->options;
   const double wait = serve_rate_take(&o->secret->rates[token], o->rate, serve_seconds());
@@ -294,7 +306,7 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 401, "a bearer token is required");
   else if (!e->path->name[0])
     serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
-  else if (model && (!o->uses[e->path->use] || (e->path->verb && e->path->verb != o->verb)))
+  else if (model && !can_do(o->offers, e->path))
     serve_request_refuse(r, 404, "this model cannot do %s; /health says what it can do", e->path->name);
   else if (model ? strcmp(method, "POST") != 0 : !e->get)
     serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
@@ -340,7 +352,6 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
   e->request.use = e->path->use;
   e->request.verb = e->path->verb;
   e->request.form = strncmp(serve_framing_path(url), "/v1/", 4) == 0 ? SERVE_FORM_OPENAI : e->path->form;
-  e->request.model = http->options.id;
   e->holders = 1;
   e->began = serve_seconds();
   atomic_fetch_add(&http->exchanges, 1);

@@ -48,7 +48,7 @@ static bool begin(joined *j, serve_request *r) {
   serve_metrics_waited(j->models->metrics, r->began - r->arrived);
   r->given = 0;
   r->left = r->count;
-  if (r->deadline < r->began) {
+  if (serve_models_late(j->models, r, r->began)) {
     serve_request_refuse(r, 503, "the request waited too long for its turn");
     j->models->done(r);
     return false;

@@ -51,6 +51,14 @@ void serve_metrics_batch(serve_metrics *metrics, int64_t texts, double seconds, 
   pthread_mutex_unlock(&metrics->lock);
 }
 
+void serve_metrics_models(serve_metrics *metrics, int64_t models, int64_t bytes, bool read) {
+  pthread_mutex_lock(&metrics->lock);
+  metrics->models = models;
+  metrics->model_bytes = bytes;
+  metrics->model_loads += read;
+  pthread_mutex_unlock(&metrics->lock);
+}
+
 void serve_metrics_joined(serve_metrics *metrics, int64_t running) {
   pthread_mutex_lock(&metrics->lock);
   observe(&metrics->batch_running, TEXTS, (double)running);
@@ -154,6 +162,10 @@ static void print_all(FILE *file, const serve_metrics *m, const char *const *pat
   print_histogram(file, "tarn_token_seconds", "", &m->token_seconds, SECONDS);
   print_head(file, "tarn_tokens_per_second", "histogram", "Tokens after the first per second of a request.");
   print_histogram(file, "tarn_tokens_per_second", "", &m->token_rate, RATES);
+  print_number(file, "tarn_models", "gauge", "Models in memory.", m->models);
+  print_number(file, "tarn_model_bytes", "gauge", "Memory that they took when they were read, in bytes.",
+               m->model_bytes);
+  print_number(file, "tarn_model_loads_total", "counter", "How often a model was read.", m->model_loads);
   print_number(file, "tarn_source_tokens_total", "counter", "Tokens that the model has read.", m->source_tokens);
   print_number(file, "tarn_target_tokens_total", "counter", "Tokens that the model has written.", m->target_tokens);
 }

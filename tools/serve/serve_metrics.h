@@ -3,6 +3,7 @@
 #define TARN_TOOLS_SERVE_METRICS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SERVE_PATHS = 24, SERVE_CODES = 20, SERVE_BUCKETS = 14 };
@@ -23,6 +24,7 @@ typedef struct serve_metrics {
   serve_histogram queue_seconds, queue_requests;             // of a request: its wait, and those that waited before it
   serve_histogram first_seconds, token_seconds, token_rate;  // of continuations
   int64_t source_tokens, target_tokens, texts;
+  int64_t models, model_bytes, model_loads;
 } serve_metrics;
 
 // Gauges, read at the time of the request.
@@ -40,6 +42,8 @@ void serve_metrics_cut(serve_metrics *metrics);
 void serve_metrics_batch(serve_metrics *metrics, int64_t texts, double seconds, int64_t source_tokens,
                          int64_t target_tokens);
 
+// A model was read (`read`) or forgotten; now so many are in memory, with these bytes.
+void serve_metrics_models(serve_metrics *metrics, int64_t models, int64_t bytes, bool read);
 // A text joined a running batch, which has `running` texts with it.
 void serve_metrics_joined(serve_metrics *metrics, int64_t running);
 // A request was queued behind `waiting` others; is computed after `seconds`.

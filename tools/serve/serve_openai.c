@@ -40,20 +40,6 @@ static bool check_absent(serve_request *request) {
   return true;
 }
 
-static bool check_model(serve_request *request) {
-  const json_t *model = json_object_get(request->body, "model");
-  if (!model || json_is_null(model)) return true;
-  if (!json_is_string(model)) {
-    serve_request_refuse_key(request, 400, "model", "\"model\" must be a string");
-    return false;
-  }
-  if (strcmp(json_string_value(model), request->model) == 0) return true;
-  serve_request_refuse_key(request, 404, "model",
-                           "there is no model \"%.200s\"; /v1/models names those that are served",
-                           json_string_value(model));
-  return false;
-}
-
 static bool read_stream_options(serve_request *request) {
   const json_t *options = json_object_get(request->body, "stream_options");
   const char *name;
@@ -175,7 +161,7 @@ bool serve_openai_read(serve_request *request, const serve_limits *limits) {
   // The request owns an open stream if it has one, also when it is refused.
   const bool streams = request->streams;
   request->streams = false;
-  if (!read || !check_absent(request) || !check_model(request)) return false;
+  if (!read || !check_absent(request)) return false;
   if (!serve_keys_given(request, "prompt")) {
     serve_request_refuse_key(request, 400, "prompt", "\"prompt\" is missing");
     return false;
@@ -270,7 +256,7 @@ static json_t *usage(const serve_request *request) {
 static json_t *completion(const serve_request *request, json_t *choices, json_t *numbers) {
   json_t *object =
       json_pack("{s:s, s:s, s:I, s:o, s:o}", "id", request->id, "object", "text_completion", "created",
-                (json_int_t)request->created, "model", json_output_text(request->model), "choices", choices);
+                (json_int_t)request->created, "model", json_output_text(request->offer->id), "choices", choices);
   if (object && numbers && json_object_set_new(object, "usage", numbers) == 0) return object;
   if (object && !numbers) return object;
   if (!object) json_decref(numbers);
@@ -334,12 +320,13 @@ void serve_openai_stream_fail(serve_request *request, int code, const char *line
 
 // --- models ----------------------------------------------------------------------------------------------------------
 
-json_t *serve_openai_models(const char *const *names, size_t count, int64_t created, const char *only) {
+json_t *serve_openai_models(const serve_offers *offers, int64_t created, const char *only) {
   json_t *list = json_array();
   int failed = !list;
-  for (size_t i = 0; !failed && i < count; i++) {
-    if (only && strcmp(names[i], only) != 0) continue;
-    json_t *model = json_pack("{s:o, s:s, s:I, s:s}", "id", json_output_text(names[i]), "object", "model", "created",
+  for (size_t i = 0; !failed && i < offers->count; i++) {
+    const char *id = offers->items[i].id;
+    if (only && strcmp(id, only) != 0) continue;
+    json_t *model = json_pack("{s:o, s:s, s:I, s:s}", "id", json_output_text(id), "object", "model", "created",
                               (json_int_t)created, "owned_by", "tarn");
     if (only) {
       json_decref(list);

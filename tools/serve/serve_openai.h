@@ -26,6 +26,6 @@ void serve_openai_stream_end(serve_request *request);
 void serve_openai_stream_fail(serve_request *request, int code, const char *line);
 
 // The list of models, or the one of this name, NULL if there is no such one.
-json_t *serve_openai_models(const char *const *names, size_t count, int64_t created, const char *only);
+json_t *serve_openai_models(const serve_offers *offers, int64_t created, const char *only);
 
 #endif

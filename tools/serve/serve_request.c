@@ -116,6 +116,7 @@ bool serve_request_joins(const serve_request *request) {
 bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
+  if (a->offer != b->offer) return false;
   if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
   if (a->use != b->use || a->use == SERVE_ATTEND) return false;
   return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
@@ -369,6 +370,7 @@ static bool read_options(serve_request *request, const serve_limits *limits) {
       {"groups", SERVE_KEY_WHOLE, both, &d->groups, 1, fmax(samples, (double)limits->beam), NULL},
       {"diversity_penalty", SERVE_KEY_REAL, both, &d->diversity_penalty, 0, 1000, NULL},
       {"stop", SERVE_KEY_STRINGS, generate, &stop, 0, 0, NULL},
+      {"model", SERVE_KEY_OWN, any, NULL, 0, 0, NULL},
   };
   char path[32];
   snprintf(path, sizeof path, "/%s", serve_use_word(request->use, request->verb));
@@ -412,8 +414,38 @@ static bool has_too_many_values(const char *bytes, size_t size, int64_t most) {
   return values > most;
 }
 
-bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits) {
-  json_error_t error;
+bool serve_offer_fits(const serve_offer *offer, serve_use use, const tarn_verb *verb) {
+  return offer->uses[use] && (!verb || verb == offer->verb);
+}
+
+// The model that the request names.
+static bool choose_model(serve_request *request, const serve_offers *offers) {
+  const json_t *model = json_object_get(request->body, "model");
+  request->offer = &offers->items[0];
+  if (!model || json_is_null(model)) {
+    // Without a name the first one that can do it.
+    for (size_t i = offers->count; i-- > 0;)
+      if (serve_offer_fits(&offers->items[i], request->use, request->verb)) request->offer = &offers->items[i];
+    return true;
+  }
+  if (!json_is_string(model)) {
+    serve_request_refuse_key(request, 400, "model", "\"model\" must be a string");
+    return false;
+  }
+  for (size_t i = 0; i < offers->count; i++) {
+    if (strcmp(json_string_value(model), offers->items[i].id) != 0) continue;
+    request->offer = &offers->items[i];
+    if (serve_offer_fits(request->offer, request->use, request->verb)) return true;
+    serve_request_refuse_key(request, 404, "model", "the model \"%.200s\" cannot do this", request->offer->id);
+    return false;
+  }
+  serve_request_refuse_key(request, 404, "model",
+                           "there is no model \"%.200s\"; /v1/models names those that are served",
+                           json_string_value(model));
+  return false;
+}
+
+static void set_defaults(serve_request *request, const serve_limits *limits) {
   request->n_best = 1;
   request->beam = limits->beam;
   tarn_translator_default(&request->translation);
@@ -423,10 +455,15 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
     request->translation.length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
-  const int64_t most = 2 * limits->texts + 4 * SERVE_KEYS + 2 * SERVE_KEY_STRINGS_MOST;  // a pair is two texts
+}
+
+bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_offers *offers) {
+  json_error_t error;
+  const int64_t texts = offers->items[0].limits.texts;                           // the same for all models
+  const int64_t most = 2 * texts + 4 * SERVE_KEYS + 2 * SERVE_KEY_STRINGS_MOST;  // a pair is two texts
   if (has_too_many_values(bytes, size, most)) {
     serve_request_refuse(request, 413, "the body has more than %lld values; a request may have at most %lld texts",
-                         (long long)most, (long long)limits->texts);
+                         (long long)most, (long long)texts);
     return false;
   }
   bool ended;
@@ -440,5 +477,8 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
                          error.text);
     return false;
   }
+  if (!choose_model(request, offers)) return false;
+  const serve_limits *limits = &request->offer->limits;
+  set_defaults(request, limits);
   return request->form == SERVE_FORM_OPENAI ? serve_openai_read(request, limits) : read_object(request, limits);
 }

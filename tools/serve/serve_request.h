@@ -39,6 +39,25 @@ typedef struct serve_limits {
   double length_penalty;  // default for translation
 } serve_limits;
 
+// A model as its clients see it.
+typedef struct serve_offer {
+  char id[256];           // its name for clients
+  char name[256];         // for people: the last two components of its file
+  const char *precision;  // of its arithmetic
+  bool uses[SERVE_USES];  // what it can be used for
+  const tarn_verb *verb;  // of SERVE_LABEL
+  serve_limits limits;
+} serve_offer;
+
+// All models; the first one is that of requests without a name.
+typedef struct serve_offers {
+  serve_offer *items;  // [count]
+  size_t count;
+  pthread_mutex_t lock;  // of `name` and `precision`, which a new file may change
+} serve_offers;
+
+bool serve_offer_fits(const serve_offer *offer, serve_use use, const tarn_verb *verb);
+
 // A text of a request that joins a running batch (serve_joined.h), with what is known of it by then.
 typedef struct serve_prompt {
   struct serve_request *request;
@@ -48,12 +67,13 @@ typedef struct serve_prompt {
 } serve_prompt;
 
 typedef struct serve_request {
-  serve_use use;
+  serve_use use;  // SERVE_USES: no request, but that to read the models again
   serve_form form;
-  const tarn_verb *verb;  // of SERVE_LABEL
-  json_t *body;           // memory of `texts`, except pairs
-  const char **texts;     // [count]
-  size_t *lengths;        // [count]
+  const serve_offer *offer;  // the model
+  const tarn_verb *verb;     // of SERVE_LABEL
+  json_t *body;              // memory of `texts`, except pairs
+  const char **texts;        // [count]
+  size_t *lengths;           // [count]
   size_t count, bytes;
   const char *target;  // of SERVE_ATTEND: a translation of the text
   size_t target_length;
@@ -66,7 +86,6 @@ typedef struct serve_request {
   // Of OpenAI's completions: whether to stream, with a chunk of the numbers of tokens; to begin with the prompt; to
   // tell log-probabilities.
   bool streams, usage, echo, logprobs, top_logprobs;
-  const char *model;  // the model's name, of the server
   char id[40];
   int64_t created;                  // seconds of the epoch
   serve_stream stream;              // open if `streams`
@@ -86,8 +105,9 @@ typedef struct serve_request {
 } serve_request;
 
 // Reads a body for request->use. False: it was refused, and the request has its answer: 400 if it is not JSON or has an
-// unknown key or an invalid value, 413 if it has too many or too long texts, 500 without memory.
-bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits);
+// unknown key or an invalid value, 404 for another model or one that cannot do it, 413 if it has too many or too long
+// texts, 500 without memory.
+bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_offers *offers);
 
 // The parts of reading that all forms have: the texts, of the key `name`; whether the options of generation fit.
 bool serve_request_texts(serve_request *request, const char *name, const serve_limits *limits);
