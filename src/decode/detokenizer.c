@@ -24,7 +24,7 @@ tarn_status tarn__detokenizer_begin(tarn__detokenizer *d, const tarn_vocab *voca
   d->length = d->certain = d->settled = 0;
   // Tokens without text do not show how others are written behind them.
   for (;; lead = 2 * lead < count ? 2 * lead : count) {
-    TARN_TRY(tarn_vocab_decode(vocab, &d->before, prompt + (count - lead), lead));
+    TARN_TRY(tarn_vocab_decode(vocab, &d->before, lead < count ? prompt + (count - lead) : prompt, lead));
     if (d->before.length > 0 || lead == count) break;
   }
   TARN_TRY(tarn__grow(&d->ids, &d->ids_room, lead + 1, sizeof *d->ids));
