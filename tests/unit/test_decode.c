@@ -201,8 +201,8 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
   return nll;
 }
 
-// The log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam; token by token for the
-// first one, and for the last one of some, since each token takes a graph of its own.
+// The log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam; token by token
+// for the first one, and for the last one of some, since each token takes a graph of its own.
 static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device *device, double bound) {
   fixture f = {0};
   open_model(&f, kind, dtype);
