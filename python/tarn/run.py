@@ -121,7 +121,7 @@ class WordLabels:
 
 def _verbs() -> list[Any]:
     """The verbs of models that predict labels."""
-    found = []
+    found: list[Any] = []
     while verb := lib.tarn_verb_at(len(found)):
         found.append(verb.contents)
     return found
@@ -574,7 +574,7 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     names = [name for name, _ in kind._fields_ if name not in others]
     if "decoding" in names:  # its fields count as options of their own
         names.remove("decoding")
-        names += [name for name, _ in c.tarn_decoding._fields_ if name != "banned_count"]
+        names += [field[0] for field in c.tarn_decoding._fields_ if field[0] != "banned_count"]
     given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:
