@@ -64,6 +64,7 @@ bad 400 '"prompt"' 'is missing' '{"model": "run"}'
 bad 400 '"prompt"' 'must be a string, or an array of strings' '{"prompt": [1, 2]}'
 bad 404 '"model"' 'there is no model "gpt-4"' '{"model": "gpt-4", "prompt": "a"}'
 bad 400 '"stop"' 'not empty' '{"prompt": "a", "stop": ""}'
+bad 413 '"stop"' 'has 257 bytes, but may have at most 256' "{\"prompt\": \"a\", \"stop\": \"$(printf '%257s' x)\"}"
 bad 400 '"presence_penalty"' 'from -100 to 100' '{"prompt": "a", "presence_penalty": 101}'
 bad 400 '"temperature"' '0, or from 0.001' '{"prompt": "a", "temperature": 1e-5}'
 bad 400 '"suffix"' 'not possible here' '{"prompt": "a", "suffix": "b"}'

@@ -8,6 +8,7 @@
 
 static bool read_strings(serve_request *request, const serve_key *k, const json_t *value, int64_t bytes) {
   const serve_strings *to = k->value;
+  if (k->high > 0 && (double)bytes > k->high) bytes = (int64_t)k->high;
   const size_t count = json_is_array(value) ? json_array_size(value) : 1;
   if (count > SERVE_KEY_STRINGS_MOST) {
     serve_request_refuse_key(request, 400, k->name, "\"%s\" may have at most %d strings", k->name,

@@ -10,7 +10,8 @@ typedef enum serve_key_type {
   SERVE_KEY_WHOLE,    // value: int64_t, low .. high
   SERVE_KEY_REAL,     // value: double, low .. high
   SERVE_KEY_WORD,     // value: int, the index of the word in `words`, which ends with NULL
-  SERVE_KEY_STRINGS,  // value: serve_strings; a string that is not empty, or an array of such
+  SERVE_KEY_STRINGS,  // value: serve_strings; a string that is not empty, or an array of such, each of at most `high`
+                      // bytes if that is not 0
 } serve_key_type;
 
 typedef struct serve_key {
@@ -28,7 +29,8 @@ typedef struct serve_strings {
   size_t *count;
 } serve_strings;
 
-enum { SERVE_KEYS = 48, SERVE_KEY_STRINGS_MOST = 64 };  // most keys of a table, strings of a key
+enum { SERVE_KEYS = 48, SERVE_KEY_STRINGS_MOST = 64, SERVE_KEY_STOP_BYTES = 256 };  // most keys of a table,
+// strings of a key, bytes of a stop string, for which as much text is looked at after every token
 
 // Reads request->body, an object, by a table of at most SERVE_KEYS keys; `path` is named in messages. `nulls`: null
 // stands for a key that is not there. Strings have at most `string_bytes` bytes. False: the request was refused, with

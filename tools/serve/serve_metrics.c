@@ -9,6 +9,7 @@
 static const int CODES[SERVE_CODES] = {200, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429, 500, 501, 503, 505};
 static const double SECONDS[SERVE_BUCKETS] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
 static const double RATES[SERVE_BUCKETS] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
+static const double WAITING[SERVE_BUCKETS] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384};
 static const double TEXTS[SERVE_BUCKETS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256};
 
 void serve_metrics_open(serve_metrics *metrics) {
@@ -68,7 +69,7 @@ void serve_metrics_joined(serve_metrics *metrics, int64_t running) {
 
 void serve_metrics_queued(serve_metrics *metrics, int64_t waiting) {
   pthread_mutex_lock(&metrics->lock);
-  observe(&metrics->queue_requests, TEXTS, (double)waiting);
+  observe(&metrics->queue_requests, WAITING, (double)waiting);
   pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -150,7 +151,7 @@ static void print_all(FILE *file, const serve_metrics *m, const char *const *pat
   print_head(file, "tarn_running_texts", "histogram", "Texts that are continued together, whenever one joins them.");
   print_histogram(file, "tarn_running_texts", "", &m->batch_running, TEXTS);
   print_head(file, "tarn_queue_length", "histogram", "Requests that waited already when a request arrived.");
-  print_histogram(file, "tarn_queue_length", "", &m->queue_requests, TEXTS);
+  print_histogram(file, "tarn_queue_length", "", &m->queue_requests, WAITING);
   print_head(file, "tarn_queue_seconds", "histogram",
              "Time from a request's arrival until it is computed, in seconds.");
   print_histogram(file, "tarn_queue_seconds", "", &m->queue_seconds, SECONDS);

@@ -132,7 +132,7 @@ bool serve_openai_read(serve_request *request, const serve_limits *limits) {
       {"top_p", SERVE_KEY_REAL, use, &g->top_p, 1e-6, 1, NULL},
       {"n", SERVE_KEY_WHOLE, use, &g->number, 1, (double)limits->samples, NULL},
       {"best_of", SERVE_KEY_WHOLE, use, &best_of, 1, (double)limits->samples, NULL},
-      {"stop", SERVE_KEY_STRINGS, use, &stop, 0, 0, NULL},
+      {"stop", SERVE_KEY_STRINGS, use, &stop, 0, SERVE_KEY_STOP_BYTES, NULL},
       {"seed", SERVE_KEY_WHOLE, use, &seed, -seeds, seeds, NULL},
       {"presence_penalty", SERVE_KEY_REAL, use, &d->presence_penalty, -100, 100, NULL},
       {"frequency_penalty", SERVE_KEY_REAL, use, &d->frequency_penalty, -100, 100, NULL},

@@ -369,7 +369,7 @@ static bool read_options(serve_request *request, const serve_limits *limits) {
       {"banned", SERVE_KEY_STRINGS, both, &banned, 0, 0, NULL},
       {"groups", SERVE_KEY_WHOLE, both, &d->groups, 1, fmax(samples, (double)limits->beam), NULL},
       {"diversity_penalty", SERVE_KEY_REAL, both, &d->diversity_penalty, 0, 1000, NULL},
-      {"stop", SERVE_KEY_STRINGS, generate, &stop, 0, 0, NULL},
+      {"stop", SERVE_KEY_STRINGS, generate, &stop, 0, SERVE_KEY_STOP_BYTES, NULL},
       {"model", SERVE_KEY_OWN, any, NULL, 0, 0, NULL},
   };
   char path[32];
