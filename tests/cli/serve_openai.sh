@@ -138,6 +138,16 @@ exec 6>&-
 good '{"prompt": "The cat", "max_tokens": 5}'
 stop
 
+# A running batch has at most --batch requests: the second waits for the end of the first.
+start --max-tokens 3000000 --batch 1 --stream-bytes 1000000000
+url=http://127.0.0.1:$port
+begin 9 "${endless//3000000/2000}"
+first 9
+good '{"prompt": "The cat", "max_tokens": 5}'
+[ "$(curl -s "$url/metrics" | sed -n 's/^tarn_running_texts_bucket{le="1"} //p')" = 2 ] || fail "more than one request runs: $(curl -s "$url/metrics")"
+exec 9>&-
+stop
+
 # Tokens, each with its rate.
 printf 'key\n\nother\n' >tokens
 start --token-file tokens --rate 2

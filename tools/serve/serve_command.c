@@ -179,7 +179,10 @@ int serve_command(const cli_command *command, const serve_options *options) {
   if (code >= 0) return code;
   serve_metrics_open(&metrics);
   serve_set_open(&set, command, options->model_memory);
-  const serve_models model = {.metrics = &metrics, .done = serve_http_done};
+  const serve_models model = {.metrics = &metrics,
+                              .done = serve_http_done,
+                              .most_requests = options->batch_requests,
+                              .most_bytes = options->batch_bytes};
   code = add_models(command, options, &set, model);
   if (code < 0) code = open_models(command, options, &listener, &secret, &languages, &set);
   serve_set_close(&set);

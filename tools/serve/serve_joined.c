@@ -14,6 +14,7 @@ typedef struct joined {
   serve_request kind;      // a copy of the first one: what joins is compared with it
   serve_request *current;  // whose texts are being given
   int64_t active;          // texts
+  int64_t running, bytes;  // requests that have begun and are not done; bytes of their texts
 } joined;
 
 static void fail(serve_request *r, int code, const char *line) {
@@ -29,6 +30,8 @@ static void fail_status(serve_request *r, tarn_status status) {
 // All texts of a request are done. A stream that has begun is an answer already.
 static void finish(joined *j, serve_request *r) {
   serve_models *m = j->models;
+  j->running--;
+  j->bytes -= (int64_t)r->bytes;
   const bool begun = r->streams && serve_stream_has_begun(&r->stream);
   if (begun && r->failed)
     serve_openai_stream_fail(r, r->failed, r->why);
@@ -61,7 +64,11 @@ static bool begin(joined *j, serve_request *r) {
     r->prompts[i].begun = calloc((size_t)r->generation.number, sizeof(bool));
     good = r->prompts[i].begun != NULL;
   }
-  if (good) return true;
+  if (good) {
+    j->running++;
+    j->bytes += (int64_t)r->bytes;
+    return true;
+  }
   serve_request_answer(r, NULL);
   j->models->done(r);
   return false;
@@ -83,10 +90,18 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   return TARN_STATUS_INTERRUPTED;
 }
 
+// The next request of the batch, or of the queue while there is room; NULL: there is none.
+static serve_request *take(joined *j) {
+  const serve_models *m = j->models;
+  if (j->at < j->count) return j->batch[j->at++];
+  const bool full = j->running > 0 && (j->running >= m->most_requests || j->bytes >= m->most_bytes);
+  return full ? NULL : tarn_work_queue_join(m->queue, &j->kind);
+}
+
 static bool next(void *user, tarn_generator_request *out) {
   joined *j = user;
   while (!j->current) {
-    serve_request *r = j->at < j->count ? j->batch[j->at++] : tarn_work_queue_join(j->models->queue, &j->kind);
+    serve_request *r = take(j);
     if (!r) return false;
     r->generator = j->models->generator;
     if (begin(j, r)) j->current = r;

@@ -32,6 +32,7 @@ typedef struct serve_models {
   tarn_work_queue *queue;  // from which requests join a running batch
   serve_metrics *metrics;
   const serve_pause *pause;
+  int64_t most_requests, most_bytes;     // of a running batch: no more join it
   void (*done)(serve_request *request);  // called when a request has its answer; the callee owns the request
   serve_offer *offer;                    // what clients know of it
   tarn_checkpoint_found found;
