@@ -240,16 +240,14 @@ case $what in
     compgen -G "$dist/*.whl" >/dev/null && compgen -G "$dist/*.tar.gz" >/dev/null || fail "nothing in build/dist; ./run wheel makes it"
     prepare_user() {
       mkdir "$root/dist" && cp "$dist"/* "$root/dist/"
-      # Where this machine's pip finds its index.
-      [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
-      [ ! -f /etc/ssl/certs/ca-certificates.crt ] ||
-        { mkdir -p "$root/etc/ssl/certs" && cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"; }
+      # With which this machine's pip trusts its index.
+      [ ! -f "${PIP_CERT:-}" ] || cp -L "$PIP_CERT" "$root/dist/index.crt"
       chroot "$root" useradd --create-home --uid 1000 someone || fail "no user"
       cp "$source_dir/scripts/first_sentence.sh" "$source_dir/examples/demo/model3.yaml" "$root/home/someone/"
     }
     prepare_user
     directory=/home/someone
-    user="setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/someone sh -c"
+    user="setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/someone ${PIP_CERT:+PIP_CERT=/dist/index.crt} sh -c"
     inside "the archive" "$user '! command -v cc && tar xzf /dist/*.tar.gz && PATH=\$(echo ~/tarn-*/bin):\$PATH sh first_sentence.sh'"
     if chroot "$root" sh -c "apt-get -q -q update && apt-cache show python3 | grep -q '^Version: 3\.[1-9][0-9]'"; then
       inside "its Python" "apt-get -q -q -y --no-install-recommends install python3-venv >/dev/null"
@@ -262,7 +260,7 @@ case $what in
     new_root
     prepare_user
     directory=/
-    inside "the Dockerfile" "$(awk '/^ADD / { print "mkdir -p " $3 " && tar xzf /dist/" $2 " -C " $3 " &&" }
+    inside "the Dockerfile" "export PATH=/usr/local/bin:\$PATH && $(awk '/^ADD / { print "mkdir -p " $3 " && tar xzf /dist/" $2 " -C " $3 " &&" }
       /^COPY --from=/ { print "cp -a " $3 ". " $4 " &&" }
       /^RUN / { sub("^RUN ", ""); sub("--uid 1000", ""); print $0 " &&" }' "$source_dir/packaging/Dockerfile")
       setpriv --reuid 1001 --regid 1001 --clear-groups tarn --version"

@@ -44,9 +44,9 @@ static void streams_are_those_of_the_process(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(strings_are_joined),
-    cmocka_unit_test(random_numbers_differ),
-    cmocka_unit_test(streams_are_those_of_the_process),
+      cmocka_unit_test(strings_are_joined),
+      cmocka_unit_test(random_numbers_differ),
+      cmocka_unit_test(streams_are_those_of_the_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
