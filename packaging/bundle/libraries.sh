@@ -61,12 +61,12 @@ unpack() {
 for source in sentencepiece libmicrohttpd; do unpack $source; done
 # Of the compiler's sources libgomp alone, and what its configuration reads.
 mkdir gcc
-tar xOf gcc-12_*.orig.tar.* --wildcards '*/gcc-*-dfsg.tar.xz' | tar xJ -C gcc --strip-components=1 --wildcards --no-wildcards-match-slash \
+tar xOf gcc-12_*.orig.tar.?z --wildcards '*/gcc-*-dfsg.tar.xz' | tar xJ -C gcc --strip-components=1 --wildcards --no-wildcards-match-slash \
   'gcc-*/libgomp' 'gcc-*/config' 'gcc-*/include' 'gcc-*/gcc/BASE-VER' 'gcc-*/gcc/DATESTAMP' 'gcc-*/*.m4' 'gcc-*/config*' \
   'gcc-*/ltmain.sh' 'gcc-*/install-sh' 'gcc-*/missing' 'gcc-*/depcomp' 'gcc-*/compile' 'gcc-*/mkinstalldirs'
 
 mkdir icu
-tar xf icu_*.orig.tar.* -C icu --strip-components=1 --wildcards '*/source/common/*.h' '*/source/common/umutex.cpp'
+tar xf icu_*.orig.tar.?z -C icu --strip-components=1 --wildcards '*/source/common/*.h' '*/source/common/umutex.cpp'
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
