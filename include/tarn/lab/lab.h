@@ -11,6 +11,7 @@
 #include "tarn/lab/foreign.h"
 #include "tarn/lab/record.h"
 #include "tarn/lab/results.h"
+#include "tarn/lab/sequential.h"
 #include "tarn/lab/series.h"
 #include "tarn/lab/states.h"
 #include "tarn/lab/sweep.h"

@@ -344,6 +344,7 @@ typedef struct tarn_results_verdict {
   double difference;        // mean minus the other one's mean
   double low, high;         // 95 % interval, for this comparison alone
   double error, freedom;    // standard error, degrees of freedom
+  double seed_error;        // the seeds' part of `error`: error^2 = seed_error^2 + the items' variance
   double p;                 // two-sided, corrected for multiple comparisons (Holm 1979)
   double p_single;          // the same without the correction
   size_t comparisons;       // number of comparisons corrected together: those of one measure against the baseline
