@@ -1,6 +1,8 @@
 #include "significance/sequential.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "significance/spending.h"
 #include "significance/student.h"
@@ -8,8 +10,8 @@
 
 static const char *const SPENDINGS[TARN_SEQUENTIAL_SPENDINGS] = {"obrien-fleming", "pocock"};
 
-static const char *const DECISIONS[TARN_SEQUENTIAL_DECISIONS] = {
-    "undecided", "better", "worse", "equivalent", "undecided with all seeds", "undecided without prospect"};
+static const char *const DECISIONS[TARN_SEQUENTIAL_DECISIONS] = {"open",       "better", "worse",
+                                                                 "equivalent", "full",   "hopeless"};
 
 const char *tarn_sequential_spending_name(tarn_sequential_spending spending) {
   return (unsigned)spending < TARN_SEQUENTIAL_SPENDINGS ? SPENDINGS[spending] : NULL;
@@ -17,6 +19,55 @@ const char *tarn_sequential_spending_name(tarn_sequential_spending spending) {
 
 const char *tarn_sequential_decision_name(tarn_sequential_decision decision) {
   return (unsigned)decision < TARN_SEQUENTIAL_DECISIONS ? DECISIONS[decision] : NULL;
+}
+
+void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *v,
+                           const tarn_sequential_design *design) {
+  switch (v->decision) {
+    case TARN_SEQUENTIAL_BETTER:
+    case TARN_SEQUENTIAL_WORSE:
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "%s", DECISIONS[v->decision]);
+      if (v->p_equal <= design->alpha)
+        snprintf(text, TARN_SEQUENTIAL_TEXT, "%s, but equivalent within %g", DECISIONS[v->decision],
+                 design->equivalence);
+      return;
+    case TARN_SEQUENTIAL_EQUIVALENT:
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "equivalent within %g", design->equivalence);
+      return;
+    case TARN_SEQUENTIAL_FULL:
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "undecided with all %lld seeds", (long long)design->max_seeds);
+      return;
+    case TARN_SEQUENTIAL_HOPELESS:
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "closed: chance of a verdict with %lld seeds %.0f %%",
+               (long long)design->max_seeds, 100 * v->chance);
+      return;
+    default:
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "undecided");
+  }
+}
+
+static bool is_measure(const char *word) {
+  static const char *const measures[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean"};
+  for (size_t i = 0; word && i < sizeof measures / sizeof *measures; i++)
+    if (strcmp(measures[i], word) == 0) return true;
+  return false;
+}
+
+static bool is_within(double value, double least, double most) { return value >= least && value <= most; }
+
+const char *tarn_sequential_problem(const tarn_sequential_design *d) {
+  if (d->max_seeds < 3 || d->max_seeds > TARN_SEQUENTIAL_SEEDS) return "max_seeds: expected 3 to 100";
+  if (d->look_count < 1 || d->look_count > TARN_SEQUENTIAL_SEEDS) return "looks: expected 1 to 100 numbers of seeds";
+  for (size_t k = 0; k < d->look_count; k++)
+    if (d->looks[k] < 3 || (k > 0 && d->looks[k] <= d->looks[k - 1]) || d->looks[k] > d->max_seeds)
+      return "looks: expected ascending numbers of seeds, from 3 to max_seeds";
+  if (d->looks[d->look_count - 1] != d->max_seeds) return "looks: the last one is at max_seeds";
+  if (!is_measure(d->measure)) return "measure: expected test_bleu, test_blimp, test_score, best or aucc_mean";
+  if (!is_within(d->alpha, 0.0001, 0.2)) return "alpha: expected 0.0001 to 0.2";
+  if (!tarn_sequential_spending_name(d->spending)) return "spending: expected obrien-fleming or pocock";
+  if (!is_within(d->equivalence, 0, 1e9)) return "equivalence: expected a margin of 0 to 1e9";
+  if (!is_within(d->futility, 0, 0.5)) return "futility: expected 0 to 0.5";
+  return NULL;
 }
 
 bool tarn__sequential_is_decided(tarn_sequential_decision decision) {

@@ -12,8 +12,8 @@ typedef struct tarn__looks {
   const double *spent_times;  // (count) at which alpha is spent, 0 < t <= 1, ascending
   const double *information;  // (count) > 0, ascending: the looks' correlation is the root of its ratio; a look that
                               // adds none has an infinite critical value
-  size_t count;  // 1 .. TARN_SEQUENTIAL_SEEDS
-  int sides;     // 2: alpha for |z|, half of it for either side; 1: for z
+  size_t count;               // 1 .. TARN_SEQUENTIAL_SEEDS
+  int sides;                  // 2: alpha for |z|, half of it for either side; 1: for z
   tarn_sequential_spending spending;
 } tarn__looks;
 

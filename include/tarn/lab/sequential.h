@@ -67,11 +67,14 @@ typedef struct tarn_sequential_design {
   double futility;     // 0 .. 0.5; 0: a comparison is never closed before max_seeds; default 0.1
 } tarn_sequential_design;
 
+// Why this is no design, as "max_seeds: expected 3 to 100"; NULL: it is one.
+TARN_API const char *tarn_sequential_problem(const tarn_sequential_design *design);
+
 typedef enum tarn_sequential_decision {
-  TARN_SEQUENTIAL_OPEN,        // "undecided": more seeds may decide
-  TARN_SEQUENTIAL_BETTER,      // "better": p <= alpha
-  TARN_SEQUENTIAL_WORSE,       // "worse"
-  TARN_SEQUENTIAL_EQUIVALENT,  // "equivalent": not decided as different, and p_equal <= alpha
+  TARN_SEQUENTIAL_OPEN,        // undecided: more seeds may decide
+  TARN_SEQUENTIAL_BETTER,      // p <= alpha
+  TARN_SEQUENTIAL_WORSE,       // the same
+  TARN_SEQUENTIAL_EQUIVALENT,  // not decided as different, and p_equal <= alpha
   TARN_SEQUENTIAL_FULL,        // closed, undecided with max_seeds
   TARN_SEQUENTIAL_HOPELESS,    // closed: the chance of a verdict is below `futility`
   TARN_SEQUENTIAL_DECISIONS
@@ -97,6 +100,12 @@ typedef struct tarn_sequential_verdict {
   size_t comparisons;              // corrected together
   double chance;                   // of a verdict at the last look; NAN: not known
 } tarn_sequential_verdict;
+
+// The verdict in words: "better", "worse, but equivalent within 0.3", "equivalent within 0.3", "undecided", "undecided
+// with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %".
+enum { TARN_SEQUENTIAL_TEXT = 128 };
+TARN_API void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *verdict,
+                                    const tarn_sequential_design *design);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,75 @@
+// The verdicts of a sweep's sequential design: every look judges the runs of its seeds like the table judges all.
+#include <string.h>
+
+#include "report/judge.h"
+#include "significance/sequential.h"
+
+int tarn__table_sequential_measure(const struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const tarn_results_options *o = &t->options;
+  const tarn_sequential_design *design = &r->sequential;
+  if (design->max_seeds == 0 || r->group_count < 2 || t->public.baseline != r->baseline) return -1;
+  for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {
+    const char *key = t->public.judged[m].key;
+    if (!key || strcmp(key, design->measure) != 0) continue;
+    const bool logged = m == TARN_RESULTS_JUDGED_BEST || m == TARN_RESULTS_JUDGED_AUCC;
+    // A design is of one measure: not of one that the caller chose.
+    return (logged && o->metric) || o->budget > 0 || (!logged && o->resamples == 0) ? -1 : m;
+  }
+  return -1;
+}
+
+// Whether the runs of a group with the first seeds are over.
+static bool is_over(const tarn_results *r, size_t group, int64_t seeds) {
+  const tarn_results_group *g = &r->groups[group];
+  for (int64_t s = 0; s < seeds; s++) {
+    bool over = false;
+    for (size_t i = 0; i < g->run_count && !over; i++) {
+      const tarn_results_run *run = &r->runs[g->runs[i]];
+      over = run->seed == r->seeds[s] && (run->state == TARN_RESULTS_FINISHED || run->state == TARN_RESULTS_FAILED);
+    }
+    if (!over) return false;
+  }
+  return true;
+}
+
+static void take_looks(tarn__sequential_looks *looks, tarn__judging *w) {
+  const tarn_results *r = w->table->results;
+  const size_t baseline = w->table->public.baseline;
+  for (size_t k = 0; k < r->sequential.look_count && is_over(r, baseline, r->sequential.looks[k]); k++) {
+    tarn__judging_collect(w, (size_t)r->sequential.looks[k]);
+    for (size_t g = 0, i = 0; g < r->group_count; g++) {
+      if (g == baseline) continue;
+      tarn__sequential_looks *own = &looks[i++];
+      if (own->count < k || !is_over(r, g, r->sequential.looks[k])) continue;
+      tarn__judging_judge(&own->at[k], w, g, baseline);
+      own->count = k + 1;
+    }
+  }
+}
+
+static tarn_status judge_looks(tarn_sequential_verdict *verdicts, tarn__sequential_looks *looks, tarn__judging *w) {
+  const tarn_results *r = w->table->results;
+  const size_t baseline = w->table->public.baseline;
+  take_looks(looks, w);
+  TARN_TRY(tarn__sequential_judge(verdicts, looks, r->group_count - 1, &r->sequential));
+  // In the order of the rows, with the baseline's place between them.
+  for (size_t g = r->group_count - 1; g > baseline; g--) verdicts[g] = verdicts[g - 1];
+  verdicts[baseline] = (tarn_sequential_verdict){0};
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__table_sequential(tarn__judging *w) {
+  struct tarn__results_table_memory *t = w->table;
+  const size_t count = t->results->group_count;
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(tarn_sequential_verdict)));
+  tarn_sequential_verdict *verdicts = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count - 1, sizeof(tarn__sequential_looks)));
+  const tarn_status status = judge_looks(verdicts, memory, w);
+  tarn__free(memory);
+  TARN_TRY(status);
+  t->public.sequential = verdicts;
+  t->public.sequential_measure = (tarn_results_judged_measure)w->measure;
+  return TARN_STATUS_OK;
+}
