@@ -57,3 +57,11 @@ tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *fir
   m->public.seed_count = count;
   return TARN_STATUS_OK;
 }
+
+void tarn__results_take_design(tarn_results *results, const tarn_sequential_design *design, const int64_t *seeds,
+                               size_t seed_count) {
+  tarn_results *r = &results->memory->public;
+  r->sequential = *design;
+  r->seeds = seeds;
+  r->seed_count = seed_count;
+}

@@ -133,12 +133,8 @@ static tarn_status interval(tarn_sequential_verdict *v, const tarn__sequential_l
   return TARN_STATUS_OK;
 }
 
-static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_looks *looks,
-                            const tarn_sequential_design *design) {
-  const size_t n = looks->count;
-  *v = (tarn_sequential_verdict){.looks = n,
-                                 .seeds = n > 0 ? design->looks[n - 1] : 0,
-                                 .next_seeds = n < design->look_count ? design->looks[n] : 0,
+void tarn__sequential_blank(tarn_sequential_verdict *v, const tarn_sequential_design *design, size_t comparisons) {
+  *v = (tarn_sequential_verdict){.next_seeds = design->looks[0],
                                  .difference = NAN,
                                  .error = NAN,
                                  .seed_error = NAN,
@@ -146,9 +142,21 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
                                  .low = NAN,
                                  .high = NAN,
                                  .p_single = 1,
+                                 .p = 1,
                                  .p_equal_single = design->equivalence > 0 ? 1 : NAN,
+                                 .p_equal = design->equivalence > 0 ? 1 : NAN,
+                                 .comparisons = comparisons,
                                  .chance = NAN};
+}
+
+static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_looks *looks,
+                            const tarn_sequential_design *design, size_t comparisons) {
+  const size_t n = looks->count;
+  tarn__sequential_blank(v, design, comparisons);
   if (n == 0) return TARN_STATUS_OK;
+  v->looks = n;
+  v->seeds = design->looks[n - 1];
+  v->next_seeds = n < design->look_count ? design->looks[n] : 0;
   const tarn_results_verdict *last = &looks->at[n - 1];
   v->difference = last->difference;
   if (!isnan(last->p_single)) {
@@ -227,10 +235,9 @@ tarn_status tarn__sequential_judge(tarn_sequential_verdict *verdicts, const tarn
   const tarn__holm_list differences = {&verdicts->p_single, sizeof *verdicts, count};
   const tarn__holm_list equivalences = {&verdicts->p_equal_single, sizeof *verdicts, count};
   size_t decided = 0, equal = 0;
-  for (size_t i = 0; i < count; i++) TARN_TRY(describe(&verdicts[i], &looks[i], design));
+  for (size_t i = 0; i < count; i++) TARN_TRY(describe(&verdicts[i], &looks[i], design, count));
   for (size_t i = 0; i < count; i++) {
     tarn_sequential_verdict *v = &verdicts[i];
-    v->comparisons = count;
     v->p = tarn__holm(&differences, i);
     v->p_equal = tarn__holm(&equivalences, i);
     v->decision = decide(v, &looks[i], design);

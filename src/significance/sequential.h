@@ -15,6 +15,9 @@ typedef struct tarn__sequential_looks {
   size_t count;  // 0 .. design->look_count
 } tarn__sequential_looks;
 
+// The state of a comparison that was not looked at yet.
+void tarn__sequential_blank(tarn_sequential_verdict *verdict, const tarn_sequential_design *design, size_t comparisons);
+
 // Fills verdicts[i] for each of `count` comparisons of a design. Fails with MEMORY.
 tarn_status tarn__sequential_judge(tarn_sequential_verdict *verdicts, const tarn__sequential_looks *looks, size_t count,
                                    const tarn_sequential_design *design) TARN_CHECKED;

@@ -79,6 +79,10 @@ tarn_status tarn__sweep_read_integer(const tarn__yaml_node *node, const char *ke
 tarn_status tarn__sweep_read_word(const tarn__yaml_node *node, const char *key, const char *const *names, int count,
                                   int *out) TARN_CHECKED;
 
+// Reads a sweep file and the configurations of its variants, not equalized, without looking at data or folders; closed
+// by tarn_sweep_close(). sweep_open.c.
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) TARN_CHECKED;
+
 // Reads the keys of `set`, of a variant (except its `equalize` and `grid`) or of a grid.
 tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits,
                                    const tarn__yaml_node *node) TARN_CHECKED;
@@ -192,10 +196,19 @@ tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const jso
 // Writes sweep.yaml, base.yaml and sweep.json.
 tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) TARN_CHECKED;
 
-// Starts a process of the program, with standard error in a file. It dies with the calling thread.
-tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const *arguments,
-                              const char *errors) TARN_CHECKED;
+// A process of a program: its path and arguments, which begin with its name.
+typedef struct tarn__child {
+  const char *program;
+  const char *const *arguments;
+  const char *folder;  // it works in; NULL: where the caller does
+  const char *output;  // file for its standard output; NULL: none
+  const char *errors;  // file for its standard error
+} tarn__child;
+// Starts it. It dies with the calling thread.
+tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) TARN_CHECKED;
 // The last line of its standard error without the program's name, or its exit status; at most `size` bytes.
 void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);
+// Whether a signal to stop ended it.
+bool tarn__child_was_stopped(int wait_status);
 
 #endif

@@ -250,7 +250,7 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) {
+static tarn_status new_sweep(tarn_sweep **sweep) {
   void *memory;
   *sweep = NULL;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **sweep));
@@ -261,11 +261,33 @@ tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *option
     return status;
   }
   s->memory = memory;
-  status = open_parts(s, options);
-  if (status == TARN_STATUS_OK)
-    *sweep = s;
-  else
-    tarn_sweep_close(&s);
+  *sweep = s;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) {
+  TARN_TRY(new_sweep(sweep));
+  const tarn_status status = open_parts(*sweep, options);
+  if (status != TARN_STATUS_OK) tarn_sweep_close(sweep);
+  return status;
+}
+
+static tarn_status outline(tarn_sweep *sweep, const char *file) {
+  tarn_status status = tarn__sweep_read(sweep, file);
+  if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, file, TARN__FILE_KIND_SWEEP_CONFIG);
+  struct tarn__sweep_memory *m = sweep->memory;
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    status = tarn__sweep_config(sweep, &m->configs[i], &m->edits[i], sweep->seeds[0]);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: variant %s: ", file, sweep->variants[i].name);
+    m->variants[i].config = m->configs[i];
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) {
+  TARN_TRY(new_sweep(sweep));
+  const tarn_status status = outline(*sweep, file);
+  if (status != TARN_STATUS_OK) tarn_sweep_close(sweep);
   return status;
 }
 
