@@ -363,6 +363,15 @@ static int queue(const cli_list *folders, const tarn_sweep_options *o, const wis
   return sweep_queue(&COMMAND, &options, w->dry_run, v->json, v->quiet);
 }
 
+static int take_launcher(tarn_sweep_options *options, const char *word) {
+  int place = 0;
+  const char *launchers[TARN_SWEEP_LAUNCHER_COUNT];
+  for (int i = 0; i < TARN_SWEEP_LAUNCHER_COUNT; i++) launchers[i] = tarn_sweep_launcher_name((tarn_sweep_launcher)i);
+  const int code = cli_word(&COMMAND, &place, "--launcher", word, launchers, TARN_SWEEP_LAUNCHER_COUNT);
+  options->launcher = (tarn_sweep_launcher)place;
+  return code;
+}
+
 int cmd_sweep(int argc, char **argv) {
   catch_stop_signals("tarn sweep: stopped before it began; nothing is lost\n");
   tarn_sweep_options options;
@@ -412,11 +421,7 @@ int cmd_sweep(int argc, char **argv) {
       CLI_DEVICE_OPTION,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 100000);
-  int place = 0;
-  const char *launchers[TARN_SWEEP_LAUNCHER_COUNT];
-  for (int i = 0; i < TARN_SWEEP_LAUNCHER_COUNT; i++) launchers[i] = tarn_sweep_launcher_name((tarn_sweep_launcher)i);
-  if (code < 0) code = cli_word(&COMMAND, &place, "--launcher", launcher, launchers, TARN_SWEEP_LAUNCHER_COUNT);
-  options.launcher = (tarn_sweep_launcher)place;
+  if (code < 0) code = take_launcher(&options, launcher);
   options.sbatch = sbatch.items;
   options.sbatch_count = sbatch.count;
   options.most_jobs = most_jobs == CLI_NO_INT ? 0 : most_jobs;

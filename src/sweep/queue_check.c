@@ -8,7 +8,8 @@
 
 #include "base/file.h"
 #include "base/json_io.h"
-#include "sweep/queue.h"
+#include "run/names.h"
+#include "sweep/queue_memory.h"
 
 // The first command of question.md, the lines indented by four spaces, in one line: the one that prepares the data.
 static void read_command(char *command, size_t size, const char *folder) {
@@ -68,7 +69,7 @@ tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t index) {
   int wait_status = 0;
   const char *const arguments[] = {"tarn", "sweep", s->file, "--output", "runs", "--dry-run", "--json", NULL};
   TARN_TRY(tarn__queue_path(output, s, "plan.json"));
-  TARN_TRY(tarn__queue_path(errors, s, "errors.txt"));
+  TARN_TRY(tarn__queue_path(errors, s, TARN__RUN_ERRORS));
   const tarn__child child = {.program = q->options.program ? q->options.program : "/proc/self/exe",
                              .arguments = arguments,
                              .folder = s->public->work,
@@ -78,7 +79,6 @@ tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t index) {
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
   if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) return fail_check(q, index, errors, wait_status);
   TARN_TRY(take_forecasts(s, output));
-  // The estimates are those of the first runs.
-  s->seen = 0;
+  s->seen = 0;  // the costs of runs follow from the estimates
   return tarn__queue_read(q, index, false);
 }

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "run/names.h"
-#include "sweep/queue.h"
+#include "sweep/queue_memory.h"
 
 // Runs git in the folder of the records. *message: the last line of its output if it fails; "": it did not.
 static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *s, const char *const *command) {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "run/names.h"
-#include "sweep/queue.h"
+#include "sweep/queue_memory.h"
 
 void tarn_queue_default(tarn_queue_options *options) { *options = (tarn_queue_options){0}; }
 

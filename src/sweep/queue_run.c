@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "run/names.h"
-#include "sweep/queue.h"
+#include "sweep/queue_memory.h"
 #include "tarn/lab/record.h"
 
 enum { MOST_FAILURES = 3 };

@@ -9,7 +9,7 @@
 #include "report/results_memory.h"
 #include "run/names.h"
 #include "significance/sequential.h"
-#include "sweep/queue.h"
+#include "sweep/queue_memory.h"
 #include "tarn/lab/results.h"
 
 // A number that changes when runs are added to the records, by this queue or by git.
@@ -148,7 +148,7 @@ static void forget(struct tarn__queue_memory *q, tarn__queue_sweep *s) {
   s->public->finished = s->public->failed = 0;
 }
 
-// "undecided after 4 seeds: +0.12 [-0.40, +0.64], p 0.310".
+// "undecided, look 2 of 10 at 4 seeds: +0.12 [-0.40, +0.64], p 0.310".
 static void tell_verdict(const struct tarn__queue_memory *q, size_t index, const tarn_queue_comparison *c) {
   char words[TARN_SEQUENTIAL_TEXT], text[2 * TARN__QUEUE_TEXT], p[TARN_RESULTS_P_TEXT], range[64] = "";
   const tarn_sequential_verdict *v = &c->verdict;

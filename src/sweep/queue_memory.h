@@ -1,6 +1,6 @@
 // A queue, for the files that share it: queue_open.c, queue_check.c, queue_state.c, queue_run.c, queue_commit.c.
-#ifndef TARN_SWEEP_QUEUE_H
-#define TARN_SWEEP_QUEUE_H
+#ifndef TARN_SWEEP_QUEUE_MEMORY_H
+#define TARN_SWEEP_QUEUE_MEMORY_H
 
 #include <limits.h>
 #include <sys/types.h>
