@@ -54,5 +54,5 @@ else
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
       (if $row.baseline then "" else $verdict | probability end)
     ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
-  (if .notes == [] then empty else "", "Notes:", "", (.notes[] | "- \(.)") end)
+  ([.notes[] | select(startswith("the sweep is looked at") | not)] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)
 end

@@ -21,6 +21,8 @@ typedef struct tarn__judging {
   int64_t *seeds;             // (runs), likewise
 } tarn__judging;
 
+// The score of a run; NAN: it has none.
+double tarn__judging_score(const tarn__judging *w, size_t run);
 // Takes the sides of all rows: the runs with the score, and of the first `seeds` of the sweep's seeds alone (0: of
 // all).
 void tarn__judging_collect(tarn__judging *w, size_t seeds);

@@ -63,7 +63,7 @@ static const char *verdict_words(const tarn_results_verdict *v) {
   return none[v->basis];
 }
 
-static double score_of(const tarn__judging *w, size_t run) {
+double tarn__judging_score(const tarn__judging *w, size_t run) {
   double value;
   memcpy(&value, (const char *)&w->table->measures[run] + w->offset, sizeof value);
   return value;
@@ -106,8 +106,8 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds) {
     w->incomplete[g] = false;
     for (size_t i = 0; i < group->run_count; i++) {
       size_t run = group->runs[i];
-      if (isnan(score_of(w, run)) || !is_among(r, r->runs[run].seed, seeds)) continue;
-      w->scores[next] = score_of(w, run);
+      if (isnan(tarn__judging_score(w, run)) || !is_among(r, r->runs[run].seed, seeds)) continue;
+      w->scores[next] = tarn__judging_score(w, run);
       w->seeds[next] = r->runs[run].seed;
       w->resampled[next] = resampled ? w->outputs->resampled[run] : NULL;
       w->incomplete[g] = w->incomplete[g] || (w->outputs && !w->resampled[next]);

@@ -120,6 +120,15 @@ if [ $git = yes ]; then
   [ -z "$(git ls-files results/clear/lock out)" ] || fail "more is committed: $(git ls-files)"
 fi
 
+# A look waits for all of its seeds, and what one machine recorded stays when another has made the same run.
+cp -r results/clear partial && rm -r partial/slow/seed-2
+"$TARN" compare partial --json | jq -e '.configurations[1].sequential | .looks == 0 and .decision == "open" and .p == 1' >/dev/null ||
+  fail "a look at fewer seeds: $("$TARN" compare partial --json)"
+sed -i 's/"seconds": [0-9.e-]*/"seconds": 99/' out/close/runs/near/seed-8/result.json
+queue results/close >out.txt 2>error.txt || fail "another machine's run"
+grep -q 'out/close/runs/near/seed-8: the record has another result of this run, which it keeps: results/close/near/seed-8' error.txt &&
+  ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "$(cat error.txt)"
+
 # All is decided: nothing is run. A commit that fails does not stop the queue.
 rm -r results/clear/slow/seed-3 && queue results/clear >out.txt || fail "a record that was lost"
 ! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
@@ -140,6 +149,18 @@ TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_DIR/script
 grep -q 'looked at after 3, 4 seeds (p counts the looks, by pocock spending of 0.05, and 1 comparisons): better: none; worse: slow; equivalent within 0.01: none' results/clear/README.md ||
   fail "$(cat results/clear/README.md)"
 grep -Eq '^\| near \| .* \| 1 of 1 \| undecided with all 3 seeds \|$' results/close/README.md || fail "$(cat results/close/README.md)"
+
+# Damaged designs.
+damaged() {  # PATTERN FILTER
+  jq "$2" results/clear/sweep.json >partial/sweep.json
+  refuse 1 "partial/sweep.json: $1" "$TARN" compare partial
+}
+damaged '"sequential": looks: expected ascending numbers of seeds, from 3 to max_seeds' '.sequential.looks = [4, 3]'
+damaged '"sequential": looks: expected 1 to 100' '.sequential.looks = []'
+damaged '"sequential": "looks" must be a list of at most 100' '.sequential.looks = [range(200)]'
+damaged '"sequential": spending: expected obrien-fleming or pocock' '.sequential.spending = "all"'
+damaged '"sequential": expected max_seeds numbers in "seeds", and "first" from 1 to as many' '.sequential.first = 9'
+damaged '"sequential" must be an object' '.sequential = 3'
 
 # Another plan after the runs were seen, and damaged records.
 cp results/close/sweep.yaml kept.yaml
