@@ -30,6 +30,7 @@ typedef struct tarn__queue_sweep {
   int64_t running;                  // runs at work
   int failures;                     // in a row
   bool recordable;                  // runs are over that may not be recorded
+  double unread_since;              // on the clock: the records cannot be read; 0: they can
   bool committable;                 // records may not be committed
   int lock;
 } tarn__queue_sweep;
@@ -54,7 +55,7 @@ struct tarn__queue_memory {
   double until;          // on the clock; INFINITY: no budget
   double wall, trained;  // seconds of the runs done here, and of their training
   char reason[2 * TARN__QUEUE_TEXT];
-  bool stopping;
+  bool stopping, signalled;
   sig_atomic_t saves;
 };
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "run/names.h"
+#include "significance/sequential.h"
 #include "sweep/queue_memory.h"
 
 void tarn_queue_default(tarn_queue_options *options) { *options = (tarn_queue_options){0}; }
@@ -96,12 +97,15 @@ static tarn_status make_lists(struct tarn__queue_memory *q, size_t index) {
   TARN_TRY(allocate(q, &s->forecast, sweep->variant_count, sizeof *s->forecast));
   TARN_TRY(allocate(q, &s->comparisons, sweep->variant_count, sizeof *s->comparisons));
   TARN_TRY(allocate(q, &s->words, sweep->variant_count, sizeof *s->words));
-  for (size_t v = 0; v < sweep->variant_count; v++)
-    if (v != sweep->baseline)
-      s->comparisons[view->comparison_count++] = (tarn_queue_comparison){.variant = sweep->variants[v].name};
   view->comparisons = s->comparisons;
   view->baseline = sweep->variants[sweep->baseline].name;
   view->design = sweep->sequential;
+  for (size_t v = 0; v < sweep->variant_count; v++) {
+    if (v == sweep->baseline) continue;
+    tarn_queue_comparison *c = &s->comparisons[view->comparison_count++];
+    *c = (tarn_queue_comparison){.variant = sweep->variants[v].name};
+    tarn__sequential_blank(&c->verdict, &view->design, sweep->variant_count - 1);
+  }
   q->lanes[index] = (tarn__queue_lane){.design = &view->design,
                                        .variants = sweep->variant_count,
                                        .seeds = sweep->seed_count,
@@ -139,12 +143,24 @@ static tarn_status open_sweep(struct tarn__queue_memory *q, size_t index) {
   return open && !s->public->problem ? tarn__queue_check(q, index) : TARN_STATUS_OK;
 }
 
+// Processes work in other folders.
+static tarn_status find_program(struct tarn__queue_memory *q) {
+  const char *program = q->options.program;
+  char full[PATH_MAX], *copy;
+  if (!program) return TARN_STATUS_OK;
+  TARN_REQUIRE(realpath(program, full), IO, "%s: it cannot be found", program);
+  TARN_TRY(tarn__arena_strdup(&q->arena, &copy, full));
+  q->options.program = copy;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status open_parts(struct tarn__queue_memory *q) {
   tarn__queue_pick pick;
   bool found;
   const tarn_queue_options *o = &q->options;
   TARN_REQUIRE(o->output, USAGE, "a queue needs a folder for its runs");
   TARN_REQUIRE(isfinite(o->budget) && o->budget >= 0, USAGE, "the budget must be 0 or a number of seconds");
+  TARN_TRY(find_program(q));
   TARN_TRY(allocate(q, &q->views, o->count, sizeof *q->views));
   TARN_TRY(allocate(q, &q->sweeps, o->count, sizeof *q->sweeps));
   TARN_TRY(allocate(q, &q->lanes, o->count, sizeof *q->lanes));

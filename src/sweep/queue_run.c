@@ -78,7 +78,8 @@ static tarn_status record(struct tarn__queue_memory *q, size_t index, const char
   TARN_TRY(tarn__path_join(path, s->runs, TARN__SWEEP_JSON));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   const tarn_status status = tarn_record(&summary, s->runs, s->public->folder);
-  s->recordable = status == TARN_STATUS_BUSY;
+  // Another process records here, or a file of a run at work was read while it changed.
+  s->recordable = status == TARN_STATUS_BUSY || (status == TARN_STATUS_DATA && s->running > 0);
   if (s->recordable) return TARN_STATUS_OK;
   if (status == TARN_STATUS_MEMORY) return status;
   if (status != TARN_STATUS_OK) return tarn__queue_leave(q, index, tarn_error_message());
@@ -155,8 +156,8 @@ static void signal_all(const struct tarn__queue_memory *q, int number) {
 
 static void pass_signals(struct tarn__queue_memory *q) {
   const tarn_queue_options *o = &q->options;
-  if (o->stop && *o->stop && !q->stopping) {
-    q->stopping = true;
+  if (o->stop && *o->stop && !q->signalled) {
+    q->stopping = q->signalled = true;
     signal_all(q, SIGHUP);
   }
   if (!o->save || *o->save == q->saves) return;
@@ -181,12 +182,13 @@ static tarn_status fill_places(struct tarn__queue_memory *q, bool *any) {
   return TARN_STATUS_OK;
 }
 
-// Another process was recording into the same folder.
-static tarn_status record_again(struct tarn__queue_memory *q, bool *left) {
+// What could not be recorded, or read, before.
+static tarn_status try_again(struct tarn__queue_memory *q, bool *left) {
   *left = false;
   for (size_t i = 0; i < q->public.count; i++) {
-    if (q->sweeps[i].recordable && !q->views[i].problem) TARN_TRY(record(q, i, "finished runs"));
-    *left = *left || (q->sweeps[i].recordable && !q->views[i].problem);
+    tarn__queue_sweep *s = &q->sweeps[i];
+    if (s->recordable && !q->views[i].problem) TARN_TRY(record(q, i, "finished runs"));
+    *left = *left || ((s->recordable || s->unread_since > 0) && !q->views[i].problem);
   }
   return TARN_STATUS_OK;
 }
@@ -202,8 +204,8 @@ static tarn_status loop(struct tarn__queue_memory *q) {
     TARN_TRY(look_at_processes(q, &running));
     if (!q->stopping && (running < before || running == 0 || tarn__seconds() > busy_at)) {
       busy_at = tarn__seconds() + LOOK_AT_BUSY;
-      TARN_TRY(record_again(q, &left));
       TARN_TRY(fill_places(q, &any));
+      TARN_TRY(try_again(q, &left));
     }
     if (q->stopping) left = false;
     if (any) running = 1;

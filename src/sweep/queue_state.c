@@ -12,6 +12,8 @@
 #include "sweep/queue_memory.h"
 #include "tarn/lab/results.h"
 
+static const double WAIT_FOR_RECORDS = 5;
+
 // A number that changes when runs are added to the records, by this queue or by git.
 static uint64_t look_at(const tarn__queue_sweep *s) {
   uint64_t sum = 14695981039346656037u;
@@ -160,6 +162,17 @@ static void tell_verdict(const struct tarn__queue_memory *q, size_t index, const
   tarn__queue_tell(q, TARN_QUEUE_EVENT_VERDICT, index, c->variant, -1, text);
 }
 
+// While a queue works, git may be writing records: what cannot be read for some seconds is damaged.
+static tarn_status wait_for_records(struct tarn__queue_memory *q, size_t index, bool working) {
+  tarn__queue_sweep *s = &q->sweeps[index];
+  const double now = tarn__seconds();
+  if (!working || (s->unread_since > 0 && now - s->unread_since > WAIT_FOR_RECORDS))
+    return tarn__queue_leave(q, index, tarn_error_message());
+  if (s->unread_since == 0) s->unread_since = now;
+  s->seen = 0;
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__queue_read(struct tarn__queue_memory *q, size_t index, bool tell) {
   tarn__queue_sweep *s = &q->sweeps[index];
   void *memory;
@@ -173,9 +186,8 @@ tarn_status tarn__queue_read(struct tarn__queue_memory *q, size_t index, bool te
   tarn__free(memory);
   TARN_TRY(timed);
   if (status == TARN_STATUS_MEMORY) return status;
-  if (status != TARN_STATUS_OK) {
-    TARN_TRY(tarn__queue_leave(q, index, tarn_error_message()));
-  }
+  if (status != TARN_STATUS_OK) return wait_for_records(q, index, tell);
+  s->unread_since = 0;
   for (size_t v = 0, i = 0; v < s->outline->variant_count; v++) {
     if (v == s->outline->baseline) continue;
     tarn_queue_comparison *c = &s->comparisons[i++];
@@ -268,7 +280,8 @@ tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pic
       continue;
     }
     TARN_TRY(apply_budget(q, i));
-    q->lanes[i].full = q->views[i].problem || !has_place(q, &q->sweeps[i]);
+    q->lanes[i].full =
+        q->views[i].problem || q->sweeps[i].recordable || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
   }
   q->public.next = (tarn_queue_choice){.sweep = q->public.count};
   *found = tarn__queue_choose(pick, q->lanes, q->public.count);
