@@ -38,53 +38,32 @@ printf '# Is it?\n\n    examples/make.sh OUT \\\n      --small\n    tarn record 
 echo "no folder" >results/notes.md
 queue() { "$TARN" sweep --queue "$@" --output out; }
 
-# The key sequential.
-bad() {  # PATTERN KEYS [SWEEP.yaml]
-  sed "s/^sequential.*/sequential: $2/" "results/${3:-clear}/sweep.yaml" >"results/${3:-clear}/bad.yaml"
-  refuse 2 "bad.yaml:6: $1" "$TARN" sweep "results/${3:-clear}/bad.yaml" --dry-run
-  rm "results/${3:-clear}/bad.yaml"
-}
-bad 'sequential: max_seeds is missing' '{ alpha: 0.1 }'
-bad 'sequential.max_seeds: expected a whole number from 3 to 100' '{ max_seeds: 2 }'
-bad 'unknown key in sequential "spendin"; did you mean "spending"?' '{ max_seeds: 4, spendin: pocock }'
-bad 'unknown sequential.spending "pocok"; did you mean "pocock"?' '{ max_seeds: 4, spending: pocok }'
-bad 'sequential.measure: the sweep.s test does not give test_bleu, but there is none' '{ max_seeds: 4, measure: test_bleu }'
-bad 'sequential.looks: expected a whole number from 3 to 4' '{ max_seeds: 4, looks: [2, 4] }'
-bad 'sequential.looks: expected ascending numbers of seeds' '{ max_seeds: 5, looks: [4, 4, 5] }'
-bad 'sequential.looks: the last one is at max_seeds' '{ max_seeds: 5, looks: [3, 4] }'
-bad 'sequential.alpha: expected 0.0001 to 0.2' '{ max_seeds: 5, alpha: 0.5 }'
-bad 'sequential.equivalence: expected a number, not "a bit"' '{ max_seeds: 5, equivalence: a bit }'
-bad 'sequential: not with a grid' '{ max_seeds: 5 }\ngrid: { train.warmup: [1, 2] }'
-
 # Options.
-refuse 2 'output DIR is missing' "$TARN" sweep --queue results/clear --dry-run
 refuse 2 'needs folders of records' "$TARN" sweep --queue --output out
 refuse 2 'budget: expected a time above 0' "$TARN" sweep --queue results/clear --output out --budget soon
 refuse 2 'commit is for --queue' "$TARN" sweep results/clear/sweep.yaml --output out --commit
 refuse 2 'queue runs here what it chooses, without --only' "$TARN" sweep --queue results/clear --output out --only slow/seed-1
-refuse 2 'unexpected argument "b"' "$TARN" sweep a b --output out
 mkdir -p other/clear
 refuse 2 'results/clear and other/clear have the same name' queue results/clear other/clear
 rm -r other
 
-# Data are looked for in out/NAME, and the command that makes them is named.
+# Data are looked for in out/NAME, and the command that makes them is named; and a design is needed.
+mv results/close/sweep.yaml kept.yaml
+sed '/^sequential/d' kept.yaml >results/close/sweep.yaml
 ! queue results/* --dry-run >out.txt 2>error.txt || fail "without data"
 [ "$(wc -l <error.txt)" -eq 2 ] || fail "not a line each: $(cat error.txt)"
 grep -q 'left out: results/clear: .*data are looked for in out/clear, prepared by the command of question.md: examples/make.sh OUT --small$' error.txt ||
   fail "$(cat error.txt)"
+grep -q 'results/close/sweep.yaml: it has no key sequential' error.txt || fail "$(cat error.txt)"
+mv kept.yaml results/close/sweep.yaml
+mkdir -p out/close
 for name in clear close; do ln -s ../../vocab ../../train.tarn ../../valid.tarn "out/$name/"; done
 queue results/* --dry-run >out.txt || fail "dry run"
 grep -q '^next: .* seed [17], about .* of training: .* is not looked at yet; 6 runs of .* s in all to the look at 3 seeds' out.txt ||
   fail "$(cat out.txt)"
-queue results/* --dry-run --budget '0.001 s' >out.txt || fail "a small budget"
-[ "$(grep -c 'closed by the budget: the next look takes' out.txt)" -eq 2 ] && grep -q '^next: none, no comparison is open' out.txt ||
-  fail "$(cat out.txt)"
+queue results/clear --dry-run --budget '0.001 s' >out.txt || fail "a small budget"
+grep -q 'closed by the budget: the next look takes' out.txt && grep -q '^next: none, no comparison is open' out.txt || fail "$(cat out.txt)"
 [ ! -e results/clear/sweep.json ] && [ ! -e out/clear/runs ] || fail "a dry run writes"
-mv results/close/sweep.yaml kept.yaml
-sed '/^sequential/d' kept.yaml >results/close/sweep.yaml
-! queue results/* --dry-run >out.txt 2>error.txt || fail "without a design"
-grep -q 'results/close/sweep.yaml: it has no key sequential' error.txt && grep -q '^next: clear: ' out.txt || fail "$(cat out.txt error.txt)"
-mv kept.yaml results/close/sweep.yaml
 
 # Killed after the first record, stopped after the next, and ended by another start.
 recorded() { [ "$(find results -name result.json | wc -l)" -ge "$1" ]; }
@@ -129,19 +108,17 @@ queue results/close >out.txt 2>error.txt || fail "another machine's run"
 grep -q 'out/close/runs/near/seed-8: the record has another result of this run, which it keeps: results/close/near/seed-8' error.txt &&
   ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "$(cat error.txt)"
 
-# All is decided: nothing is run. A commit that fails does not stop the queue.
-rm -r results/clear/slow/seed-3 && queue results/clear >out.txt || fail "a record that was lost"
-! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
+# All is decided: nothing is run, and a record that was lost is made again. A commit that fails does not stop the queue.
 rm -r results/clear/slow/seed-3
 GIT_DIR=/nonexistent queue results/clear --commit >out.txt || fail "without git"
 grep -q '^uncommitted clear' out.txt || fail "$(cat out.txt)"
+! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
 queue results/* --json >out.txt || fail "json"
 [ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
 
 # The verdict of comparisons and pages.
 "$TARN" compare results/clear --json | jq -e '.sequential.spending == "pocock" and (.configurations[1].sequential | .decision == "worse" and .p <= 0.05 and .looks >= 1)' >/dev/null ||
   fail "compare: $("$TARN" compare results/clear --json)"
-"$TARN" compare results/clear | grep -Eq '^slow +[12] of 2 .* worse$' || fail "compare: $("$TARN" compare results/clear)"
 rm results/notes.md
 echo '# Near?' >results/close/question.md
 mkdir documents
@@ -156,11 +133,8 @@ damaged() {  # PATTERN FILTER
   refuse 1 "partial/sweep.json: $1" "$TARN" compare partial
 }
 damaged '"sequential": looks: expected ascending numbers of seeds, from 3 to max_seeds' '.sequential.looks = [4, 3]'
-damaged '"sequential": looks: expected 1 to 100' '.sequential.looks = []'
 damaged '"sequential": "looks" must be a list of at most 100' '.sequential.looks = [range(200)]'
-damaged '"sequential": spending: expected obrien-fleming or pocock' '.sequential.spending = "all"'
 damaged '"sequential": expected max_seeds numbers in "seeds", and "first" from 1 to as many' '.sequential.first = 9'
-damaged '"sequential" must be an object' '.sequential = 3'
 
 # Another plan after the runs were seen, and damaged records.
 cp results/close/sweep.yaml kept.yaml
