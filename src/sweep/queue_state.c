@@ -157,8 +157,8 @@ static void tell_verdict(const struct tarn__queue_memory *q, size_t index, const
   tarn_sequential_words(words, v, &q->views[index].design);
   tarn_results_p(p, v->p);
   if (!isnan(v->low)) snprintf(range, sizeof range, " [%+.4g, %+.4g]", v->low, v->high);
-  snprintf(text, sizeof text, "%s after %lld seeds: %+.4g%s, p %s", words, (long long)v->seeds, v->difference, range,
-           p);
+  snprintf(text, sizeof text, "%s, look %zu of %zu at %lld seeds: %+.4g%s, p %s", words, v->looks,
+           q->views[index].design.look_count, (long long)v->seeds, v->difference, range, p);
   tarn__queue_tell(q, TARN_QUEUE_EVENT_VERDICT, index, c->variant, -1, text);
 }
 
