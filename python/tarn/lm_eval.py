@@ -17,13 +17,14 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
+from .errors import UsageError
 from .run import Run
 
 
 @register_model("tarn")
 class TarnLM(LM):
     """`path` and `which` as for tarn.Run; `bos`: contexts begin with an end of sentence, as tarn's models do (the harness's
-    add_bos_token). A device and sizes of batches, which the harness passes to every model, have no effect."""
+    add_bos_token); generation always begins so. A device and sizes of batches, which the harness passes to every model, have no effect."""
 
     def __init__(
         self,
@@ -55,14 +56,26 @@ class TarnLM(LM):
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
         """Continues contexts until one of the texts `until`."""
-        return [self._generate(*request.args) for request in requests]
+        found = []
+        for number, request in enumerate(requests):
+            context, given = request.args
+            found.append(self._generate(context, given, number))
+        return found
 
-    def _generate(self, context: str, given: dict[str, Any]) -> str:
-        until = given.get("until") or []
-        options: dict[str, Any] = {"max_tokens": given.get("max_gen_toks", 256), "precision": self.precision}
+    def _generate(self, context: str, given: dict[str, Any], number: int) -> str:
+        given = {key: value for key, value in given.items() if value is not None}
+        until = given.pop("until", [])
+        lengths = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+        tokens = [given.pop(key) for key in lengths if key in given]
+        options: dict[str, Any] = {"max_tokens": tokens[0] if tokens else 256, "precision": self.precision}
         if stop := [until] if isinstance(until, str) else [text for text in until if text]:
             options["stop"] = stop
-        if given.get("do_sample") and given.get("temperature", 1.0) > 0:
-            options |= {key: given[key] for key in ("temperature", "top_p", "top_k") if key in given}
-            options["method"] = "sample"
+        draws = bool(given.pop("do_sample", given.get("temperature", 0.0) > 0))
+        keys = ("temperature", "top_p", "top_k", "min_p", "typical_p")
+        drawing = {key: given.pop(key) for key in keys if key in given}
+        if draws and drawing.get("temperature", 1.0) > 0:
+            # The harness asks for several samples of a text by the same request several times.
+            options |= drawing | {"method": "sample", "seed": 1 + number}
+        if given:
+            raise UsageError(f"tarn.lm_eval: the task wants {', '.join(sorted(given))}, which this model has not")
         return self.run.generate([context], **options)[0][0].continuation

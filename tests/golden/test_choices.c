@@ -175,6 +175,8 @@ static void bad_questions_are_named(void **state) {
        "\"answer\" must be the index of a choice, from 0 to 1"},
       {"{\"context\": \"a\", \"choices\": [\"b\", \"c\"], \"answer\": \"-1\"}", "\"answer\" must be the index"},
       {"{\"context\": \"a\", \"choices\": [\"b\", \"c\"]}", "the question has no answer; a file with the answers"},
+      {"{\"question\": \"a\", \"choices\": [\"b\"]}", "a list of choices belongs to a \"context\""},
+      {"{\"goal\": \"a\", \"sol1\": \"b\", \"sol2\": \"c\", \"label\": -1}", "the question has no answer"},
       {"{\"context\": \"a\\u0000b\", \"choices\": [\"b\", \"c\"]}", "bad.jsonl:1: "},
       {"{\"question\": \"a\", \"choices\": {\"text\": [\"b\", \"c\"], \"label\": [\"A\", \"B\"]}, \"answerKey\": "
        "\"C\"}",

@@ -28,3 +28,7 @@ def test_a_run_is_a_model_of_the_harness(text_run: tarn.Trained) -> None:
         if len(text) > 2:
             stopped = model.generate_until(ask("generate_until", ("A dog", {"until": [text[2]], "max_gen_toks": 12})))
             assert stopped == [text[: text.index(text[2])]]
+        draws = [("A dog", {"do_sample": True, "temperature": 1.5, "max_gen_toks": 20})] * 4
+        assert len(set(model.generate_until(ask("generate_until", *draws)))) > 1
+        with pytest.raises(tarn.UsageError, match="the task wants colour"):
+            model.generate_until(ask("generate_until", ("A dog", {"colour": 1})))
