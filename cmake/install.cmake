@@ -18,11 +18,20 @@ install(FILES ${TARN_PAGES}/_tarn DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendo
 install(FILES ${TARN_PAGES}/tarn.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
   COMPONENT program OPTIONAL)
 
-install(TARGETS tarn_shared tarn_static EXPORT tarn_targets
+if(TARN_BUNDLED)  # a program that links the static ones would need the bundled libraries too
+  set(static)
+  set(static_lab)
+  set(TARN_MODULES)
+  set(TARN_STATIC_LIBRARIES)
+else()
+  set(static tarn_static)
+  set(static_lab tarn_lab_static)
+endif()
+install(TARGETS tarn_shared ${static} EXPORT tarn_targets
   LIBRARY COMPONENT library NAMELINK_COMPONENT dev
   ARCHIVE COMPONENT dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS tarn_lab_shared tarn_lab_static EXPORT tarn_lab_targets
+install(TARGETS tarn_lab_shared ${static_lab} EXPORT tarn_lab_targets
   LIBRARY COMPONENT lab NAMELINK_COMPONENT dev
   ARCHIVE COMPONENT dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -13,7 +13,9 @@ set_target_properties(tarn_static tarn_shared PROPERTIES OUTPUT_NAME tarn)
 set_target_properties(tarn_lab_static tarn_lab_shared PROPERTIES OUTPUT_NAME tarn-lab)
 set_target_properties(tarn_shared PROPERTIES EXPORT_NAME tarn)
 set_target_properties(tarn_lab_shared PROPERTIES EXPORT_NAME tarn_lab INSTALL_RPATH "$ORIGIN")  # next to libtarn
-if(NOT DEFINED SKBUILD)  # in a wheel they serve only its own package
+if(TARN_BUNDLED)  # archives of Python keep no symbolic links: one file, named as programs ask for it
+  set_target_properties(tarn_shared tarn_lab_shared PROPERTIES VERSION ${TARN_SOVERSION} SOVERSION ${TARN_SOVERSION})
+elseif(NOT DEFINED SKBUILD)  # in a wheel they serve only its own package
   set_target_properties(tarn_shared tarn_lab_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${TARN_SOVERSION})
 endif()
 add_library(tarn::tarn_static ALIAS tarn_static)
@@ -45,13 +47,27 @@ target_link_libraries(tarn_static PUBLIC $<BUILD_INTERFACE:tarn_dependencies>
   "$<BUILD_INTERFACE:${TARN_CXX_LIBRARIES}>" $<INSTALL_INTERFACE:$<LINK_ONLY:tarn::dependencies>>)
 target_link_libraries(tarn_shared PRIVATE tarn_flags tarn_dependencies)
 target_link_libraries(tarn_lab_static PUBLIC tarn_static)
-target_link_libraries(tarn_lab_shared PUBLIC tarn_shared PRIVATE tarn_flags tarn_dependencies)
-target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of them are used only by libtarn
+target_link_libraries(tarn_lab_shared PUBLIC tarn_shared PRIVATE tarn_flags)
+if(TARN_BUNDLED)
+  add_library(tarn_runtime OBJECT ${PROJECT_SOURCE_DIR}/packaging/bundle/runtime.c)
+  target_link_libraries(tarn_runtime PRIVATE tarn_flags tarn_dependencies)
+  target_sources(tarn_shared PRIVATE $<TARGET_OBJECTS:tarn_runtime>)
+  # libtarn contains the libraries that both use, and shows them to libtarn-lab: with two copies, each would have its own
+  # threads, and objects of Jansson its own hashes. What libtarn does not use itself is named.
+  target_link_options(tarn_shared PRIVATE LINKER:-u,json_pack LINKER:-u,dsyevr_)
+  target_link_libraries(tarn_lab_shared PRIVATE m dl)
+else()
+  target_link_libraries(tarn_lab_shared PRIVATE tarn_dependencies)
+  target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of them are used only by libtarn
+endif()
 # Templates of the C++ library, and symbols of static archives among the dependencies, stay hidden; so do a library's
 # internal calls. The symbols that libtarn-lab uses besides public functions have their own node in libtarn's map, named
 # by the version, so that libraries of different versions cannot be mixed by accident.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/libtarn_private.txt TARN_PRIVATE REGEX "^tarn__")
+if(TARN_BUNDLED)
+  list(APPEND TARN_PRIVATE json_* GOMP_* omp_* dsyevr_)
+endif()
 list(JOIN TARN_PRIVATE ";\n    " TARN_PRIVATE)
 foreach(library libtarn libtarn-lab)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${library}.map.in ${PROJECT_BINARY_DIR}/generated/${library}.map @ONLY)

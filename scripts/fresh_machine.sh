@@ -2,13 +2,15 @@
 # Checks the README on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of HEAD, and
 # in it `./run demo` and `./run test`. Needs root and debootstrap; uses the apt sources, proxies and keys of this
 # machine.
-# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --short] [--keep]
+# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --wheel | --short] [--keep]
 #   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
 #   --quick       a demo of ten seconds per model and `./run test --quick`, the fast tests
 #   --build       only `./run build` and `tarn --version`
 #   --packages    `./run package`, and its packages installed on another bare root, with an example built there; if this
 #                 machine has that distribution, the packages made here (build/package)
 #   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
+#   --wheel       what `./run wheel` made (build/dist), where there is no compiler, by a user: archive, wheel and what an image
+#                 does, each to a model that is trained in 12 seconds and translates
 #   --names       no root: whether the suite has a package for every name in ./run's lists
 #   --short       for ./run test: names, and a build if that takes less than four minutes; problems with the network, or
 #                 with missing tools, are no failures (exit code 77)
@@ -22,7 +24,7 @@ roots=${FRESH_ROOTS:-/var/tmp/tarn-roots}
 suite="" what=all keep=no
 for word in "$@"; do
   case $word in
-    --quick | --build | --packages | --compilers | --names | --short) what=${word#--} ;;
+    --quick | --build | --packages | --compilers | --names | --wheel | --short) what=${word#--} ;;
     --keep) keep=yes ;;
     -*) suite="" && break ;;
     *) suite=$word ;;
@@ -181,7 +183,7 @@ new_root() {
     skip "this machine does not let root mount"
 }
 new_root
-git clone -q "$source_dir" "$root/tarn" || fail "git clone failed"
+[ $what = wheel ] || git clone -q "$source_dir" "$root/tarn" || fail "git clone failed"
 
 # --- the commands of the README ---------------------------------------------------------------------------------------
 
@@ -232,6 +234,36 @@ case $what in
       cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags --libs tarn-lab) -o example && ./example &&
       cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags tarn) -Wl,-Bstatic -ltarn-lab -ltarn -Wl,-Bdynamic \
         \$(pkg-config --static --libs tarn) -o static && ./static"
+    ;;
+  wheel)
+    dist=$source_dir/build/dist
+    compgen -G "$dist/*.whl" >/dev/null && compgen -G "$dist/*.tar.gz" >/dev/null || fail "nothing in build/dist; ./run wheel makes it"
+    prepare_user() {
+      mkdir "$root/dist" && cp "$dist"/* "$root/dist/"
+      # With which this machine's pip trusts its index.
+      [ ! -f "${PIP_CERT:-}" ] || cp -L "$PIP_CERT" "$root/dist/index.crt"
+      chroot "$root" useradd --create-home --uid 1000 someone || fail "no user"
+      cp "$source_dir/scripts/first_sentence.sh" "$source_dir/examples/demo/model3.yaml" "$root/home/someone/"
+    }
+    prepare_user
+    directory=/home/someone
+    user="setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/someone ${PIP_CERT:+PIP_CERT=/dist/index.crt} sh -c"
+    inside "the archive" "$user '! command -v cc && tar xzf /dist/*.tar.gz && PATH=\$(echo ~/tarn-*/bin):\$PATH sh first_sentence.sh'"
+    if chroot "$root" sh -c "apt-get -q -q update && apt-cache show python3 | grep -q '^Version: 3\.[1-9][0-9]'"; then
+      inside "its Python" "apt-get -q -q -y --no-install-recommends install python3-venv >/dev/null"
+      inside "the wheel" "$user '! command -v cc && python3 -m venv there && there/bin/pip install -q /dist/*.whl &&
+        PATH=~/there/bin:\$PATH sh first_sentence.sh && there/bin/python -c \"import tarn; print(tarn.Run(\\\"run\\\").translate([\\\"Mein Bruder kauft ein Haus.\\\"]))\"'"
+    else
+      echo "$name: $suite has a Python that is too old for the package"
+    fi
+    # The lines of the Dockerfile in their order, in one root.
+    new_root
+    prepare_user
+    directory=/
+    inside "the Dockerfile" "export PATH=/usr/local/bin:\$PATH && $(awk '/^ADD / { print "mkdir -p " $3 " && tar xzf /dist/" $2 " -C " $3 " &&" }
+      /^COPY --from=/ { print "cp -a " $3 ". " $4 " &&" }
+      /^RUN / { sub("^RUN ", ""); sub("--uid 1000", ""); print $0 " &&" }' "$source_dir/packaging/Dockerfile")
+      setpriv --reuid 1001 --regid 1001 --clear-groups tarn --version"
     ;;
   build) inside "./run build" "./run build && build/release/tarn --version" ;;
   quick)

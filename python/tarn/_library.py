@@ -38,7 +38,11 @@ log = logging.getLogger("tarn")
 def _where() -> Path:
     """The libtarn of the package, or the one named by TARN_LIBRARY; libtarn-lab is in the same folder."""
     named = os.environ.get("TARN_LIBRARY")
-    return Path(named) if named else Path(__file__).parent / "libtarn.so"
+    if named:
+        return Path(named)
+    package = Path(__file__).parent
+    bundled = sorted((package / "lib").glob("libtarn.so.*"))  # as packaging/bundle/pack.py places it for C programs too
+    return bundled[0] if bundled else package / "libtarn.so"
 
 
 def _open() -> Any:
