@@ -19,15 +19,21 @@ int model_options_set(const cli_command *command, const model_options *model, ta
   return code;
 }
 
-int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word) {
+int model_options_choice(const cli_command *command, tarn_checkpoint_choice *choice, const char *word) {
   // Without the first choice, which is the default without the option.
   const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];
   int value = 0;
   for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++)
     names[i - 1] = tarn_checkpoint_choice_name((tarn_checkpoint_choice)i);
   int code = word ? cli_word(command, &value, "--checkpoint", word, names, TARN_CHECKPOINT_CHOICE_COUNT - 1) : -1;
+  *choice = word ? (tarn_checkpoint_choice)(value + 1) : TARN_CHECKPOINT_CHOICE_AUTO;
+  return code;
+}
+
+int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word) {
+  tarn_checkpoint_choice choice;
+  const int code = model_options_choice(command, &choice, word);
   if (code >= 0) return code;
-  tarn_checkpoint_choice choice = word ? (tarn_checkpoint_choice)(value + 1) : TARN_CHECKPOINT_CHOICE_AUTO;
   tarn_status status = tarn_checkpoint_find(found, path, choice);
   return status == TARN_STATUS_OK ? -1 : cli_report(command, status);
 }

@@ -41,6 +41,9 @@ int model_options_set(const cli_command *command, const model_options *model, ta
 #define CHECKPOINT_HELP \
   "of a run directory: best, last or average; without it best, or average where that validated better"
 
+// The choice of --checkpoint (NULL: not given). -1, or the exit code.
+int model_options_choice(const cli_command *command, tarn_checkpoint_choice *choice, const char *word);
+
 // Finds the file to read for `path` and --checkpoint `word` (NULL: not given). -1, or the exit code of an error that
 // has been printed.
 int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word);

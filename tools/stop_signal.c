@@ -6,6 +6,7 @@
 
 volatile sig_atomic_t stop_signal;
 volatile sig_atomic_t save_signal;
+volatile sig_atomic_t reload_signal;
 
 static volatile sig_atomic_t in_order;
 static const char *ending;  // the message of a process that has nothing to save
@@ -26,6 +27,11 @@ static void on_save(int number) {
   save_signal++;
 }
 
+static void on_reload(int number) {
+  (void)number;
+  reload_signal++;
+}
+
 static void catch (int number, void (*handler)(int), int flags) {
   struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
   sigemptyset(&action.sa_mask);
@@ -42,6 +48,8 @@ void catch_stop_signals(const char *line) {
   catch (SIGTERM, on_stop, (int)(SA_RESTART | SA_RESETHAND));
   if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) catch (SIGHUP, on_stop, SA_RESTART);
 }
+
+void catch_reload_signal(void) { catch (SIGHUP, on_reload, SA_RESTART); }
 
 void stop_in_order(bool open) {
   in_order = open;

@@ -303,6 +303,44 @@ typedef tarn_status (*tarn_generator_part)(void *user, const char *text, size_t 
 TARN_API tarn_status tarn_generator_stream(tarn_generator *generator, tarn_generator_result *result, const char *prompt,
                                            size_t length, tarn_generator_part part, void *user) TARN_CHECKED;
 
+// Continuous batching: prompts join those that are being continued at the next token, each with options of its own, and
+// leave when they are complete, in any order. All callbacks come from the thread of the call.
+
+// A token of a continuation, as soon as it is chosen.
+typedef struct tarn_generator_event {
+  int64_t sample;          // which continuation of the prompt, from 0
+  int32_t id;              // the token,
+  float log_probability;   // and the model's own of it
+  const char *text;        // what became certain of the text: `length` bytes of UTF-8, maybe none, and a zero byte;
+  size_t length;           // those of all events together are the continuation
+  bool last;               // the continuation is complete, and ended for this reason:
+  tarn_generator_end end;  // meaningful only if `last`
+} tarn_generator_event;
+
+typedef struct tarn_generator_request {
+  const char *prompt;  // `length` bytes, which live until it is done
+  size_t length;
+  const tarn_generator_options *options;  // copied; the method is greedy or sample; precision, threads and window are
+                                          // the generator's
+  // Told of every token; any status but TARN_STATUS_OK ends the request as its failure. NULL: nobody is.
+  tarn_status (*hear)(void *item, const tarn_generator_event *event);
+  void *item;  // the caller's
+} tarn_generator_request;
+
+typedef struct tarn_generator_source {
+  // Asked before each token while there is room: fills in the next request, or returns false if none waits.
+  bool (*next)(void *user, tarn_generator_request *request);
+  // A request is done: its result, whose memory lives until this returns, or NULL and the status of its failure, as of
+  // tarn_generator_lines(), with a message for tarn_error_message().
+  void (*done)(void *user, void *item, tarn_status status, const tarn_generator_result *result);
+  void *user;
+} tarn_generator_source;
+
+// Continues the requests of a source until none waits and all are done. Results are those of tarn_generator_lines() for
+// the prompt and its options alone, but for rounding of log-probabilities. Fails with USAGE (a function is missing),
+// MEMORY, or as its device does; by then every request that was taken is done.
+TARN_API tarn_status tarn_generator_serve(tarn_generator *generator, const tarn_generator_source *source) TARN_CHECKED;
+
 // Totals of all calls so far.
 TARN_API void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);
 

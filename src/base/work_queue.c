@@ -21,6 +21,7 @@ struct tarn_work_queue {
   entry *entries;  // [capacity], in the order of their arrival
   size_t count;
   size_t expected;  // items of the last batch
+  int64_t passed;   // items that joined the current batch although an older one waited that could not
   bool stopped, started;
   // The thread's own.
   pthread_t thread;
@@ -79,6 +80,7 @@ static size_t take_batch(tarn_work_queue *q) {
   }
   q->count = left;
   q->expected = taken + left;
+  q->passed = 0;
   return taken;
 }
 
@@ -180,6 +182,22 @@ bool tarn_work_queue_add(tarn_work_queue *queue, void *item, int64_t cost) {
   if (taken) pthread_cond_broadcast(&queue->changed);
   pthread_mutex_unlock(&queue->lock);
   return taken;
+}
+
+void *tarn_work_queue_join(tarn_work_queue *queue, const void *first) {
+  const tarn_work_queue_options *o = &queue->options;
+  void *joined = NULL;
+  pthread_mutex_lock(&queue->lock);
+  size_t at = 0;
+  while (at < queue->count && o->together && !o->together(o->user, first, queue->entries[at].item)) at++;
+  if (at < queue->count && (at == 0 || queue->passed < o->max_items)) {
+    joined = queue->entries[at].item;
+    queue->passed += at > 0;
+    queue->count--;
+    memmove(queue->entries + at, queue->entries + at + 1, (queue->count - at) * sizeof *queue->entries);
+  }
+  pthread_mutex_unlock(&queue->lock);
+  return joined;
 }
 
 int64_t tarn_work_queue_waiting(const tarn_work_queue *queue) {

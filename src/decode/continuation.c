@@ -18,14 +18,24 @@ tarn_status tarn__continuation_decode(tarn__continuation *c, const tarn_vocab *v
   return TARN_STATUS_OK;
 }
 
-size_t tarn__stops_find(const tarn__stops *stops, const tarn__continuation *c) {
-  size_t first = c->text.length;
+size_t tarn__stops_find(const tarn__stops *stops, const char *text, size_t begin, size_t length) {
+  size_t first = length;
   for (size_t i = 0; i < stops->count; i++) {
-    const size_t length = strlen(stops->texts[i]);
-    for (size_t at = c->begin; at + length <= c->text.length && at < first; at++)
-      if (memcmp(c->text.data + at, stops->texts[i], length) == 0) first = at;
+    const size_t size = strlen(stops->texts[i]);
+    for (size_t at = begin; at + size <= length && at < first; at++)
+      if (memcmp(text + at, stops->texts[i], size) == 0) first = at;
   }
   return first;
+}
+
+size_t tarn__stops_begun(const tarn__stops *stops, const char *text, size_t length) {
+  size_t begun = 0;
+  for (size_t i = 0; i < stops->count; i++) {
+    const size_t most = strlen(stops->texts[i]) - 1;
+    for (size_t n = most < length ? most : length; n > begun; n--)
+      if (memcmp(text + length - n, stops->texts[i], n) == 0) begun = n;
+  }
+  return begun;
 }
 
 // Tokens without text of their own that may stand in the last part of a text.
@@ -38,6 +48,6 @@ tarn_status tarn__stops_here(const tarn__stops *stops, tarn__continuation *c, co
   const int64_t last = (int64_t)stops->longest + EMPTY_TOKENS, first = length > last + 1 ? length - last - 1 : 0;
   const int64_t before = prompt > first ? prompt - first : first > 0;
   TARN_TRY(tarn__continuation_decode(c, stops->vocab, ids + first, before, length - first));
-  *here = tarn__stops_find(stops, c) < c->text.length;
+  *here = tarn__stops_find(stops, c->text.data, c->begin, c->text.length) < c->text.length;
   return TARN_STATUS_OK;
 }

@@ -24,8 +24,11 @@ typedef struct tarn__stops {
   size_t count, longest;     // bytes of the longest one
 } tarn__stops;
 
-// Where in continuation->text the first of them begins, from its `begin` on; its length if there is none.
-size_t tarn__stops_find(const tarn__stops *stops, const tarn__continuation *continuation);
+// Where in text [length] the first of them begins, from `begin` on; `length` if there is none.
+size_t tarn__stops_find(const tarn__stops *stops, const char *text, size_t begin, size_t length);
+
+// Bytes at the end of a text that may be the beginning of one of them.
+size_t tarn__stops_begun(const tarn__stops *stops, const char *text, size_t length);
 
 // Whether the last of `length` ids completes one of them.
 tarn_status tarn__stops_here(const tarn__stops *stops, tarn__continuation *continuation, const int32_t *ids,

@@ -26,10 +26,6 @@ void tarn__crew_close(tarn__crew *crew) {
   *crew = (tarn__crew){0};
 }
 
-void tarn__crew_listen(tarn__crew *crew, const tarn__listener *listener) {
-  tarn__decoder_listen(crew->together, listener);
-}
-
 void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats) {
   *stats = (tarn__decoder_stats){0};
   crew->engine->add_stats(crew->together, stats);

@@ -24,9 +24,6 @@ tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const ta
                             int threads) TARN_CHECKED;
 void tarn__crew_close(tarn__crew *crew);
 
-// The decoder that takes few items tells the listener from now on; NULL: nobody.
-void tarn__crew_listen(tarn__crew *crew, const tarn__listener *listener);
-
 // As for a decoder (decoder.h).
 void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes);
 void tarn__crew_reset(tarn__crew *crew);

@@ -116,10 +116,6 @@ void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__region_lend(&d->region, memory, bytes);
 }
 
-void tarn__decoder_listen(tarn__decoder *decoder, const tarn__listener *listener) {
-  decoder->options.listener = listener;
-}
-
 void tarn__decoder_reset(tarn__decoder *decoder) { tarn__arena_reset(&decoder->results); }
 
 void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *stats) {
@@ -149,12 +145,14 @@ static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens;
   pthread_mutex_lock(&queue->lock);
-  while (queue->next < queue->count && d->active + taken < d->most && d->active + taken < queue->share) {
-    const tarn__item *item = &queue->items[queue->next];
-    if (tokens > 0 && tokens + item->length > d->options.max_tokens) break;
-    d->slots[d->order[d->active + taken++]].item = *item;
+  while (d->active + taken < d->most && d->active + taken < queue->share) {
+    const tarn__item *item = tarn__queue_peek(queue);
+    if (!item || (tokens > 0 && tokens + item->length > d->options.max_tokens)) break;
+    tarn__slot *s = &d->slots[d->order[d->active + taken++]];
+    s->item = *item;
+    s->open = queue->feed != NULL;
     tokens += item->length;
-    queue->next++;
+    tarn__queue_take(queue);
   }
   pthread_mutex_unlock(&queue->lock);
   return taken;
@@ -228,7 +226,8 @@ static bool reads_prefix(const tarn__decoder *d) { return tarn__config_task(d->m
 static int64_t greatest_length(const tarn__decoder *d, const tarn__item *item) {
   const int64_t tokens = item->length;
   if (!tarn__decoder_translates(d)) {
-    const int64_t fit = tarn__model_longest(d->model) - tokens, wanted = d->options.max_len_b;
+    const int64_t fit = tarn__model_longest(d->model) - tokens;
+    const int64_t wanted = item->own ? item->own->max_tokens : d->options.max_len_b;
     return wanted < fit ? wanted : fit;
   }
   int64_t most = d->model->config->model.max_length - 1;
@@ -237,9 +236,10 @@ static int64_t greatest_length(const tarn__decoder *d, const tarn__item *item) {
   return most > item->prefix_length ? most - item->prefix_length : 0;
 }
 
-// Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile.
+// Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile; those of a feed,
+// for which somebody waits, at once.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
-  if (d->active > d->most * 3 / 4) return TARN_STATUS_OK;
+  if (!queue->feed && d->active > d->most * 3 / 4) return TARN_STATUS_OK;
   int64_t fresh = take(d, queue);
   if (fresh == 0) return TARN_STATUS_OK;
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
@@ -247,9 +247,11 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   for (int64_t i = 0; i < fresh; i++) {
     tarn__slot *s = &d->slots[d->order[d->active]];
     s->reader = reader_of(d, d->active, first);
-    TARN_TRY(tarn__beam_start(&s->beam, &d->options.search, greatest_length(d, &s->item)));
-    tarn__next_begin(d, s);
+    tarn__beam_options search = d->options.search;
+    if (s->item.own) search.min_length = s->item.own->min_tokens;
     s->read = 0;
+    TARN_TRY(tarn__beam_start(&s->beam, &search, greatest_length(d, &s->item)));
+    tarn__next_begin(d, s);
     d->source_tokens += s->item.length;
     d->stats.source_tokens += s->item.length;
     d->active++;
@@ -473,10 +475,19 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
   return TARN_STATUS_OK;
 }
 
+// Advances the search of a slot, and tells its token.
+static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__choices *all) {
+  const int64_t count = tarn__beam_choices(&d->options.search), at = s->first_choice;
+  s->reader = -1;
+  TARN_TRY(tarn__beam_advance(&s->beam, all->ids + at * count, all->values + at * (count + 1),
+                              all->own ? all->own + at * (count + 1) : NULL));
+  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
+  return listener && listener->hear ? tarn__next_tell(listener, &s->beam) : TARN_STATUS_OK;
+}
+
 // Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of
 // layers will see in the next step.
-static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
-  const int64_t count = tarn__beam_choices(&d->options.search);
+static tarn_status choose(tarn__decoder *d, const tarn__feed *feed, int64_t past[TARN__SIGHTS]) {
   tarn__choices all;
   TARN_TRY(tarn__next_choices(d, &all));
   for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
@@ -484,11 +495,13 @@ static tarn_status choose(tarn__decoder *d, int64_t past[TARN__SIGHTS]) {
     tarn__slot *s = &d->slots[d->order[a]];
     if (begins(d, s)) s->read += s->rows;
     if (s->first_top >= 0) {
-      s->reader = -1;
-      const int64_t at = s->first_choice;
-      TARN_TRY(tarn__beam_advance(&s->beam, all.ids + at * count, all.values + at * (count + 1),
-                                  all.own ? all.own + at * (count + 1) : NULL));
-      if (d->options.listener) TARN_TRY(tarn__next_tell(d, &s->beam));
+      const tarn_status status = advance_slot(d, s, &all);
+      if (status != TARN_STATUS_OK && !feed) return status;
+      if (status != TARN_STATUS_OK) {
+        s->beam.done = true;
+        s->open = false;
+        feed->done(feed->user, &s->item, status, NULL);
+      }
     }
     for (int i = 0; i < TARN__SIGHTS && !s->beam.done; i++)
       if (d->sights[i].most > 0) past[i] += hypotheses_of(d, s) * past_of(&d->sights[i], s);
@@ -508,18 +521,29 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const tarn__
   }
 }
 
+// Gives the result of a finished item to the feed.
+static tarn_status give_result(tarn__decoder *d, const tarn__feed *feed, tarn__slot *s) {
+  tarn__translation result;
+  if (!s->open) return TARN_STATUS_OK;
+  tarn__arena_reset(&d->results);
+  const tarn_status status = keep_results(d, &s->beam, &result);
+  s->open = false;
+  feed->done(feed->user, &s->item, status, status == TARN_STATUS_OK ? &result : NULL);
+  return TARN_STATUS_OK;
+}
+
 // Advances every search, frees the slots of finished ones, and gives each continuing hypothesis the history of the one
 // it continues.
-static tarn_status advance(tarn__decoder *d, tarn__translation *results) {
+static tarn_status advance(tarn__decoder *d, const tarn__feed *feed, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
-  TARN_TRY(choose(d, wanted));
+  TARN_TRY(choose(d, feed, wanted));
   for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(tarn__id_list_room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
     tarn__slot *s = &d->slots[number];
     if (s->beam.done) {
-      TARN_TRY(keep_results(d, &s->beam, &results[s->item.index]));
       d->source_tokens -= s->item.length;
+      TARN_TRY(feed ? give_result(d, feed, s) : keep_results(d, &s->beam, &results[s->item.index]));
       continue;
     }
     if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
@@ -557,15 +581,30 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     TARN_TRY(run_step(d));
     begin = tarn__profile_clock(profile);
     const int64_t weight = weight_of(d);
-    TARN_TRY(advance(d, results));
+    TARN_TRY(advance(d, queue->feed, results));
     tarn__queue_finish(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
   }
 }
 
+// After a failure of the decoder: all items that it has of a feed fail.
+static void fail_all(tarn__decoder *d, tarn__queue *queue, tarn_status status) {
+  const tarn__feed *feed = queue->feed;
+  for (int64_t i = 0; i < d->most; i++) {
+    tarn__slot *s = &d->slots[i];
+    if (s->open) feed->done(feed->user, &s->item, status, NULL);
+    s->open = false;
+  }
+  if (queue->holds) feed->done(feed->user, &queue->fed, status, NULL);
+  queue->holds = false;
+}
+
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) {
   tarn_status status = run_all(decoder, queue, results);
-  if (status != TARN_STATUS_OK) tarn__queue_stop(queue);
+  if (status != TARN_STATUS_OK && queue->feed)
+    fail_all(decoder, queue, status);
+  else if (status != TARN_STATUS_OK)
+    tarn__queue_stop(queue);
   return status;
 }

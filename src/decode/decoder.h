@@ -23,11 +23,22 @@
 #include "model/model.h"
 #include "ops/sampler.h"
 
-// Told of a token as soon as it is chosen; any status but OK stops the work and is returned.
+// Told of a token of one item as soon as it is chosen; `last`: the item is complete with it. Any status but OK ends the
+// item as its failure.
 typedef struct tarn__listener {
-  tarn_status (*hear)(void *user, int32_t id, float log_probability);
+  tarn_status (*hear)(void *user, int32_t id, float log_probability, bool last);
   void *user;
 } tarn__listener;
+
+// What an item of a feed has in place of the decoder's options, with a beam of 1 and sampling. Greedy search is
+// sampling with a top_k of 1.
+typedef struct tarn__item_options {
+  tarn__sampling sampling;
+  const tarn__processing *processing;  // NULL: nothing changes logits
+  const tarn__stops *stops;            // NULL: nothing but the length ends it before its end of sentence
+  int64_t max_tokens, min_tokens;
+  tarn__listener listener;  // hear() NULL: nobody hears
+} tarn__item_options;
 
 // The options of every kind of decoder.
 typedef struct tarn__decoder_options {
@@ -35,7 +46,6 @@ typedef struct tarn__decoder_options {
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
   const tarn__processing *processing;  // changes logits; NULL: nothing does
   const tarn__stops *stops;            // end continuations; NULL: nothing does
-  const tarn__listener *listener;      // hears of every token of one item, with a beam of 1; NULL: nobody does
   // A translation has at most max_len_a * source tokens + max_len_b tokens before its end of sentence, its prefix
   // counted; a continuation by a language model has at most max_len_b including it. Neither exceeds the model's
   // max_length, except that a language model without positions has no such limit.
@@ -86,14 +96,13 @@ void tarn__decoder_close(tarn__decoder **decoder);
 // Lends memory, aligned to 64 bytes, and releases all large blocks that the decoder holds (tarn__translator_lend()).
 void tarn__decoder_lend(tarn__decoder *decoder, void *memory, size_t bytes);
 
-// Sets the listener of the options.
-void tarn__decoder_listen(tarn__decoder *decoder, const tarn__listener *listener);
-
 // Discards the results of earlier runs.
 void tarn__decoder_reset(tarn__decoder *decoder);
 
 // Processes items of the queue until it is empty: results[index] of each. Their data belong to the decoder and live
-// until reset or close. A failure empties the queue, so that other decoders stop as well.
+// until reset or close. A failure empties the queue, so that other decoders stop as well. With a feed, `results` may be
+// NULL; an item whose listener fails, or for which nothing can be chosen, fails alone, and with a failure of the
+// decoder itself all that it has.
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) TARN_CHECKED;
 
 // Adds the decoder's totals since it was opened.

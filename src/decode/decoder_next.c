@@ -9,8 +9,18 @@ enum {
   MOST_TOP_K = 1024          // found by the output layer; larger k among all words
 };
 
+// Whether logits are changed: of an item, and of any.
+static bool processes_slot(const tarn__decoder *d, const tarn__slot *s) {
+  const tarn__processing *processing = tarn__slot_processing(d, s);
+  return processing && tarn__processing_acts(processing);
+}
 static bool processes(const tarn__decoder *d) {
-  return d->options.processing && tarn__processing_acts(d->options.processing);
+  if (d->options.processing && tarn__processing_acts(d->options.processing)) return true;
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__slot *s = &d->slots[d->order[a]];
+    if (s->item.own && processes_slot(d, s)) return true;
+  }
+  return false;
 }
 
 int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows) {
@@ -26,22 +36,26 @@ tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) {
 
 // The number of best continuations that a search or a draw needs; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
-  const tarn__sampling *sampling = d->options.sampling;
-  if (!sampling) return tarn__beam_choices(&d->options.search);
-  if (processes(d) || tarn__sampling_typical(sampling)) return 0;
+  if (!d->options.sampling) return tarn__beam_choices(&d->options.search);
+  if (processes(d)) return 0;
+  int64_t most = 0;
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__sampling *sampling = tarn__slot_sampling(d, &d->slots[d->order[a]]);
+    if (sampling->top_k < 1 || sampling->top_k > MOST_TOP_K || tarn__sampling_typical(sampling)) return 0;
+    if (sampling->top_k > most) most = sampling->top_k;
+  }
   // Banned tokens and the end of sentence may be among the best.
-  const int64_t best = sampling->top_k + d->options.search.banned_count + 1;
-  return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
+  const int64_t best = most + d->options.search.banned_count + 1;
+  return best < d->model->target_vocab ? best : 0;
 }
 
 // Fills in the draws of a step: a token for every slot that needs one. With a beam of 1 each has one hypothesis;
 // samples that share a reading of the prompt draw from the same row.
 static tarn_status fill_draws(tarn__decoder *d) {
-  const tarn__sampling *sampling = d->options.sampling;
   const tarn__beam_options *search = &d->options.search;
   d->draw_count = 0;
-  if (!sampling) return TARN_STATUS_OK;
-  d->draw_spec = (tarn__sample_spec){.sampling = *sampling, .banned_count = search->banned_count, .eos = search->eos};
+  if (!d->options.sampling) return TARN_STATUS_OK;
+  d->draw_spec = (tarn__sample_spec){.banned_count = search->banned_count, .eos = search->eos};
   memcpy(d->draw_spec.banned, search->banned, sizeof search->banned);
   TARN_TRY(tarn__id_list_room(&d->draws, d->active * TARN__DRAW_WORDS));
   for (int64_t a = 0; a < d->active; a++) {
@@ -55,6 +69,7 @@ static tarn_status fill_draws(tarn__decoder *d) {
     words[TARN__DRAW_SAMPLE] = (int32_t)s->item.sample;
     words[TARN__DRAW_POSITION] = (int32_t)s->beam.step;
     words[TARN__DRAW_ENDS] = tarn__beam_allows(&s->beam, search->eos);
+    memcpy(words + TARN__DRAW_HOW, tarn__slot_sampling(d, s), sizeof(tarn__sampling));
   }
   return TARN_STATUS_OK;
 }
@@ -79,27 +94,29 @@ static tarn_status stops_here(void *user, const tarn__beam *beam, int32_t last, 
   (void)beam;
   TARN_TRY(look_back(d, s, last, &so_far));
   d->so_far.data[so_far.length] = id;
-  return tarn__stops_here(d->options.stops, &d->continuation, so_far.ids, so_far.prompt, so_far.length + 1, stop);
+  return tarn__stops_here(tarn__slot_stops(d, s), &d->continuation, so_far.ids, so_far.prompt, so_far.length + 1, stop);
 }
 
 void tarn__next_begin(tarn__decoder *d, tarn__slot *s) {
   s->owner = d;
-  if (d->options.stops && d->options.stops->count > 0) s->beam.stop = (tarn__beam_stop){stops_here, s};
+  const tarn__stops *stops = tarn__slot_stops(d, s);
+  if (stops && stops->count > 0) s->beam.stop = (tarn__beam_stop){stops_here, s};
 }
 
-tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__beam *beam) {
-  const tarn__listener *listener = d->options.listener;
+tarn_status tarn__next_tell(const tarn__listener *listener, const tarn__beam *beam) {
   if (beam->done && beam->finished[0].ended)
-    return listener->hear(listener->user, beam->options.eos, beam->finished[0].eos);
+    return listener->hear(listener->user, beam->options.eos, beam->finished[0].eos, true);
   const tarn__beam_token *token = &beam->tokens[beam->done ? beam->finished[0].last : beam->running[0].last];
-  return listener->hear(listener->user, token->id, token->log_probability);
+  return listener->hear(listener->user, token->id, token->log_probability, beam->done);
 }
 
 // What the processors change of the row of a hypothesis.
 static tarn_status process_row(tarn__decoder *d, const tarn__slot *s, int32_t last) {
+  static const tarn__processing none = {.repetition_penalty = 1.0};
   tarn__so_far so_far;
+  if (!processes_slot(d, s)) return tarn__logit_edits_add(&d->edits, &none, &(tarn__so_far){NULL, 0, 0});
   TARN_TRY(look_back(d, s, last, &so_far));
-  return tarn__logit_edits_add(&d->edits, d->options.processing, &so_far);
+  return tarn__logit_edits_add(&d->edits, tarn__slot_processing(d, s), &so_far);
 }
 
 // In the order of the rows that need a next token.

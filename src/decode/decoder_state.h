@@ -14,6 +14,7 @@ typedef struct tarn__slot {
   tarn__decoder *owner;
   tarn__beam beam;
   tarn__item item;
+  bool open;           // of a feed: it has not been told that the item is done
   int32_t source_row;  // first row in the caches of the source
   int64_t read;        // tokens of its beginning already in the caches
   int32_t reader;      // slot that also reads the prompt for this one; -1: none, or done
@@ -82,6 +83,17 @@ struct tarn__decoder {
 
 bool tarn__decoder_translates(const tarn__decoder *d);
 
+// The options of an item: its own, or the decoder's.
+static inline const tarn__sampling *tarn__slot_sampling(const tarn__decoder *d, const tarn__slot *s) {
+  return s->item.own ? &s->item.own->sampling : d->options.sampling;
+}
+static inline const tarn__processing *tarn__slot_processing(const tarn__decoder *d, const tarn__slot *s) {
+  return s->item.own ? s->item.own->processing : d->options.processing;
+}
+static inline const tarn__stops *tarn__slot_stops(const tarn__decoder *d, const tarn__slot *s) {
+  return s->item.own ? s->item.own->stops : d->options.stops;
+}
+
 // The rows of a step whose logits are all in memory, at most, given the wish for `rows`.
 int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows);
 
@@ -89,9 +101,9 @@ int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows);
 // step has to find for the next tokens.
 tarn_status tarn__next_prepare(tarn__decoder *d) TARN_CHECKED;
 void tarn__next_request(const tarn__decoder *d, tarn__model_step *step);
-// Prepares the search of a new item, whose tokens are told to the listener.
+// Prepares the search of a new item, whose tokens are told to its listener.
 void tarn__next_begin(tarn__decoder *d, tarn__slot *s);
-tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__beam *beam) TARN_CHECKED;
+tarn_status tarn__next_tell(const tarn__listener *listener, const tarn__beam *beam) TARN_CHECKED;
 // After the step.
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) TARN_CHECKED;
 

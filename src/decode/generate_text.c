@@ -1,41 +1,14 @@
 // Text generation from text prompts: tokenization, generation of ids, detokenization.
-#include "base/work.h"
-#include "tarn/lm.h"
-
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/threads.h"
-#include "decode/generator.h"
+#include "base/work.h"
+#include "decode/generate_state.h"
 #include "decode/mbr.h"
-#include "decode/steering.h"
-#include "store/checkpoint.h"
 #include "task/task.h"
-#include "text/line_block.h"
 #include "text/repair.h"
 #include "text/utf8.h"
-
-struct tarn_generator {
-  tarn_generator_options options;
-  tarn__checkpoint *checkpoint;
-  tarn__steering steering;
-  tarn__generator *generator;
-  tarn_generator_summary summary;
-  // The prompts of one call.
-  tarn_vocab_ids line_ids, whole;
-  tarn__continuation text;
-  int32_t *ids;      // of all prompts
-  int64_t *offsets;  // [prompts + 1]
-  tarn__translation *found;
-  size_t ids_capacity, offsets_capacity, found_capacity;
-  tarn__arena results;
-  int64_t before;  // prompts of the file before this call
-  // The window of tarn_generator_file().
-  tarn__line_block block;
-  tarn_generator_result *window;
-  size_t window_capacity;
-};
 
 void tarn_generator_default(tarn_generator_options *options) {
   *options = (tarn_generator_options){.method = TARN_GENERATOR_METHOD_GREEDY,
@@ -56,7 +29,7 @@ const char *tarn_generator_end_word(tarn_generator_end end) {
   return (unsigned)end < TARN_GENERATOR_END_COUNT ? words[end] : NULL;
 }
 
-static tarn_status check_options(const tarn_generator_options *o) {
+tarn_status tarn__generate_check(const tarn_generator_options *o) {
   TARN_REQUIRE(o->method >= 0 && o->method < TARN_GENERATOR_METHOD_COUNT, USAGE, "unknown method of generation");
   TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
   TARN_REQUIRE(o->window >= 1 && o->window <= 10000000, USAGE, "window must be from 1 to 10000000, not %lld",
@@ -71,8 +44,7 @@ static tarn_status check_options(const tarn_generator_options *o) {
                                      samples ? o->number : 0);
 }
 
-// The steering of `o`, whose texts become its copies.
-static tarn_status steer(tarn__steering *steering, tarn_generator_options *o, const tarn_vocab *vocab) {
+tarn_status tarn__generate_steer(tarn__steering *steering, tarn_generator_options *o, const tarn_vocab *vocab) {
   TARN_TRY(tarn__steering_open(steering, &o->decoding, o->stop, o->stop_count, vocab));
   o->decoding = steering->decoding;
   o->stop = steering->stops.texts;
@@ -86,7 +58,7 @@ static void ban_tokens(tarn__generator_options *core, const tarn_vocab *vocab) {
     if (special[i] >= 0 && special[i] != tarn_vocab_eos(vocab)) core->banned[core->banned_count++] = special[i];
 }
 
-static void fill_options(tarn__generator_options *core, const tarn_generator_options *o, const tarn__steering *steering,
+void tarn__generate_core(tarn__generator_options *core, const tarn_generator_options *o, const tarn__steering *steering,
                          const tarn_vocab *vocab) {
   tarn__generator_default(core);
   core->max_tokens = o->max_tokens;
@@ -114,13 +86,13 @@ static void fill_options(tarn__generator_options *core, const tarn_generator_opt
 
 static tarn_status open_all(tarn_generator *g, const char *path) {
   tarn_generator_options *o = &g->options;
-  TARN_TRY(check_options(o));
+  TARN_TRY(tarn__generate_check(o));
   tarn__threads_set(o->threads);
   TARN_TRY(tarn__checkpoint_open_use(&g->checkpoint, path, &o->precision, NULL));
   TARN_TRY(tarn__task_require(g->checkpoint->config, TARN__USE_CONTINUE_TEXT, path));
   tarn__generator_options core;
-  TARN_TRY(steer(&g->steering, o, g->checkpoint->target));
-  fill_options(&core, o, &g->steering, g->checkpoint->target);
+  TARN_TRY(tarn__generate_steer(&g->steering, o, g->checkpoint->target));
+  tarn__generate_core(&core, o, &g->steering, g->checkpoint->target);
   return tarn__generator_open(&g->generator, g->checkpoint->model, tarn_vocab_eos(g->checkpoint->target), &core);
 }
 
@@ -163,11 +135,11 @@ tarn_status tarn_generator_set(tarn_generator *generator, const tarn_generator_o
   wanted.precision = generator->options.precision;
   wanted.threads = generator->options.threads;
   wanted.window = generator->options.window;
-  TARN_TRY(check_options(&wanted));
+  TARN_TRY(tarn__generate_check(&wanted));
   tarn__steering before = generator->steering;
-  tarn_status status = steer(&generator->steering, &wanted, generator->checkpoint->target);
+  tarn_status status = tarn__generate_steer(&generator->steering, &wanted, generator->checkpoint->target);
   tarn__generator_options core;
-  fill_options(&core, &wanted, &generator->steering, generator->checkpoint->target);
+  tarn__generate_core(&core, &wanted, &generator->steering, generator->checkpoint->target);
   if (status == TARN_STATUS_OK) status = tarn__generator_set(generator->generator, &core);
   if (status != TARN_STATUS_OK) {
     tarn__steering_close(&generator->steering);
@@ -189,12 +161,11 @@ void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_
   *summary = generator->summary;
 }
 
-// Appends the tokens of one prompt to the ids.
-static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *result, const char *line, size_t length,
-                                 size_t *count) {
+tarn_status tarn__generate_encode(tarn_generator *g, bool strict, tarn_generator_result *result, const char *line,
+                                  size_t length) {
   const tarn_vocab *vocab = g->checkpoint->target;
   const size_t valid = tarn__utf8_valid(line, length);
-  TARN_REQUIRE(!g->options.strict || valid == length, DATA, "invalid UTF-8 at byte %zu", valid + 1);
+  TARN_REQUIRE(!strict || valid == length, DATA, "invalid UTF-8 at byte %zu", valid + 1);
   TARN_TRY(tarn_vocab_encode(vocab, &g->line_ids, line, length));
   const size_t tokens = g->line_ids.count;
   g->summary.cut += g->line_ids.parts > 1;
@@ -203,58 +174,65 @@ static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *resul
                "%zu tokens, and the model takes %lld before the next one (model.max_length is %lld)", tokens,
                (long long)tarn__generator_longest(g->generator), (long long)g->checkpoint->config->model.max_length);
   for (size_t i = 0; i < tokens; i++) result->unknown += g->line_ids.data[i] == tarn_vocab_unk(vocab);
-  TARN_REQUIRE(!g->options.strict || result->unknown == 0, DATA, "%lld of its %zu tokens are not in the vocabulary",
+  TARN_REQUIRE(!strict || result->unknown == 0, DATA, "%lld of its %zu tokens are not in the vocabulary",
                (long long)result->unknown, tokens);
+  return TARN_STATUS_OK;
+}
+
+// Appends the tokens of one prompt to the ids.
+static tarn_status add_prompt(tarn_generator *g, tarn_generator_result *result, const char *line, size_t length,
+                              size_t *count) {
+  TARN_TRY(tarn__generate_encode(g, g->options.strict, result, line, length));
+  const size_t tokens = g->line_ids.count;
   TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, *count + tokens, sizeof *g->ids));
   if (tokens > 0) memcpy(g->ids + *count, g->line_ids.data, tokens * sizeof *g->ids);
   *count += tokens;
   return TARN_STATUS_OK;
 }
 
-// Why a continuation ended, whose text is decoded. `end`: where the text ends.
-static tarn_generator_end end_of(const tarn_generator *g, const tarn__hypothesis *hypothesis, size_t *end) {
-  *end = tarn__stops_find(&g->steering.stops, &g->text);
-  if (*end < g->text.text.length) return TARN_GENERATOR_END_STOP;
-  if (hypothesis->ids[hypothesis->length - 1] == tarn_vocab_eos(g->checkpoint->target)) return TARN_GENERATOR_END_EOS;
-  return hypothesis->length == g->options.max_tokens ? TARN_GENERATOR_END_MAX_TOKENS : TARN_GENERATOR_END_MAX_LENGTH;
+tarn_generator_end tarn__generate_end(const tarn_generator *g, const tarn_generator_options *options, bool stopped,
+                                      int32_t last, int64_t tokens) {
+  if (stopped) return TARN_GENERATOR_END_STOP;
+  if (last == tarn_vocab_eos(g->checkpoint->target)) return TARN_GENERATOR_END_EOS;
+  return tokens == options->max_tokens ? TARN_GENERATOR_END_MAX_TOKENS : TARN_GENERATOR_END_MAX_LENGTH;
 }
 
 // The text of a prompt and of one continuation. The end of sentence is removed here, because not every vocabulary
 // recognises its own.
-static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, const int32_t *prompt, size_t prompt_size,
-                                const tarn__hypothesis *hypothesis) {
+static tarn_status decode_texts(tarn_generator *g, const tarn__generated *from, tarn_generator_text *out,
+                                size_t prompt_size, const tarn__hypothesis *hypothesis) {
   const tarn_vocab *vocab = g->checkpoint->target;
   const size_t length = (size_t)hypothesis->length;
-  const size_t size = length - (hypothesis->ids[length - 1] == tarn_vocab_eos(vocab));
+  const int32_t last = hypothesis->ids[length - 1];
+  const size_t size = length - (last == tarn_vocab_eos(vocab));
   TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, prompt_size + size + 1, sizeof *g->whole.data));
-  if (prompt_size > 0) memcpy(g->whole.data, prompt, prompt_size * sizeof *prompt);
-  memcpy(g->whole.data + prompt_size, hypothesis->ids, size * sizeof *prompt);
+  if (prompt_size > 0) memcpy(g->whole.data, from->prompt, prompt_size * sizeof last);
+  memcpy(g->whole.data + prompt_size, hypothesis->ids, size * sizeof last);
   TARN_TRY(
       tarn__continuation_decode(&g->text, vocab, g->whole.data, (int64_t)prompt_size, (int64_t)(prompt_size + size)));
-  size_t end;
-  out->end = end_of(g, hypothesis, &end);
+  const tarn_vocab_text *whole = &g->text.text;
+  const size_t begin = g->text.begin, end = tarn__stops_find(from->stops, whole->data, begin, whole->length);
+  out->end = tarn__generate_end(g, from->options, end < whole->length, last, hypothesis->length);
   char *text;
   char *continuation;
-  const size_t begin = g->text.begin;
-  TARN_TRY(tarn__repair_copy(&g->results, &text, &out->length, g->text.text.data, end));
-  TARN_TRY(
-      tarn__repair_copy(&g->results, &continuation, &out->continuation_length, g->text.text.data + begin, end - begin));
+  TARN_TRY(tarn__repair_copy(from->memory, &text, &out->length, whole->data, end));
+  TARN_TRY(tarn__repair_copy(from->memory, &continuation, &out->continuation_length, whole->data + begin, end - begin));
   out->text = text;
   out->continuation = continuation;
   return TARN_STATUS_OK;
 }
 
 // Puts the samples in the order of their expected utility.
-static tarn_status rank(tarn_generator *g, tarn_generator_text **texts, int64_t count) {
+static tarn_status rank(const tarn__generated *from, tarn_generator_text **texts, int64_t count) {
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(tarn_generator_text)));
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)count, sizeof(tarn_generator_text)));
   tarn_generator_text *ranked = memory;
-  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
   double *expected = memory;
   const char **lines = (const char **)(void *)(expected + count);
   int32_t *order = (int32_t *)(void *)(lines + count);
   for (int64_t i = 0; i < count; i++) lines[i] = (*texts)[i].continuation;
-  TARN_TRY(tarn__mbr_rank(g->options.decoding.mbr, lines, count, expected, order));
+  TARN_TRY(tarn__mbr_rank(from->options->decoding.mbr, lines, count, expected, order));
   for (int64_t i = 0; i < count; i++) {
     ranked[i] = (*texts)[order[i]];
     ranked[i].score = expected[order[i]];
@@ -263,25 +241,25 @@ static tarn_status rank(tarn_generator *g, tarn_generator_text **texts, int64_t 
   return TARN_STATUS_OK;
 }
 
-static tarn_status decode_result(tarn_generator *g, tarn_generator_result *result, const int32_t *prompt,
-                                 const tarn__translation *found) {
+tarn_status tarn__generate_result(tarn_generator *g, tarn_generator_result *result, const tarn__generated *from) {
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)found->count, sizeof(tarn_generator_text)));
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)from->count, sizeof(tarn_generator_text)));
   tarn_generator_text *texts = memory;
-  for (int64_t i = 0; i < found->count; i++) {
-    const tarn__hypothesis *hypothesis = &found->hypotheses[i];
+  for (int64_t i = 0; i < from->count; i++) {
+    const tarn__hypothesis *hypothesis = &from->hypotheses[i];
     texts[i] = (tarn_generator_text){.tokens = hypothesis->length,
                                      .ids = hypothesis->ids,
                                      .log_probabilities = hypothesis->log_probabilities,
                                      .log_probability = hypothesis->log_probability,
                                      .score = hypothesis->score};
-    TARN_TRY(decode_texts(g, &texts[i], prompt, (size_t)result->prompt_tokens, hypothesis));
+    TARN_TRY(decode_texts(g, from, &texts[i], (size_t)result->prompt_tokens, hypothesis));
     g->summary.tokens += hypothesis->length;
   }
-  if (g->options.decoding.mbr != TARN_MBR_NONE) TARN_TRY(rank(g, &texts, found->count));
+  if (from->options->decoding.mbr != TARN_MBR_NONE) TARN_TRY(rank(from, &texts, from->count));
   result->texts = texts;
-  result->count = found->count;
-  g->summary.texts += found->count;
+  result->count = from->count;
+  g->summary.prompts++;
+  g->summary.texts += from->count;
   g->summary.prompt_tokens += result->prompt_tokens;
   g->summary.unknown += result->unknown;
   return TARN_STATUS_OK;
@@ -296,14 +274,21 @@ static tarn_status generate(tarn_generator *g, tarn_generator_result *results, c
   g->offsets[0] = 0;
   for (size_t i = 0; i < count; i++) {
     results[i] = (tarn_generator_result){.number = g->before + (int64_t)i + 1};
-    tarn_status status = encode_prompt(g, &results[i], prompts[i], lengths[i], &tokens);
+    tarn_status status = add_prompt(g, &results[i], prompts[i], lengths[i], &tokens);
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "prompt %lld: ", (long long)results[i].number);
     g->offsets[i + 1] = (int64_t)tokens;
   }
   TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, 1, sizeof *g->ids));
   TARN_TRY(tarn__generator_run(g->generator, g->found, g->ids, g->offsets, (int64_t)count));
-  for (size_t i = 0; i < count; i++) TARN_TRY(decode_result(g, &results[i], g->ids + g->offsets[i], &g->found[i]));
-  g->summary.prompts += (int64_t)count;
+  for (size_t i = 0; i < count; i++) {
+    const tarn__generated from = {.options = &g->options,
+                                  .stops = &g->steering.stops,
+                                  .prompt = g->ids + g->offsets[i],
+                                  .hypotheses = g->found[i].hypotheses,
+                                  .count = g->found[i].count,
+                                  .memory = &g->results};
+    TARN_TRY(tarn__generate_result(g, &results[i], &from));
+  }
   return TARN_STATUS_OK;
 }
 
@@ -311,84 +296,6 @@ tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_resul
                                  const size_t *lengths, size_t count) {
   const double start = tarn__seconds();
   tarn_status status = generate(generator, results, prompts, lengths, count);
-  generator->summary.seconds += tarn__seconds() - start;
-  return status;
-}
-
-// A continuation on its way.
-typedef struct stream {
-  tarn_generator *generator;
-  tarn_generator_part part;
-  void *user;
-  size_t prompt, count;  // tokens, in generator->whole: of the prompt, of all
-  size_t sent;           // bytes of the continuation
-} stream;
-
-// Bytes at the end of a text that may belong to what comes next: a part of a character, or of a stop string.
-static size_t held_back(const tarn__stops *stops, const char *text, size_t length) {
-  size_t held = 0;
-  for (size_t i = 0; i < stops->count; i++) {
-    const size_t most = strlen(stops->texts[i]) - 1;
-    for (size_t n = most < length ? most : length; n > held; n--)
-      if (memcmp(text + length - n, stops->texts[i], n) == 0) held = n;
-  }
-  for (size_t n = 1; n < 4 && n <= length; n++) {
-    const unsigned char byte = (unsigned char)text[length - n];
-    if ((byte & 0xC0u) == 0x80u) continue;
-    const size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    if (wanted > n && n > held) held = n;
-    break;
-  }
-  return held;
-}
-
-static tarn_status send(stream *s, const char *text, size_t length) {
-  char *repaired;
-  size_t size;
-  if (length <= s->sent) return TARN_STATUS_OK;
-  TARN_TRY(tarn__repair_copy(&s->generator->results, &repaired, &size, text + s->sent, length - s->sent));
-  s->sent = length;
-  return s->part(s->user, repaired, size);
-}
-
-static tarn_status hear(void *user, int32_t id, float log_probability) {
-  stream *s = user;
-  tarn_generator *g = s->generator;
-  (void)log_probability;
-  if (id == tarn_vocab_eos(g->checkpoint->target)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, s->count + 1, sizeof *g->whole.data));
-  g->whole.data[s->count++] = id;
-  TARN_TRY(
-      tarn__continuation_decode(&g->text, g->checkpoint->target, g->whole.data, (int64_t)s->prompt, (int64_t)s->count));
-  const char *text = g->text.text.data + g->text.begin;
-  size_t length = tarn__stops_find(&g->steering.stops, &g->text) - g->text.begin;
-  if (g->text.begin + length == g->text.text.length) length -= held_back(&g->steering.stops, text, length);
-  return send(s, text, length);
-}
-
-static tarn_status generate_stream(tarn_generator *g, tarn_generator_result *result, const char *prompt, size_t length,
-                                   tarn_generator_part part, void *user) {
-  size_t tokens = 0;
-  tarn__arena_reset(&g->results);
-  *result = (tarn_generator_result){.number = 1};
-  TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, 1, sizeof *g->ids));
-  TARN_TRY(encode_prompt(g, result, prompt, length, &tokens));
-  TARN_TRY(tarn__grow(&g->found, &g->found_capacity, 1, sizeof *g->found));
-  TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, tokens + 1, sizeof *g->whole.data));
-  memcpy(g->whole.data, g->ids, tokens * sizeof *g->ids);
-  stream s = {.generator = g, .part = part, .user = user, .prompt = tokens, .count = tokens};
-  const tarn__listener listener = {hear, &s};
-  TARN_TRY(tarn__generator_stream(g->generator, g->found, g->ids, (int64_t)tokens, &listener));
-  TARN_TRY(decode_result(g, result, g->ids, g->found));
-  g->summary.prompts++;
-  // What was held back.
-  return send(&s, g->text.text.data + g->text.begin, tarn__stops_find(&g->steering.stops, &g->text) - g->text.begin);
-}
-
-tarn_status tarn_generator_stream(tarn_generator *generator, tarn_generator_result *result, const char *prompt,
-                                  size_t length, tarn_generator_part part, void *user) {
-  const double start = tarn__seconds();
-  tarn_status status = generate_stream(generator, result, prompt, length, part, user);
   generator->summary.seconds += tarn__seconds() - start;
   return status;
 }

@@ -12,12 +12,16 @@
 // Active prompt tokens of one decoder, whose keys and values stay in its caches.
 enum { PROMPT_TOKENS = 1 << 16 };
 
+// Of a decoder whose items have their own.
+static const tarn__sampling any_sampling = {.temperature = 1.0, .top_p = 1.0, .typical_p = 1.0};
+
 struct tarn__generator {
   tarn__generator_options options;
   const tarn__model *model;
   int threads;
   void *packed;  // weights of products; NULL on the reference device
   tarn__crew crew;
+  tarn__decoder *joining;  // of a feed; opened when needed
   // State of one run.
   tarn__item *items;
   tarn__translation *found;  // of each item
@@ -128,6 +132,7 @@ void tarn__generator_close(tarn__generator **generator) {
   tarn__generator *g = *generator;
   if (!g) return;
   tarn__crew_close(&g->crew);
+  tarn__decoder_close(&g->joining);
   if (g->packed) {
     tarn__model_unpack(g->model);
     tarn__device_free(g->model->device, g->packed);
@@ -143,9 +148,10 @@ int64_t tarn__generator_longest(const tarn__generator *generator) { return tarn_
 
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats) {
   tarn__crew_get_stats(&generator->crew, stats);
+  if (generator->joining) tarn__decoder_add_stats(generator->joining, stats);
 }
 
-static tarn_status check_prompt(const tarn__generator *g, const int32_t *ids, int64_t length, int64_t number) {
+tarn_status tarn__generator_check_prompt(const tarn__generator *g, const int32_t *ids, int64_t length, int64_t number) {
   const int64_t longest = tarn__generator_longest(g);
   TARN_REQUIRE(length <= longest, DATA, "prompt %lld has %lld tokens, and the model takes %lld before the next one",
                (long long)number, (long long)length, (long long)longest);
@@ -154,6 +160,14 @@ static tarn_status check_prompt(const tarn__generator *g, const int32_t *ids, in
                  "prompt %lld has the token %d, which is not in the vocabulary of %lld tokens", (long long)number,
                  ids[i], (long long)g->model->target_vocab);
   return TARN_STATUS_OK;
+}
+
+uint64_t tarn__generator_key(const int32_t *ids, int64_t length) {
+  return tarn__hash64(ids, (size_t)length * sizeof *ids, 0);
+}
+
+tarn_status tarn__generator_check(const tarn__generator *generator, const tarn__generator_options *options) {
+  return check_options(options, generator->model, generator->crew.options.search.eos);
 }
 
 // Each sample of a prompt is a separate item.
@@ -167,8 +181,8 @@ static tarn_status make_items(tarn__generator *g, const int32_t *ids, const int6
   TARN_TRY(tarn__grow(&g->found, &g->found_capacity, count, sizeof *g->found));
   for (int64_t p = 0; p < prompts; p++) {
     tarn__item item = {.ids = ids + offsets[p], .length = offsets[p + 1] - offsets[p]};
-    TARN_TRY(check_prompt(g, item.ids, item.length, p + 1));
-    item.key = tarn__hash64(item.ids, (size_t)item.length * sizeof *ids, 0);
+    TARN_TRY(tarn__generator_check_prompt(g, item.ids, item.length, p + 1));
+    item.key = tarn__generator_key(item.ids, item.length);
     for (int64_t s = 0; s < each; s++) {
       item.sample = (uint32_t)s;
       item.index = p * each + s;
@@ -202,13 +216,30 @@ tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *r
   return gather(generator, results, prompts);
 }
 
-tarn_status tarn__generator_stream(tarn__generator *generator, tarn__translation *result, const int32_t *ids,
-                                   int64_t length, const tarn__listener *listener) {
-  const int64_t offsets[] = {0, length};
-  TARN_REQUIRE(generator->options.beam == 1 && items_each(generator) == 1, USAGE,
-               "a stream has one continuation, and no beam");
-  tarn__crew_listen(&generator->crew, listener);
-  const tarn_status status = tarn__generator_run(generator, result, ids, offsets, 1);
-  tarn__crew_listen(&generator->crew, NULL);
-  return status;
+tarn__sampling tarn__generator_sampling(const tarn__generator_options *options) {
+  tarn__sampling greedy = {.temperature = 1.0, .top_k = 1, .top_p = 1.0, .typical_p = 1.0};
+  return options->samples ? options->sampling : greedy;
+}
+
+// A decoder of its own, because those of the crew are opened for one search or way of drawing.
+static tarn_status open_joining(tarn__generator *g) {
+  const tarn__generator_options *o = &g->options;
+  tarn__decoder_options own = {.search = {.beam = 1,
+                                          .length_penalty = 1.0,
+                                          .eos = g->crew.options.search.eos,
+                                          .open_end = true,
+                                          .banned_count = o->banned_count,
+                                          .groups = 1},
+                               .sampling = &any_sampling,
+                               .max_len_b = 1,
+                               .max_tokens = PROMPT_TOKENS,
+                               .n_best = 1};
+  memcpy(own.search.banned, o->banned, sizeof o->banned);
+  return tarn__decoder_open(&g->joining, g->model, &own, g->threads);
+}
+
+tarn_status tarn__generator_feed(tarn__generator *generator, const tarn__feed *feed) {
+  if (!generator->joining) TARN_TRY(open_joining(generator));
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .share = INT64_MAX, .weight = 1.0, .feed = feed};
+  return tarn__decoder_run(generator->joining, &queue, NULL);
 }

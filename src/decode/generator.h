@@ -53,10 +53,22 @@ int64_t tarn__generator_longest(const tarn__generator *generator);
 tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
                                 const int64_t *offsets, int64_t prompts) TARN_CHECKED;
 
-// The same for one prompt with one continuation, found greedily or drawn, of whose tokens the listener is told as they
-// are chosen; any status of its own stops the work.
-tarn_status tarn__generator_stream(tarn__generator *generator, tarn__translation *result, const int32_t *ids,
-                                   int64_t length, const tarn__listener *listener) TARN_CHECKED;
+// Continues the prompts of a feed, which join those at work at the next step, until it has none and all are done. Each
+// item is one continuation with options of its own; the generator's do not matter, but for threads and banned tokens.
+// Fails with MEMORY, or as its device does; then all items taken from the feed are done, with that status.
+tarn_status tarn__generator_feed(tarn__generator *generator, const tarn__feed *feed) TARN_CHECKED;
+
+// The sampling of a generator's options, which for a greedy search leaves the most likely token.
+tarn__sampling tarn__generator_sampling(const tarn__generator_options *options);
+
+// Whether a prompt can be continued, `number` in messages; and what stands for it in random numbers.
+tarn_status tarn__generator_check_prompt(const tarn__generator *generator, const int32_t *ids, int64_t length,
+                                         int64_t number) TARN_CHECKED;
+uint64_t tarn__generator_key(const int32_t *ids, int64_t length);
+
+// Whether options are possible for the generator's model. Fails with USAGE.
+tarn_status tarn__generator_check(const tarn__generator *generator,
+                                  const tarn__generator_options *options) TARN_CHECKED;
 
 // Totals of all runs since open.
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats);

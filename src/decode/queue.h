@@ -4,9 +4,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
 #include "base/work.h"
+
+struct tarn__item_options;  // decoder.h
+struct tarn__translation;
 
 // A sentence or prompt to process.
 typedef struct tarn__item {
@@ -18,7 +23,18 @@ typedef struct tarn__item {
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;
+  const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
 } tarn__item;
+
+// Where a decoder takes further items while it runs, so that they join those at work, and where their results go. One
+// decoder has it, and calls it from the thread that runs it.
+typedef struct tarn__feed {
+  // The next item, whose ids and options live until it is done. False: none waits at the moment.
+  bool (*next)(void *user, tarn__item *item);
+  // An item is done: its result, which is valid during the call, or NULL and the status of its failure.
+  void (*done)(void *user, const tarn__item *item, tarn_status status, const struct tarn__translation *result);
+  void *user;
+} tarn__feed;
 
 // The remaining items: items[next] .. items[count - 1].
 typedef struct tarn__queue {
@@ -30,7 +46,15 @@ typedef struct tarn__queue {
   tarn__work *work;
   double weight;
   _Atomic int64_t finished;
+  // In place of items and results; NULL: there is none.
+  const tarn__feed *feed;
+  tarn__item fed;  // taken from it, and waiting for room, if `holds`
+  bool holds;
 } tarn__queue;
+
+// The next item, which stays in the queue until it is taken; NULL: there is none. With the lock held.
+const tarn__item *tarn__queue_peek(tarn__queue *queue);
+void tarn__queue_take(tarn__queue *queue);
 
 // Reports items of this weight as finished.
 void tarn__queue_finish(tarn__queue *queue, int64_t weight);

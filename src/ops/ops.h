@@ -321,11 +321,11 @@ enum {
   TARN__DRAW_SAMPLE = 3,  // the number of the sample
   TARN__DRAW_POSITION,    // and the position, as tarn__sampling_uniform() takes them
   TARN__DRAW_ENDS,        // 0: it may not be the end of sentence
-  TARN__DRAW_WORDS
+  TARN__DRAW_HOW,         // the bytes of a tarn__sampling: how it is drawn, typical only with ids NULL
+  TARN__DRAW_WORDS = TARN__DRAW_HOW + sizeof(tarn__sampling) / sizeof(int32_t)
 };
 enum { TARN__SAMPLE_BANNED = 8 };
 typedef struct tarn__sample_spec {
-  tarn__sampling sampling;
   int32_t banned[TARN__SAMPLE_BANNED];  // tokens that are never drawn
   int banned_count;
   int32_t eos;

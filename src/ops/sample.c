@@ -6,10 +6,14 @@
 static tarn_status check(const tarn__node *node) {
   const tarn__tensor *draws = node->in[TARN__SAMPLE_DRAWS];
   const int64_t rows = node->in[TARN__SAMPLE_VALUES]->rows;
-  for (int64_t i = 0; i < draws->cols; i += TARN__DRAW_WORDS)
+  for (int64_t i = 0; i < draws->cols; i += TARN__DRAW_WORDS) {
+    const tarn__sampling how = tarn__draw_how(draws->host + i);
     TARN_REQUIRE(draws->host[i + TARN__DRAW_ROW] >= 0 && draws->host[i + TARN__DRAW_ROW] < rows, INTERNAL,
                  "sample: draw %lld is of row %d of %lld", (long long)(i / TARN__DRAW_WORDS),
                  (int)draws->host[i + TARN__DRAW_ROW], (long long)rows);
+    TARN_REQUIRE(!node->in[TARN__SAMPLE_IDS] || !tarn__sampling_typical(&how), INTERNAL,
+                 "sample: draw %lld is typical, and not of all words", (long long)(i / TARN__DRAW_WORDS));
+  }
   return TARN_STATUS_OK;
 }
 
@@ -19,7 +23,7 @@ tarn__top tarn__sample_rows(tarn__graph *graph, tarn__top from, tarn__tensor *dr
   const tarn__tensor *values = from.values, *ids = from.ids;
   if (draws->dtype != TARN__I32 || draws->cols % TARN__DRAW_WORDS != 0 || spec->banned_count > TARN__SAMPLE_BANNED ||
       (ids && (ids->rows != values->rows || ids->cols + 1 != values->cols)) ||
-      (ids && tarn__sampling_typical(&spec->sampling)) || (!ids && (spec->eos < 0 || spec->eos >= values->cols)))
+      (!ids && (spec->eos < 0 || spec->eos >= values->cols)))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "sample: %s [%lld, %lld] do not fit their ids or draws", values->name,
                      (long long)values->rows, (long long)values->cols);
   tarn__node *node = tarn__graph_node(graph, &op_sample, sizeof(tarn__sample_attr));
@@ -49,9 +53,10 @@ void tarn__sample_draw(const tarn__node *node, int64_t draw, const float *row, t
   const int32_t *row_ids = ids ? (const int32_t *)ids->data + words[TARN__DRAW_ROW] * width : NULL;
   const int64_t found = tarn__sample_collect(room, row_ids, row, width, ban);
   const uint64_t key = (uint64_t)(uint32_t)words[TARN__DRAW_KEY] | (uint64_t)(uint32_t)words[TARN__DRAW_KEY + 1] << 32;
-  const double uniform = tarn__sampling_uniform(attr->sampling.seed, key, (uint32_t)words[TARN__DRAW_SAMPLE],
-                                                (uint32_t)words[TARN__DRAW_POSITION]);
-  const tarn__candidate drawn = tarn__sample(&attr->sampling, room, found, row, uniform);
+  const tarn__sampling how = tarn__draw_how(words);
+  const double uniform =
+      tarn__sampling_uniform(how.seed, key, (uint32_t)words[TARN__DRAW_SAMPLE], (uint32_t)words[TARN__DRAW_POSITION]);
+  const tarn__candidate drawn = tarn__sample(&how, room, found, row, uniform);
   *id = drawn.id;
   values[0] = drawn.log_probability;
   values[1] = row[ids ? width : attr->eos];

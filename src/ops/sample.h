@@ -3,6 +3,8 @@
 #ifndef TARN_OPS_SAMPLE_H
 #define TARN_OPS_SAMPLE_H
 
+#include <string.h>
+
 #include "graph/graph.h"
 #include "ops/ops.h"
 #include "ops/sampler.h"
@@ -10,6 +12,13 @@
 enum { TARN__SAMPLE_VALUES, TARN__SAMPLE_IDS, TARN__SAMPLE_DRAWS };
 
 typedef tarn__sample_spec tarn__sample_attr;
+
+// How a draw is made.
+static inline TARN__HOST_DEVICE tarn__sampling tarn__draw_how(const int32_t *draw) {
+  tarn__sampling how;
+  memcpy(&how, draw + TARN__DRAW_HOW, sizeof how);
+  return how;
+}
 
 // Candidates of a row.
 static inline int64_t tarn__sample_width(const tarn__node *node) {

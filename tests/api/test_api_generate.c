@@ -322,6 +322,98 @@ static void use_tarn_generator_stream(void) {
   tarn_generator_close(&generator);
 }
 
+enum { JOINING = 6 };
+
+typedef struct joining {
+  tarn_generator *generator;
+  const tarn_generator_options *options;
+  const char *prompts[JOINING];
+  int64_t next, done, heard, late;
+  char texts[JOINING][3][200], streamed[JOINING][3][200];
+  int64_t counts[JOINING];
+  tarn_status statuses[JOINING];
+  int stop_at;  // event of the last request at which its client leaves
+} joining;
+
+static joining *the_joining;  // items are pointers into its prompts
+
+static tarn_status hear(void *item, const tarn_generator_event *event) {
+  joining *j = the_joining;
+  const ptrdiff_t i = (const char **)item - j->prompts;
+  char *to = j->streamed[i][event->sample];
+  assert_true(strlen(to) + event->length < 200 && strlen(event->text) == event->length);
+  assert_true(event->log_probability <= 0 && event->id >= 0);
+  if (event->last) assert_true((unsigned)event->end < TARN_GENERATOR_END_COUNT);
+  strcat(to, event->text);
+  j->heard++;
+  return i == JOINING - 1 && --j->stop_at == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+// All but the first two come only after some tokens of these.
+static bool give(void *user, tarn_generator_request *request) {
+  joining *j = user;
+  if (j->next == JOINING || (j->next == 2 && j->heard < 2 && j->done == 0)) return false;
+  const int64_t i = j->next++;
+  j->late += j->heard > 0;
+  *request = (tarn_generator_request){j->prompts[i], strlen(j->prompts[i]), &j->options[i], hear, &j->prompts[i]};
+  return true;
+}
+
+static void take_done(void *user, void *item, tarn_status status, const tarn_generator_result *result) {
+  joining *j = user;
+  const ptrdiff_t i = (const char **)item - j->prompts;
+  assert_true((status == TARN_STATUS_OK) == (result != NULL));
+  j->done++;
+  j->statuses[i] = status;
+  j->counts[i] = result ? result->count : 0;
+  for (int64_t s = 0; result && s < result->count; s++)
+    snprintf(j->texts[i][s], sizeof j->texts[i][s], "%s", result->texts[s].continuation);
+}
+
+// Requests with options of their own, some of which join the others late, get what they get alone.
+static void use_tarn_generator_serve(void) {
+  tarn_generator_options options[JOINING];
+  static const char *const stop[] = {"w1"};
+  for (int i = 0; i < JOINING; i++) {
+    options[i] = short_texts();
+    options[i].max_tokens = options[i].min_tokens = 6 + i;
+  }
+  options[1].method = TARN_GENERATOR_METHOD_SAMPLE, options[1].number = 3, options[1].seed = 9, options[1].top_k = 5;
+  options[2].decoding.no_repeat_ngram = 1, options[2].stop = stop, options[2].stop_count = 1;
+  options[3].method = TARN_GENERATOR_METHOD_SAMPLE, options[3].temperature = 1.5, options[3].decoding.typical_p = 0.8;
+  options[4].method = TARN_GENERATOR_METHOD_BEAM;
+  joining j = {.options = options, .prompts = {"w3 w4 w5", "w3", "", "w7 w8", "w3", "w5"}, .stop_at = 3};
+  the_joining = &j;
+  tarn_generator *generator = opened();
+  const tarn_generator_source source = {give, take_done, &j};
+  works(tarn_generator_serve(generator, &source));
+  assert_int_equal(j.done, JOINING);
+  assert_true(j.late >= 4);
+  for (int i = 0; i < 4; i++) {
+    tarn_generator_result alone;
+    works(tarn_generator_set(generator, &options[i]));
+    works(tarn_generator_lines(generator, &alone, &j.prompts[i], (const size_t[]){strlen(j.prompts[i])}, 1));
+    assert_int_equal(j.counts[i], alone.count);
+    for (int64_t s = 0; s < alone.count; s++) {
+      assert_string_equal(j.texts[i][s], alone.texts[s].continuation);
+      assert_string_equal(j.streamed[i][s], alone.texts[s].continuation);
+    }
+  }
+  assert_int_equal(j.statuses[4], TARN_STATUS_USAGE);
+  assert_int_equal(j.statuses[5], TARN_STATUS_INTERRUPTED);
+  // Too long a prompt fails alone as well.
+  j = (joining){.options = options, .next = JOINING - 2, .heard = 1, .stop_at = 100};
+  options[4].method = TARN_GENERATOR_METHOD_GREEDY;
+  j.prompts[4] = long_prompt;
+  j.prompts[5] = "w3";
+  works(tarn_generator_serve(generator, &source));
+  assert_int_equal(j.statuses[4], TARN_STATUS_DATA);
+  assert_int_equal(j.counts[5], 1);
+  const tarn_generator_source nothing = {0};
+  refuses(tarn_generator_serve(generator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
+  tarn_generator_close(&generator);
+}
+
 static void use_tarn_generator_get_summary(void) {
   tarn_generator *generator = opened();
   tarn_generator_result results[2];
@@ -338,12 +430,11 @@ static void use_tarn_generator_get_summary(void) {
 
 int main(void) {
   static const char *const headers[] = {"lm.h", "decoding.h", NULL};
-  static const api_use uses[] = {USE(tarn_generator_default), USE(tarn_generator_end_word),
-                                 USE(tarn_generator_open),    USE(tarn_generator_close),
-                                 USE(tarn_generator_set),     USE(tarn_generator_path),
-                                 USE(tarn_generator_piece),   USE(tarn_generator_lines),
-                                 USE(tarn_generator_file),    USE(tarn_generator_get_summary),
-                                 USE(tarn_generator_stream),  USE(tarn_decoding_default),
-                                 USE(tarn_decoding_same),     USE(tarn_mbr_word)};
+  static const api_use uses[] = {
+      USE(tarn_generator_default),     USE(tarn_generator_end_word), USE(tarn_generator_open),
+      USE(tarn_generator_close),       USE(tarn_generator_set),      USE(tarn_generator_path),
+      USE(tarn_generator_piece),       USE(tarn_generator_lines),    USE(tarn_generator_file),
+      USE(tarn_generator_get_summary), USE(tarn_generator_stream),   USE(tarn_generator_serve),
+      USE(tarn_decoding_default),      USE(tarn_decoding_same),      USE(tarn_mbr_word)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -323,6 +323,50 @@ static void use_tarn_work_queue_waiting(void) {
   close_queue(queue, &k);
 }
 
+// Items are numbers; even ones and odd ones do not go together. The first batch lets others join it.
+typedef struct joining {
+  tarn_work_queue *queue;
+  kitchen k;
+  intptr_t joined[8];
+  size_t count;
+} joining;
+
+static bool both_even(void *user, const void *first, const void *item) {
+  (void)user;
+  return ((intptr_t)first & 1) == ((intptr_t)item & 1);
+}
+
+static void join_all(void *user, void *const *items, size_t count) {
+  joining *j = user;
+  cook(&j->k, items, count);
+  for (void *item; j->k.batches == 1 && (item = tarn_work_queue_join(j->queue, items[0]));)
+    j->joined[j->count++] = (intptr_t)item;
+}
+
+static void use_tarn_work_queue_join(void) {
+  static const intptr_t given[] = {2, 4, 7, 6, 8, 10, 12};
+  joining j = {.count = 0};
+  tarn_work_queue_options options;
+  tarn_work_queue_default(&options);
+  sem_init(&j.k.begun, 0, 0);
+  sem_init(&j.k.go, 0, 0);
+  options.work = join_all;
+  options.together = both_even;
+  options.user = &j;
+  options.max_items = 2;
+  works(tarn_work_queue_open(&j.queue, &options));
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+    assert_true(tarn_work_queue_add(j.queue, (void *)given[i], 1));
+    if (i == 0)
+      while (sem_wait(&j.k.begun) != 0) continue;
+  }
+  close_queue(j.queue, &j.k);
+  // 4 passes nobody; 6 and 8 pass 7, and no more may.
+  assert_int_equal(j.count, 3);
+  assert_true(j.joined[0] == 4 && j.joined[1] == 6 && j.joined[2] == 8);
+  assert_int_equal(j.k.items, 4);  // 2; 7; 10 and 12
+}
+
 static void use_tarn_work_queue_stop(void) {
   kitchen k;
   tarn_work_queue *queue = open_queue(&k, 2);
@@ -370,8 +414,8 @@ int main(void) {
       USE(tarn_mapped_fault),          USE(tarn_output_file_open),   USE(tarn_output_file_stream),
       USE(tarn_output_file_temporary), USE(tarn_output_file_commit), USE(tarn_output_file_abort),
       USE(tarn_work_queue_default),    USE(tarn_work_queue_open),    USE(tarn_work_queue_add),
-      USE(tarn_work_queue_waiting),    USE(tarn_work_queue_stop),    USE(tarn_work_queue_finish),
-      USE(tarn_work_queue_close),
+      USE(tarn_work_queue_waiting),    USE(tarn_work_queue_join),    USE(tarn_work_queue_stop),
+      USE(tarn_work_queue_finish),     USE(tarn_work_queue_close),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -63,7 +63,7 @@ sed '/^encoder/d; /^translate/d; s/all/decoder/; s/ train: train, valid: valid/ 
 "$TARN" train lm.yaml --run lm >train.txt 2>&1 || fail "train of a language model: $(tail -n 3 train.txt)"
 
 # Translation: equal to the command's, for one text, several texts, with all hypotheses, with the tokens.
-start run --max-text 300 --max-texts 5 --max-body 4000
+start run --max-text 300 --max-texts 5 --max-body 4000 --max-samples 8
 head -n 4 corpus/test.de >lines.de
 "$TARN" translate run --n-best 3 --json --threads 1 <lines.de 2>/dev/null >expected.txt
 body=$(jq -R . lines.de | jq -s -c '{text: ., n_best: 3, tokens: true}')
@@ -87,6 +87,37 @@ expect 200 translations /translate "$body"
 jq -c '.translations[] | [.source_tokens, .truncated, [.hypotheses[] | del(.pieces)]]' answer.json | diff got.txt - ||
   fail "the beam of one request stayed for the next"
 
+# Samples, prefixes and minimum Bayes risk, equal to the command's.
+sampled() {  # KEYS OPTION...: the lines of $from with these
+  local keys=$1
+  shift
+  "$TARN" translate run "$@" --json --threads 1 2>/dev/null | jq -c '[.source_tokens, .truncated, .hypotheses]' >expected-own.txt
+  expect 200 translations /translate "$(jq -R . $from | jq -s -c "{text: ., $keys}")"
+  jq -c '.translations[] | [.source_tokens, .truncated, .hypotheses]' answer.json | diff expected-own.txt - || fail "other translations with $keys"
+}
+head -n 1 lines.de >line.de
+from=lines.de
+sampled 'samples: 1, seed: 5, top_p: 0.9, temperature: 0.8' --samples 1 --seed 5 --top-p 0.9 --temperature 0.8 <lines.de
+from=line.de
+sampled 'samples: 4, n_best: 3, top_k: 7, min_p: 0.01, mbr: "chrf"' --samples 4 --n-best 3 --top-k 7 --min-p 0.01 --mbr chrf <line.de
+from=lines.de
+sampled 'repetition_penalty: 1.4, no_repeat_ngram: 2, groups: 3, diversity_penalty: 0.5' --repetition-penalty 1.4 --no-repeat-ngram 2 \
+  --groups 3 --diversity-penalty 0.5 <lines.de
+sed 's/$/\tThe/' lines.de | sampled 'prefix: ["The", "The", "The", "The"]' --prefixes
+expect 400 'prefix.. must have as many strings' /translate '{"text":["a","b"],"prefix":["c"]}'
+expect 400 'text.. has a tab, and ..prefix.. is given' /translate '{"text":"a\tb","prefix":"c"}'
+expect 400 'prefix.. has a tab' /translate '{"text":"a","prefix":"c\td"}'
+expect 400 'beam.. has no effect where translations are drawn' /translate '{"text":"a","samples":2,"beam":2}'
+expect 400 'seed.. has no effect without ..samples' /translate '{"text":"a","seed":2}'
+expect 400 'n_best.. may be at most the ..samples.. of 2' /translate '{"text":"a","samples":2,"n_best":3}'
+expect 400 'samples.. must be a whole number from 1 to 8' /translate '{"text":"a","samples":9}'
+expect 413 '2 texts with 3 samples are more than 5 texts' /translate '{"text":["a","b"],"samples":3}'
+expect 400 'mbr.. must be ..bleu.. or ..chrf' /translate '{"text":"a","samples":2,"mbr":"ter"}'
+expect 413 'a string of ..banned.. has 301 bytes' /translate "{\"text\":\"a\",\"banned\":\"$(printf '%301s' x)\"}"
+expect 200 translations /translate "$body"
+jq -c '.translations[] | [.source_tokens, .truncated, [.hypotheses[] | del(.pieces)]]' answer.json | diff got.txt - ||
+  fail "the samples of one request stayed for the next"
+
 # Attention of each translated token to those of the source: rows of weights that sum to 1.
 # It uses the translator's model in memory, not the file.
 mv run moved
@@ -105,7 +136,7 @@ expect 400 'not JSON' /translate ''
 expect 400 'not JSON' /translate "$(printf '{"text":"\377"}')"
 expect 400 'must be a JSON object' /translate '["text"]'
 expect 400 'did you mean.*n_best' /translate '{"text":"a","nbest":2}'
-expect 400 'from 1 to 3' /translate '{"text":"a","n_best":4}'
+expect 400 'n_best.. may be at most the ..beam.. of 3' /translate '{"text":"a","n_best":4}'
 expect 400 'beam.. must be a whole number from 1 to 3' /translate '{"text":"a","beam":4}'
 expect 400 'beam.. must be a whole number from 1 to 3' /translate '{"text":"a","beam":0}'
 expect 400 'n_best.. may be at most the ..beam.. of 1' /translate '{"text":"a","beam":1,"n_best":2}'
@@ -132,10 +163,10 @@ expect 405 'takes GET' /health '{}'
 [ "$(curl -s "$url/health" | jq -c '[.status, .uses, .languages, .beam, .length_penalty == 1]')" = '["ok",["translate","attend"],[],3,true]' ] || fail "health: $(curl -s "$url/health")"
 curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
 for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
-  [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify -o $path = /tag ] ||
+  [ "$(curl -s -o page.html -w '%{http_code}' "$url${path/\{name\}/run}")" != 404 ] || [[ " /score /generate /v1/completions /classify /tag " == *" $path "* ]] ||
     fail "the description has $path, and the server has not"
 done
-[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 15 ] || fail "metrics: $(curl -s "$url/metrics")"
+[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 23 ] || fail "metrics: $(curl -s "$url/metrics")"
 [ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
 refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
 
@@ -269,6 +300,19 @@ done
 expect 200 generations /generate '{"text":"She is","max_tokens":9,"repetition_penalty":1.5,"no_repeat_ngram":1,"banned":["the"],"stop":"e"}'
 expect 200 generations /generate '{"text":"She is","max_tokens":9,"method":"sample","min_p":0.1,"typical_p":0.9,"presence_penalty":1,"frequency_penalty":1}'
 expect 200 generations /generate '{"text":"She is","max_tokens":5,"method":"beam","beam":4,"groups":2,"diversity_penalty":1}'
+# The method follows from the other keys, and what would have no effect is refused.
+"$TARN" generate lm --prompt "She is" --number 2 --beam 4 --length-penalty 0.5 --max-tokens 5 --json --threads 1 2>/dev/null >generated.txt
+expect 200 generations /generate '{"text":"She is","number":2,"beam":4,"length_penalty":0.5,"max_tokens":5}'
+[ "$(jq -c '[.generations[0].texts[].score]' answer.json)" = "$(jq -c '[.texts[].score]' generated.txt)" ] || fail "beam: $(cat answer.json generated.txt)"
+"$TARN" generate lm --prompt "She is" --number 3 --mbr chrf --seed 3 --max-tokens 9 --json --threads 1 2>/dev/null >generated.txt
+expect 200 generations /generate '{"text":"She is","number":3,"mbr":"chrf","seed":3,"max_tokens":9}'
+[ "$(jq -c '[.generations[0].texts[] | [.continuation, .score]]' answer.json)" = "$(jq -c '[.texts[] | [.continuation, .score]]' generated.txt)" ] ||
+  fail "minimum Bayes risk: $(cat answer.json generated.txt)"
+expect 400 'beam.. has no effect without the method ..beam' /generate '{"text":"a","method":"greedy","beam":4}'
+expect 400 'length_penalty.. has no effect without the method ..beam' /generate '{"text":"a","length_penalty":0}'
+expect 400 'groups.. has no effect without the method ..beam' /generate '{"text":"a","top_k":3,"groups":2}'
+expect 400 'top_k.. has no effect without the method ..sample' /generate '{"text":"a","top_k":3,"beam":2}'
+expect 400 'seed.. has no effect without the method ..sample' /generate '{"text":"a","seed":3}'
 expect 400 'must be a string that is not empty' /generate '{"text":"a","stop":""}'
 expect 400 'must be a string that is not empty' /generate '{"text":"a","stop":["e",1]}'
 expect 400 'must be a number from 0.001 to 100' /generate '{"text":"a","repetition_penalty":0}'

@@ -11,8 +11,9 @@
 
 #include "kernels/kernel_check.h"
 #include "ops/ops.h"
+#include "ops/sample.h"
 
-enum { ROWS = 5, WORDS = 37, BEST = 9, DRAWS = 23, EOS = 2 };
+enum { ROWS = 5, WORDS = 37, BEST = 9, DRAWS = 23, EOS = 2, NOT_TYPICAL = 5 };
 
 // In memory of the device under test.
 static float (*all)[WORDS], (*best)[BEST + 1];
@@ -37,6 +38,11 @@ static void fill(void) {
     const int32_t words[TARN__DRAW_WORDS] = {i * 3 % ROWS, 77 * i, -5 * i, i % 4, i / 2, i % 3 != 0};
     memcpy(draws + i * TARN__DRAW_WORDS, words, sizeof words);
   }
+}
+
+// How each draw is made: in turn by one of some.
+static void set_how(int32_t *words, int count, const tarn__sampling *how, int kinds) {
+  for (int i = 0; i < count; i++) memcpy(words + i * TARN__DRAW_WORDS + TARN__DRAW_HOW, &how[i % kinds], sizeof *how);
 }
 
 static void draw_on(const tarn__device *device, int threads, bool of_best, const tarn__sample_spec *spec, int32_t *ids,
@@ -71,9 +77,10 @@ static tarn__candidate wanted(int i, bool of_best, const tarn__sample_spec *spec
   const int64_t found = of_best ? tarn__sample_collect(candidates, best_ids[w[0]], best[w[0]], BEST, ban)
                                 : tarn__sample_collect(candidates, NULL, all[w[0]], WORDS, ban);
   const uint64_t key = (uint64_t)(uint32_t)w[TARN__DRAW_KEY] | (uint64_t)(uint32_t)w[TARN__DRAW_KEY + 1] << 32;
-  const double uniform = tarn__sampling_uniform(spec->sampling.seed, key, (uint32_t)w[TARN__DRAW_SAMPLE],
-                                                (uint32_t)w[TARN__DRAW_POSITION]);
-  return tarn__sample(&spec->sampling, candidates, found, all[w[0]], uniform);
+  const tarn__sampling how = tarn__draw_how(w);
+  const double uniform =
+      tarn__sampling_uniform(how.seed, key, (uint32_t)w[TARN__DRAW_SAMPLE], (uint32_t)w[TARN__DRAW_POSITION]);
+  return tarn__sample(&how, candidates, found, all[w[0]], uniform);
 }
 
 static void release(void) {
@@ -92,12 +99,15 @@ static void devices_draw_what_the_sampler_draws(void **state) {
     const tarn__device *device;
     int threads;
   } on[] = {{&tarn__device_reference, 1}, {check_device(), 1}, {check_device(), 3}, {check_device(), 40}};
+  enum { KINDS = sizeof how / sizeof *how };
   fill();
-  for (size_t h = 0; h < sizeof how / sizeof *how; h++)
+  // Each kind alone, and all of them that may be together.
+  for (int h = 0; h <= KINDS; h++)
     for (size_t o = 0; o < sizeof on / sizeof *on; o++)
       for (int of_best = 0; of_best < 2; of_best++) {
-        if (of_best && tarn__sampling_typical(&how[h])) continue;  // needs all words
-        const tarn__sample_spec spec = {.sampling = how[h], .banned = {4}, .banned_count = 1, .eos = EOS};
+        if (of_best && h < KINDS && tarn__sampling_typical(&how[h])) continue;  // needs all words
+        set_how(draws, DRAWS, h < KINDS ? &how[h] : how, h < KINDS ? 1 : of_best ? NOT_TYPICAL : KINDS);
+        const tarn__sample_spec spec = {.banned = {4}, .banned_count = 1, .eos = EOS};
         int32_t ids[DRAWS];
         float values[2 * DRAWS];
         draw_on(on[o].device, on[o].threads, of_best, &spec, ids, values);
@@ -126,7 +136,8 @@ static void many_words(void **state) {
   for (int w = 0; w < MANY; w++) row[w] = (float)(w * 7919 % 641) / 100.0f - 11.0f;
   for (int i = 0; i < TIMES; i++) many_draws[i * TARN__DRAW_WORDS + TARN__DRAW_POSITION] = i;
   for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
-    const tarn__sample_spec spec = {.sampling = how[h], .eos = EOS};
+    const tarn__sample_spec spec = {.eos = EOS};
+    set_how(many_draws, TIMES, &how[h], 1);
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, check_device(), TARN__F32, false, 1);
     const tarn__top from = {tarn__graph_external(&graph, TARN__F32, 1, MANY, row, "row"), NULL};
@@ -142,7 +153,7 @@ static void many_words(void **state) {
       const int32_t eos = EOS;
       const int64_t found = tarn__sample_collect(candidates, NULL, row, MANY, (tarn__ban){&eos, 1});
       const tarn__candidate wanted_one =
-          tarn__sample(&spec.sampling, candidates, found, row, tarn__sampling_uniform(how[h].seed, 0, 0, (uint32_t)i));
+          tarn__sample(&how[h], candidates, found, row, tarn__sampling_uniform(how[h].seed, 0, 0, (uint32_t)i));
       assert_int_equal(((const int32_t *)drawn.ids->data)[i], wanted_one.id);
       assert_true(((const float *)drawn.values->data)[(ptrdiff_t)2 * i] == wanted_one.log_probability);
     }
@@ -157,7 +168,7 @@ static void many_words(void **state) {
 static void rows_are_checked(void **state) {
   (void)state;
   fill();
-  const tarn__sample_spec spec = {.sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1}, .eos = EOS};
+  const tarn__sample_spec spec = {.eos = EOS};
   for (int bad = -1; bad <= ROWS; bad += ROWS + 1) {
     tarn__graph graph = {0};
     const int32_t one[TARN__DRAW_WORDS] = {bad};

@@ -140,14 +140,13 @@ static json_t *generated(const serve_request *request, const tarn_generator *gen
   return whole(object, good);
 }
 
-static json_t *prompt(serve_request *request, const tarn_generator *generator, const tarn_generator_result *result) {
+json_t *serve_answer_prompt(const serve_request *request, const tarn_generator *generator,
+                            const tarn_generator_result *result) {
   json_t *object = json_object(), *texts = json_array();
   bool good = object && texts;
   for (int64_t i = 0; good && i < result->count; i++) {
     good = add(texts, generated(request, generator, &result->texts[i]));
-    request->target_tokens += result->texts[i].tokens;
   }
-  request->source_tokens += result->prompt_tokens;
   good = good && put(object, "prompt_tokens", whole_number(result->prompt_tokens)) &&
          put(object, "unknown", whole_number(result->unknown)) && put(object, "texts", json_incref(texts));
   json_decref(texts);
@@ -158,7 +157,18 @@ json_t *serve_answer_texts(serve_request *request, const tarn_generator *generat
                            const tarn_generator_result *results) {
   json_t *array = json_array();
   bool good = array != NULL;
-  for (size_t i = 0; good && i < request->count; i++) good = add(array, prompt(request, generator, &results[i]));
+  for (size_t i = 0; good && i < request->count; i++) {
+    good = add(array, serve_answer_prompt(request, generator, &results[i]));
+    request->source_tokens += results[i].prompt_tokens;
+    for (int64_t t = 0; t < results[i].count; t++) request->target_tokens += results[i].texts[t].tokens;
+  }
+  return wrap("generations", array, good);
+}
+
+json_t *serve_answer_prompts(const serve_request *request) {
+  json_t *array = json_array();
+  bool good = array != NULL;
+  for (size_t i = 0; good && i < request->count; i++) good = add(array, json_incref(request->prompts[i].answer));
   return wrap("generations", array, good);
 }
 

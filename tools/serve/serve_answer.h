@@ -16,6 +16,10 @@ json_t *serve_answer_translations(serve_request *request, const tarn_translator 
 json_t *serve_answer_scores(serve_request *request, const tarn_lm *lm, const tarn_lm_line *results);
 json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
                            const tarn_generator_result *results);
+// Of one text, without counting; and of all of request->prompts.
+json_t *serve_answer_prompt(const serve_request *request, const tarn_generator *generator,
+                            const tarn_generator_result *result);
+json_t *serve_answer_prompts(const serve_request *request);
 // Takes ownership of the labels.
 json_t *serve_answer_labels(serve_request *request, json_t **labels);
 // For a single text.

@@ -1,11 +1,14 @@
 #include "serve/serve_command.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/serve_http.h"
 #include "serve/serve_paths.h"
+#include "serve/serve_set.h"
 #include "stop_signal.h"
 #include "tarn/plan.h"
 
@@ -23,13 +26,16 @@ static void allow_files(int64_t connections) {
 
 // Prints one line on standard output for programs that wait for it, and notes for the user on standard error.
 static void say_started(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                        const serve_models *models, bool token) {
+                        const serve_set *set, bool token) {
   printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
   fflush(stdout);
-  fprintf(stderr, "tarn %s: %s:", command->name, options->models.path);
-  for (int i = 0; i < SERVE_USES; i++)
-    if (models->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i, models->verb));
-  fputc('\n', stderr);
+  for (size_t m = 0; m < set->offers.count; m++) {
+    const serve_offer *offer = &set->offers.items[m];
+    fprintf(stderr, "tarn %s: %s:", command->name, set->models[m].found.path);
+    for (int i = 0; i < SERVE_USES; i++)
+      if (offer->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i, offer->verb));
+    fputc('\n', stderr);
+  }
   if (!listener->loopback && !token)
     fprintf(stderr,
             "tarn %s: warning: anyone who can reach %s may use the model: no token is required (--token-file)\n",
@@ -56,39 +62,35 @@ static int64_t most_pending(const serve_options *options) {
 }
 
 static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                 const serve_secret *secret, const serve_languages *languages, serve_models *models,
-                 tarn_work_queue *queue) {
+                 serve_secret *secret, const serve_languages *languages, serve_set *set, tarn_work_queue *queue) {
   const serve_http_options http_options = {
       .max_body = options->max_body,
       .max_pending = most_pending(options),
       .connections = options->connections,
       .timeout = options->timeout,
       .capacity = options->queue,
-      .uses = models->uses,
-      .verb = models->verb,
-      .model = models->name,
-      .precision = tarn_translate_precision_name(models->precision),
+      .offers = &set->offers,
+      .started = (int64_t)time(NULL),
+      .stream_bytes = options->stream_bytes,
       .languages = languages,
-      .limits = {.texts = options->max_texts,
-                 .text_bytes = options->max_text,
-                 .tokens = options->max_tokens,
-                 .refines = models->refines,
-                 .edits = models->edits,
-                 .beam = models->beam > 0 ? models->beam : 1,
-                 .iterations = models->iterations,
-                 .length_penalty = models->length_penalty},
       .names = {.any = !listener->loopback && options->allow_hosts.count == 0, .own = &options->allow_hosts},
       .secret = secret,
+      .rate = options->rate,
       .certificate = options->certificate,
       .key = options->key};
   serve_http *http;
+  sig_atomic_t reloads = 0;
   stop_in_order(true);
-  int code = serve_http_open(command, &http, &http_options, listener, models->metrics, queue);
+  catch_reload_signal();
+  int code = serve_http_open(command, &http, &http_options, listener, set->models[0].metrics, queue);
   if (code >= 0) return code;
-  say_started(command, options, listener, models, secret->length > 0);
+  say_started(command, options, listener, set, secret->count > 0);
   while (!stop_signal) {
     usleep(LOOK_MICROSECONDS);
     serve_http_look(http);
+    // A full queue takes it the next time.
+    const sig_atomic_t wanted = reload_signal;
+    if (wanted != reloads && tarn_work_queue_add(queue, &set->reload, 1)) reloads = wanted;
   }
   fprintf(stderr, "tarn %s: stopping; waiting requests are still answered\n", command->name);
   serve_http_stop(http);
@@ -97,18 +99,52 @@ static int serve(const cli_command *command, const serve_options *options, const
   return CLI_OK;
 }
 
+static int check_models(const cli_command *command, const serve_set *set) {
+  for (size_t m = 0; m < set->offers.count; m++) {
+    bool any = false;
+    for (int i = 0; i < SERVE_USES; i++) any |= set->offers.items[m].uses[i];
+    if (any) continue;
+    fprintf(stderr, "tarn %s: %s: a model of this task cannot be served\n", command->name, set->models[m].found.path);
+    return CLI_FAILURE;
+  }
+  return -1;
+}
+
+// The model of the command line and those of --model NAME=RUN. -1, or the exit code.
+static int add_models(const cli_command *command, const serve_options *options, serve_set *set, serve_models model) {
+  model.options = options->models;
+  for (size_t i = 0; i <= options->more_models.count; i++) {
+    char name[sizeof set->offers.items->id];
+    const char *text = i > 0 ? options->more_models.items[i - 1] : options->name, *equals = strchr(text, '=');
+    const size_t length = i == 0 ? strlen(text) : equals ? (size_t)(equals - text) : 0;
+    if (length == 0 || length >= sizeof name || (i > 0 && !equals[1]))
+      return cli_usage(command, "--model %s: NAME=RUN is expected", text);
+    memcpy(name, text, length);
+    name[length] = '\0';
+    for (size_t k = 0; k < set->offers.count; k++)
+      if (strcmp(set->offers.items[k].id, name) == 0)
+        return cli_usage(command, "there are two models of the name %s", name);
+    if (i > 0) model.options.given = equals + 1;
+    if (set->offers.count == SERVE_SET_MODELS)
+      return cli_usage(command, "there are more than %d models", SERVE_SET_MODELS);
+    if (!serve_set_add(set, name, &model)) return cli_no_memory(command);
+    set->offers.items[set->offers.count - 1].limits = (serve_limits){.texts = options->max_texts,
+                                                                     .text_bytes = options->max_text,
+                                                                     .tokens = options->max_tokens,
+                                                                     .samples = options->max_samples};
+  }
+  return -1;
+}
+
 // Opens the socket before the model, which may take long to load: a port in use is reported at once.
-static int open_model(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                      const serve_secret *secret, const serve_languages *languages) {
-  serve_metrics metrics;
-  serve_metrics_open(&metrics);
-  serve_models models = {.options = options->models, .metrics = &metrics, .done = serve_http_done};
+static int open_models(const cli_command *command, const serve_options *options, const serve_socket *listener,
+                       serve_secret *secret, const serve_languages *languages, serve_set *set) {
   tarn_work_queue_options queue_options;
   tarn_work_queue_default(&queue_options);
-  queue_options.work = serve_models_work;
-  queue_options.start = serve_models_start;
+  queue_options.work = serve_set_work;
+  queue_options.start = serve_set_start;
   queue_options.together = serve_request_together;
-  queue_options.user = &models;
+  queue_options.user = set;
   queue_options.capacity = options->queue;
   queue_options.max_items = options->batch_requests;
   queue_options.max_cost = options->batch_bytes;
@@ -116,24 +152,23 @@ static int open_model(const cli_command *command, const serve_options *options, 
   tarn_work_queue *queue;
   serve_paths_start();
   const tarn_status status = tarn_work_queue_open(&queue, &queue_options);
-  int code = status == TARN_STATUS_OK ? -1 : cli_report(command, status);
-  bool any = false;
-  for (int i = 0; i < SERVE_USES; i++) any |= models.uses[i];
-  if (code < 0 && !any) {
-    fprintf(stderr, "tarn %s: %s: a model of this task cannot be served\n", command->name, options->models.path);
-    code = CLI_FAILURE;
-  }
-  if (code < 0) code = serve_languages_check(command, languages, models.uses[SERVE_TRANSLATE]);
+  int code = CLI_FAILURE;
+  if (set->why[0])
+    fprintf(stderr, "tarn %s: %s\n", command->name, set->why);
+  else
+    code = status == TARN_STATUS_OK ? check_models(command, set) : cli_report(command, status);
+  for (size_t i = 0; i < set->offers.count; i++) set->models[i].queue = queue;
+  if (code < 0) code = serve_languages_check(command, languages, set->offers.items[0].uses[SERVE_TRANSLATE]);
   if (code < 0) code = check_memory(command);
-  if (code < 0) code = serve(command, options, listener, secret, languages, &models, queue);
+  if (code < 0) code = serve(command, options, listener, secret, languages, set, queue);
   tarn_work_queue_close(&queue);
-  serve_models_close(&models);
-  serve_metrics_close(&metrics);
   return code;
 }
 
 int serve_command(const cli_command *command, const serve_options *options) {
   static serve_secret secret;
+  static serve_set set;
+  serve_metrics metrics;
   serve_languages languages;
   serve_socket listener;
   allow_files(options->connections);
@@ -142,5 +177,15 @@ int serve_command(const cli_command *command, const serve_options *options) {
   if (code < 0) code = serve_secret_read(command, &secret, options->token_file);
   if (code < 0) code = serve_socket_open(command, &listener, options->host, (int)options->port);
   if (code >= 0) return code;
-  return open_model(command, options, &listener, &secret, &languages);
+  serve_metrics_open(&metrics);
+  serve_set_open(&set, command, options->model_memory);
+  const serve_models model = {.metrics = &metrics,
+                              .done = serve_http_done,
+                              .most_requests = options->batch_requests,
+                              .most_bytes = options->batch_bytes};
+  code = add_models(command, options, &set, model);
+  if (code < 0) code = open_models(command, options, &listener, &secret, &languages, &set);
+  serve_set_close(&set);
+  serve_metrics_close(&metrics);
+  return code;
 }

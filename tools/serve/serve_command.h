@@ -8,9 +8,12 @@
 typedef struct serve_options {
   serve_models_options models;
   const char *host;
-  int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_body, max_pending, connections;
-  double wait, timeout;  // milliseconds, seconds
-  cli_list allow_hosts;
+  int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_samples, max_body, max_pending;
+  int64_t connections, stream_bytes;
+  double wait, timeout, rate;         // milliseconds, seconds, requests per minute
+  cli_list allow_hosts, more_models;  // NAME=RUN
+  char name[256];                     // of the first model
+  int64_t model_memory;
   const char *languages, *token_file, *certificate, *key;
 } serve_options;
 

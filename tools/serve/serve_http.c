@@ -16,6 +16,7 @@
 #include "serve/serve_clients.h"
 #include "serve/serve_framing.h"
 #include "serve/serve_models.h"
+#include "serve/serve_openai.h"
 #include "serve/serve_paths.h"
 
 // If a body is too large, this much is read and discarded before the answer: a client that is still sending would not
@@ -51,7 +52,11 @@ typedef struct exchange {
   double began;
   bool queued;  // was added to the queue
   bool answered;
-  bool ends;  // close the connection after the answer: the start of the next request is unknown
+  bool ends;           // close the connection after the answer: the start of the next request is unknown
+  int retry;           // seconds after which to try again; 0: 1
+  bool reads;          // of a stream: the client has bytes to read
+  atomic_int holders;  // the thread of libmicrohttpd, and that of the queue while it computes
+  char item[256];      // of a list: its name; "": the path is the list's own
 } exchange;
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -59,6 +64,12 @@ static const char *header(struct MHD_Connection *connection, const char *name) {
 }
 
 // --- answers ---------------------------------------------------------------------------------------------------------
+
+static bool add_retry(struct MHD_Response *response, int seconds) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", seconds);
+  return MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, text) == MHD_YES;
+}
 
 static struct MHD_Response *make_response(exchange *e) {
   serve_request *r = &e->request;
@@ -83,8 +94,7 @@ static struct MHD_Response *make_response(exchange *e) {
   if (r->code == 405)
     good &= MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
                                     e->path->use < SERVE_USES ? "POST" : "GET, HEAD") == MHD_YES;
-  if (r->code == 429 || r->code == 503)
-    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1") == MHD_YES;
+  if (r->code == 429 || r->code == 503) good &= add_retry(response, e->retry > 0 ? e->retry : 1);
   if (e->http->stopping || e->ends)
     good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
   if (good) return response;
@@ -117,28 +127,77 @@ static enum MHD_Result reply(exchange *e) {
   return result;
 }
 
+// --- streams ---------------------------------------------------------------------------------------------------------
+
+static void suspend(void *user) { MHD_suspend_connection(((exchange *)user)->connection); }
+static void resume(void *user) { MHD_resume_connection(((exchange *)user)->connection); }
+
+// A client has the timeout for each time that there is something to read, not for the stream.
+static ssize_t read_stream(void *user, uint64_t position, char *to, size_t most) {
+  exchange *e = user;
+  (void)position;
+  const ssize_t taken = serve_stream_take(&e->request.stream, to, most, suspend);
+  if (taken > 0 && !e->reads) serve_client_reads(&e->http->clients, e->client);
+  if (taken == SERVE_STREAM_WAIT) serve_client_works(&e->http->clients, e->client);
+  e->reads = taken > 0;
+  return taken > 0                    ? taken
+         : taken == SERVE_STREAM_WAIT ? 0
+         : taken == SERVE_STREAM_END  ? MHD_CONTENT_READER_END_OF_STREAM
+                                      : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static enum MHD_Result reply_stream(exchange *e) {
+  enum { BLOCK = 4096 };
+  struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, e, NULL);
+  if (!response) return MHD_NO;
+  bool good = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") == MHD_YES;
+  good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES;
+  good &= MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
+  good &= MHD_add_response_header(response, "X-Accel-Buffering", "no") == MHD_YES;  // nginx passes it on at once
+  if (e->http->stopping) good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+  e->answered = good && MHD_queue_response(e->connection, MHD_HTTP_OK, response) == MHD_YES;
+  e->request.code = 200;
+  MHD_destroy_response(response);
+  return e->answered ? MHD_YES : MHD_NO;
+}
+
 // --- requests without the model --------------------------------------------------------------------------------------
 
 static void answer_health(exchange *e) {
   const serve_http_options *o = &e->http->options;
-  json_t *uses = json_array();
+  const serve_offer *offer = &o->offers->items[0];
+  const serve_limits *limits = &offer->limits;
+  json_t *uses = json_array(), *models = json_array();
   for (int i = 0; i < SERVE_USES; i++)
-    if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i, o->verb)));
+    if (offer->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i, offer->verb)));
+  for (size_t i = 0; i < o->offers->count; i++) json_array_append_new(models, json_output_text(o->offers->items[i].id));
   json_t *languages = json_array();
   for (int i = 0; i < o->languages->count; i++) json_array_append_new(languages, json_string(o->languages->tags[i]));
-  json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok",
-                             "version", TARN_VERSION, "uses", uses, "model", json_output_text(o->model), "languages",
-                             languages, "precision", o->precision, "token", o->secret->length > 0);
-  if (object && o->uses[SERVE_TRANSLATE]) {
-    if (!o->limits.edits)
-      json_object_set_new(object, o->limits.refines ? "length_beam" : "beam", json_integer((json_int_t)o->limits.beam));
-    if (o->limits.refines)
-      json_object_set_new(object, "iterations", json_integer((json_int_t)o->limits.iterations));
+  pthread_mutex_lock(&o->offers->lock);
+  json_t *object =
+      json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "status", e->http->stopping ? "stopping" : "ok", "version",
+                TARN_VERSION, "uses", uses, "model", json_output_text(offer->name), "models", models, "languages",
+                languages, "precision", offer->precision, "token", o->secret->count > 0);
+  pthread_mutex_unlock(&o->offers->lock);
+  if (object && offer->uses[SERVE_TRANSLATE]) {
+    if (!limits->edits)
+      json_object_set_new(object, limits->refines ? "length_beam" : "beam", json_integer((json_int_t)limits->beam));
+    if (limits->refines)
+      json_object_set_new(object, "iterations", json_integer((json_int_t)limits->iterations));
     else
-      json_object_set_new(object, "length_penalty", json_real(o->limits.length_penalty));
+      json_object_set_new(object, "length_penalty", json_real(limits->length_penalty));
   }
   serve_request_answer(&e->request, object);
   if (e->request.code == 200 && e->http->stopping) e->request.code = 503;
+}
+
+static void answer_models(exchange *e) {
+  const serve_http_options *o = &e->http->options;
+  json_t *answer = serve_openai_models(o->offers, o->started, e->item[0] ? e->item : NULL);
+  if (e->item[0] && !answer)
+    serve_request_refuse_key(&e->request, 404, "model", "there is no model \"%.200s\"", e->item);
+  else
+    serve_request_answer(&e->request, answer);
 }
 
 static void answer_metrics(exchange *e) {
@@ -156,7 +215,23 @@ static void answer_metrics(exchange *e) {
 
 // --- requests to the model -------------------------------------------------------------------------------------------
 
-void serve_http_done(serve_request *request) { MHD_resume_connection(((exchange *)request)->connection); }
+// One thread less has the exchange; the last one frees it.
+static void let_go(exchange *e) {
+  serve_http *h = e->http;
+  if (atomic_fetch_sub(&e->holders, 1) > 1) return;
+  serve_request_close(&e->request);
+  free(e);
+  atomic_fetch_sub(&h->exchanges, 1);
+}
+
+void serve_http_done(serve_request *request) {
+  exchange *e = (exchange *)request;
+  if (request->streams)
+    serve_stream_end(&request->stream, true);
+  else
+    resume(e);
+  let_go(e);
+}
 
 // The request is complete. A request to the model is queued, and the connection is suspended until the answer.
 static void finish(exchange *e) {
@@ -168,18 +243,26 @@ static void finish(exchange *e) {
       r->code = 200;
     else if (strcmp(e->path->name, "/health") == 0)
       answer_health(e);
+    else if (e->path->form == SERVE_FORM_OPENAI)
+      answer_models(e);
     else
       answer_metrics(e);
     return;
   }
-  const bool good = serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits);
+  const bool good = serve_request_read(r, e->body ? e->body : "", e->size, h->options.offers);
   drop_body(e);
   if (!good) return;
-  r->deadline = serve_seconds() + h->options.timeout;
+  r->arrived = serve_seconds();
+  r->deadline = r->arrived + h->options.timeout;
+  if (r->streams) serve_stream_open(&r->stream, (size_t)h->options.stream_bytes, resume, e);
   MHD_suspend_connection(e->connection);
   e->queued = true;
-  if (tarn_work_queue_add(h->queue, r, (int64_t)r->bytes + 1)) return;
+  atomic_store(&e->holders, 2);
+  serve_metrics_queued(h->metrics, tarn_work_queue_waiting(h->queue));
+  const int64_t copies = r->translation.samples > 1 ? r->translation.samples : 1;
+  if (tarn_work_queue_add(h->queue, r, ((int64_t)r->bytes + 1) * copies)) return;
   e->queued = false;
+  atomic_store(&e->holders, 1);
   if (h->stopping)
     serve_request_refuse(r, 503, "the server is stopping");
   else
@@ -196,6 +279,21 @@ static bool is_json(const char *type) {
   return type && strncasecmp(type, json, length) == 0 && strchr("; \t", type[length]);
 }
 
+static bool can_do(const serve_offers *offers, const serve_path *path) {
+  for (size_t i = 0; i < offers->count; i++)
+    if (serve_offer_fits(&offers->items[i], path->use, path->verb)) return true;
+  return false;
+}
+
+static void check_rate(exchange *e, int token) {
+  const serve_http_options *o = &e->http->options;
+  const double wait = serve_rate_take(&o->secret->rates[token], o->rate, serve_seconds());
+  if (wait == 0) return;
+  e->retry = 1 + (int)wait;
+  serve_request_refuse(&e->request, 429, "more than %g requests a minute%s", o->rate,
+                       o->secret->count > 0 ? " with this token" : "");
+}
+
 // Checks the header of a request before its body is read.
 static void check_header(exchange *e, const char *method) {
   const serve_http_options *o = &e->http->options;
@@ -203,11 +301,12 @@ static void check_header(exchange *e, const char *method) {
   const char *type = header(e->connection, MHD_HTTP_HEADER_CONTENT_TYPE);
   const bool model = e->path->use < SERVE_USES;
   e->get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-  if (!e->path->open && !serve_secret_matches(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION)))
+  const int token = serve_secret_find(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION));
+  if (!e->path->open && token < 0)
     serve_request_refuse(r, 401, "a bearer token is required");
   else if (!e->path->name[0])
     serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
-  else if (model && (!o->uses[e->path->use] || (e->path->verb && e->path->verb != o->verb)))
+  else if (model && !can_do(o->offers, e->path))
     serve_request_refuse(r, 404, "this model cannot do %s; /health says what it can do", e->path->name);
   else if (model ? strcmp(method, "POST") != 0 : !e->get)
     serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
@@ -215,6 +314,8 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 503, "the server is stopping");
   else if (model && !is_json(type))
     serve_request_refuse(r, 415, "the body must be JSON, and the header Content-Type must say application/json");
+  else if (model && o->rate > 0)
+    check_rate(e, token);
 }
 
 static void refuse_pending(exchange *e) {
@@ -246,8 +347,12 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
   e->connection = connection;
   e->client = info ? info->socket_context : NULL;
   e->path = serve_path_find(serve_framing_path(url));
+  const char *item = serve_path_item(e->path, serve_framing_path(url));
+  if (item) snprintf(e->item, sizeof e->item, "%s", item);
   e->request.use = e->path->use;
   e->request.verb = e->path->verb;
+  e->request.form = strncmp(serve_framing_path(url), "/v1/", 4) == 0 ? SERVE_FORM_OPENAI : e->path->form;
+  e->holders = 1;
   e->began = serve_seconds();
   atomic_fetch_add(&http->exchanges, 1);
   serve_client_sends(&http->clients, e->client);
@@ -316,7 +421,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     finish(e);
     if (e->path->use < SERVE_USES && e->request.deadline > 0) return MHD_YES;  // called again after the wake-up
   }
-  return reply(e);
+  return e->queued && e->request.streams && serve_stream_has_begun(&e->request.stream) ? reply_stream(e) : reply(e);
 }
 
 static void complete(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
@@ -329,12 +434,11 @@ static void complete(void *user, struct MHD_Connection *connection, void **state
   else if (!serve_client_was_cut(&h->clients, e->client))  // already counted
     serve_metrics_cut(h->metrics);
   serve_client_rests(&h->clients, e->client);
-  serve_request_close(&e->request);
+  if (e->queued && e->request.streams) serve_stream_leave(&e->request.stream);
   drop_body(e);
   release(e);
-  free(e);
   *state = NULL;
-  atomic_fetch_sub(&h->exchanges, 1);
+  let_go(e);
 }
 
 static void connect_or_leave(void *user, struct MHD_Connection *connection, void **client,

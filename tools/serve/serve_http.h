@@ -14,19 +14,18 @@
 #include "tarn/work_queue.h"
 
 typedef struct serve_http_options {
-  int64_t max_body;       // bytes of a request's body
-  int64_t max_pending;    // bytes of the bodies of all unanswered requests
-  int64_t connections;    // concurrent connections
-  double timeout;         // seconds for a request to arrive, to wait for its turn, and for its answer to be read
-  int64_t capacity;       // of the queue
-  const bool *uses;       // [SERVE_USES] what the model can be used for
-  const tarn_verb *verb;  // of SERVE_LABEL
-  const char *model;      // its display name
-  const char *precision;
+  int64_t max_body;      // bytes of a request's body
+  int64_t max_pending;   // bytes of the bodies of all unanswered requests
+  int64_t connections;   // concurrent connections
+  double timeout;        // seconds for a request to arrive, to wait for its turn, and for its answer to be read
+  int64_t capacity;      // of the queue
+  serve_offers *offers;  // the models
+  int64_t started;       // seconds of the epoch
+  int64_t stream_bytes;  // most bytes of a stream that its client has not read yet
   const serve_languages *languages;
-  serve_limits limits;
   serve_names names;
-  const serve_secret *secret;
+  serve_secret *secret;
+  double rate;                    // requests to a model per minute and token; 0: any number
   const char *certificate, *key;  // files; NULL: plain HTTP
 } serve_http_options;
 

@@ -4,8 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/serve_models.h"
+
 static const int CODES[SERVE_CODES] = {200, 400, 401, 403, 404, 405, 408, 413, 415, 421, 422, 429, 500, 501, 503, 505};
 static const double SECONDS[SERVE_BUCKETS] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
+static const double RATES[SERVE_BUCKETS] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
+static const double WAITING[SERVE_BUCKETS] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384};
 static const double TEXTS[SERVE_BUCKETS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256};
 
 void serve_metrics_open(serve_metrics *metrics) {
@@ -45,6 +49,47 @@ void serve_metrics_batch(serve_metrics *metrics, int64_t texts, double seconds, 
   metrics->texts += texts;
   metrics->source_tokens += source_tokens;
   metrics->target_tokens += target_tokens;
+  pthread_mutex_unlock(&metrics->lock);
+}
+
+void serve_metrics_models(serve_metrics *metrics, int64_t models, int64_t bytes, bool read) {
+  pthread_mutex_lock(&metrics->lock);
+  metrics->models = models;
+  metrics->model_bytes = bytes;
+  metrics->model_loads += read;
+  pthread_mutex_unlock(&metrics->lock);
+}
+
+void serve_metrics_joined(serve_metrics *metrics, int64_t running) {
+  pthread_mutex_lock(&metrics->lock);
+  observe(&metrics->batch_running, TEXTS, (double)running);
+  metrics->texts++;
+  pthread_mutex_unlock(&metrics->lock);
+}
+
+void serve_metrics_queued(serve_metrics *metrics, int64_t waiting) {
+  pthread_mutex_lock(&metrics->lock);
+  observe(&metrics->queue_requests, WAITING, (double)waiting);
+  pthread_mutex_unlock(&metrics->lock);
+}
+
+void serve_metrics_waited(serve_metrics *metrics, double seconds) {
+  pthread_mutex_lock(&metrics->lock);
+  observe(&metrics->queue_seconds, SECONDS, seconds);
+  pthread_mutex_unlock(&metrics->lock);
+}
+
+void serve_metrics_request_done(serve_metrics *metrics, const serve_request *r) {
+  const double now = serve_seconds();
+  const int64_t more = r->target_tokens - (int64_t)r->count * r->generation.number;  // after the first ones
+  pthread_mutex_lock(&metrics->lock);
+  metrics->source_tokens += r->source_tokens;
+  metrics->target_tokens += r->target_tokens;
+  if (r->first > 0) observe(&metrics->first_seconds, SECONDS, r->first - r->arrived);
+  if (!r->failed && r->first > 0 && more > 0 && now > r->first) {
+    observe(&metrics->token_seconds, SECONDS, (now - r->first) / (double)more);
+    observe(&metrics->token_rate, RATES, (double)more / (now - r->first));
+  }
   pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -103,6 +148,25 @@ static void print_all(FILE *file, const serve_metrics *m, const char *const *pat
   print_histogram(file, "tarn_batch_texts", "", &m->batch_texts, TEXTS);
   print_head(file, "tarn_batch_seconds", "histogram", "Time to compute a batch, in seconds.");
   print_histogram(file, "tarn_batch_seconds", "", &m->batch_seconds, SECONDS);
+  print_head(file, "tarn_running_texts", "histogram", "Texts that are continued together, whenever one joins them.");
+  print_histogram(file, "tarn_running_texts", "", &m->batch_running, TEXTS);
+  print_head(file, "tarn_queue_length", "histogram", "Requests that waited already when a request arrived.");
+  print_histogram(file, "tarn_queue_length", "", &m->queue_requests, WAITING);
+  print_head(file, "tarn_queue_seconds", "histogram",
+             "Time from a request's arrival until it is computed, in seconds.");
+  print_histogram(file, "tarn_queue_seconds", "", &m->queue_seconds, SECONDS);
+  print_head(file, "tarn_first_token_seconds", "histogram",
+             "Time from the arrival of a request for continuations to its first token, in seconds.");
+  print_histogram(file, "tarn_first_token_seconds", "", &m->first_seconds, SECONDS);
+  print_head(file, "tarn_token_seconds", "histogram",
+             "Time of a token after the first, of a request's mean, in seconds.");
+  print_histogram(file, "tarn_token_seconds", "", &m->token_seconds, SECONDS);
+  print_head(file, "tarn_tokens_per_second", "histogram", "Tokens after the first per second of a request.");
+  print_histogram(file, "tarn_tokens_per_second", "", &m->token_rate, RATES);
+  print_number(file, "tarn_models", "gauge", "Models in memory.", m->models);
+  print_number(file, "tarn_model_bytes", "gauge", "Memory that they took when they were read, in bytes.",
+               m->model_bytes);
+  print_number(file, "tarn_model_loads_total", "counter", "How often a model was read.", m->model_loads);
   print_number(file, "tarn_source_tokens_total", "counter", "Tokens that the model has read.", m->source_tokens);
   print_number(file, "tarn_target_tokens_total", "counter", "Tokens that the model has written.", m->target_tokens);
 }

@@ -7,6 +7,7 @@
 
 #include "serve/serve_answer.h"
 #include "serve/serve_attention.h"
+#include "serve/serve_joined.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
 
@@ -20,40 +21,53 @@ double serve_seconds(void) {
 
 // "model2/checkpoint_best.safetensors"
 static void take_name(serve_models *m) {
-  const char *path = m->options.path, *at = path + strlen(path);
+  const char *path = m->found.path, *at = path + strlen(path);
   for (int parts = 0; at > path && parts < 2; at--) parts += at[-1] == '/' && at[0] != '\0';
   if (at > path || *at == '/') at++;
-  snprintf(m->name, sizeof m->name, "%s", *at == '/' ? at + 1 : at);
+  snprintf(m->offer->name, sizeof m->offer->name, "%s", *at == '/' ? at + 1 : at);
 }
 
-static tarn_status find_uses(serve_models *m) {
-  tarn_checkpoint_info *info;
-  tarn_config *config = NULL;
-  tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
-  if (status == TARN_STATUS_OK)
-    status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
+static void take_uses(serve_models *m, const tarn_config *config) {
+  serve_offer *offer = m->offer;
+  const tarn_verb *verb;
+  for (int i = 0; (verb = tarn_verb_at(i)) != NULL; i++)
+    if (!verb->images && tarn_config_has_use(config, verb->word)) offer->verb = verb;
+  for (int use = 0; use < SERVE_USES; use++)
+    offer->uses[use] =
+        use == SERVE_LABEL ? offer->verb != NULL : tarn_config_has_use(config, serve_use_word((serve_use)use, NULL));
+}
+
+static tarn_status take_limits(serve_models *m, const tarn_config *config) {
+  serve_limits *limits = &m->offer->limits;
   double beam = 1, other = 0;
-  m->refines = status == TARN_STATUS_OK && tarn_config_has_use(config, "refine");
-  m->edits = status == TARN_STATUS_OK && tarn_config_has_use(config, "edit");
-  if (status == TARN_STATUS_OK && !m->edits)
-    status = tarn_config_number(config, m->refines ? "translate.length_beam" : "translate.beam", &beam);
+  m->refines = limits->refines = tarn_config_has_use(config, "refine");
+  m->edits = limits->edits = tarn_config_has_use(config, "edit");
+  tarn_status status = TARN_STATUS_OK;
+  if (!m->edits) status = tarn_config_number(config, m->refines ? "translate.length_beam" : "translate.beam", &beam);
   if (status == TARN_STATUS_OK)
     status = tarn_config_number(config, m->refines ? "translate.iterations" : "translate.length_penalty", &other);
+  limits->iterations = m->refines ? (int64_t)other : 0;
+  limits->length_penalty = m->refines ? 1.0 : other;
+  limits->beam = m->options.beam > 0 ? m->options.beam : (int64_t)beam;
+  if (limits->beam < 1) limits->beam = 1;
+  return status;
+}
+
+tarn_status serve_models_look(serve_models *m) {
+  tarn_checkpoint_info *info = NULL;
+  tarn_config *config = NULL;
+  tarn_status status = tarn_checkpoint_find(&m->found, m->options.given, m->options.choice);
+  if (status == TARN_STATUS_OK) status = tarn_checkpoint_info_open(&info, m->found.path);
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_parse(&config, m->found.path, info->config, strlen(info->config), NULL, 0);
+  if (status == TARN_STATUS_OK) status = take_limits(m, config);
   if (status == TARN_STATUS_OK) {
-    m->iterations = m->refines ? (int64_t)other : 0;
-    m->length_penalty = m->refines ? 1.0 : other;
+    take_uses(m, config);
     take_name(m);
-    m->precision = m->options.precision;
-    if (m->precision == TARN_TRANSLATE_PRECISION_AUTO)
-      m->precision =
-          strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
-    m->beam = m->options.beam > 0 ? m->options.beam : (int64_t)beam;
-    const tarn_verb *verb;
-    for (int i = 0; (verb = tarn_verb_at(i)) != NULL; i++)
-      if (!verb->images && tarn_config_has_use(config, verb->word)) m->verb = verb;
-    for (int use = 0; use < SERVE_USES; use++)
-      m->uses[use] =
-          use == SERVE_LABEL ? m->verb != NULL : tarn_config_has_use(config, serve_use_word((serve_use)use, NULL));
+    tarn_translate_precision precision = m->options.precision;
+    if (precision == TARN_TRANSLATE_PRECISION_AUTO)
+      precision = strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
+    m->offer->precision = tarn_translate_precision_name(precision);
   }
   tarn_config_close(&config);
   tarn_checkpoint_info_close(&info);
@@ -71,12 +85,12 @@ static tarn_status open_translator(serve_models *m) {
   const serve_models_options *o = &m->options;
   tarn_translator_options options;
   tarn_translator_default(&options);
-  set_beam(m, &options, m->beam);
+  set_beam(m, &options, m->offer->limits.beam);
   if (m->refines) options.beam = o->beam;  // refused, as such a model has none
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
-  return tarn_translator_open(&m->translator, o->path, &options);
+  return tarn_translator_open(&m->translator, m->found.path, &options);
 }
 
 static tarn_status open_lm(serve_models *m) {
@@ -85,7 +99,7 @@ static tarn_status open_lm(serve_models *m) {
   options.precision = m->options.precision;
   options.overlong = m->options.overlong;
   options.threads = m->options.threads;
-  return tarn_lm_open(&m->lm, m->options.path, &options);
+  return tarn_lm_open(&m->lm, m->found.path, &options);
 }
 
 static tarn_status open_generator(serve_models *m) {
@@ -93,7 +107,7 @@ static tarn_status open_generator(serve_models *m) {
   tarn_generator_default(&options);
   options.precision = m->options.precision;
   options.threads = m->options.threads;
-  return tarn_generator_open(&m->generator, m->options.path, &options);
+  return tarn_generator_open(&m->generator, m->found.path, &options);
 }
 
 static tarn_status open_classifier(serve_models *m) {
@@ -102,28 +116,35 @@ static tarn_status open_classifier(serve_models *m) {
   options.precision = m->options.precision;
   options.overlong = m->options.overlong;
   options.threads = m->options.threads;
-  return tarn_classifier_open(&m->classifier, m->options.path, &options);
+  return tarn_classifier_open(&m->classifier, m->found.path, &options);
 }
 
-tarn_status serve_models_start(void *models) {
-  serve_models *m = models;
-  tarn_status status = find_uses(m);
-  if (status == TARN_STATUS_OK && m->uses[SERVE_TRANSLATE]) status = open_translator(m);
-  if (status == TARN_STATUS_OK && m->uses[SERVE_SCORE]) status = open_lm(m);
-  if (status == TARN_STATUS_OK && m->uses[SERVE_GENERATE]) status = open_generator(m);
-  if (status == TARN_STATUS_OK && m->uses[SERVE_LABEL]) status = open_classifier(m);
+tarn_status serve_models_open(serve_models *m) {
+  const bool *uses = m->offer->uses;
+  tarn_status status = TARN_STATUS_OK;
+  if (uses[SERVE_TRANSLATE]) status = open_translator(m);
+  if (status == TARN_STATUS_OK && uses[SERVE_SCORE]) status = open_lm(m);
+  if (status == TARN_STATUS_OK && uses[SERVE_GENERATE]) status = open_generator(m);
+  if (status == TARN_STATUS_OK && uses[SERVE_LABEL]) status = open_classifier(m);
+  m->loaded = status == TARN_STATUS_OK;
+  if (!m->loaded) serve_models_close(m);
   return status;
 }
 
-void serve_models_close(serve_models *models) {
-  tarn_states_close(&models->states);
-  tarn_translator_close(&models->translator);
-  tarn_lm_close(&models->lm);
-  tarn_generator_close(&models->generator);
-  tarn_classifier_close(&models->classifier);
-  free(models->texts);
-  free(models->lengths);
-  free(models->results);
+void serve_models_close(serve_models *m) {
+  tarn_states_close(&m->states);
+  tarn_translator_close(&m->translator);
+  tarn_lm_close(&m->lm);
+  tarn_generator_close(&m->generator);
+  tarn_classifier_close(&m->classifier);
+  free(m->texts);
+  free(m->lengths);
+  free(m->results);
+  m->texts = NULL;
+  m->lengths = NULL;
+  m->results = NULL;
+  m->texts_room = m->results_bytes = 0;
+  m->loaded = false;
 }
 
 // --- batches ---------------------------------------------------------------------------------------------------------
@@ -164,13 +185,20 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
 }
 
 static tarn_status set_translator(serve_models *m, const serve_request *request) {
+  const tarn_translator_options *wanted = &request->translation;
   tarn_translator_options options = *tarn_translator_settings(m->translator);
   set_beam(m, &options, request->beam);
-  if (m->refines)
-    options.iterations = request->iterations;
-  else
-    options.length_penalty = request->length_penalty;
-  options.decoding = request->decoding;
+  options.iterations = wanted->iterations;
+  options.length_penalty = wanted->length_penalty;
+  options.placeholder_penalty = wanted->placeholder_penalty;
+  options.decoding = wanted->decoding;
+  options.prefixes = wanted->prefixes;
+  options.samples = wanted->samples;
+  options.temperature = wanted->temperature;
+  options.top_k = wanted->top_k;
+  options.top_p = wanted->top_p;
+  options.seed = wanted->seed;
+  if (options.samples > 0) options.n_best = options.samples;  // the best ones are chosen among all
   return tarn_translator_set(m->translator, &options);
 }
 
@@ -250,6 +278,16 @@ static bool run_together(serve_models *m, serve_request *const *requests, size_t
   return true;
 }
 
+int serve_models_code(tarn_status status) {
+  const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
+  return refused ? 422 : status == TARN_STATUS_MEMORY ? 503 : 500;
+}
+
+void serve_models_fail(serve_request *request, tarn_status status) {
+  serve_request_refuse(request, serve_models_code(status), "%s",
+                       *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+}
+
 static tarn_status attend(serve_models *m, serve_request *request) {
   tarn_states_options options;
   tarn_states_default(&options);
@@ -276,31 +314,30 @@ static void run(serve_models *m, serve_request *const *requests, size_t count) {
     for (size_t i = 0; i < count; i++) run(m, &requests[i], 1);
     return;
   }
-  const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
-  serve_request_refuse(requests[0],
-                       refused                        ? 422
-                       : status == TARN_STATUS_MEMORY ? 503
-                                                      : 500,
-                       "%s", *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+  serve_models_fail(requests[0], status);
   m->done(requests[0]);
 }
 
-void serve_models_work(void *models, void *const *requests, size_t count) {
-  serve_models *m = models;
-  serve_request *const *all = (serve_request *const *)requests;
+bool serve_models_late(const serve_models *m, const serve_request *request, double now) {
+  return now > request->deadline + (request->arrived < m->pause->until ? m->pause->seconds : 0.0);
+}
+
+void serve_models_run(serve_models *m, serve_request *const *requests, size_t count) {
   serve_request *alive[SERVE_MODELS_BATCH];
   size_t living = 0;
   const double now = serve_seconds();
+  if (serve_request_joins(requests[0])) {
+    serve_joined_run(m, requests, count);
+    return;
+  }
   for (size_t i = 0; i < count; i++) {
-    if (all[i]->deadline >= now) {
-      alive[living++] = all[i];
+    if (!serve_models_late(m, requests[i], now)) {
+      serve_metrics_waited(m->metrics, now - requests[i]->arrived);
+      alive[living++] = requests[i];
     } else {
-      serve_request_refuse(all[i], 503, "the request waited too long for its turn");
-      m->done(all[i]);
-    }
-    if (living == sizeof alive / sizeof *alive || (i + 1 == count && living > 0)) {
-      run(m, alive, living);
-      living = 0;
+      serve_request_refuse(requests[i], 503, "the request waited too long for its turn");
+      m->done(requests[i]);
     }
   }
+  if (living > 0) run(m, alive, living);
 }

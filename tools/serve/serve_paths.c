@@ -11,15 +11,17 @@ static const serve_file description = {serve_openapi_json, &serve_openapi_json_s
 
 static const char json[] = "application/json";
 static const serve_path fixed[] = {
-    {"/translate", SERVE_TRANSLATE, NULL, json, false, NULL},
-    {"/score", SERVE_SCORE, NULL, json, false, NULL},
-    {"/generate", SERVE_GENERATE, NULL, json, false, NULL},
-    {"/attend", SERVE_ATTEND, NULL, json, false, NULL},
-    {"/health", SERVE_USES, NULL, json, true, NULL},
-    {"/metrics", SERVE_USES, NULL, "text/plain; version=0.0.4; charset=utf-8", false, NULL},
-    {"/openapi.json", SERVE_USES, NULL, json, true, &description},
-    {"/", SERVE_USES, NULL, "text/html; charset=utf-8", true, &page},
-    {"", SERVE_USES, NULL, json, true, NULL},
+    {"/translate", SERVE_TRANSLATE, SERVE_FORM_TARN, NULL, json, false, NULL},
+    {"/score", SERVE_SCORE, SERVE_FORM_TARN, NULL, json, false, NULL},
+    {"/generate", SERVE_GENERATE, SERVE_FORM_TARN, NULL, json, false, NULL},
+    {"/attend", SERVE_ATTEND, SERVE_FORM_TARN, NULL, json, false, NULL},
+    {"/v1/completions", SERVE_GENERATE, SERVE_FORM_OPENAI, NULL, json, false, NULL},
+    {"/v1/models", SERVE_USES, SERVE_FORM_OPENAI, NULL, json, false, NULL},
+    {"/health", SERVE_USES, SERVE_FORM_TARN, NULL, json, true, NULL},
+    {"/metrics", SERVE_USES, SERVE_FORM_TARN, NULL, "text/plain; version=0.0.4; charset=utf-8", false, NULL},
+    {"/openapi.json", SERVE_USES, SERVE_FORM_TARN, NULL, json, true, &description},
+    {"/", SERVE_USES, SERVE_FORM_TARN, NULL, "text/html; charset=utf-8", true, &page},
+    {"", SERVE_USES, SERVE_FORM_TARN, NULL, json, true, NULL},
 };
 enum { FIXED = sizeof fixed / sizeof *fixed, BEFORE = 3, NAME = 32 };
 
@@ -35,7 +37,7 @@ void serve_paths_start(void) {
   for (int i = 0; i < SERVE_PATHS - FIXED && (verb = tarn_verb_at(i)) != NULL; i++) {
     if (verb->images) continue;  // a request holds text
     snprintf(names_of_verbs[i], NAME, "/%s", verb->word);
-    paths[path_count++] = (serve_path){names_of_verbs[i], SERVE_LABEL, verb, json, false, NULL};
+    paths[path_count++] = (serve_path){names_of_verbs[i], SERVE_LABEL, SERVE_FORM_TARN, verb, json, false, NULL};
   }
   memcpy(paths + path_count, fixed + BEFORE, (FIXED - BEFORE) * sizeof *fixed);
   path_count += FIXED - BEFORE;
@@ -43,8 +45,16 @@ void serve_paths_start(void) {
 
 const serve_path *serve_path_find(const char *name) {
   int i = 0;
-  while (i < path_count - 1 && strcmp(paths[i].name, name) != 0) i++;
+  while (i < path_count - 1 && strcmp(paths[i].name, name) != 0 && !serve_path_item(&paths[i], name)) i++;
   return &paths[i];
+}
+
+const char *serve_path_item(const serve_path *path, const char *name) {
+  static const char list[] = "/v1/models";
+  const size_t length = sizeof list - 1;
+  return strcmp(path->name, list) == 0 && strncmp(name, list, length) == 0 && name[length] == '/' && name[length + 1]
+             ? name + length + 1
+             : NULL;
 }
 
 int serve_path_number(const serve_path *path) { return (int)(path - paths); }

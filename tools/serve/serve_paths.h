@@ -15,8 +15,9 @@ typedef struct serve_file {
 } serve_file;
 
 typedef struct serve_path {
-  const char *name;        // "/translate"; "" for unknown paths
-  serve_use use;           // SERVE_USES: no use of the model
+  const char *name;  // "/translate"; "" for unknown paths
+  serve_use use;     // SERVE_USES: no use of the model
+  serve_form form;
   const tarn_verb *verb;   // of SERVE_LABEL
   const char *type;        // of its answer
   bool open;               // accessible without a token
@@ -26,8 +27,11 @@ typedef struct serve_path {
 // Builds the list of paths, before any other call here and in one thread.
 void serve_paths_start(void);
 
-// The entry of a path; for an unknown path the last one.
+// The entry of a path; for an unknown path the last one. What follows the path of a list names an item of it
+// (serve_path_item()).
 const serve_path *serve_path_find(const char *name);
+// "NAME" of "/v1/models/NAME"; NULL: the path is the entry's own.
+const char *serve_path_item(const serve_path *path, const char *name);
 int serve_path_number(const serve_path *path);
 
 // Their names, for metrics: the last one is "other". Returns their number.

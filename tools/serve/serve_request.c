@@ -8,9 +8,8 @@
 
 #include "json_memory.h"
 #include "json_output.h"
-#include "tarn/text.h"
-
-enum { MOST_CONTINUATIONS = 64, MOST_STRINGS = 64 };
+#include "serve/serve_keys.h"
+#include "serve/serve_openai.h"
 
 const char *serve_use_word(serve_use use, const tarn_verb *verb) {
   static const char *const words[SERVE_USES] = {"translate", "score", "generate", NULL, "attend"};
@@ -18,27 +17,46 @@ const char *serve_use_word(serve_use use, const tarn_verb *verb) {
 }
 
 static void set_answer(serve_request *request, int code, json_t *object) {
-  static const char out_of_memory[] = "{\"error\":\"there is not enough memory\"}";
+  static const char *const out_of_memory[] = {"{\"error\":\"there is not enough memory\"}",
+                                              "{\"error\":{\"message\":\"there is not enough "
+                                              "memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}"};
   free(request->answer);
   request->answer = object ? json_dumps(object, JSON_COMPACT) : NULL;
   json_decref(object);
   request->code = request->answer ? code : 503;
-  if (!request->answer) request->answer = strdup(out_of_memory);
+  if (!request->answer) request->answer = strdup(out_of_memory[request->form == SERVE_FORM_OPENAI]);
   request->answer_size = request->answer ? strlen(request->answer) : 0;
 }
 
-void serve_request_refuse(serve_request *request, int code, const char *format, ...) {
-  char line[1024];
-  va_list args;
-  va_start(args, format);
+static void refuse(serve_request *request, int code, const char *key, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
+static void refuse(serve_request *request, int code, const char *key, const char *format, va_list args) {
+  char line[1536];
   vsnprintf(line, sizeof line, format, args);
-  va_end(args);
+  if (request->form == SERVE_FORM_OPENAI) {
+    set_answer(request, code, serve_openai_error(code, key, line));
+    return;
+  }
   json_t *object = json_object();
   if (object && json_object_set_new(object, "error", json_output_text(line)) != 0) {
     json_decref(object);
     object = NULL;
   }
   set_answer(request, code, object);
+}
+
+void serve_request_refuse(serve_request *request, int code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  refuse(request, code, NULL, format, args);
+  va_end(args);
+}
+
+void serve_request_refuse_key(serve_request *request, int code, const char *key, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  refuse(request, code, key, format, args);
+  va_end(args);
 }
 
 void serve_request_answer(serve_request *request, json_t *object) { set_answer(request, 200, object); }
@@ -50,6 +68,12 @@ void serve_request_forget(serve_request *request) {
   free(request->pairs);
   free(request->banned);
   free(request->stop);
+  for (size_t i = 0; request->prompts && i < request->count; i++) {
+    json_decref(request->prompts[i].answer);
+    free(request->prompts[i].begun);
+  }
+  free(request->prompts);
+  request->prompts = NULL;
   request->banned = request->stop = NULL;
   request->body = NULL;
   request->texts = NULL;
@@ -61,151 +85,48 @@ void serve_request_forget(serve_request *request) {
 
 void serve_request_close(serve_request *request) {
   serve_request_forget(request);
+  if (request->streams) serve_stream_close(&request->stream);
   free(request->answer);
   *request = (serve_request){0};
 }
 
-bool serve_request_together(void *user, const void *first, const void *other) {
-  const serve_request *a = first, *b = other;
-  (void)user;
-  if (a->use != b->use || a->use == SERVE_ATTEND) return false;
-  if (!tarn_decoding_same(&a->decoding, &b->decoding)) return false;
-  if (a->use == SERVE_TRANSLATE)
-    return a->beam == b->beam && a->length_penalty == b->length_penalty && a->iterations == b->iterations;
-  if (a->use != SERVE_GENERATE) return true;
+static bool same_translation(const serve_request *a, const serve_request *b) {
+  const tarn_translator_options *x = &a->translation, *y = &b->translation;
+  return a->beam == b->beam && x->length_penalty == y->length_penalty && x->iterations == y->iterations &&
+         x->placeholder_penalty == y->placeholder_penalty && x->samples == y->samples && x->prefixes == y->prefixes &&
+         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed &&
+         tarn_decoding_same(&x->decoding, &y->decoding);
+}
+
+static bool same_generation(const serve_request *a, const serve_request *b) {
   const tarn_generator_options *x = &a->generation, *y = &b->generation;
   if (x->stop_count != y->stop_count) return false;
   for (size_t i = 0; i < x->stop_count; i++)
     if (strcmp(x->stop[i], y->stop[i]) != 0) return false;
   return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
          x->number == y->number && x->beam == y->beam && x->length_penalty == y->length_penalty &&
-         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed;
+         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed &&
+         tarn_decoding_same(&x->decoding, &y->decoding);
 }
 
-// --- keys ------------------------------------------------------------------------------------------------------------
-
-typedef enum key_type { TEXTS, PAIRS, TARGET, FLAG, WHOLE, REAL, METHOD, STRINGS } key_type;
-
-typedef struct key {
-  const char *name;
-  key_type type;
-  unsigned uses;  // one bit each
-  void *value;    // bool, int64_t, double, strings
-  double low, high;
-} key;
-
-enum { ANY = (1 << SERVE_USES) - 1, KEYS = 29 };
-#define USE(use) (1u << SERVE_##use)
-
-// Where an array of strings is stored.
-typedef struct strings {
-  const char ***memory, *const **items;
-  size_t *count;
-} strings;
-
-// A string, or an array of strings, none of them empty.
-static bool read_strings(serve_request *request, const key *k, const json_t *value) {
-  const strings *to = k->value;
-  const size_t count = json_is_array(value) ? json_array_size(value) : 1;
-  if (count > MOST_STRINGS) {
-    serve_request_refuse(request, 400, "\"%s\" may have at most %d strings", k->name, MOST_STRINGS);
-    return false;
-  }
-  const char **items = *to->memory = malloc((count + 1) * sizeof *items);
-  if (!items) {
-    serve_request_answer(request, NULL);
-    return false;
-  }
-  for (size_t i = 0; i < count; i++) {
-    const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
-    items[i] = json_string_value(item);
-    if (items[i] && *items[i] && strlen(items[i]) == json_string_length(item)) continue;
-    serve_request_refuse(request, 400, "\"%s\" must be a string that is not empty, or an array of such", k->name);
-    return false;
-  }
-  *to->items = items;
-  *to->count = count;
-  return true;
+bool serve_request_joins(const serve_request *request) {
+  return request->use == SERVE_GENERATE && request->generation.method != TARN_GENERATOR_METHOD_BEAM;
 }
 
-// Checks a value and stores it.
-static bool read_key(serve_request *request, const key *k, const json_t *value) {
-  static const char *const methods[TARN_GENERATOR_METHOD_COUNT] = {"greedy", "beam", "sample"};
-  const double number = json_number_value(value);
-  switch (k->type) {
-    case TEXTS:
-    case PAIRS:
-    case TARGET:
-      return true;  // read together
-    case FLAG:
-      *(bool *)k->value = json_is_true(value);
-      if (json_is_boolean(value)) return true;
-      serve_request_refuse(request, 400, "\"%s\" must be true or false", k->name);
-      return false;
-    case WHOLE:
-      *(int64_t *)k->value = (int64_t)json_integer_value(value);
-      if (json_is_integer(value) && number >= k->low && number <= k->high) return true;
-      serve_request_refuse(request, 400, "\"%s\" must be a whole number from %.0f to %.0f", k->name, k->low, k->high);
-      return false;
-    case REAL:
-      *(double *)k->value = number;
-      if (json_is_number(value) && number >= k->low && number <= k->high) return true;
-      serve_request_refuse(request, 400, "\"%s\" must be a number from %g to %g", k->name, k->low, k->high);
-      return false;
-    case STRINGS:
-      return read_strings(request, k, value);
-    case METHOD:
-      for (int i = 0; json_is_string(value) && i < TARN_GENERATOR_METHOD_COUNT; i++) {
-        if (strcmp(json_string_value(value), methods[i]) != 0) continue;
-        request->generation.method = (tarn_generator_method)i;
-        return true;
-      }
-      serve_request_refuse(request, 400, "\"%s\" must be \"greedy\", \"beam\" or \"sample\"", k->name);
-      return false;
-  }
-  return false;
-}
-
-// Names the nearest key that the request does not have yet, and all valid keys.
-static void refuse_key(serve_request *request, const char *name, const char *const names[], size_t count) {
-  const char *missing[KEYS];
-  size_t missing_count = 0;
-  for (size_t i = 0; i < count; i++)
-    if (!json_object_get(request->body, names[i])) missing[missing_count++] = names[i];
-  const char *nearest = tarn_text_nearest(name, missing, missing_count);
-  char all[1024] = "";
-  for (size_t i = 0, used = 0; i < count && used < sizeof all; i++)
-    used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", i ? ", " : "", names[i]);
-  serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s keys are %s",
-                       serve_use_word(request->use, request->verb), name, nearest ? "; did you mean \"" : "",
-                       nearest ? nearest : "", nearest ? "\"? Its" : "; its", all);
-}
-
-static bool read_keys(serve_request *request, const key keys[KEYS]) {
-  const char *name;
-  json_t *value;
-  json_object_foreach(request->body, name, value) {
-    const char *names[KEYS];
-    size_t count = 0, at = KEYS;
-    for (size_t i = 0; i < KEYS; i++) {
-      if (!(keys[i].uses & 1u << request->use)) continue;
-      names[count++] = keys[i].name;
-      if (strcmp(keys[i].name, name) == 0) at = i;
-    }
-    if (at == KEYS) {
-      refuse_key(request, name, names, count);
-      return false;
-    }
-    if (!read_key(request, &keys[at], value)) return false;
-  }
-  return true;
+bool serve_request_together(void *user, const void *first, const void *other) {
+  const serve_request *a = first, *b = other;
+  (void)user;
+  if (a->offer != b->offer) return false;
+  if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
+  if (a->use != b->use || a->use == SERVE_ATTEND) return false;
+  return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
 }
 
 // --- texts -----------------------------------------------------------------------------------------------------------
 
 static bool check_text(serve_request *request, const json_t *text, const char *name, const serve_limits *limits) {
   if (!json_is_string(text)) {
-    serve_request_refuse(request, 400, "\"%s\" must be a string, or an array of strings", name);
+    serve_request_refuse_key(request, 400, name, "\"%s\" must be a string, or an array of strings", name);
     return false;
   }
   if ((int64_t)json_string_length(text) > limits->text_bytes) {
@@ -220,18 +141,24 @@ static const json_t *text_at(const json_t *texts, size_t index) {
   return json_is_array(texts) ? json_array_get(texts, index) : texts;
 }
 
-// The texts of classification with a second sentence each, after a tab.
-static bool join_pairs(serve_request *request, const json_t *texts, const json_t *pairs, const serve_limits *limits) {
+// Each text with a second one after a tab: the other sentence of a pair, or the prefix of its translation; `name` is
+// their key.
+static bool join_pairs(serve_request *request, const char *name, const json_t *texts, const serve_limits *limits) {
+  const json_t *pairs = json_object_get(request->body, name);
   size_t size = 0;
   if (json_is_array(texts) != json_is_array(pairs) ||
       (json_is_array(pairs) && json_array_size(pairs) != request->count)) {
-    serve_request_refuse(request, 400, "\"pair\" must have as many strings as \"text\"");
+    serve_request_refuse_key(request, 400, name, "\"%s\" must have as many strings as \"text\"", name);
     return false;
   }
   for (size_t i = 0; i < request->count; i++) {
-    if (!check_text(request, text_at(pairs, i), "pair", limits)) return false;
+    if (!check_text(request, text_at(pairs, i), name, limits)) return false;
     if (strchr(json_string_value(text_at(pairs, i)), '\t')) {
-      serve_request_refuse(request, 400, "\"pair\" has a tab");
+      serve_request_refuse_key(request, 400, name, "\"%s\" has a tab", name);
+      return false;
+    }
+    if (strchr(request->texts[i], '\t')) {
+      serve_request_refuse_key(request, 400, "text", "\"text\" has a tab, and \"%s\" is given", name);
       return false;
     }
     size += request->lengths[i] + json_string_length(text_at(pairs, i)) + 2;
@@ -267,16 +194,16 @@ static bool read_target(serve_request *request, const json_t *texts, const serve
   return check_text(request, target, "target", limits);
 }
 
-static bool read_texts(serve_request *request, const serve_limits *limits) {
-  const json_t *texts = json_object_get(request->body, "text"), *pairs = json_object_get(request->body, "pair");
+bool serve_request_texts(serve_request *request, const char *name, const serve_limits *limits) {
+  const json_t *texts = json_object_get(request->body, name);
   request->count = json_is_array(texts) ? json_array_size(texts) : 1;
   if (request->count == 0) {
-    serve_request_refuse(request, 400, "\"text\" has no string");
+    serve_request_refuse_key(request, 400, name, "\"%s\" has no string", name);
     return false;
   }
   if ((int64_t)request->count > limits->texts) {
-    serve_request_refuse(request, 413, "%zu texts, but a request may have at most %lld", request->count,
-                         (long long)limits->texts);
+    serve_request_refuse_key(request, 413, name, "%zu texts, but a request may have at most %lld", request->count,
+                             (long long)limits->texts);
     return false;
   }
   request->texts = malloc(request->count * sizeof *request->texts);
@@ -287,103 +214,187 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
   }
   for (size_t i = 0; i < request->count; i++) {
     const json_t *text = text_at(texts, i);
-    if (!check_text(request, text, "text", limits)) return false;
+    if (!check_text(request, text, name, limits)) return false;
     request->texts[i] = json_string_value(text);
     request->lengths[i] = json_string_length(text);
     if (request->use == SERVE_LABEL && !request->verb->words && strchr(request->texts[i], '\t')) {
-      serve_request_refuse(request, 400, "\"text\" has a tab; the second sentences of pairs go into \"pair\"");
+      serve_request_refuse_key(request, 400, "text",
+                               "\"text\" has a tab; the second sentences of pairs go into \"pair\"");
       return false;
     }
   }
-  if (pairs && request->verb->words) {
-    serve_request_refuse(request, 400, "\"pair\" is for labels of pairs of texts");
-    return false;
+  return true;
+}
+
+// What belongs to each text.
+static bool read_beside(serve_request *request, const serve_limits *limits) {
+  const json_t *texts = json_object_get(request->body, "text");
+  if (json_object_get(request->body, "pair")) {
+    if (request->verb->words) {
+      serve_request_refuse_key(request, 400, "pair", "\"pair\" is for labels of pairs of texts");
+      return false;
+    }
+    if (!join_pairs(request, "pair", texts, limits)) return false;
   }
-  if (pairs && !join_pairs(request, texts, pairs, limits)) return false;
+  request->translation.prefixes = json_object_get(request->body, "prefix") != NULL;
+  if (request->translation.prefixes && !join_pairs(request, "prefix", texts, limits)) return false;
   for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
   return request->use != SERVE_ATTEND || read_target(request, texts, limits);
 }
 
-// --- whole requests --------------------------------------------------------------------------------------------------
+// --- combinations of keys --------------------------------------------------------------------------------------------
 
-// Checks combinations of keys.
-static bool check_generation(serve_request *request, const serve_limits *limits) {
+static const char *const drawing_keys[] = {"temperature", "top_k", "top_p", "min_p", "typical_p", "mbr", NULL};
+static const char *const search_keys[] = {"beam", "groups", "diversity_penalty", NULL};
+
+// The first of some keys that the body has; NULL: none.
+static const char *first_given(const serve_request *request, const char *const *keys) {
+  while (*keys && !serve_keys_given(request, *keys)) keys++;
+  return *keys;
+}
+
+// What would have no effect is refused.
+static bool refuse_useless(serve_request *request, const char *key, const char *why) {
+  if (key) serve_request_refuse_key(request, 400, key, "\"%s\" has no effect %s", key, why);
+  return !key;
+}
+
+// The method, if the request does not name it, is what its other keys are for.
+static bool settle_method(serve_request *request) {
+  tarn_generator_options *o = &request->generation;
+  const char *drawing = first_given(request, drawing_keys);
+  if (!serve_keys_given(request, "method") && drawing) o->method = TARN_GENERATOR_METHOD_SAMPLE;
+  if (!serve_keys_given(request, "method") && serve_keys_given(request, "beam")) o->method = TARN_GENERATOR_METHOD_BEAM;
+  if (!drawing && serve_keys_given(request, "seed")) drawing = "seed";
+  if (o->method != TARN_GENERATOR_METHOD_SAMPLE && !refuse_useless(request, drawing, "without the method \"sample\""))
+    return false;
+  if (o->method == TARN_GENERATOR_METHOD_BEAM) return true;
+  const char *search = serve_keys_given(request, "length_penalty") ? "length_penalty" : NULL;
+  if (first_given(request, search_keys)) search = first_given(request, search_keys);
+  return refuse_useless(request, search, "without the method \"beam\"");
+}
+
+bool serve_request_check_generation(serve_request *request, const serve_limits *limits) {
   const tarn_generator_options *o = &request->generation;
-  const int64_t most = o->method == TARN_GENERATOR_METHOD_SAMPLE ? MOST_CONTINUATIONS
+  const int64_t most = o->method == TARN_GENERATOR_METHOD_SAMPLE ? limits->samples
                        : o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam
                                                                  : 1;
   const int64_t width = o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam : o->number;
   if (o->number > most)
-    serve_request_refuse(request, 400, "\"number\" may be at most %lld with this method%s", (long long)most,
-                         o->method == TARN_GENERATOR_METHOD_GREEDY ? " (there are \"beam\" and \"sample\")" : "");
+    serve_request_refuse_key(request, 400, "number", "\"number\" may be at most %lld with this method%s",
+                             (long long)most,
+                             o->method == TARN_GENERATOR_METHOD_GREEDY ? " (there are \"beam\" and \"sample\")" : "");
   else if (o->min_tokens > o->max_tokens)
-    serve_request_refuse(request, 400, "\"min_tokens\" is larger than \"max_tokens\"");
+    serve_request_refuse_key(request, 400, "min_tokens", "\"min_tokens\" is larger than \"max_tokens\"");
   else if ((int64_t)request->count * width > limits->tokens / o->max_tokens)
-    serve_request_refuse(request, 413,
-                         "%zu texts with %lld continuations of up to %lld tokens are more than %lld tokens",
-                         request->count, (long long)width, (long long)o->max_tokens, (long long)limits->tokens);
+    serve_request_refuse_key(request, 413, "max_tokens",
+                             "%zu texts with %lld continuations of up to %lld tokens are more than %lld tokens",
+                             request->count, (long long)width, (long long)o->max_tokens, (long long)limits->tokens);
   else
     return true;
   return false;
 }
 
-static bool read_object(serve_request *request, const serve_limits *limits) {
-  tarn_generator_options *g = &request->generation;
+static bool check_translation(serve_request *request, const serve_limits *limits) {
+  tarn_translator_options *o = &request->translation;
+  const bool draws = first_given(request, drawing_keys) || o->samples > 0;
+  if (draws && o->samples == 0) o->samples = 1;
+  if (draws && !refuse_useless(request, first_given(request, search_keys), "where translations are drawn"))
+    return false;
+  if (!draws && serve_keys_given(request, "seed") && !refuse_useless(request, "seed", "without \"samples\""))
+    return false;
+  const int64_t most = draws ? o->samples : request->beam;
+  if (request->n_best > most)
+    serve_request_refuse_key(request, 400, "n_best", "\"n_best\" may be at most the \"%s\" of %lld",
+                             draws             ? "samples"
+                             : limits->refines ? "length_beam"
+                                               : "beam",
+                             (long long)most);
+  else if (draws && (int64_t)request->count > limits->texts / o->samples)
+    serve_request_refuse_key(request, 413, "samples", "%zu texts with %lld samples are more than %lld texts",
+                             request->count, (long long)o->samples, (long long)limits->texts);
+  else
+    return true;
+  return false;
+}
+
+// --- whole requests --------------------------------------------------------------------------------------------------
+
+static bool read_options(serve_request *request, const serve_limits *limits) {
+  static const char *const methods[] = {"greedy", "beam", "sample", NULL}, *const mbrs[] = {"bleu", "chrf", NULL};
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
-  tarn_decoding *d = &request->decoding;
-  const unsigned searches = limits->refines ? 0 : USE(TRANSLATE), refines = limits->refines ? USE(TRANSLATE) : 0;
-  const unsigned lengths = limits->edits ? 0 : refines;
+  const bool translates = request->use == SERVE_TRANSLATE;
+  tarn_generator_options *g = &request->generation;
+  tarn_translator_options *t = &request->translation;
+  tarn_decoding *d = translates ? &t->decoding : &g->decoding;
+  const unsigned translate = 1u << SERVE_TRANSLATE, generate = 1u << SERVE_GENERATE, any = (1u << SERVE_USES) - 1;
+  const unsigned searches = limits->refines ? 0 : translate, refines = limits->refines ? translate : 0;
+  const unsigned lengths = limits->edits ? 0 : refines, edits = limits->edits ? refines : 0;
+  const unsigned both = searches | generate;
+  const double samples = (double)limits->samples;
   int64_t seed = 1;
-  strings banned = {&request->banned, &d->banned, &d->banned_count}, stop = {&request->stop, &g->stop, &g->stop_count};
-  const unsigned both = USE(TRANSLATE) | USE(GENERATE);
-  const key keys[KEYS] = {
-      {"text", TEXTS, ANY, NULL, 0, 0},
-      {"pair", PAIRS, USE(LABEL), NULL, 0, 0},
-      {"target", TARGET, USE(ATTEND), NULL, 0, 0},
-      {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
-      {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->beam},
-      {"beam", WHOLE, searches, &request->beam, 1, (double)limits->beam},
-      {"length_penalty", REAL, searches, &request->length_penalty, -10, 10},
-      {"length_beam", WHOLE, lengths, &request->beam, 1, (double)limits->beam},
-      {"iterations", WHOLE, refines, &request->iterations, 1, (double)limits->iterations},
-      {"method", METHOD, USE(GENERATE), NULL, 0, 0},
-      {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},
-      {"min_tokens", WHOLE, USE(GENERATE), &g->min_tokens, 0, (double)limits->tokens},
-      {"number", WHOLE, USE(GENERATE), &g->number, 1, MOST_CONTINUATIONS},
-      {"beam", WHOLE, USE(GENERATE), &g->beam, 1, MOST_CONTINUATIONS},
-      {"length_penalty", REAL, USE(GENERATE), &g->length_penalty, -10, 10},
-      {"temperature", REAL, USE(GENERATE), &g->temperature, 1e-3, 1e3},
-      {"top_k", WHOLE, USE(GENERATE), &g->top_k, 0, 1e9},
-      {"top_p", REAL, USE(GENERATE), &g->top_p, 1e-6, 1},
-      {"seed", WHOLE, USE(GENERATE), &seed, 0, seeds},
-      {"repetition_penalty", REAL, both, &d->repetition_penalty, 1e-3, 100},
-      {"presence_penalty", REAL, both, &d->presence_penalty, -100, 100},
-      {"frequency_penalty", REAL, both, &d->frequency_penalty, -100, 100},
-      {"no_repeat_ngram", WHOLE, both, &d->no_repeat_ngram, 0, 1000},
-      {"banned", STRINGS, both, &banned, 0, 0},
-      {"groups", WHOLE, both, &d->groups, 1, MOST_CONTINUATIONS},
-      {"diversity_penalty", REAL, both, &d->diversity_penalty, 0, 1000},
-      {"min_p", REAL, USE(GENERATE), &d->min_p, 0, 0.999999},
-      {"typical_p", REAL, USE(GENERATE), &d->typical_p, 1e-6, 1},
-      {"stop", STRINGS, USE(GENERATE), &stop, 0, 0},
+  int method = TARN_GENERATOR_METHOD_GREEDY, mbr = -1;
+  serve_strings banned = {&request->banned, &d->banned, &d->banned_count},
+                stop = {&request->stop, &g->stop, &g->stop_count};
+  const serve_key keys[] = {
+      {"text", SERVE_KEY_OWN, any, NULL, 0, 0, NULL},
+      {"pair", SERVE_KEY_OWN, 1u << SERVE_LABEL, NULL, 0, 0, NULL},
+      {"target", SERVE_KEY_OWN, 1u << SERVE_ATTEND, NULL, 0, 0, NULL},
+      {"prefix", SERVE_KEY_OWN, searches, NULL, 0, 0, NULL},
+      {"tokens", SERVE_KEY_FLAG, both | translate | 1u << SERVE_SCORE, &request->tokens, 0, 0, NULL},
+      {"n_best", SERVE_KEY_WHOLE, translate, &request->n_best, 1, fmax(samples, (double)limits->beam), NULL},
+      {"beam", SERVE_KEY_WHOLE, searches, &request->beam, 1, (double)limits->beam, NULL},
+      {"length_beam", SERVE_KEY_WHOLE, lengths, &request->beam, 1, (double)limits->beam, NULL},
+      {"iterations", SERVE_KEY_WHOLE, refines, &t->iterations, 1, (double)limits->iterations, NULL},
+      {"placeholder_penalty", SERVE_KEY_REAL, edits, &t->placeholder_penalty, 0, 100, NULL},
+      {"length_penalty", SERVE_KEY_REAL, searches, &t->length_penalty, -10, 10, NULL},
+      {"samples", SERVE_KEY_WHOLE, searches, &t->samples, 1, samples, NULL},
+      {"method", SERVE_KEY_WORD, generate, &method, 0, 0, methods},
+      {"max_tokens", SERVE_KEY_WHOLE, generate, &g->max_tokens, 1, (double)limits->tokens, NULL},
+      {"min_tokens", SERVE_KEY_WHOLE, generate, &g->min_tokens, 0, (double)limits->tokens, NULL},
+      {"number", SERVE_KEY_WHOLE, generate, &g->number, 1, samples, NULL},
+      {"beam", SERVE_KEY_WHOLE, generate, &g->beam, 1, samples, NULL},
+      {"length_penalty", SERVE_KEY_REAL, generate, &g->length_penalty, -10, 10, NULL},
+      {"temperature", SERVE_KEY_REAL, both, translates ? &t->temperature : &g->temperature, 1e-3, 1e3, NULL},
+      {"top_k", SERVE_KEY_WHOLE, both, translates ? &t->top_k : &g->top_k, 0, 1e9, NULL},
+      {"top_p", SERVE_KEY_REAL, both, translates ? &t->top_p : &g->top_p, 1e-6, 1, NULL},
+      {"min_p", SERVE_KEY_REAL, both, &d->min_p, 0, 0.999999, NULL},
+      {"typical_p", SERVE_KEY_REAL, both, &d->typical_p, 1e-6, 1, NULL},
+      {"seed", SERVE_KEY_WHOLE, both, &seed, 0, seeds, NULL},
+      {"mbr", SERVE_KEY_WORD, both, &mbr, 0, 0, mbrs},
+      {"repetition_penalty", SERVE_KEY_REAL, both, &d->repetition_penalty, 1e-3, 100, NULL},
+      {"presence_penalty", SERVE_KEY_REAL, both, &d->presence_penalty, -100, 100, NULL},
+      {"frequency_penalty", SERVE_KEY_REAL, both, &d->frequency_penalty, -100, 100, NULL},
+      {"no_repeat_ngram", SERVE_KEY_WHOLE, both, &d->no_repeat_ngram, 0, 1000, NULL},
+      {"banned", SERVE_KEY_STRINGS, both, &banned, 0, 0, NULL},
+      {"groups", SERVE_KEY_WHOLE, both, &d->groups, 1, fmax(samples, (double)limits->beam), NULL},
+      {"diversity_penalty", SERVE_KEY_REAL, both, &d->diversity_penalty, 0, 1000, NULL},
+      {"stop", SERVE_KEY_STRINGS, generate, &stop, 0, SERVE_KEY_STOP_BYTES, NULL},
+      {"model", SERVE_KEY_OWN, any, NULL, 0, 0, NULL},
   };
+  char path[32];
+  snprintf(path, sizeof path, "/%s", serve_use_word(request->use, request->verb));
+  if (!serve_keys_read(request, path, keys, sizeof keys / sizeof *keys, false, limits->text_bytes)) return false;
+  t->seed = g->seed = (uint64_t)seed;
+  g->method = (tarn_generator_method)method;
+  if (mbr >= 0) d->mbr = (tarn_mbr)(mbr + 1);
+  return true;
+}
+
+static bool read_object(serve_request *request, const serve_limits *limits) {
   if (!json_is_object(request->body)) {
     serve_request_refuse(request, 400, "the body must be a JSON object");
     return false;
   }
-  if (!read_keys(request, keys)) return false;  // first: a misspelt key is more informative than a missing one
+  // First: a misspelt key is more informative than a missing one.
+  if (!read_options(request, limits)) return false;
   if (!json_object_get(request->body, "text")) {
-    serve_request_refuse(request, 400, "\"text\" is missing");
+    serve_request_refuse_key(request, 400, "text", "\"text\" is missing");
     return false;
   }
-  if (request->n_best > request->beam && request->use == SERVE_TRANSLATE) {
-    serve_request_refuse(request, 400, "\"n_best\" may be at most the \"%s\" of %lld",
-                         limits->refines ? "length_beam" : "beam", (long long)request->beam);
-    return false;
-  }
-  g->seed = (uint64_t)seed;
-  g->decoding = request->decoding;
-  return read_texts(request, limits) && (request->use != SERVE_GENERATE || check_generation(request, limits));
+  if (!serve_request_texts(request, "text", limits) || !read_beside(request, limits)) return false;
+  if (request->use == SERVE_TRANSLATE) return check_translation(request, limits);
+  return request->use != SERVE_GENERATE || (settle_method(request) && serve_request_check_generation(request, limits));
 }
 
 // Each JSON value takes some 100 bytes of memory, however short it is in the body, so values beyond any valid request
@@ -403,19 +414,56 @@ static bool has_too_many_values(const char *bytes, size_t size, int64_t most) {
   return values > most;
 }
 
-bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits) {
-  json_error_t error;
+bool serve_offer_fits(const serve_offer *offer, serve_use use, const tarn_verb *verb) {
+  return offer->uses[use] && (!verb || verb == offer->verb);
+}
+
+// The model that the request names.
+static bool choose_model(serve_request *request, const serve_offers *offers) {
+  const json_t *model = json_object_get(request->body, "model");
+  request->offer = &offers->items[0];
+  if (!model || json_is_null(model)) {
+    // Without a name the first one that can do it.
+    for (size_t i = offers->count; i-- > 0;)
+      if (serve_offer_fits(&offers->items[i], request->use, request->verb)) request->offer = &offers->items[i];
+    return true;
+  }
+  if (!json_is_string(model)) {
+    serve_request_refuse_key(request, 400, "model", "\"model\" must be a string");
+    return false;
+  }
+  for (size_t i = 0; i < offers->count; i++) {
+    if (strcmp(json_string_value(model), offers->items[i].id) != 0) continue;
+    request->offer = &offers->items[i];
+    if (serve_offer_fits(request->offer, request->use, request->verb)) return true;
+    serve_request_refuse_key(request, 404, "model", "the model \"%.200s\" cannot do this", request->offer->id);
+    return false;
+  }
+  serve_request_refuse_key(request, 404, "model",
+                           "there is no model \"%.200s\"; /v1/models names those that are served",
+                           json_string_value(model));
+  return false;
+}
+
+static void set_defaults(serve_request *request, const serve_limits *limits) {
   request->n_best = 1;
   request->beam = limits->beam;
-  request->iterations = limits->iterations;
-  request->length_penalty = limits->length_penalty;
+  tarn_translator_default(&request->translation);
+  if (limits->refines)
+    request->translation.iterations = limits->iterations;
+  else
+    request->translation.length_penalty = limits->length_penalty;
   tarn_generator_default(&request->generation);
-  tarn_decoding_default(&request->decoding);
   if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
-  const int64_t most = 2 * limits->texts + 4 * KEYS + 2 * MOST_STRINGS;  // a pair is two texts
+}
+
+bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_offers *offers) {
+  json_error_t error;
+  const int64_t texts = offers->items[0].limits.texts;                           // the same for all models
+  const int64_t most = 2 * texts + 4 * SERVE_KEYS + 2 * SERVE_KEY_STRINGS_MOST;  // a pair is two texts
   if (has_too_many_values(bytes, size, most)) {
     serve_request_refuse(request, 413, "the body has more than %lld values; a request may have at most %lld texts",
-                         (long long)most, (long long)limits->texts);
+                         (long long)most, (long long)texts);
     return false;
   }
   bool ended;
@@ -429,5 +477,8 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
                          error.text);
     return false;
   }
-  return read_object(request, limits);
+  if (!choose_model(request, offers)) return false;
+  const serve_limits *limits = &request->offer->limits;
+  set_defaults(request, limits);
+  return request->form == SERVE_FORM_OPENAI ? serve_openai_read(request, limits) : read_object(request, limits);
 }

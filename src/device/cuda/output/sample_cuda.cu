@@ -208,9 +208,8 @@ static __device__ uint64_t draw_one(const candidates &c, double uniform, uint64_
 }
 
 // Leaves the candidates that may be drawn; what they weigh is in s->of and s->total.
-static __device__ void narrow(const sample_work &w, const float *row, uint64_t *const lists[2], candidates *c,
+static __device__ void narrow(const tarn__sampling &how, const float *row, uint64_t *const lists[2], candidates *c,
                               sample_shared *s) {
-  const tarn__sampling &how = w.attr.sampling;
   int at = 0;  // the list with the candidates
   if (how.top_k > 0 && how.top_k < c->count) {
     c->count = take_best(lists[1 - at], *c, how.top_k, INFINITY, s);
@@ -237,24 +236,24 @@ static __device__ void narrow(const sample_work &w, const float *row, uint64_t *
 
 static __device__ void draw_for(const sample_work &w, int64_t number, sample_shared *s) {
   const int32_t *draw = w.draws + number * TARN__DRAW_WORDS;
+  const tarn__sampling how = tarn__draw_how(draw);
   const float *row = w.values + draw[TARN__DRAW_ROW] * w.cols;
   uint64_t *const lists[2] = {w.room + 2 * (int64_t)blockIdx.x * w.width,
                               w.room + (2 * (int64_t)blockIdx.x + 1) * w.width};
   const int64_t count = list_keys_of(lists[0], w.width, row_candidates{w, draw}, s);
-  candidates c = {lists[0], count, false, 1.0 / w.attr.sampling.temperature, 0.0, NULL};
+  candidates c = {lists[0], count, false, 1.0 / how.temperature, 0.0, NULL};
   uint64_t best = 0, drawn = 0;
   for (int64_t i = threadIdx.x; i < c.count; i += blockDim.x)
     if (c.list[i] > best) best = c.list[i];
   best = tarn__block_best(best, s->best);
   if (c.count > 0) {
     c.best = (double)tarn__key_value(best);
-    narrow(w, row, lists, &c, s);
+    narrow(how, row, lists, &c, s);
     if (c.row) best = c.list[0];
     const uint64_t key = (uint64_t)(uint32_t)draw[TARN__DRAW_KEY] | (uint64_t)(uint32_t)draw[TARN__DRAW_KEY + 1] << 32;
-    drawn = draw_one(c,
-                     tarn__sampling_number(w.attr.sampling.seed, key, (uint32_t)draw[TARN__DRAW_SAMPLE],
-                                           (uint32_t)draw[TARN__DRAW_POSITION]),
-                     best, s);
+    drawn = draw_one(
+        c, tarn__sampling_number(how.seed, key, (uint32_t)draw[TARN__DRAW_SAMPLE], (uint32_t)draw[TARN__DRAW_POSITION]),
+        best, s);
   }
   if (threadIdx.x > 0) return;
   w.out_ids[number] = c.count > 0 ? tarn__key_id(drawn) : -1;
