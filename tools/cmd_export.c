@@ -14,8 +14,10 @@
 static const cli_command COMMAND = {
     "export", "RUN|FILE OUTPUT", "Write a checkpoint for other tools.",
     "With --format the output is a folder that transformers or CTranslate2 loads: the configuration, the weights, and\n"
-    "the vocabulary's files if the format has them for its kind. Language models are written as gpt2, masked language\n"
-    "models and classifiers with an encoder alone as bert or roberta, translation models as marian or ctranslate2.\n"
+    "the vocabulary's files if the format has them for its kind. Language models are written as gpt2, llama, mistral "
+    "or\n"
+    "qwen2, masked language models and classifiers with an encoder alone as bert or roberta, translation models as\n"
+    "marian or ctranslate2.\n"
     "Frozen and shared layers are written as ordinary matrices. A model that the format cannot express is refused.\n\n"
     "With --dense the output holds every parameter in fp32, frozen ones included, under the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well.\n\n"
@@ -24,9 +26,12 @@ static const cli_command COMMAND = {
     "stored as 8-bit integers with a scale for each row, about a quarter; it can be used in int8 only, where it\n"
     "computes the same bits as the original."};
 
-static const char *const FORMATS[] = {"gpt2", "bert", "roberta", "marian", "ctranslate2"};
+static const char *const FORMATS[] = {"gpt2", "llama", "mistral", "qwen2", "bert", "roberta", "marian", "ctranslate2"};
 enum {
   FORMAT_GPT2,
+  FORMAT_LLAMA,
+  FORMAT_MISTRAL,
+  FORMAT_QWEN2,
   FORMAT_BERT,
   FORMAT_ROBERTA,
   FORMAT_MARIAN,
@@ -44,6 +49,9 @@ static tarn_status export_in(const char *output, const char *path, int precision
 
 static tarn_status export_as(const char *folder, const char *path, int format) {
   if (format == FORMAT_GPT2) return tarn_checkpoint_export_gpt2(folder, path);
+  if (format == FORMAT_LLAMA) return tarn_checkpoint_export_llama(folder, path, TARN_LLAMA_FORMAT_LLAMA);
+  if (format == FORMAT_MISTRAL) return tarn_checkpoint_export_llama(folder, path, TARN_LLAMA_FORMAT_MISTRAL);
+  if (format == FORMAT_QWEN2) return tarn_checkpoint_export_llama(folder, path, TARN_LLAMA_FORMAT_QWEN2);
   if (format == FORMAT_MARIAN) return tarn_checkpoint_export_marian(folder, path);
   if (format == FORMAT_CTRANSLATE2) return tarn_checkpoint_export_ctranslate2(folder, path);
   return tarn_checkpoint_export_bert(folder, path,
@@ -61,7 +69,9 @@ int cmd_export(int argc, char **argv) {
   const cli_option table[] = {
       {"dense", CLI_FLAG, &dense, NULL, "a checkpoint with frozen parameters as values", 0, 0},
       {"format", CLI_TEXT, &format, "NAME",
-       "a folder for transformers: gpt2, bert, roberta or marian; or for CTranslate2: ctranslate2", 0, 0},
+       "a folder for transformers: gpt2, llama, mistral, qwen2, bert, roberta or marian; or for CTranslate2: "
+       "ctranslate2",
+       0, 0},
       {"precision", CLI_TEXT, &precision, "NAME",
        "a checkpoint of half the size, with its matrices in bf16, or a quarter, in int8", 0, 0},
       CHECKPOINT_OPTION(which),

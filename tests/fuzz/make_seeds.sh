@@ -315,6 +315,11 @@ END
 { cat hf/config.json; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/tied"
 { cat "$root/tests/golden/gpt2_model/untied/config.json"; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/other"
 
+# --- LLaMA
+for name in grouped qwen2; do
+  { cat "$root/tests/golden/llama_model/$name/config.json"; printf -- '\n-- model --\n'; cat "$root/tests/golden/llama_model/$name/model.safetensors"; } >"$out/llama_model/$name"
+done
+
 # --- Marian
 "$tarn" prepare --vocab bytes --source text --target text --output pairs >/dev/null
 cat >marian.yaml <<'END'

@@ -1,4 +1,6 @@
-// Models of other programs: Hugging Face's transformers (GPT-2, BERT, RoBERTa, Marian) and CTranslate2.
+// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian) and
+// CTranslate2. Weights of the former may be in several files, which model.safetensors.index.json names. Pickles, such
+// as pytorch_model.bin, are refused: they are programs.
 #ifndef TARN_LAB_FOREIGN_H
 #define TARN_LAB_FOREIGN_H
 
@@ -7,6 +9,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a folder whose config.json has one of
+// their words as "model_type". vocab and target_vocab as for the import of that kind; the latter only for Marian. Fails
+// like that import, and with DATA for another model.
+TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
+                                            const char *target_vocab) TARN_CHECKED;
 
 // GPT-2: a folder with config.json and model.safetensors (F32, F16 or BF16), and vocab.json and merges.txt.
 //
@@ -19,6 +27,24 @@ extern "C" {
 TARN_API tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder,
                                                  const char *vocab) TARN_CHECKED;
 TARN_API tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
+
+// Models of LLaMA's kind: a folder with config.json ("model_type": llama, mistral or qwen2), model.safetensors, and
+// tokenizer.model, a SentencePiece model. A text is read behind "bos_token_id" (model.decoder_start). Of rotary
+// positions there are the types default, linear and llama3. Attention to a window of tokens limits model.max_length to
+// it.
+//
+// Import fails like that of GPT-2. Export writes such a folder in F32, with GPT-2's files for a
+// vocabulary of that kind. Biases of the model that are all 0 are left out; others need "attention_bias" and
+// "mlp_bias" of llama, or are those of qwen2. Fails with USAGE for a model that the format cannot express.
+typedef enum tarn_llama_format {
+  TARN_LLAMA_FORMAT_LLAMA,
+  TARN_LLAMA_FORMAT_MISTRAL,
+  TARN_LLAMA_FORMAT_QWEN2
+} tarn_llama_format;
+TARN_API tarn_status tarn_checkpoint_import_llama(const char *output, const char *folder,
+                                                  const char *vocab) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_export_llama(const char *folder, const char *path,
+                                                  tarn_llama_format format) TARN_CHECKED;
 
 // BERT and RoBERTa: a folder with config.json ("model_type": bert or roberta), model.safetensors, and vocab.txt (BERT)
 // or vocab.json and merges.txt (RoBERTa).
