@@ -151,9 +151,13 @@ static tarn_status open_files(tarn__llama_source *s) {
 
 static tarn_status open_vocab(tarn__llama_source *s, const char *given) {
   char path[PATH_MAX];
+  const tarn__llama_config *c = &s->config;
+  TARN_TRY(tarn__path_join(path, s->import.folder, "tokenizer.json"));
+  if (!given && tarn__file_exists(path))
+    return tarn__vocab_open_tokenizer(&s->import.vocab, path, c->vocab, c->bos, c->eos);
   TARN_TRY(tarn__path_join(path, s->import.folder, "tokenizer.model"));
-  TARN_REQUIRE(given || tarn__file_exists(path), DATA, "%s: it has no vocabulary (tokenizer.model); name one",
-               s->import.folder);
+  TARN_REQUIRE(given || tarn__file_exists(path), DATA,
+               "%s: it has no vocabulary (tokenizer.json or tokenizer.model); name one", s->import.folder);
   TARN_TRY(tarn__hf_import_vocab_file(&s->import, given ? given : path, s->config.vocab));
   const int32_t eos = tarn_vocab_eos(s->import.vocab);
   TARN_REQUIRE(s->config.eos < 0 || s->config.eos == eos, DATA,

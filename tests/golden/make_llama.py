@@ -50,17 +50,17 @@ def write(name, config, begin=BEGIN, **save):
 
 
 def main():
-    common = dict(vocab_size=VOCAB, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+    common = dict(vocab_size=VOCAB, hidden_size=8, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
                   max_position_embeddings=64, bos_token_id=BEGIN, eos_token_id=END)
-    write("llama", LlamaConfig(**common, tie_word_embeddings=True, rms_norm_eps=1e-5), max_shard_size="10KB")
-    write("grouped", LlamaConfig(**{**common, "hidden_size": 8}, num_key_value_heads=2, head_dim=6, attention_bias=True, mlp_bias=True,
+    write("llama", LlamaConfig(**common, tie_word_embeddings=True, rms_norm_eps=1e-5), max_shard_size="5KB")
+    write("grouped", LlamaConfig(**{**common, "num_attention_heads": 4}, num_key_value_heads=2, head_dim=6, attention_bias=True, mlp_bias=True,
                                  hidden_act="gelu",
                                  rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
                                                       high_freq_factor=4.0, original_max_position_embeddings=32)))
-    common |= dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    common |= dict(num_hidden_layers=1, tie_word_embeddings=True)
     write("mistral", MistralConfig(**common, num_key_value_heads=1, sliding_window=32,
                                    rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=4.0)))
-    write("qwen2", Qwen2Config(**{**common, "bos_token_id": None}, num_key_value_heads=1, tie_word_embeddings=True), begin=END)
+    write("qwen2", Qwen2Config(**{**common, "bos_token_id": None}, num_key_value_heads=1), begin=END)
 
 
 def check(folder, expected):

@@ -29,13 +29,14 @@ TARN_API tarn_status tarn_checkpoint_import_gpt2(const char *output, const char 
 TARN_API tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
 
 // Models of LLaMA's kind: a folder with config.json ("model_type": llama, mistral or qwen2), model.safetensors, and
-// tokenizer.model, a SentencePiece model. A text is read behind "bos_token_id" (model.decoder_start). Of rotary
-// positions there are the types default, linear and llama3. Attention to a window of tokens limits model.max_length to
-// it.
+// tokenizer.json (tarn_vocab_import_tokenizer()) or tokenizer.model, a SentencePiece model. A text is read behind
+// "bos_token_id" (model.decoder_start). Of rotary positions there are the types default, linear and llama3. Attention
+// to a window of tokens limits model.max_length to it.
 //
-// Import fails like that of GPT-2. Export writes such a folder in F32, with GPT-2's files for a
-// vocabulary of that kind. Biases of the model that are all 0 are left out; others need "attention_bias" and
-// "mlp_bias" of llama, or are those of qwen2. Fails with USAGE for a model that the format cannot express.
+// Import fails like that of GPT-2. Export writes such a folder in F32, with tokenizer.json for a
+// vocabulary that was read from one, and GPT-2's files for one of that kind. Biases of the model that are all 0 are
+// left out; others need "attention_bias" and "mlp_bias" of llama, or are those of qwen2. Fails with USAGE for a model
+// that the format cannot express.
 typedef enum tarn_llama_format {
   TARN_LLAMA_FORMAT_LLAMA,
   TARN_LLAMA_FORMAT_MISTRAL,
