@@ -13,7 +13,9 @@ static const cli_command ANY = {
     "import", "PATH", "Make a checkpoint of a model of another program.",
     "PATH is a folder of transformers with config.json, model.safetensors (or the files that\n"
     "model.safetensors.index.json names) and the vocabulary's files; config.json says which model it is: gpt2, llama,\n"
-    "mistral, qwen2, bert, roberta or marian. Pickles, such as pytorch_model.bin and files .pt, are refused. tarn "
+    "mistral, qwen2, bert, roberta or marian. Or PATH is a GGUF file of llama.cpp (llama, qwen2; F32, F16, BF16, "
+    "Q8_0).\n"
+    "Pickles, such as pytorch_model.bin and files .pt, are refused. tarn "
     "export\n"
     "--format is the way back."};
 

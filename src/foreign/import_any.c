@@ -48,6 +48,10 @@ static tarn_status read_type(int *type, const char *folder) {
 
 tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab, const char *target_vocab) {
   int type;
+  if (tarn__file_kind_at(path) == TARN__FILE_KIND_GGUF) {
+    TARN_REQUIRE(!target_vocab, USAGE, "%s: a language model has one vocabulary, not another one for a target", path);
+    return tarn_checkpoint_import_gguf(output, path, vocab);
+  }
   const tarn_status status = read_type(&type, path);
   TARN_TRY(tarn__file_kind_explain(status, path, TARN__FILE_KIND_HF_FOLDER));
   if (!TYPES[type].import) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);

@@ -184,6 +184,7 @@ static const char *wanted_text(tarn__file_kind wanted) {
 static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_SWEEP_CONFIG) return "; tarn sweep takes this one";
   if (kind == TARN__FILE_KIND_PICKLE) return TARN__PICKLE_ADVICE;
+  if (kind == TARN__FILE_KIND_GGUF) return "; tarn import takes this one";
   if (kind == TARN__FILE_KIND_HF_CONFIG || kind == TARN__FILE_KIND_HF_WEIGHTS)
     return wanted == TARN__FILE_KIND_HF_FOLDER ? "" : "; tarn import takes its folder";
   if (kind == TARN__FILE_KIND_HF_FOLDER) return "; tarn import takes such a folder";

@@ -349,6 +349,32 @@ static void use_tarn_checkpoint_export_llama(void) {
   refuses_paths(export_llama);
 }
 
+static void use_tarn_checkpoint_import_gguf(void) {
+  works(tarn_checkpoint_import_gguf("from-gguf", GOLDEN "gguf/model.gguf", NULL));
+  refuses(tarn_checkpoint_import_gguf("never", GOLDEN "gguf/model.gguf", "vocab"), TARN_STATUS_DATA, "has 60 tokens");
+  refuses(tarn_checkpoint_import_gguf("never", "text", NULL), TARN_STATUS_DATA, "text: not a GGUF file");
+  refuses(tarn_checkpoint_import_gguf("never", "missing", NULL), TARN_STATUS_IO, "missing");
+  refuses(tarn_checkpoint_import_gguf("missing/never", GOLDEN "gguf/model.gguf", NULL), TARN_STATUS_IO,
+          "missing/never");
+}
+
+static tarn_status export_gguf(const char *output, const char *path) {
+  return tarn_checkpoint_export_gguf(output, path, TARN_GGUF_TYPE_F32);
+}
+
+static void use_tarn_checkpoint_export_gguf(void) {
+  works(tarn_checkpoint_import_gguf("from-gguf", GOLDEN "gguf/model.gguf", NULL));
+  works(tarn_checkpoint_export_gguf("as.gguf", "from-gguf", TARN_GGUF_TYPE_Q8_0));
+  works(tarn_checkpoint_import("again", "as.gguf", NULL, NULL));
+  refuses(tarn_checkpoint_import("never", "as.gguf", NULL, "bytes"), TARN_STATUS_USAGE, "has one vocabulary");
+  refuses(tarn_checkpoint_export_gguf("never", "language-model", TARN_GGUF_TYPE_F32), TARN_STATUS_USAGE,
+          "model.positions is not rotary");
+  refuses(tarn_checkpoint_export_gguf("never", "from-gguf", (tarn_gguf_type)3), TARN_STATUS_USAGE,
+          "there is no type 3");
+  refuses(tarn_checkpoint_export_gguf("text/never", "from-gguf", TARN_GGUF_TYPE_F32), TARN_STATUS_IO, "text");
+  refuses_paths(export_gguf);
+}
+
 static tarn_status import_any(const char *output, const char *folder) {
   return tarn_checkpoint_import(output, folder, "bytes", NULL);
 }
@@ -446,7 +472,8 @@ int main(void) {
       USE(tarn_checkpoint_export_bert),   USE(tarn_checkpoint_import_marian),
       USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
       USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),
-      USE(tarn_checkpoint_import),
+      USE(tarn_checkpoint_import),        USE(tarn_checkpoint_import_gguf),
+      USE(tarn_checkpoint_export_gguf),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -328,6 +328,11 @@ for name in grouped qwen2; do
   { cat "$root/tests/golden/llama_model/$name/config.json"; printf -- '\n-- model --\n'; cat "$root/tests/golden/llama_model/$name/model.safetensors"; } >"$out/llama_model/$name"
 done
 
+# --- GGUF: of the package gguf, and of ours without a vocabulary
+cp "$root/tests/golden/gguf/model.gguf" "$out/gguf/package"
+"$tarn" import "$root/tests/golden/llama_model/qwen2" --vocab bytes --output qwen2-model
+"$tarn" export --format gguf --type f16 qwen2-model "$out/gguf/ours"
+
 # --- Marian
 "$tarn" prepare --vocab bytes --source text --target text --output pairs >/dev/null
 cat >marian.yaml <<'END'

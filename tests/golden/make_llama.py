@@ -8,7 +8,7 @@ llama has as many heads of keys and values as of queries, tied embeddings, and i
 shared keys and values, heads whose width is not d_model / heads, biases, Llama 3.1's scaling of rotary positions and GELU;
 mistral has linearly scaled positions and a window; qwen2 has biases of queries, keys and values. All have 259 tokens, as
 tarn's byte vocabulary, whose begin is 1 and whose end is 2. expected.safetensors in each holds ids [sentences, length],
-which begin with 1 (qwen2: with 2), the natural log-probabilities [sentences, length, 37] of every seventh token behind each
+which begin with 1 (qwen2: with 2), the natural log-probabilities [sentences, length, 7] of every 37th token behind each
 of them, and greedy [sentences, 16]: the first five ids and the eleven that greedy search continues them with, without an end
 of sentence.
 """
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen2Config
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "llama_model")
-VOCAB, BEGIN, END, SENTENCES, LENGTH, STEP = 259, 1, 2, 2, 12, 7
+VOCAB, BEGIN, END, SENTENCES, LENGTH, STEP = 259, 1, 2, 2, 12, 37
 
 
 def log_probabilities(model, ids):
@@ -53,11 +53,11 @@ def main():
     common = dict(vocab_size=VOCAB, hidden_size=8, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
                   max_position_embeddings=64, bos_token_id=BEGIN, eos_token_id=END)
     write("llama", LlamaConfig(**common, tie_word_embeddings=True, rms_norm_eps=1e-5), max_shard_size="5KB")
-    write("grouped", LlamaConfig(**{**common, "num_attention_heads": 4}, num_key_value_heads=2, head_dim=6, attention_bias=True, mlp_bias=True,
+    write("grouped", LlamaConfig(**{**common, "hidden_size": 4, "num_attention_heads": 4}, num_key_value_heads=2, head_dim=6, attention_bias=True, mlp_bias=True,
                                  hidden_act="gelu",
                                  rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
                                                       high_freq_factor=4.0, original_max_position_embeddings=32)))
-    common |= dict(num_hidden_layers=1, tie_word_embeddings=True)
+    common |= dict(hidden_size=4, num_hidden_layers=1, tie_word_embeddings=True)
     write("mistral", MistralConfig(**common, num_key_value_heads=1, sliding_window=32,
                                    rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=4.0)))
     write("qwen2", Qwen2Config(**{**common, "bos_token_id": None}, num_key_value_heads=1), begin=END)

@@ -25,9 +25,9 @@ LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
 QWEN2 = LLAMA3.replace("{1,3}", "")
 TRAINING = ["The cat sat on the mat, and the dog isn't there. It's 2024: 12345 things!", "  the theatre;  a caf\u00e9 then\n",
             "She'll say they've been here; we're here. the the the", "Stra\u00dfe \u00fcber den Fl\u00fcssen, 100 % sicher"] * 4
-TEXTS = ["", " ", "the cat", "  the  theatre ", "the<|tool|>dog <|tool|> x", "</s> is <s>text<0x0A>", "isn't IT'S they'LL '\u017f",
+TEXTS = ["", " ", "  the  theatre ", "the<|tool|>dog <|tool|> x", "</s> is <s>text<0x0A>", "isn't IT'S they'LL '\u017f",
          "1234567 12 3.14\u00bd\u0663\u0664", "line\n\n  two\r\n\t\tthree \n", "caf\u00e9 cafe\u0301 \u212b", "\U0001f600\U0001f44d\U0001f3fd na\u00efve",
-         "\u4f60\u597d \u3000\u4e16\u754c", "\u2581the\u2581cat \u2581", "a\u00a0b\u2003c", "!!! ?? -- x\n\n", "Stra\u00dfe\u00df", "$1,000.00%", "x" * 30]
+         "\u4f60\u597d \u3000\u4e16\u754c", "\u2581the\u2581cat \u2581", "Stra\u00dfe $1,000%"]
 
 
 def base(pieces):
@@ -39,7 +39,7 @@ def base(pieces):
         tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
         tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(),
                                                decoders.Strip(" ", 1, 0)])
-        trainer = trainers.BpeTrainer(vocab_size=370, special_tokens=special + alphabet, show_progress=False, limit_alphabet=40,
+        trainer = trainers.BpeTrainer(vocab_size=350, special_tokens=special + alphabet, show_progress=False, limit_alphabet=40,
                                       max_token_length=8)
     else:
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
@@ -47,7 +47,7 @@ def base(pieces):
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
         tokenizer.decoder = decoders.ByteLevel()
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-        trainer = trainers.BpeTrainer(vocab_size=320, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+        trainer = trainers.BpeTrainer(vocab_size=300, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train_from_iterator(TRAINING, trainer)
     data = json.loads(tokenizer.to_str())
     data["added_tokens"] = [token for token in data["added_tokens"] if token["content"] in special]  # not bytes
@@ -78,7 +78,6 @@ VARIANTS = [
     ("bytes", dict(normalizer=dict(type="NFC"), pre_tokenizer=sequence(dict(SPLIT, pattern=dict(Regex=QWEN2)), dict(BYTES, use_regex=False)))),
     ("bytes", dict(pre_tokenizer=sequence(dict(type="Digits", individual_digits=True), dict(BYTES, use_regex=True)))),
     ("bytes", dict(pre_tokenizer=dict(BYTES, use_regex=True))),
-    ("bytes", dict(pre_tokenizer=dict(BYTES, use_regex=False))),
     ("pieces", {}),
     ("pieces", dict(normalizer=None, pre_tokenizer=metaspace("first", False))),
     ("pieces", dict(normalizer=None, pre_tokenizer=metaspace("always", True), decoder=dict(type="Sequence", decoders=[dict(type="ByteFallback"), metaspace("always", True)]))),
@@ -101,8 +100,8 @@ def main():
     for which, parts in VARIANTS:
         tokenizer = variant(bases, which, parts)
         ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
-        cases.append(dict(base=which, parts=parts, ids=ids, decoded=[tokenizer.decode(i) for i in ids[9:13]]))
-    (HERE / "cases.json").write_text(json.dumps(dict(texts=TEXTS, first_decoded=9, variants=cases), ensure_ascii=True,
+        cases.append(dict(base=which, parts=parts, ids=ids, decoded=[tokenizer.decode(i) for i in ids[8:12]]))
+    (HERE / "cases.json").write_text(json.dumps(dict(texts=TEXTS, first_decoded=8, variants=cases), ensure_ascii=True,
                                                 separators=(",", ":")))
 
 

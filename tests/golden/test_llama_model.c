@@ -150,7 +150,7 @@ static void wrong_configs(void **state) {
       {"\"factor\": 8.0,", "", "\"rope_parameters\" has no \"factor\""},
       {"\"high_freq_factor\": 4.0", "\"high_freq_factor\": 0.5", "\"high_freq_factor\": 0.5 is not more than"},
       {"\"rope_theta\": 50.0", "\"rope_theta\": 0.5", "bad/config.json: \"rope_theta\": 0.5 is out of range"},
-      {"\"head_dim\": 6", "\"head_dim\": 8", "q_proj.weight\" has the shape [24, 8] where [32, 8] was expected"},
+      {"\"head_dim\": 6", "\"head_dim\": 8", "q_proj.weight\" has the shape [24, 4] where [32, 4] was expected"},
       {"\"eos_token_id\": 2", "\"eos_token_id\": 3", "the end of sentence is token 2"},
       {"\"bos_token_id\": 1", "\"bos_token_id\": 300", "is no token of 259"},
       {"\"vocab_size\": 259", "\"vocab_size\": 258", "has 259 tokens, but bad/config.json says 258"},

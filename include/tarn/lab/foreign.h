@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a folder whose config.json has one of
-// their words as "model_type". vocab and target_vocab as for the import of that kind; the latter only for Marian. Fails
-// like that import, and with DATA for another model.
+// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, or a folder whose
+// config.json has one of their words as "model_type". vocab and target_vocab as for the import of that kind; the latter
+// only for Marian. Fails like that import, and with DATA for another model.
 TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
                                             const char *target_vocab) TARN_CHECKED;
 
@@ -46,6 +46,19 @@ TARN_API tarn_status tarn_checkpoint_import_llama(const char *output, const char
                                                   const char *vocab) TARN_CHECKED;
 TARN_API tarn_status tarn_checkpoint_export_llama(const char *folder, const char *path,
                                                   tarn_llama_format format) TARN_CHECKED;
+
+// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama and qwen2 with tensors in
+// F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as Llama 3's,
+// Qwen2's, GPT-2's and SmolLM's) and llama. Fails with IO, MEMORY, or DATA, naming a key, a type of tensor, or a
+// tensor.
+TARN_API tarn_status tarn_checkpoint_import_gguf(const char *output, const char *path, const char *vocab) TARN_CHECKED;
+// Writes a model of LLaMA's kind as such a file, of architecture llama or, with biases of queries, keys and values
+// alone, qwen2; with the vocabulary if it is byte-pair encoding of bytes. Matrices are of the type, in Q8_0 those whose
+// rows are no blocks of 32 in F16; vectors are in F32. Fails with USAGE for a model that the format cannot express, and
+// with DATA for numbers beyond F16.
+typedef enum tarn_gguf_type { TARN_GGUF_TYPE_F32, TARN_GGUF_TYPE_F16, TARN_GGUF_TYPE_Q8_0 } tarn_gguf_type;
+TARN_API tarn_status tarn_checkpoint_export_gguf(const char *output, const char *path,
+                                                 tarn_gguf_type type) TARN_CHECKED;
 
 // BERT and RoBERTa: a folder with config.json ("model_type": bert or roberta), model.safetensors, and vocab.txt (BERT)
 // or vocab.json and merges.txt (RoBERTa).
