@@ -91,16 +91,24 @@ static json_t *metaspace(const tarn__bpe_rules *rules) {
                    schemes[rules->prefix], "split", rules->split == TARN__SPLIT_WORDS);
 }
 
+// The list with one more value; NULL if memory has run out, now or before.
+static json_t *with(json_t *list, json_t *value) {
+  if (list && json_array_append_new(list, value) == 0) return list;
+  if (!list) json_decref(value);
+  json_decref(list);
+  return NULL;
+}
+
 // Metaspace marks blanks itself, and Prepend has no other form.
 static json_t *normaliser(const tarn__bpe_rules *rules) {
   json_t *list = json_array();
-  if (rules->nfc) json_array_append_new(list, json_pack("{s:s}", "type", "NFC"));
+  if (rules->nfc) list = with(list, json_pack("{s:s}", "type", "NFC"));
   if (rules->pieces && rules->prefix == TARN__PREFIX_ALWAYS) {
-    json_array_append_new(list, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", BLANK));
+    list = with(list, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", BLANK));
     json_array_append_new(
         list, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", " ", "content", BLANK));
   }
-  if (json_array_size(list) > 0) return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list);
+  if (!list || json_array_size(list) > 0) return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list);
   json_decref(list);
   return json_null();
 }
@@ -110,12 +118,12 @@ static json_t *pre_tokenizer(const tarn__bpe_rules *rules) {
   const bool gpt2 = rules->split == TARN__SPLIT_GPT2 || rules->split == TARN__SPLIT_DIGITS;
   json_t *list = json_array();
   if (rules->split == TARN__SPLIT_DIGITS)
-    json_array_append_new(list, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
+    list = with(list, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
   else if (!gpt2 && tarn__split_patterns[rules->split])
-    json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
-                                          tarn__split_patterns[rules->split], "behavior", "Isolated", "invert", 0));
-  json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
-                                        "trim_offsets", 1, "use_regex", (int)gpt2));
+    list = with(list, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
+                                tarn__split_patterns[rules->split], "behavior", "Isolated", "invert", 0));
+  list = with(list, json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
+                              "use_regex", (int)gpt2));
   return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
 }
 
