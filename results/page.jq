@@ -1,4 +1,5 @@
-# The generated part of a claim's page, from `tarn compare RECORD --json`: a table of all variants, and what is decided.
+# The generated part of a claim's page, from `tarn compare RECORD --json`: a table of all variants, and what is decided, by
+# the sweep's sequential design if it has one.
 # $published: an object of figures by variant, or null; $form: "page" or "summary".
 include "numbers";
 def names: if . == [] then "none" else join(", ") end;
@@ -8,28 +9,40 @@ def names: if . == [] then "none" else join(", ") end;
  elif .configurations | any(.test_score.mean != null) then {key: "test_score", title: "Test \(.test_measure)", digits: 3, unit: 1}
  else {key: "best", title: .metric, digits: 3, unit: 1} end) as $test |
 .baseline as $baseline |
-def verdict($key): (.verdicts // {})[$key];
+.sequential as $design |
+# What is judged: the measure of the sequential design, else the test.
+(if $design == null or $design.measure == $test.key then $test
+ elif $design.measure == "best" then {key: "best", title: "Best \(.metric)", digits: 3, unit: 1}
+ else {key: $design.measure, title: "Area under \(.metric) by time", digits: 3, unit: 1} end) as $judged |
+def verdict($key): if $design then .sequential else (.verdicts // {})[$key] end;
 def decided($key; $word): [.configurations[] | select(.baseline | not) | select(verdict($key).decision == $word) | .name];
 def summary($key; $title; $digits):
   ([.configurations[] | verdict($key) | select(.) | .comparisons][0] // 0) as $count |
   if $count == 0 then "\($title): no verdict yet, which needs three seeds of \($baseline) and of another variant."
   else "\($title), against \($baseline) (p corrected for \($count) comparisons): better: \(decided($key; "better") | names); worse: " +
     "\(decided($key; "worse") | names); undecided: \([.configurations[] | select(.baseline | not) | select(verdict($key).decision | IN("better", "worse") | not)] | length)." end;
+def sequential:
+  ([.configurations[] | .sequential | select(.) | .comparisons][0]) as $count |
+  "\($judged.title), against \($baseline), looked at after \($design.looks | map(tostring) | join(", ")) seeds (p counts the looks, by \($design.spending) spending of \($design.alpha), and \($count) comparisons): " +
+    "better: \(decided($judged.key; "better") | names); worse: \(decided($judged.key; "worse") | names); " +
+    (if $design.equivalence > 0 then "equivalent within \($design.equivalence): \(decided($judged.key; "equivalent") | names); " else "" end) +
+    "closed without a verdict: \(decided($judged.key; "full") + decided($judged.key; "hopeless") | names); open: \(decided($judged.key; "open") | names).";
 ([.configurations[].runs[]] | length) as $runs |
 ([.configurations[].runs[] | select(.state == "finished")] | length) as $finished |
 ([.configurations[].runs[] | select(.state == "failed")] | length) as $failed |
 (if $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished" + (if $failed > 0 then ", \($failed) failed" else "" end) + "; this page is of these.** " else "\($finished) runs" + (if $failed > 0 then ", \($failed) more failed" else "" end) + ". " end) as $state |
 if $form == "summary" then
-  $state + summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end)
+  $state + if $design then sequential else summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end) end
 else
-  $state + summary($test.key; $test.title; $test.digits),
-  (if $test.key != "best" then "", summary("best"; "Best \(.metric)"; 3) else empty end),
+  $state + if $design then sequential else summary($test.key; $test.title; $test.digits) end,
+  (if $test.key != "best" and ($design | not) then "", summary("best"; "Best \(.metric)"; 3) else empty end),
   "",
-  "Means ± standard deviations over seeds; differences from \($baseline) with their 95 % interval, p as above.",
+  (if $design then "Means ± standard deviations over seeds; differences from \($baseline) at the latest look with their repeated \(100 * (1 - $design.alpha)) % interval, which holds at all looks together, p as above."
+   else "Means ± standard deviations over seeds; differences from \($baseline) with their 95 % interval, p as above." end),
   "",
-  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) | difference | p |" + (if $published then " published |" else "" end),
-  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $published then " --- |" else "" end),
-  (.configurations[] | . as $row | ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($test.key) as $verdict |
+  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) | difference | p |" + (if $design then " looks | verdict |" else "" end) + (if $published then " published |" else "" end),
+  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $design then " ---: | --- |" else "" end) + (if $published then " --- |" else "" end),
+  (.configurations[] | . as $row | ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($judged.key) as $verdict |
     ($row.encoder.frozen + $row.decoder.frozen) as $frozen |
     [ $row.name,
       (if $frozen == 0 then "" else "\($frozen) of \($row.encoder.frozen + $row.encoder.trained + $row.decoder.frozen + $row.decoder.trained)" end),
@@ -38,8 +51,8 @@ else
       ($row.finished | tostring) + (if $row.failed > 0 then " (\($row.failed) failed)" else "" end),
       ($row.best | spread(3)),
       ($row[$test.key] | spread($test.digits)),
-      (if $row.baseline then "" else $verdict | change($test.unit; $test.digits) end),
+      (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
       (if $row.baseline then "" else $verdict | probability end)
-    ] + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
-  (if .notes == [] then empty else "", "Notes:", "", (.notes[] | "- \(.)") end)
+    ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
+  ([.notes[] | select(startswith("the sweep is looked at") | not)] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)
 end

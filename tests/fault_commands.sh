@@ -7,7 +7,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:fas
 
 # Every command runs in its own folder that already contains older output, with the inputs in ../../../in.
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
-  report blimp generate series states dynamics"
+  report blimp choices generate series states dynamics"
 # Other forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
@@ -83,6 +83,7 @@ train: { max_updates: 2, max_tokens: 200, lr: 0.01, warmup: 1, threads: 1 }
 YAML
   mkdir pairs
   printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' ab abc b abcd >pairs/half.jsonl
+  printf '{"context": "%s", "choices": ["a", "b"], "answer": 0}\n' ab abc >questions
   quiet "$TARN" series generate mackey-glass --rows 120 --output mg.csv
   quiet "$TARN" series train mg.csv --rows 80 --warmup 10 --units 8 --output esn
   # Trainings and sweeps refer to their data relative to a working folder.
@@ -159,6 +160,7 @@ fault_command() {
         -- "$TARN" sweep $i/sweep.yaml --output s --reuse $i/sweep --quiet ;;
     report) drive report -- "$TARN" report $i/sweep --output r --resamples 40 ;;
     blimp) echo old >"$b/j" && drive blimp -- "$TARN" blimp $i/lm-model $i/pairs --threads 1 --quiet --output j ;;
+    choices) echo old >"$b/j" && drive choices -- "$TARN" choices $i/lm-model $i/questions --threads 1 --quiet --output j ;;
     generate) echo old >"$b/g" && drive generate -- "$TARN" generate $i/lm-model --prompt ab --top-k 5 --seed 1 --number 2 --max-tokens 4 --threads 1 --output g ;;
     series) cp in/v "$b/m" && drive series -- "$TARN" series train $i/mg.csv --rows 80 --warmup 10 --units 8 --output m ;;
     series-generate) drive series-generate -- "$TARN" series generate lorenz --rows 30 --output l ;;

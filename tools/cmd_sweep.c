@@ -14,24 +14,32 @@
 #include "progress_show.h"
 #include "stop_signal.h"
 #include "sweep_output.h"
+#include "sweep_queue.h"
 #include "sweep_watch.h"
+#include "tarn/lab/queue.h"
 #include "tarn/lab/sweep.h"
 #include "tarn/measure.h"
 
 static const cli_command COMMAND = {
-    "sweep", "[SWEEP.yaml]", "Train and test several variants of a model with several seeds.",
+    "sweep", "[SWEEP.yaml | --queue FOLDER...]", "Train and test several variants of a model with several seeds.",
     "Runs are processes of their own in DIR/VARIANT/seed-N. Finished ones are skipped, those that were stopped or\n"
     "killed go on from their last checkpoint, and those that failed are reported and left alone. Without SWEEP.yaml\n"
     "the sweep in DIR goes on. Ctrl-C (SIGINT), SIGTERM and SIGHUP have all runs save and stop, with exit code 128 +\n"
     "the signal's number; a second SIGINT or SIGTERM kills at once, which loses what came after the last checkpoints\n"
     "and nothing else. SIGUSR1 has the runs save and go on. The exit code is 1 if a run failed.\n"
     "--launcher slurm submits the runs as jobs and follows them: when it is ended the jobs go on, and the next one\n"
-    "attaches to them. mpirun -n 4 tarn sweep --launcher mpi deals the runs to four processes. docs/experiments.md\n"
-    "describes the file, the folder and the launchers."};
+    "attaches to them. mpirun -n 4 tarn sweep --launcher mpi deals the runs to four processes.\n"
+    "--queue takes folders of records (tarn record) whose sweeps have the key sequential, and runs what narrows an "
+    "open\n"
+    "verdict most for its cost, until all are decided or cannot be; each run is recorded when it is over. Data and "
+    "runs\n"
+    "of FOLDER are in DIR/NAME, with the folder's name. docs/experiments.md describes the file, the folder, the\n"
+    "launchers and the queue."};
 
-// Options for actions other than running the sweep.
+// Options for actions other than running the sweep, and those of the queue.
 typedef struct wish {
-  bool dry_run, watch, cancel;
+  bool dry_run, watch, cancel, queue, commit;
+  const char *budget;
 } wish;
 
 typedef struct view {
@@ -320,6 +328,15 @@ static int check_options(const tarn_sweep_options *o, const wish *w) {
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (own[i].given && (!slurm || o->only || w->dry_run || w->watch || w->cancel))
       return cli_usage(&COMMAND, "--%s is for --launcher slurm, when it submits", own[i].name);
+  if (w->queue && (w->watch || w->cancel || o->only || o->reuse_count || o->launcher != TARN_SWEEP_LAUNCHER_LOCAL))
+    return cli_usage(&COMMAND, "--queue runs here what it chooses, without --%s",
+                     w->watch         ? "watch"
+                     : w->cancel      ? "cancel"
+                     : o->only        ? "only"
+                     : o->reuse_count ? "reuse"
+                                      : "launcher");
+  if (!w->queue && (w->commit || w->budget))
+    return cli_usage(&COMMAND, "--%s is for --queue", w->commit ? "commit" : "budget");
   if (w->dry_run + w->watch + w->cancel > 1)
     return cli_usage(&COMMAND, "only one of --dry-run, --watch and --cancel can be done");
   if ((w->watch || w->cancel) && o->only)
@@ -327,6 +344,32 @@ static int check_options(const tarn_sweep_options *o, const wish *w) {
   if (o->only && o->launcher == TARN_SWEEP_LAUNCHER_MPI)
     return cli_usage(&COMMAND, "--only is one run, and --launcher mpi deals many");
   return -1;
+}
+
+static int queue(const cli_list *folders, const tarn_sweep_options *o, const wish *w, const view *v) {
+  tarn_queue_options options;
+  tarn_queue_default(&options);
+  options.folders = folders->items;
+  options.count = folders->count;
+  options.output = o->folder;
+  options.commit = w->commit;
+  options.retry_failed = o->retry_failed;
+  options.stop = o->stop;
+  options.save = o->save;
+  if (folders->count == 0) return cli_usage(&COMMAND, "--queue needs folders of records, such as results/*");
+  if (w->budget && !tarn_sweep_time(&options.budget, w->budget))
+    return cli_usage(&COMMAND, "--budget: expected a time above 0 with its unit, such as 10 min or 1.5 h, not \"%s\"",
+                     w->budget);
+  return sweep_queue(&COMMAND, &options, w->dry_run, v->json, v->quiet);
+}
+
+static int take_launcher(tarn_sweep_options *options, const char *word) {
+  int place = 0;
+  const char *launchers[TARN_SWEEP_LAUNCHER_COUNT];
+  for (int i = 0; i < TARN_SWEEP_LAUNCHER_COUNT; i++) launchers[i] = tarn_sweep_launcher_name((tarn_sweep_launcher)i);
+  const int code = cli_word(&COMMAND, &place, "--launcher", word, launchers, TARN_SWEEP_LAUNCHER_COUNT);
+  options->launcher = (tarn_sweep_launcher)place;
+  return code;
 }
 
 int cmd_sweep(int argc, char **argv) {
@@ -366,26 +409,31 @@ int cmd_sweep(int argc, char **argv) {
        0},
       {"interval", CLI_REAL, &options.interval, "SECONDS",
        "with --launcher slurm or --watch, time between two looks at jobs and runs (default 10)", 0.1, 86400},
+      {"queue", CLI_FLAG, &wished.queue, NULL,
+       "take folders of records instead of SWEEP.yaml, and run what narrows their open verdicts most for its cost", 0,
+       0},
+      {"budget", CLI_TEXT, &wished.budget, "TIME",
+       "with --queue, time it may take, such as \"90 min\" or \"8 h\"; it starts nothing that would end later", 0, 0},
+      {"commit", CLI_FLAG, &wished.commit, NULL, "with --queue, commit a folder to git when a run is recorded in it", 0,
+       0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event or look, or one for the dry run", 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
       CLI_DEVICE_OPTION,
       {0}};
-  int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
-  int place = 0;
-  const char *launchers[TARN_SWEEP_LAUNCHER_COUNT];
-  for (int i = 0; i < TARN_SWEEP_LAUNCHER_COUNT; i++) launchers[i] = tarn_sweep_launcher_name((tarn_sweep_launcher)i);
-  if (code < 0) code = cli_word(&COMMAND, &place, "--launcher", launcher, launchers, TARN_SWEEP_LAUNCHER_COUNT);
-  options.launcher = (tarn_sweep_launcher)place;
+  int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 100000);
+  if (code < 0) code = take_launcher(&options, launcher);
   options.sbatch = sbatch.items;
   options.sbatch_count = sbatch.count;
   options.most_jobs = most_jobs == CLI_NO_INT ? 0 : most_jobs;
+  options.reuse = reuse.items;
+  options.reuse_count = reuse.count;
   if (code < 0) code = check_options(&options, &wished);
-  if (code < 0 && !options.folder && (!wished.dry_run || !files.count))
+  if (code < 0 && !wished.queue && files.count > 1)
+    code = cli_usage(&COMMAND, "unexpected argument \"%s\"", files.items[1]);
+  if (code < 0 && !options.folder && (wished.queue || !wished.dry_run || !files.count))
     code = cli_usage(&COMMAND, "--output DIR is missing");
   if (code < 0) {
     options.file = files.count ? files.items[0] : NULL;
-    options.reuse = reuse.items;
-    options.reuse_count = reuse.count;
     options.on_event = on_event;
     options.user = &v;
     options.stop = &stop_signal;
@@ -397,7 +445,7 @@ int cmd_sweep(int argc, char **argv) {
     v.only = options.only;
     progress_wanted.quiet = v.quiet || v.json;
     signal(SIGCHLD, SIG_DFL);  // if inherited as ignored, it would hide the exit status of the runs' processes
-    code = run(&options, &v, &wished);
+    code = wished.queue ? queue(&files, &options, &wished, &v) : run(&options, &v, &wished);
   }
   cli_list_free(&files);
   cli_list_free(&reuse);

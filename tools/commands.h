@@ -13,6 +13,7 @@ void commands_visit(cli_visitor visitor, void *user);
 int cmd_average(int argc, char **argv);
 int cmd_bleu(int argc, char **argv);
 int cmd_blimp(int argc, char **argv);
+int cmd_choices(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);

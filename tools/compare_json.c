@@ -56,6 +56,39 @@ static json_t *verdicts(const tarn_results_table *t, size_t row) {
   return o;
 }
 
+static json_t *design(const tarn_results *results, const tarn_results_table *t) {
+  const tarn_sequential_design *d = &results->sequential;
+  if (!t->sequential) return json_null();
+  json_t *looks = json_array();
+  for (size_t k = 0; k < d->look_count; k++) json_array_append_new(looks, json_integer(d->looks[k]));
+  json_t *o = json_pack("{s:s, s:I, s:f, s:s, s:f, s:f}", "measure", d->measure, "max_seeds", (json_int_t)d->max_seeds,
+                        "alpha", d->alpha, "spending", tarn_sequential_spending_name(d->spending), "equivalence",
+                        d->equivalence, "futility", d->futility);
+  return with_list(o, "looks", looks, d->look_count);
+}
+
+static json_t *sequential(const tarn_results *results, const tarn_results_table *t, size_t row) {
+  const tarn_sequential_verdict *v = &t->sequential[row];
+  char words[TARN_SEQUENTIAL_TEXT];
+  if (row == t->baseline) return json_null();
+  tarn_sequential_words(words, v, &results->sequential);
+  json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I}", "decision", tarn_sequential_decision_name(v->decision), "words",
+                        words, "looks", (json_int_t)v->looks, "seeds", (json_int_t)v->seeds, "comparisons",
+                        (json_int_t)v->comparisons);
+  json_object_set_new(o, "next_seeds", v->next_seeds ? json_integer(v->next_seeds) : json_null());
+  json_object_set_new(o, "difference", json_output_real(v->difference));
+  json_object_set_new(o, "error", json_output_real(v->error));
+  json_object_set_new(o, "freedom", json_output_real(v->freedom));
+  json_object_set_new(o, "low", json_output_real(v->low));
+  json_object_set_new(o, "high", json_output_real(v->high));
+  json_object_set_new(o, "p", json_output_real(v->p));
+  json_object_set_new(o, "p_single", json_output_real(v->p_single));
+  json_object_set_new(o, "p_equal", json_output_real(v->p_equal));
+  json_object_set_new(o, "p_equal_single", json_output_real(v->p_equal_single));
+  json_object_set_new(o, "chance", json_output_real(v->chance));
+  return o;
+}
+
 // The leading row of each measure, if there is one.
 static json_t *leaders(const tarn_results *results, const tarn_results_table *t) {
   json_t *o = json_object();
@@ -159,6 +192,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "best_operations", statistic(&row->best_operations));
   json_object_set_new(o, "moved_bytes", statistic(&row->moved_bytes));
   json_object_set_new(o, "verdicts", verdicts(t, (size_t)(row - t->rows)));
+  if (t->sequential) json_object_set_new(o, "sequential", sequential(results, t, (size_t)(row - t->rows)));
   json_t *runs = json_array();
   for (size_t i = 0; i < group->run_count; i++)
     json_array_append_new(runs, run_object(&results->runs[group->runs[i]], &t->measures[group->runs[i]]));
@@ -175,6 +209,7 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
                              text(results->groups[t->rows[t->baseline].group].name));
   json_object_set_new(object, "test_measure", text(t->test_measure ? t->test_measure->word : NULL));
   json_object_set_new(object, "leaders", leaders(results, t));
+  json_object_set_new(object, "sequential", design(results, t));
   object = with_list(object, "configurations", rows, t->row_count);
   object = with_list(object, "notes", notes, t->note_count);
   return json_output_print(command, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(12));

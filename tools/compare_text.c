@@ -280,6 +280,45 @@ static void print_verdicts(printer *p, int measure, const char *name) {
   finish(p, &table);
 }
 
+static void print_sequential_row(text_table *table, const printer *p, size_t row, int digits) {
+  char text[TARN_RESULTS_P_TEXT], words[TARN_SEQUENTIAL_TEXT];
+  const tarn_sequential_verdict *v = &p->table->sequential[row];
+  text_table_row(table);
+  text_table_cell(table, "%s", name_of(p, row));
+  text_table_cell(table, "%zu of %zu", v->looks, p->results->sequential.look_count);
+  text_table_cell(table, "%lld", (long long)v->seeds);
+  if (isnan(v->difference))
+    text_table_cell(table, "-");
+  else
+    text_table_cell(table, "%+.*f", digits, v->difference);
+  if (isnan(v->low))
+    text_table_cell(table, "-");
+  else
+    text_table_cell(table, "[%+.*f, %+.*f]", digits, v->low, digits, v->high);
+  tarn_results_p(text, v->p);
+  text_table_cell(table, "%s", text);
+  tarn_results_p(text, v->p_equal);
+  text_table_cell(table, "%s", *text ? text : "-");
+  tarn_sequential_words(words, v, &p->results->sequential);
+  text_table_cell(table, "%s", words);
+}
+
+static void print_sequential(printer *p) {
+  static const char *const heads[] = {"looks", "seeds", "difference", "interval", "p", "p equal", "verdict"};
+  const tarn_sequential_design *d = &p->results->sequential;
+  if (!p->table->sequential) return;
+  printf("%s against %s, looked at up to %zu times (%s, alpha %g), %zu comparison%s (Holm)\n", d->measure,
+         name_of(p, p->table->baseline), d->look_count, tarn_sequential_spending_name(d->spending), d->alpha,
+         p->table->row_count - 1, p->table->row_count == 2 ? "" : "s");
+  text_table table = {0};
+  text_table_row(&table);
+  text_table_cell(&table, "sequential");
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) text_table_cell(&table, "%s", heads[i]);
+  for (size_t i = 0; i < p->table->row_count; i++)
+    if (i != p->table->baseline) print_sequential_row(&table, p, i, digits_of(p, (int)p->table->sequential_measure));
+  finish(p, &table);
+}
+
 int compare_print_text(const cli_command *command, const tarn_results *results, const tarn_results_table *t) {
   char best[TEXT_TABLE_CELL];
   printer p = {.results = results,
@@ -304,6 +343,7 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_SCORE, tested);
   print_verdicts(&p, TARN_RESULTS_JUDGED_BEST, best);
   print_verdicts(&p, TARN_RESULTS_JUDGED_AUCC, "AUCC/T");
+  print_sequential(&p);
   bool marked = false;
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) marked |= t->judged[m].leader < t->row_count;
   if (marked) printf("note: * is decided to be better than each other value of its column\n");

@@ -60,6 +60,7 @@ static const known_command table[] = {
     {NULL, cmd_label},
     {"score", cmd_score},
     {"blimp", cmd_blimp},
+    {"choices", cmd_choices},
     {"generate", cmd_generate},
     {"serve", cmd_serve},
     {"states", cmd_states},

@@ -12,6 +12,7 @@
 #define TARN_TARN_H
 
 #include "tarn/checkpoint.h"
+#include "tarn/choices.h"
 #include "tarn/classify.h"
 #include "tarn/config.h"
 #include "tarn/data.h"

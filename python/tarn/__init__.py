@@ -27,7 +27,7 @@ from .errors import (
 )
 from .parameters import Parameter, Parameters
 from .results import Comparison, Records, Results, Scores, results
-from .run import Generated, Hypothesis, Label, Run, Score, WordLabels
+from .run import Continuation, Generated, Hypothesis, Label, Run, Score, WordLabels
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
 from .vocabulary import Vocabulary
@@ -37,6 +37,7 @@ __version__ = version()
 __all__ = [
     "BusyError",
     "Comparison",
+    "Continuation",
     "DataError",
     "Event",
     "FileError",

@@ -77,6 +77,17 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Continuation:
+    """How likely a text continues another one under a language model."""
+
+    log_probability: float  # natural logarithm, sum over the tokens of the continuation
+    tokens: int
+    greedy: bool  # each of its tokens is the most likely one
+    unknown: int  # tokens not in the vocabulary, of both texts
+    truncated: bool  # the context lost its beginning to the model's maximum
+
+
+@dataclass(frozen=True)
 class Generated:
     """One continuation of a prompt."""
 
@@ -110,7 +121,7 @@ class WordLabels:
 
 def _verbs() -> list[Any]:
     """The verbs of models that predict labels."""
-    found = []
+    found: list[Any] = []
     while verb := lib.tarn_verb_at(len(found)):
         found.append(verb.contents)
     return found
@@ -316,8 +327,38 @@ class Run:
         """The log-probability of each line under a language model, and of each of its tokens.
 
         Options: precision, overlong (refuse, the default, or truncate), max_tokens, strict."""
-        self._need("scoring", "language-model")
         texts_given = texts(lines, "score")
+        handle = self._scorer(options)
+        return self._each(texts_given, c.tarn_lm_line, "tarn_lm_score", handle, _score)
+
+    def continuations(
+        self, pairs: Iterable[tuple[Text, Text]], *, bos: bool = True, **options: Any
+    ) -> list[Continuation]:
+        """The log-probability of the second text of each pair after the first one, as lm-evaluation-harness computes
+        it: the space between them belongs to the second. `bos`: an end of sentence is read before the first text, with
+        which tarn's models begin.
+
+        Options as for `score`; with overlong "truncate" contexts lose their beginning."""
+        given = list(pairs)
+        handle = self._scorer(options)
+        contexts = texts([first for first, _ in given], "continuations")
+        ends = texts([second for _, second in given], "continuations")
+        found: list[Continuation] = []
+        for begin in range(0, len(given), BLOCK):
+            part = slice(begin, begin + BLOCK)
+            count = len(contexts[part])
+            items = (c.tarn_continuation * count)()
+            scores = (c.tarn_continuation_score * count)()
+            for item, context, end in zip(items, contexts[part], ends[part]):
+                item.context, item.context_length, item.text, item.length = context, len(context), end, len(end)
+            call("tarn_continuations_score", handle, scores, items, count, bos)
+            found += [
+                Continuation(s.log_probability, s.tokens, bool(s.greedy), s.unknown, bool(s.truncated)) for s in scores
+            ]
+        return found
+
+    def _scorer(self, options: dict[str, Any]) -> Handle:
+        self._need("scoring", "language-model")
         given = _known(options, c.tarn_lm_options, "window", "threads", "ranks")
         opened = c.tarn_lm_options()
         lib.tarn_lm_default(ctypes.byref(opened))
@@ -327,8 +368,7 @@ class Run:
         def open_it(handle: Handle) -> None:
             call("tarn_lm_open", handle.out(), self._file, ctypes.byref(opened))
 
-        handle = self._user("score", c.tarn_lm, given, open_it, "tarn_lm_close")
-        return self._each(texts_given, c.tarn_lm_line, "tarn_lm_score", handle, _score)
+        return self._user("score", c.tarn_lm, given, open_it, "tarn_lm_close")
 
     def _generator(self, options: dict[str, Any]) -> Handle:
         self._need("generating", "language-model")
@@ -534,7 +574,7 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     names = [name for name, _ in kind._fields_ if name not in others]
     if "decoding" in names:  # its fields count as options of their own
         names.remove("decoding")
-        names += [name for name, _ in c.tarn_decoding._fields_ if name != "banned_count"]
+        names += [field[0] for field in c.tarn_decoding._fields_ if field[0] != "banned_count"]
     given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:

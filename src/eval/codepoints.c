@@ -75,6 +75,19 @@ bool tarn__is_space(int32_t c) {
          c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+size_t tarn__rstrip(const char *text, size_t length) {
+  while (length > 0) {
+    // Back to the lead byte, then forwards: ICU's backward iteration needs 32-bit offsets.
+    size_t before = length - 1;
+    while (before > 0 && length - before < 4 && U8_IS_TRAIL(text[before])) before--;
+    int32_t c;
+    const size_t size = tarn__utf8_decode(&c, text + before, length - before);
+    if (c < 0 || before + size != length || !tarn__is_space(c)) break;
+    length = before;
+  }
+  return length;
+}
+
 void tarn__codepoints_rstrip(tarn__codepoints *text) {
   while (text->count && tarn__is_space(text->data[text->count - 1])) text->count--;
 }

@@ -28,6 +28,9 @@ tarn_status tarn__codepoints_lower(tarn__codepoints *text) TARN_CHECKED;
 // str.isspace() of one character, as used by str.split() and str.rstrip().
 bool tarn__is_space(int32_t c);
 
+// str.rstrip() of UTF-8: the bytes that remain. Malformed ones are no white space.
+size_t tarn__rstrip(const char *text, size_t length);
+
 // str.rstrip().
 void tarn__codepoints_rstrip(tarn__codepoints *text);
 

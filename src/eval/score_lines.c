@@ -5,7 +5,6 @@
 #include "eval/codepoints.h"
 #include "tarn/score.h"
 #include "text/lines.h"
-#include "text/utf8.h"
 
 typedef struct list {
   char **items;
@@ -18,23 +17,10 @@ static void list_close(list *lines) {
   *lines = (list){0};
 }
 
-static size_t without_space(const char *line, size_t length) {
-  while (length > 0) {
-    // Back to the lead byte, then forwards: ICU's backward iteration needs 32-bit offsets.
-    size_t before = length - 1;
-    while (before > 0 && length - before < 4 && U8_IS_TRAIL(line[before])) before--;
-    int32_t c;
-    const size_t size = tarn__utf8_decode(&c, line + before, length - before);
-    if (c < 0 || before + size != length || !tarn__is_space(c)) break;
-    length = before;
-  }
-  return length;
-}
-
 static tarn_status add(list *lines, const char *line, size_t length) {
   TARN_TRY(tarn__grow(&lines->items, &lines->capacity, lines->count + 1, sizeof *lines->items));
   char *copy;
-  size_t kept = without_space(line, length);
+  size_t kept = tarn__rstrip(line, length);
   TARN_TRY(tarn__strndup(&copy, line, kept));
   lines->items[lines->count++] = copy;
   return TARN_STATUS_OK;

@@ -441,14 +441,23 @@ static tarn__head head_of(const tarn__model *model, tarn__graph *graph, tarn__te
   return tarn__head_of(graph, states, x, &model->weights);
 }
 
+static void show_top(tarn__top top) {
+  top.values->keep = top.values->result = true;
+  if (top.ids) top.ids->keep = top.ids->result = true;
+}
+
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
-                                       const int32_t *rows, const int32_t *targets, int64_t count) {
+                                       const int32_t *rows, const int32_t *targets, int64_t count, tarn__top *best) {
   tarn__tensor *x = build_states(model, graph, target, &WHOLE);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
   const tarn__head head = head_of(model, graph, x);
   tarn__tensor *losses = tarn__head_token_loss(graph, &head, tarn__graph_input(graph, count, targets, "targets"));
   losses->keep = losses->result = true;
+  if (best) {
+    *best = tarn__head_top(graph, &head, 1, 0);
+    show_top(*best);
+  }
   return losses;
 }
 
@@ -496,11 +505,6 @@ static tarn__head head_of_rows(const tarn__model *model, tarn__graph *graph, tar
   graph->label = "output";
   if (rows) x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "predicted rows"));
   return head_of(model, graph, x);
-}
-
-static void show_top(tarn__top top) {
-  top.values->keep = top.values->result = true;
-  if (top.ids) top.ids->keep = top.ids->result = true;
 }
 
 static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) {

@@ -200,9 +200,10 @@ tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *gr
                                        const tarn__model_shortcuts *shortcuts);
 
 // Language models: -log p of tokens, without dropout. The prediction at packed target row rows[i] (`rows` [count]) is
-// scored for the token targets[i]. Returns F64 [count, 2], both columns equal (kept).
+// scored for the token targets[i]. Returns F64 [count, 2], both columns equal (kept). `best`, if it is not NULL,
+// receives the most likely token of each prediction (a result).
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
-                                       const int32_t *rows, const int32_t *targets, int64_t count);
+                                       const int32_t *rows, const int32_t *targets, int64_t count, tarn__top *best);
 
 // The most tokens of a sentence, including the end of sentence, that a language model accepts for scoring or
 // generation: model.max_length, or no limit without positions and weights by position.

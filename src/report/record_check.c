@@ -100,6 +100,11 @@ static tarn_status compare_sweeps(const json_t *ours, const json_t *theirs, cons
     TARN_REQUIRE(same_value(ours, theirs, keys[k]), USAGE,
                  "%s and %s differ in \"%s\" of " TARN__SWEEP_JSON ": their runs must not be mixed; record elsewhere",
                  sweep, record, keys[k]);
+  // Looks that were planned after the runs were seen would not be counted.
+  TARN_REQUIRE(!json_object_get(theirs, "sequential") || same_value(ours, theirs, "sequential"), USAGE,
+               "%s and %s differ in \"sequential\" of " TARN__SWEEP_JSON
+               ": the looks at recorded runs were planned otherwise; keep that plan, or record elsewhere",
+               sweep, record);
   return check_variants(ours, theirs, sweep, record);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "run/run_file.h"
 #include "tarn/lab/results.h"
 
 // A group under construction; its list of runs moves into the arena at the end.
@@ -40,6 +41,15 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
 // results, and groups have the variants' plain names; otherwise "SWEEP/VARIANT", or "PATH/VARIANT" if another sweep has
 // the same name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
+
+// Reads the sequential design of a sweep.json, for the results if the sweep is `alone`. *first: the number of seeds
+// that it was begun with: runs of later ones that have no directory are none. results_sequential.c.
+tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *first, const tarn__run_file *file,
+                                     bool alone) TARN_CHECKED;
+
+// Judges results of a sweep by a design, which may be newer than its sweep.json; both must live as long as they.
+void tarn__results_take_design(tarn_results *results, const tarn_sequential_design *design, const int64_t *seeds,
+                               size_t seed_count);
 
 // Keeps the point of each grid with the best validation, under the name of its variant. `groups` and the public lists
 // must be complete.

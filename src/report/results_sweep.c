@@ -1,13 +1,14 @@
 // Reads sweep.json and the runs that it lists.
 #include <string.h>
 
+#include "base/file.h"
 #include "report/results_memory.h"
 #include "report/run_read.h"
 #include "run/names.h"
 #include "run/run_file.h"
 
 static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file *file, const char *folder,
-                            const char *variant, size_t group) {
+                            const char *variant, size_t group, size_t first) {
   const json_t *seeds = json_object_get(file->root, "seeds");
   const char *variant_path;
   TARN_REQUIRE(json_is_array(seeds) && json_array_size(seeds) > 0, DATA, "%s: \"seeds\" must be a list of numbers",
@@ -20,6 +21,7 @@ static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file
                  "%s: \"seeds\" must be whole numbers from 0 on", file->path);
     TARN_TRY(
         tarn__arena_print(&path, &m->arena, TARN__RUN_SEED_PATH, variant_path, (long long)json_integer_value(seed)));
+    if (i >= first && !tarn__file_exists(path)) continue;
     TARN_TRY(tarn__results_add_run(m, path, group, json_integer_value(seed)));
   }
   return TARN_STATUS_OK;
@@ -39,9 +41,11 @@ static tarn_status take_grid(struct tarn__results_memory *m, const tarn__run_fil
 
 static tarn_status add_variants(struct tarn__results_memory *m, const tarn__run_file *file, const char *folder,
                                 const char *sweep, bool alone) {
+  size_t first;
   const json_t *variants = json_object_get(file->root, "variants");
   TARN_REQUIRE(json_is_array(variants) && json_array_size(variants) > 0, DATA, "%s: \"variants\" must be a list",
                file->path);
+  TARN_TRY(tarn__results_sequential(m, &first, file, alone));
   for (size_t i = 0; i < json_array_size(variants); i++) {
     const json_t *variant = json_array_get(variants, i);
     const char *name = NULL;
@@ -61,7 +65,7 @@ static tarn_status add_variants(struct tarn__results_memory *m, const tarn__run_
     TARN_TRY(tarn__results_add_group(m, full, changes, equalized));
     TARN_TRY(tarn__run_file_text(file, variant, "init_from", &m->groups[group].body, &m->arena));
     TARN_TRY(take_grid(m, file, variant, alone ? NULL : sweep));
-    TARN_TRY(add_runs(m, file, folder, name, group));
+    TARN_TRY(add_runs(m, file, folder, name, group, first));
   }
   return TARN_STATUS_OK;
 }

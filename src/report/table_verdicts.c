@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/test_outputs.h"
-#include "significance/verdict.h"
+#include "report/judge.h"
 
 #define FIELD(name) offsetof(tarn_results_measures, name)
 static const struct {
@@ -64,29 +63,13 @@ static const char *verdict_words(const tarn_results_verdict *v) {
   return none[v->basis];
 }
 
-// One measure over all rows.
-typedef struct work {
-  struct tarn__results_table_memory *table;
-  tarn_results_judged *judged;
-  size_t offset;
-  const tarn__test_outputs *outputs;  // NULL: a score of the log
-  tarn__verdict_test test;
-  bool comparable;            // the scores of all runs are comparable
-  tarn_results_basis other;   // the reason, if not
-  tarn__verdict_side *sides;  // (groups)
-  bool *incomplete;           // (groups): runs have the score, but some lack its outputs
-  double *scores;             // (runs), grouped
-  const double **resampled;   // (runs), likewise
-  int64_t *seeds;             // (runs), likewise
-} work;
-
-static double score_of(const work *w, size_t run) {
+double tarn__judging_score(const tarn__judging *w, size_t run) {
   double value;
   memcpy(&value, (const char *)&w->table->measures[run] + w->offset, sizeof value);
   return value;
 }
 
-static tarn_status take(work *w) {
+static tarn_status take(tarn__judging *w) {
   void *memory;
   tarn__arena *arena = &w->table->arena;
   const tarn_results *r = w->table->results;
@@ -103,36 +86,38 @@ static tarn_status take(work *w) {
   return TARN_STATUS_OK;
 }
 
-// The sides of all rows: all runs with the score, as in the means. If one of them lacks its outputs, the scores still
-// give a difference, but no significance.
-static void collect(work *w) {
+static bool is_among(const tarn_results *r, int64_t seed, size_t seeds) {
+  if (seeds == 0) return true;
+  for (size_t i = 0; i < seeds && i < r->seed_count; i++)
+    if (r->seeds[i] == seed) return true;
+  return false;
+}
+
+// All runs with the score, as in the means. If one of them lacks its outputs, the scores still give a difference, but
+// no significance.
+void tarn__judging_collect(tarn__judging *w, size_t seeds) {
   const tarn_results *r = w->table->results;
+  const bool resampled = w->outputs && w->outputs->resampled;
   size_t next = 0;
   for (size_t g = 0; g < r->group_count; g++) {
     const tarn_results_group *group = &r->groups[g];
     tarn__verdict_side *side = &w->sides[g];
-    const bool resampled = w->outputs && w->outputs->resampled;
-    size_t scored = 0;
-    size_t present = 0;
-    for (size_t i = 0; i < group->run_count; i++) {
-      scored += !isnan(score_of(w, group->runs[i]));
-      present += !isnan(score_of(w, group->runs[i])) && resampled && w->outputs->resampled[group->runs[i]];
-    }
-    w->judged->rows += scored > 0;
-    w->incomplete[g] = w->outputs && present < scored;
     *side = (tarn__verdict_side){.scores = w->scores + next, .resampled = w->resampled + next};
+    w->incomplete[g] = false;
     for (size_t i = 0; i < group->run_count; i++) {
       size_t run = group->runs[i];
-      if (isnan(score_of(w, run))) continue;
-      w->scores[next] = score_of(w, run);
+      if (isnan(tarn__judging_score(w, run)) || !is_among(r, r->runs[run].seed, seeds)) continue;
+      w->scores[next] = tarn__judging_score(w, run);
       w->seeds[next] = r->runs[run].seed;
-      w->resampled[next++] = resampled ? w->outputs->resampled[run] : NULL;
+      w->resampled[next] = resampled ? w->outputs->resampled[run] : NULL;
+      w->incomplete[g] = w->incomplete[g] || (w->outputs && !w->resampled[next]);
+      next++;
       side->runs++;
     }
   }
 }
 
-static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
+void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
   const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
   tarn__verdict_test test = w->test;
   if (!complete) test.resamples = 0;  // one of the sides may lack its list
@@ -146,7 +131,7 @@ static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
 }
 
 // The differences between runs of common seeds.
-static tarn_status by_seed(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
+static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
   void *seeds;
   void *differences;
   const size_t first_a = (size_t)(w->sides[a].scores - w->scores);
@@ -172,19 +157,19 @@ static double mean_of(const tarn__verdict_side *side) {
 }
 
 // The row with the best mean, if it is significantly better than every other row.
-static size_t leader_of(const work *w) {
+static size_t leader_of(const tarn__judging *w) {
   const size_t count = w->table->results->group_count;
   const double sign = w->test.less ? -1 : 1;
   size_t best = count;
   for (size_t g = 0; g < count; g++)
     if (w->sides[g].runs > 0 && (best == count || sign * mean_of(&w->sides[g]) > sign * mean_of(&w->sides[best])))
       best = g;
-  if (w->judged->rows < 2) return count;
+  if (w->table->public.judged[w->measure].rows < 2) return count;
   for (size_t g = 0; g < count; g++) {
     tarn_results_verdict v;
     if (g == best || w->sides[g].runs == 0) continue;
-    judge(&v, w, best, g);
-    if (!tarn__verdict_leads(&v, w->judged->rows - 1)) return count;
+    tarn__judging_judge(&v, w, best, g);
+    if (!tarn__verdict_leads(&v, w->table->public.judged[w->measure].rows - 1)) return count;
   }
   return best;
 }
@@ -208,13 +193,14 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
   const bool less = measure == TARN_RESULTS_JUDGED_BEST         ? t->public.less
                     : measure == TARN_RESULTS_JUDGED_TEST_SCORE ? tested && tested->less
                                                                 : measures[measure].less;
-  work w = {.table = t,
-            .judged = &t->public.judged[measure],
-            .offset = measures[measure].offset,
-            .outputs = outputs,
-            .test = {.less = less},
-            .comparable = is_comparable(t, measure),
-            .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
+  tarn__judging w = {.table = t,
+                     .measure = measure,
+                     .offset = measures[measure].offset,
+                     .outputs = outputs,
+                     .test = {.less = less},
+                     .comparable = is_comparable(t, measure),
+                     .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
+  tarn_results_judged *judged = &t->public.judged[measure];
   void *memory;
   if (outputs && outputs->items > 0) {
     w.test.resamples = t->options.resamples;
@@ -223,18 +209,19 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
   TARN_TRY(take(&w));
   TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(tarn_results_verdict)));
   tarn_results_verdict *verdicts = memory;
-  *w.judged = (tarn_results_judged){.key = measures[measure].key, .less = less, .verdicts = verdicts};
-  collect(&w);
+  *judged = (tarn_results_judged){.key = measures[measure].key, .less = less, .verdicts = verdicts};
+  tarn__judging_collect(&w, 0);
+  for (size_t g = 0; g < count; g++) judged->rows += w.sides[g].runs > 0;
   const size_t baseline = t->public.baseline;
   for (size_t g = 0; g < count; g++) {
-    judge(&verdicts[g], &w, g, baseline);
+    tarn__judging_judge(&verdicts[g], &w, g, baseline);
     if (g != baseline) TARN_TRY(by_seed(&verdicts[g], &w, g, baseline));
     if (g == baseline) verdicts[g].p_single = NAN;
   }
-  w.judged->comparisons = tarn__verdict_correct(verdicts, count);
+  judged->comparisons = tarn__verdict_correct(verdicts, count);
   for (size_t g = 0; g < count; g++) verdicts[g].words = g == baseline ? "baseline" : verdict_words(&verdicts[g]);
-  w.judged->leader = leader_of(&w);
-  return TARN_STATUS_OK;
+  judged->leader = leader_of(&w);
+  return measure == tarn__table_sequential_measure(t) ? tarn__table_sequential(&w) : TARN_STATUS_OK;
 }
 
 tarn_status tarn__table_verdicts(struct tarn__results_table_memory *t) {

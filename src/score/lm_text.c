@@ -100,6 +100,7 @@ void tarn_lm_close(tarn_lm **out) {
 
 const char *tarn_lm_path(const tarn_lm *lm) { return lm->checkpoint->path; }
 bool tarn__lm_strict(const tarn_lm *lm) { return lm->options.strict; }
+bool tarn__lm_truncates(const tarn_lm *lm) { return lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE; }
 int64_t tarn__lm_max_tokens(const tarn_lm *lm) { return lm->options.max_tokens; }
 tarn__scorer *tarn__lm_scorer(tarn_lm *lm) { return lm->scorer; }
 const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm) { return lm->checkpoint->target; }
@@ -134,7 +135,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   out->cut = lm->ids.parts > 1;
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
-    TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
+    TARN_REQUIRE(tarn__lm_truncates(lm), DATA,
                  "%lld tokens, and the model takes %lld with the end of sentence; what is overlong is refused here, "
                  "not truncated",
                  (long long)tokens + 1, (long long)most);

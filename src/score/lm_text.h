@@ -11,10 +11,12 @@
 tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
                          size_t count, const int64_t *numbers) TARN_CHECKED;
 
-// Its scorer, its vocabulary, and options: whether it refuses invalid UTF-8, and tokens per batch.
+// Its scorer, its vocabulary, and options: tokens per batch, and whether it refuses invalid UTF-8.
 tarn__scorer *tarn__lm_scorer(tarn_lm *lm);
 const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm);
 bool tarn__lm_strict(const tarn_lm *lm);
+// Whether it truncates what is overlong; else it refuses that.
+bool tarn__lm_truncates(const tarn_lm *lm);
 int64_t tarn__lm_max_tokens(const tarn_lm *lm);
 // Ranks that share its work, and whether this is not rank 0 but a helper (tarn__scorer_help()).
 int tarn__lm_ranks(const tarn_lm *lm);

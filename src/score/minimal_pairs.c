@@ -11,6 +11,7 @@
 #include "base/json_io.h"
 #include "base/memory.h"
 #include "base/work.h"
+#include "eval/wilson.h"
 #include "score/lm_text.h"
 #include "text/lines.h"
 
@@ -144,16 +145,6 @@ static tarn_status read_pairs(task *t, tarn_minimal_pairs_count *paradigm, tarn_
   return TARN_STATUS_OK;
 }
 
-// Wilson's interval for `right` of `pairs` at 95 %.
-static void set_interval(tarn_minimal_pairs_count *c) {
-  const double z = 1.959963984540054;
-  double n = (double)c->pairs, p = (double)c->right / n;
-  double middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
-  double half = z * sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n)) / (1.0 + z * z / n);
-  c->low = middle - half;
-  c->high = middle + half;
-}
-
 static bool same_tokens(const tarn_lm_line *a, const tarn_lm_line *b) {
   return a->tokens == b->tokens && memcmp(a->ids, b->ids, (size_t)a->tokens * sizeof *a->ids) == 0;
 }
@@ -188,7 +179,7 @@ static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_min
     result->truncated += t->scores[i].truncated;
   }
   paradigm->accuracy = (double)paradigm->right / (double)paradigm->pairs;
-  set_interval(paradigm);
+  tarn__wilson(&paradigm->low, &paradigm->high, paradigm->right, paradigm->pairs);
   return TARN_STATUS_OK;
 }
 

@@ -165,10 +165,13 @@ static tarn_status make_room(tarn__scorer *s) {
   return TARN_STATUS_OK;
 }
 
-// Losses of the packed batch, two equal numbers per prediction.
-static tarn_status compute(tarn__scorer *s, const double **values, const tarn__packed *packed, int64_t predicted) {
+// Losses of the packed batch, two equal numbers per prediction; `best` NULL: the most likely tokens are not wanted.
+static tarn_status compute(tarn__scorer *s, const double **values, const int32_t **best, const tarn__packed *packed,
+                           int64_t predicted) {
   tarn__model_begin(s->model, &s->graph, false, s->options.threads);
-  tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, packed, s->rows, s->targets, predicted);
+  tarn__top top;
+  tarn__tensor *losses =
+      tarn__model_build_scores(s->model, &s->graph, packed, s->rows, s->targets, predicted, best ? &top : NULL);
   TARN_TRY(tarn__graph_plan(&s->graph));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
@@ -180,6 +183,9 @@ static tarn_status compute(tarn__scorer *s, const double **values, const tarn__p
   for (int64_t i = 0; i < predicted; i++)
     TARN_REQUIRE(isfinite((*values)[2 * i + 1]), NUMERIC,
                  "the model gives a log-probability that is not a finite number");
+  if (!best) return TARN_STATUS_OK;
+  TARN_TRY(tarn__graph_result(&s->graph, &read, top.ids));
+  *best = read;
   return TARN_STATUS_OK;
 }
 
@@ -187,13 +193,19 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   tarn__packed packed;
   int64_t predicted = 0;
   const double *values;
+  const int32_t *best = NULL;
+  bool wanted = false;
   TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
   if (predicted == 0) return TARN_STATUS_OK;
-  TARN_TRY(compute(s, &values, &packed, predicted));
+  for (int64_t i = first; i < last; i++) wanted |= sentences[s->order[i]].best != NULL;
+  TARN_TRY(compute(s, &values, wanted ? &best : NULL, &packed, predicted));
+  int64_t next = 0;
   for (int64_t i = first; i < last; i++) {
     const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
-    for (int64_t t = sentence->known; t < sentence->length; t++, values += 2)
-      sentence->log_probabilities[t] = -values[1];
+    for (int64_t t = sentence->known; t < sentence->length; t++, next++) {
+      sentence->log_probabilities[t] = -values[2 * next + 1];
+      if (sentence->best) sentence->best[t] = best[next];
+    }
   }
   return TARN_STATUS_OK;
 }
@@ -258,7 +270,7 @@ static tarn_status run_copies(tarn__scorer *s, copy *at, const tarn__scorer_sent
   }
   tarn__packed_positions(s->positions, s->offsets, packed.sentences);
   const double *values;
-  TARN_TRY(compute(s, &values, &packed, packed.sentences));
+  TARN_TRY(compute(s, &values, NULL, &packed, packed.sentences));
   for (copy c = first; c.sentence != at->sentence || c.token != at->token; next_copy(s, &c, sentences, count))
     sentences[s->order[c.sentence]].log_probabilities[c.token] = -values[1], values += 2;
   return TARN_STATUS_OK;

@@ -31,6 +31,8 @@ typedef struct tarn__scorer_sentence {
                               // begins with the same ones; 0 .. length
   const int32_t *before;      // token read before w1; NULL: the first of every sentence
   double *log_probabilities;  // [length], natural logarithm; those of `known` tokens stay unchanged
+  int32_t *best;  // [length], likewise: the most likely token at each place, where wanted; NULL: it is not. Ignored of
+                  // a masked language model
 } tarn__scorer_sentence;
 
 typedef struct tarn__scorer tarn__scorer;

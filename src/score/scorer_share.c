@@ -7,6 +7,7 @@
 // The header of a sentence's ids in a parcel.
 typedef struct heading {
   int64_t length, known, before;  // before: -1 for NULL
+  int64_t wants_best;
 } heading;
 
 tarn_status tarn__scorer_share_open(tarn__scorer_share *share, tarn__comm *comm) {
@@ -20,6 +21,8 @@ void tarn__scorer_share_close(tarn__scorer_share *share) {
   tarn__free(share->lengths);
   tarn__free(share->sentences);
   tarn__free(share->log_probabilities);
+  tarn__free(share->best);
+  tarn__free(share->wanted);
   *share = (tarn__scorer_share){0};
 }
 
@@ -40,7 +43,8 @@ static tarn_status fill_parcels(tarn__scorer_share *s, const tarn__scorer_senten
     tarn__share_put(parcel, &part, 1, sizeof part);
     for (int64_t i = 0; i < count; i++) {
       if (s->whose[i] != r) continue;
-      const heading head = {sentences[i].length, sentences[i].known, sentences[i].before ? *sentences[i].before : -1};
+      const heading head = {sentences[i].length, sentences[i].known, sentences[i].before ? *sentences[i].before : -1,
+                            sentences[i].best != NULL};
       tarn__share_put(parcel, &head, 1, sizeof head);
       tarn__share_put(parcel, sentences[i].before, sentences[i].before ? 1 : 0, sizeof(int32_t));
       tarn__share_put(parcel, sentences[i].ids, sentences[i].length, sizeof(int32_t));
@@ -49,12 +53,13 @@ static tarn_status fill_parcels(tarn__scorer_share *s, const tarn__scorer_senten
   return TARN_STATUS_OK;
 }
 
-static tarn_status take_sentence(tarn__scorer_sentence *sentence, tarn__share_reader *from) {
+static tarn_status take_sentence(tarn__scorer_sentence *sentence, bool *wants_best, tarn__share_reader *from) {
   const heading *head;
   *sentence = (tarn__scorer_sentence){0};
   TARN_TRY(tarn__share_take(&head, from, 1, sizeof *head));
   sentence->length = head->length;
   sentence->known = head->known;
+  *wants_best = head->wants_best != 0;
   if (head->before >= 0) TARN_TRY(tarn__share_take(&sentence->before, from, 1, sizeof *sentence->before));
   return tarn__share_take(&sentence->ids, from, sentence->length, sizeof *sentence->ids);
 }
@@ -70,28 +75,42 @@ tarn_status tarn__scorer_share_deal(tarn__scorer_share *s, const tarn__scorer_se
   TARN_TRY(tarn__share_take(&part, &parcel, 1, sizeof *part));
   s->count = *part;
   TARN_TRY(tarn__grow(&s->sentences, &s->sentences_room, (size_t)s->count, sizeof *s->sentences));
+  TARN_TRY(tarn__grow(&s->wanted, &s->wanted_room, (size_t)s->count, sizeof *s->wanted));
   for (int64_t i = 0; i < s->count; i++) {
-    TARN_TRY(take_sentence(&s->sentences[i], &parcel));
+    TARN_TRY(take_sentence(&s->sentences[i], &s->wanted[i], &parcel));
     tokens += s->sentences[i].length;
   }
   TARN_TRY(tarn__grow(&s->log_probabilities, &s->log_probabilities_room, (size_t)tokens, sizeof(double)));
-  double *next = s->log_probabilities;
-  for (int64_t i = 0; i < s->count; next += s->sentences[i++].length) s->sentences[i].log_probabilities = next;
+  TARN_TRY(tarn__grow(&s->best, &s->best_room, (size_t)tokens, sizeof(int32_t)));
+  int64_t next = 0;
+  for (int64_t i = 0; i < s->count; next += s->sentences[i++].length) {
+    s->sentences[i].log_probabilities = s->log_probabilities + next;
+    if (s->wanted[i]) s->sentences[i].best = s->best + next;
+  }
+  return TARN_STATUS_OK;
+}
+
+// Takes rank 0's part of an answer: numbers of a sentence behind those that are known.
+static tarn_status take_new(void *to, tarn__share_reader *from, int64_t count, size_t size) {
+  const void *found;
+  TARN_TRY(tarn__share_take(&found, from, count, size));
+  if (count > 0) memcpy(to, found, (size_t)count * size);
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__scorer_share_collect(tarn__scorer_share *s, const tarn__scorer_sentence *sentences, int64_t count) {
   for (int64_t i = 0; i < s->count; i++) {
     const tarn__scorer_sentence *one = &s->sentences[i];
-    tarn__share_put(tarn__share_answer(&s->share), one->log_probabilities + one->known, new_tokens(one),
-                    sizeof(double));
+    tarn__buffer *answer = tarn__share_answer(&s->share);
+    tarn__share_put(answer, one->log_probabilities + one->known, new_tokens(one), sizeof(double));
+    if (one->best) tarn__share_put(answer, one->best + one->known, new_tokens(one), sizeof *one->best);
   }
   TARN_TRY(tarn__share_collect(&s->share));
   for (int64_t i = 0; i < count && s->share.comm->rank == 0; i++) {
-    const double *found;
-    const int64_t fresh = new_tokens(&sentences[i]);
-    TARN_TRY(tarn__share_take(&found, &s->share.readers[s->whose[i]], fresh, sizeof *found));
-    if (fresh > 0) memcpy(sentences[i].log_probabilities + sentences[i].known, found, (size_t)fresh * sizeof *found);
+    const tarn__scorer_sentence *one = &sentences[i];
+    tarn__share_reader *from = &s->share.readers[s->whose[i]];
+    TARN_TRY(take_new(one->log_probabilities + one->known, from, new_tokens(one), sizeof(double)));
+    if (one->best) TARN_TRY(take_new(one->best + one->known, from, new_tokens(one), sizeof *one->best));
   }
   return TARN_STATUS_OK;
 }

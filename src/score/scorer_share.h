@@ -14,7 +14,9 @@ typedef struct tarn__scorer_share {
   tarn__scorer_sentence *sentences;  // [count]
   int64_t count;
   double *log_probabilities;  // of all of them
-  size_t whose_room, lengths_room, sentences_room, log_probabilities_room;
+  int32_t *best;              // of all of them, wanted or not
+  bool *wanted;               // [count]
+  size_t whose_room, lengths_room, sentences_room, log_probabilities_room, best_room, wanted_room;
 } tarn__scorer_share;
 
 // share.comm stays NULL with one rank, and then nothing else must be called.
@@ -25,7 +27,8 @@ void tarn__scorer_share_close(tarn__scorer_share *share);
 // false: there is none (tarn__share_end()).
 tarn_status tarn__scorer_share_deal(tarn__scorer_share *share, const tarn__scorer_sentence *sentences, int64_t count,
                                     bool *more) TARN_CHECKED;
-// Call it after scoring the part. Fills the log-probabilities of all sentences on rank 0.
+// Call it after scoring the part. Fills the log-probabilities, and best tokens where wanted, of all
+// sentences on rank 0.
 tarn_status tarn__scorer_share_collect(tarn__scorer_share *share, const tarn__scorer_sentence *sentences,
                                        int64_t count) TARN_CHECKED;
 

@@ -79,6 +79,7 @@ tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool les
                                 .high = NAN,
                                 .error = NAN,
                                 .freedom = NAN,
+                                .seed_error = NAN,
                                 .p_single = NAN,
                                 .p = NAN};
 }
@@ -108,28 +109,44 @@ void tarn__verdict_of(tarn_results_verdict *v, const tarn__verdict_side *a, cons
   }
   v->freedom = variance * variance / parts;
   v->error = sqrt(variance);
+  v->seed_error = sqrt(seeds_a + seeds_b);
   double half = tarn__student_quantile(LEVEL, v->freedom) * v->error;
   v->low = v->difference - half;
   v->high = v->difference + half;
   if (v->basis != TARN_RESULTS_TWO_SEEDS) v->p_single = tarn__student_p(v->difference / v->error, v->freedom);
 }
 
+static double listed(const tarn__holm_list *list, size_t index) {
+  return *(const double *)(const void *)((const char *)list->first + index * list->stride);
+}
+
+double tarn__holm(const tarn__holm_list *list, size_t index) {
+  const double own = listed(list, index);
+  size_t tested = 0;
+  double corrected = 0;
+  if (isnan(own)) return NAN;
+  for (size_t i = 0; i < list->count; i++) tested += !isnan(listed(list, i));
+  // The corrected p is the maximum, over all p' <= p, of p' times the number of p not below p'; equal ones may have
+  // any order, and the first gets the largest factor.
+  for (size_t j = 0; j < list->count; j++) {
+    const double other = listed(list, j);
+    size_t below = 0;
+    if (isnan(other) || other > own) continue;
+    for (size_t k = 0; k < list->count; k++) below += listed(list, k) < other;
+    corrected = fmax(corrected, fmin(1, other * (double)(tested - below)));
+  }
+  return corrected;
+}
+
 size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count) {
+  const tarn__holm_list list = {&verdicts->p_single, sizeof *verdicts, count};
   size_t tested = 0;
   for (size_t i = 0; i < count; i++) tested += !isnan(verdicts[i].p_single);
   for (size_t i = 0; i < count; i++) {
     tarn_results_verdict *v = &verdicts[i];
     v->comparisons = tested;
     if (isnan(v->p_single)) continue;
-    // The corrected p is the maximum, over all p' <= p, of p' times the number of p not below p'; equal ones may have
-    // any order, and the first gets the largest factor.
-    v->p = 0;
-    for (size_t j = 0; j < count; j++) {
-      size_t below = 0;
-      if (isnan(verdicts[j].p_single) || verdicts[j].p_single > v->p_single) continue;
-      for (size_t k = 0; k < count; k++) below += verdicts[k].p_single < verdicts[j].p_single;
-      v->p = fmax(v->p, fmin(1, verdicts[j].p_single * (double)(tested - below)));
-    }
+    v->p = tarn__holm(&list, i);
     if (v->p <= LEVEL)
       v->decision = (v->difference > 0) != v->less ? TARN_RESULTS_BETTER : TARN_RESULTS_WORSE;
     else

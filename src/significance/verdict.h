@@ -25,8 +25,17 @@ tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool les
 void tarn__verdict_of(tarn_results_verdict *verdict, const tarn__verdict_side *a, const tarn__verdict_side *b,
                       const tarn__verdict_test *test);
 
-// Corrects the p-values for multiple comparisons (Holm, "A simple sequentially rejective multiple test procedure",
-// Scandinavian Journal of Statistics 1979), decides, and returns the number of comparisons.
+// The p-values of comparisons, as members of an array of structures: NAN where there is none.
+typedef struct tarn__holm_list {
+  const double *first;
+  size_t stride, count;  // bytes from one to the next
+} tarn__holm_list;
+
+// One of them corrected for multiple comparisons (Holm, "A simple sequentially rejective multiple test procedure",
+// Scandinavian Journal of Statistics 1979).
+double tarn__holm(const tarn__holm_list *list, size_t index);
+
+// Corrects the p-values, decides, and returns the number of comparisons.
 size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count);
 
 // Whether this verdict, one of `others` comparisons of a table's best row with every other row, allows calling it the

@@ -18,7 +18,8 @@ enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
 // it never writes into a folder that a new sweep may be using. It has its own process group: Ctrl-C is for the sweep,
 // which then asks each run to save its state. Signals are blocked at its start, so that none is handled by the sweep's
 // handlers in the forked copy; they are delivered once the training has installed its own.
-static void become(const char *program, char *const *arguments, int errors, pid_t parent, const sigset_t *mask) {
+static void become(const tarn__child *child, char *const *arguments, const int files[2], pid_t parent,
+                   const sigset_t *mask) {
   int nothing = open("/dev/null", O_RDWR);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
   setpgid(0, 0);
@@ -27,31 +28,44 @@ static void become(const char *program, char *const *arguments, int errors, pid_
   signal(SIGHUP, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);  // until the training handles it
   sigprocmask(SIG_SETMASK, mask, NULL);
-  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
-  execv(program, arguments);
+  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(files[0] >= 0 ? files[0] : nothing, 1) < 0 || dup2(files[1], 2) < 0)
+    _exit(CANNOT_START);
+  if (child->folder && chdir(child->folder) != 0) _exit(CANNOT_START);
+  execv(child->program, arguments);
   _exit(CANNOT_START);
 }
 
-tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const *arguments, const char *errors) {
-  char *list[MOST_ARGUMENTS + 1] = {0};
-  tarn_status status = TARN_STATUS_OK;
-  int fd = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  TARN_REQUIRE(fd >= 0, IO, "%s: cannot write: %s", errors, strerror(errno));
-  for (size_t i = 0; arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)
-    status = tarn__strdup(&list[i], arguments[i]);
+static tarn_status open_file(int *fd, const char *path) {
+  *fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666) : -1;
+  TARN_REQUIRE(*fd >= 0 || !path, IO, "%s: cannot write: %s", path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status start(pid_t *pid, const tarn__child *child, char *const *list, const int files[2]) {
   pid_t parent = getpid();
   sigset_t all, mask;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask);
-  *pid = status == TARN_STATUS_OK ? fork() : -1;
-  if (*pid == 0) become(program, list, fd, parent, &mask);
+  *pid = fork();
+  if (*pid == 0) become(child, list, files, parent, &mask);
   int error = errno;
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
-  close(fd);
-  for (size_t i = 0; i < MOST_ARGUMENTS; i++) tarn__free(list[i]);
-  TARN_TRY(status);
   TARN_REQUIRE(*pid > 0, IO, "cannot start a process: %s", strerror(error));
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) {
+  char *list[MOST_ARGUMENTS + 1] = {0};
+  int files[2] = {-1, -1};
+  tarn_status status = open_file(&files[1], child->errors);
+  if (status == TARN_STATUS_OK) status = open_file(&files[0], child->output);
+  for (size_t i = 0; child->arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)
+    status = tarn__strdup(&list[i], child->arguments[i]);
+  if (status == TARN_STATUS_OK) status = start(pid, child, list, files);
+  for (int i = 0; i < 2; i++)
+    if (files[i] >= 0) close(files[i]);
+  for (size_t i = 0; i < MOST_ARGUMENTS; i++) tarn__free(list[i]);
+  return status;
 }
 
 static void last_line(char *text, size_t size, const char *errors) {
@@ -80,4 +94,10 @@ void tarn__child_message(char *text, size_t size, const char *errors, int wait_s
     snprintf(text, size, "its process ended before the run was over");
   else if (!text[0])
     snprintf(text, size, "its process ended with exit code %d", WEXITSTATUS(wait_status));
+}
+
+bool tarn__child_was_stopped(int wait_status) {
+  int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+  int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code - 128;
+  return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }

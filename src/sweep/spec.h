@@ -1,6 +1,6 @@
-// The contents of a sweep, for the files that share it: sweep_read.c, sweep_grid.c, sweep_open.c, equalize.c,
-// equalize_ffn.c, equalize_whole.c, equalize_layers.c, equalize_heads.c, estimate.c, sweep_files.c, run_state.c,
-// reuse.c, sweep_run.c, child.c, requeue.c, follow.c, submissions.c, slurm.c.
+// The contents of a sweep, for the files that share it: sweep_read.c, sweep_sequential.c, sweep_grid.c, sweep_open.c,
+// equalize.c, equalize_ffn.c, equalize_whole.c, equalize_layers.c, equalize_heads.c, estimate.c, sweep_files.c,
+// run_state.c, reuse.c, sweep_run.c, child.c, requeue.c, follow.c, submissions.c, slurm.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
@@ -60,6 +60,28 @@ tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *fo
 
 // Reads the file into name, seeds, parallel, threads, budget, test, set, and names, edits and equalize of the variants.
 tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) TARN_CHECKED;
+
+// Reads the key `sequential`, and adds the seeds that it allows. sweep_sequential.c.
+tarn_status tarn__sweep_read_sequential(tarn_sweep *sweep) TARN_CHECKED;
+// The design as in sweep.json; NULL: out of memory.
+json_t *tarn__sweep_sequential_json(const tarn_sweep *sweep);
+
+// Nodes of the sweep file. Fails with USAGE for a word that is none of `names`, naming the nearest.
+tarn_status tarn__sweep_unknown_word(const tarn__yaml_node *node, const char *what, const char *word,
+                                     const char *const *names, size_t count) TARN_CHECKED;
+tarn_status tarn__sweep_check_keys(const tarn__yaml_node *map, const char *what, const char *const *names,
+                                   size_t count) TARN_CHECKED;
+// The text of a scalar; NULL if the key is absent or empty.
+tarn_status tarn__sweep_read_text(const tarn__yaml_node *map, const char *key, const char **out) TARN_CHECKED;
+tarn_status tarn__sweep_read_integer(const tarn__yaml_node *node, const char *key, int64_t least, int64_t most,
+                                     int64_t *out) TARN_CHECKED;
+// The index of one of the words of a key.
+tarn_status tarn__sweep_read_word(const tarn__yaml_node *node, const char *key, const char *const *names, int count,
+                                  int *out) TARN_CHECKED;
+
+// Reads a sweep file and the configurations of its variants, not equalized, without looking at data or folders; closed
+// by tarn_sweep_close(). sweep_open.c.
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) TARN_CHECKED;
 
 // Reads the keys of `set`, of a variant (except its `equalize` and `grid`) or of a grid.
 tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits,
@@ -174,10 +196,19 @@ tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const jso
 // Writes sweep.yaml, base.yaml and sweep.json.
 tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) TARN_CHECKED;
 
-// Starts a process of the program, with standard error in a file. It dies with the calling thread.
-tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const *arguments,
-                              const char *errors) TARN_CHECKED;
+// A process of a program: its path and arguments, which begin with its name.
+typedef struct tarn__child {
+  const char *program;
+  const char *const *arguments;
+  const char *folder;  // it works in; NULL: where the caller does
+  const char *output;  // file for its standard output; NULL: none
+  const char *errors;  // file for its standard error
+} tarn__child;
+// Starts it. It dies with the calling thread.
+tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) TARN_CHECKED;
 // The last line of its standard error without the program's name, or its exit status; at most `size` bytes.
 void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);
+// Whether a signal to stop ended it.
+bool tarn__child_was_stopped(int wait_status);
 
 #endif

@@ -187,6 +187,12 @@ static tarn_status write_json(const tarn_sweep *sweep) {
                              config->train.clock == TARN_CLOCK_CPU ? "cpu" : "wall", "variants", variants_of(sweep),
                              "seeds", seeds_of(sweep), "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "test", test_of(sweep));
+  // A sweep without a design has a file as before there were any.
+  if (object && sweep->sequential.max_seeds > 0 &&
+      json_object_set_new(object, "sequential", tarn__sweep_sequential_json(sweep)) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
   char *data = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(data, MEMORY, "out of memory: " TARN__SWEEP_JSON);

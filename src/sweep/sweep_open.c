@@ -81,7 +81,14 @@ static tarn_status check_collisions(const tarn_sweep *sweep) {
   return status;
 }
 
-static tarn_status list_runs(tarn_sweep *sweep) {
+// Whether a run with a seed beyond those of the file is one of this sweep: it was begun, or is asked for.
+static bool is_taken(const tarn_sweep *sweep, const tarn_sweep_run *run, const char *only) {
+  char name[TARN_SWEEP_NAME + 32];
+  snprintf(name, sizeof name, TARN__RUN_SEED_PATH, sweep->variants[run->variant].name, (long long)run->seed);
+  return (only && strcmp(name, only) == 0) || (run->path && tarn__file_exists(run->path));
+}
+
+static tarn_status list_runs(tarn_sweep *sweep, const char *only) {
   struct tarn__sweep_memory *m = sweep->memory;
   void *memory;
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->variant_count * sweep->seed_count, sizeof *m->runs));
@@ -93,14 +100,16 @@ static tarn_status list_runs(tarn_sweep *sweep) {
   m->order = memory;
   for (size_t s = 0; s < sweep->seed_count; s++) {
     for (size_t v = 0; v < sweep->variant_count; v++) {
-      tarn_sweep_run *run = &m->runs[sweep->run_count++];
+      tarn_sweep_run *run = &m->runs[sweep->run_count];
       *run = (tarn_sweep_run){
           .variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN, .idle = NAN};
       for (int k = 0; k < TARN_MEASURES; k++) run->valid[k] = run->test[k] = NAN;
-      if (!sweep->folder) continue;
-      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/" TARN__RUN_SEED_PATH, sweep->folder, sweep->variants[v].name,
-                                (long long)run->seed));
-      TARN_TRY(tarn__sweep_look(sweep, run));
+      if (sweep->folder)
+        TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/" TARN__RUN_SEED_PATH, sweep->folder, sweep->variants[v].name,
+                                  (long long)run->seed));
+      if (s >= sweep->first_seeds && !is_taken(sweep, run, only)) continue;
+      sweep->run_count++;
+      if (sweep->folder) TARN_TRY(tarn__sweep_look(sweep, run));
     }
   }
   return TARN_STATUS_OK;
@@ -235,13 +244,13 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   TARN_TRY(check_test(sweep));
   if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));
-  TARN_TRY(list_runs(sweep));
+  TARN_TRY(list_runs(sweep, options->only));
   TARN_TRY(tarn__sweep_find_reuse(sweep, options->reuse, options->reuse_count));
   warn(sweep);
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) {
+static tarn_status new_sweep(tarn_sweep **sweep) {
   void *memory;
   *sweep = NULL;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **sweep));
@@ -252,11 +261,33 @@ tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *option
     return status;
   }
   s->memory = memory;
-  status = open_parts(s, options);
-  if (status == TARN_STATUS_OK)
-    *sweep = s;
-  else
-    tarn_sweep_close(&s);
+  *sweep = s;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) {
+  TARN_TRY(new_sweep(sweep));
+  const tarn_status status = open_parts(*sweep, options);
+  if (status != TARN_STATUS_OK) tarn_sweep_close(sweep);
+  return status;
+}
+
+static tarn_status outline(tarn_sweep *sweep, const char *file) {
+  tarn_status status = tarn__sweep_read(sweep, file);
+  if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, file, TARN__FILE_KIND_SWEEP_CONFIG);
+  struct tarn__sweep_memory *m = sweep->memory;
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    status = tarn__sweep_config(sweep, &m->configs[i], &m->edits[i], sweep->seeds[0]);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: variant %s: ", file, sweep->variants[i].name);
+    m->variants[i].config = m->configs[i];
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) {
+  TARN_TRY(new_sweep(sweep));
+  const tarn_status status = outline(*sweep, file);
+  if (status != TARN_STATUS_OK) tarn_sweep_close(sweep);
   return status;
 }
 

@@ -45,8 +45,8 @@ tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *fo
   return TARN_STATUS_OK;
 }
 
-static tarn_status unknown_word(const tarn__yaml_node *node, const char *what, const char *word,
-                                const char *const *names, size_t count) {
+tarn_status tarn__sweep_unknown_word(const tarn__yaml_node *node, const char *what, const char *word,
+                                     const char *const *names, size_t count) {
   char shown[TARN__YAML_SHOWN];
   const char *near = tarn_text_nearest(word, names, count);
   tarn__yaml_show(shown, word);
@@ -54,17 +54,18 @@ static tarn_status unknown_word(const tarn__yaml_node *node, const char *what, c
   return tarn__yaml_fail(node, "unknown %s \"%s\"", what, shown);
 }
 
-static tarn_status check_keys(const tarn__yaml_node *map, const char *what, const char *const *names, size_t count) {
+tarn_status tarn__sweep_check_keys(const tarn__yaml_node *map, const char *what, const char *const *names,
+                                   size_t count) {
   for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
     size_t i = 0;
     while (i < count && strcmp(names[i], entry->key) != 0) i++;
-    if (i == count) return unknown_word(entry, what, entry->key, names, count);
+    if (i == count) return tarn__sweep_unknown_word(entry, what, entry->key, names, count);
   }
   return TARN_STATUS_OK;
 }
 
 // The text of a scalar; NULL if the key is absent or empty.
-static tarn_status read_text(const tarn__yaml_node *map, const char *key, const char **out) {
+tarn_status tarn__sweep_read_text(const tarn__yaml_node *map, const char *key, const char **out) {
   const tarn__yaml_node *node = tarn__yaml_get(map, key);
   *out = NULL;
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
@@ -73,8 +74,8 @@ static tarn_status read_text(const tarn__yaml_node *map, const char *key, const 
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_integer(const tarn__yaml_node *node, const char *key, int64_t least, int64_t most,
-                                int64_t *out) {
+tarn_status tarn__sweep_read_integer(const tarn__yaml_node *node, const char *key, int64_t least, int64_t most,
+                                     int64_t *out) {
   int64_t value;
   const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
   if (!tarn_text_integer(&value, text) || value < least || value > most)
@@ -87,41 +88,45 @@ static tarn_status read_integer(const tarn__yaml_node *node, const char *key, in
 static tarn_status read_optional_integer(const tarn__yaml_node *map, const char *key, int64_t least, int64_t most,
                                          int64_t *out) {
   const tarn__yaml_node *node = tarn__yaml_get(map, key);
-  return tarn__yaml_is_empty(node) ? TARN_STATUS_OK : read_integer(node, key, least, most, out);
+  return tarn__yaml_is_empty(node) ? TARN_STATUS_OK : tarn__sweep_read_integer(node, key, least, most, out);
 }
 
-// "10 min", "1.5 h", "90 s".
-static tarn_status read_budget(const tarn__yaml_node *node, double *seconds) {
+bool tarn_sweep_time(double *seconds, const char *text) {
   static const struct {
     const char *name;
     double seconds;
   } units[] = {{"s", 1},       {"sec", 1},      {"seconds", 1}, {"second", 1},  {"min", 60},
                {"minute", 60}, {"minutes", 60}, {"h", 3600},    {"hour", 3600}, {"hours", 3600}};
   char *unit = NULL;
-  const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
   double value = strtod(text, &unit);
   unit += strspn(unit, " ");
   for (size_t i = 0; unit != text && i < sizeof units / sizeof *units; i++) {
     if (strcmp(units[i].name, unit) != 0) continue;
     *seconds = value * units[i].seconds;
-    if (isfinite(value) && *seconds > 0 && *seconds <= 1e7 * 60) return TARN_STATUS_OK;
+    return isfinite(value) && *seconds > 0 && *seconds <= 1e7 * 60;
   }
+  return false;
+}
+
+static tarn_status read_budget(const tarn__yaml_node *node, double *seconds) {
   char shown[TARN__YAML_SHOWN];
+  const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
+  if (tarn_sweep_time(seconds, text)) return TARN_STATUS_OK;
   return tarn__yaml_fail(node,
                          "budget: expected a time above 0 with its unit, such as 10 min, 90 s or 1.5 h, not \"%s\"",
                          tarn__yaml_show(shown, text));
 }
 
 // One of the words of a key.
-static tarn_status read_word(const tarn__yaml_node *node, const char *key, const char *const *names, int count,
-                             int *out) {
+tarn_status tarn__sweep_read_word(const tarn__yaml_node *node, const char *key, const char *const *names, int count,
+                                  int *out) {
   const char *word = node->type == TARN__YAML_SCALAR ? node->text : "";
   for (int i = 0; i < count; i++) {
     if (strcmp(word, names[i]) != 0) continue;
     *out = i;
     return TARN_STATUS_OK;
   }
-  return unknown_word(node, key, word, names, (size_t)count);
+  return tarn__sweep_unknown_word(node, key, word, names, (size_t)count);
 }
 
 // "parameters", or { by: parameters, change: layers }.
@@ -130,16 +135,16 @@ static tarn_status read_equalize(const tarn__yaml_node *node, tarn__sweep_equal 
   int by = TARN_SWEEP_EQUALIZE_NO, trade = TARN_SWEEP_TRADE_FFN;
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type == TARN__YAML_MAP) {
-    TARN_TRY(check_keys(node, "key in equalize", keys, sizeof keys / sizeof *keys));
+    TARN_TRY(tarn__sweep_check_keys(node, "key in equalize", keys, sizeof keys / sizeof *keys));
     const tarn__yaml_node *change = tarn__yaml_get(node, "change");
     if (!tarn__yaml_is_empty(change))
-      TARN_TRY(read_word(change, "equalize.change", trade_names, TARN_SWEEP_TRADE_COUNT, &trade));
+      TARN_TRY(tarn__sweep_read_word(change, "equalize.change", trade_names, TARN_SWEEP_TRADE_COUNT, &trade));
     const tarn__yaml_node *measure = tarn__yaml_get(node, "by");
     if (tarn__yaml_is_empty(measure))
       return tarn__yaml_fail(node, "equalize: expected what is to be equal, by: parameters, trained or flops");
     node = measure;
   }
-  TARN_TRY(read_word(node, "equalize", equalize_names, TARN_SWEEP_EQUALIZE_COUNT, &by));
+  TARN_TRY(tarn__sweep_read_word(node, "equalize", equalize_names, TARN_SWEEP_EQUALIZE_COUNT, &by));
   *out = (tarn__sweep_equal){(tarn_sweep_equalize)by, (tarn_sweep_trade)trade};
   return TARN_STATUS_OK;
 }
@@ -285,7 +290,7 @@ static tarn_status read_variants(tarn_sweep *sweep, tarn__sweep_equal equalize) 
 static tarn_status read_baseline(tarn_sweep *sweep) {
   const tarn__yaml_node *root = sweep->memory->root;
   const char *name;
-  TARN_TRY(read_text(root, "baseline", &name));
+  TARN_TRY(tarn__sweep_read_text(root, "baseline", &name));
   if (!name) return tarn__yaml_fail(root, "baseline is missing: the name of the variant that others are compared with");
   const char *names[TARN__SWEEP_VARIANTS];
   for (size_t i = 0; i < sweep->variant_count; i++) {
@@ -297,7 +302,8 @@ static tarn_status read_baseline(tarn_sweep *sweep) {
       return TARN_STATUS_OK;
     }
   }
-  return unknown_word(tarn__yaml_get(root, "baseline"), "variant in baseline", name, names, sweep->variant_count);
+  return tarn__sweep_unknown_word(tarn__yaml_get(root, "baseline"), "variant in baseline", name, names,
+                                  sweep->variant_count);
 }
 
 static tarn_status read_seeds(tarn_sweep *sweep) {
@@ -309,12 +315,13 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
   for (const tarn__yaml_node *item = list->first; item; item = item->next) sweep->seed_count++;
   if (sweep->seed_count > TARN_CONFIG_SEEDS)
     return tarn__yaml_fail(list, "seeds: more than %d", (int)TARN_CONFIG_SEEDS);
-  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->seed_count, sizeof *m->seeds));
+  sweep->first_seeds = sweep->seed_count;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->seed_count + TARN_SEQUENTIAL_SEEDS, sizeof *m->seeds));
   m->seeds = memory;
   sweep->seeds = m->seeds;
   size_t i = 0;
   for (const tarn__yaml_node *item = list->first; item; item = item->next, i++) {
-    TARN_TRY(read_integer(item, "seeds", 0, 4294967295, &m->seeds[i]));
+    TARN_TRY(tarn__sweep_read_integer(item, "seeds", 0, 4294967295, &m->seeds[i]));
     for (size_t j = 0; j < i; j++)
       if (m->seeds[j] == m->seeds[i])
         return tarn__yaml_fail(item, "seeds: %lld is given twice", (long long)m->seeds[i]);
@@ -325,7 +332,7 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
 static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_precision *out) {
   const char *names[TARN_TRANSLATE_PRECISION_AUTO];  // all but auto, which results cannot name
   const char *word;
-  TARN_TRY(read_text(map, "precision", &word));
+  TARN_TRY(tarn__sweep_read_text(map, "precision", &word));
   for (int i = 0; i < TARN_TRANSLATE_PRECISION_AUTO; i++) {
     names[i] = tarn_translate_precision_name((tarn_translate_precision)i);
     if (!word || strcmp(word, names[i]) != 0) continue;
@@ -333,13 +340,14 @@ static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_pre
     return TARN_STATUS_OK;
   }
   if (!word) return TARN_STATUS_OK;
-  return unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names, TARN_TRANSLATE_PRECISION_AUTO);
+  return tarn__sweep_unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names,
+                                  TARN_TRANSLATE_PRECISION_AUTO);
 }
 
 static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_choice *out) {
   const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];  // all but the default without the key
   const char *word;
-  TARN_TRY(read_text(map, "checkpoint", &word));
+  TARN_TRY(tarn__sweep_read_text(map, "checkpoint", &word));
   for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++) {
     names[i - 1] = tarn_checkpoint_choice_name((tarn_checkpoint_choice)i);
     if (!word || strcmp(word, names[i - 1]) != 0) continue;
@@ -347,8 +355,8 @@ static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_c
     return TARN_STATUS_OK;
   }
   if (!word) return TARN_STATUS_OK;
-  return unknown_word(tarn__yaml_get(map, "checkpoint"), "test.checkpoint", word, names,
-                      TARN_CHECKPOINT_CHOICE_COUNT - 1);
+  return tarn__sweep_unknown_word(tarn__yaml_get(map, "checkpoint"), "test.checkpoint", word, names,
+                                  TARN_CHECKPOINT_CHOICE_COUNT - 1);
 }
 
 // There are four kinds of tests, each with its own keys.
@@ -382,12 +390,12 @@ static tarn_status read_test(tarn_sweep *sweep) {
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP)
     return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp, text or labelled");
-  TARN_TRY(check_keys(node, "key in test", names, sizeof names / sizeof *names));
-  TARN_TRY(read_text(node, "blimp", &sweep->test_blimp));
-  TARN_TRY(read_text(node, "labelled", &sweep->test_labelled));
-  TARN_TRY(read_text(node, "text", &sweep->test_text));
-  TARN_TRY(read_text(node, "source", &sweep->test_source));
-  TARN_TRY(read_text(node, "reference", &sweep->test_reference));
+  TARN_TRY(tarn__sweep_check_keys(node, "key in test", names, sizeof names / sizeof *names));
+  TARN_TRY(tarn__sweep_read_text(node, "blimp", &sweep->test_blimp));
+  TARN_TRY(tarn__sweep_read_text(node, "labelled", &sweep->test_labelled));
+  TARN_TRY(tarn__sweep_read_text(node, "text", &sweep->test_text));
+  TARN_TRY(tarn__sweep_read_text(node, "source", &sweep->test_source));
+  TARN_TRY(tarn__sweep_read_text(node, "reference", &sweep->test_reference));
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
   TARN_TRY(read_optional_integer(node, "window", 1, 10000000, &sweep->test_window));
   TARN_TRY(read_optional_integer(node, "stride", 1, 10000000, &sweep->test_stride));
@@ -402,7 +410,7 @@ static tarn_status read_base(tarn_sweep *sweep, const char *path) {
   const char *base;
   const char *full;
   const char *slash = strrchr(path, '/');
-  TARN_TRY(read_text(m->root, "base", &base));
+  TARN_TRY(tarn__sweep_read_text(m->root, "base", &base));
   if (!base) return tarn__yaml_fail(m->root, "base is missing: the configuration that all variants start from");
   if (slash && base[0] != '/')
     TARN_TRY(tarn__sweep_text(sweep, &full, "%.*s/%s", (int)(slash - path), path, base));
@@ -414,7 +422,7 @@ static tarn_status read_base(tarn_sweep *sweep, const char *path) {
 }
 
 static tarn_status read_name(tarn_sweep *sweep, const char *path) {
-  TARN_TRY(read_text(sweep->memory->root, "name", &sweep->name));
+  TARN_TRY(tarn__sweep_read_text(sweep->memory->root, "name", &sweep->name));
   if (sweep->name) return TARN_STATUS_OK;
   const char *slash = strrchr(path, '/');
   const char *file = slash ? slash + 1 : path;
@@ -446,8 +454,8 @@ static tarn_status add_own_settings(tarn_sweep *sweep) {
 }
 
 tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
-  static const char *const names[] = {"name",     "base",    "set",    "variants", "baseline", "seeds",
-                                      "parallel", "threads", "budget", "test",     "equalize", "grid"};
+  static const char *const names[] = {"name",    "base",   "set",  "variants", "baseline", "seeds",     "parallel",
+                                      "threads", "budget", "test", "equalize", "grid",     "sequential"};
   struct tarn__sweep_memory *m = sweep->memory;
   char *text;
   size_t size;
@@ -460,7 +468,7 @@ tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   TARN_TRY(status);
   if (m->root->type != TARN__YAML_MAP)
     return tarn__yaml_fail(m->root, "expected keys such as base, variants, baseline and seeds");
-  TARN_TRY(check_keys(m->root, "key", names, sizeof names / sizeof *names));
+  TARN_TRY(tarn__sweep_check_keys(m->root, "key", names, sizeof names / sizeof *names));
   TARN_TRY(read_name(sweep, path));
   TARN_TRY(read_base(sweep, path));
   const tarn__yaml_node *budget = tarn__yaml_get(m->root, "budget");
@@ -478,5 +486,6 @@ tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   TARN_TRY(read_baseline(sweep));
   TARN_TRY(read_seeds(sweep));
   TARN_TRY(read_test(sweep));
+  TARN_TRY(tarn__sweep_read_sequential(sweep));
   return read_machine(sweep);
 }

@@ -208,7 +208,8 @@ static tarn_status start_process(state *s, job *j) {
                             : sweep->test_text     ? text
                                                    : translate;
   TARN_TRY(tarn__path_join(errors, j->run->path, TARN__RUN_ERRORS));
-  return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
+  const tarn__child child = {.program = program, .arguments = j->testing ? test : train, .errors = errors};
+  return tarn__child_start(&j->pid, &child);
 }
 
 static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
@@ -335,17 +336,11 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
   return TARN_STATUS_OK;
 }
 
-static bool was_stopped(int wait_status) {
-  int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
-  int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code - 128;
-  return number == SIGINT || number == SIGTERM || number == SIGHUP;
-}
-
 // Handles the end of a process. *next: start the run's test.
 static tarn_status judge(state *s, const job *j, int wait_status, bool *next) {
   tarn_sweep_run *run = j->run;
   TARN_TRY(tarn__sweep_look(s->sweep, run));
-  if (was_stopped(wait_status)) {
+  if (tarn__child_was_stopped(wait_status)) {
     s->refused = true;
     tell(s, TARN_SWEEP_EVENT_STOPPED, run);
     return TARN_STATUS_OK;

@@ -57,6 +57,8 @@ head -2 corpus/valid.de >two
 objects '.output == "dynamics/dynamics.html"' "$TARN" dynamics run --input two --iterations 3 --exponents 2 --output dynamics
 mkdir pairs && printf '{"sentence_good": "ab", "sentence_bad": "abcd"}\n' >pairs/p.jsonl
 objects '.overall.pairs == 1 and .paradigms[0].name == "p"' "$TARN" blimp lm pairs
+printf '{"context": "a", "choices": ["b", "ba"], "answer": 1}\n{"context": "b", "choices": ["a", "b"], "answer": "0"}\n' >questions
+objects '.files[0].format == "choices" and .files[0].questions == 2 and (.files[0].answers | length) == 2' "$TARN" choices lm questions --output told
 objects '.output == "x.csv"' "$TARN" series generate lorenz --rows 300 --output x.csv
 objects '.units == 10 and .nrmse > 0' "$TARN" series train x.csv --units 10 --rc-connectivity 0.5 --output esn
 objects '.nrmse or .forecasts or .starts' "$TARN" series forecast esn x.csv --steps 10

@@ -16,6 +16,7 @@ data: { vocab: vocab, train: text }
 train: { max_updates: 30, max_tokens: 500, lr: 0.005, warmup: 5, threads: 1 }
 END
 "$TARN" train text.yaml --run text --quiet
+printf '{"context": "w3", "choices": ["w4 w5", "w9"], "answer": 0}\n{"context": "", "choices": ["w7", "w8 w3 w5", "w3"], "answer": 1}\n' >questions
 mkdir pairs
 paste -d'|' <(head -n 40 corpus/train.en) <(tail -n 40 corpus/train.en) |
   sed 's/^\(.*\)|\(.*\)$/{"sentence_good": "\1", "sentence_bad": "\2"}/' >pairs/one.jsonl
@@ -52,6 +53,7 @@ for kind in "${kinds[@]}"; do
   same score text - --tokens --window 20
   same score text - --stride 7 --window 16
   same blimp text pairs
+  same choices text questions --json
   same classify labels corpus/valid.en --max-tokens 60 --top 2
   same test labels --labelled labelled
   same test text --blimp pairs

@@ -90,18 +90,21 @@ grep -q '1 line cut to what the model takes' err.txt || fail "a cut line is not 
 refuse 1 'long:1: [0-9]* tokens, and the model takes 96' "$TARN" tag c long --overlong refuse
 
 # A resumed training equals an uninterrupted one; another number of ranks has its own result.
-"$TARN" train c.yaml --run parts --quiet --set train.max_updates=60 --set train.schedule=constant
-"$TARN" train --resume parts --quiet --set train.max_updates=120
-"$TARN" train c.yaml --run whole --quiet --set train.max_updates=120 --set train.schedule=constant
+"$TARN" train c.yaml --run parts --quiet --set train.max_updates=20 --set train.schedule=constant
+"$TARN" train --resume parts --quiet --set train.max_updates=40
+"$TARN" train c.yaml --run whole --quiet --set train.max_updates=40 --set train.schedule=constant
 for run in parts whole; do "$TARN" test "$run" --labelled dev --checkpoint last 2>/dev/null | sed 's/ in .* s, / /' >$run.txt; done
 cmp parts.txt whole.txt || fail "a resumed training is another one: $(diff parts.txt whole.txt)"
 cmp <("$TARN" tag parts lines --checkpoint last 2>/dev/null) <("$TARN" tag whole lines --checkpoint last 2>/dev/null) || fail "a resumed training is another one"
 
 # A decoder's last token of a word; a body from a masked language model; other vocabularies; int8.
 sed 's/encoder: /decoder: /' c.yaml >decoder.yaml
-"$TARN" train decoder.yaml --run decoder --quiet --set train.max_updates=350
+updates=350
+[ -z "${TARN_SANITIZED:-}" ] || updates=20
+"$TARN" train decoder.yaml --run decoder --quiet --set train.max_updates=$updates
 grep -q '  pool: last' decoder/config.yaml || fail "the pool of a decoder: $(grep pool decoder/config.yaml)"
-"$TARN" test decoder --labelled dev 2>/dev/null | grep -qE '^F1 (0\.9|1\.0)' || fail "a decoder has not learnt"
+"$TARN" test decoder --labelled dev 2>/dev/null >out.txt || fail "test of a decoder"
+[ -n "${TARN_SANITIZED:-}" ] || grep -qE '^F1 (0\.9|1\.0)' out.txt || fail "a decoder has not learnt: $(cat out.txt)"
 sed 's/ task: tagging,//; s/valid: dev/valid: plain/; s/train: train/train: plain/' c.yaml >masked.yaml
 "$TARN" train masked.yaml --run masked --quiet --set train.max_updates=40
 "$TARN" train c.yaml --run fine --quiet --set train.init_from=masked --set train.max_updates=40

@@ -10,5 +10,5 @@ calls="open read write fsync rename map mkdir unlink thread allocation"
 sample=(--faults 2 --bends 2)
 commands=$fault_commands
 # There the point is that no failure leaks or touches memory that is gone; each process takes ten times as long.
-if [ "${TARN_SANITIZED:-0}" = 1 ]; then sample=(--faults 4) calls="write allocation" commands="vocab prepare average generate test"; fi
+if [ "${TARN_SANITIZED:-0}" = 1 ]; then sample=(--faults 3) calls="write allocation" commands="vocab prepare average generate test"; fi
 for name in $commands; do fault_command "$name" --kinds "$calls" "${sample[@]}" --seed 16; done

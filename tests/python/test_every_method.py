@@ -130,6 +130,7 @@ use(
     lambda w: w.run.translate(["Ein Hund"], beam=2**64 + 3),
     tarn.UsageError,
 )
+use("Run.continuations", lambda w: w.text.continuations([("A", " dog")]), lambda w: w.run.continuations([("A", "b")]), tarn.UsageError)
 use("Run.score", lambda w: w.text.score(["A dog"]), lambda w: w.run.score(["A dog"]), tarn.UsageError)
 use(
     "Run.generate",

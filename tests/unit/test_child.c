@@ -24,8 +24,8 @@ static void be_told(void) {
 
 static void start(pid_t *pid) {
   const char *const arguments[] = {"sleep", "3600", NULL};
-  if (tarn__child_start(pid, "/bin/sleep", arguments, "errors.txt") != TARN_STATUS_OK)
-    fail_msg("%s", tarn_error_message());
+  const tarn__child child = {.program = "/bin/sleep", .arguments = arguments, .errors = "errors.txt"};
+  if (tarn__child_start(pid, &child) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
 
 // A sweep that was stopped while it started a run told the run so at once. The run's process still had the sweep's

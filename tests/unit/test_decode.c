@@ -201,7 +201,8 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
   return nll;
 }
 
-// Every token's log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam.
+// The log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam; token by token
+// for the first one, and for the last one of some, since each token takes a graph of its own.
 static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device *device, double bound) {
   fixture f = {0};
   open_model(&f, kind, dtype);
@@ -220,9 +221,10 @@ static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device 
       double before = 0;
       different_lengths += hypothesis->length != translations[0].hypotheses[0].length;
       assert_int_equal(hypothesis->ids[hypothesis->length - 1], EOS);
-      for (int64_t length = 1; length <= hypothesis->length; length++) {
+      bool each = h == 0 || (h == 3 && s % 2 == 0);
+      for (int64_t length = each ? 1 : hypothesis->length; length <= hypothesis->length; length++) {
         double nll = full_nll(&f, source, source_length, hypothesis->ids, length);
-        worst = fmax(worst, fabs(before - nll - (double)hypothesis->log_probabilities[length - 1]));
+        if (each) worst = fmax(worst, fabs(before - nll - (double)hypothesis->log_probabilities[length - 1]));
         before = nll;
       }
       assert_true(fabs(before + hypothesis->log_probability) <= bound * (double)hypothesis->length);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/lab/sequential.h"
 #include "tarn/measure.h"
 #include "tarn/plan.h"
 #include "tarn/score.h"
@@ -195,9 +196,12 @@ typedef struct tarn_results {
   const tarn_results_group *groups;  // in the order of the sweep or of the arguments
   size_t group_count;
   // Of the sweep, if all runs belong to one.
-  const char *sweep;  // its name
-  size_t baseline;    // group of its baseline; group_count: none
-  double budget;      // seconds: its T-hat
+  const char *sweep;                  // its name
+  size_t baseline;                    // group of its baseline; group_count: none
+  double budget;                      // seconds: its T-hat
+  tarn_sequential_design sequential;  // max_seeds 0: none
+  const int64_t *seeds;               // (seed_count) of the design: a look is at the first of them
+  size_t seed_count;
   struct tarn__results_memory *memory;
 } tarn_results;
 
@@ -344,6 +348,7 @@ typedef struct tarn_results_verdict {
   double difference;        // mean minus the other one's mean
   double low, high;         // 95 % interval, for this comparison alone
   double error, freedom;    // standard error, degrees of freedom
+  double seed_error;        // the seeds' part of `error`: error^2 = seed_error^2 + the items' variance
   double p;                 // two-sided, corrected for multiple comparisons (Holm 1979)
   double p_single;          // the same without the correction
   size_t comparisons;       // number of comparisons corrected together: those of one measure against the baseline
@@ -424,6 +429,11 @@ typedef struct tarn_results_table {
   size_t row_count;
   const tarn_results_measures *measures;  // (results->run_count)
   tarn_results_judged judged[TARN_RESULTS_JUDGED_MEASURES];
+  // (row_count) The verdicts of the sweep's sequential design, on `sequential_measure` of `judged`; that of the
+  // baseline is unused. NULL: there is no design, or options name another baseline, metric or budget, or no resamples
+  // for a test.
+  const tarn_sequential_verdict *sequential;
+  tarn_results_judged_measure sequential_measure;
   // Notes for readers of the table, one line each: values that were held or assumed, runs that failed or are missing,
   // runs with different numbers of threads or versions, missing outputs.
   const char *const *notes;

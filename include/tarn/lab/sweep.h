@@ -10,6 +10,7 @@
 #include "tarn/checkpoint.h"
 #include "tarn/classify.h"
 #include "tarn/config.h"
+#include "tarn/lab/sequential.h"
 #include "tarn/lm.h"
 #include "tarn/plan.h"
 #include "tarn/score.h"
@@ -172,9 +173,14 @@ typedef struct tarn_sweep {
   size_t variant_count;
   // Index; for a variant with a grid, its first point. tarn/lab/results.h compares with the best point in validation.
   size_t baseline;
+  // The seeds of the file (first_seeds), then, with a sequential design, up to its max_seeds those that follow the
+  // largest.
   const int64_t *seeds;
-  size_t seed_count;
-  const tarn_sweep_run *runs;  // in running order: all variants with the first seed, then the second, ...
+  size_t seed_count, first_seeds;
+  tarn_sequential_design sequential;  // max_seeds 0: none
+  // In running order: all variants with the first seed, then the second, ... Of the seeds beyond the file's only runs
+  // that were begun, or asked for by `only`.
+  const tarn_sweep_run *runs;
   size_t run_count;
   int64_t parallel;       // concurrent runs
   int64_t threads;        // per run
@@ -250,6 +256,9 @@ typedef struct tarn_sweep_options {
 } tarn_sweep_options;
 
 TARN_API void tarn_sweep_default(tarn_sweep_options *options);
+
+// The seconds of a time with its unit, "90 s", "10 min" or "1.5 h", above 0. False: it is none.
+TARN_API bool tarn_sweep_time(double *seconds, const char *text);
 
 // Reads the file, resolves, equalizes, plans and checks all variants with their data and test set, and reads the state
 // of the runs in the folder. Fails with IO or DATA for data that cannot be read, and with USAGE: an unknown key,

@@ -1,0 +1,93 @@
+#include "sweep/queue_choose.h"
+
+#include <math.h>
+
+#include "significance/sequential.h"
+
+static size_t next_look(const tarn_sequential_verdict *v) { return v->looks; }
+
+static bool is_open(const tarn__queue_lane *lane, size_t variant) {
+  const tarn_sequential_verdict *v = &lane->verdicts[variant];
+  return variant != lane->baseline && v->decision == TARN_SEQUENTIAL_OPEN && !lane->unaffordable[variant] &&
+         next_look(v) < lane->design->look_count;
+}
+
+double tarn__queue_gain(const tarn_sequential_verdict *v, const tarn_sequential_design *design, size_t look) {
+  const double kept = (double)v->seeds / (double)design->looks[look];
+  if (!(v->error > 0)) return 1 - kept;  // by the seeds alone, as long as nothing is known of the variance
+  const double seeds = v->seed_error * v->seed_error, all = v->error * v->error;
+  return seeds * (1 - kept) / all;
+}
+
+tarn__queue_need tarn__queue_look_need(const tarn__queue_lane *lane, size_t variant, size_t look) {
+  const size_t sides[] = {lane->baseline, variant};
+  tarn__queue_need need = {0};
+  for (size_t side = 0; side < 2; side++)
+    for (size_t s = 0; s < (size_t)lane->design->looks[look] && s < lane->seeds; s++) {
+      const size_t run = sides[side] * lane->seeds + s;
+      if (lane->states[run] == TARN__QUEUE_OVER) continue;
+      need.runs++;
+      need.seconds += lane->seconds[run];
+      need.longest = fmax(need.longest, lane->seconds[run]);
+    }
+  return need;
+}
+
+// What a run is worth, and the comparison that gives it most.
+static double value_of(tarn__queue_pick *pick, const tarn__queue_lane *lane, size_t variant, size_t seed) {
+  double sum = 0, most = -1;
+  for (size_t c = 0; c < lane->variants; c++) {
+    if (!is_open(lane, c) || (variant != lane->baseline && c != variant)) continue;
+    const size_t look = next_look(&lane->verdicts[c]);
+    if ((int64_t)seed >= lane->design->looks[look]) continue;
+    const tarn__queue_need need = tarn__queue_look_need(lane, c, look);
+    const double gain = tarn__queue_gain(&lane->verdicts[c], lane->design, look), value = gain / need.seconds;
+    pick->comparisons++;
+    sum += value;
+    if (value <= most) continue;
+    most = value;
+    pick->compared = c;
+    pick->gain = gain;
+    pick->look_runs = need.runs;
+    pick->look_seconds = need.seconds;
+  }
+  return sum;
+}
+
+bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, size_t count) {
+  double most = -1;
+  for (size_t l = 0; l < count; l++) {
+    const tarn__queue_lane *lane = &lanes[l];
+    for (size_t s = 0; s < lane->seeds && !lane->full; s++)
+      for (size_t v = 0; v < lane->variants; v++) {
+        tarn__queue_pick found = {.lane = l, .variant = v, .seed = s};
+        if (lane->states[v * lane->seeds + s] != TARN__QUEUE_WAITING) continue;
+        const double value = value_of(&found, lane, v, s);
+        if (found.comparisons == 0 || value <= most) continue;
+        most = value;
+        *pick = found;
+      }
+  }
+  return most >= 0;
+}
+
+tarn_status tarn__queue_unaffordable(bool *unaffordable, double *chance, const tarn__queue_lane *lane, size_t variant,
+                                     double seconds, double longest) {
+  const tarn_sequential_design *design = lane->design;
+  const tarn_sequential_verdict *v = &lane->verdicts[variant];
+  size_t look = next_look(v), decided = 0, equal = 0;
+  *unaffordable = false;
+  *chance = NAN;
+  if (!is_open(lane, variant)) return TARN_STATUS_OK;
+  const tarn__queue_need need = tarn__queue_look_need(lane, variant, look);
+  *unaffordable = need.seconds > seconds || need.longest > longest;
+  if (*unaffordable) return TARN_STATUS_OK;
+  while (look + 1 < design->look_count && tarn__queue_look_need(lane, variant, look + 1).seconds <= seconds) look++;
+  for (size_t i = 0; i < lane->variants; i++) {
+    decided += i != lane->baseline && lane->verdicts[i].p <= design->alpha;
+    equal += i != lane->baseline && lane->verdicts[i].p_equal <= design->alpha;
+  }
+  TARN_TRY(tarn__sequential_chance(chance, v, design, look, decided, equal));
+  *unaffordable = *chance < design->futility;
+  return TARN_STATUS_OK;
+}

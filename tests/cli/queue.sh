@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# tarn sweep --queue: runs of two sweeps until one comparison is decided and the other has all its seeds, with a kill and a
+# stop in between; each run is recorded, and committed to git where there is one. What is wrong with one folder is said in a
+# line and keeps no other from going on.
+set -euo pipefail
+. "$(dirname "$0")/../tiny_run.sh"
+# Commits are to the repository of this folder or none, never to one above it.
+export GIT_CEILING_DIRECTORIES=${PWD%/*} GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+
+description() {  # NAME: sweep.yaml from standard input
+  mkdir -p "results/$1"
+  sed 's/max_updates: 60/max_updates: 12/; s/^valid: .*/valid: { every: 4, bleu: no }/' model.yaml >"results/$1/base.yaml"
+  cat >"results/$1/sweep.yaml"
+}
+description clear <<'END'
+base: base.yaml
+baseline: regular
+seeds: [1, 2]
+parallel: 2
+threads: 1
+sequential: { max_seeds: 4, spending: pocock, equivalence: 0.01 }
+variants:
+  regular: {}
+  slow: { train.lr: 0.0001 }
+END
+description close <<'END'
+base: base.yaml
+baseline: regular
+seeds: [7]
+parallel: 1
+threads: 1
+sequential: { max_seeds: 3, looks: [3] }
+variants:
+  regular: {}
+  near: { train.lr: 0.00500001 }
+END
+printf '# Is it?\n\n    examples/make.sh OUT \\\n      --small\n    tarn record OUT\n' >results/clear/question.md
+echo "no folder" >results/notes.md
+queue() { "$TARN" sweep --queue "$@" --output out; }
+
+# Options.
+refuse 2 'needs folders of records' "$TARN" sweep --queue --output out
+refuse 2 'budget: expected a time above 0' "$TARN" sweep --queue results/clear --output out --budget soon
+refuse 2 'commit is for --queue' "$TARN" sweep results/clear/sweep.yaml --output out --commit
+refuse 2 'queue runs here what it chooses, without --only' "$TARN" sweep --queue results/clear --output out --only slow/seed-1
+mkdir -p other/clear
+refuse 2 'results/clear and other/clear have the same name' queue results/clear other/clear
+rm -r other
+
+# Data are looked for in out/NAME, and the command that makes them is named; and a design is needed.
+mv results/close/sweep.yaml kept.yaml
+sed '/^sequential/d' kept.yaml >results/close/sweep.yaml
+! queue results/* --dry-run >out.txt 2>error.txt || fail "without data"
+[ "$(wc -l <error.txt)" -eq 2 ] || fail "not a line each: $(cat error.txt)"
+grep -q 'left out: results/clear: .*data are looked for in out/clear, prepared by the command of question.md: examples/make.sh OUT --small$' error.txt ||
+  fail "$(cat error.txt)"
+grep -q 'results/close/sweep.yaml: it has no key sequential' error.txt || fail "$(cat error.txt)"
+mv kept.yaml results/close/sweep.yaml
+mkdir -p out/close
+for name in clear close; do ln -s ../../vocab ../../train.tarn ../../valid.tarn "out/$name/"; done
+queue results/* --dry-run >out.txt || fail "dry run"
+grep -q '^next: .* seed [17], about .* of training: .* is not looked at yet; 6 runs of .* s in all to the look at 3 seeds' out.txt ||
+  fail "$(cat out.txt)"
+queue results/clear --dry-run --budget '0.001 s' >out.txt || fail "a small budget"
+grep -q 'closed by the budget: the next look takes' out.txt && grep -q '^next: none, no comparison is open' out.txt || fail "$(cat out.txt)"
+[ ! -e results/clear/sweep.json ] && [ ! -e out/clear/runs ] || fail "a dry run writes"
+
+# Killed after the first record, stopped after the next, and ended by another start.
+recorded() { [ "$(find results -name result.json | wc -l)" -ge "$1" ]; }
+workers() { grep -l -a "[-]-only\|[r]uns/" /proc/[0-9]*/cmdline 2>/dev/null | while read -r p; do case $(readlink "${p%/cmdline}/cwd") in "$PWD"/out/*) echo "$p" ;; esac; done; }
+no_workers() { [ -z "$(workers)" ]; }
+git=no
+if command -v git >/dev/null && git init -q . 2>/dev/null; then git=yes; fi
+"$TARN" sweep --queue results/* --output out >killed.txt 2>&1 &
+pid=$!
+within_two_minutes recorded 1 || fail "nothing is recorded: $(cat killed.txt)"
+refused=0
+queue results/* >out.txt 2>error.txt || refused=$?
+if [ $refused -ne 0 ]; then grep -q 'another process' error.txt || fail "two queues: $(cat error.txt)"; fi
+kill -KILL $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+within_two_minutes no_workers || fail "processes outlive the queue: $(workers)"
+before=$(find results -name result.json | wc -l)
+"$TARN" sweep --queue results/* --output out --commit >stopped.txt 2>error.txt &
+pid=$!
+within_two_minutes recorded $((before + 1)) || fail "it does not go on: $(cat stopped.txt error.txt)"
+kill -TERM $pid 2>/dev/null || true
+got=0
+wait $pid || got=$?
+[ $got -eq 0 ] || { [ $got -eq 143 ] && grep -q 'stopped, all is saved; the same command goes on' error.txt; } || fail "stopped: $got $(cat error.txt)"
+queue results/* --commit >out.txt 2>error.txt || fail "going on: $(cat out.txt error.txt)"
+grep -Eq '^slow +[12] of 2 +[34] .* worse$' out.txt || fail "not decided: $(cat out.txt)"
+grep -Eq '^near +1 of 1 +3 .* undecided with all 3 seeds$' out.txt || fail "not closed: $(cat out.txt)"
+[ -d results/close/near/seed-9 ] && [ ! -d results/close/near/seed-10 ] || fail "seeds follow those of the file: $(ls results/close/near)"
+[ "$(find results -name 'checkpoint*' | wc -l)" -eq 0 ] || fail "weights are recorded"
+if [ $git = yes ]; then
+  git log --format=%s | grep -q '^results: record .* of c' || fail "nothing is committed: $(cat stopped.txt out.txt)"
+  git ls-files --error-unmatch results/clear/slow/seed-1/result.json >/dev/null || fail "a record is not in git"
+  [ -z "$(git ls-files results/clear/lock out)" ] || fail "more is committed: $(git ls-files)"
+fi
+
+# A look waits for all of its seeds, and what one machine recorded stays when another has made the same run.
+cp -r results/clear partial && rm -r partial/slow/seed-2
+"$TARN" compare partial --json | jq -e '.configurations[1].sequential | .looks == 0 and .decision == "open" and .p == 1' >/dev/null ||
+  fail "a look at fewer seeds: $("$TARN" compare partial --json)"
+sed -i 's/"seconds": [0-9.e-]*/"seconds": 99/' out/close/runs/near/seed-8/result.json
+queue results/close >out.txt 2>error.txt || fail "another machine's run"
+grep -q 'out/close/runs/near/seed-8: the record has another result of this run, which it keeps: results/close/near/seed-8' error.txt &&
+  ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "$(cat error.txt)"
+
+# All is decided: nothing is run, and a record that was lost is made again. A commit that fails does not stop the queue.
+rm -r results/clear/slow/seed-3
+GIT_DIR=/nonexistent queue results/clear --commit >out.txt || fail "without git"
+grep -q '^uncommitted clear' out.txt || fail "$(cat out.txt)"
+! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
+queue results/* --json >out.txt || fail "json"
+[ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
+
+# The verdict of comparisons and pages.
+"$TARN" compare results/clear --json | jq -e '.sequential.spending == "pocock" and (.configurations[1].sequential | .decision == "worse" and .p <= 0.05 and .looks >= 1)' >/dev/null ||
+  fail "compare: $("$TARN" compare results/clear --json)"
+rm results/notes.md
+echo '# Near?' >results/close/question.md
+mkdir documents
+TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_DIR/scripts/results.sh" >out.txt || fail "pages"
+grep -q 'looked at after 3, 4 seeds (p counts the looks, by pocock spending of 0.05, and 1 comparisons): better: none; worse: slow; equivalent within 0.01: none' results/clear/README.md ||
+  fail "$(cat results/clear/README.md)"
+grep -Eq '^\| near \| .* \| 1 of 1 \| undecided with all 3 seeds \|$' results/close/README.md || fail "$(cat results/close/README.md)"
+
+# Damaged designs.
+damaged() {  # PATTERN FILTER
+  jq "$2" results/clear/sweep.json >partial/sweep.json
+  refuse 1 "partial/sweep.json: $1" "$TARN" compare partial
+}
+damaged '"sequential": looks: expected ascending numbers of seeds, from 3 to max_seeds' '.sequential.looks = [4, 3]'
+damaged '"sequential": "looks" must be a list of at most 100' '.sequential.looks = [range(200)]'
+damaged '"sequential": expected max_seeds numbers in "seeds", and "first" from 1 to as many' '.sequential.first = 9'
+
+# Another plan after the runs were seen, and damaged records.
+cp results/close/sweep.yaml kept.yaml
+sed -i 's/"max_seeds": "3"/"max_seeds": "4"/; s/"looks": \["3"\]/"looks": ["3", "4"]/' results/close/sweep.yaml
+refuse 1 'results/close/sweep.yaml: sequential is not that of its records' queue results/close --quiet
+mv kept.yaml results/close/sweep.yaml
+echo '{' >results/close/near/seed-8/result.json
+! queue results/* >out.txt 2>error.txt || fail "a damaged record"
+[ "$(wc -l <error.txt)" -eq 1 ] && grep -q 'left out: results/close/near/seed-8/result.json' error.txt || fail "$(cat error.txt)"
+grep -Eq '^slow .* worse$' out.txt || fail "the other folder: $(cat out.txt)"
+exit 0
