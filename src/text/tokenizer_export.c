@@ -105,8 +105,7 @@ static json_t *normaliser(const tarn__bpe_rules *rules) {
   if (rules->nfc) list = with(list, json_pack("{s:s}", "type", "NFC"));
   if (rules->pieces && rules->prefix == TARN__PREFIX_ALWAYS) {
     list = with(list, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", BLANK));
-    json_array_append_new(
-        list, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", " ", "content", BLANK));
+    list = with(list, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", " ", "content", BLANK));
   }
   if (!list || json_array_size(list) > 0) return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list);
   json_decref(list);
@@ -134,8 +133,7 @@ static json_t *decoder(const tarn__bpe_rules *rules) {
   json_t *list = json_pack("[{s:s, s:{s:s}, s:s}, {s:s}, {s:s}]", "type", "Replace", "pattern", "String", BLANK,
                            "content", " ", "type", "ByteFallback", "type", "Fuse");
   if (rules->strip)
-    json_array_append_new(list,
-                          json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop", 0));
+    list = with(list, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop", 0));
   return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", list);
 }
 
