@@ -10,6 +10,7 @@ fault_commands="corpus sentences vocab prepare train resume translate average ex
   report blimp choices generate series states dynamics"
 # Other forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
+  vocab-tokenizer import-gguf export-llama export-gguf
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
 
 # Allocations of these libraries never fail: on failure GCC's and LLVM's OpenMP abort the process, and so do
@@ -66,6 +67,8 @@ YAML
   quiet "$TARN" prepare --vocab toy --text c/valid.en --output toy-text
   cp -r "$golden/gpt2_model/tied" gpt2
   quiet "$TARN" import-gpt2 gpt2 --vocab bytes --output lm-model
+  quiet "$TARN" import "$golden/gguf/model.gguf" --output llama-model
+  mkdir tokenizer && cp "$golden/tokenizers/pieces.json" tokenizer/tokenizer.json && echo '{"eos_token":"</s>"}' >tokenizer/tokenizer_config.json
   cp -r "$golden/bert_model/bert" bert
   cp -r "$golden/marian_model/swish" marian
   quiet "$TARN" import-marian marian --output marian-model
@@ -122,6 +125,10 @@ fault_command() {
     sentences) cp in/c/valid.en "$b/s" && drive sentences -- "$TARN" sentences --output s $i/c/valid.en $i/c/test.en ;;
     vocab) cp in/old-v "$b/v" && drive vocab -- "$TARN" vocab --type whitespace --size 100 --output v $i/c/train.de $i/c/train.en ;;
     vocab-bpe) cp in/v "$b/v" && drive vocab-bpe -- "$TARN" vocab --type bpe --size 60 --threads 1 --output v $i/c/valid.de $i/c/valid.en ;;
+    vocab-tokenizer) cp in/v "$b/v" && drive vocab-tokenizer -- "$TARN" vocab --import-tokenizer $i/tokenizer --output v ;;
+    import-gguf) cp in/esn "$b/m" && drive import-gguf -- "$TARN" import "$TARN_SOURCE_DIR/tests/golden/gguf/model.gguf" --output m ;;
+    export-llama) drive export-llama -- "$TARN" export --format llama $i/llama-model e ;;
+    export-gguf) cp in/esn "$b/e" && drive export-gguf -- "$TARN" export --format gguf --type q8_0 $i/llama-model e ;;
     vocab-gpt2) cp in/v "$b/v" && drive vocab-gpt2 -- "$TARN" vocab --import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_toy" --output v ;;
     vocab-wordpiece) cp in/v "$b/v" && drive vocab-wordpiece -- "$TARN" vocab --import-wordpiece "$TARN_SOURCE_DIR/tests/golden/wordpiece_toy" --output v ;;
     prepare) cp in/text.tarn "$b/p.tarn" && drive prepare -- "$TARN" prepare --vocab $i/v --source $i/c/valid.de --target $i/c/valid.en --output p ;;

@@ -1,5 +1,5 @@
-// tarn import-bert, tarn import-gpt2 and tarn import-marian: convert a model of Hugging Face's transformers to a
-// checkpoint of tarn.
+// tarn import, and tarn import-bert, import-gpt2 and import-marian for one kind: convert a model of another program to
+// a checkpoint of tarn.
 #include <stdio.h>
 
 #include "cli.h"
@@ -8,6 +8,16 @@
 #include "progress_show.h"
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
+
+static const cli_command ANY = {
+    "import", "PATH", "Make a checkpoint of a model of another program.",
+    "PATH is a folder of transformers with config.json, model.safetensors (or the files that\n"
+    "model.safetensors.index.json names) and the vocabulary's files; config.json says which model it is: gpt2, llama,\n"
+    "mistral, qwen2, bert, roberta or marian. Or PATH is a GGUF file of llama.cpp (llama, qwen2; F32, F16, BF16, "
+    "Q8_0).\n"
+    "Pickles, such as pytorch_model.bin and files .pt, are refused. tarn "
+    "export\n"
+    "--format is the way back."};
 
 static const cli_command BERT = {
     "import-bert", "FOLDER", "Make a checkpoint of a BERT or RoBERTa model from transformers.",
@@ -59,7 +69,10 @@ int cmd_import_bert(int argc, char **argv) { return import(&BERT, argc, argv, ta
 
 int cmd_import_gpt2(int argc, char **argv) { return import(&GPT2, argc, argv, tarn_checkpoint_import_gpt2); }
 
-int cmd_import_marian(int argc, char **argv) {
+// A command with vocabularies of two sides.
+static int import_sides(const cli_command *command, int argc, char **argv,
+                        tarn_status (*make)(const char *path, const char *folder, const char *vocab,
+                                            const char *target_vocab)) {
   const char *output = NULL;
   const char *vocab = NULL;
   const char *target_vocab = NULL;
@@ -72,13 +85,19 @@ int cmd_import_marian(int argc, char **argv) {
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
       PROGRESS_OPTIONS,
       {0}};
-  int code = cli_parse(&MARIAN, table, argc, argv, &folders, 1, 1);
-  if (code < 0 && !output) code = cli_usage(&MARIAN, "--output is missing");
+  int code = cli_parse(command, table, argc, argv, &folders, 1, 1);
+  if (code < 0 && !output) code = cli_usage(command, "--output is missing");
   if (code < 0) {
-    tarn_status status = tarn_checkpoint_import_marian(output, folders.items[0], vocab, target_vocab);
-    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&MARIAN, status);
-    if (code == CLI_OK && json) code = json_output_made(&MARIAN, output, "folder", folders.items[0]);
+    tarn_status status = make(output, folders.items[0], vocab, target_vocab);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(command, status);
+    if (code == CLI_OK && json) code = json_output_made(command, output, "folder", folders.items[0]);
   }
   cli_list_free(&folders);
   return code;
 }
+
+int cmd_import_marian(int argc, char **argv) {
+  return import_sides(&MARIAN, argc, argv, tarn_checkpoint_import_marian);
+}
+
+int cmd_import(int argc, char **argv) { return import_sides(&ANY, argc, argv, tarn_checkpoint_import); }

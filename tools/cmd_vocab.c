@@ -13,10 +13,11 @@
 #include "tarn/vocab.h"
 
 static const cli_command COMMAND = {
-    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's, BERT's or Marian's.",
+    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's, Llama's, BERT's or Marian's.",
     "The lines of all files are taken together: give source and target for a joint vocabulary. bpe and unigram are\n"
     "SentencePiece models for raw text; whitespace is a list of words for text that is split already; char has the\n"
     "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two,\n"
+    "--import-tokenizer one of a tokenizer.json as Llama's, Mistral's and Qwen2's,\n"
     "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents,\n"
     "--import-marian one of source.spm, or with --target of target.spm, and the tokens in vocab.json.\n"
     "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
@@ -95,33 +96,42 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
 
 // Imports a vocabulary of another program.
 typedef struct imported {
-  const char *gpt2, *wordpiece, *marian;
+  const char *gpt2, *wordpiece, *marian, *tokenizer;
   bool cased, target;
 } imported;
 
-static bool is_imported(const imported *from) { return from->gpt2 || from->wordpiece || from->marian; }
+// What is imported, and the option that says so; NULL: nothing.
+static const char *imported_path(const imported *from, const char **option) {
+  *option = from->gpt2        ? "--import-gpt2"
+            : from->tokenizer ? "--import-tokenizer"
+            : from->marian    ? "--import-marian"
+                              : "--import-wordpiece";
+  return from->gpt2 ? from->gpt2 : from->tokenizer ? from->tokenizer : from->marian ? from->marian : from->wordpiece;
+}
 
 static int import(const char *output, const imported *from, bool lowercase, bool json) {
   const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
                                      : lowercase ? TARN_WORDPIECE_UNCASED
                                                  : TARN_WORDPIECE_CASE_AS_SAID;
-  tarn_status status = from->gpt2     ? tarn_vocab_import_gpt2(output, from->gpt2)
-                       : from->marian ? tarn_vocab_import_marian(output, from->marian, from->target)
-                                      : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
+  tarn_status status = from->gpt2        ? tarn_vocab_import_gpt2(output, from->gpt2)
+                       : from->tokenizer ? tarn_vocab_import_tokenizer(output, from->tokenizer)
+                       : from->marian    ? tarn_vocab_import_marian(output, from->marian, from->target)
+                                         : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  const char *path = from->gpt2 ? from->gpt2 : from->marian ? from->marian : from->wordpiece;
+  const char *option, *path = imported_path(from, &option);
   return json ? json_output_made(&COMMAND, output, "from", path) : CLI_OK;
 }
 
 // The exit code if options do not fit an import, or -1.
 static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others) {
-  const char *name = from->gpt2 ? "--import-gpt2" : from->marian ? "--import-marian" : "--import-wordpiece";
+  const char *name, *path = imported_path(from, &name);
   const bool lowercase = options->lowercase;
-  if (!!from->gpt2 + !!from->wordpiece + !!from->marian > 1)
-    return cli_usage(&COMMAND, "--import-gpt2, --import-wordpiece and --import-marian exclude each other");
+  if (!!from->gpt2 + !!from->wordpiece + !!from->marian + !!from->tokenizer > 1)
+    return cli_usage(&COMMAND,
+                     "--import-gpt2, --import-tokenizer, --import-wordpiece and --import-marian exclude each other");
   if (from->target && !from->marian) return cli_usage(&COMMAND, "--target goes with --import-marian only");
   if (from->cased && !from->wordpiece) return cli_usage(&COMMAND, "--cased goes with --import-wordpiece only");
-  if (!is_imported(from)) return -1;
+  if (!path) return -1;
   if (others) return cli_usage(&COMMAND, "%s takes neither --type nor text files", name);
   if (from->cased && lowercase) return cli_usage(&COMMAND, "--cased and --lowercase exclude each other");
   if (from->wordpiece) options->lowercase = false;
@@ -201,6 +211,8 @@ int cmd_vocab(int argc, char **argv) {
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
       {"import-gpt2", CLI_TEXT, &from.gpt2, "PATH",
        "a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one of these files", 0, 0},
+      {"import-tokenizer", CLI_TEXT, &from.tokenizer, "PATH",
+       "a tokenizer.json of byte-pair encoding, or a folder with it, as Llama's, Mistral's and Qwen2's", 0, 0},
       {"import-wordpiece", CLI_TEXT, &from.wordpiece, "PATH",
        "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
       {"import-marian", CLI_TEXT, &from.marian, "FOLDER",
@@ -236,8 +248,9 @@ int cmd_vocab(int argc, char **argv) {
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) code = check_import(&options, &g, &from, type || files.count);
   if (code < 0)
-    code = is_imported(&from) ? import(output, &from, options.lowercase, json)
-                              : train(output, &files, &options, &g, type ? type : "bpe", json);
+    code = (from.gpt2 || from.tokenizer || from.wordpiece || from.marian)
+               ? import(output, &from, options.lowercase, json)
+               : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;
 }

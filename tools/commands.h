@@ -24,6 +24,7 @@ int cmd_encode(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_fit(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_import_bert(int argc, char **argv);
 int cmd_import_marian(int argc, char **argv);
 int cmd_import_gpt2(int argc, char **argv);

@@ -48,6 +48,7 @@ static const known_command table[] = {
     {"export", cmd_export},
     {"import-gpt2", cmd_import_gpt2},
     {"import-marian", cmd_import_marian},
+    {"import", cmd_import},
     {"import-bert", cmd_import_bert},
     {"prune", cmd_prune},
     {"test", cmd_test},

@@ -133,6 +133,14 @@ TARN_API tarn_status tarn_vocab_train(const char *output, const char *const *fil
 // naming the file and the token, or the line and the merge.
 TARN_API tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
+// Writes the vocabulary of a tokenizer.json of Hugging Face's tokenizers as one tarn file, atomically, creating its
+// folder. `path` is such a file, or a folder with it; tokenizer_config.json beside it names the tokens that begin and
+// end a text. It is byte-pair encoding on bytes, cut as by GPT-2, Llama 3, Qwen2 or SmolLM, or on characters in the
+// form of SentencePiece (Metaspace, Prepend) with bytes for characters without a token. Added tokens that are not
+// special are found in texts. Fails with USAGE (another name), IO, or DATA, naming the file and a part, key or token
+// that tarn does not have.
+TARN_API tarn_status tarn_vocab_import_tokenizer(const char *output, const char *path) TARN_CHECKED;
+
 // Whether a WordPiece vocabulary lower-cases text and removes accents.
 typedef enum tarn_wordpiece_case {
   TARN_WORDPIECE_CASE_AS_SAID,  // as in tokenizer_config.json; uncased without that file, as in transformers

@@ -137,8 +137,9 @@ static const tarn__option model_options[] = {
      .help = "a norm on the sum of embeddings, positions and segments; not with a source and a target",
      .also = "layernorm_embedding encoder_normalize_before emb_layer_norm"},
     {"decoder_start", INTEGER(tarn_config_model, decoder_start, -1, 1 << 24), .value = "-1", .later = true,
-     .help = "token that the decoder of a translation model reads first, by its id; -1: the end of sentence",
-     .also = "decoder_start_token_id decoder_start_token"},
+     .help = "token that the decoder of a translation or language model reads first, by its id; -1: the end of "
+             "sentence",
+     .also = "decoder_start_token_id decoder_start_token bos_token_id"},
 };
 
 static const tarn__option stack_options[] = {

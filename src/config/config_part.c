@@ -226,6 +226,14 @@ static const tarn_part_use *part_of(const tarn_kind *kind, const char **key) {
   return &kind->mixer;
 }
 
+bool tarn__part_number(const tarn_part_use *use, const char *key, double *value) {
+  const tarn__option *option = use->part ? tarn__part_option(use->part, key) : NULL;
+  *value = 0;
+  if (!option || !is_number(option)) return false;
+  *value = number_of(option, use->keys);
+  return true;
+}
+
 bool tarn__kind_number(const tarn_kind *kind, const char *key, double *value) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   *value = 0;
@@ -236,10 +244,7 @@ bool tarn__kind_number(const tarn_kind *kind, const char *key, double *value) {
     return true;
   }
   const tarn_part_use *use = part_of(kind, &key);
-  const tarn__option *option = use->part ? tarn__part_option(use->part, key) : NULL;
-  if (!option || !is_number(option)) return false;
-  *value = number_of(option, use->keys);
-  return true;
+  return tarn__part_number(use, key, value);
 }
 
 const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key) {

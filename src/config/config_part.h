@@ -14,6 +14,9 @@ const char *tarn__part_word(const tarn_part_use *use);
 // and no is 0. False, with *value 0, if a layer of this kind has no such key.
 bool tarn__kind_number(const tarn_kind *kind, const char *key, double *value);
 
+// The same for a key of a part itself.
+bool tarn__part_number(const tarn_part_use *use, const char *key, double *value);
+
 // Fails with USAGE, naming kind and mixer, if a layer of the decoder cannot decode token by token, which translation
 // and generation require.
 tarn_status tarn__config_check_decoding(const tarn_config *config) TARN_CHECKED;

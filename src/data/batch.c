@@ -464,7 +464,8 @@ static void put_target(const tarn__batcher *b, const tarn__batch *batch, const t
   }
   int32_t *out = room->targets + batch->target.rows;
   tarn__shard_target(b->shard, pair, out);
-  in[0] = b->options.first >= 0 ? b->options.first : tarn__shard_before(b->shard, pair);
+  const bool begins = !b->shard->continues || pair == 0;
+  in[0] = begins && b->options.first >= 0 ? b->options.first : tarn__shard_before(b->shard, pair);
   memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
 }
 

@@ -116,8 +116,8 @@ typedef struct tarn__batcher_options {
   int64_t tracks;
   // Sentences per block, for tests; default 0: TARN__BATCH_BLOCK for a shard of several files, one block for others.
   int64_t block;
-  // The token in front of each sentence; default -1: none; with rows NEXT, the end of sentence or the token before a
-  // window of a stream.
+  // The token in front of each sentence; default -1: none; with rows NEXT, the end of sentence. The windows of a stream
+  // after the first have the token before them.
   int32_t first;
   int32_t segments;           // for whole rows: the number of segments in target.segments; default 0: it is NULL
   tarn__batch_finish finish;  // for whole rows; default: none, and no predictions. The batcher closes it

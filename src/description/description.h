@@ -193,9 +193,9 @@ typedef struct tarn_config_model {
                         // none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
                         // dropout; not with a source and a target [no]
-  int64_t
-      decoder_start;  // the first token read by the decoder of a translation model, by its id in the target vocabulary,
-                      // such as the padding in Marian's models; -1: the end of sentence, as in fairseq [-1]
+  int64_t decoder_start;  // the first token read by the decoder of a translation or language model, by its id in the
+                          // target vocabulary, such as the padding in Marian's models and <s> in LLaMA's; -1: the end
+                          // of sentence, as in fairseq [-1]
 } tarn_config_model;
 
 // The tokens that a masked language model predicts, redrawn for each row in each epoch (docs/masked-models.md).

@@ -186,10 +186,10 @@ static tarn_status check_copy(const source *s, const tarn__stored *tensor, bool 
 
 static tarn_status check_rest(const void *user) {
   const source *s = user;
-  const char *path = s->import.tensors.file.path, *other = NULL;
+  const char *path = s->import.tensors.path, *other = NULL;
   int64_t left_out = 0;
-  for (size_t i = 0; i < s->import.tensors.file.count; i++) {
-    const tarn__stored *tensor = &s->import.tensors.file.tensors[i];
+  for (size_t i = 0; i < s->import.tensors.count; i++) {
+    const tarn__stored *tensor = &s->import.tensors.tensors[i];
     const char *name = bare(s, tensor->name);
     bool copy = false;
     if (s->import.tensors.used[i] || is_buffer(name)) continue;
@@ -223,7 +223,7 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
 
 tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder, const char *vocab) {
   source s = {.import.folder = folder};
-  tarn_status status = tarn__map_judge(&s.import.tensors.file.map, import(&s, output, vocab));
+  tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(&s, output, vocab));
   tarn__hf_import_close(&s.import);
   tarn__free(s.config.labels);
   return status;

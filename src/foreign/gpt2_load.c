@@ -121,11 +121,11 @@ static tarn_status check_rest(const void *user) {
   const source *s = user;
   const tarn__stored *embedding =
       tarn__hf_tensors_find(&s->import.tensors, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
-  for (size_t i = 0; i < s->import.tensors.file.count; i++) {
-    const tarn__stored *tensor = &s->import.tensors.file.tensors[i];
+  for (size_t i = 0; i < s->import.tensors.count; i++) {
+    const tarn__stored *tensor = &s->import.tensors.tensors[i];
     if (s->import.tensors.used[i] || is_buffer(s, tensor->name)) continue;
     bool output = strcmp(tensor->name, tarn__gpt2_model_names[TARN__GPT2_OUTPUT].theirs) == 0;
-    TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->import.tensors.file.path,
+    TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->import.tensors.path,
                  tensor->name, (long long)s->config.layers);
     TARN_TRY(tarn__hf_import_same(&s->import, tensor, embedding));
   }
@@ -142,7 +142,7 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
 
 tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) {
   source s = {.import.folder = folder};
-  tarn_status status = tarn__map_judge(&s.import.tensors.file.map, import(&s, output, vocab));
+  tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(&s, output, vocab));
   tarn__hf_import_close(&s.import);
   return status;
 }

@@ -11,6 +11,7 @@
 
 #define TARN__HF_CONFIG "config.json"
 #define TARN__HF_WEIGHTS "model.safetensors"
+#define TARN__HF_INDEX "model.safetensors.index.json"
 
 typedef struct tarn__hf_config {
   const char *path;

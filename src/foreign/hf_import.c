@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/file_kind.h"
 #include "store/checkpoint.h"
 
 void tarn__hf_import_close(tarn__hf_import *import) {
@@ -15,10 +16,36 @@ void tarn__hf_import_close(tarn__hf_import *import) {
   tarn__hf_tensors_close(&import->tensors);
 }
 
+// Weights that older models have only as pickles, which are programs: reading one would run it.
+static tarn_status refuse_pickles(const char *folder) {
+  static const char *const names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.bin"};
+  char path[PATH_MAX];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    TARN_TRY(tarn__path_join(path, folder, names[i]));
+    TARN_REQUIRE(!tarn__file_exists(path), DATA,
+                 "%s: there is no " TARN__HF_WEIGHTS ", and %s is " TARN__PICKLE_NAME TARN__PICKLE_ADVICE, folder,
+                 names[i]);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, import->folder, TARN__HF_WEIGHTS));
+  if (tarn__file_exists(path)) return tarn__hf_tensors_open(&import->tensors, path, prefix);
+  TARN_TRY(tarn__path_join(path, import->folder, TARN__HF_INDEX));
+  if (tarn__file_exists(path)) return tarn__hf_tensors_open_index(&import->tensors, path, prefix);
+  TARN_TRY(refuse_pickles(import->folder));
+  TARN_TRY(tarn__path_join(path, import->folder, TARN__HF_WEIGHTS));
   return tarn__hf_tensors_open(&import->tensors, path, prefix);
+}
+
+tarn_status tarn__hf_import_vocab_file(tarn__hf_import *import, const char *path, int64_t size) {
+  TARN_TRY(tarn_vocab_open(&import->vocab, path));
+  TARN_REQUIRE(tarn_vocab_size(import->vocab) == size, DATA,
+               "%s: the vocabulary has %d tokens, but %s/" TARN__HF_CONFIG " says %lld (\"vocab_size\")", path,
+               tarn_vocab_size(import->vocab), import->folder, (long long)size);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, const char *given,
@@ -31,11 +58,7 @@ tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, co
   }
   TARN_REQUIRE(found, DATA, "%s: it has no vocabulary (%s); name one", import->folder, what);
   *from = given ? given : import->folder;
-  TARN_TRY(tarn_vocab_open(&import->vocab, *from));
-  TARN_REQUIRE(tarn_vocab_size(import->vocab) == size, DATA,
-               "%s: the vocabulary has %d tokens, but %s/" TARN__HF_CONFIG " says %lld (\"vocab_size\")", *from,
-               tarn_vocab_size(import->vocab), import->folder, (long long)size);
-  return TARN_STATUS_OK;
+  return tarn__hf_import_vocab_file(import, *from, size);
 }
 
 tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, size_t length,
@@ -54,6 +77,22 @@ tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *im
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__hf_import_zeros(tarn__param *param) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  const tarn_status status = tarn__param_set(param, memory);
+  tarn__free(memory);
+  return status;
+}
+
+// The values of part `i`; those of a vector are arranged as a matrix of one column.
+static tarn_status read_part(const tarn__hf_import *import, float *values, const tarn__stored *tensor, int i,
+                             int64_t skipped, bool vector, int64_t rows, int64_t cols) {
+  TARN_TRY(tarn__hf_tensors_read(&import->tensors, values, tensor, (size_t)(skipped * cols), (size_t)(rows * cols)));
+  if (!import->arrange || i >= import->arranged) return TARN_STATUS_OK;
+  return import->arrange(import->arranger, values, vector ? cols : rows, vector ? rows : cols);
+}
+
 tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
                                   const tarn__stored *const tensors[TARN__HF_PARTS],
                                   const char *const names[TARN__HF_PARTS], int64_t skipped, bool set) {
@@ -70,8 +109,8 @@ tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
     if (!set)
       status = tarn__hf_tensors_check(&import->tensors, tensors[i], names[i], rows + skipped, cols);
     else
-      status = tarn__hf_tensors_read(&import->tensors, (float *)memory + i * rows * cols, tensors[i],
-                                     (size_t)(skipped * cols), (size_t)(rows * cols));
+      status =
+          read_part(import, (float *)memory + i * rows * cols, tensors[i], i, skipped, param->rows == 1, rows, cols);
   }
   if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
   tarn__free(memory);
@@ -81,7 +120,7 @@ tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
 tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stored *tensor, const tarn__stored *first) {
   TARN_REQUIRE(tensor->bytes == first->bytes && memcmp(tensor->data, first->data, tensor->bytes) == 0, DATA,
                "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__HF_CONFIG " is true",
-               import->tensors.file.path, tensor->name, first->name);
+               import->tensors.path, tensor->name, first->name);
   return TARN_STATUS_OK;
 }
 
@@ -94,7 +133,7 @@ tarn_status tarn__hf_import_write(tarn__hf_import *import, const char *output, i
   TARN_TRY(tarn__model_allocate(import->model));
   if (steps->seed) TARN_TRY(tarn__model_initialise(import->model, steps->seed));
   TARN_TRY(steps->take(steps->user, true));
-  TARN_TRY(tarn__map_check(&import->tensors.file.map));
+  TARN_TRY(tarn__hf_tensors_judge(&import->tensors, TARN_STATUS_OK));
   tarn__checkpoint_extra extra = {.source = import->vocab, .target = target};
   return tarn__checkpoint_save(output, import->model, &extra);
 }

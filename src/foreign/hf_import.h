@@ -16,12 +16,20 @@ typedef struct tarn__hf_import {
   tarn_vocab *vocab, *target_vocab;  // target_vocab NULL: one serves both sides
   tarn_config *description;
   tarn__model *model;
+  // Changes the values of one of the first `arranged` parts of a parameter, [rows, cols], whose order is another one in
+  // the file; NULL: none is.
+  tarn_status (*arrange)(const void *arranger, float *values, int64_t rows, int64_t cols);
+  const void *arranger;
+  int arranged;
 } tarn__hf_import;
 void tarn__hf_import_close(tarn__hf_import *import);
 
-// Opens the tensors, whose names may have a prefix.
+// Opens the tensors, whose names may have a prefix: of model.safetensors, or of the files of its index. A folder that
+// has only pickles, such as pytorch_model.bin, is refused with the way to convert them.
 tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix) TARN_CHECKED;
 
+// Opens a vocabulary, which must have `size` tokens. Fails with DATA.
+tarn_status tarn__hf_import_vocab_file(tarn__hf_import *import, const char *path, int64_t size) TARN_CHECKED;
 // Opens the vocabulary `given` or, if NULL, the folder's, of which one of two files must exist (`files`, called `what`
 // in messages). It must have `size` tokens. *from is its source. Fails with DATA.
 tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, const char *given,
@@ -34,6 +42,9 @@ tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, 
 
 // The model's parameter of that name. Fails with INTERNAL if there is none.
 tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *import, const char *name) TARN_CHECKED;
+
+// Sets a parameter that a format does not have to zeros.
+tarn_status tarn__hf_import_zeros(tarn__param *param) TARN_CHECKED;
 
 // Checks the tensors of the parameter `ours`, its parts from top to bottom, or with `set` takes their values.
 // tensors[i] is that of names[i], which ends with the first NULL; NULL: missing, as the message says. The first

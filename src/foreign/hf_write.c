@@ -165,6 +165,7 @@ tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
 tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) {
   if (tarn__vocab_is_wordpiece(vocab)) return tarn__vocab_export_wordpiece(folder, vocab);
   if (tarn__vocab_is_roberta(vocab) || tarn__vocab_is_gpt2(vocab)) return tarn__vocab_export_gpt2(folder, vocab);
+  if (tarn__vocab_is_bpe(vocab)) return tarn__vocab_export_tokenizer(folder, vocab);
   tarn__log(TARN_LOG_WARNING, "%s: no vocabulary was written, as transformers has no form for one of this kind",
             folder);
   return TARN_STATUS_OK;

@@ -47,7 +47,8 @@ const tarn__part *tarn__hf_ffn_activation(const tarn_kind *kind);
 
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
 
-// Writes the vocabulary into the folder in transformers' form, WordPiece's or GPT-2's; warns if it is of another kind.
+// Writes the vocabulary into the folder in transformers' form, WordPiece's, GPT-2's or tokenizer.json; warns if it is
+// of another kind.
 tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 #endif

@@ -188,8 +188,8 @@ static tarn_status check_positions(source *s, const char *name, bool values) {
       TARN_TRY(tarn__hf_tensors_read(&s->import.tensors, &value, tensor, (size_t)(p * d + i), 1));
       same = same && fabs((double)value - (i < half ? sin(angle) : cos(angle))) < 0.01;
     }
-  TARN_REQUIRE(same, DATA, "%s: tensor \"%s\" does not hold the sinusoids of Marian's models",
-               s->import.tensors.file.path, tensor->name);
+  TARN_REQUIRE(same, DATA, "%s: tensor \"%s\" does not hold the sinusoids of Marian's models", s->import.tensors.path,
+               tensor->name);
   return TARN_STATUS_OK;
 }
 
@@ -209,14 +209,14 @@ static tarn_status check_rest(const void *user) {
   const bool all = s->config.tied && s->config.shared;
   const char *name;
   const tarn__stored *first = find_first(s, all ? ALL_WORDS : TIED_WORDS, &name);
-  for (size_t i = 0; i < s->import.tensors.file.count; i++) {
-    const tarn__stored *tensor = &s->import.tensors.file.tensors[i];
+  for (size_t i = 0; i < s->import.tensors.count; i++) {
+    const tarn__stored *tensor = &s->import.tensors.tensors[i];
     if (s->import.tensors.used[i]) continue;
     bool copy = false;
     for (const char *const *at = ALL_WORDS; *at; at++)
       copy = copy || tarn__hf_tensors_find(&s->import.tensors, *at) == tensor;
     TARN_REQUIRE(copy, DATA, "%s: tensor \"%s\" is none of a Marian model of %lld and %lld layers",
-                 s->import.tensors.file.path, tensor->name, (long long)s->config.encoder.layers,
+                 s->import.tensors.path, tensor->name, (long long)s->config.encoder.layers,
                  (long long)s->config.decoder.layers);
     const bool tied =
         all || (s->config.tied && tensor == tarn__hf_tensors_find(&s->import.tensors, TARN__MARIAN_OUTPUT));
@@ -236,7 +236,7 @@ static tarn_status import(source *s, const char *output, const char *vocab, cons
 tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                           const char *target_vocab) {
   source s = {.import.folder = folder};
-  tarn_status status = tarn__map_judge(&s.import.tensors.file.map, import(&s, output, vocab, target_vocab));
+  tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(&s, output, vocab, target_vocab));
   tarn__hf_import_close(&s.import);
   return status;
 }

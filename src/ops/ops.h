@@ -186,9 +186,16 @@ tarn__tensor *tarn__widen(tarn__graph *graph, tarn__tensor *base, tarn__tensor *
 //                                      y[i + n/2] = x[i + n/2] cos(angle) + x[i] sin(angle)
 // y [R, *] equals x in all other columns, and takes over its memory if it has no other reader. positions: I32 [1, R],
 // of whole sentences or of the rows of a decoding step, whose keys are cached after rotation. Gradient: rotated back.
+// The angles may be scaled for texts longer than those of training. factor 0 or 1: no scaling. original 0: every
+// frequency is divided by `factor` (Chen et al. 2023). Else, as in Llama 3.1, those that turn less than `low` times in
+// `original` positions are divided, those that turn more than `high` times stay, and in between it is interpolated.
+typedef struct tarn__rotary_scaling {
+  double factor, low, high, original;
+} tarn__rotary_scaling;
 typedef struct tarn__rotary_spec {
   int64_t column, heads, width, rotated;
   double base;  // more than 1
+  tarn__rotary_scaling scaling;
 } tarn__rotary_spec;
 tarn__tensor *tarn__rotary(tarn__graph *graph, tarn__tensor *x, tarn__tensor *positions, tarn__rotary_spec spec);
 

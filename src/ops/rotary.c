@@ -38,8 +38,9 @@ static const tarn__op op_rotary = {.id = TARN__OP_ROTARY,
 static bool fits(const tarn__tensor *x, const tarn__tensor *positions, const tarn__rotary_spec *spec) {
   return spec->heads > 0 && spec->width > 0 && spec->column >= 0 &&
          spec->column + spec->heads * spec->width <= x->cols && spec->rotated > 0 && spec->rotated <= spec->width &&
-         spec->rotated % 2 == 0 && spec->base > 1.0 && positions->dtype == TARN__I32 && positions->rows == 1 &&
-         positions->cols == x->rows;
+         spec->rotated % 2 == 0 && spec->base > 1.0 &&
+         (spec->scaling.original <= 0.0 || spec->scaling.high > spec->scaling.low) && positions->dtype == TARN__I32 &&
+         positions->rows == 1 && positions->cols == x->rows;
 }
 
 tarn__tensor *tarn__rotary(tarn__graph *graph, tarn__tensor *x, tarn__tensor *positions, tarn__rotary_spec spec) {

@@ -31,6 +31,8 @@ static const char *const NAMES[TARN__FILE_KIND_COUNT] = {
     [TARN__FILE_KIND_UTF32] = "text in UTF-32",
     [TARN__FILE_KIND_COMPRESSED] = "a compressed file",
     [TARN__FILE_KIND_ZIP] = "a zip archive",
+    [TARN__FILE_KIND_PICKLE] = TARN__PICKLE_NAME,
+    [TARN__FILE_KIND_GGUF] = "a GGUF model",
     [TARN__FILE_KIND_FOLDER] = "a folder without a run",
     [TARN__FILE_KIND_RUN] = "a run directory",
     [TARN__FILE_KIND_SEEDS] = "a folder of runs with several seeds",
@@ -54,6 +56,9 @@ static bool is_sentencepiece(const uint8_t *b, size_t size) {
 static bool is_safetensors(const uint8_t *b, size_t size) {
   return size > 8 && b[8] == '{' && b[4] == 0 && b[5] == 0 && b[6] == 0 && b[7] == 0;
 }
+
+// A mark and the version of the protocol. PyTorch has written archives with a data.pkl since its version 1.6.
+static bool is_pickle(const uint8_t *b, size_t size) { return size > 2 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5; }
 
 static bool has(const void *bytes, size_t size, const char *word) {
   return memmem(bytes, size, word, strlen(word)) != NULL;
@@ -107,7 +112,9 @@ tarn__file_kind tarn__file_kind_of(const void *bytes, size_t size) {
   if (is_safetensors(bytes, size)) return tensors_kind(bytes, size);
   if (BEGINS(bytes, size, "\xFF\xFE\0\0") || BEGINS(bytes, size, "\0\0\xFE\xFF")) return TARN__FILE_KIND_UTF32;
   if (BEGINS(bytes, size, "\xFF\xFE") || BEGINS(bytes, size, "\xFE\xFF")) return TARN__FILE_KIND_UTF16;
-  if (BEGINS(bytes, size, "PK\3\4")) return TARN__FILE_KIND_ZIP;
+  if (BEGINS(bytes, size, "PK\3\4")) return has(bytes, size, "data.pkl") ? TARN__FILE_KIND_PICKLE : TARN__FILE_KIND_ZIP;
+  if (is_pickle(bytes, size)) return TARN__FILE_KIND_PICKLE;
+  if (BEGINS(bytes, size, TARN__GGUF_MAGIC)) return TARN__FILE_KIND_GGUF;
   if (BEGINS(bytes, size, "\x1F\x8B\x08") ||
       BEGINS(bytes, size,
              "\xFD"
@@ -176,9 +183,11 @@ static const char *wanted_text(tarn__file_kind wanted) {
 // Advice for a file of a related kind.
 static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_SWEEP_CONFIG) return "; tarn sweep takes this one";
+  if (kind == TARN__FILE_KIND_PICKLE) return TARN__PICKLE_ADVICE;
+  if (kind == TARN__FILE_KIND_GGUF) return "; tarn import takes this one";
   if (kind == TARN__FILE_KIND_HF_CONFIG || kind == TARN__FILE_KIND_HF_WEIGHTS)
-    return wanted == TARN__FILE_KIND_HF_FOLDER ? "" : "; tarn import-gpt2 and tarn import-bert take its folder";
-  if (kind == TARN__FILE_KIND_HF_FOLDER) return "; tarn import-gpt2 and tarn import-bert take such a folder";
+    return wanted == TARN__FILE_KIND_HF_FOLDER ? "" : "; tarn import takes its folder";
+  if (kind == TARN__FILE_KIND_HF_FOLDER) return "; tarn import takes such a folder";
   if (kind == TARN__FILE_KIND_SERIES && wanted == TARN__FILE_KIND_MODEL) return "; tarn series forecast takes this one";
   if (kind == TARN__FILE_KIND_SWEEP || kind == TARN__FILE_KIND_SEEDS) return "; name one of its runs";
   if (kind == TARN__FILE_KIND_TEXT && wanted == TARN__FILE_KIND_SHARD) return " of texts";

@@ -10,10 +10,17 @@
 
 #define TARN__SHARD_MAGIC "TARNSHRD"     // the first bytes of a shard
 #define TARN__INDEX_MAGIC "TARNINDX"     // of an index of several shards
+#define TARN__GGUF_MAGIC "GGUF"          // of a model of llama.cpp
 #define TARN__VOCAB_MAGIC "tarn-vocab "  // of a text vocabulary; the word of its kind follows
 // Marks in the headers of files of tensors: a checkpoint of tarn, or a model of tarn series.
 #define TARN__MODEL_MARK "tarn.format"
 #define TARN__SERIES_MARK "tarn echo state network 1"
+
+// A pickle is a program for Python, which is never run here.
+#define TARN__PICKLE_NAME "a pickle, a program that reading it would run"
+#define TARN__PICKLE_ADVICE                                                                                           \
+  "; save the model anew in Python as safetensors: with save_pretrained() of transformers, or with torch.load(FILE, " \
+  "weights_only=True) and save_file() of safetensors.torch"
 
 typedef enum tarn__file_kind {
   TARN__FILE_KIND_UNKNOWN,  // unknown bytes, or unreadable
@@ -31,8 +38,10 @@ typedef enum tarn__file_kind {
   TARN__FILE_KIND_UTF16,
   TARN__FILE_KIND_UTF32,
   TARN__FILE_KIND_COMPRESSED,  // gzip, xz, bzip2, zstd
-  TARN__FILE_KIND_ZIP,         // an archive, such as PyTorch's
-  TARN__FILE_KIND_FOLDER,      // of none of the following kinds
+  TARN__FILE_KIND_ZIP,         // an archive
+  TARN__FILE_KIND_PICKLE,      // of Python, such as PyTorch's checkpoints, which are archives with one
+  TARN__FILE_KIND_GGUF,
+  TARN__FILE_KIND_FOLDER,  // of none of the following kinds
   TARN__FILE_KIND_RUN,
   TARN__FILE_KIND_SEEDS,  // of runs with several seeds
   TARN__FILE_KIND_SWEEP,

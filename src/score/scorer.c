@@ -12,7 +12,7 @@
 
 struct tarn__scorer {
   const tarn__model *model;
-  int32_t eos;
+  int32_t start;  // the first token that a language model reads
   tarn__scorer_options options;
   void *packed;  // weights of products, in the memory of the device, as the workspace
   tarn__graph graph;
@@ -49,7 +49,8 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__scorer)));
   tarn__scorer *s = memory;
-  *s = (tarn__scorer){.model = model, .eos = eos, .options = *options};
+  const int64_t start = model->config->model.decoder_start;
+  *s = (tarn__scorer){.model = model, .start = start >= 0 ? (int32_t)start : eos, .options = *options};
   if (s->options.threads == 0) s->options.threads = tarn__threads();
   tarn_status status = tarn__scorer_share_open(&s->shared, options->comm);
   if (status == TARN_STATUS_OK) status = pack(s);
@@ -141,7 +142,7 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
     const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
     for (int64_t t = 0; t < sentence->length; t++) {
       int64_t row = packed->rows++;
-      s->ids[row] = t > 0 ? sentence->ids[t - 1] : sentence->before ? *sentence->before : s->eos;
+      s->ids[row] = t > 0 ? sentence->ids[t - 1] : sentence->before ? *sentence->before : s->start;
       if (t < sentence->known) continue;
       s->rows[*predicted] = (int32_t)row;
       s->targets[(*predicted)++] = sentence->ids[t];

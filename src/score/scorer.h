@@ -20,16 +20,16 @@ typedef struct tarn__scorer_options {
 
 void tarn__scorer_default(tarn__scorer_options *options);
 
-// One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn. Or a window of a
-// longer text. Of a masked language model: the model reads `first`, w1 .. wn and the end of sentence, once for each of
-// w1 .. wn, hidden by the mask and predicted; `known` and `before` are ignored, and the log-probability of the end of
-// sentence is 0.
+// One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, or model.decoder_start, then w1
+// .. wn. Or a window of a longer text. Of a masked language model: the model reads `first`, w1 .. wn and the end of
+// sentence, once for each of w1 .. wn, hidden by the mask and predicted; `known` and `before` are ignored, and the
+// log-probability of the end of sentence is 0.
 typedef struct tarn__scorer_sentence {
   const int32_t *ids;  // [length]
   int64_t length;
   int64_t known;              // number of initial tokens without output layer: an earlier sentence of the list
                               // begins with the same ones; 0 .. length
-  const int32_t *before;      // token read before w1; NULL: the end of sentence
+  const int32_t *before;      // token read before w1; NULL: the first of every sentence
   double *log_probabilities;  // [length], natural logarithm; those of `known` tokens stay unchanged
   int32_t *best;  // [length], likewise: the most likely token at each place, where wanted; NULL: it is not. Ignored of
                   // a masked language model

@@ -247,8 +247,8 @@ tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys)
     return keys->fail(keys->root, "model.embedding_norm", "is for models of one text; there are a source and a target");
   if (config->model.segments > 0 && !task->segments)
     return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
-  if (config->model.decoder_start >= 0 && !task->source)
-    return keys->fail(keys->root, "model.decoder_start", "is for a decoder behind an encoder");
+  if (config->model.decoder_start >= 0 && !task->source && task->task != TARN__LEARNS_LANGUAGE_MODEL)
+    return keys->fail(keys->root, "model.decoder_start", "is for a decoder behind an encoder and for language models");
   if (!tarn__task_has(task, TARN__METRIC_BLEU)) {
     char text[TARN__TASK_TEXT];
     snprintf(text, sizeof text, "%s does not translate", task->model);

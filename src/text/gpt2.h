@@ -21,8 +21,6 @@
 #define TARN__ROBERTA_MAGIC "tarn-vocab roberta "
 #define TARN__GPT2_END "<|endoftext|>"
 
-enum { TARN__GPT2_MOST = 1000000 };  // tokens, and merges
-
 // Whether a path is a folder, or a file with one of the four names of GPT-2's files.
 bool tarn__gpt2_is_original(const char *path);
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "text/byte_tokens.h"
 #include "text/gpt2.h"
 #include "text/vocab_files.h"
 #include "text/vocab_kind.h"
@@ -55,7 +56,8 @@ static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char
   void *memory;
   size_t count = json_object_size(object);
   TARN_REQUIRE(json_is_object(object), DATA, "%s: not a JSON object from tokens to ids", path);
-  TARN_REQUIRE(count <= TARN__GPT2_MOST, DATA, "%s: %zu tokens are more than %d", path, count, TARN__GPT2_MOST);
+  TARN_REQUIRE(count <= TARN__BYTE_TOKENS_MOST, DATA, "%s: %zu tokens are more than %d", path, count,
+               TARN__BYTE_TOKENS_MOST);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(const char *)));
   const char **tokens = memory;
   tarn_status status = tarn__vocab_json_order(tokens, object, " \n", path);
@@ -105,8 +107,8 @@ static tarn_status write_merges(tarn_vocab_text *out, const char *data, size_t s
   int64_t count = 0;
   const char *rest = skip_version(data, data + size);
   for (const char *at = rest; next_merge(&at, data + size, &line, &length);) count++;
-  TARN_REQUIRE(count <= TARN__GPT2_MOST, DATA, "%s: %lld merges are more than %d", path, (long long)count,
-               TARN__GPT2_MOST);
+  TARN_REQUIRE(count <= TARN__BYTE_TOKENS_MOST, DATA, "%s: %lld merges are more than %d", path, (long long)count,
+               TARN__BYTE_TOKENS_MOST);
   snprintf(head, sizeof head, "merges %lld\n", (long long)count);
   TARN_TRY(tarn__vocab_append(out, head, strlen(head)));
   for (const char *at = rest; next_merge(&at, data + size, &line, &length);) {

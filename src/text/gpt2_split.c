@@ -6,7 +6,11 @@
 
 #include "text/utf8.h"
 
-typedef enum category { OTHER, LETTER, NUMBER, SPACE } category;
+typedef tarn__text_category category;
+#define OTHER TARN__TEXT_OTHER
+#define LETTER TARN__TEXT_LETTER
+#define NUMBER TARN__TEXT_NUMBER
+#define SPACE TARN__TEXT_SPACE
 
 enum { UNICODE = 16 };  // the version that tiktoken 0.14 and Hugging Face tokenizers 0.23 have
 
@@ -64,8 +68,7 @@ static category ascii_category(unsigned char c) {
   return c == ' ' || (c >= '\t' && c <= '\r') ? SPACE : OTHER;
 }
 
-// The category of the first character, and its bytes.
-static category next_category(const char *at, const char *end, size_t *size) {
+tarn__text_category tarn__text_next_category(const char *at, const char *end, size_t *size) {
   int32_t code;
   *size = 1;
   if ((unsigned char)*at < 0x80) return ascii_category((unsigned char)*at);
@@ -81,18 +84,17 @@ static size_t contraction(const char *at, const char *end) {
   return memcmp(at, "re", 2) == 0 || memcmp(at, "ve", 2) == 0 || memcmp(at, "ll", 2) == 0 ? 2 : 0;
 }
 
-static const char *skip_run(const char *at, const char *end, category kind) {
+const char *tarn__text_skip(const char *at, const char *end, tarn__text_category kind) {
   size_t size;
-  while (at < end && next_category(at, end, &size) == kind) at += size;
+  while (at < end && tarn__text_next_category(at, end, &size) == kind) at += size;
   return at;
 }
 
-// A run of white space, up to its last character if something else follows: \s+(?!\S)|\s+
-static const char *split_space(const char *at, const char *end) {
+const char *tarn__text_split_space(const char *at, const char *end) {
   const char *last = at;
   const char *next = at;
   size_t size;
-  while (next < end && next_category(next, end, &size) == SPACE) {
+  while (next < end && tarn__text_next_category(next, end, &size) == SPACE) {
     last = next;
     next += size;
   }
@@ -106,7 +108,7 @@ const char *tarn__gpt2_split(const char *at, const char *end) {
     if (size) return at + 1 + size;
   }
   const char *start = *at == ' ' && at + 1 < end ? at + 1 : at;
-  category kind = next_category(start, end, &size);
-  if (kind == SPACE) return split_space(at, end);
-  return skip_run(start + size, end, kind);
+  category kind = tarn__text_next_category(start, end, &size);
+  if (kind == SPACE) return tarn__text_split_space(at, end);
+  return tarn__text_skip(start + size, end, kind);
 }

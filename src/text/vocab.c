@@ -9,7 +9,9 @@
 #include "text/gpt2.h"
 #include "text/marian.h"
 #include "text/patches.h"
+#include "text/tokenizer_json.h"
 #include "text/utf8.h"
+#include "text/vocab_files.h"
 #include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 #include "text/wordpiece.h"
@@ -26,7 +28,7 @@ struct tarn_vocab {
 // The first kind that accepts the bytes is used; the last one accepts all.
 static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind,  &tarn__gpt2_kind,  &tarn__wordpiece_kind,
                                                 &tarn__bytes_kind,  &tarn__chars_kind, &tarn__patches_kind,
-                                                &tarn__marian_kind, &tarn__spm_kind};
+                                                &tarn__marian_kind, &tarn__bpe_kind,   &tarn__spm_kind};
 
 // Takes over the bytes, even on failure.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -66,13 +68,19 @@ static bool is_wordpiece(const char *path) {
   return tarn__wordpiece_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
 }
 
-static bool is_original(const char *path) { return is_wordpiece(path) || tarn__gpt2_is_original(path); }
+static bool is_original(const char *path) {
+  return is_wordpiece(path) || tarn__tokenizer_is_original(path) || tarn__gpt2_is_original(path);
+}
+
+static const tarn__tokenizer_wish NO_WISH = {.bos = -1, .eos = -1};
 
 static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiece_case casing) {
   char *bytes;
   size_t size;
   if (is_wordpiece(path))
     TARN_TRY(tarn__wordpiece_import(&bytes, &size, path, casing));
+  else if (tarn__tokenizer_is_original(path))
+    TARN_TRY(tarn__tokenizer_import(&bytes, &size, path, &NO_WISH));
   else if (tarn__gpt2_is_original(path))
     TARN_TRY(tarn__gpt2_import(&bytes, &size, path));
   else
@@ -113,6 +121,25 @@ tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) {
       path);
   TARN_TRY(tarn_vocab_open(&vocab, path));
   return write_file(output, &vocab);
+}
+
+tarn_status tarn_vocab_import_tokenizer(const char *output, const char *path) {
+  tarn_vocab *vocab;
+  char *bytes;
+  size_t size;
+  TARN_REQUIRE(tarn__vocab_is_folder(path) || tarn__tokenizer_is_original(path), USAGE,
+               "%s: a tokenizer is a file tokenizer.json, or a folder with it", path);
+  TARN_TRY(tarn__tokenizer_import(&bytes, &size, path, &NO_WISH));
+  TARN_TRY(open_bytes(&vocab, bytes, size));
+  return write_file(output, &vocab);
+}
+
+tarn_status tarn__vocab_open_tokenizer(tarn_vocab **vocab, const char *path, int64_t size, int64_t bos, int64_t eos) {
+  char *bytes;
+  size_t length;
+  *vocab = NULL;
+  TARN_TRY(tarn__tokenizer_import(&bytes, &length, path, &(tarn__tokenizer_wish){size, bos, eos}));
+  return open_bytes(vocab, bytes, length);
 }
 
 tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, tarn_wordpiece_case casing) {

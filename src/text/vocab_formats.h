@@ -19,6 +19,17 @@ bool tarn__vocab_is_gpt2(const tarn_vocab *vocab);
 bool tarn__vocab_is_roberta(const tarn_vocab *vocab);
 tarn_status tarn__vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
+// Opens the vocabulary of a tokenizer.json, or of a folder with one, for a model of `size` tokens (0: as many as it
+// has) with these tokens at the beginning and the end (-1: as tokenizer_config.json beside it says). Fails as
+// tarn_vocab_import_tokenizer() does.
+tarn_status tarn__vocab_open_tokenizer(tarn_vocab **vocab, const char *path, int64_t size, int64_t bos,
+                                       int64_t eos) TARN_CHECKED;
+
+// Whether a vocabulary comes from a tokenizer.json, and writing it as tokenizer.json and tokenizer_config.json into an
+// existing folder. Fails with USAGE for another kind, IO or MEMORY.
+bool tarn__vocab_is_bpe(const tarn_vocab *vocab);
+tarn_status tarn__vocab_export_tokenizer(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+
 // Whether a vocabulary is WordPiece, and writing it as vocab.txt and tokenizer_config.json into an existing folder.
 // Fails with USAGE for another kind, IO or MEMORY.
 bool tarn__vocab_is_wordpiece(const tarn_vocab *vocab);

@@ -9,6 +9,7 @@
 #define BEST "run/checkpoint_best.safetensors"
 #define LAST "run/checkpoint_last.safetensors"
 #define GPT2 GOLDEN "gpt2_model/tied"
+#define LLAMA GOLDEN "llama_model/grouped"
 #define BERT GOLDEN "bert_model/bert"
 #define MARIAN GOLDEN "marian_model/swish"
 
@@ -313,6 +314,81 @@ static void use_tarn_checkpoint_export_gpt2(void) {
   refuses_paths(tarn_checkpoint_export_gpt2);
 }
 
+static tarn_status import_llama(const char *output, const char *folder) {
+  return tarn_checkpoint_import_llama(output, folder, "bytes");
+}
+
+static void use_tarn_checkpoint_import_llama(void) {
+  tarn_checkpoint_info *info;
+  works(tarn_checkpoint_import_llama("llama", LLAMA, "bytes"));
+  works(tarn_checkpoint_info_open(&info, "llama"));
+  assert_non_null(strstr(info->config, "kv_heads: 2"));
+  tarn_checkpoint_info_close(&info);
+  refuses(tarn_checkpoint_import_llama("never", LLAMA, NULL), TARN_STATUS_DATA, "it has no vocabulary");
+  refuses(tarn_checkpoint_import_llama("never", LLAMA, "vocab"), TARN_STATUS_DATA, "has 60 tokens, but");
+  refuses(tarn_checkpoint_import_llama("never", LLAMA, "missing"), TARN_STATUS_IO, "missing");
+  refuses(tarn_checkpoint_import_llama("never", GPT2, "bytes"), TARN_STATUS_DATA, "\"model_type\" is gpt2");
+  refuses(tarn_checkpoint_import_llama("missing/never", LLAMA, "bytes"), TARN_STATUS_IO, "missing/never");
+  refuses_folders(import_llama);
+}
+
+static tarn_status export_llama(const char *folder, const char *path) {
+  return tarn_checkpoint_export_llama(folder, path, TARN_LLAMA_FORMAT_LLAMA);
+}
+
+static void use_tarn_checkpoint_export_llama(void) {
+  works(tarn_checkpoint_import_llama("llama", LLAMA, "bytes"));
+  works(tarn_checkpoint_export_llama("as-llama", "llama", TARN_LLAMA_FORMAT_LLAMA));
+  works(tarn_checkpoint_import_llama("again", "as-llama", "bytes"));
+  refuses(tarn_checkpoint_export_llama("never", "run", TARN_LLAMA_FORMAT_LLAMA), TARN_STATUS_USAGE, "run/");
+  refuses(tarn_checkpoint_export_llama("never", "language-model", TARN_LLAMA_FORMAT_QWEN2), TARN_STATUS_USAGE,
+          "model.positions is not rotary");
+  refuses(tarn_checkpoint_export_llama("never", "llama", (tarn_llama_format)3), TARN_STATUS_USAGE,
+          "there is no format 3");
+  refuses(tarn_checkpoint_export_llama("text/never", "llama", TARN_LLAMA_FORMAT_LLAMA), TARN_STATUS_IO, "text");
+  refuses_paths(export_llama);
+}
+
+static void use_tarn_checkpoint_import_gguf(void) {
+  works(tarn_checkpoint_import_gguf("from-gguf", GOLDEN "gguf/model.gguf", NULL));
+  refuses(tarn_checkpoint_import_gguf("never", GOLDEN "gguf/model.gguf", "vocab"), TARN_STATUS_DATA, "has 60 tokens");
+  refuses(tarn_checkpoint_import_gguf("never", "text", NULL), TARN_STATUS_DATA, "text: not a GGUF file");
+  refuses(tarn_checkpoint_import_gguf("never", "missing", NULL), TARN_STATUS_IO, "missing");
+  refuses(tarn_checkpoint_import_gguf("missing/never", GOLDEN "gguf/model.gguf", NULL), TARN_STATUS_IO,
+          "missing/never");
+}
+
+static tarn_status export_gguf(const char *output, const char *path) {
+  return tarn_checkpoint_export_gguf(output, path, TARN_GGUF_TYPE_F32);
+}
+
+static void use_tarn_checkpoint_export_gguf(void) {
+  works(tarn_checkpoint_import_gguf("from-gguf", GOLDEN "gguf/model.gguf", NULL));
+  works(tarn_checkpoint_export_gguf("as.gguf", "from-gguf", TARN_GGUF_TYPE_Q8_0));
+  works(tarn_checkpoint_import("again", "as.gguf", NULL, NULL));
+  refuses(tarn_checkpoint_import("never", "as.gguf", NULL, "bytes"), TARN_STATUS_USAGE, "has one vocabulary");
+  refuses(tarn_checkpoint_export_gguf("never", "language-model", TARN_GGUF_TYPE_F32), TARN_STATUS_USAGE,
+          "model.positions is not rotary");
+  refuses(tarn_checkpoint_export_gguf("never", "from-gguf", (tarn_gguf_type)3), TARN_STATUS_USAGE,
+          "there is no type 3");
+  refuses(tarn_checkpoint_export_gguf("text/never", "from-gguf", TARN_GGUF_TYPE_F32), TARN_STATUS_IO, "text");
+  refuses_paths(export_gguf);
+}
+
+static tarn_status import_any(const char *output, const char *folder) {
+  return tarn_checkpoint_import(output, folder, "bytes", NULL);
+}
+
+static void use_tarn_checkpoint_import(void) {
+  works(tarn_checkpoint_import("any", GPT2, "bytes", NULL));
+  works(tarn_checkpoint_import("any", LLAMA, "bytes", NULL));
+  works(tarn_checkpoint_import("any", BERT, "mask-bytes", NULL));
+  works(tarn_checkpoint_import("any", MARIAN, NULL, NULL));
+  refuses(tarn_checkpoint_import("never", GPT2, "bytes", "bytes"), TARN_STATUS_USAGE, "has one vocabulary");
+  refuses(tarn_checkpoint_import("missing/never", GPT2, "bytes", NULL), TARN_STATUS_IO, "missing/never");
+  refuses_folders(import_any);
+}
+
 static tarn_status import_bert(const char *output, const char *folder) {
   return tarn_checkpoint_import_bert(output, folder, "mask-bytes");
 }
@@ -395,6 +471,9 @@ int main(void) {
       USE(tarn_checkpoint_export_gpt2),   USE(tarn_checkpoint_import_bert),
       USE(tarn_checkpoint_export_bert),   USE(tarn_checkpoint_import_marian),
       USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
+      USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),
+      USE(tarn_checkpoint_import),        USE(tarn_checkpoint_import_gguf),
+      USE(tarn_checkpoint_export_gguf),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

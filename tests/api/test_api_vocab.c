@@ -2,6 +2,7 @@
 #include "tarn/vocab.h"
 
 #include "api.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "sandbox.h"
 #include "text/vocab_formats.h"
@@ -193,6 +194,24 @@ static void use_tarn_vocab_import_gpt2(void) {
   sandbox_write("half/vocab.json", "{\"a\": 1}", 8);
   refuses(tarn_vocab_import_gpt2("never", "half"), TARN_STATUS_DATA, "\"a\" has the id 1, but the ids of 1 tokens");
   refuses(tarn_vocab_import_gpt2("text/never", GPT2), TARN_STATUS_IO, "text");
+}
+
+static void use_tarn_vocab_import_tokenizer(void) {
+  tarn_vocab *vocab;
+  mkdir("tokenizer", 0700);
+  char *json;
+  size_t size;
+  works(tarn__file_read(GOLDEN "tokenizers/bytes.json", &json, &size));
+  sandbox_write("tokenizer/tokenizer.json", json, size);
+  tarn__free(json);
+  refuses(tarn_vocab_import_tokenizer("never", "tokenizer"), TARN_STATUS_DATA, "there is no \"eos_token\"");
+  sandbox_write("tokenizer/tokenizer_config.json", "{\"eos_token\": \"</s>\"}", 21);
+  works(tarn_vocab_import_tokenizer("bpe", "tokenizer"));
+  works(tarn_vocab_open(&vocab, "bpe"));
+  assert_string_equal(tarn_vocab_kind(vocab), "BPE");
+  tarn_vocab_close(&vocab);
+  refuses(tarn_vocab_import_tokenizer("never", "missing"), TARN_STATUS_USAGE, "missing: a tokenizer is a file");
+  refuses(tarn_vocab_import_tokenizer("text/never", "tokenizer"), TARN_STATUS_IO, "text");
 }
 
 static void use_tarn_vocab_import_wordpiece(void) {
@@ -475,6 +494,7 @@ int main(void) {
       USE(tarn_vocab_default),
       USE(tarn_vocab_train),
       USE(tarn_vocab_import_gpt2),
+      USE(tarn_vocab_import_tokenizer),
       USE(tarn_vocab_import_wordpiece),
       USE(tarn_vocab_import_marian),
       USE(tarn_vocab_open),

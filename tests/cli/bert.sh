@@ -94,7 +94,7 @@ fi
 
 refuse 2 'an argument is missing' "$TARN" import-bert
 refuse 2 '--output is missing' "$TARN" import-bert bert-folder
-refuse 2 'gpt2, bert, roberta, marian or ctranslate2' "$TARN" export --format llama bert x
+refuse 2 'gpt2, llama, mistral, qwen2, bert, roberta, marian, ctranslate2 or gguf' "$TARN" export --format xyzzy bert x
 refuse 1 'nowhere/config.json: cannot read' "$TARN" import-bert nowhere --output x
 refuse 1 'bert-folder: it has no vocabulary (vocab.txt)' "$TARN" import-bert bert-folder --output x
 refuse 1 'roberta-folder: it has no vocabulary (vocab.json and merges.txt)' "$TARN" import-bert roberta-folder --output x

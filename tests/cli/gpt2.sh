@@ -45,6 +45,23 @@ scores own >own.txt
 scores own-again | cut -f 2,3 | diff - <(cut -f 2,3 own.txt) || fail "tokens of the model of our own"
 paste <(scores own-again) own.txt | awk '{ d = $1 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "our own scores otherwise"
 
+# tarn import knows a folder by its config.json.
+"$TARN" import tied-folder --vocab bytes --output any --json | grep -qF '{"output":"any","folder":"tied-folder"}' || fail "--json of an import"
+scores any | cmp - tied.txt || fail "tied scores otherwise by tarn import"
+"$TARN" import "$golden/llama_model/grouped" --vocab bytes --output llama || fail "import of LLaMA"
+scores llama >llama.txt
+"$TARN" export --format llama llama llama-folder 2>err.txt || fail "export of LLaMA: $(cat err.txt)"
+"$TARN" import llama-folder --vocab bytes --output llama-again && scores llama-again | cmp - llama.txt || fail "LLaMA there and back"
+"$TARN" export --format gguf llama llama.gguf 2>err.txt && fail "GELU as gguf"
+grep -q "its FFN is geglu, and GGUF's llama has swiglu" err.txt || fail "why: $(cat err.txt)"
+"$TARN" import "$golden/gguf/model.gguf" --output gguf || fail "import of GGUF"
+"$TARN" export --format gguf --type q8_0 gguf q8.gguf && "$TARN" import q8.gguf --output gguf-again || fail "GGUF there and back"
+paste <("$TARN" score gguf text 2>/dev/null) <("$TARN" score gguf-again text 2>/dev/null) | awk '{ d = $1 - $4; if (d > 0.5 || d < -0.5) exit 1 }' || fail "Q8_0 scores otherwise"
+refuse 2 "type goes with --format gguf" "$TARN" export --format llama --type f16 llama x
+refuse 2 "model.positions is not rotary" "$TARN" export --format llama tied x
+refuse 2 "has one vocabulary, not another one for a target" "$TARN" import tied-folder --vocab bytes --target-vocab bytes --output x
+refuse 1 "own.yaml: this is a configuration" "$TARN" import own.yaml --output x
+
 # Matrices with one row stay matrices, in every precision and in the format.
 sed 's/ffn: 32/ffn: 1/' own.yaml >narrow.yaml
 "$TARN" train narrow.yaml --run narrow --set train.precision=bf16 >train.txt 2>&1 || fail "one unit: $(cat train.txt)"

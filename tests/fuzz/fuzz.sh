@@ -25,7 +25,7 @@ dictionary() {
   read -r -a sources <<<"$(row "$1" | cut -d ' ' -f 2- | sed 's/^ *[0-9]* *//')"
   (cd "$root/src" && grep -ohE '"[^"\\]{1,40}"' "${sources[@]}") | grep -E '^"[]A-Za-z0-9_.:<>|/*+()[-]+"$' | grep -vE '\.h"$|^"%' | sort -u
   case $1 in
-    checkpoint | resume | esn | gpt2_model) printf '"%s"\n' F32 F64 BF16 U8 data_offsets dtype shape __metadata__ vocab.source optimiser.moment1. ;;
+    checkpoint | resume | esn | gpt2_model | llama_model) printf '"%s"\n' F32 F64 BF16 U8 data_offsets dtype shape __metadata__ vocab.source optimiser.moment1. ;;
     config | sweep) "$root/tests/fuzz/config_words.sh" "$root" ;;
   esac
   case $1 in

@@ -315,6 +315,24 @@ END
 { cat hf/config.json; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/tied"
 { cat "$root/tests/golden/gpt2_model/untied/config.json"; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/other"
 
+# --- tokenizers, each as an archive and as the file of ours
+for name in bytes pieces; do
+  mkdir -p tokenizer-$name && cp "$root/tests/golden/tokenizers/$name.json" tokenizer-$name/tokenizer.json
+  printf '{"eos_token":"</s>","bos_token":"<s>"}\n' >tokenizer-$name/tokenizer_config.json
+  archive tokenizer-$name tokenizer.json tokenizer_config.json >"$out/tokenizer/$name"
+  "$tarn" vocab --import-tokenizer tokenizer-$name --output "$out/tokenizer/$name-ours"
+done
+
+# --- LLaMA
+for name in grouped qwen2; do
+  { cat "$root/tests/golden/llama_model/$name/config.json"; printf -- '\n-- model --\n'; cat "$root/tests/golden/llama_model/$name/model.safetensors"; } >"$out/llama_model/$name"
+done
+
+# --- GGUF: of the package gguf, and of ours without a vocabulary
+cp "$root/tests/golden/gguf/model.gguf" "$out/gguf/package"
+"$tarn" import "$root/tests/golden/llama_model/qwen2" --vocab bytes --output qwen2-model
+"$tarn" export --format gguf --type f16 qwen2-model "$out/gguf/ours"
+
 # --- Marian
 "$tarn" prepare --vocab bytes --source text --target text --output pairs >/dev/null
 cat >marian.yaml <<'END'

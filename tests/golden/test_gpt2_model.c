@@ -12,15 +12,14 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "decode/generator.h"
 #include "golden/import_check.h"
-#include "score/scorer.h"
+#include "golden/language_check.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/process.h"
 
-enum { VOCAB = 259, SENTENCES = 3, LENGTH = 12, EOS = 2, PATH = 256 };
+enum { EOS = 2, PATH = 256 };
 
 static const char *const MODELS[] = {"tied", "untied"};
 
@@ -30,93 +29,36 @@ static const char *golden(const char *model, const char *file) {
   return path;
 }
 
-// The log-probability of every token behind every sentence, and of every token of the sentences, against `expected`.
-static void check_scores(const char *checkpoint, const char *expected) {
+// A sentence of more tokens than there are positions.
+static void check_longest(const char *checkpoint) {
   tarn__checkpoint *c;
-  tarn__safetensors file = {0};
   tarn__scorer *scorer;
   tarn__scorer_options options;
-  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
-  must(tarn__safetensors_open(&file, expected));
-  const int32_t *ids = tarn__safetensors_find(&file, "ids")->data;
-  const float *wanted = tarn__safetensors_find(&file, "log_probabilities")->data;
-  tarn__scorer_default(&options);
-  must(tarn__scorer_open(&scorer, c->model, EOS, &options));
-  double worst = 0.0;
-  static int32_t tokens[VOCAB][LENGTH];
-  static double values[VOCAB][LENGTH];
-  static tarn__scorer_sentence sentences[VOCAB];
-  for (int s = 0; s < SENTENCES; s++) {
-    for (int32_t last = 0; last < VOCAB; last++) {
-      memcpy(tokens[last], ids + s * LENGTH + 1, (LENGTH - 1) * sizeof **tokens);
-      tokens[last][LENGTH - 1] = last;
-      sentences[last] =
-          (tarn__scorer_sentence){.ids = tokens[last], .length = LENGTH, .log_probabilities = values[last]};
-    }
-    must(tarn__scorer_run(scorer, sentences, VOCAB));
-    for (int v = 0; v < VOCAB; v++)
-      for (int t = 0; t < LENGTH; t++)
-        worst = fmax(worst, fabs(values[v][t] - (double)wanted[(s * LENGTH + t) * VOCAB + tokens[v][t]]));
-  }
-  if (!(worst < 1e-5)) fail_msg("%s: a log-probability is off by %g", checkpoint, worst);
-  // A sentence of more tokens than there are positions.
   int32_t many[17] = {0};
   double unused[17];
   tarn__scorer_sentence sentence = {.ids = many, .length = 17, .log_probabilities = unused};
+  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
+  tarn__scorer_default(&options);
+  must(tarn__scorer_open(&scorer, c->model, EOS, &options));
   assert_int_equal(tarn__scorer_run(scorer, &sentence, 1), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "longer than model.max_length (16)"));
   tarn__scorer_close(&scorer);
-  tarn__safetensors_close(&file);
   tarn__checkpoint_close(&c);
 }
 
-static void log_probabilities(void **state) {
+static void as_transformers_computes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
     must(tarn_checkpoint_import_gpt2("model.safetensors", golden(MODELS[i], ""), "bytes"));
-    check_scores("model.safetensors", golden(MODELS[i], "expected.safetensors"));
-  }
-}
-
-static void greedy_continuations(void **state) {
-  (void)state;
-  enum { PROMPT = 4, NEW = 11 };
-  for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
-    tarn__checkpoint *c;
-    tarn__safetensors file = {0};
-    tarn__generator *generator;
-    tarn__generator_options options;
-    tarn__translation results[SENTENCES];
-    int32_t prompts[SENTENCES * PROMPT];
-    int64_t offsets[SENTENCES + 1] = {0};
-    must(tarn_checkpoint_import_gpt2("model.safetensors", golden(MODELS[i], ""), "bytes"));
-    must(tarn__checkpoint_open(&c, "model.safetensors", TARN__F32));
-    must(tarn__safetensors_open(&file, golden(MODELS[i], "expected.safetensors")));
-    const int32_t *greedy = tarn__safetensors_find(&file, "greedy")->data;  // [SENTENCES, 1 + PROMPT + NEW]
-    for (int s = 0; s < SENTENCES; s++) {
-      memcpy(prompts + s * PROMPT, greedy + s * (1 + PROMPT + NEW) + 1, PROMPT * sizeof *prompts);
-      offsets[s + 1] = (s + 1) * PROMPT;
-    }
-    tarn__generator_default(&options);
-    options.max_tokens = options.min_tokens = NEW;
-    must(tarn__generator_open(&generator, c->model, EOS, &options));
-    must(tarn__generator_run(generator, results, prompts, offsets, SENTENCES));
-    for (int s = 0; s < SENTENCES; s++) {
-      assert_int_equal(results[s].hypotheses[0].length, NEW);
-      assert_memory_equal(results[s].hypotheses[0].ids, greedy + s * (1 + PROMPT + NEW) + 1 + PROMPT,
-                          NEW * sizeof *greedy);
-    }
-    tarn__generator_close(&generator);
-    tarn__safetensors_close(&file);
-    tarn__checkpoint_close(&c);
+    check_language_model("model.safetensors", golden(MODELS[i], "expected.safetensors"));
+    check_longest("model.safetensors");
   }
 }
 
 // The same on a device with memory of its own.
 static void on_the_shadow(void **state) {
   tarn__device_use(&shadow_device);
-  log_probabilities(state);
-  greedy_continuations(state);
+  as_transformers_computes(state);
   tarn__device_use(NULL);
   assert_true(shadow.most > 0);
   assert_int_equal(shadow.now, 0);
@@ -146,38 +88,19 @@ static void there_and_back(void **state) {
   must(tarn_checkpoint_import_gpt2("untied_model", golden("untied", ""), "bytes"));
   must(tarn_checkpoint_export_gpt2("exported", "untied_model"));
   must(tarn_checkpoint_import_gpt2("again", "exported", "bytes"));
-  check_scores("again", golden("untied", "expected.safetensors"));
+  check_language_model("again", golden("untied", "expected.safetensors"));
 }
 
 #define GPT2 "norm: pre, positions: learned, max_length: 20, embedding_scale: no, activation: gelu_tanh"
 
-static void score_text(double *sum, const char *path) {
-  tarn__checkpoint *c;
-  tarn__scorer *scorer;
-  tarn__scorer_options options;
-  int32_t ids[10] = {3, 9, 27, 81, 5, 15, 45, 7, 21, EOS};
-  double values[10];
-  must(tarn__checkpoint_open(&c, path, TARN__F32));
-  tarn__scorer_default(&options);
-  must(tarn__scorer_open(&scorer, c->model, tarn_vocab_eos(c->target), &options));
-  must(tarn__scorer_run(scorer, &(tarn__scorer_sentence){.ids = ids, .length = 10, .log_probabilities = values}, 1));
-  *sum = 0.0;
-  for (int i = 0; i < 10; i++) *sum += values[i];
-  tarn__scorer_close(&scorer);
-  tarn__checkpoint_close(&c);
-}
-
 static void reservoirs_are_written_out(void **state) {
   (void)state;
-  double before, after;
   save_model("reservoirs", "model: { d_model: 16, " GPT2 " }\ndecoder: { layers: R1 L H R1 }\n" KINDS,
              GOLDEN "gpt2_toy");
   must(tarn_checkpoint_export_gpt2("dense", "reservoirs"));
   assert_true(tarn__file_exists("dense/merges.txt"));
   must(tarn_checkpoint_import_gpt2("dense_model", "dense", NULL));
-  score_text(&before, "reservoirs");
-  score_text(&after, "dense_model");
-  assert_true(fabs(before - after) < 1e-4);
+  assert_true(fabs(score_text("reservoirs", EOS) - score_text("dense_model", EOS)) < 1e-4);
   // The vocabulary comes back to the byte.
   check_same_vocab(GOLDEN "gpt2_toy", "dense");
 }
@@ -361,8 +284,7 @@ static int open_all(void **state) { return open_with_bytes(state, false); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(log_probabilities),
-      cmocka_unit_test(greedy_continuations),
+      cmocka_unit_test(as_transformers_computes),
       cmocka_unit_test(on_the_shadow),
       cmocka_unit_test(there_and_back),
       cmocka_unit_test(reservoirs_are_written_out),

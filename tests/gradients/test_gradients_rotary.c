@@ -22,8 +22,9 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
 
 static void rotary(void **state) {
   (void)state;
-  static const tarn__rotary_spec specs[] = {
-      {0, 2, 8, 8, 1e4}, {2, 3, 8, 4, 1e4}, {1, 1, 2, 2, 1e4}, {0, 2, 13, 12, 100.0}};
+  static const tarn__rotary_spec specs[] = {{0, 2, 8, 8, 1e4, {0, 0, 0, 0}},  {2, 3, 8, 4, 1e4, {0, 0, 0, 0}},
+                                            {1, 1, 2, 2, 1e4, {0, 0, 0, 0}},  {0, 2, 13, 12, 100.0, {0, 0, 0, 0}},
+                                            {0, 2, 8, 8, 1e4, {4, 1, 4, 32}}, {0, 2, 8, 8, 1e4, {4, 1, 4, 0}}};
   for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
     char name[80];
     snprintf(name, sizeof name, "%d heads of %d, %d rotated", (int)specs[i].heads, (int)specs[i].width,

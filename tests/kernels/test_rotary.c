@@ -30,9 +30,11 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
 
 static void sizes(void **state) {
   (void)state;
-  static const tarn__rotary_spec specs[] = {{0, 1, 2, 2, 1e4},    {0, 2, 8, 8, 1e4},    {3, 2, 10, 6, 1e4},
-                                            {0, 16, 64, 64, 1e4}, {64, 4, 32, 24, 5e5}, {0, 3, 100, 66, 1.5},
-                                            {5, 1, 256, 256, 1e6}};
+  static const tarn__rotary_spec specs[] = {
+      {0, 1, 2, 2, 1e4, {0, 0, 0, 0}},        {0, 2, 8, 8, 1e4, {0, 0, 0, 0}},      {3, 2, 10, 6, 1e4, {0, 0, 0, 0}},
+      {0, 16, 64, 64, 1e4, {0, 0, 0, 0}},     {64, 4, 32, 24, 5e5, {0, 0, 0, 0}},   {0, 3, 100, 66, 1.5, {0, 0, 0, 0}},
+      {5, 1, 256, 256, 1e6, {0, 0, 0, 0}},    {0, 4, 64, 64, 5e5, {8, 1, 4, 8192}}, {2, 2, 16, 16, 1e4, {3, 1, 4, 0}},
+      {0, 1, 32, 20, 1e4, {2.5, 0.5, 30, 64}}};
   for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
     for (int which = 0; which < 4; which++) {
       shape s = {.spec = specs[i], .in_place = which & 1, .first = which & 2 ? 100000 : 0};
@@ -47,7 +49,7 @@ static void sizes(void **state) {
 
 static void evaluation(void **state) {
   (void)state;
-  const shape s = {.spec = {0, 4, 16, 16, 1e4}, .cols = 96};
+  const shape s = {.spec = {0, 4, 16, 16, 1e4, {0, 0, 0, 0}}, .cols = 96};
   check_kernels_mode(build, &s, "without training", false, 2e-6, 0.015);
 }
 
@@ -67,7 +69,7 @@ static void build_chain(check *c, tarn__graph *graph, const void *spec) {
 
 static void chain(void **state) {
   (void)state;
-  const shape s = {.spec = {1, 2, 12, 8, 1e4}, .cols = 50};
+  const shape s = {.spec = {1, 2, 12, 8, 1e4, {0, 0, 0, 0}}, .cols = 50};
   check_kernels(build_chain, &s, "chain", 4e-6, 0.03);
 }
 
@@ -147,8 +149,10 @@ static void bits(void **state) {
 
 static void bad_specs(void **state) {
   (void)state;
-  static const tarn__rotary_spec bad[] = {{0, 2, 8, 7, 1e4},  {0, 2, 8, 10, 1e4}, {0, 2, 8, 0, 1e4}, {0, 2, 8, 8, 1.0},
-                                          {-1, 2, 8, 8, 1e4}, {1, 2, 8, 8, 1e4},  {0, 0, 8, 8, 1e4}};
+  static const tarn__rotary_spec bad[] = {{0, 2, 8, 7, 1e4, {0, 0, 0, 0}},  {0, 2, 8, 10, 1e4, {0, 0, 0, 0}},
+                                          {0, 2, 8, 0, 1e4, {0, 0, 0, 0}},  {0, 2, 8, 8, 1.0, {0, 0, 0, 0}},
+                                          {-1, 2, 8, 8, 1e4, {0, 0, 0, 0}}, {1, 2, 8, 8, 1e4, {0, 0, 0, 0}},
+                                          {0, 0, 8, 8, 1e4, {0, 0, 0, 0}},  {0, 2, 8, 8, 1e4, {2, 4, 4, 64}}};
   static float x[16];
   static int32_t position[1];
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -94,7 +94,10 @@ static bool other_value(char value[64], const tarn__option *option) {
         snprintf(value, 64, "%lld", plain == 2 ? 4LL : fmod(plain, 2) == 1 && plain > 1 ? (long long)plain + 2 : 2LL);
       return true;
     case TARN__OPTION_REAL:
-      snprintf(value, 64, "%g", option->least >= 0.5 ? plain / 2 : plain == 0.5 || !option->value ? 0.25 : 0.5);
+      snprintf(value, 64, "%g",
+               option->least >= 0.5             ? (plain / 2 < option->least ? 2 * plain : plain / 2)
+               : plain == 0.5 || !option->value ? 0.25
+                                                : 0.5);
       return true;
     case TARN__OPTION_WORD:
       snprintf(value, 64, "%s", option->words[option->word_count - 1].word);

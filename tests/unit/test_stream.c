@@ -66,8 +66,8 @@ static int make_all(void **state) {
 
 static int32_t token(int64_t place) { return place < 0 ? EOS : FIRST_BYTE + (unsigned char)text[place]; }
 
-static void windows_are_the_text(void **state) {
-  (void)state;
+// Before the text there is the end of sentence, or the token that the options name.
+static void check_windows(int32_t first) {
   tarn__shard shard;
   tarn__batcher *batcher;
   tarn__batcher_options options;
@@ -76,6 +76,7 @@ static void windows_are_the_text(void **state) {
   assert_true(shard.continues);
   tarn__batcher_default(&options);
   options.max_tokens = 3 * WINDOW;
+  options.first = first;
   must(tarn__batcher_open(&batcher, &shard, &options));
   const int64_t batches = tarn__batcher_batches(batcher);
   for (int64_t b = 0; b < batches; b++) {
@@ -87,7 +88,7 @@ static void windows_are_the_text(void **state) {
       for (int64_t r = batch.target.offsets[s]; r < batch.target.offsets[s + 1]; r++) {
         const int64_t place = begin + r - batch.target.offsets[s];
         assert_true(place < length);
-        assert_int_equal(batch.target.ids[r], token(place - 1));
+        assert_int_equal(batch.target.ids[r], place == 0 && first >= 0 ? first : token(place - 1));
         assert_int_equal(batch.targets[r], token(place));
       }
     }
@@ -96,6 +97,12 @@ static void windows_are_the_text(void **state) {
   assert_int_equal(shard.pairs, (length + WINDOW - 1) / WINDOW);
   tarn__batcher_close(&batcher);
   tarn__shard_close(&shard);
+}
+
+static void windows_are_the_text(void **state) {
+  (void)state;
+  check_windows(-1);
+  check_windows(7);
 }
 
 // What a sliding window gives, token by token.

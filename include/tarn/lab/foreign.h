@@ -1,4 +1,6 @@
-// Models of other programs: Hugging Face's transformers (GPT-2, BERT, RoBERTa, Marian) and CTranslate2.
+// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian) and
+// CTranslate2. Weights of the former may be in several files, which model.safetensors.index.json names. Pickles, such
+// as pytorch_model.bin, are refused: they are programs.
 #ifndef TARN_LAB_FOREIGN_H
 #define TARN_LAB_FOREIGN_H
 
@@ -7,6 +9,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, or a folder whose
+// config.json has one of their words as "model_type". vocab and target_vocab as for the import of that kind; the latter
+// only for Marian. Fails like that import, and with DATA for another model.
+TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
+                                            const char *target_vocab) TARN_CHECKED;
 
 // GPT-2: a folder with config.json and model.safetensors (F32, F16 or BF16), and vocab.json and merges.txt.
 //
@@ -19,6 +27,38 @@ extern "C" {
 TARN_API tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder,
                                                  const char *vocab) TARN_CHECKED;
 TARN_API tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
+
+// Models of LLaMA's kind: a folder with config.json ("model_type": llama, mistral or qwen2), model.safetensors, and
+// tokenizer.json (tarn_vocab_import_tokenizer()) or tokenizer.model, a SentencePiece model. A text is read behind
+// "bos_token_id" (model.decoder_start). Of rotary positions there are the types default, linear and llama3. Attention
+// to a window of tokens limits model.max_length to it.
+//
+// Import fails like that of GPT-2. Export writes such a folder in F32, with tokenizer.json for a
+// vocabulary that was read from one, and GPT-2's files for one of that kind. Biases of the model that are all 0 are
+// left out; others need "attention_bias" and "mlp_bias" of llama, or are those of qwen2. Fails with USAGE for a model
+// that the format cannot express.
+typedef enum tarn_llama_format {
+  TARN_LLAMA_FORMAT_LLAMA,
+  TARN_LLAMA_FORMAT_MISTRAL,
+  TARN_LLAMA_FORMAT_QWEN2
+} tarn_llama_format;
+TARN_API tarn_status tarn_checkpoint_import_llama(const char *output, const char *folder,
+                                                  const char *vocab) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_export_llama(const char *folder, const char *path,
+                                                  tarn_llama_format format) TARN_CHECKED;
+
+// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama and qwen2 with tensors in
+// F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as Llama 3's,
+// Qwen2's, GPT-2's and SmolLM's) and llama. Fails with IO, MEMORY, or DATA, naming a key, a type of tensor, or a
+// tensor.
+TARN_API tarn_status tarn_checkpoint_import_gguf(const char *output, const char *path, const char *vocab) TARN_CHECKED;
+// Writes a model of LLaMA's kind as such a file, of architecture llama or, with biases of queries, keys and values
+// alone, qwen2; with the vocabulary if it is byte-pair encoding of bytes. Matrices are of the type, in Q8_0 those whose
+// rows are no blocks of 32 in F16; vectors are in F32. Fails with USAGE for a model that the format cannot express, and
+// with DATA for numbers beyond F16.
+typedef enum tarn_gguf_type { TARN_GGUF_TYPE_F32, TARN_GGUF_TYPE_F16, TARN_GGUF_TYPE_Q8_0 } tarn_gguf_type;
+TARN_API tarn_status tarn_checkpoint_export_gguf(const char *output, const char *path,
+                                                 tarn_gguf_type type) TARN_CHECKED;
 
 // BERT and RoBERTa: a folder with config.json ("model_type": bert or roberta), model.safetensors, and vocab.txt (BERT)
 // or vocab.json and merges.txt (RoBERTa).

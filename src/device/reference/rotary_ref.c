@@ -19,7 +19,9 @@ tarn_status TARN__REF(tarn__rotary_ref)(const tarn__exec *exec, const tarn__node
     for (int64_t h = 0; h < spec->heads; h++) {
       real *head = (real *)y->data + r * y->cols + spec->column + h * spec->width;
       for (int64_t i = 0; i < half; i++) {
-        const double angle = position[r] * pow(spec->base, -2.0 * (double)i / (double)spec->rotated);
+        const double frequency = pow(spec->base, -2.0 * (double)i / (double)spec->rotated);
+        const double angle =
+            position[r] * (frequency * tarn__rotary_slowing(&spec->scaling, frequency / 6.28318530717958647692));
         const real c = (real)cos(angle), s = (real)(attr->back ? -sin(angle) : sin(angle));
         const real first = head[i], second = head[i + half];
         head[i] = first * c - second * s;

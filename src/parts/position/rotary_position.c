@@ -7,6 +7,8 @@
 typedef struct rotary_keys {
   double base;
   double share;  // of the columns of a head
+  double factor, low_freq_factor, high_freq_factor;
+  int64_t original_length;
 } rotary_keys;
 
 static const tarn__option options[] = {
@@ -17,6 +19,20 @@ static const tarn__option options[] = {
     {"share", TARN__KEY_REAL(rotary_keys, share, 0, 1), TARN__KEY_ABOVE_LEAST, .value = "1",
      .help = "share of the columns of each head that is turned, an even number of them; the others know no positions",
      .also = "partial_rotary_factor rotary_pct rotary_percentage"},
+    {"factor", TARN__KEY_REAL(rotary_keys, factor, 1, 1e6), .value = "1",
+     .help = "how many times more slowly the columns turn, for texts longer than those of training (position "
+             "interpolation, Chen et al. 2023)",
+     .later = true, .also = "rope_scaling scaling_factor rope_scaling_factor rope_freq_scale"},
+    {"original_length", TARN__KEY_INTEGER(rotary_keys, original_length, 0, 1 << 24), .value = "0", .unit = "tokens",
+     .help = "as in Llama 3.1, `factor` is for columns that turn seldom in a text of this length; 0: for all",
+     .later = true, .also = "original_max_position_embeddings"},
+    {"low_freq_factor", TARN__KEY_REAL(rotary_keys, low_freq_factor, 0, 1e6), TARN__KEY_ABOVE_LEAST, .value = "1",
+     .help = "with `original_length`: columns that turn less often in such a text are slowed by the whole `factor`",
+     .later = true},
+    {"high_freq_factor", TARN__KEY_REAL(rotary_keys, high_freq_factor, 0, 1e6), TARN__KEY_ABOVE_LEAST, .value = "4",
+     .help = "with `original_length`: columns that turn more often are not slowed, those in between in part; more than "
+             "`low_freq_factor`",
+     .later = true},
 };
 
 // Rotated columns of a head, not necessarily a whole number.
@@ -25,8 +41,19 @@ static double turned(const rotary_keys *keys, int64_t head) { return keys->share
 static tarn__tensor *turn(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head) {
   const rotary_keys *keys = run->position->keys;
   const tarn__rotary_spec spec = {
-      .heads = columns / head, .width = head, .rotated = llround(turned(keys, head)), .base = keys->base};
+      .heads = columns / head,
+      .width = head,
+      .rotated = llround(turned(keys, head)),
+      .base = keys->base,
+      .scaling = {keys->factor, keys->low_freq_factor, keys->high_freq_factor, (double)keys->original_length}};
   return tarn__rotary(run->graph, x, run->positions, spec);
+}
+
+static tarn_status resolve(const tarn__part_site *site, void *memory) {
+  const rotary_keys *keys = memory;
+  if (keys->original_length == 0 || keys->high_freq_factor > keys->low_freq_factor) return TARN_STATUS_OK;
+  return tarn__part_fail(site, "high_freq_factor", "%.6g is not more than low_freq_factor %.6g", keys->high_freq_factor,
+                         keys->low_freq_factor);
 }
 
 // Columns are rotated in pairs.
@@ -42,14 +69,19 @@ static tarn_status check_heads(const tarn__part_site *site, int64_t heads, int64
 
 // As with sinusoids: the formula has no limit, but a model has only learnt positions below max_length.
 const tarn__position_entry tarn__position_rotary = {
-    .part = {.word = "rotary",
-             .text = "rotary positions, Su et al. 2021: queries and keys of self-attention are turned by their "
-                     "positions, as in LLaMA",
-             .equation =
-                 "columns i and i + d_head/2 of queries and keys at position t are turned by t base^(-2 i / d_head)",
-             .source = "Su et al. 2021 (arXiv 2104.09864)",
-             .also = "rope rotary_embedding roformer",
-             TARN__PART_KEYS(rotary_keys, options)},
+    .part =
+        {.word = "rotary",
+         .text = "rotary positions, Su et al. 2021: queries and keys of self-attention are turned by their "
+                 "positions, as in LLaMA",
+         .equation =
+             "columns i and i + d_head/2 of queries and keys at position t are turned by t f_i, where\n"
+             "f_i = base^(-2 i / d_head), divided by factor; with original_length, n_i = f_i original_length / 2 pi\n"
+             "and s_i = (n_i - low_freq_factor) / (high_freq_factor - low_freq_factor), kept within 0 and 1, it is\n"
+             "multiplied by s_i + (1 - s_i) / factor",
+         .source = "Su et al. 2021 (arXiv 2104.09864); factor: Chen et al. 2023 (arXiv 2306.15595)",
+         .also = "rope rotary_embedding roformer",
+         TARN__PART_KEYS(rotary_keys, options),
+         .resolve = resolve},
     .reads = true,
     .bounded = true,
     .turn = turn,

@@ -22,7 +22,10 @@ static size_t scratch(const tarn__node *node, int threads) {
 // Angles of position 1, in turns.
 static void make_turns(double *turns, const tarn__rotary_spec *spec) {
   const double step = -2.0 / (double)spec->rotated * tarn__fixed_log(spec->base);
-  for (int64_t i = 0; i < spec->rotated / 2; i++) turns[i] = tarn__fixed_exp((double)i * step) / 6.28318530717958647692;
+  for (int64_t i = 0; i < spec->rotated / 2; i++) {
+    const double plain = tarn__fixed_exp((double)i * step) / 6.28318530717958647692;
+    turns[i] = plain * tarn__rotary_slowing(&spec->scaling, plain);
+  }
 }
 
 // sin(2 pi x) for x in [-1/4, 1/4]: its Taylor series in z = x^2, exact to 1e-13.

@@ -12,7 +12,8 @@ static __global__ void rotary_kernel(T *y, const T *x, const int32_t *positions,
                                      tarn__rotary_spec spec, double sign) {
   const int64_t half = spec.rotated / 2, i = (int64_t)blockIdx.y * PAIRS + threadIdx.x;
   if (i >= half) return;
-  const double frequency = pow(spec.base, -2.0 * (double)i / (double)spec.rotated);
+  const double plain = pow(spec.base, -2.0 * (double)i / (double)spec.rotated);
+  const double frequency = plain * tarn__rotary_slowing(&spec.scaling, plain / 6.28318530717958647692);
   for (int n = 0; n < ROWS; n++) {
     const int64_t row = ((int64_t)blockIdx.x * ROWS + n) * LINES + threadIdx.y;
     if (row >= rows) return;

@@ -1,0 +1,189 @@
+// GGUF files of llama.cpp: one that its own package wrote (make_gguf.py), the way there and back in every type, and
+// damaged ones.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "foreign/half_floats.h"
+#include "golden/import_check.h"
+#include "golden/language_check.h"
+#include "tarn/checkpoint.h"
+#include "tarn/lab/foreign.h"
+
+#define MODEL GOLDEN "gguf/model.gguf"
+
+// The products of the rows of a tensor with 1, 2, 3, ... are those of the package, after a way through transformers'
+// names.
+static void as_the_package_reads(void **state) {
+  (void)state;
+  tarn__safetensors sums = {0}, exported = {0};
+  must(tarn_checkpoint_import("model", MODEL, NULL, NULL));
+  must(tarn_checkpoint_export_llama("folder", "model", TARN_LLAMA_FORMAT_LLAMA));
+  must(tarn__safetensors_open(&sums, GOLDEN "gguf/values.safetensors"));
+  must(tarn__safetensors_open(&exported, "folder/model.safetensors"));
+  assert_int_equal(sums.count, exported.count);
+  for (size_t i = 0; i < sums.count; i++) {
+    const tarn__stored *wanted = &sums.tensors[i];
+    const tarn__stored *found = tarn__safetensors_find(&exported, wanted->name + strlen("sum/"));
+    assert_non_null(found);
+    const int64_t cols = found->shape[found->dims - 1];
+    for (int64_t r = 0; r < wanted->shape[0]; r++) {
+      double sum = 0.0;
+      for (int64_t c = 0; c < cols; c++) sum += (double)(c + 1) * (double)((const float *)found->data)[r * cols + c];
+      const double expected = (double)((const float *)wanted->data)[r];
+      if (!(fabs(sum - expected) < 1e-4 * (1 + fabs(expected))))
+        fail_msg("%s[%lld]: %g, not %g", wanted->name, (long long)r, sum, expected);
+    }
+  }
+  tarn__safetensors_close(&sums);
+  tarn__safetensors_close(&exported);
+}
+
+// The vocabulary is that of the tokenizer.json that the file was made of.
+static void the_vocabulary_is_read(void **state) {
+  (void)state;
+  tarn_checkpoint_info *info;
+  tarn__checkpoint *c;
+  tarn_vocab_ids ids = {0};
+  tarn_vocab_text text = {0};
+  must(tarn_checkpoint_import_gguf("model", MODEL, NULL));
+  must(tarn_checkpoint_info_open(&info, "model"));
+  assert_non_null(strstr(info->config, "decoder_start: 300"));
+  assert_non_null(strstr(info->config, "original_length: 32"));
+  tarn_checkpoint_info_close(&info);
+  must(tarn__checkpoint_open(&c, "model", TARN__F32));
+  assert_string_equal(tarn_vocab_piece(c->target, tarn_vocab_eos(c->target)), "</s>");
+  must(tarn_vocab_encode(c->target, &ids, "the <|tool|> 1234", 17));
+  must(tarn_vocab_decode(c->target, &text, ids.data, ids.count));
+  assert_string_equal(text.data, "the <|tool|> 1234");
+  assert_string_equal(tarn_vocab_piece(c->target, ids.data[ids.count - 5]), "<|tool|>");
+  tarn_vocab_ids_close(&ids);
+  tarn_vocab_text_close(&text);
+  tarn__checkpoint_close(&c);
+}
+
+// In F32 nothing changes. In F16 and Q8_0 the values are those of the type, and stay the same the next time.
+static void there_and_back(void **state) {
+  (void)state;
+  static const char *const models[] = {"llama", "mistral", "qwen2"};
+  char path[128];
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, GOLDEN "llama_model/%s", models[i]);
+    must(tarn_checkpoint_import("model", path, "bytes", NULL));
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+    must(tarn_checkpoint_import("again", "model.gguf", "bytes", NULL));
+    check_same_tensors("model", "again");
+    snprintf(path, sizeof path, GOLDEN "llama_model/%s/expected.safetensors", models[i]);
+    check_language_model("again", path);
+  }
+  must(tarn_checkpoint_import_gguf("model", MODEL, NULL));
+  const double first = score_text("model", 30);
+  for (int type = 0; type <= TARN_GGUF_TYPE_Q8_0; type++) {
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", (tarn_gguf_type)type));
+    must(tarn_checkpoint_import("again", "model.gguf", NULL, NULL));
+    assert_true(fabs(score_text("again", 30) - first) < (type == TARN_GGUF_TYPE_F32 ? 1e-9 : 0.5));
+    must(tarn_checkpoint_export_gguf("twice.gguf", "again", (tarn_gguf_type)type));
+    must(tarn_checkpoint_import("twice", "twice.gguf", NULL, NULL));
+    if (type != TARN_GGUF_TYPE_Q8_0) check_same_tensors("again", "twice");
+  }
+}
+
+// Half precision: every half comes back, and floats go to the nearest one, of two the even one.
+static void halves(void **state) {
+  (void)state;
+  static const struct {
+    float value;
+    uint16_t half;
+  } cases[] = {{1.0f, 0x3C00},     {-2.0f, 0xC000},          {65504.0f, 0x7BFF},       {65519.0f, 0x7BFF},
+               {65520.0f, 0x7C00}, {6.1035156e-5f, 0x0400},  {5.9604645e-8f, 0x0001},  {2.9802322e-8f, 0x0000},
+               {2.99e-8f, 0x0001}, {1.00048828125f, 0x3C00}, {1.00146484375f, 0x3C02}, {0.0f, 0},
+               {-0.0f, 0x8000}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal(tarn__float_to_half(cases[i].value), cases[i].half);
+  for (uint32_t h = 0; h < 0x10000; h++) {
+    if ((h & 0x7C00) == 0x7C00 && (h & 0x3FF)) continue;
+    assert_int_equal(tarn__float_to_half(tarn__half_to_float((uint16_t)h)), h);
+  }
+}
+
+// Eight bytes of the file are other ones: where the pattern stands, and so many bytes behind.
+static void damaged(void **state) {
+  (void)state;
+  static const struct {
+    const char *pattern;
+    size_t behind;
+    uint64_t value;
+    size_t bytes;
+    const char *words;
+  } cases[] = {
+      {"GGUF", 4, 1, 4, "GGUF of version 1; tarn reads 2 and 3"},
+      {"GGUF", 8, UINT64_C(1) << 60, 8, "tensors, more than it can hold"},
+      {"GGUF", 16, UINT64_C(1) << 40, 8, "keys, more than"},
+      {"general.architecture", 20, 99, 4, "is of the unknown type 99"},
+      {"general.architecture", 24, UINT64_MAX, 8, "general.architecture ends outside of the file"},
+      {"llama.block_count", 21, 0, 4, "\"llama.block_count\" is not a whole number from 1"},
+      {"llama.block_count", 21, 2, 4, "tensor \"blk.1.attn_norm.weight\" is missing"},
+      {"llama.embedding_length", 26, 64, 4, "heads have keys of 16 numbers"},
+      {"tokenizer.ggml.tokens", 29, UINT64_C(1) << 61, 8, "tokenizer.ggml.tokens ends outside of the file"},
+      {"blk.0.attn_q.weight", 23, 0, 8, "has the size 0"},
+      {"blk.0.attn_q.weight", 23, 31, 8, "has rows of 31 numbers, which are no blocks of 32 (Q8_0)"},
+      {"blk.0.attn_q.weight", 39, 12, 4, "is of type Q4_K; tarn reads F32, F16, BF16 and Q8_0"},
+      {"blk.0.attn_q.weight", 39, 77, 4, "is of type number 77"},
+      {"blk.0.attn_q.weight", 43, 5, 8, "begins at 5, which is no multiple of 32"},
+      {"blk.0.attn_q.weight", 43, 0, 8, "overlap"},
+      {"blk.0.attn_q.weight", 43, UINT64_C(1) << 62, 8, "ends outside of the file"},
+      {"blk.0.attn_q.weight", 19, 9, 4, "has 9 dimensions"},
+  };
+  char *bytes;
+  size_t size;
+  must(tarn__file_read(MODEL, &bytes, &size));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *place = memmem(bytes, size, cases[i].pattern, strlen(cases[i].pattern)), kept[8];
+    assert_non_null(place);
+    memcpy(kept, place + cases[i].behind, cases[i].bytes);
+    memcpy(place + cases[i].behind, &cases[i].value, cases[i].bytes);
+    sandbox_write("bad.gguf", bytes, size);
+    memcpy(place + cases[i].behind, kept, cases[i].bytes);
+    assert_int_equal(tarn_checkpoint_import_gguf("never", "bad.gguf", NULL), TARN_STATUS_DATA);
+    must_say(cases[i].words);
+  }
+  // A file that ends anywhere is refused, and so is each with another word in the place of one.
+  for (size_t cut = 0; cut < size; cut += cut < 600 ? 1 : 997) {
+    sandbox_write("bad.gguf", bytes, cut);
+    assert_int_not_equal(tarn_checkpoint_import_gguf("never", "bad.gguf", NULL), TARN_STATUS_OK);
+  }
+  static const struct {
+    const char *from, *to, *words;
+  } words[] = {{"llama-bpe", "deep-seek", "\"tokenizer.ggml.pre\" is \"deep-seek\"; tarn has gpt-2, llama-bpe, qwen2"},
+               {"rope.freq_base", "rope.freq_bass", "does not scale rotary positions as Llama 3.1 does"},
+               {"eos_token_id", "oes_token_id", "it has no \"tokenizer.ggml.eos_token_id\""},
+               {"ggml.merges", "ggml.murges", "it has no \"tokenizer.ggml.merges\", and so no vocabulary"},
+               {"blk.0.ffn_up", "blk.0.ffn_op", "tensor \"blk.0.ffn_up.weight\" is missing"}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    char *place = memmem(bytes, size, words[i].from, strlen(words[i].from));
+    assert_non_null(place);
+    memcpy(place, words[i].to, strlen(words[i].to));
+    sandbox_write("bad.gguf", bytes, size);
+    memcpy(place, words[i].from, strlen(words[i].from));
+    assert_int_equal(tarn_checkpoint_import_gguf("never", "bad.gguf", NULL), TARN_STATUS_DATA);
+    must_say(words[i].words);
+  }
+  tarn__free(bytes);
+  assert_false(tarn__file_exists("never"));
+}
+
+static int open_all(void **state) { return open_with_bytes(state, false); }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_package_reads), cmocka_unit_test(the_vocabulary_is_read),
+                                     cmocka_unit_test(there_and_back), cmocka_unit_test(halves),
+                                     cmocka_unit_test(damaged)};
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
