@@ -107,7 +107,7 @@ static double equal_p(const tarn_results_verdict *v, double margin) {
   return nearest >= 0 ? p : 1 - p;
 }
 
-static tarn_status sequential_p(double *p, const tarn__sequential_looks *looks, const tarn_sequential_design *design,
+static tarn_status sequential_p(double *p, size_t *look, const tarn__sequential_looks *looks, const tarn_sequential_design *design,
                                 bool equal) {
   schedule t;
   double z[TARN_SEQUENTIAL_SEEDS];
@@ -115,7 +115,7 @@ static tarn_status sequential_p(double *p, const tarn__sequential_looks *looks, 
   for (size_t k = 0; k < looks->count; k++)
     z[k] = tarn__normal_z(equal ? equal_p(&looks->at[k], design->equivalence) : difference_p(&looks->at[k]),
                           equal ? 1 : 2);
-  return tarn__sequential_p(p, &t.looks, z);
+  return tarn__sequential_p(p, look, &t.looks, z);
 }
 
 // The repeated confidence interval at the latest look.
@@ -164,8 +164,9 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
     v->seed_error = last->seed_error;
     v->freedom = last->freedom;
   }
-  TARN_TRY(sequential_p(&v->p_single, looks, design, false));
-  if (design->equivalence > 0) TARN_TRY(sequential_p(&v->p_equal_single, looks, design, true));
+  size_t ignored;
+  TARN_TRY(sequential_p(&v->p_single, &v->p_look, looks, design, false));
+  if (design->equivalence > 0) TARN_TRY(sequential_p(&v->p_equal_single, &ignored, looks, design, true));
   return interval(v, looks, design);
 }
 
@@ -221,9 +222,10 @@ tarn_status tarn__sequential_chance(double *chance, const tarn_sequential_verdic
 
 static tarn_sequential_decision decide(const tarn_sequential_verdict *v, const tarn__sequential_looks *looks,
                                        const tarn_sequential_design *design) {
-  if (v->p <= design->alpha) {
-    const tarn_results_verdict *last = &looks->at[looks->count - 1];
-    return (last->difference > 0) != last->less ? TARN_SEQUENTIAL_BETTER : TARN_SEQUENTIAL_WORSE;
+  if (v->p <= design->alpha && v->p_look > 0) {
+    // Later looks may have the other sign: what was shown is the direction of the look that reached its value.
+    const tarn_results_verdict *look = &looks->at[v->p_look - 1];
+    return (look->difference > 0) != look->less ? TARN_SEQUENTIAL_BETTER : TARN_SEQUENTIAL_WORSE;
   }
   if (v->p_equal <= design->alpha) return TARN_SEQUENTIAL_EQUIVALENT;
   if (v->looks == design->look_count) return TARN_SEQUENTIAL_FULL;

@@ -151,7 +151,7 @@ static tarn_status look_at_processes(struct tarn__queue_memory *q, size_t *runni
 
 static void signal_all(const struct tarn__queue_memory *q, int number) {
   for (size_t i = 0; i < q->places; i++)
-    if (q->jobs[i].pid) kill(q->jobs[i].pid, number);
+    if (q->jobs[i].pid > 0) kill(q->jobs[i].pid, number);
 }
 
 static void pass_signals(struct tarn__queue_memory *q) {

@@ -70,6 +70,7 @@ recorded() { [ "$(find results -name result.json | wc -l)" -ge "$1" ]; }
 workers() { grep -l -a "[-]-only\|[r]uns/" /proc/[0-9]*/cmdline 2>/dev/null | while read -r p; do case $(readlink "${p%/cmdline}/cwd") in "$PWD"/out/*) echo "$p" ;; esac; done; }
 no_workers() { [ -z "$(workers)" ]; }
 git=no
+echo >results/clear/lockstep.txt  # only the lock itself stays out of git
 if command -v git >/dev/null && git init -q . 2>/dev/null; then git=yes; fi
 "$TARN" sweep --queue results/* --output out >killed.txt 2>&1 &
 pid=$!
@@ -96,6 +97,7 @@ grep -Eq '^near +1 of 1 +3 .* undecided with all 3 seeds$' out.txt || fail "not 
 if [ $git = yes ]; then
   git log --format=%s | grep -q '^results: record .* of c' || fail "nothing is committed: $(cat stopped.txt out.txt)"
   git ls-files --error-unmatch results/clear/slow/seed-1/result.json >/dev/null || fail "a record is not in git"
+  git ls-files --error-unmatch results/clear/lockstep.txt >/dev/null || fail "not committed: $(git status --short)"
   [ -z "$(git ls-files results/clear/lock out)" ] || fail "more is committed: $(git ls-files)"
 fi
 
