@@ -23,6 +23,10 @@ const char *tarn_sequential_decision_name(tarn_sequential_decision decision) {
 
 void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *v,
                            const tarn_sequential_design *design) {
+  if (v->obstacle && (v->decision == TARN_SEQUENTIAL_FULL || v->decision == TARN_SEQUENTIAL_HOPELESS)) {
+    snprintf(text, TARN_SEQUENTIAL_TEXT, "closed: %s", v->obstacle);
+    return;
+  }
   switch (v->decision) {
     case TARN_SEQUENTIAL_BETTER:
     case TARN_SEQUENTIAL_WORSE:
@@ -107,8 +111,8 @@ static double equal_p(const tarn_results_verdict *v, double margin) {
   return nearest >= 0 ? p : 1 - p;
 }
 
-static tarn_status sequential_p(double *p, size_t *look, const tarn__sequential_looks *looks, const tarn_sequential_design *design,
-                                bool equal) {
+static tarn_status sequential_p(double *p, size_t *look, const tarn__sequential_looks *looks,
+                                const tarn_sequential_design *design, bool equal) {
   schedule t;
   double z[TARN_SEQUENTIAL_SEEDS];
   schedule_of(&t, looks, looks->count, design, equal ? 1 : 2);
@@ -159,6 +163,9 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
   v->next_seeds = n < design->look_count ? design->looks[n] : 0;
   const tarn_results_verdict *last = &looks->at[n - 1];
   v->difference = last->difference;
+  // What one run lacks, all later looks lack.
+  if (last->basis >= TARN_RESULTS_NO_ITEMS && last->basis <= TARN_RESULTS_OTHER_SOURCES)
+    v->obstacle = last->words ? last->words : "no verdict";
   if (!isnan(last->p_single)) {
     v->error = last->error;
     v->seed_error = last->seed_error;
@@ -249,8 +256,11 @@ tarn_status tarn__sequential_judge(tarn_sequential_verdict *verdicts, const tarn
   for (size_t i = 0; i < count; i++) {
     tarn_sequential_verdict *v = &verdicts[i];
     if (v->decision != TARN_SEQUENTIAL_OPEN) continue;
-    TARN_TRY(tarn__sequential_chance(&v->chance, v, design, design->look_count - 1, decided, equal));
-    if (v->chance < design->futility) v->decision = TARN_SEQUENTIAL_HOPELESS;
+    if (v->obstacle)
+      v->chance = 0;
+    else
+      TARN_TRY(tarn__sequential_chance(&v->chance, v, design, design->look_count - 1, decided, equal));
+    if (v->obstacle || v->chance < design->futility) v->decision = TARN_SEQUENTIAL_HOPELESS;
   }
   return TARN_STATUS_OK;
 }

@@ -19,7 +19,8 @@ static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *
   for (size_t i = 0; command[i] && i < 11; i++) arguments[4 + i] = command[i];
   TARN_TRY(tarn__queue_path(log, s, "git.txt"));
   // If it were killed with the queue, it would leave a lock that stops all further work with the repository.
-  const tarn__child child = {.program = "/usr/bin/env", .arguments = arguments, .output = log, .errors = log, .outlives = true};
+  const tarn__child child = {
+      .program = "/usr/bin/env", .arguments = arguments, .output = log, .errors = log, .outlives = true};
   TARN_TRY(tarn__child_start(&pid, &child));
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
   message[0] = '\0';
@@ -37,7 +38,9 @@ tarn_status tarn__queue_commit(struct tarn__queue_memory *q, size_t index, const
   snprintf(subject, sizeof subject, "results: record %s of %s", what, s->public->name);
   TARN_TRY(git(message, s, add));
   if (!*message) TARN_TRY(git(message, s, commit));
-  s->committable = *message;
+  char *copy = NULL;
+  if (*message) TARN_TRY(tarn__arena_strdup(&q->arena, &copy, message));
+  s->public->uncommitted = copy;
   tarn__queue_tell(q, *message ? TARN_QUEUE_EVENT_UNCOMMITTED : TARN_QUEUE_EVENT_COMMITTED, index, NULL, -1,
                    *message ? message : subject);
   return TARN_STATUS_OK;

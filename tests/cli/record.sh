@@ -35,6 +35,13 @@ mv late sweep/other/seed-3
   fail "files: $(cd kept && find . -type f)"
 [ "$(wc -l <kept/other/seed-2/test.bleu)" -eq 301 ] || fail "a line a sentence"
 
+# A test that failed there is replaced by one that did not, and not the other way round.
+failed='{"version": "0.1.0", "status": "failed", "message": "no memory"}'
+cp -r sweep untested && echo "$failed" >untested/other/seed-2/test.json && rm untested/other/seed-2/test.hyp
+"$TARN" record untested --output kept --json | grep -q '"added":0,"kept":6' || fail "a failed test replaces scores"
+echo "$failed" >kept/other/seed-2/test.json && rm kept/other/seed-2/test.bleu
+"$TARN" record sweep --output kept --json | grep -q '"added":1,"kept":5' || fail "a failed test stays"
+
 # The same verdict from the record, elsewhere, without the references; chrF has none.
 verdicts() { "$TARN" compare "$1" --json | jq '[.configurations[] | {name, test_bleu, verdict: .verdicts.test_bleu, best: .verdicts.best}]'; }
 verdicts sweep >sweep.verdicts

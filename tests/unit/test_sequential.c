@@ -221,6 +221,20 @@ static void missing_scores(void **state) {
   for (size_t k = 0; k < 4; k++) looks.at[k] = tarn__verdict_none(0, 3, false);
   assert_int_equal(tarn__sequential_judge(&v, &looks, 1, &DESIGN), TARN_STATUS_OK);
   assert_int_equal(v.decision, TARN_SEQUENTIAL_FULL);
+  // Outputs that a run lacks are missing at all later looks, so further seeds are of no use, whatever bound is asked.
+  tarn_sequential_design any = DESIGN;
+  char words[TARN_SEQUENTIAL_TEXT];
+  any.futility = 0;
+  looks.count = 2;
+  for (size_t k = 0; k < 2; k++) {
+    looks.at[k] = tarn__verdict_none(3, 3, false);
+    looks.at[k].basis = TARN_RESULTS_NO_ITEMS;
+    looks.at[k].words = "no verdict (outputs missing)";
+  }
+  assert_int_equal(tarn__sequential_judge(&v, &looks, 1, &any), TARN_STATUS_OK);
+  assert_int_equal(v.decision, TARN_SEQUENTIAL_HOPELESS);
+  tarn_sequential_words(words, &v, &any);
+  assert_string_equal(words, "closed: no verdict (outputs missing)");
   // At the last look all of alpha is spent, whatever is missing.
   looks.count = 1;
   looks.at[0] = look(4, 3, 1);
