@@ -336,9 +336,9 @@ static double false_verdicts(const experiment *e, int trials) {
   return (double)wrong / trials;
 }
 
-// The standard error of a rate is 0.15 %, and in a sample 0.5 %. Where both sides vary alike, 4 to 5.2 % of verdicts
-// are false; where one varies three times as much, which Welch's test with three seeds takes too lightly far out, 5.3
-// to 6.4 %, and less with five.
+// The standard error of a rate is 0.15 %, and in a sample 0.5 %. Where both sides vary alike, 4.8 to 5.2 % of
+// verdicts are false; where one varies three times as much, which Welch's test with three seeds takes too lightly far
+// out, 6.0 to 6.3 %, and with five 5.4 to 6.1 %.
 static void false_positives(void **state) {
   static const struct {
     experiment experiment;
