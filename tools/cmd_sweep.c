@@ -29,12 +29,10 @@ static const cli_command COMMAND = {
     "and nothing else. SIGUSR1 has the runs save and go on. The exit code is 1 if a run failed.\n"
     "--launcher slurm submits the runs as jobs and follows them: when it is ended the jobs go on, and the next one\n"
     "attaches to them. mpirun -n 4 tarn sweep --launcher mpi deals the runs to four processes.\n"
-    "--queue takes folders of records (tarn record) whose sweeps have the key sequential, and runs what narrows an "
-    "open\n"
-    "verdict most for its cost, until all are decided or cannot be; each run is recorded when it is over. Data and "
-    "runs\n"
-    "of FOLDER are in DIR/NAME, with the folder's name. docs/experiments.md describes the file, the folder, the\n"
-    "launchers and the queue."};
+    "--queue takes folders of records (tarn record) whose sweeps have the key sequential, and runs what\n"
+    "reduces the variance of open comparisons most for its cost, until all are decided or cannot be; each run is\n"
+    "recorded when it is over. Data and runs of FOLDER are in DIR/NAME, with the folder's name. docs/experiments.md\n"
+    "describes the file, the folder, the launchers and the queue."};
 
 // Options for actions other than running the sweep, and those of the queue.
 typedef struct wish {
@@ -304,7 +302,7 @@ static int run(tarn_sweep_options *options, view *v, const wish *wished) {
     code = cancel(sweep, v);
   } else if (wished->watch) {
     catch_stop_signals("tarn sweep: not watched any more; nothing was changed\n");
-    code = sweep_watch(&COMMAND, sweep, options->interval, v->json);
+    code = sweep_watch(&COMMAND, sweep, options->interval > 0 ? options->interval : 10, v->json);
     if (code == CLI_OK) code = print_end(v);
   } else if (wished->dry_run) {
     status = tarn_sweep_estimate(sweep);
@@ -328,13 +326,15 @@ static int check_options(const tarn_sweep_options *o, const wish *w) {
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (own[i].given && (!slurm || o->only || w->dry_run || w->watch || w->cancel))
       return cli_usage(&COMMAND, "--%s is for --launcher slurm, when it submits", own[i].name);
-  if (w->queue && (w->watch || w->cancel || o->only || o->reuse_count || o->launcher != TARN_SWEEP_LAUNCHER_LOCAL))
+  if (w->queue && (w->watch || w->cancel || o->only || o->reuse_count || o->interval > 0 ||
+                   o->launcher != TARN_SWEEP_LAUNCHER_LOCAL))
     return cli_usage(&COMMAND, "--queue runs here what it chooses, without --%s",
-                     w->watch         ? "watch"
-                     : w->cancel      ? "cancel"
-                     : o->only        ? "only"
-                     : o->reuse_count ? "reuse"
-                                      : "launcher");
+                     w->watch          ? "watch"
+                     : w->cancel       ? "cancel"
+                     : o->only         ? "only"
+                     : o->reuse_count  ? "reuse"
+                     : o->interval > 0 ? "interval"
+                                       : "launcher");
   if (!w->queue && (w->commit || w->budget))
     return cli_usage(&COMMAND, "--%s is for --queue", w->commit ? "commit" : "budget");
   if (w->dry_run + w->watch + w->cancel > 1)
@@ -357,7 +357,7 @@ static int queue(const cli_list *folders, const tarn_sweep_options *o, const wis
   options.stop = o->stop;
   options.save = o->save;
   if (folders->count == 0) return cli_usage(&COMMAND, "--queue needs folders of records, such as results/*");
-  if (w->budget && !tarn_sweep_time(&options.budget, w->budget))
+  if (w->budget && !tarn_sweep_time_parse(&options.budget, w->budget))
     return cli_usage(&COMMAND, "--budget: expected a time above 0 with its unit, such as 10 min or 1.5 h, not \"%s\"",
                      w->budget);
   return sweep_queue(&COMMAND, &options, w->dry_run, v->json, v->quiet);
@@ -383,7 +383,6 @@ int cmd_sweep(int argc, char **argv) {
   cli_list sbatch = {0};
   const char *launcher = "local";
   int64_t most_jobs = CLI_NO_INT;
-  options.interval = 10;
   const cli_option table[] = {
       {"output", CLI_TEXT, &options.folder, "DIR", "folder of the sweep; made if it does not exist", 0, 0},
       {"dry-run", CLI_FLAG, &wished.dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop",
@@ -410,8 +409,9 @@ int cmd_sweep(int argc, char **argv) {
       {"interval", CLI_REAL, &options.interval, "SECONDS",
        "with --launcher slurm or --watch, time between two looks at jobs and runs (default 10)", 0.1, 86400},
       {"queue", CLI_FLAG, &wished.queue, NULL,
-       "take folders of records instead of SWEEP.yaml, and run what narrows their open verdicts most for its cost", 0,
-       0},
+       "take folders of records instead of SWEEP.yaml, and run what reduces the variance of their open comparisons "
+       "most for its cost",
+       0, 0},
       {"budget", CLI_TEXT, &wished.budget, "TIME",
        "with --queue, time it may take, such as \"90 min\" or \"8 h\"; it starts nothing that would end later", 0, 0},
       {"commit", CLI_FLAG, &wished.commit, NULL, "with --queue, commit a folder to git when a run is recorded in it", 0,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sequential_text.h"
 #include "tarn/measure.h"
 #include "text_table.h"
 
@@ -280,42 +281,24 @@ static void print_verdicts(printer *p, int measure, const char *name) {
   finish(p, &table);
 }
 
-static void print_sequential_row(text_table *table, const printer *p, size_t row, int digits) {
-  char text[TARN_RESULTS_P_TEXT], words[TARN_SEQUENTIAL_TEXT];
+static void print_sequential_row(text_table *table, const printer *p, size_t row) {
+  char words[TARN_SEQUENTIAL_TEXT];
   const tarn_sequential_verdict *v = &p->table->sequential[row];
-  text_table_row(table);
-  text_table_cell(table, "%s", name_of(p, row));
-  text_table_cell(table, "%zu of %zu", v->looks, p->results->sequential.look_count);
-  text_table_cell(table, "%lld", (long long)v->seeds);
-  if (isnan(v->difference))
-    text_table_cell(table, "-");
-  else
-    text_table_cell(table, "%+.*f", digits, v->difference);
-  if (isnan(v->low))
-    text_table_cell(table, "-");
-  else
-    text_table_cell(table, "[%+.*f, %+.*f]", digits, v->low, digits, v->high);
-  tarn_results_p(text, v->p);
-  text_table_cell(table, "%s", text);
-  tarn_results_p(text, v->p_equal);
-  text_table_cell(table, "%s", *text ? text : "-");
-  tarn_sequential_words(words, v, &p->results->sequential);
-  text_table_cell(table, "%s", words);
+  const tarn_sequential_design *design = &p->results->sequential;
+  tarn_sequential_words(words, v, design);
+  sequential_text_row(table, name_of(p, row), v, design, digits_of(p, (int)p->table->sequential_measure), words);
 }
 
 static void print_sequential(printer *p) {
-  static const char *const heads[] = {"looks", "seeds", "difference", "interval", "p", "p equal", "verdict"};
   const tarn_sequential_design *d = &p->results->sequential;
   if (!p->table->sequential) return;
   printf("%s against %s, looked at up to %zu times (%s, alpha %g), %zu comparison%s (Holm)\n", d->measure,
          name_of(p, p->table->baseline), d->look_count, tarn_sequential_spending_name(d->spending), d->alpha,
          p->table->row_count - 1, p->table->row_count == 2 ? "" : "s");
   text_table table = {0};
-  text_table_row(&table);
-  text_table_cell(&table, "sequential");
-  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) text_table_cell(&table, "%s", heads[i]);
+  sequential_text_heads(&table, "sequential");
   for (size_t i = 0; i < p->table->row_count; i++)
-    if (i != p->table->baseline) print_sequential_row(&table, p, i, digits_of(p, (int)p->table->sequential_measure));
+    if (i != p->table->baseline) print_sequential_row(&table, p, i);
   finish(p, &table);
 }
 

@@ -1,13 +1,11 @@
 #include "sweep_queue.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "json_output.h"
+#include "sequential_text.h"
 #include "stop_signal.h"
-#include "tarn/lab/results.h"
-#include "text_table.h"
 
 typedef struct view {
   const cli_command *command;
@@ -29,6 +27,8 @@ static void on_event(void *user, const tarn_queue_event *e) {
   char run[32] = "";
   const char *kind = tarn_queue_event_name(e->kind);
   v->failed += e->kind == TARN_QUEUE_EVENT_FAILED;
+  if (v->quiet && e->kind == TARN_QUEUE_EVENT_FAILED)
+    fprintf(stderr, "tarn sweep: %s: %s seed %lld failed: %s\n", e->sweep, e->variant, (long long)e->seed, e->text);
   // What is left out is said at the end, as a failure.
   if (v->quiet || (e->kind == TARN_QUEUE_EVENT_LEFT_OUT && !v->json)) return;
   if (v->json) {
@@ -66,10 +66,10 @@ static void print_state_json(view *v, const tarn_queue *queue) {
     for (size_t c = 0; c < s->comparison_count; c++)
       json_array_append_new(comparisons, comparison_json(&s->comparisons[c]));
     json_array_append_new(
-        sweeps, json_pack("{s:o?, s:o?, s:o?, s:o?, s:I, s:I, s:o}", "name", json_output_text(s->name), "folder",
-                          json_output_text(s->folder), "problem", json_output_text(s->problem), "baseline",
-                          json_output_text(s->baseline), "finished", (json_int_t)s->finished, "failed",
-                          (json_int_t)s->failed, "comparisons", comparisons));
+        sweeps, json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:I, s:I, s:o}", "name", json_output_text(s->name), "folder",
+                          json_output_text(s->folder), "problem", json_output_text(s->problem), "uncommitted",
+                          json_output_text(s->uncommitted), "baseline", json_output_text(s->baseline), "finished",
+                          (json_int_t)s->finished, "failed", (json_int_t)s->failed, "comparisons", comparisons));
   }
   const tarn_queue_choice *n = &queue->next;
   json_t *next = n->variant
@@ -80,28 +80,7 @@ static void print_state_json(view *v, const tarn_queue *queue) {
   print_json(v, json_pack("{s:s, s:o, s:o}", "kind", "state", "sweeps", sweeps, "next", next));
 }
 
-static void print_comparison(text_table *table, const tarn_queue_comparison *c, const tarn_queue_sweep *s) {
-  char p[TARN_RESULTS_P_TEXT];
-  const tarn_sequential_verdict *v = &c->verdict;
-  text_table_row(table);
-  text_table_cell(table, "%s", c->variant);
-  text_table_cell(table, "%zu of %zu", v->looks, s->design.look_count);
-  text_table_cell(table, "%lld", (long long)v->seeds);
-  if (isnan(v->difference))
-    text_table_cell(table, "-");
-  else
-    text_table_cell(table, "%+.4g", v->difference);
-  if (isnan(v->low))
-    text_table_cell(table, "-");
-  else
-    text_table_cell(table, "[%+.4g, %+.4g]", v->low, v->high);
-  tarn_results_p(p, v->p);
-  text_table_cell(table, "%s", *p ? p : "-");
-  text_table_cell(table, "%s", c->words ? c->words : "");
-}
-
 static bool print_state(const tarn_queue *queue) {
-  static const char *const heads[] = {"looks", "seeds", "difference", "interval", "p", "verdict"};
   bool whole_text = true;
   for (size_t i = 0; i < queue->count; i++) {
     const tarn_queue_sweep *s = &queue->sweeps[i];
@@ -110,10 +89,11 @@ static bool print_state(const tarn_queue *queue) {
     printf("%s: %s against %s, %zu runs recorded", s->name, s->design.measure, s->baseline, s->finished);
     if (s->failed) printf(", %zu failed", s->failed);
     printf("\n");
-    text_table_row(&table);
-    text_table_cell(&table, "variant");
-    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) text_table_cell(&table, "%s", heads[h]);
-    for (size_t c = 0; c < s->comparison_count; c++) print_comparison(&table, &s->comparisons[c], s);
+    sequential_text_heads(&table, "variant");
+    for (size_t c = 0; c < s->comparison_count; c++) {
+      const tarn_queue_comparison *one = &s->comparisons[c];
+      sequential_text_row(&table, one->variant, &one->verdict, &s->design, -1, one->words ? one->words : "");
+    }
     whole_text = text_table_print(&table) && whole_text;
     printf("\n");
   }
@@ -138,7 +118,7 @@ static void print_next(const tarn_queue *queue) {
 }
 
 static int print_end(view *v, const tarn_queue *queue, bool dry_run) {
-  size_t left_out = 0;
+  bool failed = v->failed > 0;
   if (v->json) {
     print_state_json(v, queue);
   } else if (!v->quiet) {
@@ -147,12 +127,13 @@ static int print_end(view *v, const tarn_queue *queue, bool dry_run) {
   }
   fflush(stdout);
   for (size_t i = 0; i < queue->count; i++) {
-    if (!queue->sweeps[i].problem) continue;
-    left_out++;
-    fprintf(stderr, "tarn sweep: left out: %s\n", queue->sweeps[i].problem);
+    const tarn_queue_sweep *s = &queue->sweeps[i];
+    failed = failed || s->problem || s->uncommitted;
+    if (s->uncommitted) fprintf(stderr, "tarn sweep: not committed: %s: %s\n", s->folder, s->uncommitted);
+    if (s->problem) fprintf(stderr, "tarn sweep: left out: %s\n", s->problem);
   }
   if (v->failed) fprintf(stderr, "tarn sweep: %s failed\n", CLI_COUNT((int64_t)v->failed, "run"));
-  return left_out || v->failed ? CLI_FAILURE : v->code;
+  return failed ? CLI_FAILURE : v->code;
 }
 
 int sweep_queue(const cli_command *command, tarn_queue_options *options, bool dry_run, bool json, bool quiet) {

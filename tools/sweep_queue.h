@@ -1,4 +1,5 @@
-// tarn sweep --queue: runs what narrows the open verdicts of several sweeps most for its cost.
+// tarn sweep --queue: runs what reduces the variance of several sweeps' open comparisons
+// most for its cost.
 #ifndef TARN_TOOLS_SWEEP_QUEUE_H
 #define TARN_TOOLS_SWEEP_QUEUE_H
 

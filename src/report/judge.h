@@ -29,6 +29,9 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds);
 // The verdict on two rows by these sides, as a single comparison.
 void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b);
 
+// "better", "no verdict (outputs missing)".
+const char *tarn__judging_words(const tarn_results_verdict *v);
+
 // table_sequential.c. The measure of the sequential design that the table judges; -1: none.
 int tarn__table_sequential_measure(const struct tarn__results_table_memory *t);
 // Fills `sequential` of the table. The sides are those of a look afterwards.

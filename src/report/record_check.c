@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "report/results_memory.h"
+#include "report/run_read.h"
 #include "report/test_outputs.h"
 #include "run/names.h"
 
@@ -94,25 +95,45 @@ static tarn_status check_variants(const json_t *ours, const json_t *theirs, cons
   return TARN_STATUS_OK;
 }
 
-static tarn_status compare_sweeps(const json_t *ours, const json_t *theirs, const char *sweep, const char *record) {
+static bool has_finished(const tarn_results *results) {
+  for (size_t i = 0; i < results->run_count; i++)
+    if (results->runs[i].state == TARN_RESULTS_FINISHED) return true;
+  return false;
+}
+
+// Looks that are planned after runs were seen are not counted as they were taken: neither those of another plan nor
+// those of a first one.
+static tarn_status check_plan(const json_t *ours, const json_t *theirs, const tarn_results *recorded, const char *sweep,
+                              const char *record) {
+  const bool planned = json_object_get(theirs, "sequential") != NULL;
+  const bool same = same_value(ours, theirs, "sequential") && (!planned || same_value(ours, theirs, "seeds"));
+  TARN_REQUIRE(same || !planned, USAGE,
+               "%s and %s differ in \"sequential\" of " TARN__SWEEP_JSON
+               " or its seeds: the looks at recorded runs were planned otherwise; keep that plan, or record elsewhere",
+               sweep, record);
+  TARN_REQUIRE(same || !has_finished(recorded), USAGE,
+               "%s has the key sequential, but runs were recorded in %s before there was a plan of looks; record "
+               "elsewhere",
+               sweep, record);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status compare_sweeps(const json_t *ours, const json_t *theirs, const tarn_results *recorded,
+                                  const char *sweep, const char *record) {
   static const char *const keys[] = {"baseline", "budget_seconds", "clock", "test"};
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
     TARN_REQUIRE(same_value(ours, theirs, keys[k]), USAGE,
                  "%s and %s differ in \"%s\" of " TARN__SWEEP_JSON ": their runs must not be mixed; record elsewhere",
                  sweep, record, keys[k]);
-  // Looks that were planned after the runs were seen would not be counted.
-  TARN_REQUIRE(!json_object_get(theirs, "sequential") || same_value(ours, theirs, "sequential"), USAGE,
-               "%s and %s differ in \"sequential\" of " TARN__SWEEP_JSON
-               ": the looks at recorded runs were planned otherwise; keep that plan, or record elsewhere",
-               sweep, record);
+  TARN_TRY(check_plan(ours, theirs, recorded, sweep, record));
   return check_variants(ours, theirs, sweep, record);
 }
 
-static tarn_status check_sweep(const char *sweep, const char *record) {
+static tarn_status check_sweep(const tarn_results *recorded, const char *sweep, const char *record) {
   json_t *ours = NULL, *theirs = NULL;
   tarn_status status = read_json(&ours, sweep);
   if (status == TARN_STATUS_OK) status = read_json(&theirs, record);
-  if (status == TARN_STATUS_OK) status = compare_sweeps(ours, theirs, sweep, record);
+  if (status == TARN_STATUS_OK) status = compare_sweeps(ours, theirs, recorded, sweep, record);
   json_decref(ours);
   json_decref(theirs);
   return status;
@@ -177,14 +198,17 @@ static tarn_status same_result(bool *same, const char *a, const char *b) {
   return status;
 }
 
-// The fate of a run that the record has already.
+// The fate of a run that the record has already. What failed there, or its test, is replaced by what did not.
 static tarn_status compare_runs(tarn__record_fate *fate, const tarn_results_run *run,
                                 const tarn_results_run *recorded) {
   bool same;
   TARN_TRY(check_run(recorded));
   TARN_TRY(same_result(&same, run->path, recorded->path));
   *fate = same ? TARN__RECORD_KEPT : TARN__RECORD_DIFFERS;
-  if (recorded->state == TARN_RESULTS_FAILED && run->state == TARN_RESULTS_FINISHED) *fate = TARN__RECORD_ADD;
+  const bool better =
+      run->state == TARN_RESULTS_FINISHED &&
+      (recorded->state == TARN_RESULTS_FAILED || (tarn__run_is_tested(run) && !tarn__run_is_tested(recorded)));
+  if (better) *fate = TARN__RECORD_ADD;
   if (*fate == TARN__RECORD_DIFFERS)
     tarn__log(TARN_LOG_WARNING, "%s: the record has another result of this run, which it keeps: %s", run->path,
               recorded->path);
@@ -265,7 +289,7 @@ static tarn_status read_record(tarn__record_plan *plan, const char *sweep, const
       TARN_REQUIRE(!has_file(&plan->recorded->runs[i], others[k]), USAGE,
                    "%s: it is the folder of a sweep and no record: %s has a %s", record, plan->recorded->runs[i].path,
                    others[k]);
-  return check_sweep(sweep, record);
+  return check_sweep(plan->recorded, sweep, record);
 }
 
 tarn_status tarn__record_plan_open(tarn__record_plan *plan, const char *sweep, const char *record) {

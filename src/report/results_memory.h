@@ -47,10 +47,6 @@ tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *
 tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *first, const tarn__run_file *file,
                                      bool alone) TARN_CHECKED;
 
-// Judges results of a sweep by a design, which may be newer than its sweep.json; both must live as long as they.
-void tarn__results_take_design(tarn_results *results, const tarn_sequential_design *design, const int64_t *seeds,
-                               size_t seed_count);
-
 // Keeps the point of each grid with the best validation, under the name of its variant. `groups` and the public lists
 // must be complete.
 tarn_status tarn__results_choose(struct tarn__results_memory *m, tarn_results_group *groups) TARN_CHECKED;

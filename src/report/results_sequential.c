@@ -51,17 +51,14 @@ tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *fir
   const size_t count = json_array_size(seeds);
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof(int64_t)));
   int64_t *numbers = memory;
-  for (size_t i = 0; i < count; i++) numbers[i] = json_integer_value(json_array_get(seeds, i));
+  for (size_t i = 0; i < count; i++) {
+    numbers[i] = json_integer_value(json_array_get(seeds, i));
+    for (size_t j = 0; j < i; j++)
+      TARN_REQUIRE(numbers[j] != numbers[i], DATA, "%s: \"seeds\": %lld is given twice", file->path,
+                   (long long)numbers[i]);
+  }
   m->public.sequential = design;
   m->public.seeds = numbers;
   m->public.seed_count = count;
   return TARN_STATUS_OK;
-}
-
-void tarn__results_take_design(tarn_results *results, const tarn_sequential_design *design, const int64_t *seeds,
-                               size_t seed_count) {
-  tarn_results *r = &results->memory->public;
-  r->sequential = *design;
-  r->seeds = seeds;
-  r->seed_count = seed_count;
 }

@@ -181,6 +181,12 @@ static tarn_status find_test_file(const char **path, const tarn_results_run *run
   return TARN_STATUS_OK;
 }
 
+bool tarn__run_is_tested(const tarn_results_run *run) {
+  bool any = !isnan(run->test_bleu) || !isnan(run->test_blimp);
+  for (int m = 0; m < TARN_MEASURES; m++) any = any || !isnan(run->test[m]);
+  return any;
+}
+
 // For a labelled set each measure is {"value", "low", "high"}, for a text a number.
 static tarn_status take_measures(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const char *labelled = NULL;

@@ -19,6 +19,9 @@ bool tarn__run_has_result(const char *path);
 // caller even on failure; the arena owns everything else.
 tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__arena *arena) TARN_CHECKED;
 
+// Whether it has scores of a test: not where it was never tested, or where the test failed.
+bool tarn__run_is_tested(const tarn_results_run *run);
+
 // Fails with DATA if `version`, from a file at `path`, is later than this program's.
 tarn_status tarn__run_check_version(const char *version, const char *path) TARN_CHECKED;
 

@@ -56,6 +56,7 @@ static void take_looks(tarn__sequential_looks *looks, tarn__judging *w) {
       tarn__sequential_looks *own = &looks[i++];
       if (own->count < k || !is_over(w, g, r->sequential.looks[k])) continue;
       tarn__judging_judge(&own->at[k], w, g, baseline);
+      own->at[k].words = tarn__judging_words(&own->at[k]);
       own->count = k + 1;
     }
   }

@@ -40,7 +40,7 @@ void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
     snprintf(text, TARN_RESULTS_P_TEXT, "%.3f", fmin(p, 1));
 }
 
-static const char *verdict_words(const tarn_results_verdict *v) {
+const char *tarn__judging_words(const tarn_results_verdict *v) {
   static const char *const none[TARN_RESULTS_BASES] = {[TARN_RESULTS_ONE_SEED] = "no verdict (one seed)",
                                                        [TARN_RESULTS_TWO_SEEDS] = "no verdict (two seeds)",
                                                        [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
@@ -219,7 +219,7 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
     if (g == baseline) verdicts[g].p_single = NAN;
   }
   judged->comparisons = tarn__verdict_correct(verdicts, count);
-  for (size_t g = 0; g < count; g++) verdicts[g].words = g == baseline ? "baseline" : verdict_words(&verdicts[g]);
+  for (size_t g = 0; g < count; g++) verdicts[g].words = g == baseline ? "baseline" : tarn__judging_words(&verdicts[g]);
   judged->leader = leader_of(&w);
   return measure == tarn__table_sequential_measure(t) ? tarn__table_sequential(&w) : TARN_STATUS_OK;
 }

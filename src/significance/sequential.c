@@ -23,6 +23,10 @@ const char *tarn_sequential_decision_name(tarn_sequential_decision decision) {
 
 void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *v,
                            const tarn_sequential_design *design) {
+  if (v->obstacle && (v->decision == TARN_SEQUENTIAL_FULL || v->decision == TARN_SEQUENTIAL_HOPELESS)) {
+    snprintf(text, TARN_SEQUENTIAL_TEXT, "closed: %s", v->obstacle);
+    return;
+  }
   switch (v->decision) {
     case TARN_SEQUENTIAL_BETTER:
     case TARN_SEQUENTIAL_WORSE:
@@ -107,15 +111,15 @@ static double equal_p(const tarn_results_verdict *v, double margin) {
   return nearest >= 0 ? p : 1 - p;
 }
 
-static tarn_status sequential_p(double *p, const tarn__sequential_looks *looks, const tarn_sequential_design *design,
-                                bool equal) {
+static tarn_status sequential_p(double *p, size_t *look, const tarn__sequential_looks *looks,
+                                const tarn_sequential_design *design, bool equal) {
   schedule t;
   double z[TARN_SEQUENTIAL_SEEDS];
   schedule_of(&t, looks, looks->count, design, equal ? 1 : 2);
   for (size_t k = 0; k < looks->count; k++)
     z[k] = tarn__normal_z(equal ? equal_p(&looks->at[k], design->equivalence) : difference_p(&looks->at[k]),
                           equal ? 1 : 2);
-  return tarn__sequential_p(p, &t.looks, z);
+  return tarn__sequential_p(p, look, &t.looks, z);
 }
 
 // The repeated confidence interval at the latest look.
@@ -159,13 +163,17 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
   v->next_seeds = n < design->look_count ? design->looks[n] : 0;
   const tarn_results_verdict *last = &looks->at[n - 1];
   v->difference = last->difference;
+  // What one run lacks, all later looks lack.
+  if (last->basis >= TARN_RESULTS_NO_ITEMS && last->basis <= TARN_RESULTS_OTHER_SOURCES)
+    v->obstacle = last->words ? last->words : "no verdict";
   if (!isnan(last->p_single)) {
     v->error = last->error;
     v->seed_error = last->seed_error;
     v->freedom = last->freedom;
   }
-  TARN_TRY(sequential_p(&v->p_single, looks, design, false));
-  if (design->equivalence > 0) TARN_TRY(sequential_p(&v->p_equal_single, looks, design, true));
+  size_t ignored;
+  TARN_TRY(sequential_p(&v->p_single, &v->p_look, looks, design, false));
+  if (design->equivalence > 0) TARN_TRY(sequential_p(&v->p_equal_single, &ignored, looks, design, true));
   return interval(v, looks, design);
 }
 
@@ -221,9 +229,10 @@ tarn_status tarn__sequential_chance(double *chance, const tarn_sequential_verdic
 
 static tarn_sequential_decision decide(const tarn_sequential_verdict *v, const tarn__sequential_looks *looks,
                                        const tarn_sequential_design *design) {
-  if (v->p <= design->alpha) {
-    const tarn_results_verdict *last = &looks->at[looks->count - 1];
-    return (last->difference > 0) != last->less ? TARN_SEQUENTIAL_BETTER : TARN_SEQUENTIAL_WORSE;
+  if (v->p <= design->alpha && v->p_look > 0) {
+    // Later looks may have the other sign: what was shown is the direction of the look that reached its value.
+    const tarn_results_verdict *look = &looks->at[v->p_look - 1];
+    return (look->difference > 0) != look->less ? TARN_SEQUENTIAL_BETTER : TARN_SEQUENTIAL_WORSE;
   }
   if (v->p_equal <= design->alpha) return TARN_SEQUENTIAL_EQUIVALENT;
   if (v->looks == design->look_count) return TARN_SEQUENTIAL_FULL;
@@ -247,8 +256,11 @@ tarn_status tarn__sequential_judge(tarn_sequential_verdict *verdicts, const tarn
   for (size_t i = 0; i < count; i++) {
     tarn_sequential_verdict *v = &verdicts[i];
     if (v->decision != TARN_SEQUENTIAL_OPEN) continue;
-    TARN_TRY(tarn__sequential_chance(&v->chance, v, design, design->look_count - 1, decided, equal));
-    if (v->chance < design->futility) v->decision = TARN_SEQUENTIAL_HOPELESS;
+    if (v->obstacle)
+      v->chance = 0;
+    else
+      TARN_TRY(tarn__sequential_chance(&v->chance, v, design, design->look_count - 1, decided, equal));
+    if (v->obstacle || v->chance < design->futility) v->decision = TARN_SEQUENTIAL_HOPELESS;
   }
   return TARN_STATUS_OK;
 }

@@ -9,7 +9,8 @@
 #include "tarn/lab/sequential.h"
 
 // The looks taken at one comparison: the verdict on the runs of each look's seeds, as a single comparison. A look whose
-// runs give no p decides nothing.
+// runs give no p decides nothing;
+// `words` say why.
 typedef struct tarn__sequential_looks {
   tarn_results_verdict at[TARN_SEQUENTIAL_SEEDS];
   size_t count;  // 0 .. design->look_count

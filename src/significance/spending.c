@@ -157,26 +157,27 @@ tarn_status tarn__critical_values(double *critical, const tarn__looks *looks, do
   return TARN_STATUS_OK;
 }
 
-static bool reached(work *w, const tarn__looks *looks, const double *z, double alpha) {
+// The first look, from 1, whose z reaches its critical value; 0: none.
+static size_t reached(work *w, const tarn__looks *looks, const double *z, double alpha) {
   double critical[TARN_SEQUENTIAL_SEEDS];
   critical_values(critical, w, looks, alpha);
   for (size_t k = 0; k < looks->count; k++)
-    if ((looks->sides == 2 ? fabs(z[k]) : z[k]) >= critical[k]) return true;
-  return false;
+    if ((looks->sides == 2 ? fabs(z[k]) : z[k]) >= critical[k]) return k + 1;
+  return 0;
 }
 
-tarn_status tarn__sequential_p(double *p, const tarn__looks *looks, const double *z) {
+tarn_status tarn__sequential_p(double *p, size_t *look, const tarn__looks *looks, const double *z) {
   work *w;
   double low = log(LEAST_P), high = 0;
   TARN_TRY(work_open(&w));
-  if (reached(w, looks, z, LEAST_P)) high = low;
+  *look = reached(w, looks, z, LEAST_P);
+  if (*look > 0) high = low;
   // Most comparisons are not near a verdict, and which p above 0.3 they have says nothing.
   for (int i = 0; i < 22 && high > low; i++) {
     const double middle = (low + high) / 2;
-    if (reached(w, looks, z, exp(middle)))
-      high = middle;
-    else
-      low = middle;
+    const size_t found = reached(w, looks, z, exp(middle));
+    *(found > 0 ? &high : &low) = middle;
+    if (found > 0) *look = found;
   }
   *p = exp(high);
   tarn__free(w);

@@ -29,8 +29,8 @@ double tarn__normal_z(double p, int sides);
 tarn_status tarn__critical_values(double *critical, const tarn__looks *looks, double alpha) TARN_CHECKED;
 
 // The least alpha at which one of the z (looks->count; two-sided: their absolute values count) reaches its critical
-// value, 1e-10 .. 1. Of alpha above 0.3 critical values need not fall with alpha, so larger p only say that there is
-// nothing.
-tarn_status tarn__sequential_p(double *p, const tarn__looks *looks, const double *z) TARN_CHECKED;
+// value, 1e-10 .. 1, and the first look that does, from 1 (0: none). Of alpha above 0.3 critical values need not fall
+// with alpha, so larger p only say that there is nothing.
+tarn_status tarn__sequential_p(double *p, size_t *look, const tarn__looks *looks, const double *z) TARN_CHECKED;
 
 #endif

@@ -14,14 +14,14 @@
 
 enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
 
-// Between fork and exec only async-signal-safe calls are allowed. The child dies with its parent, however that ends, so
-// it never writes into a folder that a new sweep may be using. It has its own process group: Ctrl-C is for the sweep,
+// Between fork and exec only async-signal-safe calls are allowed. A run dies with its parent, however that ends, so it
+// never writes into a folder that a new sweep may be using. It has its own process group: Ctrl-C is for the sweep,
 // which then asks each run to save its state. Signals are blocked at its start, so that none is handled by the sweep's
 // handlers in the forked copy; they are delivered once the training has installed its own.
 static void become(const tarn__child *child, char *const *arguments, const int files[2], pid_t parent,
                    const sigset_t *mask) {
   int nothing = open("/dev/null", O_RDWR);
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
+  if (!child->outlives && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)) _exit(CANNOT_START);
   setpgid(0, 0);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
@@ -46,17 +46,19 @@ static tarn_status start(pid_t *pid, const tarn__child *child, char *const *list
   sigset_t all, mask;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask);
-  *pid = fork();
-  if (*pid == 0) become(child, list, files, parent, &mask);
+  const pid_t forked = fork();
+  if (forked == 0) become(child, list, files, parent, &mask);
   int error = errno;
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
-  TARN_REQUIRE(*pid > 0, IO, "cannot start a process: %s", strerror(error));
+  TARN_REQUIRE(forked > 0, IO, "cannot start a process: %s", strerror(error));
+  *pid = forked;
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) {
   char *list[MOST_ARGUMENTS + 1] = {0};
   int files[2] = {-1, -1};
+  *pid = 0;
   tarn_status status = open_file(&files[1], child->errors);
   if (status == TARN_STATUS_OK) status = open_file(&files[0], child->output);
   for (size_t i = 0; child->arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)

@@ -35,6 +35,9 @@ static void read_command(char *command, size_t size, const char *folder) {
     }
     line += bytes + (line[bytes] == '\n');
   }
+  // Shown on terminals, which control characters could command.
+  for (char *c = command; *c; c++)
+    if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
   tarn__free(text);
 }
 

@@ -7,6 +7,9 @@
 #include "run/names.h"
 #include "sweep/queue_memory.h"
 
+// The lock of the folder. With a * it would be any variant whose name begins like that.
+#define OTHERS ":(exclude,literal)" TARN__RUN_LOCK
+
 // Runs git in the folder of the records. *message: the last line of its output if it fails; "": it did not.
 static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *s, const char *const *command) {
   const char *arguments[16] = {"env", "git", "-C", s->public->folder};
@@ -15,7 +18,9 @@ static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *
   int wait_status = 0;
   for (size_t i = 0; command[i] && i < 11; i++) arguments[4 + i] = command[i];
   TARN_TRY(tarn__queue_path(log, s, "git.txt"));
-  const tarn__child child = {.program = "/usr/bin/env", .arguments = arguments, .output = log, .errors = log};
+  // If it were killed with the queue, it would leave a lock that stops all further work with the repository.
+  const tarn__child child = {
+      .program = "/usr/bin/env", .arguments = arguments, .output = log, .errors = log, .outlives = true};
   TARN_TRY(tarn__child_start(&pid, &child));
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
   message[0] = '\0';
@@ -28,13 +33,14 @@ static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *
 tarn_status tarn__queue_commit(struct tarn__queue_memory *q, size_t index, const char *what) {
   tarn__queue_sweep *s = &q->sweeps[index];
   char message[TARN__QUEUE_TEXT], subject[TARN__QUEUE_TEXT];
-  const char *const add[] = {"add", "--all", "--", ".", ":(exclude)" TARN__RUN_LOCK "*", NULL};
-  const char *const commit[] = {"commit", "--quiet", "--message", subject, "--", ".", ":(exclude)" TARN__RUN_LOCK "*",
-                                NULL};
+  const char *const add[] = {"add", "--all", "--", ".", OTHERS, NULL};
+  const char *const commit[] = {"commit", "--quiet", "--message", subject, "--", ".", OTHERS, NULL};
   snprintf(subject, sizeof subject, "results: record %s of %s", what, s->public->name);
   TARN_TRY(git(message, s, add));
   if (!*message) TARN_TRY(git(message, s, commit));
-  s->committable = *message;
+  char *copy = NULL;
+  if (*message) TARN_TRY(tarn__arena_strdup(&q->arena, &copy, message));
+  s->public->uncommitted = copy;
   tarn__queue_tell(q, *message ? TARN_QUEUE_EVENT_UNCOMMITTED : TARN_QUEUE_EVENT_COMMITTED, index, NULL, -1,
                    *message ? message : subject);
   return TARN_STATUS_OK;

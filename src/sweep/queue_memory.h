@@ -29,9 +29,8 @@ typedef struct tarn__queue_sweep {
   uint64_t seen;                    // of the records when they were read
   int64_t running;                  // runs at work
   int failures;                     // in a row
-  bool recordable;                  // runs are over that may not be recorded
+  bool unrecorded;                  // runs are over that could not be recorded yet
   double unread_since;              // on the clock: the records cannot be read; 0: they can
-  bool committable;                 // records may not be committed
   int lock;
 } tarn__queue_sweep;
 

@@ -79,8 +79,8 @@ static tarn_status record(struct tarn__queue_memory *q, size_t index, const char
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   const tarn_status status = tarn_record(&summary, s->runs, s->public->folder);
   // Another process records here, or a file of a run at work was read while it changed.
-  s->recordable = status == TARN_STATUS_BUSY || (status == TARN_STATUS_DATA && s->running > 0);
-  if (s->recordable) return TARN_STATUS_OK;
+  s->unrecorded = status == TARN_STATUS_BUSY || (status == TARN_STATUS_DATA && s->running > 0);
+  if (s->unrecorded) return TARN_STATUS_OK;
   if (status == TARN_STATUS_MEMORY) return status;
   if (status != TARN_STATUS_OK) return tarn__queue_leave(q, index, tarn_error_message());
   if (!q->options.commit || summary.added == 0) return TARN_STATUS_OK;
@@ -92,15 +92,13 @@ static tarn_status record(struct tarn__queue_memory *q, size_t index, const char
   return tarn__queue_commit(q, index, all);
 }
 
-static tarn_status fail_run(struct tarn__queue_memory *q, const tarn__queue_job *j, const char *message,
-                            bool recorded) {
+static tarn_status fail_run(struct tarn__queue_memory *q, const tarn__queue_job *j, const char *message) {
   tarn__queue_sweep *s = &q->sweeps[j->sweep];
   char text[TARN__QUEUE_TEXT + 1000];
   tarn__queue_tell(q, TARN_QUEUE_EVENT_FAILED, j->sweep, s->outline->variants[j->variant].name,
                    s->outline->seeds[j->seed], message);
-  s->failures++;
-  if (recorded && s->failures < MOST_FAILURES) return TARN_STATUS_OK;
-  snprintf(text, sizeof text, "%s: %s", s->public->folder, recorded ? "three runs in a row have failed" : message);
+  if (++s->failures < MOST_FAILURES) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "%s: three runs in a row have failed, the last one so: %s", s->public->folder, message);
   return tarn__queue_leave(q, j->sweep, text);
 }
 
@@ -131,9 +129,10 @@ static tarn_status settle(struct tarn__queue_memory *q, tarn__queue_job *j, int 
     tarn__queue_tell(q, TARN_QUEUE_EVENT_STOPPED, job.sweep, variant, run.seed, "");
     return TARN_STATUS_OK;
   }
-  if (run.state != TARN_SWEEP_FAILED) return fail_run(q, &job, message, false);
+  // Its process was killed, or could not work on it: the run is not over, and is taken again.
+  if (run.state != TARN_SWEEP_FAILED) return fail_run(q, &job, message);
   TARN_TRY(record(q, job.sweep, what));
-  return fail_run(q, &job, run.message ? run.message : message, true);
+  return fail_run(q, &job, run.message ? run.message : message);
 }
 
 static tarn_status look_at_processes(struct tarn__queue_memory *q, size_t *running) {
@@ -151,7 +150,7 @@ static tarn_status look_at_processes(struct tarn__queue_memory *q, size_t *runni
 
 static void signal_all(const struct tarn__queue_memory *q, int number) {
   for (size_t i = 0; i < q->places; i++)
-    if (q->jobs[i].pid) kill(q->jobs[i].pid, number);
+    if (q->jobs[i].pid > 0) kill(q->jobs[i].pid, number);
 }
 
 static void pass_signals(struct tarn__queue_memory *q) {
@@ -182,13 +181,22 @@ static tarn_status fill_places(struct tarn__queue_memory *q, bool *any) {
   return TARN_STATUS_OK;
 }
 
+// The plan of looks is recorded as soon as a run works by it: before there is anything to see.
+static tarn_status record_plan(struct tarn__queue_memory *q, size_t index) {
+  const tarn__queue_sweep *s = &q->sweeps[index];
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, s->public->folder, TARN__SWEEP_JSON));
+  return s->running == 0 || tarn__file_exists(path) ? TARN_STATUS_OK : record(q, index, "the plan");
+}
+
 // What could not be recorded, or read, before.
 static tarn_status try_again(struct tarn__queue_memory *q, bool *left) {
   *left = false;
   for (size_t i = 0; i < q->public.count; i++) {
     tarn__queue_sweep *s = &q->sweeps[i];
-    if (s->recordable && !q->views[i].problem) TARN_TRY(record(q, i, "finished runs"));
-    *left = *left || ((s->recordable || s->unread_since > 0) && !q->views[i].problem);
+    if (s->unrecorded && !q->views[i].problem) TARN_TRY(record(q, i, "finished runs"));
+    if (!q->views[i].problem) TARN_TRY(record_plan(q, i));
+    *left = *left || ((s->unrecorded || s->unread_since > 0) && !q->views[i].problem);
   }
   return TARN_STATUS_OK;
 }
@@ -202,7 +210,7 @@ static tarn_status loop(struct tarn__queue_memory *q) {
     pass_signals(q);
     const size_t before = running;
     TARN_TRY(look_at_processes(q, &running));
-    if (!q->stopping && (running < before || running == 0 || tarn__seconds() > busy_at)) {
+    if (!q->stopping && (running < before || (running == 0 && !left) || tarn__seconds() > busy_at)) {
       busy_at = tarn__seconds() + LOOK_AT_BUSY;
       TARN_TRY(fill_places(q, &any));
       TARN_TRY(try_again(q, &left));
@@ -248,7 +256,7 @@ tarn_status tarn_queue_run(tarn_queue *queue) {
   if (status == TARN_STATUS_OK) status = loop(q);
   if (status != TARN_STATUS_OK) end_processes(q);
   for (size_t i = 0; i < q->public.count; i++) {
-    if (status == TARN_STATUS_OK && q->options.commit && q->sweeps[i].committable)
+    if (status == TARN_STATUS_OK && q->options.commit && q->views[i].uncommitted)
       status = tarn__queue_commit(q, i, "finished runs");
     tarn__unlock(&q->sweeps[i].lock);
   }

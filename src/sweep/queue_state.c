@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "report/results_memory.h"
+#include "report/run_read.h"
 #include "run/names.h"
 #include "significance/sequential.h"
 #include "sweep/queue_memory.h"
@@ -46,8 +46,26 @@ static size_t seed_of(const tarn_sweep *sweep, int64_t seed) {
   return i;
 }
 
+// A finished run without its test's scores: the test failed, or its file is gone, and no look could be taken.
+static tarn_status check_test(const tarn__queue_sweep *s, const tarn_results_run *run) {
+  char path[PATH_MAX];
+  if (strncmp(s->public->design.measure, "test_", 5) != 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, run->path, TARN__RUN_TEST));
+  TARN_REQUIRE(tarn__file_exists(path), DATA,
+               "%s: the run is finished, but has no " TARN__RUN_TEST "; put it back, or repeat it with --retry-failed",
+               run->path);
+  return TARN_STATUS_OK;
+}
+
+// Whether it failed, or its test did.
+static bool is_failed(const tarn__queue_sweep *s, const tarn_results_run *run) {
+  const tarn_sweep *o = s->outline;
+  const bool tested = o->test_source || o->test_blimp || o->test_labelled || o->test_text;
+  return run->state == TARN_RESULTS_FAILED || (tested && !tarn__run_is_tested(run));
+}
+
 // The runs that are over, and what runs of each variant take: 0 where none is known.
-static void take_runs(tarn__queue_sweep *s, const tarn_results *results, double *cost, bool retry) {
+static tarn_status take_runs(tarn__queue_sweep *s, const tarn_results *results, double *cost, bool retry) {
   const tarn_sweep *sweep = s->outline;
   double all = 0, sum = 0;
   for (size_t g = 0; g < results->group_count; g++) {
@@ -61,7 +79,9 @@ static void take_runs(tarn__queue_sweep *s, const tarn_results *results, double 
       if (seed == sweep->seed_count || (run->state != TARN_RESULTS_FINISHED && run->state != TARN_RESULTS_FAILED))
         continue;
       const size_t index = v * sweep->seed_count + seed;
-      if (run->state == TARN_RESULTS_FINISHED || !retry || s->retried[index]) s->states[index] = TARN__QUEUE_OVER;
+      const bool over = !retry || s->retried[index], failed = is_failed(s, run);
+      if (!failed || over) s->states[index] = TARN__QUEUE_OVER;
+      if (failed && over && run->state == TARN_RESULTS_FINISHED) TARN_TRY(check_test(s, run));
       if (run->state != TARN_RESULTS_FINISHED || !(run->seconds > 0)) continue;
       cost[v] += run->seconds;
       timed++;
@@ -74,6 +94,7 @@ static void take_runs(tarn__queue_sweep *s, const tarn_results *results, double 
   }
   for (size_t v = 0; v < sweep->variant_count; v++)
     if (cost[v] == 0 && all > 0) cost[v] = sum / all;
+  return TARN_STATUS_OK;
 }
 
 // Trainings that were interrupted have less before them; those that nothing is known of count alike.
@@ -109,10 +130,22 @@ static tarn_status take_verdicts(tarn__queue_sweep *s, const tarn_results *resul
   return TARN_STATUS_OK;
 }
 
+// A plan comes before the runs that it looks at: alpha, looks and seeds that were chosen afterwards would decide by
+// what had been seen.
 static tarn_status check_plan(const tarn__queue_sweep *s, const tarn_results *results) {
-  TARN_REQUIRE(results->sequential.max_seeds == 0 || same_design(&results->sequential, &s->public->design), USAGE,
-               "%s/" TARN__SWEEP_FILE ": sequential is not that of its records (" TARN__SWEEP_JSON
-               "): the looks at recorded runs were planned otherwise; put it back, or record elsewhere",
+  const bool planned = results->sequential.max_seeds > 0;
+  size_t finished = 0;
+  for (size_t g = 0; g < results->group_count; g++) finished += results->groups[g].finished;
+  TARN_REQUIRE(planned || finished == 0, USAGE,
+               "%s/" TARN__SWEEP_FILE ": sequential was added after runs were recorded (" TARN__SWEEP_JSON
+               " has none); record elsewhere",
+               s->public->folder);
+  TARN_REQUIRE(!planned || (same_design(&results->sequential, &s->public->design) &&
+                            results->seed_count == s->outline->seed_count &&
+                            memcmp(results->seeds, s->outline->seeds, results->seed_count * sizeof(int64_t)) == 0),
+               USAGE,
+               "%s/" TARN__SWEEP_FILE ": sequential or seeds are not those of its records (" TARN__SWEEP_JSON
+               "): the looks at recorded runs were planned otherwise; put them back, or record elsewhere",
                s->public->folder);
   TARN_REQUIRE(results->baseline < results->group_count, DATA, "%s/" TARN__SWEEP_JSON ": it has no baseline",
                s->public->folder);
@@ -130,11 +163,8 @@ static tarn_status read_records(tarn__queue_sweep *s, double *cost, bool retry) 
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn_results_open(&results, &s->public->folder, 1));
   tarn_status status = check_plan(s, results);
-  if (status == TARN_STATUS_OK) {
-    take_runs(s, results, cost, retry);
-    tarn__results_take_design(results, &s->public->design, s->outline->seeds, s->outline->seed_count);
-    if (s->public->finished > 0) status = take_verdicts(s, results);
-  }
+  if (status == TARN_STATUS_OK) status = take_runs(s, results, cost, retry);
+  if (status == TARN_STATUS_OK && s->public->finished > 0) status = take_verdicts(s, results);
   tarn_results_close(&results);
   return status;
 }
@@ -281,7 +311,7 @@ tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pic
     }
     TARN_TRY(apply_budget(q, i));
     q->lanes[i].full =
-        q->views[i].problem || q->sweeps[i].recordable || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
+        q->views[i].problem || q->sweeps[i].unrecorded || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
   }
   q->public.next = (tarn_queue_choice){.sweep = q->public.count};
   *found = tarn__queue_choose(pick, q->lanes, q->public.count);

@@ -203,8 +203,9 @@ typedef struct tarn__child {
   const char *folder;  // it works in; NULL: where the caller does
   const char *output;  // file for its standard output; NULL: none
   const char *errors;  // file for its standard error
+  bool outlives;       // it does not die with the calling thread, because it would leave its work half done
 } tarn__child;
-// Starts it. It dies with the calling thread.
+// Starts it. *pid: 0 if it fails, which no call of kill() or waitpid() may be given.
 tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) TARN_CHECKED;
 // The last line of its standard error without the program's name, or its exit status; at most `size` bytes.
 void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);

@@ -91,7 +91,7 @@ static tarn_status read_optional_integer(const tarn__yaml_node *map, const char 
   return tarn__yaml_is_empty(node) ? TARN_STATUS_OK : tarn__sweep_read_integer(node, key, least, most, out);
 }
 
-bool tarn_sweep_time(double *seconds, const char *text) {
+bool tarn_sweep_time_parse(double *seconds, const char *text) {
   static const struct {
     const char *name;
     double seconds;
@@ -111,7 +111,7 @@ bool tarn_sweep_time(double *seconds, const char *text) {
 static tarn_status read_budget(const tarn__yaml_node *node, double *seconds) {
   char shown[TARN__YAML_SHOWN];
   const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
-  if (tarn_sweep_time(seconds, text)) return TARN_STATUS_OK;
+  if (tarn_sweep_time_parse(seconds, text)) return TARN_STATUS_OK;
   return tarn__yaml_fail(node,
                          "budget: expected a time above 0 with its unit, such as 10 min, 90 s or 1.5 h, not \"%s\"",
                          tarn__yaml_show(shown, text));

@@ -406,7 +406,7 @@ static tarn_status look_at_failures(const state *s) {
 
 static void signal_all(const state *s, int number) {
   for (int64_t i = 0; i < s->places; i++)
-    if (s->jobs[i].pid) kill(s->jobs[i].pid, number);
+    if (s->jobs[i].pid > 0) kill(s->jobs[i].pid, number);
 }
 
 // Tests have nothing to save, and ignore the signal.
@@ -415,7 +415,7 @@ static void save_all(state *s) {
   if (!save || *save == s->saves) return;
   s->saves = *save;
   for (int64_t i = 0; i < s->places; i++)
-    if (s->jobs[i].pid && !s->jobs[i].testing) kill(s->jobs[i].pid, SIGUSR1);
+    if (s->jobs[i].pid > 0 && !s->jobs[i].testing) kill(s->jobs[i].pid, SIGUSR1);
 }
 
 static bool is_left(const state *s) {

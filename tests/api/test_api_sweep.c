@@ -61,14 +61,14 @@ static void use_tarn_sweep_launcher_name(void) {
   assert_null(tarn_sweep_launcher_name(TARN_SWEEP_LAUNCHER_COUNT));
 }
 
-static void use_tarn_sweep_time(void) {
+static void use_tarn_sweep_time_parse(void) {
   double seconds = 0;
-  assert_true(tarn_sweep_time(&seconds, "1.5 h") && seconds == 5400);
-  assert_true(tarn_sweep_time(&seconds, "90s") && seconds == 90);
-  assert_false(tarn_sweep_time(&seconds, "90"));
-  assert_false(tarn_sweep_time(&seconds, "-1 min"));
-  assert_false(tarn_sweep_time(&seconds, ""));
-  assert_false(tarn_sweep_time(&seconds, "nan h"));
+  assert_true(tarn_sweep_time_parse(&seconds, "1.5 h") && seconds == 5400);
+  assert_true(tarn_sweep_time_parse(&seconds, "90s") && seconds == 90);
+  assert_false(tarn_sweep_time_parse(&seconds, "90"));
+  assert_false(tarn_sweep_time_parse(&seconds, "-1 min"));
+  assert_false(tarn_sweep_time_parse(&seconds, ""));
+  assert_false(tarn_sweep_time_parse(&seconds, "nan h"));
 }
 
 static void use_tarn_sweep_default(void) {
@@ -385,7 +385,7 @@ int main(void) {
                                  USE(tarn_sweep_trade_name),
                                  USE(tarn_sweep_state_name),
                                  USE(tarn_sweep_launcher_name),
-                                 USE(tarn_sweep_time),
+                                 USE(tarn_sweep_time_parse),
                                  USE(tarn_sweep_default),
                                  USE(tarn_sweep_open),
                                  USE(tarn_sweep_estimate),

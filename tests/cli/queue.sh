@@ -34,7 +34,7 @@ variants:
   regular: {}
   near: { train.lr: 0.00500001 }
 END
-printf '# Is it?\n\n    examples/make.sh OUT \\\n      --small\n    tarn record OUT\n' >results/clear/question.md
+printf '# Is it?\n\n    examples/make.sh OUT \\\n      --small\033\n    tarn record OUT\n' >results/clear/question.md
 echo "no folder" >results/notes.md
 queue() { "$TARN" sweep --queue "$@" --output out; }
 
@@ -43,6 +43,7 @@ refuse 2 'needs folders of records' "$TARN" sweep --queue --output out
 refuse 2 'budget: expected a time above 0' "$TARN" sweep --queue results/clear --output out --budget soon
 refuse 2 'commit is for --queue' "$TARN" sweep results/clear/sweep.yaml --output out --commit
 refuse 2 'queue runs here what it chooses, without --only' "$TARN" sweep --queue results/clear --output out --only slow/seed-1
+refuse 2 'queue runs here what it chooses, without --interval' "$TARN" sweep --queue results/clear --output out --interval 5
 mkdir -p other/clear
 refuse 2 'results/clear and other/clear have the same name' queue results/clear other/clear
 rm -r other
@@ -52,7 +53,7 @@ mv results/close/sweep.yaml kept.yaml
 sed '/^sequential/d' kept.yaml >results/close/sweep.yaml
 ! queue results/* --dry-run >out.txt 2>error.txt || fail "without data"
 [ "$(wc -l <error.txt)" -eq 2 ] || fail "not a line each: $(cat error.txt)"
-grep -q 'left out: results/clear: .*data are looked for in out/clear, prepared by the command of question.md: examples/make.sh OUT --small$' error.txt ||
+grep -q 'left out: results/clear: .*data are looked for in out/clear, prepared by the command of question.md: examples/make.sh OUT --small?$' error.txt ||
   fail "$(cat error.txt)"
 grep -q 'results/close/sweep.yaml: it has no key sequential' error.txt || fail "$(cat error.txt)"
 mv kept.yaml results/close/sweep.yaml
@@ -70,6 +71,7 @@ recorded() { [ "$(find results -name result.json | wc -l)" -ge "$1" ]; }
 workers() { grep -l -a "[-]-only\|[r]uns/" /proc/[0-9]*/cmdline 2>/dev/null | while read -r p; do case $(readlink "${p%/cmdline}/cwd") in "$PWD"/out/*) echo "$p" ;; esac; done; }
 no_workers() { [ -z "$(workers)" ]; }
 git=no
+echo >results/clear/lockstep.txt  # only the lock itself stays out of git
 if command -v git >/dev/null && git init -q . 2>/dev/null; then git=yes; fi
 "$TARN" sweep --queue results/* --output out >killed.txt 2>&1 &
 pid=$!
@@ -96,6 +98,7 @@ grep -Eq '^near +1 of 1 +3 .* undecided with all 3 seeds$' out.txt || fail "not 
 if [ $git = yes ]; then
   git log --format=%s | grep -q '^results: record .* of c' || fail "nothing is committed: $(cat stopped.txt out.txt)"
   git ls-files --error-unmatch results/clear/slow/seed-1/result.json >/dev/null || fail "a record is not in git"
+  git ls-files --error-unmatch results/clear/lockstep.txt >/dev/null || fail "not committed: $(git status --short)"
   [ -z "$(git ls-files results/clear/lock out)" ] || fail "more is committed: $(git ls-files)"
 fi
 
@@ -104,14 +107,13 @@ cp -r results/clear partial && rm -r partial/slow/seed-2
 "$TARN" compare partial --json | jq -e '.configurations[1].sequential | .looks == 0 and .decision == "open" and .p == 1' >/dev/null ||
   fail "a look at fewer seeds: $("$TARN" compare partial --json)"
 sed -i 's/"seconds": [0-9.e-]*/"seconds": 99/' out/close/runs/near/seed-8/result.json
-queue results/close >out.txt 2>error.txt || fail "another machine's run"
-grep -q 'out/close/runs/near/seed-8: the record has another result of this run, which it keeps: results/close/near/seed-8' error.txt &&
-  ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "$(cat error.txt)"
 
 # All is decided: nothing is run, and a record that was lost is made again. A commit that fails does not stop the queue.
 rm -r results/clear/slow/seed-3
-GIT_DIR=/nonexistent queue results/clear --commit >out.txt || fail "without git"
-grep -q '^uncommitted clear' out.txt || fail "$(cat out.txt)"
+! GIT_DIR=/nonexistent queue results/* --commit >out.txt 2>error.txt || fail "without git"
+grep -q 'out/close/runs/near/seed-8: the record has another result of this run, which it keeps: results/close/near/seed-8' error.txt &&
+  ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "another machine's run: $(cat error.txt)"
+grep -q '^uncommitted clear' out.txt && grep -q 'not committed: results/clear: ' error.txt || fail "$(cat out.txt error.txt)"
 ! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
 queue results/* --json >out.txt || fail "json"
 [ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
@@ -134,13 +136,19 @@ damaged() {  # PATTERN FILTER
 }
 damaged '"sequential": looks: expected ascending numbers of seeds, from 3 to max_seeds' '.sequential.looks = [4, 3]'
 damaged '"sequential": "looks" must be a list of at most 100' '.sequential.looks = [range(200)]'
+damaged '"seeds": 1 is given twice' '.seeds = [1, 2, 3, 1]'
 damaged '"sequential": expected max_seeds numbers in "seeds", and "first" from 1 to as many' '.sequential.first = 9'
 
-# Another plan after the runs were seen, and damaged records.
+# Another plan after the runs were seen, or a first one, and damaged records.
 cp results/close/sweep.yaml kept.yaml
 sed -i 's/"max_seeds": "3"/"max_seeds": "4"/; s/"looks": \["3"\]/"looks": ["3", "4"]/' results/close/sweep.yaml
-refuse 1 'results/close/sweep.yaml: sequential is not that of its records' queue results/close --quiet
+refuse 1 'results/close/sweep.yaml: sequential or seeds are not those of its records' queue results/close --quiet
 mv kept.yaml results/close/sweep.yaml
+cp results/close/sweep.json kept.json
+jq 'del(.sequential)' kept.json >results/close/sweep.json
+refuse 1 'results/close/sweep.yaml: sequential was added after runs were recorded' queue results/close --quiet
+refuse 2 'out/close/runs has the key sequential, but runs were recorded in results/close before' "$TARN" record out/close/runs --output results/close
+mv kept.json results/close/sweep.json
 echo '{' >results/close/near/seed-8/result.json
 ! queue results/* >out.txt 2>error.txt || fail "a damaged record"
 [ "$(wc -l <error.txt)" -eq 1 ] && grep -q 'left out: results/close/near/seed-8/result.json' error.txt || fail "$(cat error.txt)"

@@ -35,6 +35,30 @@ mv late sweep/other/seed-3
   fail "files: $(cd kept && find . -type f)"
 [ "$(wc -l <kept/other/seed-2/test.bleu)" -eq 301 ] || fail "a line a sentence"
 
+# A test that failed there is replaced by one that did not, and not the other way round.
+failed='{"version": "0.1.0", "status": "failed", "message": "no memory"}'
+cp -r sweep untested && echo "$failed" >untested/other/seed-2/test.json && rm untested/other/seed-2/test.hyp
+"$TARN" record untested --output kept --json | grep -q '"added":0,"kept":6' || fail "a failed test replaces scores"
+echo "$failed" >kept/other/seed-2/test.json && rm kept/other/seed-2/test.bleu
+"$TARN" record sweep --output kept --json | grep -q '"added":1,"kept":5' || fail "a failed test stays"
+
+# A queue says which run keeps it from a look.
+cp -r kept planned && rm planned/other/seed-1/test.json planned/other/seed-1/test.bleu
+jq '.sequential = {first: 3, max_seeds: 3, looks: [3], measure: "test_bleu", alpha: 0.05, spending: "obrien-fleming", equivalence: 0, futility: 0.1}' \
+  kept/sweep.json >planned/sweep.json
+cp kept/regular/seed-1/config.yaml planned/base.yaml
+cat >planned/sweep.yaml <<'END'
+base: base.yaml
+baseline: regular
+seeds: [1, 2, 3]
+test: { source: test.de, reference: test.en }
+sequential: { max_seeds: 3 }
+variants:
+  regular: {}
+  other: { encoder.layers: R*2 L }
+END
+refuse 1 'left out: planned/other/seed-1: the run is finished, but has no test.json' "$TARN" sweep --queue planned --output queue --dry-run --quiet
+
 # The same verdict from the record, elsewhere, without the references; chrF has none.
 verdicts() { "$TARN" compare "$1" --json | jq '[.configurations[] | {name, test_bleu, verdict: .verdicts.test_bleu, best: .verdicts.best}]'; }
 verdicts sweep >sweep.verdicts

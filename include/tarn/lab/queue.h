@@ -1,4 +1,5 @@
-// A queue of runs of several sweeps, which takes next what narrows an open verdict most for its cost.
+// A queue of runs of several sweeps, which takes next what reduces the variance of open comparisons most for
+// its cost.
 //
 // Each folder of records (tarn/lab/record.h) has the description of a sweep with a sequential design
 // (tarn/lab/sequential.h). The queue trains runs for the comparisons of a variant with the baseline that are open,
@@ -33,7 +34,8 @@ extern "C" {
 typedef enum tarn_queue_event_kind {
   TARN_QUEUE_EVENT_STARTED,      // a run starts or goes on; `text` is the reason
   TARN_QUEUE_EVENT_FINISHED,     // and is recorded
-  TARN_QUEUE_EVENT_FAILED,       // and is recorded; `text` is its message
+  TARN_QUEUE_EVENT_FAILED,       // and is recorded, unless only its process died: then it is taken again; `text` is the
+                                 // message
   TARN_QUEUE_EVENT_STOPPED,      // its state is saved
   TARN_QUEUE_EVENT_VERDICT,      // the state of a comparison has changed; `text` has its words
   TARN_QUEUE_EVENT_COMMITTED,    // the folder was committed to git
@@ -80,6 +82,7 @@ typedef struct tarn_queue_sweep {
   const char *name, *folder;  // of the records
   const char *work;           // OUTPUT/NAME
   const char *problem;        // why it is left out, one line; NULL: it is not
+  const char *uncommitted;    // why git did not take its latest records, one line; NULL: it did, or was not asked
   const char *baseline;
   tarn_sequential_design design;
   size_t finished, failed;                   // recorded runs
@@ -105,8 +108,8 @@ typedef struct tarn_queue {
 
 // Reads descriptions and records, checks the data of folders with open comparisons (by `tarn sweep --dry-run`), and
 // chooses. A folder whose description, records or data cannot be used has a `problem`. Makes the folders OUTPUT/NAME.
-// The options' lists and texts must live as long as the queue. Fails with USAGE: no folder, two of one name, no output;
-// IO, MEMORY.
+// The options' lists and texts must live as long as the queue. Fails with USAGE: no folder, two of one name, no output,
+// a budget that is negative or no number; IO, MEMORY.
 TARN_API tarn_status tarn_queue_open(tarn_queue **queue, const tarn_queue_options *options) TARN_CHECKED;
 
 // Records runs that are over in OUTPUT, then trains, tests and records one run after the other, as many at a time as

@@ -17,10 +17,10 @@
 // The joint distribution of the z_k is taken to be that of a mean of independent values, corr(z_j, z_k) = sqrt(t_j /
 // t_k). Variation that all looks share (the sentences of a test) makes them more alike than that and fewer verdicts
 // false. p is the sequential p-value (Liu and Anderson, "On adaptive extensions of group sequential trials for clinical
-// investigations", JASA 2008): the least alpha at which one of the looks so far is decided. It never rises when seeds
-// are added. It is corrected for all comparisons of the design by Holm's method, like p of tarn/lab/results.h: those
-// without three seeds yet count as p = 1. tests/unit/test_sequential.c simulates the rate of false verdicts with few
-// seeds.
+// investigations", JASA 2008): the least alpha at which one of the looks so far is decided. It does not rise when
+// seeds are added, but may when a failed run is retried, which changes the looks it belongs to. It is corrected for all
+// comparisons of the design by Holm's method, like p of tarn/lab/results.h: those without three seeds yet count as p
+// = 1. tests/unit/test_sequential.c simulates the rate of false verdicts with few seeds.
 //
 // Equivalence. With a margin m, two one-sided tests (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 1987)
 // at alpha each: p_equal is the sequential p-value of the larger of the p of difference <= -m and difference >= m. It
@@ -76,11 +76,11 @@ typedef enum tarn_sequential_decision {
   TARN_SEQUENTIAL_WORSE,       // the same
   TARN_SEQUENTIAL_EQUIVALENT,  // not decided as different, and p_equal <= alpha
   TARN_SEQUENTIAL_FULL,        // closed, undecided with max_seeds
-  TARN_SEQUENTIAL_HOPELESS,    // closed: the chance of a verdict is below `futility`
+  TARN_SEQUENTIAL_HOPELESS,    // closed: the chance of a verdict is below `futility`, or there is an obstacle
   TARN_SEQUENTIAL_DECISIONS
 } tarn_sequential_decision;
-// "undecided", "better", "worse", "equivalent", "undecided with all seeds", "undecided without prospect"; NULL for
-// another value.
+// "open", "better", "worse", "equivalent", "full", "hopeless"; NULL for another value. Sentences use
+// tarn_sequential_words().
 TARN_API const char *tarn_sequential_decision_name(tarn_sequential_decision decision);
 
 // The state of a comparison. Numbers are NAN before the first look, and where the runs give none.
@@ -96,13 +96,16 @@ typedef struct tarn_sequential_verdict {
   // looks together contain the truth at that rate.
   double low, high;
   double p_single, p;              // of the difference: sequential; corrected for the comparisons
+  size_t p_look;                   // that gives them and the direction, from 1; 0: none
   double p_equal_single, p_equal;  // of equivalence; NAN without a margin
   size_t comparisons;              // corrected together
   double chance;                   // of a verdict at the last look; NAN: not known
+  // Why neither these runs nor further ones can give a p, as "no verdict (outputs missing)"; NULL: they can.
+  const char *obstacle;
 } tarn_sequential_verdict;
 
 // The verdict in words: "better", "worse, but equivalent within 0.3", "equivalent within 0.3", "undecided", "undecided
-// with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %".
+// with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %", "closed: no verdict (outputs missing)".
 enum { TARN_SEQUENTIAL_TEXT = 128 };
 TARN_API void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *verdict,
                                     const tarn_sequential_design *design);

@@ -258,7 +258,7 @@ typedef struct tarn_sweep_options {
 TARN_API void tarn_sweep_default(tarn_sweep_options *options);
 
 // The seconds of a time with its unit, "90 s", "10 min" or "1.5 h", above 0. False: it is none.
-TARN_API bool tarn_sweep_time(double *seconds, const char *text);
+TARN_API bool tarn_sweep_time_parse(double *seconds, const char *text);
 
 // Reads the file, resolves, equalizes, plans and checks all variants with their data and test set, and reads the state
 // of the runs in the folder. Fails with IO or DATA for data that cannot be read, and with USAGE: an unknown key,
