@@ -129,9 +129,8 @@ int cmd_serve(int argc, char **argv) {
       {"token-file", CLI_TEXT, &o.token_file, "FILE", "file with tokens, one a line, one of which requests must carry",
        0, 0},
       {"rate", CLI_REAL, &o.rate, "N",
-       "requests to a model per minute with each token, or of all if none is required; others are answered with 429. "
-       "0: "
-       "any number",
+       "requests to a model per minute with each token, or of all if none is required, and as many at once, or one; "
+       "others are answered with 429. 0: any number",
        0, 1e9},
       {"certificate", CLI_TEXT, &o.certificate, "FILE", "TLS: the certificate, PEM; --key belongs to it", 0, 0},
       {"key", CLI_TEXT, &o.key, "FILE", "TLS: the private key, PEM", 0, 0},

@@ -158,6 +158,7 @@ stop
 printf 'key\n\nother\n' >tokens
 start --token-file tokens --rate 2
 url=http://127.0.0.1:$port
+grep -q 'must carry one of 2 tokens' server.txt || fail "the number of tokens: $(cat server.txt)"
 [ "$(ask '{"prompt": "a"}')" = 401 ] || fail "no token is needed"
 is '[.error.type, .error.code]' '["invalid_request_error","invalid_api_key"]'
 with() {  # TOKEN: the code
@@ -169,6 +170,12 @@ with() {  # TOKEN: the code
 is '[.error.type, .error.code]' '["rate_limit_error","rate_limit_exceeded"]'
 grep -qiE '^Retry-After: ([1-9]|[12][0-9]|30|31).$' head.txt || fail "when to try again: $(cat head.txt)"
 [ "$(curl -s -o answer.json -w '%{http_code}' -H 'Authorization: Bearer key' "$url/v1/models")" = 200 ] || fail "the list of models has a rate"
+stop
+# A rate below 1 is one request after another, however long that takes.
+start --token-file tokens --rate 1e-9
+url=http://127.0.0.1:$port
+[ "$(with key) $(with key)" = '200 429' ] || fail "a small rate: $(cat answer.json)"
+grep -qiE '^Retry-After: 1000000000.$' head.txt || fail "a small rate: $(cat head.txt)"
 stop
 printf '\n' >tokens
 refuse 1 'the token is empty' "$TARN" serve run --port 0 --token-file tokens

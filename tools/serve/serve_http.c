@@ -21,7 +21,7 @@
 
 // If a body is too large, this much is read and discarded before the answer: a client that is still sending would not
 // read it.
-enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20 };
+enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20, LONGEST_RETRY = 1000000000 };
 
 struct serve_http {
   serve_http_options options;
@@ -289,7 +289,7 @@ static void check_rate(exchange *e, int token) {
   const serve_http_options *o = &e->http->options;
   const double wait = serve_rate_take(&o->secret->rates[token], o->rate, serve_seconds());
   if (wait == 0) return;
-  e->retry = 1 + (int)wait;
+  e->retry = wait < LONGEST_RETRY ? 1 + (int)wait : LONGEST_RETRY;
   serve_request_refuse(&e->request, 429, "more than %g requests a minute%s", o->rate,
                        o->secret->count > 0 ? " with this token" : "");
 }
