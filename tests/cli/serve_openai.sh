@@ -145,12 +145,18 @@ good '{"prompt": "The cat", "max_tokens": 5}'
 stop
 
 # A running batch has at most --batch requests: the second waits for the end of the first.
-start --max-tokens 3000000 --batch 1 --stream-bytes 1000000000
+start --max-tokens 3000000 --batch 1 --stream-bytes 1000000000 --max-body 100000 --max-pending-bytes 1000000
 url=http://127.0.0.1:$port
 begin 9 "${endless//3000000/2000}"
 first 9
 good '{"prompt": "The cat", "max_tokens": 5}'
 [ "$(curl -s "$url/metrics" | sed -n 's/^tarn_running_texts_bucket{le="1"} //p')" = 2 ] || fail "more than one request runs: $(curl -s "$url/metrics")"
+exec 9>&-
+# One that is not read ends when those of all clients take --max-pending-bytes.
+begin 9 "${endless%\}}, \"logprobs\": 0}"
+within_two_minutes eval '[ "$(ended)" -eq 3 ]' || fail "a stream that is not read goes on beyond --max-pending-bytes"
+tokens=$(metric tarn_target_tokens_total)
+[ "$tokens" -gt 5 ] && [ "$tokens" -lt 1000000 ] || fail "$tokens tokens of a stream that is not read"
 exec 9>&-
 stop
 
