@@ -40,37 +40,37 @@ static void name_model(char *name, size_t room, const char *path) {
 }
 
 // Rows of the table: sizes that requests and answers may have.
-#define SIZE_OPTIONS(o)                                                                                                \
-  {"max-text", CLI_INT, &(o).max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},        \
-      {"max-texts", CLI_INT, &(o).max_texts, "N", "most texts in a request", 1, 100000},                               \
-      {"max-tokens",                                                                                                   \
-       CLI_INT,                                                                                                        \
-       &(o).max_tokens,                                                                                                \
-       "N",                                                                                                            \
-       "most tokens that a request may ask to be generated, for all its texts",                                        \
-       1,                                                                                                              \
-       1 << 30},                                                                                                       \
-      {"max-samples",                                                                                                  \
-       CLI_INT,                                                                                                        \
-       &(o).max_samples,                                                                                               \
-       "N",                                                                                                            \
-       "most samples, of a text to translate or to continue, and most hypotheses of a search of continuations",        \
-       1,                                                                                                              \
-       1024},                                                                                                          \
-      {"max-body", CLI_INT, &(o).max_body, "BYTES", "longest body of a request", 1, 1 << 30},                          \
-      {"stream-bytes",                                                                                                 \
-       CLI_INT,                                                                                                        \
-       &(o).stream_bytes,                                                                                              \
-       "BYTES",                                                                                                        \
-       "most bytes of a stream that its client has not read yet; with more the stream ends",                           \
-       1024,                                                                                                           \
-       1 << 30},                                                                                                       \
-  {                                                                                                                    \
-    "max-pending-bytes", CLI_INT, &(o).max_pending, "BYTES",                                                           \
-        "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; 0: " \
-        "an eighth "                                                                                                   \
-        "of the memory that is available when the model is open",                                                      \
-        0, 1e15                                                                                                        \
+#define SIZE_OPTIONS(o)                                                                                             \
+  {"max-text", CLI_INT, &(o).max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},     \
+      {"max-texts", CLI_INT, &(o).max_texts, "N", "most texts in a request", 1, 100000},                            \
+      {"max-tokens",                                                                                                \
+       CLI_INT,                                                                                                     \
+       &(o).max_tokens,                                                                                             \
+       "N",                                                                                                         \
+       "most tokens that a request may ask to be generated, for all its texts",                                     \
+       1,                                                                                                           \
+       1 << 30},                                                                                                    \
+      {"max-samples",                                                                                               \
+       CLI_INT,                                                                                                     \
+       &(o).max_samples,                                                                                            \
+       "N",                                                                                                         \
+       "most samples, of a text to translate or to continue, and most hypotheses of a search of continuations",     \
+       1,                                                                                                           \
+       1024},                                                                                                       \
+      {"max-body", CLI_INT, &(o).max_body, "BYTES", "longest body of a request", 1, 1 << 30},                       \
+      {"stream-bytes",                                                                                              \
+       CLI_INT,                                                                                                     \
+       &(o).stream_bytes,                                                                                           \
+       "BYTES",                                                                                                     \
+       "most bytes of a stream that its client has not read yet; with more the stream ends",                        \
+       1024,                                                                                                        \
+       1 << 30},                                                                                                    \
+  {                                                                                                                 \
+    "max-pending-bytes", CLI_INT, &(o).max_pending, "BYTES",                                                        \
+        "most bytes of the bodies of all requests together that have no answer yet, others are answered with 503; " \
+        "also of all streams together that wait to be read, others end. 0: an eighth of the memory that is "        \
+        "available when the model is open",                                                                         \
+        0, 1e15                                                                                                     \
   }
 
 static int check_options(const serve_options *o) {
@@ -129,9 +129,8 @@ int cmd_serve(int argc, char **argv) {
       {"token-file", CLI_TEXT, &o.token_file, "FILE", "file with tokens, one a line, one of which requests must carry",
        0, 0},
       {"rate", CLI_REAL, &o.rate, "N",
-       "requests to a model per minute with each token, or of all if none is required; others are answered with 429. "
-       "0: "
-       "any number",
+       "requests to a model per minute with each token, or of all if none is required, and as many at once, or one; "
+       "others are answered with 429. 0: any number",
        0, 1e9},
       {"certificate", CLI_TEXT, &o.certificate, "FILE", "TLS: the certificate, PEM; --key belongs to it", 0, 0},
       {"key", CLI_TEXT, &o.key, "FILE", "TLS: the private key, PEM", 0, 0},

@@ -320,7 +320,7 @@ expect 422 'groups must be from 1 to the beam' /generate '{"text":"a","method":"
 expect 413 'more than 64 tokens' /generate '{"text":["a","b"],"max_tokens":40}'
 expect 400 'at most 1' /generate '{"text":"a","number":2}'
 expect 400 'greedy' /generate '{"text":"a","method":"other"}'
-expect 422 'prompt\|tokens' /generate "{\"text\":\"$(printf 'She is here. %.0s' $(seq 60))\",\"max_tokens\":5}"
+expect 422 '"prompt 2: .*tokens' /generate "{\"text\":[\"a\",\"$(printf 'She is here. %.0s' $(seq 60))\"],\"max_tokens\":5}"
 stop || fail "stopping: $(cat server.txt)"
 refuse 1 'nowhere' "$TARN" serve nowhere
 for languages in '' de, ,en de,,en de_DE 'de en' d d-e de- german-123456789 '<b>' 1a abcdefghi de-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd; do

@@ -26,7 +26,7 @@ static void allow_files(int64_t connections) {
 
 // Prints one line on standard output for programs that wait for it, and notes for the user on standard error.
 static void say_started(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                        const serve_set *set, bool token) {
+                        const serve_set *set, int tokens) {
   printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
   fflush(stdout);
   for (size_t m = 0; m < set->offers.count; m++) {
@@ -36,7 +36,10 @@ static void say_started(const cli_command *command, const serve_options *options
       if (offer->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i, offer->verb));
     fputc('\n', stderr);
   }
-  if (!listener->loopback && !token)
+  if (tokens > 0)
+    fprintf(stderr, "tarn %s: requests must carry %s%d token%s\n", command->name, tokens > 1 ? "one of " : "", tokens,
+            tokens > 1 ? "s" : "");
+  if (!listener->loopback && tokens == 0)
     fprintf(stderr,
             "tarn %s: warning: anyone who can reach %s may use the model: no token is required (--token-file)\n",
             command->name, listener->name);
@@ -84,7 +87,7 @@ static int serve(const cli_command *command, const serve_options *options, const
   catch_reload_signal();
   int code = serve_http_open(command, &http, &http_options, listener, set->models[0].metrics, queue);
   if (code >= 0) return code;
-  say_started(command, options, listener, set, secret->count > 0);
+  say_started(command, options, listener, set, secret->count);
   while (!stop_signal) {
     usleep(LOOK_MICROSECONDS);
     serve_http_look(http);

@@ -21,7 +21,7 @@
 
 // If a body is too large, this much is read and discarded before the answer: a client that is still sending would not
 // read it.
-enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20 };
+enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20, LONGEST_RETRY = 1000000000 };
 
 struct serve_http {
   serve_http_options options;
@@ -32,6 +32,7 @@ struct serve_http {
   atomic_bool stopping;
   atomic_int exchanges;  // requests whose answer has not been sent
   size_t pending;        // bytes held by exchanges; only used by the thread of libmicrohttpd
+  serve_stream_total unread;
   char *certificate, *key;
   char log[256];  // the last message of libmicrohttpd while it starts
   atomic_bool started;
@@ -227,7 +228,7 @@ static void let_go(exchange *e) {
 void serve_http_done(serve_request *request) {
   exchange *e = (exchange *)request;
   if (request->streams)
-    serve_stream_end(&request->stream, true);
+    serve_stream_end(&request->stream);
   else
     resume(e);
   let_go(e);
@@ -254,7 +255,7 @@ static void finish(exchange *e) {
   if (!good) return;
   r->arrived = serve_seconds();
   r->deadline = r->arrived + h->options.timeout;
-  if (r->streams) serve_stream_open(&r->stream, (size_t)h->options.stream_bytes, resume, e);
+  if (r->streams) serve_stream_open(&r->stream, (size_t)h->options.stream_bytes, &h->unread, resume, e);
   MHD_suspend_connection(e->connection);
   e->queued = true;
   atomic_store(&e->holders, 2);
@@ -289,7 +290,7 @@ static void check_rate(exchange *e, int token) {
   const serve_http_options *o = &e->http->options;
   const double wait = serve_rate_take(&o->secret->rates[token], o->rate, serve_seconds());
   if (wait == 0) return;
-  e->retry = 1 + (int)wait;
+  e->retry = wait < LONGEST_RETRY ? 1 + (int)wait : LONGEST_RETRY;
   serve_request_refuse(&e->request, 429, "more than %g requests a minute%s", o->rate,
                        o->secret->count > 0 ? " with this token" : "");
 }
@@ -519,6 +520,7 @@ int serve_http_open(const cli_command *command, serve_http **http, const serve_h
   *http = NULL;
   if (!h) return cli_no_memory(command);
   h->options = *options;
+  h->unread.most = (size_t)options->max_pending;
   h->metrics = metrics;
   h->queue = queue;
   serve_clients_open(&h->clients, metrics, options->timeout, options->certificate != NULL);

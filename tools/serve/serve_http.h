@@ -15,7 +15,7 @@
 
 typedef struct serve_http_options {
   int64_t max_body;      // bytes of a request's body
-  int64_t max_pending;   // bytes of the bodies of all unanswered requests
+  int64_t max_pending;   // bytes of the bodies of all unanswered requests; and of all streams that wait to be read
   int64_t connections;   // concurrent connections
   double timeout;        // seconds for a request to arrive, to wait for its turn, and for its answer to be read
   int64_t capacity;      // of the queue

@@ -27,6 +27,18 @@ static void fail_status(serve_request *r, tarn_status status) {
   fail(r, serve_models_code(status), *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
 }
 
+// The same for one of its texts, which is named if it is at fault and there are others.
+static void fail_text(const serve_prompt *p, tarn_status status) {
+  serve_request *r = p->request;
+  char line[sizeof r->why];
+  if (r->count == 1 || serve_models_code(status) != 422) {
+    fail_status(r, status);
+    return;
+  }
+  snprintf(line, sizeof line, "prompt %zu: %s", p->number + 1, tarn_error_message());
+  fail(r, 422, line);
+}
+
 // All texts of a request are done. A stream that has begun is an answer already.
 static void finish(joined *j, serve_request *r) {
   serve_models *m = j->models;
@@ -85,6 +97,7 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   serve_prompt *p = item;
   serve_request *r = p->request;
   if (r->first == 0) r->first = serve_seconds();
+  r->target_tokens++;  // here, as a stream that is cut has no result
   if (r->failed) return TARN_STATUS_INTERRUPTED;
   if (!r->streams || serve_openai_stream(p, r->generator, event)) return TARN_STATUS_OK;
   return TARN_STATUS_INTERRUPTED;
@@ -119,8 +132,7 @@ static void done(void *user, void *item, tarn_status status, const tarn_generato
   serve_prompt *p = item;
   serve_request *r = p->request;
   j->active--;
-  if (!result) fail_status(r, status);
-  for (int64_t i = 0; result && i < result->count; i++) r->target_tokens += result->texts[i].tokens;
+  if (!result) fail_text(p, status);
   if (result) r->source_tokens += result->prompt_tokens;
   if (result && !r->failed && !r->streams) {
     p->answer = r->form == SERVE_FORM_OPENAI ? serve_openai_choices(r, r->generator, p->number, result)

@@ -63,18 +63,19 @@ static bool read_stream_options(serve_request *request) {
 }
 
 // Log-probabilities are those of the tokens that were chosen. With a temperature of 0 that is also the most likely one,
-// unless logits were changed.
+// unless logits were changed or the end of sentence was excluded.
 static bool check_logprobs(serve_request *request, int64_t logprobs, bool likeliest) {
   tarn_decoding plain = request->generation.decoding, changed = plain;
   plain.repetition_penalty = 1, plain.presence_penalty = plain.frequency_penalty = 0;
   plain.no_repeat_ngram = 0, plain.banned_count = 0;
   request->logprobs = logprobs >= 0;
   request->top_logprobs = logprobs == 1;
-  if (logprobs > 1 || (logprobs == 1 && !(likeliest && tarn_decoding_same(&plain, &changed))))
+  likeliest &= request->generation.min_tokens == 0 && tarn_decoding_same(&plain, &changed);
+  if (logprobs > 1 || (logprobs == 1 && !likeliest))
     serve_request_refuse_key(
         request, 400, "logprobs",
-        "\"logprobs\" may be 0, for the tokens that were chosen, or 1 with a \"temperature\" of 0 and "
-        "no penalties");
+        "\"logprobs\" may be 0, for the tokens that were chosen, or 1 with a \"temperature\" of 0, no penalties "
+        "and no \"min_tokens\"");
   else if (request->logprobs && request->echo)
     serve_request_refuse_key(request, 400, "echo", "\"echo\" excludes \"logprobs\"; /score has those of a text");
   else
@@ -82,7 +83,8 @@ static bool check_logprobs(serve_request *request, int64_t logprobs, bool likeli
   return false;
 }
 
-// A temperature of 0 stands for the most likely token, of which all continuations are.
+// A temperature of 0 stands for the most likely token, of which all continuations are. Clients of OpenAI send "top_p"
+// with it; what is tarn's own and would have no effect is refused, as by /generate.
 static bool settle_temperature(serve_request *request) {
   tarn_generator_options *g = &request->generation;
   g->method = TARN_GENERATOR_METHOD_SAMPLE;
@@ -91,10 +93,16 @@ static bool settle_temperature(serve_request *request) {
     return false;
   }
   if (g->temperature > 0) return true;
+  const char *useless = g->top_k > 0                ? "top_k"
+                        : g->decoding.min_p > 0     ? "min_p"
+                        : g->decoding.typical_p < 1 ? "typical_p"
+                                                    : NULL;
+  if (useless) {
+    serve_request_refuse_key(request, 400, useless, "\"%s\" has no effect with a \"temperature\" of 0", useless);
+    return false;
+  }
   g->temperature = g->top_p = 1;
   g->top_k = 1;
-  g->decoding.min_p = 0;
-  g->decoding.typical_p = 1;
   return true;
 }
 

@@ -7,8 +7,8 @@ typedef struct serve_rate {
   double used, since;  // permissions taken and not yet replaced at this time, in seconds
 } serve_rate;
 
-// Takes a permission at time `now`, of which there are `per_minute` a minute, and as many at once. Returns 0, or the
-// seconds until there is one again.
+// Takes a permission at time `now`, of which there are `per_minute` > 0 a minute, and as many at once, but at least
+// one. Returns 0, or the seconds until there is one again, which may be infinite.
 double serve_rate_take(serve_rate *rate, double per_minute, double now);
 
 #endif

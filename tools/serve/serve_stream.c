@@ -3,15 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-void serve_stream_open(serve_stream *stream, size_t most, void (*wake)(void *user), void *user) {
-  *stream = (serve_stream){.most = most, .wake = wake, .user = user, .waits = true};
+void serve_stream_open(serve_stream *stream, size_t most, serve_stream_total *total, void (*wake)(void *user),
+                       void *user) {
+  *stream = (serve_stream){.most = most, .total = total, .wake = wake, .user = user, .waits = true};
   pthread_mutex_init(&stream->lock, NULL);
+}
+
+// With the lock held, or by the last thread.
+static void drop_bytes(serve_stream *s) {
+  free(s->bytes);
+  atomic_fetch_sub(&s->total->bytes, s->counted);
+  s->bytes = NULL;
+  s->size = s->room = s->counted = 0;
 }
 
 void serve_stream_close(serve_stream *stream) {
   pthread_mutex_destroy(&stream->lock);
-  free(stream->bytes);
-  stream->bytes = NULL;
+  drop_bytes(stream);
 }
 
 // With the lock held, so that the connection is not suspended in between.
@@ -21,16 +29,26 @@ static void wake(serve_stream *s) {
   s->wake(s->user);
 }
 
+// Makes room for `size` bytes. With the lock held.
+static bool grow(serve_stream *s, size_t size) {
+  const size_t room = size > SERVE_STREAM_FREE / 2 ? 2 * size : SERVE_STREAM_FREE;
+  const size_t more = room > SERVE_STREAM_FREE ? room - s->counted : 0;
+  if (atomic_fetch_add(&s->total->bytes, more) > s->total->most - more || more > s->total->most) {
+    atomic_fetch_sub(&s->total->bytes, more);
+    return false;
+  }
+  s->counted += more;
+  char *grown = realloc(s->bytes, room);
+  if (!grown) return false;
+  s->bytes = grown;
+  s->room = room;
+  return true;
+}
+
 // A part that is alone in the buffer may have any size. With the lock held.
 static bool append(serve_stream *s, const char *bytes, size_t size) {
   if (s->size > 0 && (size > s->most || s->size > s->most - size)) return false;
-  if (s->size + size > s->room) {
-    const size_t room = 2 * (s->size + size);
-    char *grown = realloc(s->bytes, room);
-    if (!grown) return false;
-    s->bytes = grown;
-    s->room = room;
-  }
+  if (s->size + size > s->room && !grow(s, s->size + size)) return false;
   memcpy(s->bytes + s->size, bytes, size);
   s->size += size;
   return true;
@@ -39,6 +57,7 @@ static bool append(serve_stream *s, const char *bytes, size_t size) {
 bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size) {
   pthread_mutex_lock(&stream->lock);
   if (!stream->cut) stream->cut = !append(stream, bytes, size);
+  if (stream->cut) drop_bytes(stream);  // nobody takes them any more
   stream->begun = true;
   const bool good = !stream->cut;
   wake(stream);
@@ -46,10 +65,9 @@ bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size) {
   return good;
 }
 
-void serve_stream_end(serve_stream *stream, bool good) {
+void serve_stream_end(serve_stream *stream) {
   pthread_mutex_lock(&stream->lock);
   stream->ended = true;
-  stream->cut |= !good;
   wake(stream);
   pthread_mutex_unlock(&stream->lock);
 }
@@ -64,6 +82,7 @@ ssize_t serve_stream_take(serve_stream *stream, char *to, size_t most, void (*su
     memcpy(to, stream->bytes, size);
     memmove(stream->bytes, stream->bytes + size, stream->size - size);
     stream->size -= size;
+    if (stream->size == 0 && stream->counted > 0) drop_bytes(stream);
     taken = (ssize_t)size;
   } else if (stream->ended) {
     taken = SERVE_STREAM_END;
@@ -80,6 +99,7 @@ void serve_stream_leave(serve_stream *stream) {
   pthread_mutex_lock(&stream->lock);
   stream->cut = true;
   stream->waits = false;
+  drop_bytes(stream);
   pthread_mutex_unlock(&stream->lock);
 }
 

@@ -1,13 +1,23 @@
 // An answer that is sent while it is computed: the thread that computes puts bytes in, libmicrohttpd's takes them out.
-// The buffer is bounded, and neither thread waits for the other: a connection without bytes is suspended, and a client
-// that does not read loses its answer when the buffer is full.
+// The buffer is bounded, and those of all streams together, and neither thread waits for the other: a connection
+// without bytes is suspended, and a client that does not read loses its answer when the buffer is full.
 #ifndef TARN_TOOLS_SERVE_STREAM_H
 #define TARN_TOOLS_SERVE_STREAM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+// What the buffers of all streams take together. Those of up to SERVE_STREAM_FREE bytes do not count, so a client that
+// reads as fast as its answer comes has no loss from others that do not.
+typedef struct serve_stream_total {
+  atomic_size_t bytes;
+  size_t most;
+} serve_stream_total;
+
+enum { SERVE_STREAM_FREE = 4096 };
 
 typedef struct serve_stream {
   pthread_mutex_t lock;  // protects the following
@@ -16,6 +26,8 @@ typedef struct serve_stream {
   bool begun, ended, cut;  // something was put in; nothing more comes; the client is gone or too slow
   bool waits;              // the connection is suspended until something comes
   size_t most;             // maximum of `size`
+  serve_stream_total *total;
+  size_t counted;  // bytes of `room` in `total`
   void (*wake)(void *user);
   void *user;
 } serve_stream;
@@ -23,13 +35,14 @@ typedef struct serve_stream {
 enum { SERVE_STREAM_WAIT = -1, SERVE_STREAM_END = -2, SERVE_STREAM_CUT = -3 };
 
 // `wake` resumes the suspended connection. It is suspended at first.
-void serve_stream_open(serve_stream *stream, size_t most, void (*wake)(void *user), void *user);
+void serve_stream_open(serve_stream *stream, size_t most, serve_stream_total *total, void (*wake)(void *user),
+                       void *user);
 void serve_stream_close(serve_stream *stream);
 
 // For the thread that computes. False: nobody reads any more, and it may stop.
 bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size);
-// Nothing more comes. `good`: the answer is complete.
-void serve_stream_end(serve_stream *stream, bool good);
+// Nothing more comes.
+void serve_stream_end(serve_stream *stream);
 
 // For libmicrohttpd's thread. Takes at most `most` bytes; returns their number, or SERVE_STREAM_WAIT after `suspend`,
 // called with the lock held, or an end.
