@@ -145,7 +145,7 @@ good '{"prompt": "The cat", "max_tokens": 5}'
 stop
 
 # A running batch has at most --batch requests: the second waits for the end of the first.
-start --max-tokens 3000000 --batch 1 --stream-bytes 1000000000 --max-body 100000 --max-pending-bytes 1000000
+start --max-tokens 3000000 --timeout 600 --batch 1 --stream-bytes 1000000000 --max-body 100000 --max-pending-bytes 1000000
 url=http://127.0.0.1:$port
 begin 9 "${endless//3000000/2000}"
 first 9
