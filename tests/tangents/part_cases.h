@@ -35,7 +35,7 @@ static inline void build_linear_ops(check *c, tarn__graph *graph, const void *sp
   tarn__tensor *near = tarn__neighbours(graph, y, at, (tarn__taps){2, 0});
   check_output(c, tarn__widen(graph, near, y, 2 * D));
   check_output(c, tarn__widen(graph, NULL, y, D + 1));
-  y = tarn__rotary(graph, y, rows, (tarn__rotary_spec){1, 1, 4, 4, 1e4});
+  y = tarn__rotary(graph, y, rows, (tarn__rotary_spec){.column = 1, .heads = 1, .width = 4, .rotated = 4, .base = 1e4});
   y = tarn__fourier(graph, y, at, 5);
   check_output(c, y);
   // One after the other: compilers differ in the order of arguments.
