@@ -1,10 +1,12 @@
 // tarn: runs the command named by argv[1].
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -222,7 +224,17 @@ static int end_with_reader(int code, const char *command, void (*at_pipe)(int)) 
   return CLI_FAILURE;  // if SIGPIPE was inherited as ignored
 }
 
+// Where the address space is limited, addresses that the C library would reserve for each thread, 64 MB, are left for
+// the work.
+static void share_addresses(void) {
+#ifdef M_ARENA_MAX
+  struct rlimit addresses;
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 int main(int argc, char **argv) {
+  share_addresses();
   ignore_save_signal();  // before the second exec, which preserves it
   limit_spinning(argv);
   // A reader that exits (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.

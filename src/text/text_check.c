@@ -33,6 +33,8 @@ static tarn_status check_kind(const char *path, const char *bytes, size_t size) 
     case TARN__FILE_KIND_UTF32:
     case TARN__FILE_KIND_COMPRESSED:
     case TARN__FILE_KIND_ZIP:
+    case TARN__FILE_KIND_PICKLE:
+    case TARN__FILE_KIND_GGUF:
       return tarn__fail(TARN_STATUS_DATA, "%s: this is %s; a text is a file of lines in UTF-8%s", path,
                         tarn__file_kind_name(kind), remedy(kind));
     default:

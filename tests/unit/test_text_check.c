@@ -56,7 +56,8 @@ static void test_kinds(void **state) {
                    TARN__FILE_KIND_COMPRESSED);
   assert_int_equal(KIND("\x28\xB5\x2F\xFD\4"), TARN__FILE_KIND_COMPRESSED);
   assert_int_equal(KIND("BZh91AY&SY\1"), TARN__FILE_KIND_COMPRESSED);
-  assert_int_equal(KIND("PK\3\4archive/data.pkl"), TARN__FILE_KIND_ZIP);
+  assert_int_equal(KIND("PK\3\4archive/data.txt"), TARN__FILE_KIND_ZIP);
+  assert_int_equal(KIND("PK\3\4archive/data.pkl"), TARN__FILE_KIND_PICKLE);
   assert_int_equal(KIND("{\"n_embd\": 4,\n\"model_type\": \"gpt2\"}"), TARN__FILE_KIND_HF_CONFIG);
   assert_int_equal(KIND("# A model.\ndecoder: { layers: L }\nkinds:\n  L: {}\n"), TARN__FILE_KIND_CONFIG);
   assert_int_equal(KIND("encoder: { layers: L }\nkinds:\n  L: {}\n"), TARN__FILE_KIND_CONFIG);

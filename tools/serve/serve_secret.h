@@ -8,14 +8,14 @@
 #include "cli.h"
 #include "serve/serve_rate.h"
 
-enum { SERVE_SECRET_BYTES = 4096, SERVE_SECRETS = 256 };
+enum { SERVE_SECRET_BYTES = 4096, SERVE_SECRETS = 256, SERVE_SECRETS_BYTES = 1 << 16 };  // one, their number, all
 
 typedef struct serve_secret {
   const char *texts[SERVE_SECRETS];  // in `memory`
   size_t lengths[SERVE_SECRETS];
   serve_rate rates[SERVE_SECRETS];  // of the requests with each; the first one of all, if no token is required
   int count;                        // 0: no token required
-  char memory[SERVE_SECRETS * SERVE_SECRET_BYTES];
+  char memory[SERVE_SECRETS_BYTES];
 } serve_secret;
 
 // Reads the lines of a file, or if `path` is NULL the variable TARN_TOKEN, if it is set. -1, or the exit code of a
