@@ -100,7 +100,7 @@ cmp <("$TARN" tag parts lines --checkpoint last 2>/dev/null) <("$TARN" tag whole
 # A decoder's last token of a word; a body from a masked language model; other vocabularies; int8.
 sed 's/encoder: /decoder: /' c.yaml >decoder.yaml
 updates=350
-[ -z "${TARN_SANITIZED:-}" ] || updates=20
+[ -z "${TARN_SANITIZED:-}" ] || updates=40
 "$TARN" train decoder.yaml --run decoder --quiet --set train.max_updates=$updates
 grep -q '  pool: last' decoder/config.yaml || fail "the pool of a decoder: $(grep pool decoder/config.yaml)"
 "$TARN" test decoder --labelled dev 2>/dev/null >out.txt || fail "test of a decoder"
