@@ -56,33 +56,23 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
   return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_COMPACT);
 }
 
-static int test_pairs(tarn_lm *lm, const char *folder, bool json, FILE *file) {
+typedef struct settings {
+  const char *folder;
+  bool json;
+} settings;
+
+static int test_pairs(tarn_lm *lm, FILE *file, void *user) {
+  const settings *s = user;
   tarn_minimal_pairs_result *result;
-  tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, NULL, NULL);
+  tarn_status status = tarn_minimal_pairs_run(&result, lm, s->folder, NULL, NULL);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   if (!result) return CLI_OK;  // only rank 0 has it
-  if (!json) print_text(result);
-  int code = json ? print_json(lm, result, stdout) : CLI_OK;
+  if (!s->json) print_text(result);
+  int code = s->json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
   lm_print_changes(result->unknown, result->truncated, "sentence", result->replaced);
   lm_print_equal(result->equal);
   tarn_minimal_pairs_close(&result);
-  return code;
-}
-
-static int run(const char *path, const char *folder, const tarn_lm_options *options, bool json, const char *output) {
-  tarn_lm *lm;
-  text_output to;
-  tarn_status status = tarn_lm_open(&lm, path, options);
-  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  // Open the output first: scoring the pairs takes minutes.
-  int code = output ? text_output_open(&COMMAND, &to, output) : CLI_OK;
-  if (code == CLI_OK) {
-    code = test_pairs(lm, folder, json, output ? to.file : NULL);
-    int closed = output ? text_output_close(&COMMAND, &to, code == CLI_OK) : CLI_OK;
-    if (code == CLI_OK) code = closed;
-  }
-  tarn_lm_close(&lm);
   return code;
 }
 
@@ -112,7 +102,8 @@ int cmd_blimp(int argc, char **argv) {
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   const bool helps = shared_ranks_help();
   options.ranks = shared_ranks();
-  if (code < 0) code = run(model.found.path, paths.items[1], &options, json, helps ? NULL : output);
+  settings s = {.folder = paths.items[1], .json = json};
+  if (code < 0) code = lm_output_run(&COMMAND, model.found.path, &options, helps ? NULL : output, test_pairs, &s);
   code = shared_ranks_end(&COMMAND, code);
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);

@@ -26,6 +26,7 @@ static const cli_command COMMAND = {
     "counts last words that greedy decoding gives. The intervals are Wilson's at 95 %."};
 
 typedef struct settings {
+  const cli_list *paths;  // the model, then files
   const char *format, *output;
   tarn_choices_options options;
   bool json, no_bos;
@@ -76,7 +77,9 @@ static int print_json(const tarn_lm *lm, json_t *files, FILE *file) {
   return json_output_print(&COMMAND, file, object, JSON_COMPACT);
 }
 
-static int answer(tarn_lm *lm, const settings *s, const cli_list *paths, FILE *file) {
+static int answer(tarn_lm *lm, FILE *file, void *user) {
+  const settings *s = user;
+  const cli_list *paths = s->paths;
   json_t *files = json_array();
   text_table table = {.columns = 10};
   int64_t unknown = 0, truncated = 0, replaced = 0;
@@ -105,40 +108,23 @@ static int answer(tarn_lm *lm, const settings *s, const cli_list *paths, FILE *f
   return code;
 }
 
-static int run(const char *path, const settings *s, const cli_list *paths, const tarn_lm_options *options, bool helps) {
-  tarn_lm *lm;
-  text_output to;
-  const char *output = helps ? NULL : s->output;
-  tarn_status status = tarn_lm_open(&lm, path, options);
-  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  // Open the output first: answering takes minutes.
-  int code = output ? text_output_open(&COMMAND, &to, output) : CLI_OK;
-  if (code == CLI_OK) {
-    code = answer(lm, s, paths, output ? to.file : NULL);
-    int closed = output ? text_output_close(&COMMAND, &to, code == CLI_OK) : CLI_OK;
-    if (code == CLI_OK) code = closed;
-  }
-  tarn_lm_close(&lm);
-  return code;
-}
-
-static int settle(settings *s, const cli_list *paths) {
+static int settle(settings *s) {
   s->options.bos = !s->no_bos;
   tarn_status status = tarn_choices_format_parse(&s->options.format, s->format);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  if (s->options.labels && paths->count > 2)
-    return cli_usage(&COMMAND, "--labels has the answers of one file, and %zu are given", paths->count - 1);
+  if (s->options.labels && s->paths->count > 2)
+    return cli_usage(&COMMAND, "--labels has the answers of one file, and %zu are given", s->paths->count - 1);
   return -1;
 }
 
 int cmd_choices(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
-  settings s = {.format = "auto"};
+  cli_list paths = {0};
+  settings s = {.paths = &paths, .format = "auto"};
   tarn_choices_default(&s.options);
   const char *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "refuse"};
-  cli_list paths = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &s.json, NULL, "print JSON in place of the table", 0, 0},
       {"output", CLI_TEXT, &s.output, "FILE", "write the JSON here as well", 0, 0},
@@ -157,13 +143,13 @@ int cmd_choices(int argc, char **argv) {
       {0}};
   cli_together(&comm);
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 1000);
-  if (code < 0) code = settle(&s, &paths);
+  if (code < 0) code = settle(&s);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   const bool helps = shared_ranks_help();
   options.ranks = shared_ranks();
-  if (code < 0) code = run(model.found.path, &s, &paths, &options, helps);
+  if (code < 0) code = lm_output_run(&COMMAND, model.found.path, &options, helps ? NULL : s.output, answer, &s);
   code = shared_ranks_end(&COMMAND, code);
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);

@@ -211,16 +211,20 @@ static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset
   return status;
 }
 
-static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options *o) {
-  tarn_lm *lm = NULL;
-  tarn_minimal_pairs_result *pairs = NULL;
+static tarn_status open_lm(tarn_lm **lm, const tarn_testset_options *o) {
   tarn_lm_options options;
   tarn_lm_default(&options);
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
   options.ranks = o->ranks;
-  tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
+  return tarn_lm_open(lm, o->checkpoint ? o->checkpoint : o->run, &options);
+}
+
+static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options *o) {
+  tarn_lm *lm = NULL;
+  tarn_minimal_pairs_result *pairs = NULL;
+  tarn_status status = open_lm(&lm, o);
   const double begun = tarn__seconds();
   if (status == TARN_STATUS_OK) status = tarn_minimal_pairs_run(&pairs, lm, o->blimp, NULL, NULL);
   if (status == TARN_STATUS_OK && !helps(o)) {
@@ -305,13 +309,7 @@ static tarn_status add_line(void *user, int64_t number, const tarn_lm_line *line
 
 static tarn_status run_text(tarn_testset_result *r, const tarn_testset_options *o) {
   tarn_lm *lm = NULL;
-  tarn_lm_options options;
-  tarn_lm_default(&options);
-  options.precision = o->precision;
-  options.overlong = o->overlong;
-  options.threads = o->threads;
-  options.ranks = o->ranks;
-  tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
+  tarn_status status = open_lm(&lm, o);
   const double begun = tarn__seconds();
   if (status == TARN_STATUS_OK)
     status = o->stride ? tarn_lm_score_stream(lm, &r->text, o->text, o->window, o->stride, NULL, NULL)
