@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Prepares BabyLM, runs one of the sweeps of this folder on it and writes its report.
 #   run.sh SWEEP BABYLM GPT2 BLIMP OUTPUT [SHARE]
-# BABYLM holds train/*.train and dev/*.dev, plain text; GPT2 encoder.json and vocab.bpe (or vocab.json and merges.txt); BLIMP
-# the paradigms, *.jsonl. Of the sentences every SHARE-th is taken (default 12) for training, and every 20th for validation.
+# BABYLM holds train/*.train and dev/*.dev, plain text; GPT2 encoder.json and vocab.bpe (or vocab.json and merges.txt), or is a
+# number of pieces, which a vocabulary of the text then has (byte-pair encoding); BLIMP the paradigms, *.jsonl. Of the
+# sentences every SHARE-th is taken (default 12) for training, and every 20th for validation.
 # OUTPUT/data gets vocabulary and shards, OUTPUT/SWEEP the runs, OUTPUT/report-SWEEP the report. The same command goes on
 # where it was stopped. With SWEEP "data" it only prepares.
 set -eu
@@ -16,12 +17,16 @@ case $1 in
   data) sweep= ;;
   *) fail "there is no sweep $1; there are: models spectral-radius topologies" ;;
 esac
-for folder in "$2" "$3" "$4"; do [ -d "$folder" ] || fail "$folder is no folder"; done
-babylm=$(realpath "$2") gpt2=$(realpath "$3") blimp=$(realpath "$4") share=${6:-12}
+folders=("$2" "$4") pieces=''
+if [[ $3 =~ ^[1-9][0-9]*$ ]]; then pieces=$3; else folders+=("$3"); fi
+for folder in "${folders[@]}"; do [ -d "$folder" ] || fail "$folder is no folder"; done
+babylm=$(realpath "$2") gpt2=$(realpath -m "$3") blimp=$(realpath "$4") share=${6:-12}
 case $share in '' | *[!0-9]* | 0*) fail "SHARE is a whole number from 1, not \"$share\"" ;; esac
 mkdir -p "$5"
 cd "$5"
-asked="every sentence in $share of $babylm in tokens of $gpt2, with the pairs of $blimp"
+tokens="tokens of $gpt2"
+[ -z "$pieces" ] || tokens="$pieces pieces of its own"
+asked="every sentence in $share of $babylm in $tokens, with the pairs of $blimp"
 [ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
   fail "$5/data was made of $(cat data/ready), not of $asked; give another OUTPUT, or remove $5/data and the sweeps beside it"
 part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sentence
@@ -34,7 +39,11 @@ part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sen
   rm "data/$name.txt" "data/$name.part.txt"
 }
 if [ ! -e data/ready ]; then
-  "$tarn" vocab --import-gpt2 "$gpt2" --output data/babylm/gpt2.vocab
+  if [ -n "$pieces" ]; then
+    "$tarn" vocab --type bpe --size "$pieces" --sentences 500000 --output data/babylm/gpt2.vocab "$babylm"/train/*.train
+  else
+    "$tarn" vocab --import-gpt2 "$gpt2" --output data/babylm/gpt2.vocab
+  fi
   part train "$share" "$babylm"/train/*.train
   part dev 20 "$babylm"/dev/*.dev
   ln -sfn "$blimp" data/blimp

@@ -16,6 +16,8 @@ head -n 20 all >blimp/first.jsonl
 tail -n 10 all >blimp/last.jsonl
 
 TARN=$TARN bash "$run" data babylm "$toy" blimp results 1 >out.txt 2>&1 || fail "preparing: $(cat out.txt)"
+TARN=$TARN bash "$run" data babylm 300 blimp pieces 1 >out.txt 2>&1 || fail "preparing with a vocabulary of its own: $(cat out.txt)"
+grep -q "300 pieces of its own" pieces/data/ready || fail "pieces: $(cat pieces/data/ready)"
 refuse 2 "there is no sweep model; there are: models" env TARN="$TARN" bash "$run" model babylm "$toy" blimp results
 refuse 2 "results/data was made of every sentence in 1 of .*, not of every sentence in 3 of" \
   env TARN="$TARN" bash "$run" data babylm "$toy" blimp results 3
