@@ -30,8 +30,9 @@ within() {
 }
 small=(train.max_updates=2 train.log_every=1 train.save_every=2 train.average=0 train.threads=2 valid.every=0 valid.bleu=no)
 within "${small[@]}" train.max_tokens=84
-within "${small[@]}" train.max_tokens=84 model.d_model=192 "kinds.L={ mixer: attention, heads: 4, ffn: 768 }"
+[ -n "${TARN_SAMPLE:-}" ] ||
+  within "${small[@]}" train.max_tokens=84 model.d_model=192 "kinds.L={ mixer: attention, heads: 4, ffn: 768 }"
 within "${small[@]}" train.max_tokens=84 train.precision=bf16 model.d_model=192 \
   "kinds.R={ mixer: attention, heads: 4, ffn: 768, frozen: yes }" train.clip_norm=1
-within "${small[@]}" train.max_tokens=84 valid.every=2 valid.bleu=yes valid.max_sentences=4
+[ -n "${TARN_SAMPLE:-}" ] || within "${small[@]}" train.max_tokens=84 valid.every=2 valid.bleu=yes valid.max_sentences=4
 within "${small[@]}" train.max_tokens=84 valid.every=2 valid.bleu=yes valid.max_sentences=16 model.max_length=12

@@ -108,7 +108,9 @@ static void a_cache_changes_no_bit(void **state) {
       // Everything in the encoder is frozen but the last norm.
       {"train.precision=bf16", "model.norm=pre", "encoder.layers=R R", "train.threads=2"},
       {"train.precision=fp32", "model.embedding_scale=no", "model.positions=none", "model.max_length=33"}};
+  // As a sample, one variant of each norm and precision, and the last.
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    if (getenv("TARN_SAMPLE") && (i == 1 || i == 2 || i == 4)) continue;
     char with[32];
     char without[32];
     snprintf(with, sizeof with, "with%zu", i);
@@ -255,9 +257,11 @@ static void spoil(const char *run, size_t at, size_t cut, const char *words) {
 static void a_spoilt_file_is_made_again(void **state) {
   (void)state;
   spoil("magic", 0, 0, "damaged");
-  spoil("version", 8, 0, "another version");
-  spoil("key", 40, 0, "other data, layers or precision");
-  spoil("row", 5000, 0, "damaged");
+  if (getenv("TARN_SAMPLE") == NULL) {
+    spoil("version", 8, 0, "another version");
+    spoil("key", 40, 0, "other data, layers or precision");
+    spoil("row", 5000, 0, "damaged");
+  }
   spoil("hash", SIZE_MAX, 0, "damaged");
   spoil("short", 200, 1, "damaged");
   spoil("stub", SIZE_MAX, SIZE_MAX, "damaged");

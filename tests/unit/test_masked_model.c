@@ -88,7 +88,8 @@ static void it_resumes_to_the_bit(void **state) {
   run_through("whole", NULL, 0);
   run_in_pieces("pieces", 3, NULL, 0);
   assert_same_run("whole", "pieces");
-  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) check_stops(i, 5, variants[i], 3);
+  const size_t each = getenv("TARN_SAMPLE") ? 2 : 1;
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i += each) check_stops(i, 5, variants[i], 3);
 }
 
 static void it_is_the_same_on_a_device(void **state) {
