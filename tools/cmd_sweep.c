@@ -13,12 +13,12 @@
 #include "progress_line.h"
 #include "progress_show.h"
 #include "stop_signal.h"
+#include "sweep_events.h"
 #include "sweep_output.h"
 #include "sweep_queue.h"
 #include "sweep_watch.h"
 #include "tarn/lab/queue.h"
 #include "tarn/lab/sweep.h"
-#include "tarn/measure.h"
 
 static const cli_command COMMAND = {
     "sweep", "[SWEEP.yaml | --queue FOLDER...]", "Train and test several variants of a model with several seeds.",
@@ -40,85 +40,7 @@ typedef struct wish {
   const char *budget;
 } wish;
 
-typedef struct view {
-  const tarn_sweep *sweep;
-  bool json, quiet, terminal;
-  bool elsewhere;    // other processes work on the sweep too, or instead, so the remaining time is unknown
-  const char *only;  // a single run
-  int code;          // of a failure to print
-  time_t *shown;     // [runs] time of the last progress line, for output that is not a terminal
-} view;
-
-static int print_json(json_t *object) {
-  int code = json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  fflush(stdout);
-  return code;
-}
-
-static const char *event_word(tarn_sweep_event_kind kind) {
-  static const char *const words[] = {"skipped", "started", "progress", "trained",   "finished",
-                                      "failed",  "stopped", "reused",   "submitted", "lost"};
-  return words[kind];
-}
-
-// In a narrow window the least important parts are dropped first.
-static void print_terminal(const view *v, const tarn_sweep_event *e) {
-  const tarn_sweep_run *run = e->run;
-  char parts[4][PROGRESS_PART];
-  char left[32];
-  snprintf(parts[0], sizeof parts[0], "%zu of %zu done, %zu running, %s left", e->done, e->count, e->running,
-           cli_time(left, e->seconds_left));
-  snprintf(parts[1], sizeof parts[1], "%s seed %lld", v->sweep->variants[run->variant].name, (long long)run->seed);
-  snprintf(parts[2], sizeof parts[2], "update %lld", (long long)run->update);
-  snprintf(parts[3], sizeof parts[3], "loss %.3f", run->loss);
-  // A log that starts with the validation of the untrained model, or with frozen layers, has no loss yet.
-  progress_line_show(parts, run->update == 0 ? 2 : isnan(run->loss) ? 3 : 4);
-}
-
-static void print_event(view *v, const tarn_sweep_event *e) {
-  const tarn_sweep_run *run = e->run;
-  char left[32];
-  bool progress = e->kind == TARN_SWEEP_EVENT_PROGRESS;
-  if (progress && v->terminal) {
-    print_terminal(v, e);
-    return;
-  }
-  progress_line_clear();
-  printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
-         (long long)run->seed);
-  sweep_print_state(v->sweep, run);
-  if (run->job && (e->kind == TARN_SWEEP_EVENT_SUBMITTED || e->kind == TARN_SWEEP_EVENT_LOST))
-    printf("  job %s %s", run->job, run->job_state);
-  if (run->message) printf("  %s", run->message);
-  printf("  [%zu of %zu done", e->done, e->count);
-  if (e->failed) printf(", %zu failed", e->failed);
-  if (e->running > 0 && e->seconds_left < 0) printf(", %zu running", e->running);
-  if (e->seconds_left >= 0 || !v->elsewhere) printf(", %s left", cli_time(left, e->seconds_left));
-  printf("]\n");
-  fflush(stdout);
-}
-
-// In a file or a pipe, growth of a log is reported at most once a minute.
-static bool too_early(const view *v, const tarn_sweep_event *e) {
-  time_t *shown = &v->shown[e->run - v->sweep->runs];
-  if (e->kind == TARN_SWEEP_EVENT_PROGRESS && !v->terminal && time(NULL) - *shown < 60) return true;
-  *shown = time(NULL);
-  return false;
-}
-
-static void on_event(void *user, const tarn_sweep_event *e) {
-  view *v = user;
-  if (v->quiet || too_early(v, e)) return;
-  if (!v->json) {
-    print_event(v, e);
-    return;
-  }
-  json_t *object = sweep_run_json(v->sweep, e->run);
-  json_object_set_new(object, "kind", json_string(event_word(e->kind)));
-  if (e->seconds_left >= 0) json_object_set_new(object, "seconds_left", json_real(e->seconds_left));
-  int code = print_json(object);
-  if (code != CLI_OK) v->code = code;
-}
+typedef sweep_view view;
 
 static size_t count_state(const tarn_sweep *sweep, tarn_sweep_state state) {
   size_t count = 0;
@@ -139,7 +61,8 @@ static void print_equalized(const tarn_sweep_variant *v) {
   printf("\n");
 }
 
-static int print_plan(const tarn_sweep *sweep) {
+static int print_plan(const view *shown) {
+  const tarn_sweep *sweep = shown->sweep;
   char time[32];
   printf("%-20s %12s %12s %12s %10s %10s %10s\n", "variant", "trained", "frozen", "total", "MFLOP/tok", "memory MB",
          "~s/epoch");
@@ -201,7 +124,8 @@ static json_t *variant_json(const tarn_sweep_variant *v) {
   return object;
 }
 
-static int print_plan_json(const tarn_sweep *sweep) {
+static int print_plan_json(const view *v) {
+  const tarn_sweep *sweep = v->sweep;
   json_t *variants = json_array();
   json_t *runs = json_array();
   for (size_t i = 0; i < sweep->variant_count; i++) json_array_append_new(variants, variant_json(&sweep->variants[i]));
@@ -212,7 +136,7 @@ static int print_plan_json(const tarn_sweep *sweep) {
   if (sweep->budget_seconds > 0) json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
   double left = tarn_sweep_training_left(sweep, 0);
   if (left >= 0) json_object_set_new(object, "training_seconds", json_real(left));
-  return print_json(object);
+  return sweep_view_json(v, object);
 }
 
 static int print_failures(size_t failed, size_t count) {
@@ -260,7 +184,7 @@ static int cancel(tarn_sweep *sweep, const view *v) {
     const tarn_sweep_run *run = &sweep->runs[i];
     if (!run->job) continue;
     if (v->json) {
-      const int code = print_json(sweep_run_json(sweep, run));
+      const int code = sweep_view_json(v, sweep_run_json(sweep, run));
       if (code != CLI_OK) return code;
     } else {
       printf("cancelled %s seed %lld  job %s %s\n", sweep->variants[run->variant].name, (long long)run->seed, run->job,
@@ -306,7 +230,7 @@ static int run(tarn_sweep_options *options, view *v, const wish *wished) {
     if (code == CLI_OK) code = print_end(v);
   } else if (wished->dry_run) {
     status = tarn_sweep_estimate(sweep);
-    code = status == TARN_STATUS_OK ? (v->json ? print_plan_json : print_plan)(sweep) : cli_report(&COMMAND, status);
+    code = status == TARN_STATUS_OK ? (v->json ? print_plan_json : print_plan)(v) : cli_report(&COMMAND, status);
   } else if (v->shown) {
     code = run_all(sweep, options, v);
   }
@@ -376,7 +300,7 @@ int cmd_sweep(int argc, char **argv) {
   catch_stop_signals("tarn sweep: stopped before it began; nothing is lost\n");
   tarn_sweep_options options;
   tarn_sweep_default(&options);
-  view v = {0};
+  view v = {.command = &COMMAND};
   wish wished = {0};
   cli_list files = {0};
   cli_list reuse = {0};
@@ -434,7 +358,7 @@ int cmd_sweep(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--output DIR is missing");
   if (code < 0) {
     options.file = files.count ? files.items[0] : NULL;
-    options.on_event = on_event;
+    options.on_event = sweep_view_event;
     options.user = &v;
     options.stop = &stop_signal;
     options.save = &save_signal;

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "sweep/spec.h"
+#include "base/memory.h"
+#include "sweep/child.h"
 
-enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
+enum { MOST_ARGUMENTS = 1024, CANNOT_START = 127 };
 
 // Between fork and exec only async-signal-safe calls are allowed. A run dies with its parent, however that ends, so it
 // never writes into a folder that a new sweep may be using. It has its own process group: Ctrl-C is for the sweep,
@@ -58,11 +59,14 @@ static tarn_status start(pid_t *pid, const tarn__child *child, char *const *list
 tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) {
   char *list[MOST_ARGUMENTS + 1] = {0};
   int files[2] = {-1, -1};
+  size_t count = 0;
   *pid = 0;
+  while (child->arguments[count]) count++;
+  TARN_REQUIRE(count <= MOST_ARGUMENTS, USAGE, "a process of %s would have more than %d arguments", child->program,
+               (int)MOST_ARGUMENTS);
   tarn_status status = open_file(&files[1], child->errors);
   if (status == TARN_STATUS_OK) status = open_file(&files[0], child->output);
-  for (size_t i = 0; child->arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)
-    status = tarn__strdup(&list[i], child->arguments[i]);
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) status = tarn__strdup(&list[i], child->arguments[i]);
   if (status == TARN_STATUS_OK) status = start(pid, child, list, files);
   for (int i = 0; i < 2; i++)
     if (files[i] >= 0) close(files[i]);

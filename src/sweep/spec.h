@@ -6,11 +6,11 @@
 
 #include <jansson.h>
 #include <limits.h>
-#include <sys/types.h>
 
 #include "base/memory.h"
 #include "config/config_read.h"
 #include "run/names.h"
+#include "sweep/child.h"
 #include "tarn/lab/sweep.h"
 
 enum { TARN__SWEEP_VARIANTS = 1000, TARN__SWEEP_GRID_KEYS = 32 };
@@ -195,21 +195,5 @@ tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, t
 tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) TARN_CHECKED;
 // Writes sweep.yaml, base.yaml and sweep.json.
 tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) TARN_CHECKED;
-
-// A process of a program: its path and arguments, which begin with its name.
-typedef struct tarn__child {
-  const char *program;
-  const char *const *arguments;
-  const char *folder;  // it works in; NULL: where the caller does
-  const char *output;  // file for its standard output; NULL: none
-  const char *errors;  // file for its standard error
-  bool outlives;       // it does not die with the calling thread, because it would leave its work half done
-} tarn__child;
-// Starts it. *pid: 0 if it fails, which no call of kill() or waitpid() may be given.
-tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) TARN_CHECKED;
-// The last line of its standard error without the program's name, or its exit status; at most `size` bytes.
-void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);
-// Whether a signal to stop ended it.
-bool tarn__child_was_stopped(int wait_status);
 
 #endif
