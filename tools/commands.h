@@ -32,6 +32,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
+int cmd_recipe(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_label(int argc, char **argv);  // argv[0] is the word of a verb
@@ -39,6 +40,7 @@ int cmd_score(int argc, char **argv);
 int cmd_sentences(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_series(int argc, char **argv);
+int cmd_split(int argc, char **argv);
 int cmd_states(int argc, char **argv);
 int cmd_dynamics(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);

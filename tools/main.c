@@ -34,6 +34,7 @@ static const known_command table[] = {
     {"corpus", cmd_corpus},
     {"draw", cmd_draw},
     {"sentences", cmd_sentences},
+    {"split", cmd_split},
     {"vocab", cmd_vocab},
     {"encode", cmd_encode},
     {"decode", cmd_decode},
@@ -54,6 +55,7 @@ static const known_command table[] = {
     {"import-bert", cmd_import_bert},
     {"prune", cmd_prune},
     {"test", cmd_test},
+    {"recipe", cmd_recipe},
     {"sweep", cmd_sweep},
     {"compare", cmd_compare},
     {"fit", cmd_fit},
@@ -167,7 +169,8 @@ static int run_command(int argc, char **argv) {
 static int run_help(int argc, char **argv) {
   char help[] = "--help";
   char *words[] = {NULL, NULL, NULL, NULL};
-  const int most = argc > 1 && strcmp(argv[1], "series") == 0 ? 3 : 2;  // the command with subcommands
+  // Those with subcommands.
+  const int most = argc > 1 && (strcmp(argv[1], "series") == 0 || strcmp(argv[1], "recipe") == 0) ? 3 : 2;
   if (argc > most) {
     fprintf(stderr, "tarn: unexpected argument \"%s\" (see tarn --help)\n", argv[most]);
     return CLI_USAGE;
@@ -210,7 +213,7 @@ static void limit_spinning(char **argv) {
 
 // The files of a training do not depend on a reader of its output; the training continues when the reader exits.
 static bool works_for_files(const char *command) {
-  static const char *const names[] = {"train", "sweep", "serve"};
+  static const char *const names[] = {"train", "recipe", "sweep", "serve"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (command && strcmp(command, names[i]) == 0) return true;
   return false;

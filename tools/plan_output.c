@@ -124,8 +124,9 @@ void plan_print_duration(const tarn_duration *d) {
     printf(", %s of it validation%s", cli_time(time, d->validation_seconds),
            d->source == TARN_DURATION_RUN ? "" : " without translations");
   if (d->source == TARN_DURATION_RUN) printf(", %s left", cli_time(time, d->seconds_left));
-  printf("; %.0f updates, %.1f epochs, %.0f tokens/s; %s\n", d->updates, d->epochs, d->tokens_per_second,
-         made_from(d->source));
+  printf("; %.0f updates, ", d->updates);
+  if (d->epochs > 0) printf("%.1f epochs, ", d->epochs);
+  printf("%.0f tokens/s; %s\n", d->tokens_per_second, made_from(d->source));
 }
 
 static json_t *known(double number) { return number < 0 ? json_null() : json_output_real(number); }

@@ -24,6 +24,7 @@
 #include "tarn/plan.h"
 #include "tarn/process.h"
 #include "tarn/score.h"
+#include "tarn/split.h"
 #include "tarn/status.h"
 #include "tarn/text.h"
 #include "tarn/train.h"

@@ -3,6 +3,7 @@
 #include "sandbox.h"
 #include "tarn/data.h"
 #include "tarn/lab/corpus.h"
+#include "tarn/split.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
 
@@ -326,6 +327,43 @@ static void use_tarn_sentences_write(void) {
   assert_int_not_equal(access("never", F_OK), 0);
 }
 
+static void use_tarn_split_default(void) {
+  tarn_split_options options;
+  memset(&options, 0xff, sizeof options);
+  tarn_split_default(&options);
+  assert_null(options.rest);
+  assert_int_equal(options.every + options.first + options.header + options.from + options.bytes, 0);
+}
+
+static void use_tarn_split_write(void) {
+  static const char raw[] = "1\n2\n3\n4\n5\n";
+  tarn_split_options options;
+  tarn_split_result result;
+  sandbox_write("numbers", raw, strlen(raw));
+  tarn_split_default(&options);
+  options.every = 2;
+  options.rest = "parts/odd";
+  works(tarn_split_write(&result, "parts/even", "numbers", &options));
+  assert_int_equal(result.taken, 2);
+  assert_int_equal(result.rest, 3);
+  assert_int_equal(access("parts/odd", F_OK), 0);
+  refuses(tarn_split_write(&result, "never", "missing", &options), TARN_STATUS_IO, "missing: cannot read");
+  refuses(tarn_split_write(&result, "numbers/never", "numbers", &options), TARN_STATUS_IO, "numbers");
+  options.header = -1;
+  refuses(tarn_split_write(&result, "never", "numbers", &options), TARN_STATUS_USAGE, "at least 0 lines, not -1");
+  options.every = -1;
+  refuses(tarn_split_write(&result, "never", "numbers", &options), TARN_STATUS_USAGE, "at least 1, not -1");
+  tarn_split_default(&options);
+  refuses(tarn_split_write(&result, "never", "numbers", &options), TARN_STATUS_USAGE,
+          "or a range of at least one byte");
+  options.bytes = 4;
+  works(tarn_split_write(&result, "parts/four", "numbers", &options));
+  assert_int_equal(result.taken, 4);
+  options.from = 10;
+  refuses(tarn_split_write(&result, "never", "numbers", &options), TARN_STATUS_DATA, "ends before the range");
+  assert_int_not_equal(access("never", F_OK), 0);
+}
+
 static void use_tarn_corpus_default(void) {
   tarn_corpus_options options;
   memset(&options, 0xff, sizeof options);
@@ -359,12 +397,13 @@ static void use_tarn_corpus_write(void) {
 }
 
 int main(void) {
-  static const char *const headers[] = {"data.h", "text.h", "lab/corpus.h", NULL};
+  static const char *const headers[] = {"data.h", "text.h", "split.h", "lab/corpus.h", NULL};
   static const api_use uses[] = {
       USE(tarn_prepare_default), USE(tarn_prepare_run),    USE(tarn_labelled_default), USE(tarn_labelled_prepare),
       USE(tarn_data_is),         USE(tarn_data_info_open), USE(tarn_data_info_close),  USE(tarn_text_nearest),
       USE(tarn_text_integer),    USE(tarn_text_repair),    USE(tarn_text_columns),     USE(tarn_sentences_default),
-      USE(tarn_sentences_write), USE(tarn_corpus_default), USE(tarn_corpus_write),
+      USE(tarn_sentences_write), USE(tarn_corpus_default), USE(tarn_corpus_write),     USE(tarn_split_default),
+      USE(tarn_split_write),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -60,12 +60,16 @@ objects '.overall.pairs == 1 and .paradigms[0].name == "p"' "$TARN" blimp lm pai
 printf '{"context": "a", "choices": ["b", "ba"], "answer": 1}\n{"context": "b", "choices": ["a", "b"], "answer": "0"}\n' >questions
 objects '.files[0].format == "choices" and .files[0].questions == 2 and (.files[0].answers | length) == 2' "$TARN" choices lm questions --output told
 objects '.output == "x.csv"' "$TARN" series generate lorenz --rows 300 --output x.csv
+objects '.unit == "lines" and .taken == 300' "$TARN" split x.csv --every 1 --header 1 --output y.csv
+objects '.recipes | length >= 8' "$TARN" recipe list
+objects '.score == "nrmse" and .model == null' "$TARN" recipe show esn-series
+objects '.name == "esn-series"' "$TARN" recipe run esn-series --output gone --dry-run
 objects '.units == 10 and .nrmse > 0' "$TARN" series train x.csv --units 10 --rc-connectivity 0.5 --output esn
 objects '.nrmse or .forecasts or .starts' "$TARN" series forecast esn x.csv --steps 10
 
 # Commands whose help does not mention --json print none.
 for command in $("$TARN" help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p'); do
-  case $command in series | serve) continue ;; esac
+  case $command in series | recipe | serve) continue ;; esac
   "$TARN" help "$command" >help.txt
   grep -q -- ' --json ' help.txt || fail "tarn $command has no --json"
 done

@@ -39,11 +39,11 @@ for page in "$root"/docs/*.md; do
   [ "${page##*/}" = README.md ] || grep -q "^| .*\`${page##*/}\`" "$root/docs/README.md" || fail "docs/README.md does not list docs/${page##*/}"
 done
 
-# All commands shown in it and in the pages have the options shown. Subcommands of series have their own options.
+# All commands shown in it and in the pages have the options shown. Subcommands have their own options.
 sed -n 's/^    .*\(tarn [a-z][a-z0-9-]* .*\)/\1/p' "$readme" "$root"/docs/*.md | sed 's/  #.*//' | grep -v '^tarn plan\b.*\.\.\.' | grep '^tarn [a-z0-9-]* .* --' >commands.txt
 [ "$(wc -l <commands.txt)" -gt 100 ] || fail "few commands are shown: $(cat commands.txt)"
 while read -r _ word rest; do
-  case $word in series) word="series ${rest%% *}" ;; esac
+  case $word in series | recipe) word="$word ${rest%% *}" ;; esac
   # shellcheck disable=SC2086
   [ -e "help-$word.txt" ] || "$TARN" $word --help >"help-$word.txt" 2>error.txt || fail "README.md or docs/ show tarn $word: $(cat error.txt)"
   for option in $(grep -oE -- '(^| )--[a-z][a-z0-9-]*' <<<"$rest"); do

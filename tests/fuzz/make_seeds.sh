@@ -175,6 +175,15 @@ variants:
   same: { equalize: parameters, kinds.L.ffn: 16, train.lr: 0.01 }
 END
 archive . sweep.yaml base.yaml >"$out/sweep/three"
+
+# --- recipes: built-in ones, and one with a description of its own
+for name in multi30k blimp sst2 esn-series; do
+  cp "$root/examples/recipes/$name.yaml" recipe.yaml
+  archive . recipe.yaml >"$out/recipe/$name"
+done
+printf 'task: a\nsummary: b\ndata: { x: [no, "*.x"] }\nprepare:\n  - vocab: { size: 9, lowercase: yes, output: v, files: [$x, v] }\nmodel: base.yaml\nset: { train.lr: 2 }\ntest: { source: $x, reference: v }\nscore: test.bleu\nexpected: { scores: [1, 2], from: c }\n' >recipe.yaml
+cp pairs one.x
+archive . recipe.yaml base.yaml one.x >"$out/recipe/own"
 # A sweep that was run; it is not the data that are looked at when it is opened, but what was said of them.
 mkdir in
 printf 'base: base.yaml\nbaseline: full\nseeds: [1]\nthreads: 1\ntest: { source: test.de, reference: test.en }\nvariants: { full: {}, half: { encoder.layers: R1 } }\n' >in/sweep.yaml
@@ -378,6 +387,8 @@ printf -- '-- a.jsonl --\n{"sentence_good": "ab a", "sentence_bad": "ab b", "fie
 { printf 'ab'; cat "$made/data/test.en" "$made/data/test.de"; } >"$out/scores/corpus"
 { printf '\x47\x23'; printf 'It costs 1,234.5 \xe2\x82\xac (don\x27t ask).\nB\n\xe4\xbd\xa0\xe5\xa5\xbd &quot;x&quot;\nIt cost 1,234.5$.\nB c\n\xe4\xbd\xa0 \xff\n'; } >"$out/scores/signs"
 cp "$made/data/train.de" "$out/sentences/german"
+head -n 30 "$made/data/train.de" >"$out/split/german"
+printf 'text\tlabel\na\t1\r\nb\303\244\342\202\254\t0' >"$out/split/table"
 printf '"Why?" John asked. He lives in the U.S. No. 5 is Dr. Smith... "Yes!" (See p. 3.) Etc.\n1. One\n\nAm 3. Mai z.\xc2\xa0B. kam Prof. Dr. M\xc3\xbcller.\n' >"$out/sentences/marks"
 cp "$made/data/train.en" "$out/text/english"
 printf '\xef\xbb\xbfa b\r\nc \xff\xfe b\n\na a\xcc\x81 \xf0\x9f\x98\x80 b\nlast' >"$out/text/bytes"

@@ -10,6 +10,7 @@
 #include "tarn/lab/forecast.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/lab/queue.h"
+#include "tarn/lab/recipes.h"
 #include "tarn/lab/record.h"
 #include "tarn/lab/results.h"
 #include "tarn/lab/sequential.h"

@@ -1,0 +1,223 @@
+// Runs the steps of a recipe. What is done is in a file that is replaced after every step, with the data that it was
+// made of, so that a recipe goes on where it was killed, and does not go on with other data.
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json_io.h"
+#include "recipes/recipe_spec.h"
+#include "run/names.h"
+#include "sweep/child.h"
+
+#define LOCK ".recipe.lock"
+#define ERRORS TARN__RUN_ERRORS
+// Seconds between two looks at a step's process.
+static const double LOOK = 0.02;
+
+typedef struct preparing {
+  const tarn_recipe *recipe;
+  const tarn_recipe_running *running;
+  json_t *data;   // {path: {"bytes", "changed"}} of all files needed
+  json_t *steps;  // [[word, ...]] done
+} preparing;
+
+static void tell(const preparing *p, tarn_recipe_event_kind kind, size_t step, double seconds) {
+  if (p->running->on_step) p->running->on_step(p->running->user, kind, step, seconds);
+}
+
+// --- what is done
+
+static tarn_status no_memory(const void *object) {
+  TARN_REQUIRE(object, MEMORY, "not enough memory for the list of steps");
+  return TARN_STATUS_OK;
+}
+
+// A text in JSON: paths may have any bytes.
+static tarn_status new_text(json_t **out, const char *text) {
+  char *repaired;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 3 * strlen(text) + 1, 1));
+  repaired = memory;
+  tarn_text_repair(repaired, text);
+  *out = json_string(repaired);
+  tarn__free(memory);
+  return no_memory(*out);
+}
+
+static tarn_status describe_data(json_t **out, const tarn_recipe *recipe) {
+  *out = json_object();
+  TARN_TRY(no_memory(*out));
+  for (size_t i = 0; i < recipe->need_count; i++) {
+    for (size_t k = 0; k < recipe->needs[i].file_count; k++) {
+      const char *path = recipe->needs[i].files[k];
+      struct stat info;
+      json_t *name = NULL;
+      TARN_REQUIRE(stat(path, &info) == 0, IO, "%s: %s", path, strerror(errno));
+      TARN_TRY(new_text(&name, path));
+      json_t *entry = json_pack("{s:I, s:I}", "bytes", (json_int_t)info.st_size, "changed", (json_int_t)info.st_mtime);
+      const int failed = json_object_set_new(*out, json_string_value(name), entry);
+      json_decref(name);
+      TARN_REQUIRE(failed == 0, MEMORY, "not enough memory for the list of data");
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status describe_step(json_t **out, const tarn_recipe_step *step) {
+  *out = json_array();
+  TARN_TRY(no_memory(*out));
+  for (size_t i = 0; i < step->word_count; i++) {
+    json_t *word;
+    TARN_TRY(new_text(&word, step->words[i]));
+    TARN_REQUIRE(json_array_append_new(*out, word) == 0, MEMORY, "not enough memory for the list of steps");
+  }
+  return TARN_STATUS_OK;
+}
+
+// The file of this folder, if it is that of the same data and steps.
+static tarn_status read_state(preparing *p) {
+  json_t *state;
+  if (!tarn__file_exists(TARN__RECIPE_STATE)) {
+    p->steps = json_array();
+    return no_memory(p->steps);
+  }
+  TARN_TRY(tarn__json_file(&state, TARN__RECIPE_STATE, 0, NULL));
+  p->steps = json_incref(json_object_get(state, "steps"));
+  const bool valid = json_is_array(p->steps), same = json_equal(json_object_get(state, "data"), p->data) == 1;
+  json_decref(state);
+  TARN_REQUIRE(valid, DATA, "%s is damaged; give another output folder, or remove this one", TARN__RECIPE_STATE);
+  TARN_REQUIRE(same || json_array_size(p->steps) == 0, USAGE,
+               "this folder was prepared from other data, or they have changed since; give another output folder, or "
+               "remove this one");
+  for (size_t i = 0; i < json_array_size(p->steps) && i < p->recipe->step_count; i++) {
+    json_t *step;
+    TARN_TRY(describe_step(&step, &p->recipe->steps[i]));
+    const bool equal = json_equal(step, json_array_get(p->steps, i)) == 1;
+    json_decref(step);
+    TARN_REQUIRE(equal, USAGE,
+                 "this folder was prepared by other steps (from step %zu on); give another output folder, or remove "
+                 "this one",
+                 i + 1);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_state(const preparing *p) {
+  json_t *name = NULL;
+  TARN_TRY(new_text(&name, p->recipe->name));
+  json_t *state = json_pack("{s:o, s:O, s:O}", "recipe", name, "data", p->data, "steps", p->steps);
+  char *text = tarn__json_dump(state, JSON_INDENT(1));
+  json_decref(state);
+  TARN_TRY(no_memory(text));
+  const tarn_status status = tarn__file_write(TARN__RECIPE_STATE, text, strlen(text));
+  free(text);
+  return status;
+}
+
+// --- a step
+
+static tarn_status start(pid_t *pid, const preparing *p, const tarn_recipe_step *step) {
+  static const char name[] = "tarn";
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, step->word_count + 2, sizeof(char *)));
+  const char **arguments = memory;
+  arguments[0] = name;
+  memcpy(arguments + 1, step->words, step->word_count * sizeof *arguments);
+  const tarn__child child = {.program = p->running->program ? p->running->program : "/proc/self/exe",
+                             .arguments = arguments,
+                             .output = step->output,
+                             .errors = ERRORS};
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < step->made_count && status == TARN_STATUS_OK; i++) status = tarn__mkdir_of_file(step->made[i]);
+  if (status == TARN_STATUS_OK) status = tarn__child_start(pid, &child);
+  tarn__free(memory);
+  return status;
+}
+
+static bool is_stopped(const preparing *p) { return p->running->stop && *p->running->stop; }
+
+static tarn_status wait_for(const preparing *p, pid_t pid, int *code) {
+  bool asked = false;
+  for (;;) {
+    const pid_t ended = waitpid(pid, code, WNOHANG);
+    if (ended == pid) return asked ? tarn__fail(TARN_STATUS_INTERRUPTED, "stopped by request") : TARN_STATUS_OK;
+    TARN_REQUIRE(ended == 0 || errno == EINTR, IO, "cannot wait for a process: %s", strerror(errno));
+    if (is_stopped(p) && !asked) kill(pid, SIGTERM);
+    asked = is_stopped(p);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(LOOK * 1e9)}, NULL);
+  }
+}
+
+static tarn_status run_step(preparing *p, size_t number) {
+  const tarn_recipe_step *step = &p->recipe->steps[number];
+  const double begun = tarn__seconds();
+  pid_t pid;
+  int code = 0;
+  TARN_REQUIRE(!is_stopped(p), INTERRUPTED, "stopped by request");
+  tell(p, TARN_RECIPE_EVENT_STARTED, number, 0);
+  TARN_TRY(start(&pid, p, step));
+  TARN_TRY(wait_for(p, pid, &code));
+  if (!WIFEXITED(code) || WEXITSTATUS(code) != 0) {
+    char text[1024];
+    tarn__child_message(text, sizeof text, ERRORS, code);
+    return tarn__fail(TARN_STATUS_DATA, "step %zu, tarn %s: %s", number + 1, step->words[0], text);
+  }
+  unlink(ERRORS);
+  json_t *done;
+  TARN_TRY(describe_step(&done, step));
+  TARN_REQUIRE(json_array_append_new(p->steps, done) == 0, MEMORY, "not enough memory for the list of steps");
+  TARN_TRY(write_state(p));
+  tell(p, TARN_RECIPE_EVENT_FINISHED, number, tarn__seconds() - begun);
+  return TARN_STATUS_OK;
+}
+
+// --- all
+
+static tarn_status check_data(const tarn_recipe *recipe) {
+  for (size_t i = 0; i < recipe->need_count; i++)
+    TARN_REQUIRE(recipe->needs[i].file_count > 0, USAGE, "data: %s is missing: %s", recipe->needs[i].name,
+                 recipe->needs[i].choices);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_text(const char *path, const char *text) {
+  return text ? tarn__file_write(path, text, strlen(text)) : TARN_STATUS_OK;
+}
+
+static tarn_status run_all(preparing *p) {
+  TARN_TRY(describe_data(&p->data, p->recipe));
+  TARN_TRY(read_state(p));
+  const size_t done = json_array_size(p->steps);
+  for (size_t i = 0; i < p->recipe->step_count; i++) {
+    if (i < done)
+      tell(p, TARN_RECIPE_EVENT_SKIPPED, i, 0);
+    else
+      TARN_TRY(run_step(p, i));
+  }
+  if (p->recipe->step_count == 0) TARN_TRY(write_state(p));
+  TARN_TRY(write_text(TARN_RECIPE_COPY, p->recipe->text));
+  TARN_TRY(write_text(TARN_RECIPE_MODEL, p->recipe->model_text));
+  return write_text(TARN_RECIPE_SWEEP, p->recipe->sweep_text);
+}
+
+tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_running *running) {
+  static const tarn_recipe_running nothing = {0};
+  preparing p = {.recipe = recipe, .running = running ? running : &nothing};
+  int lock = -1;
+  TARN_TRY(check_data(recipe));
+  TARN_TRY(tarn__lock(&lock, LOCK));
+  const tarn_status status = run_all(&p);
+  tarn__unlock(&lock);
+  json_decref(p.data);
+  json_decref(p.steps);
+  return status;
+}
