@@ -38,25 +38,41 @@ tarn__tensor *tarn__linear_dz(tarn__graph *graph, tarn__tensor *dy, tarn__tensor
   return activation != TARN__IDENTITY ? node->out[0] : dy;
 }
 
+// Makes the product that wrote dy also take it through the activation, so that dy need not be read and written again.
+// What else contributes to dy is part of it by then, and only the gradient of this linear reads it.
+static bool masked_by_product(tarn__tensor *dy, tarn__tensor *saved, tarn__activation activation) {
+  tarn__node *product = dy->source;
+  if (!product || product->op != &dx_op || product->out[0] != dy || product->in[TARN__LINEAR_DX_SAVED]) return false;
+  ((tarn__linear_attr *)product->attr)->activation = activation;
+  product->in[TARN__LINEAR_DX_SAVED] = saved;
+  return true;
+}
+
 static void gradient(tarn__graph *graph, tarn__node *linear) {
   tarn__tensor *x = linear->in[0], *weight = linear->in[1];
   tarn__param *bias = linear->in[2] != NULL && linear->in[2]->needs_grad ? linear->in[2]->param : NULL;
   const tarn__activation activation = ((const tarn__linear_attr *)linear->attr)->activation;
   tarn__tensor *saved = linear->out[tarn__keeps_z(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
-  tarn__tensor *dz = tarn__linear_dz(graph, linear->out[TARN__LINEAR_Y]->grad, saved, bias, activation);
+  tarn__tensor *dz = linear->out[TARN__LINEAR_Y]->grad;
+  // The weight's gradient reads all of dz too. Without it, or if dz must be computed anyhow, one pass does both.
+  const bool is_dz = activation == TARN__IDENTITY || masked_by_product(dz, saved, activation);
+  const bool with_weight = is_dz && weight->needs_grad;
+  if (!with_weight) dz = tarn__linear_dz(graph, dz, saved, bias, is_dz ? TARN__IDENTITY : activation);
   // The weight's gradient first: x may die before the memory of dx is taken.
   if (weight->needs_grad) {
     tarn__node *node = tarn__graph_node(graph, &dweight_op, 0);
     node->in[0] = dz;
     node->in[1] = x;
     node->dparam[0] = weight->param;
+    node->dparam[1] = with_weight ? bias : NULL;
     tarn__graph_emit(graph, node);
   }
   if (x->needs_grad) {
-    tarn__node *node = tarn__graph_node(graph, &dx_op, 0);
+    tarn__node *node = tarn__graph_node(graph, &dx_op, sizeof(tarn__linear_attr));
+    ((tarn__linear_attr *)node->attr)->activation = TARN__IDENTITY;
     node->in[0] = dz;
     node->in[1] = weight;
-    node->out[0] = tarn__grad_into(graph, x, &node->in[2]);
+    node->out[0] = tarn__grad_into(graph, x, &node->in[TARN__LINEAR_DX_PREVIOUS]);
     tarn__graph_emit(graph, node);
   }
 }

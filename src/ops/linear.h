@@ -2,8 +2,11 @@
 //
 //   linear          in: x, weight, bias or NULL            out: y, z (tarn__keeps_z(): y = act(z)) or NULL
 //   linear_dz       in: dy, y (relu), z (others) or NULL   out: dz, in the memory of dy, or NULL   dparam: bias or NULL
-//   linear_dweight  in: dz, x                                                                      dparam: weight
-//   linear_dx       in: dz, weight, gradient so far        out: dx
+//   linear_dweight  in: dz, x                                                       dparam: weight, bias or NULL
+//   linear_dx       in: dz, weight, gradient so far, saved out: dx = (gradient so far + dz weight) * act'(saved)
+//
+// A linear whose y is the input of another one needs no linear_dz for its activation: the linear_dx of the other has
+// `saved`, its y or z as above (NULL: dx is the gradient of the input itself). linear_dweight then adds up the bias.
 #ifndef TARN_OPS_LINEAR_H
 #define TARN_OPS_LINEAR_H
 
@@ -13,7 +16,10 @@
 // Outputs of linear.
 enum { TARN__LINEAR_Y, TARN__LINEAR_Z };
 
-// Of linear and linear_dz.
+// Inputs of linear_dx after the first two.
+enum { TARN__LINEAR_DX_PREVIOUS = 2, TARN__LINEAR_DX_SAVED };
+
+// Of linear, linear_dz and linear_dx.
 typedef struct tarn__linear_attr {
   tarn__activation activation;
 } tarn__linear_attr;

@@ -91,8 +91,63 @@ static void frozen_has_no_gradient_node(void **state) {
   tarn__graph_close(&graph);
 }
 
+// A product takes the gradient through the activation before it, unless something else adds to the gradient later.
+static void build_hidden(check *c, tarn__graph *graph, const void *spec) {
+  const bool read_twice = *(const bool *)spec;
+  tarn__tensor *x = check_input(c, graph, 5, 7, 1.0, true);
+  tarn__param *first = check_param(c, 6, 7, 0.5, true), *bias = check_param(c, 1, 6, 0.5, true);
+  tarn__param *second = check_param(c, 7, 6, 0.5, true), *last = check_param(c, 1, 7, 0.5, true);
+  tarn__tensor *hidden = tarn__linear(graph, x, first, bias, TARN__GELU);
+  if (read_twice) check_output(c, tarn__activate(graph, hidden, TARN__SWISH));
+  check_output(c, tarn__linear(graph, hidden, second, last, TARN__IDENTITY));
+  if (read_twice) check_output(c, tarn__linear(graph, hidden, second, last, TARN__RELU));
+}
+
+static void hidden_activations(void **state) {
+  (void)state;
+  check_gradients(build_hidden, &(bool){false}, "an activation between products", 1e-8);
+  check_kernels(build_hidden, &(bool){false}, "an activation between products", 1e-5, 0.02);
+  check_gradients(build_hidden, &(bool){true}, "an activation read thrice", 1e-7);
+  check_kernels(build_hidden, &(bool){true}, "an activation read thrice", 1e-5, 0.02);
+}
+
+static void no_pass_between_products(void **state) {
+  (void)state;
+  enum { WIDTH = 4 };
+  float weight[WIDTH * WIDTH] = {0}, grad[WIDTH * WIDTH] = {0};
+  tarn__param params[4];
+  for (int i = 0; i < 4; i++)
+    params[i] = (tarn__param){.name = "trained",
+                              .rows = i % 2 ? 1 : WIDTH,
+                              .cols = WIDTH,
+                              .trained = true,
+                              .dtype = TARN__F32,
+                              .value = weight,
+                              .training.grad = grad};
+  tarn__graph graph = {0};
+  int32_t targets[3] = {0};
+  double scale = 1.0;
+  float input[3 * WIDTH] = {0};
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+  tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 3, WIDTH, input, "x");
+  tarn__tensor *h = tarn__linear(&graph, x, &params[0], &params[1], TARN__RELU);
+  h = tarn__linear(&graph, h, &params[2], &params[3], TARN__IDENTITY);
+  tarn__tensor *wanted = tarn__graph_input(&graph, 3, targets, "targets");
+  tarn__graph_differentiate(&graph, tarn__output_loss(&graph, h, &params[0], NULL, wanted, 0.0, scale));
+  // Of the second linear: dweight with the bias, dx with the activation; of the first: dweight with the bias.
+  assert_int_equal(graph.status, TARN_STATUS_OK);
+  assert_int_equal(graph.node_count, graph.forward_count + 3);
+  for (size_t i = graph.forward_count; i < graph.node_count; i++)
+    assert_string_not_equal(graph.nodes[i]->op->name, "linear_dz");
+  tarn__graph_close(&graph);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(linear), cmocka_unit_test(shared), cmocka_unit_test(activations),
-                                     cmocka_unit_test(frozen_has_no_gradient_node)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(linear),
+                                     cmocka_unit_test(shared),
+                                     cmocka_unit_test(activations),
+                                     cmocka_unit_test(frozen_has_no_gradient_node),
+                                     cmocka_unit_test(hidden_activations),
+                                     cmocka_unit_test(no_pass_between_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,21 @@ static void compute_expected(double *expected, const operand *a, const operand *
   tarn__free(y);
 }
 
+// What product.row_sums holds when it began with a half in every row.
+static void check_row_sums(const float *found, const operand *a, const variant *v, const shape *s, const char *name) {
+  double *rows = doubles_of(a, v->transpose_a, s->m, s->k), *expected = check_alloc((size_t)s->m, sizeof(double));
+  double *values = check_alloc((size_t)s->m, sizeof(double));
+  for (int64_t i = 0; i < s->m; i++) {
+    expected[i] = 0.5;
+    for (int64_t l = 0; l < s->k; l++) expected[i] += rows[i * s->k + l];
+    values[i] = (double)found[i];
+  }
+  if (!check_proven()) check_close_to(values, expected, (size_t)s->m, 1e-5, name, "sums of rows", 0);
+  bits_add(values, (size_t)s->m);
+  void *memory[] = {rows, expected, values};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
+}
+
 static void check_product(const shape *s, const variant *v, int threads) {
   tarn__random random;
   tarn__random_init(&random, 9, 9);
@@ -122,6 +137,10 @@ static void check_product(const shape *s, const variant *v, int threads) {
     product.packed = packed;
     product.b = NULL;
   }
+  if (tarn__gemm_sums_rows(&product)) {
+    product.row_sums = check_alloc((size_t)s->m, sizeof(float));
+    for (int64_t i = 0; i < s->m; i++) product.row_sums[i] = 0.5f;
+  }
   void *scratch = check_alloc(tarn__gemm_scratch(&product, threads), 1);
   tarn__gemm_run(&product, threads, scratch);
   for (int64_t i = 0; i < s->m; i++) {
@@ -140,12 +159,13 @@ static void check_product(const shape *s, const variant *v, int threads) {
   // The products of bf16 numbers are exact in fp32; only the sums round, and the result if it is bf16.
   if (!proven) check_close_to(found, expected, (size_t)(s->m * s->n), tolerance, name, "product", 0);
   bits_add(found, (size_t)(s->m * s->n));
+  if (product.row_sums) check_row_sums(product.row_sums, &a, v, s, name);
   bits_trace(name);
   if (v->int8) {
     tarn__free(exact_a.data);
     tarn__free(exact_b.data);
   }
-  void *memory[] = {a.data, b.data, c.data, bias.data, expected, found, edge, scratch, packed};
+  void *memory[] = {a.data, b.data, c.data, bias.data, expected, found, edge, scratch, packed, product.row_sums};
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
 }
 
@@ -342,6 +362,32 @@ static void rows_alone(void **state) {
     }
 }
 
+// Sums of the rows of A depend neither on the number of threads nor on the division of the product.
+static void row_sums(void **state) {
+  (void)state;
+  enum { M = 300, K = 1100 };
+  tarn__random random;
+  tarn__random_init(&random, 9, 10);
+  operand a = operand_open(&random, K, M, 0, TARN__BF16), b = operand_open(&random, K, 1200, 0, TARN__BF16);
+  tarn__gemm product = {.m = M, .k = K, .a = a.data, .b = b.data, .lda = M, .ldb = 1200, .dtype = TARN__BF16};
+  product.transpose_a = true;
+  product.c_dtype = TARN__F32;
+  product.c = check_alloc((size_t)M * 1200, sizeof(float));
+  assert_int_equal(tarn__gemm_sums_rows(&product), tarn__isa_now() == TARN__ISA_AMX);
+  static const int64_t columns[] = {40, 520, 1200};
+  float sums[3][M] = {{0}};
+  for (int i = 0; i < 3 && tarn__gemm_sums_rows(&product); i++) {
+    product.n = product.ldc = columns[i];
+    product.row_sums = sums[i];
+    void *scratch = check_alloc(tarn__gemm_scratch(&product, 1 + 2 * i), 1);
+    tarn__gemm_run(&product, 1 + 2 * i, scratch);
+    tarn__free(scratch);
+    assert_memory_equal(sums[i], sums[0], sizeof sums[0]);
+  }
+  void *memory[] = {a.data, b.data, product.c};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
+}
+
 // Tiles of every kind at once: two heights and a rest, two widths and a rest, chunks of k.
 static void many_threads(void **state) {
   (void)state;
@@ -351,10 +397,10 @@ static void many_threads(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products),        cmocka_unit_test(packed_factor),
-                                     cmocka_unit_test(pieces_of_tiles), cmocka_unit_test(int8_factor),
-                                     cmocka_unit_test(rows_alone),      cmocka_unit_test(many_threads),
-                                     cmocka_unit_test(quantised_factor)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),         cmocka_unit_test(packed_factor),
+                                     cmocka_unit_test(pieces_of_tiles),  cmocka_unit_test(int8_factor),
+                                     cmocka_unit_test(rows_alone),       cmocka_unit_test(many_threads),
+                                     cmocka_unit_test(quantised_factor), cmocka_unit_test(row_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

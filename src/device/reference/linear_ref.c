@@ -50,26 +50,31 @@ tarn_status TARN__REF(tarn__linear_ref)(const tarn__exec *exec, const tarn__node
   return TARN_STATUS_OK;
 }
 
+// Takes gradients through an activation, in place.
+static void through_activation(real *dz, const real *saved, tarn__activation activation, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    if (activation == TARN__RELU)
+      dz[i] = saved[i] > 0 ? dz[i] : 0;
+    else
+      dz[i] *= TARN__REF(tarn__activation_slope)(saved[i], activation);
+  }
+}
+
+static void add_bias(tarn__param *bias, const tarn__tensor *dz) {
+  int accumulate = tarn__param_accumulate(bias);
+  for (int64_t j = 0; j < dz->cols; j++) {
+    real sum = accumulate ? ((real *)bias->training.grad)[j] : 0;
+    for (int64_t r = 0; r < dz->rows; r++) sum += ((const real *)dz->data)[r * dz->cols + j];
+    ((real *)bias->training.grad)[j] = sum;
+  }
+}
+
 tarn_status TARN__REF(tarn__linear_dz_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *dy = node->in[0];
   const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
-  real *dz = dy->data;
-  for (int64_t i = 0; activation != TARN__IDENTITY && i < dy->rows * dy->cols; i++) {
-    const real saved = ((const real *)node->in[1]->data)[i];
-    if (activation == TARN__RELU)
-      dz[i] = saved > 0 ? dz[i] : 0;
-    else
-      dz[i] *= TARN__REF(tarn__activation_slope)(saved, activation);
-  }
-  tarn__param *bias = node->dparam[0];
-  if (bias == NULL) return TARN_STATUS_OK;
-  int accumulate = tarn__param_accumulate(bias);
-  for (int64_t j = 0; j < dy->cols; j++) {
-    real sum = accumulate ? ((real *)bias->training.grad)[j] : 0;
-    for (int64_t r = 0; r < dy->rows; r++) sum += dz[r * dy->cols + j];
-    ((real *)bias->training.grad)[j] = sum;
-  }
+  if (activation != TARN__IDENTITY) through_activation(dy->data, node->in[1]->data, activation, dy->rows * dy->cols);
+  if (node->dparam[0] != NULL) add_bias(node->dparam[0], dy);
   return TARN_STATUS_OK;
 }
 
@@ -86,12 +91,14 @@ tarn_status TARN__REF(tarn__linear_dweight_ref)(const tarn__exec *exec, const ta
         sum += ((const real *)dz->data)[r * dz->cols + j] * ((const real *)x->data)[r * x->cols + i];
       dweight[j * weight->cols + i] = sum;
     }
+  if (node->dparam[1] != NULL) add_bias(node->dparam[1], dz);
   return TARN_STATUS_OK;
 }
 
 tarn_status TARN__REF(tarn__linear_dx_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
-  const tarn__tensor *dz = node->in[0], *weight = node->in[1], *previous = node->in[2], *dx = node->out[0];
+  const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
+  const tarn__tensor *previous = node->in[TARN__LINEAR_DX_PREVIOUS], *saved = node->in[TARN__LINEAR_DX_SAVED];
   real *out = dx->data;
   for (int64_t r = 0; r < dx->rows; r++)
     for (int64_t i = 0; i < dx->cols; i++) {
@@ -100,5 +107,7 @@ tarn_status TARN__REF(tarn__linear_dx_ref)(const tarn__exec *exec, const tarn__n
         sum += ((const real *)dz->data)[r * dz->cols + j] * ((const real *)weight->data)[j * weight->cols + i];
       out[r * dx->cols + i] = sum;
     }
+  if (saved != NULL)
+    through_activation(out, saved->data, ((const tarn__linear_attr *)node->attr)->activation, dx->rows * dx->cols);
   return TARN_STATUS_OK;
 }

@@ -142,6 +142,15 @@ static const tarn__gemm_way *way_of(const tarn__gemm *g) {
   return NULL;
 }
 
+bool tarn__gemm_sums_rows(const tarn__gemm *gemm) {
+#ifdef TARN_WITH_AMX
+  return gemm->transpose_a && way_of(gemm) == &tarn__gemm_tiles;
+#else
+  (void)gemm;
+  return false;
+#endif
+}
+
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   if (is_empty(gemm) || gemm->dtype == TARN__F64) return 0;
   const tarn__gemm_way *way = way_of(gemm);

@@ -36,6 +36,8 @@ typedef struct tarn__gemm {
   // rows) of columns [column, column + columns). NULL: none.
   void (*complete)(const struct tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns);
   const void *user;  // for `complete`
+  // [m]: to each the sum of its row of A is added; NULL: none. Only if tarn__gemm_sums_rows() says so.
+  float *row_sums;
   const float
       *b_scales;  // [n], for tarn__gemm_pack() with int8: B is already signed bytes with these scales; else NULL
 } tarn__gemm;
@@ -53,6 +55,10 @@ size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_term
 // at most `wide`.
 enum { TARN__GEMM_FEW = 128 };
 size_t tarn__gemm_scratch_bound(tarn__dtype dtype, tarn__fp32 fp32, int64_t narrow, int64_t wide);
+
+// Whether the product can also sum the rows of A: where it reads each of them anyhow to pack it. Depends on the types
+// and on transpose_a.
+bool tarn__gemm_sums_rows(const tarn__gemm *gemm);
 
 // Computes the product with `threads` threads; `scratch` is aligned to 64 bytes.
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);

@@ -241,9 +241,19 @@ ALWAYS_INLINE void a_along(char *out, const uint16_t *from, int64_t ld) {
   for (int r = 0; r < PANEL; r++) _mm512_store_si512(out + 64 * r, _mm512_loadu_si512(from + r * ld));
 }
 
+// Sums of the terms of strided rows of A: of rows 4 i to 4 i + 3 in each lane of vector i, for the terms of that lane.
+typedef struct row_sums {
+  __m512 of[PANEL / 4];
+} row_sums;
+
+// Products with ones round once a term, as additions would.
+ALWAYS_INLINE __m512 add_pairs(__m512 sum, __m512i pairs) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)pairs, (__m512bh)_mm512_set1_epi16(0x3F80));
+}
+
 // Strided rows of A. Lane l of eight vectors holds terms 8 l to 8 l + 7 of eight rows; transposing within the lanes
-// gives these rows.
-ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
+// gives these rows. Half way, pairs of terms of a row lie side by side.
+ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld, row_sums *sums) {
   for (int eight = 0; eight < PANEL; eight += 8, from += 8, out += 8 * 64) {
     __m512i v[8], w[8];
     for (int i = 0; i < 8; i++)
@@ -251,6 +261,9 @@ ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
     for (int i = 0; i < 8; i += 2) {
       w[i] = _mm512_unpacklo_epi16(v[i], v[i + 1]);
       w[i + 1] = _mm512_unpackhi_epi16(v[i], v[i + 1]);
+      if (!sums) continue;
+      sums->of[eight / 4] = add_pairs(sums->of[eight / 4], w[i]);
+      sums->of[eight / 4 + 1] = add_pairs(sums->of[eight / 4 + 1], w[i + 1]);
     }
     for (int i = 0; i < 8; i += 4) {
       v[i] = _mm512_unpacklo_epi32(w[i], w[i + 2]);
@@ -299,35 +312,50 @@ ALWAYS_INLINE void b_across(char *out, const uint16_t *from, int64_t ld) {
   }
 }
 
-ALWAYS_INLINE void pack_step(char *out, const uint16_t *from, int64_t ld, bool is_b, bool across) {
+ALWAYS_INLINE void pack_step(char *out, const uint16_t *from, int64_t ld, bool is_b, bool across, row_sums *sums) {
   if (is_b)
     across ? b_across(out, from, ld) : b_along(out, from, ld);
   else
-    across ? a_across(out, from, ld) : a_along(out, from, ld);
+    across ? a_across(out, from, ld, sums) : a_along(out, from, ld);
 }
 
 // An incomplete step, by a copy padded with zeros.
-static void pack_partly(char *out, const uint16_t *from, const tarn__tiles_lines *l, int64_t terms) {
+static void pack_partly(char *out, const uint16_t *from, const tarn__tiles_lines *l, int64_t terms, row_sums *sums) {
   _Alignas(64) uint16_t whole[PANEL * TARN__TILES_TERMS] = {0};
   const int64_t rows = l->across ? terms : l->lines, columns = l->across ? l->lines : terms;
   for (int64_t r = 0; r < rows; r++) memcpy(whole + r * 32, from + r * l->ld, (size_t)columns * sizeof *from);
-  pack_step(out, whole, 32, l->is_b, l->across);
+  pack_step(out, whole, 32, l->is_b, l->across, sums);
 }
 
-ALWAYS_INLINE void pack_steps(char *out, const tarn__tiles_lines *l, bool is_b, bool across) {
+ALWAYS_INLINE void pack_steps(char *out, const tarn__tiles_lines *l, bool is_b, bool across, row_sums *sums) {
   const uint16_t *from = l->from;
   const int64_t next = TARN__TILES_TERMS * (across ? l->ld : 1);
   int64_t left = l->terms;
   if (l->lines == PANEL)
     for (; left >= TARN__TILES_TERMS; left -= TARN__TILES_TERMS, from += next, out += STEP)
-      pack_step(out, from, l->ld, is_b, across);
+      pack_step(out, from, l->ld, is_b, across, sums);
   for (; left > 0; left -= TARN__TILES_TERMS, from += next, out += STEP)
-    pack_partly(out, from, l, left < TARN__TILES_TERMS ? left : TARN__TILES_TERMS);
+    pack_partly(out, from, l, left < TARN__TILES_TERMS ? left : TARN__TILES_TERMS, sums);
+}
+
+// Packs strided rows of A and adds their sums to l->sums.
+static void pack_and_sum(char *out, const tarn__tiles_lines *l) {
+  row_sums sums;
+  for (int i = 0; i < PANEL / 4; i++) sums.of[i] = _mm512_setzero_ps();
+  pack_steps(out, l, false, true, &sums);
+  _Alignas(64) float total[PANEL];
+  for (int i = 0; i < PANEL / 4; i++) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(sums.of[i]), _mm512_extractf32x8_ps(sums.of[i], 1));
+    _mm_store_ps(total + 4 * i, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+  }
+  for (int64_t i = 0; i < l->lines; i++) l->sums[i] += total[i];
 }
 
 void tarn__tiles_pack(void *out, const tarn__tiles_lines *l) {
-  if (l->is_b)
-    l->across ? pack_steps(out, l, true, true) : pack_steps(out, l, true, false);
+  if (l->sums)
+    pack_and_sum(out, l);
+  else if (l->is_b)
+    l->across ? pack_steps(out, l, true, true, NULL) : pack_steps(out, l, true, false, NULL);
   else
-    l->across ? pack_steps(out, l, false, true) : pack_steps(out, l, false, false);
+    l->across ? pack_steps(out, l, false, true, NULL) : pack_steps(out, l, false, false, NULL);
 }

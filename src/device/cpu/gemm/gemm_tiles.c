@@ -146,10 +146,13 @@ static void pack_b_part(char *out, const tarn__gemm *g, int64_t part) {
   }
 }
 
-// Packs steps [first, first + steps) of rows [row, row + rows) of A, at most a panel, separately.
-static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, int64_t first, int64_t steps) {
-  const tarn__tiles_lines l = lines_at(g->a, g->lda, g->transpose_a, false, row, row + rows, first * TERMS,
-                                       smaller(steps * TERMS, g->k - first * TERMS));
+// Packs steps [first, first + steps) of rows [row, row + rows) of A, at most a panel, separately; sums: to which those
+// of the rows are added, or NULL.
+static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, int64_t first, int64_t steps,
+                   float *sums) {
+  tarn__tiles_lines l = lines_at(g->a, g->lda, g->transpose_a, false, row, row + rows, first * TERMS,
+                                 smaller(steps * TERMS, g->k - first * TERMS));
+  l.sums = sums;
   tarn__tiles_pack(out, &l);
 }
 
@@ -187,10 +190,12 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
                                      .relu = g->relu};
   const bool direct = p->direct && b->rows - row >= LINES;
   float *sums = b->sums + (p->span < p->steps ? row * over(b->columns, LINES) * LINES : 0);
+  // The blocks of the first columns pack every row once.
+  float *row_sums = g->row_sums != NULL && b->j == 0 ? g->row_sums + b->i + row : NULL;
   for (int64_t at = first; at < first + steps; at += CHUNK) {
     const int64_t chunk = at / CHUNK, count = steps_of(chunk, p->steps);
     const int64_t rows = smaller(LINES, b->rows - row);
-    if (!direct) pack_a(b->a, g, b->i + row, rows, at, count);
+    if (!direct) pack_a(b->a, g, b->i + row, rows, at, count, row_sums);
     const tarn__tiles_block product = {
         .a = direct ? (const char *)((const uint16_t *)g->a + (b->i + row) * g->lda + at * TERMS) : b->a,
         .a_row = direct ? g->lda * 2 : TERMS * 2,

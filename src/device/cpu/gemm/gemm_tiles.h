@@ -32,6 +32,7 @@ typedef struct tarn__tiles_lines {
   int64_t lines, terms;
   bool across;  // false: a line is contiguous; true: strided
   bool is_b;
+  float *sums;  // of strided lines of A: to each the sum of its terms is added; NULL: none
 } tarn__tiles_lines;
 
 // The use of complete sums: C = act(sums + bias), or C += sums.

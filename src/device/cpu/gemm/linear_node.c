@@ -39,6 +39,19 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .user = node};
 }
 
+// Takes a block of the gradient through the activation before it, while the block is in the cache.
+static void apply_slope(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
+  const tarn__node *node = gemm->user;
+  const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
+  const int64_t size = (int64_t)tarn__dtype_size(gemm->c_dtype);
+  for (int64_t r = row; r < row + rows; r++) {
+    const int64_t at = (r * gemm->ldc + column) * size;
+    kernels->dz((char *)gemm->c + at, (const char *)node->in[TARN__LINEAR_DX_SAVED]->data + at, NULL, gemm->c_dtype,
+                activation, columns, 0, 1);
+  }
+}
+
 // dx (+)= dz weight
 static tarn__gemm dx_product(const tarn__node *node) {
   const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
@@ -54,7 +67,9 @@ static tarn__gemm dx_product(const tarn__node *node) {
                       .dtype = dz->dtype,
                       .fp32 = node->fp32,
                       .c_dtype = dx->dtype,
-                      .accumulate = node->in[2] != NULL};
+                      .accumulate = node->in[TARN__LINEAR_DX_PREVIOUS] != NULL,
+                      .complete = node->in[TARN__LINEAR_DX_SAVED] != NULL ? apply_slope : NULL,
+                      .user = node};
 }
 
 // dweight (+)= dz^T x
@@ -88,8 +103,34 @@ tarn_status tarn__cpu_linear_dx(const tarn__exec *exec, const tarn__node *node) 
   return TARN_STATUS_OK;
 }
 
+// Takes dy through an activation in place (saved: NULL for none) and adds the gradient of the bias (NULL: none). The
+// rows of each sum depend only on the number of threads, so equal runs give equal bits.
+static void through_activation(const tarn__tensor *dy, const void *saved, tarn__activation activation,
+                               tarn__param *bias, int threads, float *scratch) {
+  const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
+  const size_t width = tarn__row_floats(dy->cols);
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int part = 0; part < threads; part++) {
+    float *sums = scratch + (size_t)part * width;
+    memset(sums, 0, width * sizeof *sums);
+    kernels->dz(dy->data, saved, bias != NULL ? sums : NULL, dy->dtype, activation, dy->cols, dy->rows * part / threads,
+                dy->rows * (part + 1) / threads);
+  }
+  if (bias == NULL) return;
+  float *grad = bias->training.grad;
+  if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
+  for (int part = 0; part < threads; part++) tarn__row_add(grad, scratch + (size_t)part * width, dy->cols);
+}
+
 tarn_status tarn__cpu_linear_dweight(const tarn__exec *exec, const tarn__node *node) {
   tarn__gemm product = dweight_product(node, tarn__param_accumulate(node->dparam[0]) != 0);
+  tarn__param *bias = node->dparam[1];
+  if (bias != NULL && tarn__gemm_sums_rows(&product)) {
+    product.row_sums = bias->training.grad;
+    if (!tarn__param_accumulate(bias)) memset(product.row_sums, 0, (size_t)product.m * sizeof *product.row_sums);
+  } else if (bias != NULL) {
+    through_activation(node->in[0], NULL, TARN__IDENTITY, bias, exec->threads, node->scratch);
+  }
   tarn__gemm_run(&product, exec->threads, node->scratch);
   return TARN_STATUS_OK;
 }
@@ -104,35 +145,23 @@ size_t tarn__cpu_linear_dx_scratch(const tarn__node *node, int threads) {
   return tarn__gemm_scratch(&product, threads);
 }
 
-size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads) {
-  tarn__gemm product = dweight_product(node, false);
-  return tarn__gemm_scratch(&product, threads);
+// Column sums for every thread.
+static size_t sums_bytes(const tarn__tensor *dy, int threads) {
+  return tarn__row_floats(dy->cols) * sizeof(float) * (size_t)threads;
 }
 
-// Column sums for every thread.
-size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads) {
-  return tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
+size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads) {
+  const tarn__gemm product = dweight_product(node, false);
+  const size_t bytes = tarn__gemm_scratch(&product, threads);
+  const size_t sums = node->dparam[1] != NULL ? sums_bytes(node->in[0], threads) : 0;
+  return sums > bytes ? sums : bytes;
 }
+
+size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads) { return sums_bytes(node->in[0], threads); }
 
 tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
-  const tarn__tensor *dy = node->in[0];
   const void *saved = node->in[1] != NULL ? node->in[1]->data : NULL;
-  const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
-  tarn__param *bias = node->dparam[0];
-  size_t width = tarn__row_floats(dy->cols);
-  float *scratch = node->scratch;
-  // The rows of each sum depend only on the number of threads, so equal runs give equal bits.
-#pragma omp parallel for schedule(static) num_threads(exec->threads)
-  for (int part = 0; part < exec->threads; part++) {
-    float *sums = scratch + (size_t)part * width;
-    memset(sums, 0, width * sizeof *sums);
-    kernels->dz(dy->data, saved, bias != NULL ? sums : NULL, dy->dtype, activation, dy->cols,
-                dy->rows * part / exec->threads, dy->rows * (part + 1) / exec->threads);
-  }
-  if (bias == NULL) return TARN_STATUS_OK;
-  float *grad = bias->training.grad;
-  if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
-  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * width, dy->cols);
+  through_activation(node->in[0], saved, ((const tarn__linear_attr *)node->attr)->activation, node->dparam[0],
+                     exec->threads, node->scratch);
   return TARN_STATUS_OK;
 }

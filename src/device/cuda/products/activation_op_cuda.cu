@@ -105,10 +105,8 @@ static __global__ void linear_dz_kernel(T *dz, const T *saved, float *parts, int
 }
 
 template <typename T, int N>
-static tarn_status dz_of(const tarn__node *node, float *parts, cudaStream_t stream) {
-  const tarn__tensor *dy = node->in[0];
-  const tarn__activation form = ((const tarn__linear_attr *)node->attr)->activation;
-  const T *saved = form == TARN__IDENTITY ? nullptr : (const T *)node->in[1]->data;
+static tarn_status dz_of(const tarn__tensor *dy, const T *saved, tarn__activation form, float *parts,
+                         cudaStream_t stream) {
   const dim3 blocks(tarn__blocks(dy->cols, TARN__WARP_SIZE * N), (unsigned)tarn__part_count(dy->rows));
   TARN__LAUNCH((linear_dz_kernel<T, N>), blocks, THREADS, parts ? THREADS * N * sizeof(float) : 0, stream,
                (T *)dy->data, saved, parts, dy->rows, dy->cols, tarn__part_rows(dy->rows), form);
@@ -116,26 +114,33 @@ static tarn_status dz_of(const tarn__node *node, float *parts, cudaStream_t stre
 }
 
 template <typename T>
-static tarn_status dz(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__tensor *dy = node->in[0];
-  tarn__param *bias = node->dparam[0];
-  const cudaStream_t stream = tarn__cuda_stream(exec->stream);
-  float *parts = bias ? (float *)node->scratch : nullptr;
-  const bool wide = tarn__wide_rows<T>(dy->cols, dy->data, node->in[1] ? node->in[1]->data : nullptr);
-  TARN_TRY((wide ? dz_of<T, TARN__WIDE<T>> : dz_of<T, 1>)(node, parts, stream));
+static tarn_status through_activation(const tarn__tensor *dy, const tarn__tensor *saved, tarn__activation form,
+                                      tarn__param *bias, float *parts, cudaStream_t stream) {
+  const T *from = form == TARN__IDENTITY ? nullptr : (const T *)saved->data;
+  const bool wide = tarn__wide_rows<T>(dy->cols, dy->data, from);
+  TARN_TRY((wide ? dz_of<T, TARN__WIDE<T>> : dz_of<T, 1>)(dy, from, form, bias ? parts : nullptr, stream));
   if (!bias) return TARN_STATUS_OK;
   return tarn__cuda_sum_parts((float *)bias->training.grad, parts, tarn__part_count(dy->rows), dy->cols,
                               tarn__param_accumulate(bias) != 0, stream);
 }
 
+tarn_status tarn__cuda_through_activation(const tarn__tensor *dy, const tarn__tensor *saved, tarn__activation form,
+                                          tarn__param *bias, void *scratch, cudaStream_t stream) {
+  return TARN__BY_DTYPE(through_activation, dy->dtype, dy, saved, form, bias, (float *)scratch, stream);
+}
+
+size_t tarn__cuda_bias_scratch(const tarn__tensor *dy, const tarn__param *bias) {
+  return bias ? (size_t)(tarn__part_count(dy->rows) * dy->cols) * sizeof(float) : 0;
+}
+
 static tarn_status dz_node(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__BY_DTYPE(dz, node->in[0]->dtype, exec, node);
+  return tarn__cuda_through_activation(node->in[0], node->in[1], ((const tarn__linear_attr *)node->attr)->activation,
+                                       node->dparam[0], node->scratch, tarn__cuda_stream(exec->stream));
 }
 
 static size_t dz_scratch(const tarn__node *node, int threads) {
   (void)threads;
-  if (!node->dparam[0]) return 0;
-  return (size_t)(tarn__part_count(node->in[0]->rows) * node->in[0]->cols) * sizeof(float);
+  return tarn__cuda_bias_scratch(node->in[0], node->dparam[0]);
 }
 
 void tarn__cuda_activation_entries(tarn__device_kernel *kernels) {

@@ -12,4 +12,10 @@ extern "C" {
 template <typename T>
 tarn_status tarn__cuda_activate(T *y, const T *x, int64_t n, tarn__activation form, cudaStream_t stream);
 
+// Takes dy [rows, cols], in place, through an activation whose y or z is `saved` (not read for IDENTITY), and adds the
+// sums of its columns to the gradient of the bias (NULL: none), for which it needs scratch.
+tarn_status tarn__cuda_through_activation(const tarn__tensor *dy, const tarn__tensor *saved, tarn__activation form,
+                                          tarn__param *bias, void *scratch, cudaStream_t stream);
+size_t tarn__cuda_bias_scratch(const tarn__tensor *dy, const tarn__param *bias);
+
 #endif

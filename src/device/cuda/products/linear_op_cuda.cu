@@ -47,7 +47,7 @@ static tarn_status linear_node(const tarn__exec *exec, const tarn__node *node) {
   return TARN__BY_DTYPE(linear, node->in[0]->dtype, exec, node);
 }
 
-// dx (+)= dz weight
+// dx (+)= dz weight, then through an activation
 static tarn_status dx_node(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
   tarn__product product = {};
@@ -64,12 +64,17 @@ static tarn_status dx_node(const tarn__exec *exec, const tarn__node *node) {
   product.out = dx->dtype;
   product.fp32 = node->fp32;
   product.alpha = 1.0f;
-  product.beta = node->in[2] ? 1.0f : 0.0f;
+  product.beta = node->in[TARN__LINEAR_DX_PREVIOUS] ? 1.0f : 0.0f;
   product.batch = 1;
-  return tarn__cuda_product(&product, tarn__cuda_stream(exec->stream));
+  const cudaStream_t stream = tarn__cuda_stream(exec->stream);
+  TARN_TRY(tarn__cuda_product(&product, stream));
+  const tarn__tensor *saved = node->in[TARN__LINEAR_DX_SAVED];
+  if (!saved) return TARN_STATUS_OK;
+  return tarn__cuda_through_activation(dx, saved, ((const tarn__linear_attr *)node->attr)->activation, nullptr, nullptr,
+                                       stream);
 }
 
-// dweight (+)= dz^T x
+// dweight (+)= dz^T x, and the sums of the columns of dz
 static tarn_status dweight_node(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *dz = node->in[0], *x = node->in[1];
   tarn__product product = {};
@@ -89,11 +94,19 @@ static tarn_status dweight_node(const tarn__exec *exec, const tarn__node *node) 
   product.alpha = 1.0f;
   product.beta = tarn__param_accumulate(node->dparam[0]) ? 1.0f : 0.0f;
   product.batch = 1;
-  return tarn__cuda_product(&product, tarn__cuda_stream(exec->stream));
+  const cudaStream_t stream = tarn__cuda_stream(exec->stream);
+  if (node->dparam[1])
+    TARN_TRY(tarn__cuda_through_activation(dz, nullptr, TARN__IDENTITY, node->dparam[1], node->scratch, stream));
+  return tarn__cuda_product(&product, stream);
+}
+
+static size_t dweight_scratch(const tarn__node *node, int threads) {
+  (void)threads;
+  return tarn__cuda_bias_scratch(node->in[0], node->dparam[1]);
 }
 
 void tarn__cuda_linear_entries(tarn__device_kernel *kernels) {
   kernels[TARN__OP_LINEAR].run = linear_node;
   kernels[TARN__OP_LINEAR_DX].run = dx_node;
-  kernels[TARN__OP_LINEAR_DWEIGHT].run = dweight_node;
+  kernels[TARN__OP_LINEAR_DWEIGHT] = {dweight_node, dweight_scratch};
 }
