@@ -83,14 +83,25 @@ typedef struct tarn_checkpoint_info {
 TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
 TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 
-// Values of a parameter: `param` is its index in info->params; the values are [rows, cols], row-major, in fp32.
+// Values as the file has them.
+typedef struct tarn_checkpoint_stored {
+  const char *precision;  // "fp32", "bf16" (the upper half of each fp32) or "int8"
+  const void *values;     // float, uint16_t or int8_t
+  const float *scales;    // int8: of each row; a weight is scale * value. Else NULL
+} tarn_checkpoint_stored;
+
+// Values of a parameter: `param` is its index in info->params; the values are [rows, cols], row-major.
 //
 // mapped: a pointer into the file, which stays mapped until close; nothing is copied. The values are read-only;
 // tarn/process.h describes what happens if the file is truncated meanwhile. NULL if the parameter is not stored in
 // fp32, if it is computed from its recipe, if its offset in a file of another tool is not a multiple of four bytes, and
 // for an index out of range.
 TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
-// values: the same for every parameter, copied to the caller's rows * cols floats. Frozen parameters are drawn from
+// stored: the same for every format, as the file has it. False, with zeros in *stored, if the parameter is computed
+// from its recipe, if its values or scales are not aligned to their size, and for an index out of range.
+TARN_API bool tarn_checkpoint_info_stored(const tarn_checkpoint_info *info, tarn_checkpoint_stored *stored,
+                                          size_t param);
+// values: for every parameter, in fp32, copied to the caller's rows * cols floats. Frozen parameters are drawn from
 // their recipe and checked against its hash, as when a model is opened; bf16 is widened, and INT8 multiplied by its
 // scales. Fails with USAGE (index out of range), DATA (values do not match the recipe's hash; more operations than
 // tarn/process.h allows), IO (the file has changed), MEMORY or NUMERIC (of a reservoir's spectral radius).

@@ -25,7 +25,7 @@ from .errors import (
     UnsupportedError,
     UsageError,
 )
-from .parameters import Parameter, Parameters
+from .parameters import Parameter, Parameters, Tensor
 from .results import Comparison, Records, Results, Scores, results
 from .run import Continuation, Generated, Hypothesis, Label, Run, Score, WordLabels
 from .states import Offer, States
@@ -59,6 +59,7 @@ __all__ = [
     "States",
     "StoppedError",
     "TarnError",
+    "Tensor",
     "Trained",
     "UnknownNameError",
     "UnsupportedError",

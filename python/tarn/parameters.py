@@ -38,12 +38,70 @@ class Parameter:
 
 
 class _Mapped:
-    """Weights mapped from the file, read-only; arrays that are views of them keep the file open."""
+    """Numbers mapped from the file, read-only; arrays that are views of them keep the file open."""
 
-    def __init__(self, handle: Handle, place: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, handle: Handle, place: Any, shape: tuple[int, ...], kind: str = "<f4") -> None:
         self.handle = handle
         address = ctypes.cast(place, ctypes.c_void_p).value
-        self.__array_interface__ = {"shape": shape, "typestr": "<f4", "data": (address, True), "version": 3}
+        self.__array_interface__ = {"shape": shape, "typestr": kind, "data": (address, True), "version": 3}
+
+
+# By the word of a precision: the name of its type, and what NumPy takes it for.
+_STORED = {"fp32": ("float32", "<f4"), "bf16": ("bfloat16", "<u2"), "int8": ("int8", "|i1")}
+_CPU = (1, 0)  # kDLCPU and the number of the device
+_BFLOAT = 4  # kDLBfloat
+# Where a DLTensor has the code of its type (dlpack.h), and what comes before it in the structure of a capsule.
+_CODE_AT, _VERSIONED_AT = 20, 32
+_SHARES_READ_ONLY = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 1)
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class Tensor:
+    """Weights in the type in which the file has them, for any library that reads DLPack:
+    `torch.from_dlpack(run.tensor("embeddings.weight"))`.
+
+    Readers of DLPack 1.0 get the memory of the file itself, marked as read-only, which stays mapped as long as they use
+    it; the package needs NumPy 2.1 for that. Older readers, which do not know the mark, get a copy of their own, and
+    `copy=False` is refused with a BufferError."""
+
+    def __init__(self, name: str, dtype: str, values: NDArray[Any], scales: Weights | None) -> None:
+        self.name = name
+        self.dtype = dtype  # "float32", "bfloat16" or "int8"
+        self.shape: tuple[int, ...] = values.shape
+        self.scales = scales  # of int8, for each row: the weights are scales[:, None] * values
+        self._values = values  # of bfloat16 as uint16, which NumPy has not
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule, as the array API standard describes it. NumPy makes it, and with it whatever frees it, which must
+        not be Python: a reader may drop it while an exception is on its way."""
+        if stream is not None or dl_device not in (None, _CPU):
+            raise BufferError(f"{self.name}: the weights are in the memory of the CPU")
+        versioned = max_version is not None and max_version[0] >= 1 and _SHARES_READ_ONLY
+        if copy is False and not versioned:
+            raise BufferError(
+                f"{self.name}: read-only memory is shared with readers of DLPack 1.0 only, by NumPy 2.1 or later"
+            )
+        given: Any = self._values if versioned else self._values.copy()
+        capsule = given.__dlpack__(max_version=max_version, copy=copy) if versioned else given.__dlpack__()
+        if self.dtype == "bfloat16":
+            place = _capsule_pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
+            ctypes.c_uint8.from_address(place + _CODE_AT + (_VERSIONED_AT if versioned else 0)).value = _BFLOAT
+        return capsule
+
+    def __repr__(self) -> str:
+        return f"<tarn.Tensor {self.name}: {' x '.join(str(size) for size in self.shape)} {self.dtype}>"
 
 
 class Parameters(Mapping[str, Weights]):
@@ -88,6 +146,18 @@ class Parameters(Mapping[str, Weights]):
 
     def __len__(self) -> int:
         return len(self._about)
+
+    def tensor(self, name: str) -> Tensor:
+        """The weights as the file has them, for `from_dlpack` of other libraries: in bf16 or int8 if they are stored
+        so."""
+        place, found = self._place(name), c.tarn_checkpoint_stored()
+        if not call("tarn_checkpoint_info_stored", self._handle, ctypes.byref(found), place):
+            return Tensor(name, "float32", self[name], None)
+        dtype, kind = _STORED[found.precision.decode()]
+        shape = self._about[place].shape
+        values: Any = np.asarray(_Mapped(self._handle, found.values, shape, kind))
+        scales = np.asarray(_Mapped(self._handle, found.scales, shape[:1])) if found.scales else None
+        return Tensor(name, dtype, values, scales)
 
     def about(self, name: str) -> Parameter:
         """The description of these weights; nothing is read or drawn."""

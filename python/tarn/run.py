@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -33,7 +33,7 @@ from ._library import (
     worker,
 )
 from .errors import StoppedError, UsageError
-from .parameters import Parameters, open_info
+from .parameters import Parameters, Tensor, Weights, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
@@ -165,6 +165,8 @@ class Run:
 
         with tarn.Run("runs/model") as run:
             print(run.translate(["Ein Hund läuft."]))
+
+    `run["encoder.L1.ffn.in.weight"]` is an array of weights, `name in run` and `for name in run` are about their names.
     """
 
     def __init__(self, path: PathLike, *, which: str = "auto", threads: int = 0) -> None:
@@ -221,11 +223,29 @@ class Run:
         return int(self.info.frozen)
 
     def parameters(self) -> Parameters:
-        """The weights by name, as read-only arrays: `run.parameters()["encoder.R1.ffn.in.weight"]`."""
+        """The weights by name, as read-only arrays; `run["encoder.R1.ffn.in.weight"]` is one of them."""
         self.info  # noqa: B018 - says that the run is closed
         if self._parameters is None:
             self._parameters = Parameters(self._info)
         return self._parameters
+
+    def keys(self) -> KeysView[str]:
+        """The names of the weights, so that `dict(run)` has them all."""
+        return self.parameters().keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parameters())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.parameters()
+
+    def __getitem__(self, name: str) -> Weights:
+        return self.parameters()[name]
+
+    def tensor(self, name: str) -> Tensor:
+        """Weights as the file has them, in bf16 or int8 if they are stored so, for other libraries:
+        `torch.from_dlpack(run.tensor("embeddings.weight"))`."""
+        return self.parameters().tensor(name)
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         if self._vocabularies is None:

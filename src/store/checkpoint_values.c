@@ -8,15 +8,34 @@
 #include "store/recipe.h"
 #include "store/regenerate.h"
 
-const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param) {
-  if (param >= info->param_count) return NULL;
-  const struct tarn__checkpoint_info_memory *m = info->memory;
-  const tarn__stored *tensor = tarn__checkpoint_values(&m->file.tensors, "", m->model->params[param]);
-  if (!tarn__stored_is(tensor, "F32") || (uintptr_t)tensor->data % sizeof(float) != 0) return NULL;
-  return tensor->data;
+// Tensors in other tools' files need not be aligned.
+static bool is_aligned(const tarn__stored *tensor, size_t size) { return (uintptr_t)tensor->data % size == 0; }
+
+bool tarn_checkpoint_info_stored(const tarn_checkpoint_info *info, tarn_checkpoint_stored *stored, size_t param) {
+  *stored = (tarn_checkpoint_stored){0};
+  if (param >= info->param_count) return false;
+  const tarn__safetensors *tensors = &info->memory->file.tensors;
+  const tarn__param *known = info->memory->model->params[param];
+  const tarn__stored *tensor = tarn__checkpoint_values(tensors, "", known);
+  if (tarn__stored_is(tensor, "F32") && is_aligned(tensor, sizeof(float))) {
+    *stored = (tarn_checkpoint_stored){.precision = "fp32", .values = tensor->data};
+  } else if (tarn__stored_is(tensor, "BF16") && is_aligned(tensor, sizeof(uint16_t))) {
+    *stored = (tarn_checkpoint_stored){.precision = "bf16", .values = tensor->data};
+  } else if (tarn__stored_is(tensor, "I8")) {
+    const tarn__stored *scales = tarn__checkpoint_scales(tensors, known);
+    if (is_aligned(scales, sizeof(float)))
+      *stored = (tarn_checkpoint_stored){.precision = "int8", .values = tensor->data, .scales = scales->data};
+  }
+  return stored->values != NULL;
 }
 
-// Opening the description has checked types and shapes. Tensors in other tools' files need not be aligned.
+const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param) {
+  tarn_checkpoint_stored stored;
+  const bool fp32 = tarn_checkpoint_info_stored(info, &stored, param) && strcmp(stored.precision, "fp32") == 0;
+  return fp32 ? stored.values : NULL;
+}
+
+// Opening the description has checked types and shapes.
 static void read_values(const tarn__safetensors *tensors, const tarn__stored *tensor, const tarn__param *param,
                         float *values) {
   const size_t count = (size_t)(param->rows * param->cols);

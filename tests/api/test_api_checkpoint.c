@@ -161,6 +161,50 @@ static void use_tarn_checkpoint_info_mapped(void) {
   tarn_checkpoint_info_close(&info);
 }
 
+// Widened or scaled, what a file has stored is what the model computes with.
+static void same_values(const tarn_checkpoint_info *info, size_t param, const tarn_checkpoint_stored *stored) {
+  static float values[1 << 16];
+  const tarn_checkpoint_param *p = &info->params[param];
+  assert_in_range(p->rows * p->cols, 1, 1 << 16);
+  works(tarn_checkpoint_info_values(info, param, values));
+  for (int64_t i = 0; i < p->rows * p->cols; i++) {
+    float found = 0;
+    if (strcmp(stored->precision, "int8") == 0) {
+      found = stored->scales[i / p->cols] * (float)((const int8_t *)stored->values)[i];
+    } else if (strcmp(stored->precision, "bf16") == 0) {
+      const uint32_t bits = (uint32_t)((const uint16_t *)stored->values)[i] << 16;
+      memcpy(&found, &bits, sizeof found);
+    } else {
+      found = ((const float *)stored->values)[i];
+    }
+    assert_memory_equal(&found, &values[i], sizeof found);
+  }
+}
+
+static void use_tarn_checkpoint_info_stored(void) {
+  static const char *const files[] = {BEST, "half-stored", "quarter-stored"};
+  static const char *const precisions[] = {"fp32", "bf16", "int8"};
+  works(tarn_checkpoint_export_bf16("half-stored", "run"));
+  works(tarn_checkpoint_export_int8("quarter-stored", "run"));
+  for (int f = 0; f < 3; f++) {
+    tarn_checkpoint_info *info;
+    tarn_checkpoint_stored stored;
+    int found = 0;
+    works(tarn_checkpoint_info_open(&info, files[f]));
+    for (size_t i = 0; i < info->param_count; i++) {
+      assert_int_equal(tarn_checkpoint_info_stored(info, &stored, i), info->params[i].recipe == NULL);
+      if (!stored.values) continue;
+      same_values(info, i, &stored);
+      found += strcmp(stored.precision, precisions[f]) == 0;
+      assert_int_equal(stored.scales != NULL, strcmp(stored.precision, "int8") == 0);
+    }
+    assert_true(found > 0);
+    assert_false(tarn_checkpoint_info_stored(info, &stored, info->param_count));
+    assert_null(stored.values);
+    tarn_checkpoint_info_close(&info);
+  }
+}
+
 static void use_tarn_checkpoint_info_values(void) {
   static float values[1 << 16];
   tarn_checkpoint_info *info;
@@ -461,19 +505,15 @@ static void use_tarn_checkpoint_export_ctranslate2(void) {
 int main(void) {
   static const char *const headers[] = {"checkpoint.h", "lab/foreign.h", NULL};
   static const api_use uses[] = {
-      USE(tarn_checkpoint_choice_name),   USE(tarn_checkpoint_find),
-      USE(tarn_checkpoint_found_close),   USE(tarn_checkpoint_info_open),
-      USE(tarn_checkpoint_info_close),    USE(tarn_checkpoint_info_mapped),
-      USE(tarn_checkpoint_info_values),   USE(tarn_checkpoint_vocabs),
-      USE(tarn_checkpoint_average),       USE(tarn_checkpoint_prune),
-      USE(tarn_checkpoint_export),        USE(tarn_checkpoint_export_bf16),
-      USE(tarn_checkpoint_export_int8),   USE(tarn_checkpoint_import_gpt2),
-      USE(tarn_checkpoint_export_gpt2),   USE(tarn_checkpoint_import_bert),
-      USE(tarn_checkpoint_export_bert),   USE(tarn_checkpoint_import_marian),
-      USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
-      USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),
-      USE(tarn_checkpoint_import),        USE(tarn_checkpoint_import_gguf),
-      USE(tarn_checkpoint_export_gguf),
+      USE(tarn_checkpoint_choice_name),   USE(tarn_checkpoint_find),          USE(tarn_checkpoint_found_close),
+      USE(tarn_checkpoint_info_open),     USE(tarn_checkpoint_info_close),    USE(tarn_checkpoint_info_mapped),
+      USE(tarn_checkpoint_info_stored),   USE(tarn_checkpoint_info_values),   USE(tarn_checkpoint_vocabs),
+      USE(tarn_checkpoint_average),       USE(tarn_checkpoint_prune),         USE(tarn_checkpoint_export),
+      USE(tarn_checkpoint_export_bf16),   USE(tarn_checkpoint_export_int8),   USE(tarn_checkpoint_import_gpt2),
+      USE(tarn_checkpoint_export_gpt2),   USE(tarn_checkpoint_import_bert),   USE(tarn_checkpoint_export_bert),
+      USE(tarn_checkpoint_import_marian), USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
+      USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),  USE(tarn_checkpoint_import),
+      USE(tarn_checkpoint_import_gguf),   USE(tarn_checkpoint_export_gguf),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -115,6 +115,8 @@ use("Run.update", lambda w: w.run.update == 40, lambda w: w.closed.update, CLOSE
 use("Run.trained_parameters", lambda w: w.run.trained_parameters > 0, lambda w: w.closed.trained_parameters, CLOSED)
 use("Run.frozen_parameters", lambda w: w.run.frozen_parameters > 0, lambda w: w.closed.frozen_parameters, CLOSED)
 use("Run.parameters", lambda w: w.run.parameters()["embeddings.weight"], lambda w: w.closed.parameters(), CLOSED)
+use("Run.keys", lambda w: "embeddings.weight" in w.run.keys(), lambda w: w.closed.keys(), CLOSED)
+use("Run.tensor", lambda w: w.run.tensor("embeddings.weight"), lambda w: w.run.tensor("embedding"), KeyError)
 use("Run.vocabulary", lambda w: w.run.vocabulary, lambda w: w.missing.vocabulary, tarn.NotFoundError)
 use(
     "Run.target_vocabulary",
@@ -165,6 +167,12 @@ use(
     "Parameters.about",
     lambda w: w.parameters.about("embeddings.weight").trained,
     lambda w: w.parameters.about(5),
+    KeyError,
+)
+use(
+    "Parameters.tensor",
+    lambda w: w.parameters.tensor("embeddings.weight").dtype == "float32",
+    lambda w: w.parameters.tensor(5),
     KeyError,
 )
 never_fails("Parameters.table", lambda w: w.parameters.table()["rows"].sum() > 0)
@@ -383,7 +391,7 @@ def public(module: Any, prefix: str) -> Iterator[str]:
 
 
 # Classes that the package makes, and nobody else.
-MADE = {"Comparison", "Parameters", "Records", "Results", "Scores", "States"}
+MADE = {"Comparison", "Parameters", "Records", "Results", "Scores", "States", "Tensor"}
 
 
 def test_nothing_public_is_left_out() -> None:
@@ -408,12 +416,14 @@ def test_the_rest_of_the_mappings(world: SimpleNamespace) -> None:
     w = world
     assert [*w.states] == ["encoder.1", "encoder.1.attention"] and len(w.states) == 2 and "encoder.2" not in w.states
     assert len(w.parameters) == len([*w.parameters]) and "embeddings.weight" in w.parameters and 5 not in w.parameters
-    for mapping in (w.states, w.parameters, w.trained.scores):
+    assert [*w.run] == [*w.parameters] and "embeddings.weight" in w.run and 5 not in w.run and "embedding" not in w.run
+    assert dict(w.run).keys() == w.parameters.keys()
+    for mapping in (w.states, w.parameters, w.run, w.trained.scores):
         for name in ("nothing", 5, None):
             with pytest.raises(KeyError) as told:
                 mapping[name]
             assert "\n" not in str(told.value) and not str(told.value).startswith('"')
-    for one in (w.run, w.closed, w.v, w.v_closed, w.results, w.results_closed, w.states, w.parameters):
+    for one in (w.run, w.closed, w.v, w.v_closed, w.results, w.results_closed, w.states, w.parameters, w.run.tensor("embeddings.weight")):
         assert repr(one).startswith("<tarn.") and "object at" not in repr(one)
     assert isinstance(w.curves[0], dict) and len(w.curves[:2]) == 2 and isinstance(w.curves["value"], np.ndarray)
     assert len(w.v) > 10 and w.curves[:2]._repr_html_() is None or "<table" in str(w.curves[:2]._repr_html_())
