@@ -15,6 +15,7 @@ import errno
 import logging
 import os
 import queue
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -115,11 +116,21 @@ def _failures() -> dict[int, type[errors.TarnError]]:
 def _raise(status: int, function: Any, arguments: Any) -> int:
     """Raises the library's last error on this thread."""
     if status != c.TARN_STATUS_OK:
-        line = lib.tarn_error_message().decode("utf-8", "replace")
+        line = _told(lib.tarn_error_message().decode("utf-8", "replace"))
         if status == c.TARN_STATUS_IO:
             raise _refused(line)
         raise _failures().get(status, errors.InternalError)(line)
     return status
+
+
+# Temporary files, and what they stand for in messages, which is what the caller knows: "text" and its rows.
+renamed: dict[str, str] = {}
+
+
+def _told(line: str) -> str:
+    for path, name in [*renamed.items()]:
+        line = re.sub(re.escape(path) + r"(?::(\d+))?", lambda at: f"{name}: row {at[1]}" if at[1] else name, line)
+    return line
 
 
 def _refused(line: str) -> errors.FileError:
@@ -355,7 +366,7 @@ class Handle:
 
 def _hear(user: Any, level: int, text: bytes) -> None:
     levels = {c.TARN_LOG_INFO: logging.INFO, c.TARN_LOG_WARNING: logging.WARNING}
-    log.log(levels.get(level, logging.ERROR), "%s", text.decode("utf-8", "replace"))
+    log.log(levels.get(level, logging.ERROR), "%s", _told(text.decode("utf-8", "replace")))
 
 
 def _end() -> None:

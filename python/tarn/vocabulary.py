@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from . import _binding as c
 from ._check import bounds, integers, whole
 from ._library import Handle, PathLike, Text, call, choice, fill, lib, path_bytes, paths, strings, texts, words, worker
+from ._sources import Sources, is_path
 
 TYPES = words("TARN_VOCAB_TYPE_")
 NORMALIZATIONS = [lib.tarn_vocab_normalization_name(i).decode() for i in range(c.TARN_VOCAB_NORMALIZATION_COUNT)]
@@ -35,8 +36,9 @@ class Vocabulary:
     def train(
         cls,
         output: PathLike,
-        files: Iterable[PathLike],
+        files: Iterable[PathLike] = (),
         *,
+        texts: Iterable[Text] | None = None,
         type: str = "bpe",
         size: int | None = None,
         lowercase: bool | None = None,
@@ -49,7 +51,8 @@ class Vocabulary:
         threads: int | None = None,
         normalization: str = "auto",
     ) -> Vocabulary:
-        """Trains a vocabulary on the lines of the files, writes it to `output` and opens it. `type` is one of bpe,
+        """Trains a vocabulary on the lines of the files, and on `texts`, an iterable of lines (a list, a generator, a
+        column of a frame or data set); writes it to `output` and opens it. `type` is one of bpe,
         unigram, whitespace, byte (which takes no files) and char; `normalization` one of those of `tarn vocab`
         (docs/vocabularies.md); None is the default of `tarn vocab`."""
         options = c.tarn_vocab_options()
@@ -68,8 +71,14 @@ class Vocabulary:
             "threads": threads,
         }
         fill(options, given)
-        names, _, count = strings(paths(files, "files"))
-        call("tarn_vocab_train", path_bytes(output), names, count, ctypes.byref(options))
+        given_files = paths(files, "files")
+        with Sources() as sources:
+            if is_path(texts):
+                raise TypeError(f"texts: a list of texts is expected, not {texts!r}; files are the second argument")
+            if texts is not None:
+                given_files.append(sources.lines("texts", texts))
+            names, _, count = strings(given_files)
+            call("tarn_vocab_train", path_bytes(output), names, count, ctypes.byref(options))
         return cls(output)
 
     def __len__(self) -> int:
