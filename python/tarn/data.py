@@ -91,7 +91,8 @@ def _class_names(table: Any, label: str) -> list[str] | None:
 def _named(value: Any, where: str, names: list[str]) -> Text:
     if not 0 <= value < len(names):
         raise UsageError(f"{where}: {value!r} is none of the {len(names)} classes")
-    return names[value]
+    name: str = names[value]
+    return name
 
 
 def _write_table(sources: Sources, table: Any, columns: list[str], numbers: bool, per_word: bool) -> bytes:

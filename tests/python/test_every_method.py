@@ -21,8 +21,9 @@ import tarn
 
 try:
     import tarn.series
+    import tarn.text
 except ImportError:
-    pass  # without scikit-learn there is no tarn.series, and nothing of it to use
+    pass  # without scikit-learn there are no estimators, and nothing of them to use
 
 SERIES = hasattr(tarn, "series")
 Use = Callable[[Any], object]
@@ -291,6 +292,38 @@ if SERIES:
         lambda w: Regressor().get_feature_names_out(),
         ValueError,
     )
+    Classifier = tarn.text.TextClassifier
+    use("text.TextClassifier", lambda w: Classifier(d_model=16), lambda w: Classifier(model=16), TypeError)
+    use(
+        "text.TextClassifier.fit",
+        lambda w: w.quick().fit(["a b", "c d"], [1, 2]),
+        lambda w: Classifier(epochs=2**70).fit(["a b", "c d"], [1, 2]),
+        tarn.UsageError,
+    )
+    use(
+        "text.TextClassifier.predict",
+        lambda w: w.classifier.predict(["a", "b", "c"]).shape == (3,),
+        lambda w: w.classifier.predict("a"),
+        TypeError,
+    )
+    use(
+        "text.TextClassifier.predict_proba",
+        lambda w: w.classifier.predict_proba(["a"]).shape == (1, 2),
+        lambda w: Classifier().predict_proba(["a"]),
+        ValueError,
+    )
+    use(
+        "text.TextClassifier.save",
+        lambda w: w.classifier.save(w.new) is None,
+        lambda w: Classifier().save(w.new),
+        ValueError,
+    )
+    use(
+        "text.TextClassifier.load",
+        lambda w: w.classifier.save(w.new) or Classifier.load(w.new),
+        lambda w: Classifier.load(w.new),
+        tarn.NotFoundError,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +378,9 @@ def world(
     w.curves, w.parameters = w.results.curves(), w.run.parameters()
     w.states = w.run.states(["Ein Hund", "Ein"], ["encoder.1", "encoder.1.attention"])
     if SERIES:
+        limits = {"train": {"max_updates": 2, "warmup": 1}}
+        w.quick = lambda: tarn.text.TextClassifier(limits, d_model=16, ffn=16, threads=1)
+        w.classifier = w.quick().fit(["a b", "c d"], [1, 2])
         w.x = tarn.series.mackey_glass(60)
         w.forecaster, w.regressor = Forecaster(units=5).fit(w.x), Regressor(units=5).fit(w.x, w.x)
     yield w
@@ -397,7 +433,7 @@ MADE = {"Comparison", "Parameters", "Records", "Results", "Scores", "States", "T
 def test_nothing_public_is_left_out() -> None:
     names = {*public(tarn, "")}
     if SERIES:
-        names |= {*public(tarn.series, "series.")}
+        names |= {*public(tarn.series, "series."), *public(tarn.text, "text.")}
     assert names == set(USES)
     assert len(names) > 50
 
