@@ -26,7 +26,7 @@ from .errors import (
     UsageError,
 )
 from .parameters import Parameter, Parameters, Tensor
-from .results import Comparison, Records, Results, Scores, results
+from .results import Comparison, Figure, Records, Results, Scores, results
 from .run import Continuation, Generated, Hypothesis, Label, Run, Score, WordLabels
 from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
@@ -41,6 +41,7 @@ __all__ = [
     "DataError",
     "Event",
     "FileError",
+    "Figure",
     "Generated",
     "Hypothesis",
     "InternalError",

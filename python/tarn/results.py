@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import html
+import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
 from . import _binding as c
+from . import _html
 from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, unknown, word_bytes, words
 
 if TYPE_CHECKING:
     import pandas
 
 Row = dict[str, Any]
+# Of a comparison, what a notebook shows.
+SHOWN = ("best", "best_seconds", "aucc", "min_loss", "min_loss_seconds", "epoch_seconds", "test_bleu", "test_score")
 
 
 def same_score(name: str, written: str) -> bool:
@@ -90,11 +96,8 @@ class Records(list[Row]):
             raise ImportError("frame(): pandas is not installed; the records are a list of dictionaries") from None
         return pandas.DataFrame(list(self))
 
-    def _repr_html_(self) -> str | None:
-        try:
-            return str(self.frame().to_html())
-        except ImportError:
-            return None
+    def _repr_html_(self) -> str:
+        return _html.table(self)
 
 
 def _word(text: bytes | None) -> str | None:
@@ -191,11 +194,25 @@ class Results:
         """Frees the memory."""
         self._handle.close()
 
+    def _repr_html_(self) -> str:
+        if not self._handle:
+            return html.escape(repr(self))
+        columns = ("path", "group", "seed", "state", "step", "epoch", "seconds", "trained_parameters", "frozen_parameters")
+        rows = [{name: row[name] for name in (*columns, "test_bleu")} for row in self.runs()]
+        return f"<div><b>{html.escape(repr(self)[1:-1])}</b></div>{_html.table(rows)}"
+
     def __repr__(self) -> str:
         if not self._handle:
             return "<tarn.Results, closed>"
         runs, groups = self._all.run_count, self._all.group_count
         return f"<tarn.Results of {runs} run{'' if runs == 1 else 's'} in {groups} group{'' if groups == 1 else 's'}>"
+
+
+class Figure(str):
+    """A picture as SVG, which a notebook shows: `open("curve.svg", "w").write(figure)`."""
+
+    def _repr_svg_(self) -> str:
+        return self[self.index("<svg") :]  # without the declaration of a file
 
 
 class Comparison:
@@ -209,8 +226,8 @@ class Comparison:
     notes: list[str]  # for readers of the comparison
 
     def __init__(self, results: Results, options: Any) -> None:
-        handle = Handle(c.tarn_results_table, "tarn_results_table_close")
-        call("tarn_results_compare", handle.out(), results._handle, ctypes.byref(options))
+        self._results, self._options = results, options
+        handle = self._compare()
         table = handle.pointer.contents
         self.metric = str(_word(table.metric))
         self.budget = table.budget
@@ -220,6 +237,41 @@ class Comparison:
         self.rows = Records(self._row(name, table.rows[i]) for i, name in enumerate(names))
         self.verdicts = Records(self._judged(table, names))
         handle.close()
+
+    def _compare(self) -> Handle:
+        handle = Handle(c.tarn_results_table, "tarn_results_table_close")
+        call("tarn_results_compare", handle.out(), self._results._handle, ctypes.byref(self._options))
+        return handle
+
+    def report(self, folder: PathLike, *, title: str | None = None) -> None:
+        """Writes the report of `tarn report`: a page, tables and figures."""
+        options = c.tarn_report_options()
+        lib.tarn_report_default(ctypes.byref(options))
+        fill(options, {"output": path_bytes(folder), "title": word_bytes("title", title) if title is not None else None})
+        handle = self._compare()
+        call("tarn_report_write", self._results._handle, handle, ctypes.byref(options))
+        handle.close()
+
+    def figures(self) -> dict[str, Figure]:
+        """The pictures of that report by name, "valid_bleu" for one; a notebook shows them."""
+        with tempfile.TemporaryDirectory(prefix="tarn-") as folder:
+            self.report(folder)
+            paths = sorted(Path(folder, "figures").glob("*.svg"))
+            return {path.stem: Figure(path.read_text("utf-8")) for path in paths}
+
+    def _repr_html_(self) -> str:
+        title = f"<div><b>{html.escape(self.metric)}, baseline {html.escape(self.baseline)}</b></div>"
+        rows = [{"group": row["group"], **{name: self._cell(row, name) for name in SHOWN}} for row in self.rows]
+        columns = ("measure", "group", "words", "difference", "low", "high")
+        verdicts = [{name: row[name] for name in columns} for row in self.verdicts]
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return title + _html.table(rows) + (_html.table(verdicts) if verdicts else "") + f"<ul>{notes}</ul>"
+
+    @staticmethod
+    def _cell(row: Row, name: str) -> str:
+        """A mean with its standard deviation."""
+        spread = f" &plusmn; {_html.cell(row[f'{name}_sd'])}" if row[f"{name}_runs"] > 1 else ""
+        return html.unescape(f"{_html.cell(row[name])}{spread}") if row[f"{name}_runs"] else ""
 
     @staticmethod
     def _row(name: str, row: Any) -> Row:

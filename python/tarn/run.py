@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
+from . import _html
 from ._check import bounds, whole
 from ._library import (
     Handle,
@@ -328,8 +329,8 @@ class Run:
         given = texts(lines, "translate")
         given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
         handle = self._translator(given_options)
-        take: Callable[[Any], Any] = _hypotheses if details else _best
-        return self._each(given, c.tarn_translate_result, "tarn_translator_lines", handle, take)
+        call_of = c.tarn_translate_result, "tarn_translator_lines", handle
+        return self._each(given, *call_of, _hypotheses) if details else self._each(given, *call_of, _best)
 
     def _translator(self, given: dict[str, Any]) -> Handle:
         options = c.tarn_translator_options()
@@ -584,6 +585,24 @@ class Run:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        if not self._info:
+            return _html.cell(repr(self))
+        description = self.description
+        layers = [(f"{side} layers", description.get(side, {}).get("layers")) for side in ("encoder", "decoder")]
+        pairs = [
+            ("task", self.task),
+            ("update", self.update),
+            *layers,
+            ("d_model", description["model"]["d_model"]),
+            ("trained parameters", self.trained_parameters),
+            ("frozen parameters", self.frozen_parameters),
+            ("precision", _text(self.info.precision)),
+            ("vocabulary", self.info.source_vocab or self.info.target_vocab),
+            ("chosen for", self.reason or None),
+        ]
+        return _html.facts(self.checkpoint, pairs)
 
     def __repr__(self) -> str:
         return f"<tarn.Run {self.checkpoint}: {self.task}>"

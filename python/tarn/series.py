@@ -29,6 +29,7 @@ from .errors import UsageError
 
 Array = NDArray[np.float64]
 ACTIVATIONS = words("TARN_ESN_", ("TANH", "RELU"))
+_validated: Any = validate_data  # has no annotations, and a type checker takes those of its defaults
 _Doubles = ctypes.POINTER(ctypes.c_double)
 
 
@@ -87,6 +88,8 @@ def lorenz(rows: int = 10000, *, dt: float | None = None) -> Array:
 
 class _Network(BaseEstimator):  # type: ignore[misc]
     """The common part of the estimators: the parameters of a reservoir."""
+
+    n_features_in_: int
 
     def __init__(
         self,
@@ -170,7 +173,7 @@ class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[
     }
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> ESNRegressor:
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
+        X, y = _validated(self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
         inputs, targets = np.asarray(X), np.ascontiguousarray(y, np.float64)
         warmup = self._options(len(inputs)).warmup
         if warmup >= len(inputs):
@@ -200,7 +203,7 @@ class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[
     def transform(self, X: ArrayLike) -> Array:
         """The states of the reservoir [rows, units]; row t has the state after row t of X."""
         check_is_fitted(self)
-        inputs = np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        inputs = np.asarray(_validated(self, X, dtype=np.float64, order="C", reset=False))
         return self._run((inputs - self.mean_) / self.scale_)
 
     def predict(self, X: ArrayLike) -> Array:
@@ -227,7 +230,7 @@ class ESNForecaster(_Network):
     `fit`, with each forecast as the next input."""
 
     def fit(self, X: ArrayLike, y: object = None) -> ESNForecaster:
-        values = np.asarray(validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=3))
+        values = np.asarray(_validated(self, X, dtype=np.float64, order="C", ensure_min_samples=3))
         options, table = self._options(len(values)), _Table(values)
         esn = Handle(c.tarn_esn, "tarn_esn_close")
         call("tarn_esn_train", esn.out(), ctypes.byref(table.series), len(values), ctypes.byref(options))
@@ -246,7 +249,7 @@ class ESNForecaster(_Network):
     def predict(self, X: ArrayLike) -> Array:
         """For each row of X, the forecast of the next row."""
         check_is_fitted(self)
-        values = np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        values = np.asarray(_validated(self, X, dtype=np.float64, order="C", reset=False))
         return self._forecast(values, 1, len(values), c.TARN_FORECAST_ONE_STEP)
 
     def forecast(self, steps: int, X: ArrayLike | None = None) -> Array:
@@ -254,7 +257,7 @@ class ESNForecaster(_Network):
         check_is_fitted(self)
         values = self.series_
         if X is not None:
-            values = np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+            values = np.asarray(_validated(self, X, dtype=np.float64, order="C", reset=False))
         return self._forecast(values, len(values), steps, c.TARN_FORECAST_CLOSED)
 
     def save(self, path: PathLike) -> None:
@@ -264,7 +267,8 @@ class ESNForecaster(_Network):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: the network as the contents of its file."""
-        state: dict[str, Any] = dict(super().__getstate__())
+        kept: Any = super().__getstate__()
+        state: dict[str, Any] = dict(kept)
         if "_esn" in state:
             with tempfile.TemporaryDirectory(prefix="tarn-") as folder:
                 path = os.path.join(folder, "esn")

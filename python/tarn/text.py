@@ -45,8 +45,9 @@ def _texts(X: Any) -> list[Text]:
     """The texts as lines: a tab would divide two sentences, and a line end two rows."""
     if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X: a list of texts is expected, not {X!r}")
-    if getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"X: a list of texts is expected, not an array of {X.ndim} dimensions")  # type: ignore[attr-defined]
+    dims = getattr(X, "ndim", 1)
+    if dims != 1:
+        raise ValueError(f"X: a list of texts is expected, not an array of {dims} dimensions")
     found: list[Text] = []
     for number, text in enumerate(X, 1):
         if not isinstance(text, str):
@@ -139,7 +140,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows = ((text, names[number]) for text, number in zip(texts, numbers))
             told = prepare_labelled(data, vocab, rows, max_tokens=whole("max_length", self.max_length, 4, 2**24))
             described = _merged(self._describe(vocab, data, told["tokens"]), self.description or {})
-            done = train(described, run, callback=self.callback, threads=self.threads)
+            done = train(described, run, callback=self.callback, threads=self.threads, progress=False)
             self.n_iter_ = done.update
             self._open({name: Path(run, name).read_bytes() for name in (CHECKPOINT, *KEPT)}, classes)
         return self
@@ -231,7 +232,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: the run as the contents of its files."""
-        state: dict[str, Any] = dict(super().__getstate__())
+        kept: Any = super().__getstate__()
+        state: dict[str, Any] = dict(kept)
         for name in ("run_", "_folder"):
             state.pop(name, None)
         return state

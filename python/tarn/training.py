@@ -16,10 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _binding as c
+from . import _html
 from ._check import truth
 from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words, worker
+from ._progress import Progress
+from ._progress import progress as displayed
 from .errors import BusyError, NotFoundError, StoppedError, TarnError, UsageError
-from .results import Scores
+from .results import Scores, results
 from .run import Run, find_checkpoint
 
 EVENTS = words("TARN_TRAIN_EVENT_")
@@ -69,6 +72,32 @@ class Trained:
     def open(self, *, threads: int = 0) -> Run:
         """Opens the model for use."""
         return Run(self.run, threads=threads)
+
+    def _repr_html_(self) -> str:
+        scores = [(f"valid/{name}", value) for name, value in self.scores.items()]
+        pairs = [
+            ("ended by", self.end),
+            ("updates", self.update),
+            ("epochs", self.epoch),
+            ("seconds", self.seconds),
+            ("tokens/s", self.tokens_per_second),
+            *scores,
+            ("best at update", self.best_update or None),
+            ("checkpoint", self.checkpoint),
+        ]
+        return _html.facts(self.run, pairs) + self._curves()
+
+    def _curves(self) -> str:
+        """Of the losses in the log, small; a comparison has the pictures of a report."""
+        try:
+            points = results(self.run).curves()
+        except TarnError:  # the folder is gone, and what is shown is what is known of it
+            return ""
+        found = []
+        for name in ("train/loss", "valid/loss"):
+            picture = _html.curve([(row["step"], row["value"]) for row in points if row["name"] == name])
+            found.append(f"<div>{name} {picture}</div>" if picture else "")
+        return "".join(found)
 
 
 Callback = Callable[[Event], object]
@@ -210,8 +239,9 @@ def _by_key(key: str, rest: str) -> str:
 class _Session:
     """A training on the worker, with its callback on the calling thread."""
 
-    def __init__(self, callback: Callback | None) -> None:
+    def __init__(self, callback: Callback | None, shown: Progress | None) -> None:
         self.callback = callback
+        self.shown = shown
         self.stop = ctypes.c_int(0)
         self.events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()  # None: the training is over
         self.last: Event | None = None
@@ -227,7 +257,8 @@ class _Session:
         try:
             self.last = _event(event.contents)
             self.rate = self.last.tokens_per_second or self.rate
-            if self.callback is not None and not self.stop.value:
+            wanted = self.callback is not None or (self.shown is not None and self.shown.wants(self.last))
+            if wanted and not self.stop.value:
                 self.answered.clear()
                 self.events.put(self.last)
                 worker.serve_until(self.answered)
@@ -241,6 +272,8 @@ class _Session:
 
     def _follow(self) -> None:
         while (event := self.events.get()) is not None:
+            if self.shown is not None and not self.stop.value:
+                self.shown.tell(event)
             if self.callback is not None and not self.stop.value and self.callback(event) is True:
                 self.stopped = True
                 self.stop.value = 1
@@ -260,6 +293,8 @@ class _Session:
                 failure = failure or raised
                 self._answer()  # an interrupt may arrive before the callback is called
         failure = failure or self.fault
+        if self.shown is not None:
+            self.shown.end(finished=failure is None and not self.stopped)
         if failure is not None:
             try:
                 job.wait()
@@ -334,6 +369,7 @@ def train_seeds(
     resume: bool = False,
     accept_log: bool = False,
     threads: int = 0,
+    progress: bool | None = None,
 ) -> list[Trained]:
     """Like `train`, for a description with train.seeds: one training after another, in RUN/seed-N. If the callback
     stops one, the later ones do not run."""
@@ -341,6 +377,8 @@ def train_seeds(
         raise UsageError("train: a description is expected, or resume=True without one")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback: a function is expected, not {callback!r}")
+    if progress is not None:
+        truth("progress", progress)
     if overrides is not None and not isinstance(overrides, Mapping):
         raise TypeError(f"overrides: a dictionary is expected, not {overrides!r}")
     if resume and not os.path.exists(path_bytes(run)):
@@ -358,7 +396,7 @@ def train_seeds(
         try:
             for i in range(runs.pointer.contents.count):
                 one = runs.pointer.contents.runs[i]
-                session = _Session(callback)
+                session = _Session(callback, displayed(os.fsdecode(one.run), progress))
                 one.on_event = session.on_event
                 one.stop = ctypes.pointer(session.stop)
                 found.append(session.run(one))
@@ -378,6 +416,7 @@ def train(
     resume: bool = False,
     accept_log: bool = False,
     threads: int = 0,
+    progress: bool | None = None,
 ) -> Trained:
     """Trains a model into the run directory `run` until a limit of its description is reached.
 
@@ -387,8 +426,12 @@ def train(
     True, the training saves its state and ends. After an interrupt (Ctrl-C, or the stop button of a notebook) or an
     exception in the callback, the current update or validation is completed, the state is saved, and the exception is
     raised again; resume=True continues, with the same bits as without the interruption. The callback may use models,
-    with the number of threads of the training."""
+    with the number of threads of the training.
+
+    A notebook shows the progress, with the curve of the loss, and a terminal a line of it; `progress` False shows
+    nothing anywhere, True the line even where the output is no terminal."""
     given: dict[str, Any] = {"callback": callback, "resume": resume, "accept_log": accept_log, "threads": threads}
+    given["progress"] = progress
     found = train_seeds(description, run, overrides=overrides, **given)
     if len(found) != 1:
         raise UsageError(f"{os.fsdecode(run)}: train.seeds makes {len(found)} runs: call train_seeds()")

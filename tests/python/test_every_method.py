@@ -199,6 +199,13 @@ use(
     lambda w: w.results.compare(resamples=2**70),
     tarn.UsageError,
 )
+use(
+    "Comparison.report",
+    lambda w: w.comparison.report(w.new, title="a title") or (w.new / "report.html").exists(),
+    lambda w: w.comparison.report(5),
+    TypeError,
+)
+use("Comparison.figures", lambda w: w.comparison.figures()["loss-time"], lambda w: w.comparison_closed.figures(), CLOSED)
 never_fails("Results.close", lambda w: tarn.results(w.trained.run).close() is None)
 use("Records.where", lambda w: w.curves.where(step=20, name="valid_loss"), lambda w: w.curves.where(stop=20), KeyError)
 
@@ -374,6 +381,7 @@ def world(
     w.v, w.v_closed = tarn.Vocabulary(w.vocab), tarn.Vocabulary(w.vocab)
     w.v_closed.close()
     w.results, w.results_closed = tarn.results(trained.run), tarn.results(trained.run)
+    w.comparison, w.comparison_closed = w.results.compare(), w.results_closed.compare()
     w.results_closed.close()
     w.curves, w.parameters = w.results.curves(), w.run.parameters()
     w.states = w.run.states(["Ein Hund", "Ein"], ["encoder.1", "encoder.1.attention"])
@@ -427,7 +435,7 @@ def public(module: Any, prefix: str) -> Iterator[str]:
 
 
 # Classes that the package makes, and nobody else.
-MADE = {"Comparison", "Parameters", "Records", "Results", "Scores", "States", "Tensor"}
+MADE = {"Comparison", "Figure", "Parameters", "Records", "Results", "Scores", "States", "Tensor"}
 
 
 def test_nothing_public_is_left_out() -> None:
@@ -462,6 +470,6 @@ def test_the_rest_of_the_mappings(world: SimpleNamespace) -> None:
     for one in (w.run, w.closed, w.v, w.v_closed, w.results, w.results_closed, w.states, w.parameters, w.run.tensor("embeddings.weight")):
         assert repr(one).startswith("<tarn.") and "object at" not in repr(one)
     assert isinstance(w.curves[0], dict) and len(w.curves[:2]) == 2 and isinstance(w.curves["value"], np.ndarray)
-    assert len(w.v) > 10 and w.curves[:2]._repr_html_() is None or "<table" in str(w.curves[:2]._repr_html_())
+    assert len(w.v) > 10 and "<table" in w.curves[:2]._repr_html_()
     with w.trained.open() as run:
         assert run.update == 40

@@ -46,6 +46,9 @@ def test_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert "half is" in printed and printed.count("half ['") == 2
         told = [line for line in printed.splitlines() if line.startswith("half ['")]
         assert told[0] == told[1]
+        shown = [out["data"] for cell in notebook.cells for out in cell.get("outputs", []) if "data" in out]
+        assert sum("<progress" in one.get("text/html", "") for one in shown) == 2 * 3  # models and seeds
+        assert any("baseline full" in one.get("text/html", "") for one in shown) and any("image/svg+xml" in one for one in shown)
 
 
 def reply_to(client: Any, message: str) -> dict[str, Any]:
@@ -69,7 +72,8 @@ def test_an_interrupted_notebook_loses_nothing(description: dict[str, Any], tmp_
     try:
         cell = client.execute('import tarn\ntarn.train("model.yaml", "run")')
         limit = time.monotonic() + 120
-        while not (run / "log.jsonl").exists() or not (run / "log.jsonl").read_text():
+        # The first line of the log is that of the validation before the first update.
+        while not (run / "log.jsonl").exists() or (run / "log.jsonl").read_text().count("\n") < 2:
             assert time.monotonic() < limit and client.is_alive()
             time.sleep(0.05)
         manager.interrupt_kernel()

@@ -1,8 +1,10 @@
-"""mypy finds nothing in the package, strictly, and a program that uses it is checked against its annotations."""
+"""mypy and pyright find nothing in the package, strictly, and a program that uses it is checked against its annotations."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,22 +13,34 @@ import pytest
 
 import tarn
 
-pytest.importorskip("mypy", reason="mypy is not installed")
 SOURCE = Path(os.environ.get("TARN_SOURCE_DIR", Path(__file__).parents[2]))
+PACKAGE = Path(tarn.__file__).parent
+USE = (
+    "import tarn\n"
+    "run = tarn.Run('runs/model')\n"
+    "texts: list[str] = run.translate(['Ein Hund'])\n"
+    "wrong: int = run.translate(['Ein Hund'], details=True)\n"
+)
 
 
 def test_the_package_and_its_use(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
     use = tmp_path / "use.py"
-    use.write_text(
-        "import tarn\n"
-        "run = tarn.Run('runs/model')\n"
-        "texts: list[str] = run.translate(['Ein Hund'])\n"
-        "wrong: int = run.translate(['Ein Hund'], details=True)\n"
-    )
-    package = Path(tarn.__file__).parent
+    use.write_text(USE)
     command = [sys.executable, "-m", "mypy", "--config-file", str(SOURCE / "pyproject.toml")]
-    command += ["--cache-dir", str(tmp_path / "cache"), str(package), str(use)]
-    environment = {**os.environ, "MYPYPATH": str(package.parent)}
+    command += ["--cache-dir", str(tmp_path / "cache"), str(PACKAGE), str(use)]
+    environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     # The one mistake is found, and nothing else.
     assert done.returncode == 1 and done.stdout.count("error:") == 1 and "use.py:4" in done.stdout, done.stdout
+
+
+def test_pyright_agrees(tmp_path: Path) -> None:
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    shutil.copytree(PACKAGE, tmp_path / "tarn", ignore=shutil.ignore_patterns("*.so*", "lib"))
+    shutil.copy(SOURCE / "pyproject.toml", tmp_path)
+    (tmp_path / "use.py").write_text(USE)
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    assert [(Path(one["file"]).name, one["range"]["start"]["line"]) for one in found] == [("use.py", 3)], done.stdout
