@@ -60,11 +60,11 @@ static tarn__cut chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic
   return tarn__cut_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
-// Rows whose distance is a whole number of pages map to the same few sets of the L1 cache.
-static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
+// Rows whose distance is a whole number of pages map to the same few sets of the L1 cache; those of one step fit there.
+static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic, int64_t step) {
   if (arithmetic == TARN__GEMM_INT8) return false;
   bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
-  bool same_places = g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
+  bool same_places = g->m > step && g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
   return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
@@ -113,7 +113,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   // Few rows: each thread reads its own part of B, the larger operand.
   bool narrow = g->m < g->n && g->m <= most;
   int64_t blocks = (g->m + most - 1) / most;
-  p.pack_a = must_pack_a(g, p.arithmetic);
+  p.pack_a = must_pack_a(g, p.arithmetic, p.step);
   // More tasks than threads balance the load if one of them is disturbed.
   int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
@@ -281,8 +281,8 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   int64_t j = tarn__cut_start(&p->n, ni), cols = tarn__cut_size(&p->n, ni);
   int64_t units = tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
-  // Rows that do not fill a step are packed and padded with zeros, except for INT8.
-  int64_t direct = p->pack_a ? 0 : g->int8 ? rows : rows / p->step * p->step;
+  // Rows after others that do not fill a step are packed and padded with zeros, except for INT8.
+  int64_t direct = p->pack_a ? 0 : g->int8 || rows <= p->step ? rows : rows / p->step * p->step;
   tarn__gemm_block block = {
       .b = b + j * units,
       .n = cols,

@@ -2,9 +2,9 @@
 // instruction multiplies 16 rows of 32 terms of A by 32 terms of 16 columns of B. Compiled for this extension alone and
 // called only if tarn__isa_now() allows it.
 #include <immintrin.h>
-#include <math.h>
 #include <string.h>
 
+#include "device/cpu/gemm/gemm_finish_amx.h"
 #include "device/cpu/gemm/gemm_tiles.h"
 #include "device/cpu/isa/amx_config.h"
 
@@ -71,21 +71,10 @@ ALWAYS_INLINE void first_step(const char *a, int64_t a_row, const char *b, bool 
 #undef TAKE_TURN
 }
 
-// The use of complete sums, for which compilers generate specialised code.
-typedef enum result { NOTHING, NARROW, NARROW_ADDED, WIDE, WIDE_ADDED } result;
-
-static result form_of(const tarn__tiles_finish *f) {
-  if (!f) return NOTHING;
-  if (f->c_dtype == TARN__BF16) return f->accumulate ? NARROW_ADDED : NARROW;
-  return f->accumulate ? WIDE_ADDED : WIDE;
-}
-
 // Work that overlaps with the multiplications of the tile unit: sums of the previous panel of B are written to C, and
 // the lines of C for this panel and the data for the next packing are prefetched.
 typedef struct beside {
-  __m512 bias[2];
-  __m512 least;  // smaller values are replaced by this one
-  __mmask16 here[2];
+  tarn__tiles_columns columns;
   int64_t row_bytes;   // between rows of C
   const float *sums;   // of the previous panel
   char *c;             // its columns of the first row
@@ -96,51 +85,25 @@ typedef struct beside {
 } beside;
 
 static beside beside_of(const tarn__tiles_finish *f) {
-  beside s = {.least = _mm512_set1_ps(-INFINITY)};
-  if (!f) return s;
-  s.row_bytes = f->ldc * (f->c_dtype == TARN__BF16 ? 2 : 4);
-  if (f->relu) s.least = _mm512_setzero_ps();
-  return s;
+  return (beside){.row_bytes = f ? f->ldc * (f->c_dtype == TARN__BF16 ? 2 : 4) : 0};
 }
 
 // From now on the sums of columns from `column` on are written to C.
-ALWAYS_INLINE void take_panel(beside *s, const tarn__tiles_block *g, const float *sums, int64_t column, result form) {
+ALWAYS_INLINE void take_panel(beside *s, const tarn__tiles_block *g, const float *sums, int64_t column,
+                              tarn__tiles_result form) {
   s->sums = sums;
-  s->c = (char *)g->finish->c + column * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+  s->c = (char *)g->finish->c + column * (form == TARN__TILES_NARROW || form == TARN__TILES_NARROW_ADDED ? 2 : 4);
   s->row = 0;
   s->rows = g->rows;
-  for (int64_t half = 0; half < 2; half++) {
-    const int64_t first = column + 16 * half, left = g->columns - first;
-    s->here[half] = left >= 16 ? 0xFFFF : left <= 0 ? 0 : (__mmask16)((1u << left) - 1);
-    // A zero that changes no sum.
-    s->bias[half] = _mm512_set1_ps(-0.0f);
-    if (g->finish->bias && left > 0) s->bias[half] = _mm512_maskz_loadu_ps(s->here[half], g->finish->bias + first);
-  }
+  s->columns = tarn__tiles_columns_of(g->finish, column, g->columns);
 }
 
-ALWAYS_INLINE __m512 widened(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
-
-ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, result form) {
-  __m512 v[2] = {_mm512_load_ps(sums), _mm512_load_ps(sums + TILE_SUMS)};
-  for (int half = 0; half < 2; half++) {
-    v[half] = _mm512_add_ps(v[half], s->bias[half]);
-    if (form == NARROW_ADDED)
-      v[half] = _mm512_add_ps(v[half], widened(_mm256_maskz_loadu_epi16(s->here[half], c + 32 * half)));
-    if (form == WIDE_ADDED) v[half] = _mm512_add_ps(v[half], _mm512_maskz_loadu_ps(s->here[half], c + 64 * half));
-    // Keeps NaN.
-    v[half] = _mm512_mask_mov_ps(v[half], _mm512_cmp_ps_mask(v[half], s->least, _CMP_LT_OQ), s->least);
-  }
-  if (form == NARROW || form == NARROW_ADDED) {
-    const __mmask32 here = (__mmask32)s->here[0] | (__mmask32)s->here[1] << 16;
-    _mm512_mask_storeu_epi16(c, here, (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]));
-  } else {
-    _mm512_mask_storeu_ps(c, s->here[0], v[0]);
-    _mm512_mask_storeu_ps(c + 64, s->here[1], v[1]);
-  }
+ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, tarn__tiles_result form) {
+  tarn__tiles_finish_row(&s->columns, _mm512_load_ps(sums), _mm512_load_ps(sums + TILE_SUMS), c, form);
 }
 
 // At most `count` rows of the previous panel, in the order of tiles [rows / 16][columns / 16][16][16].
-ALWAYS_INLINE void finish_rows(beside *s, int64_t count, result form) {
+ALWAYS_INLINE void finish_rows(beside *s, int64_t count, tarn__tiles_result form) {
   const int64_t end = s->row + count < s->rows ? s->row + count : s->rows;
   for (; s->row < end; s->row++)
     finish_row(s, s->sums + s->row / 16 * 2 * TILE_SUMS + s->row % 16 * 16, s->c + s->row * s->row_bytes, form);
@@ -156,19 +119,19 @@ ALWAYS_INLINE void fetch(tarn__tiles_ahead *ahead) {
   }
 }
 
-ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form) {
-  if (form != NOTHING) {
+ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, tarn__tiles_result form) {
+  if (form != TARN__TILES_NOTHING) {
     finish_rows(s, s->share, form);
     for (int64_t i = 0; i < s->share && s->coming_rows > 0; i++, s->coming_rows--, s->coming += s->row_bytes) {
       _mm_prefetch(s->coming, _MM_HINT_T1);
-      if (form == WIDE || form == WIDE_ADDED) _mm_prefetch(s->coming + 64, _MM_HINT_T1);
+      if (form == TARN__TILES_WIDE || form == TARN__TILES_WIDE_ADDED) _mm_prefetch(s->coming + 64, _MM_HINT_T1);
     }
   }
   if (g->ahead[0]) fetch(g->ahead[0]);
   if (g->ahead[1]) fetch(g->ahead[1]);
 }
 
-ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool both) {
+ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, tarn__tiles_result form, bool both) {
   _Alignas(64) float complete[TARN__TILES_SUMS];
   beside s = beside_of(g->finish);
   // The first step of a panel starts with the previous panel's results still in the tiles.
@@ -177,28 +140,29 @@ ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool b
   for (int64_t panel = 0; panel * PANEL < g->columns; panel++) {
     const char *a = g->a, *b = (const char *)g->b + panel * g->b_stride;
     float *sums = g->sums + panel * TARN__TILES_SUMS;
-    if (form != NOTHING) finish_rows(&s, s.rows, form);
+    if (form != TARN__TILES_NOTHING) finish_rows(&s, s.rows, form);
     first_step(a, g->a_row, b, both, before, g->add ? sums : NULL);
-    if (form != NOTHING) {
+    if (form != TARN__TILES_NOTHING) {
       if (before) take_panel(&s, g, complete, (panel - 1) * PANEL, form);
-      s.coming = (const char *)g->finish->c + panel * PANEL * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+      s.coming = (const char *)g->finish->c +
+                 panel * PANEL * (form == TARN__TILES_NARROW || form == TARN__TILES_NARROW_ADDED ? 2 : 4);
       s.coming_rows = g->rows;
     }
     for (int64_t n = 1; n < g->steps; n++) {
       do_beside(&s, g, form);
       step(a + n * g->a_step, g->a_row, b + n * STEP, both);
     }
-    before = form != NOTHING ? complete : sums;
+    before = form != TARN__TILES_NOTHING ? complete : sums;
   }
   if (!before) return;
-  if (form != NOTHING) finish_rows(&s, s.rows, form);
+  if (form != TARN__TILES_NOTHING) finish_rows(&s, s.rows, form);
   store_sums(before, both);
-  if (form == NOTHING) return;
+  if (form == TARN__TILES_NOTHING) return;
   take_panel(&s, g, complete, (g->columns - 1) / PANEL * PANEL, form);
   finish_rows(&s, s.rows, form);
 }
 
-ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
+ALWAYS_INLINE void multiply(const tarn__tiles_block *g, tarn__tiles_result form) {
   if (g->rows > ROWS)
     multiply_rows(g, form, true);
   else
@@ -207,21 +171,21 @@ ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
 
 void tarn__tiles_multiply(const tarn__tiles_block *block) {
   tarn__amx_written();
-  switch (form_of(block->finish)) {
-    case NOTHING:
-      multiply(block, NOTHING);
+  switch (tarn__tiles_result_of(block->finish)) {
+    case TARN__TILES_NOTHING:
+      multiply(block, TARN__TILES_NOTHING);
       break;
-    case NARROW:
-      multiply(block, NARROW);
+    case TARN__TILES_NARROW:
+      multiply(block, TARN__TILES_NARROW);
       break;
-    case NARROW_ADDED:
-      multiply(block, NARROW_ADDED);
+    case TARN__TILES_NARROW_ADDED:
+      multiply(block, TARN__TILES_NARROW_ADDED);
       break;
-    case WIDE:
-      multiply(block, WIDE);
+    case TARN__TILES_WIDE:
+      multiply(block, TARN__TILES_WIDE);
       break;
-    case WIDE_ADDED:
-      multiply(block, WIDE_ADDED);
+    case TARN__TILES_WIDE_ADDED:
+      multiply(block, TARN__TILES_WIDE_ADDED);
       break;
   }
 }

@@ -176,6 +176,80 @@ static const tile_function tiles_bf16[2][3] = {
     {tile_bf16_1_as_it_lies, tile_bf16_2_as_it_lies, tile_bf16_3_as_it_lies}};
 #endif
 
+// One unit of each of the panels, which are `panel` units apart, for a few rows of A.
+INLINE void few_step(vec sums[2][GROUP][2], const char *const at[STEP], int64_t a, const uint32_t *b, int64_t panel,
+                     int rows, int panels, tarn__gemm_arithmetic arithmetic) {
+#pragma GCC unroll 2
+  for (int p = 0; p < panels; p++) {
+    const units_any *from = (const units_any *)(b + p * panel);
+    const units_any low = from[0], high = from[1];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      const uint32_t spread = *(const unit_any *)(at[r] + a);
+      sums[p][r][0] = add_product(sums[p][r][0], spread, low, arithmetic);
+      sums[p][r][1] = add_product(sums[p][r][1], spread, high, arithmetic);
+    }
+  }
+}
+
+// Few rows: nearly all time is that of reading B from memory, once. Two panels are read side by side, far enough ahead
+// to keep as many cache lines on their way as the L2 cache allows, and no row is multiplied that C does not have. Every
+// sum is that of other tiles, term by term. f: of the first panel.
+INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows, int panels,
+                     tarn__gemm_arithmetic arithmetic, const finish *f) {
+  enum { TOGETHER = 2, FAR = 4096 };  // units; bytes by which prefetching is ahead
+  vec sums[2][GROUP][2] = {{{{0}}}};
+  const char *at[STEP];
+  const int64_t row = row_bytes != 0 ? row_bytes : 4, unit = row_bytes != 0 ? 4 : 4 * STEP, panel = units * PANEL;
+  for (int r = 0; r < rows; r++) at[r] = a + r * row;
+  int64_t u = 0;
+  for (; u + TOGETHER <= units; u += TOGETHER, b += TOGETHER * PANEL) {
+    for (int p = 0; p < panels; p++)
+      for (int line = 0; line < TOGETHER * PANEL * 4; line += 64)
+        __builtin_prefetch((const char *)(b + p * panel) + FAR + line);
+    few_step(sums, at, u * unit, b, panel, rows, panels, arithmetic);
+    few_step(sums, at, (u + 1) * unit, b + PANEL, panel, rows, panels, arithmetic);
+  }
+  if (u < units) few_step(sums, at, u * unit, b, panel, rows, panels, arithmetic);
+  for (int p = 0; p < panels; p++) {
+    finish own = *f;
+    own.c += p * PANEL * (int64_t)tarn__dtype_size(f->dtype);
+    if (f->bias != no_bias) own.bias += p * PANEL;
+    if (arithmetic == TARN__GEMM_INT8) own.column_scales += p * PANEL, own.column_sums += p * PANEL;
+    finish_rows(sums[p], rows, arithmetic, &own);
+  }
+}
+
+#define FEW(name, rows, panels, arithmetic)                                                               \
+  static void name(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
+    few_tile(a, row_bytes, b, units, rows, panels, arithmetic, f);                                        \
+  }
+#if defined(__AVX512F__)
+#define FEW_TABLE(name, arithmetic)                                                             \
+  FEW(name##_1_1, 1, 1, arithmetic)                                                             \
+  FEW(name##_2_1, 2, 1, arithmetic)                                                             \
+  FEW(name##_3_1, 3, 1, arithmetic)                                                             \
+  FEW(name##_4_1, 4, 1, arithmetic)                                                             \
+  FEW(name##_1_2, 1, 2, arithmetic)                                                             \
+  FEW(name##_2_2, 2, 2, arithmetic)                                                             \
+  FEW(name##_3_2, 3, 2, arithmetic)                                                             \
+  FEW(name##_4_2, 4, 2, arithmetic)                                                             \
+  static const tile_function name[2][STEP] = {{name##_1_1, name##_2_1, name##_3_1, name##_4_1}, \
+                                              {name##_1_2, name##_2_2, name##_3_2, name##_4_2}};
+#else
+#define FEW_TABLE(name, arithmetic) \
+  FEW(name##_1_1, 1, 1, arithmetic) \
+  FEW(name##_2_1, 2, 1, arithmetic) \
+  FEW(name##_1_2, 1, 2, arithmetic) \
+  FEW(name##_2_2, 2, 2, arithmetic) \
+  static const tile_function name[2][STEP] = {{name##_1_1, name##_2_1}, {name##_1_2, name##_2_2}};
+#endif
+FEW_TABLE(few_f32, TARN__GEMM_F32)
+FEW_TABLE(few_int8, TARN__GEMM_INT8)
+#if defined(__AVX512BF16__)
+FEW_TABLE(few_bf16, TARN__GEMM_BF16)
+#endif
+
 // An incomplete tile is computed as a whole one on copies of the existing parts of C and the bias, so its rows have the
 // same bits as in other tiles.
 static void edge_tile(tile_function run, const char *a, const uint32_t *b, const tarn__gemm_block *g, int64_t rows,
@@ -220,8 +294,42 @@ INLINE void fetch_ahead(ahead *next) {
   }
 }
 
-static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3]) {
+static finish finish_of(const tarn__gemm_block *g, int64_t i, int64_t j) {
   const int64_t size = (int64_t)tarn__dtype_size(g->c_dtype);
+  finish f = {.c = (char *)g->c + (i * g->ldc + j) * size,
+              .row_bytes = g->ldc * size,
+              .dtype = g->c_dtype,
+              .bias = g->bias != NULL ? g->bias + j : no_bias,
+              .accumulate = g->accumulate,
+              .relu = g->relu};
+  if (g->row_scales != NULL) {
+    f.row_scales = g->row_scales + i;
+    f.column_scales = g->column_scales + j;
+    f.column_sums = g->column_sums + j;
+  }
+  return f;
+}
+
+static void multiply_few(const tarn__gemm_block *g, const tile_function few[2][STEP]) {
+  const uint32_t *b = g->b;
+  for (int64_t j = 0; j < g->n;) {
+    const int64_t cols = g->n - j, panels = cols < 2 * PANEL ? 1 : 2;
+    const tile_function run = few[panels - 1][g->m - 1];
+    const finish f = finish_of(g, 0, j);
+    if (cols >= PANEL)
+      run(g->a, g->row_bytes, b, g->units, &f);
+    else
+      edge_tile(run, g->a, b, g, g->m, cols, &f);
+    j += panels * PANEL;
+    b += panels * PANEL * g->units;
+  }
+}
+
+static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3], const tile_function few[2][STEP]) {
+  if (g->m <= STEP) {
+    multiply_few(g, few);
+    return;
+  }
   const tile_function *run = tiles[g->row_bytes != 0];
   const uint32_t *b = g->b;
   ahead next = ahead_of(g);
@@ -231,17 +339,7 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
     for (int64_t i = 0; i < g->m; i += GROUP) {
       int64_t rows = g->m - i < GROUP ? g->m - i : GROUP, group = tarn__gemm_group(rows, GROUP, STEP);
       fetch_ahead(&next);
-      finish f = {.c = (char *)g->c + (i * g->ldc + j) * size,
-                  .row_bytes = g->ldc * size,
-                  .dtype = g->c_dtype,
-                  .bias = g->bias != NULL ? g->bias + j : no_bias,
-                  .accumulate = g->accumulate,
-                  .relu = g->relu};
-      if (g->row_scales != NULL) {
-        f.row_scales = g->row_scales + i;
-        f.column_scales = g->column_scales + j;
-        f.column_sums = g->column_sums + j;
-      }
+      const finish f = finish_of(g, i, j);
       if (rows == group && cols == PANEL) {
         run[group / STEP - 1](a, g->row_bytes, b, g->units, &f);
       } else {
@@ -252,10 +350,10 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
   }
 }
 
-static void multiply_int8(const tarn__gemm_block *g) { multiply(g, tiles_int8); }
-static void multiply_f32(const tarn__gemm_block *g) { multiply(g, tiles_f32); }
+static void multiply_int8(const tarn__gemm_block *g) { multiply(g, tiles_int8, few_int8); }
+static void multiply_f32(const tarn__gemm_block *g) { multiply(g, tiles_f32, few_f32); }
 #if defined(__AVX512BF16__)
-static void multiply_bf16(const tarn__gemm_block *g) { multiply(g, tiles_bf16); }
+static void multiply_bf16(const tarn__gemm_block *g) { multiply(g, tiles_bf16, few_bf16); }
 #endif
 
 static int64_t element_bytes(tarn__gemm_arithmetic arithmetic) {

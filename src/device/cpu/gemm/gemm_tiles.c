@@ -39,6 +39,7 @@ typedef struct plan {
   int64_t span;      // steps of a span, a whole number of chunks
   int64_t b_panels;  // of all of B
   bool direct;       // whole panels of A are read in place
+  bool few;          // rows: vectors instead of tiles
   bool own_b;        // each task packs its B span by span, to avoid writing all of it to memory and reading it back
   int threads;
   size_t b_bytes;                           // of scratch: the packed B
@@ -70,6 +71,7 @@ static bool lies_well(const tarn__gemm *g) {
 
 static plan plan_of(const tarn__gemm *g, int threads) {
   plan p = {.steps = over(g->k, TERMS), .b_panels = over(g->n, LINES), .direct = lies_well(g), .threads = threads};
+  p.few = g->m <= TARN__TILES_FEW;
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
   p.span = whole ? p.steps : SPAN_STEPS;
@@ -188,7 +190,7 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
                                      .bias = g->bias != NULL ? g->bias + b->j : NULL,
                                      .accumulate = g->accumulate,
                                      .relu = g->relu};
-  const bool direct = p->direct && b->rows - row >= LINES;
+  const bool direct = p->few ? !g->transpose_a && g->k % TERMS == 0 : p->direct && b->rows - row >= LINES;
   float *sums = b->sums + (p->span < p->steps ? row * over(b->columns, LINES) * LINES : 0);
   // The blocks of the first columns pack every row once.
   float *row_sums = g->row_sums != NULL && b->j == 0 ? g->row_sums + b->i + row : NULL;
@@ -211,7 +213,7 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
         .ahead = {b->a_ahead.lines > 0 ? &b->a_ahead : NULL, b->b_ahead.lines > 0 ? &b->b_ahead : NULL},
         .finish = at + count == p->steps ? &finish : NULL,
     };
-    tarn__tiles_multiply(&product);
+    p->few ? tarn__tiles_multiply_few(&product) : tarn__tiles_multiply(&product);
   }
 }
 
@@ -291,10 +293,10 @@ static void run(const tarn__gemm *gemm, int threads, void *scratch) {
       for (int64_t part = 0; part < parts; part++) pack_b_part(scratch, gemm, part);
     }
     const char *b = gemm->packed != NULL ? gemm->packed : scratch;
-    tarn__tiles_begin();
+    if (!p.few) tarn__tiles_begin();
 #pragma omp for schedule(dynamic, 1) nowait
     for (int64_t task = 0; task < tasks; task++) run_task(gemm, &p, b, memory, task);
-    tarn__tiles_end();
+    if (!p.few) tarn__tiles_end();
   }
 }
 

@@ -22,6 +22,7 @@ enum {
   TARN__TILES_TERMS = 32,         // of a step
   TARN__TILES_STEP_BYTES = 2048,  // of a step of a panel
   TARN__TILES_CHUNK_STEPS = 16,
+  TARN__TILES_FEW = 2,     // rows whose sums of two panels fit the vector registers
   TARN__TILES_SUMS = 1024  // of a panel of A with one of B, in fp32: four tiles, [rows / 16][columns / 16][16][16]
 };
 
@@ -67,6 +68,8 @@ typedef struct tarn__tiles_block {
 void tarn__tiles_begin(void);
 void tarn__tiles_end(void);
 void tarn__tiles_multiply(const tarn__tiles_block *block);
+// In gemm_few_amx.c: the same for at most TARN__TILES_FEW rows. Not enclosed, and without `ahead`.
+void tarn__tiles_multiply_few(const tarn__tiles_block *block);
 void tarn__tiles_pack(void *out, const tarn__tiles_lines *lines);
 
 // The implementation of products of BF16 (gemm_tiles.c).
