@@ -1,6 +1,7 @@
-// Fast kernel: one query row at a time, head by head, with the head of the query (or of the result) in registers while
-// it passes over the rows of keys (or values) in place. Rows of BF16, and heads whose width is not a multiple of a
-// register, are first copied into fp32 rows whose heads are padded with zeros.
+// Fast kernel: one query row at a time, by blocks of rows of keys (or values) that stay in the cache while head by head
+// passes over them, with the head of the query (or of the result) in registers. Rows lie as they are, except those of
+// BF16 and heads whose width is not a multiple of a register: these are first copied into fp32 rows whose heads are
+// padded with zeros. Threads take rows of queries or, of few, also parts of their heads.
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -11,33 +12,32 @@
 #include "ops/attention.h"
 #include "ops/attention_rows.h"
 
-// Registers of a head that are processed together.
-enum { VECTORS = 4 };
-
-enum { FLOATS_AN_ADDRESS = sizeof(void *) / 4 };
-
-// Fewer rows than this are not worth waking other threads.
-enum { ROWS_TO_SHARE = 16 };
+enum {
+  VECTORS = 4,  // registers of a head that are processed together
+  BLOCK = 8,    // rows of keys or values
+  // Fewer queries than this share their heads, if they read as many elements, which makes waking other threads worth it.
+  ROWS_TO_SHARE = 16,
+  ELEMENTS_TO_SHARE = 1 << 15
+};
 
 // Score of the elements after the last key: two to this power is 0.
 static const float MASKED = -1e30f;
 
 static const float TO_BASE_2 = 1.44269504088896341f;
 
-// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor per head, the addresses of
-// the rows, copies of the rows.
+// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor per head, copies of a block
+// of rows.
 typedef struct layout {
   int64_t head, row, keys;  // floats of a padded head, of a row of padded heads, of the scores of a head
-  int64_t scores, factors, addresses, copies, all;
+  int64_t scores, factors, copies, all;
 } layout;
 
 static layout layout_of(const tarn__attention_spec *spec) {
   const int64_t head = tarn__tile_pad(spec->d / spec->heads), row = head * spec->heads;
   layout l = {.head = head, .row = row, .keys = tarn__tile_pad(spec->longest), .scores = 2 * row};
   l.factors = l.scores + l.keys * spec->heads;
-  l.addresses = l.factors + tarn__tile_pad(spec->heads);
-  l.copies = l.addresses + l.keys * FLOATS_AN_ADDRESS;
-  l.all = l.copies + l.keys * row;
+  l.copies = l.factors + tarn__tile_pad(spec->heads);
+  l.all = l.copies + BLOCK * row;
   return l;
 }
 
@@ -50,73 +50,77 @@ static size_t scratch(const tarn__attention_spec *spec, int threads) {
 
 typedef struct view {
   const tarn__attention_spec *spec;
-  int64_t kv_heads;
+  int64_t kv_heads, first_kv, end_kv;  // of all, those of this part
   const tarn__tensor *kv;
   const int32_t *list;  // NULL: the range gives consecutive rows
   int64_t first, count;
   layout l;
-  const float **rows;  // [count] addresses of the keys, then of the values
-  float *scores;       // of the current head
+  const float *rows[BLOCK];  // addresses of the keys, then of the values, of a block
+  int64_t here;              // rows of it
+  float *scores;             // of the current head
   float *copies;
   const double *slopes;                                 // from tarn__attention_slopes()
   const tarn__tensor *biases;                           // or NULL
   const tarn__tensor *relative_keys, *relative_values;  // tables by distance, or NULL
 } view;
 
-// Copies `heads` heads from element `at` on to padded heads, as floats.
-static void copy_heads(float *out, const tarn__tensor *from, int64_t at, int64_t heads,
+// Copies heads [first, end) of the row at element `at` to padded heads, as floats.
+static void copy_heads(float *out, const tarn__tensor *from, int64_t at, int64_t first, int64_t end,
                        const tarn__attention_spec *spec, const layout *l) {
   const int64_t width = spec->d / spec->heads;
-  for (int64_t h = 0; h < heads; h++) {
+  for (int64_t h = first; h < end; h++) {
     float *head = out + h * l->head;
     tarn__row_copy(head, from->data, from->dtype, at + h * width, width);
     for (int64_t c = width; c < l->head; c++) head[c] = 0.0f;
   }
 }
 
-// Sets the addresses of all rows at `column`, or copies the rows.
-static void find_rows(const view *v, int64_t column) {
+static int64_t row_at(const view *v, int64_t row) { return v->list ? v->list[v->first + row] : v->first + row; }
+
+// Sets the addresses of the rows of the block from row `begin` on, at `column`, or copies the rows.
+static void find_rows(view *v, int64_t column, int64_t begin) {
   const bool as_they_lie = v->kv->dtype == TARN__F32 && v->l.row == v->spec->d;
-  for (int64_t j = 0; j < v->count; j++) {
-    const int64_t row = v->list ? v->list[v->first + j] : v->first + j, at = row * v->kv->cols + column;
+  v->here = v->count - begin < BLOCK ? v->count - begin : BLOCK;
+  for (int64_t j = 0; j < v->here; j++) {
+    const int64_t at = row_at(v, begin + j) * v->kv->cols + column;
     if (as_they_lie) {
       v->rows[j] = (const float *)v->kv->data + at;
       continue;
     }
     float *copy = v->copies + j * v->l.row;
-    copy_heads(copy, v->kv, at, v->kv_heads, v->spec, &v->l);
+    copy_heads(copy, v->kv, at, v->first_kv, v->end_kv, v->spec, &v->l);
     v->rows[j] = copy;
   }
 }
 
-// score[j] = (score[j] +) q . rows[j][at ..], over n registers; q: from there on.
-TARN__VEC_INLINE void score_part(const view *v, const float *q, int64_t at, int n, bool add) {
+// scores[j] = (scores[j] +) q . rows[j][at ..], over n registers; q: from there on.
+TARN__VEC_INLINE void score_part(const view *v, float *scores, const float *q, int64_t at, int n, bool add) {
   tarn__vec x[VECTORS];
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + i * TARN__VEC_LANES);
-  for (int64_t j = 0; j < v->count; j++) {
+  for (int64_t j = 0; j < v->here; j++) {
     const float *k = v->rows[j] + at;
     tarn__vec sum = n > 1 ? x[1] * tarn__vec_load(k + TARN__VEC_LANES) : (tarn__vec){0};
     sum = n > 1 ? tarn__vec_fma(x[0], tarn__vec_load(k), sum) : x[0] * tarn__vec_load(k);
 #pragma GCC unroll 4
     for (int i = 2; i < n; i++) sum = tarn__vec_fma(x[i], tarn__vec_load(k + i * TARN__VEC_LANES), sum);
     const float total = tarn__vec_sum_lanes(sum)[0];
-    v->scores[j] = add ? v->scores[j] + total : total;
+    scores[j] = add ? scores[j] + total : total;
   }
 }
 
-// out = factor * sum of score[j] rows[j][at ..], over n registers.
-TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_t at, int n) {
+// out = (out +) sum of scores[j] rows[j][at ..], over n registers.
+TARN__VEC_INLINE void value_part(const view *v, float *out, const float *scores, int64_t at, int n, bool add) {
   tarn__vec sum[VECTORS];
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) sum[i] = (tarn__vec){0};
-  for (int64_t j = 0; j < v->count; j++) {
-    const float *value = v->rows[j] + at, weight = v->scores[j];
+  for (int i = 0; i < n; i++) sum[i] = add ? tarn__vec_load(out + i * TARN__VEC_LANES) : (tarn__vec){0};
+  for (int64_t j = 0; j < v->here; j++) {
+    const float *value = v->rows[j] + at, weight = scores[j];
 #pragma GCC unroll 4
     for (int i = 0; i < n; i++) sum[i] = tarn__vec_axpy(weight, tarn__vec_load(value + i * TARN__VEC_LANES), sum[i]);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) tarn__vec_store(out + i * TARN__VEC_LANES, factor * sum[i]);
+  for (int i = 0; i < n; i++) tarn__vec_store(out + i * TARN__VEC_LANES, sum[i]);
 }
 
 // Replaces scores by powers of two, the largest of them 1; returns their sum. n is a multiple of TARN__TILE_PAD.
@@ -132,19 +136,19 @@ static float powers_of_two(float *scores, int64_t n) {
   return tarn__vec_sum_lanes(sum)[0];
 }
 
-// at: of the head's keys in their rows.
-static void score_head(const view *v, const float *q, int64_t at) {
+// Of a block; at: of the head's keys in their rows.
+static void score_head(const view *v, float *scores, const float *q, int64_t at) {
   int64_t c = 0;
   for (; c + VECTORS * TARN__VEC_LANES <= v->l.head; c += VECTORS * TARN__VEC_LANES)
-    score_part(v, q + c, at + c, VECTORS, c > 0);
-  for (; c < v->l.head; c += TARN__VEC_LANES) score_part(v, q + c, at + c, 1, c > 0);
+    score_part(v, scores, q + c, at + c, VECTORS, c > 0);
+  for (; c < v->l.head; c += TARN__VEC_LANES) score_part(v, scores, q + c, at + c, 1, c > 0);
 }
 
-static void value_head(const view *v, float *out, float factor, int64_t at) {
+static void value_head(const view *v, float *out, const float *scores, int64_t at, bool add) {
   int64_t c = 0;
   for (; c + VECTORS * TARN__VEC_LANES <= v->l.head; c += VECTORS * TARN__VEC_LANES)
-    value_part(v, out + c, factor, at + c, VECTORS);
-  for (; c < v->l.head; c += TARN__VEC_LANES) value_part(v, out + c, factor, at + c, 1);
+    value_part(v, out + c, scores, at + c, VECTORS, add);
+  for (; c < v->l.head; c += TARN__VEC_LANES) value_part(v, out + c, scores, at + c, 1, add);
 }
 
 // The keys are in temporal order, and the query is at the position of the last one.
@@ -210,26 +214,34 @@ static void add_relative_values(const view *v, float *out, float factor) {
   }
 }
 
-// The scores of all heads are kept in [heads][padded keys] until the values are loaded.
+// The scores of the part's heads are kept in [heads][padded keys] until the values are loaded.
 static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
-  const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count), group = heads / v->kv_heads;
+  const int64_t keys = tarn__tile_pad(v->count), group = v->spec->heads / v->kv_heads;
+  const int64_t begin = v->first_kv * group, end = v->end_kv * group;
   if (v->count == 0) {
-    memset(out, 0, (size_t)v->l.row * sizeof *out);
+    memset(out + begin * v->l.head, 0, (size_t)((end - begin) * v->l.head) * sizeof *out);
     return;
   }
-  find_rows(v, v->spec->key_column);
-  for (int64_t h = 0; h < heads; h++) {
+  for (int64_t row = 0; row < v->count; row += BLOCK) {
+    find_rows(v, v->spec->key_column, row);
+    for (int64_t h = begin; h < end; h++)
+      score_head(v, all_scores + h * keys + row, q + h * v->l.head, h / group * v->l.head);
+  }
+  for (int64_t h = begin; h < end; h++) {
     v->scores = all_scores + h * keys;
-    score_head(v, q + h * v->l.head, h / group * v->l.head);
     add_biases(v, h);
     add_relative(v, q + h * v->l.head);
     for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
     factors[h] = 1.0f / powers_of_two(v->scores, keys);
   }
-  find_rows(v, v->spec->value_column);
-  for (int64_t h = 0; h < heads; h++) {
+  for (int64_t row = 0; row < v->count; row += BLOCK) {
+    find_rows(v, v->spec->value_column, row);
+    for (int64_t h = begin; h < end; h++)
+      value_head(v, out + h * v->l.head, all_scores + h * keys + row, h / group * v->l.head, row > 0);
+  }
+  for (int64_t h = begin; h < end; h++) {
     v->scores = all_scores + h * keys;
-    value_head(v, out + h * v->l.head, factors[h], h / group * v->l.head);
+    tarn__row_scale(out + h * v->l.head, factors[h], v->l.head);
     add_relative_values(v, out + h * v->l.head, factors[h]);
   }
 }
@@ -238,13 +250,23 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
 static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i) {
   const tarn__attention_spec *spec = v->spec;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];
-  const int64_t width = spec->d / spec->heads;
+  const int64_t width = spec->d / spec->heads, group = spec->heads / v->kv_heads;
+  const int64_t begin = v->first_kv * group, end = v->end_kv * group;
   float *q = memory, *result = memory + v->l.row;
-  copy_heads(q, queries, i * queries->cols + spec->query_column, spec->heads, spec, &v->l);
-  tarn__row_scale(q, TO_BASE_2 / sqrtf((float)width), v->l.row);
+  copy_heads(q, queries, i * queries->cols + spec->query_column, begin, end, spec, &v->l);
+  tarn__row_scale(q + begin * v->l.head, TO_BASE_2 / sqrtf((float)width), (end - begin) * v->l.head);
   attend(v, result, q, memory + v->l.scores, memory + v->l.factors);
-  for (int64_t h = 0; h < spec->heads; h++)
+  for (int64_t h = begin; h < end; h++)
     tarn__row_write(out->data, out->dtype, i * spec->d + h * width, width, result + h * v->l.head);
+}
+
+// The number of parts of the heads of a query, which threads take separately.
+static int64_t parts_of(const tarn__attention_rows_attr *attr, const int32_t *range, int64_t queries, int threads) {
+  if (queries >= ROWS_TO_SHARE || threads == 1) return 1;
+  int64_t rows = 0;
+  for (int64_t i = 0; i < queries; i++) rows += range[2 * i + 1] - range[2 * i];
+  if (rows * attr->spec.d < ELEMENTS_TO_SHARE) return 1;
+  return threads < attr->kv_heads ? threads : attr->kv_heads;
 }
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
@@ -253,20 +275,23 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
+  const int64_t parts = parts_of(attr, range, queries, exec->threads);
   const layout l = layout_of(spec);
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
-#pragma omp parallel for num_threads(exec->threads) schedule(static) if (queries >= ROWS_TO_SHARE)
-  for (int64_t i = 0; i < queries; i++) {
+#pragma omp parallel for num_threads(exec->threads) schedule(static) if (queries >= ROWS_TO_SHARE || parts > 1)
+  for (int64_t task = 0; task < queries * parts; task++) {
+    const int64_t i = task / parts, part = task % parts;
     float *memory = (float *)node->scratch + omp_get_thread_num() * l.all;
     view v = {.spec = spec,
               .kv_heads = attr->kv_heads,
+              .first_kv = attr->kv_heads * part / parts,
+              .end_kv = attr->kv_heads * (part + 1) / parts,
               .kv = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES],
               .list = list ? list->data : NULL,
               .first = range[2 * i],
               .count = range[2 * i + 1] - range[2 * i],
               .l = l,
-              .rows = (const float **)(void *)(memory + l.addresses),
               .copies = memory + l.copies,
               .slopes = slopes,
               .biases = node->in[TARN__ATTENTION_ROWS_BIASES],

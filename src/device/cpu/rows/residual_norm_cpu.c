@@ -148,9 +148,12 @@ TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__
   }
 }
 
+// Fewer rows, as of a step of decoding, are not worth waking other threads.
+enum { ROWS_TO_SHARE = 8 };
+
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RN_X];
-#pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
+#pragma omp parallel for num_threads(exec->threads) schedule(static, 1) if (x->rows >= ROWS_TO_SHARE)
   for (int which = 0; which < exec->threads; which++) {
     const part p = part_of(exec, node, which, x->rows, x->cols);
     WITH_CONSTANTS(forward_part, x->dtype, p.dropout.threshold != 0, form_of(node), node, &p);
