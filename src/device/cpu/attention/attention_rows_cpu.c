@@ -15,7 +15,8 @@
 enum {
   VECTORS = 4,  // registers of a head that are processed together
   BLOCK = 8,    // rows of keys or values
-  // Fewer queries than this share their heads, if they read as many elements, which makes waking other threads worth it.
+  // Fewer queries than this share their heads, if they read as many elements, which makes waking other threads worth
+  // it.
   ROWS_TO_SHARE = 16,
   ELEMENTS_TO_SHARE = 1 << 15
 };
@@ -25,8 +26,8 @@ static const float MASKED = -1e30f;
 
 static const float TO_BASE_2 = 1.44269504088896341f;
 
-// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor per head, copies of a block
-// of rows.
+// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor per head, copies of a
+// block of rows.
 typedef struct layout {
   int64_t head, row, keys;  // floats of a padded head, of a row of padded heads, of the scores of a head
   int64_t scores, factors, copies, all;
