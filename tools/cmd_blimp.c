@@ -102,8 +102,10 @@ int cmd_blimp(int argc, char **argv) {
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   const bool helps = shared_ranks_help();
   options.ranks = shared_ranks();
-  settings s = {.folder = paths.items[1], .json = json};
-  if (code < 0) code = lm_output_run(&COMMAND, model.found.path, &options, helps ? NULL : output, test_pairs, &s);
+  if (code < 0) {
+    settings s = {.folder = paths.items[1], .json = json};
+    code = lm_output_run(&COMMAND, model.found.path, &options, helps ? NULL : output, test_pairs, &s);
+  }
   code = shared_ranks_end(&COMMAND, code);
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
