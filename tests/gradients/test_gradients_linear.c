@@ -91,24 +91,31 @@ static void frozen_has_no_gradient_node(void **state) {
   tarn__graph_close(&graph);
 }
 
-// A product takes the gradient through the activation before it, unless something else adds to the gradient later.
+// Who reads a linear with an activation: a product takes the gradient through the activation where it is the last to
+// add to it.
+enum { BY_ONE, BY_TWO, BY_PRODUCTS_AND_ANOTHER, BY_A_SHIFT };
+
 static void build_hidden(check *c, tarn__graph *graph, const void *spec) {
-  const bool read_twice = *(const bool *)spec;
+  const int read = *(const int *)spec;
   tarn__tensor *x = check_input(c, graph, 5, 7, 1.0, true);
   tarn__param *first = check_param(c, 6, 7, 0.5, true), *bias = check_param(c, 1, 6, 0.5, true);
   tarn__param *second = check_param(c, 7, 6, 0.5, true), *last = check_param(c, 1, 7, 0.5, true);
   tarn__tensor *hidden = tarn__linear(graph, x, first, bias, TARN__GELU);
-  if (read_twice) check_output(c, tarn__activate(graph, hidden, TARN__SWISH));
+  if (read == BY_PRODUCTS_AND_ANOTHER) check_output(c, tarn__activate(graph, hidden, TARN__SWISH));
+  if (read == BY_A_SHIFT) hidden = tarn__scale(graph, hidden, NULL, check_param(c, 1, 6, 0.5, true));
   check_output(c, tarn__linear(graph, hidden, second, last, TARN__IDENTITY));
-  if (read_twice) check_output(c, tarn__linear(graph, hidden, second, last, TARN__RELU));
+  if (read == BY_TWO || read == BY_PRODUCTS_AND_ANOTHER)
+    check_output(c, tarn__linear(graph, hidden, second, last, TARN__RELU));
 }
 
 static void hidden_activations(void **state) {
   (void)state;
-  check_gradients(build_hidden, &(bool){false}, "an activation between products", 1e-8);
-  check_kernels(build_hidden, &(bool){false}, "an activation between products", 1e-5, 0.02);
-  check_gradients(build_hidden, &(bool){true}, "an activation read thrice", 1e-7);
-  check_kernels(build_hidden, &(bool){true}, "an activation read thrice", 1e-5, 0.02);
+  static const char *const names[] = {"an activation between products", "an activation that two products read",
+                                      "an activation read thrice", "an activation and a shift"};
+  for (int read = BY_ONE; read <= BY_A_SHIFT; read++) {
+    check_gradients(build_hidden, &read, names[read], 1e-7);
+    check_kernels(build_hidden, &read, names[read], 1e-5, 0.02);
+  }
 }
 
 static void no_pass_between_products(void **state) {

@@ -347,8 +347,8 @@ static void rows_alone(void **state) {
   (void)state;
   const bool sample = getenv("TARN_SAMPLE") != NULL;
   int taken = 0;
-  static const shape shapes[] = {{5, 8, 8, 0},      {26, 100, 24, 3}, {37, 160, 66, 0},
-                                 {13, 72, 5001, 0}, {30, 530, 40, 0}, {70, 40, 1100, 0}};
+  static const shape shapes[] = {{5, 8, 8, 0},     {26, 100, 24, 3},  {37, 160, 66, 0}, {13, 72, 5001, 0},
+                                 {30, 530, 40, 0}, {70, 40, 1100, 0}, {5, 96, 768, 0},  {5, 70, 1056, 3}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
     for (int bits = 0; bits < 64; bits++) {
       variant v = {.accumulate = bits & 1, .bias = !(bits & 1) && bits & 2, .relu = !(bits & 1) && bits & 2};

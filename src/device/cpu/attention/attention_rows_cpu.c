@@ -262,12 +262,14 @@ static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i
 }
 
 // The number of parts of the heads of a query, which threads take separately.
-static int64_t parts_of(const tarn__attention_rows_attr *attr, const int32_t *range, int64_t queries, int threads) {
-  if (queries >= ROWS_TO_SHARE || threads == 1) return 1;
+static int64_t parts_of(const tarn__attention_rows_attr *attr, const int32_t *range, int64_t queries, int threads,
+                        bool *shared) {
+  *shared = queries >= ROWS_TO_SHARE;
+  if (*shared || threads == 1) return 1;
   int64_t rows = 0;
   for (int64_t i = 0; i < queries; i++) rows += range[2 * i + 1] - range[2 * i];
-  if (rows * attr->spec.d < ELEMENTS_TO_SHARE) return 1;
-  return threads < attr->kv_heads ? threads : attr->kv_heads;
+  *shared = rows * attr->spec.d >= ELEMENTS_TO_SHARE;
+  return !*shared ? 1 : threads < attr->kv_heads ? threads : attr->kv_heads;
 }
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
@@ -276,11 +278,12 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
-  const int64_t parts = parts_of(attr, range, queries, exec->threads);
+  bool shared;
+  const int64_t parts = parts_of(attr, range, queries, exec->threads, &shared);
   const layout l = layout_of(spec);
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
-#pragma omp parallel for num_threads(exec->threads) schedule(static) if (queries >= ROWS_TO_SHARE || parts > 1)
+#pragma omp parallel for num_threads(exec->threads) schedule(static) if (shared)
   for (int64_t task = 0; task < queries * parts; task++) {
     const int64_t i = task / parts, part = task % parts;
     float *memory = (float *)node->scratch + omp_get_thread_num() * l.all;

@@ -10,6 +10,8 @@
 enum { PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256, PAIRS = 16 };
 enum { MOST = TARN__TILES_FEW, AHEAD = 4096 };  // bytes of a panel by which prefetching is ahead
 
+typedef int pair_any __attribute__((aligned(1), may_alias));  // two terms of a row
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 // The sums of each row with 32 columns of one or two panels.
@@ -33,7 +35,7 @@ ALWAYS_INLINE void step(sums *s, const char *a, int64_t a_row, const char *b, in
   for (int i = 0; i < PAIRS; i++) {
     for (int t = 0; t < tiles; t++) _mm_prefetch(b + t / 2 * b_stride + t % 2 * TILE + 64 * i + AHEAD, _MM_HINT_T0);
     __m512i pair[MOST];
-    for (int r = 0; r < rows; r++) pair[r] = _mm512_set1_epi32(*(const int *)(const void *)(a + r * a_row + 4 * i));
+    for (int r = 0; r < rows; r++) pair[r] = _mm512_set1_epi32(*(const pair_any *)(a + r * a_row + 4 * i));
     for (int t = 0; t < tiles; t++) {
       const __m512i pairs = _mm512_load_si512(b + t / 2 * b_stride + t % 2 * TILE + 64 * i);
       for (int r = 0; r < rows; r++) {

@@ -13,7 +13,7 @@ enum {
   PANEL = 32,
   UNITS = 16,
   BLOCK = 2 * ROWS,
-  LEAST_ROWS = 5,              // fewer are left to the vector kernel, whose tile has four
+  LEAST_ROWS = 5,              // fewer are left to the vector kernels for few rows
   RESIDENT_BYTES = 1024 << 10  // of a B that is traversed for each block of rows
 };
 

@@ -37,7 +37,7 @@ typedef struct tarn__gemm_lines {
 // C [m, n] = A B with a packed B.
 typedef struct tarn__gemm_block {
   const void *a;      // packed groups, or the first row if row_bytes is not 0
-  int64_t row_bytes;  // distance between two rows of A in place; m is then a multiple of `step`
+  int64_t row_bytes;  // distance between two rows of A in place; m is then a multiple of `step`, or less than one
   const void *next;   // rows of A that this thread will read next, for prefetching; only with row_bytes
   int64_t next_rows;
   const uint32_t *b;
