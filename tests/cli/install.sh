@@ -153,6 +153,7 @@ load_bash
 {
   "$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p'
   printf 'series %s\n' generate train forecast
+  printf 'recipe %s\n' list show run
 } >commands.txt
 while read -r command; do
   # shellcheck disable=SC2086
@@ -167,10 +168,10 @@ sed -n "s/^complete .*'__fish_tarn_words \(.*\)' -l \([a-z0-9-]*\) .*/\1 \2/p" $
 sed -n "s/^if .* == '\(.*\)' \]\]; then\$/= \1/p; s/^    '\**--\([a-z0-9-]*\)\[.*/\1/p" $zsh_file |
   awk '$1 == "=" { command = substr($0, 3); next } { print command, $1 }' | sort | diff options.txt - ||
   fail "zsh has other options"
-awk '/^\.TH / { command = $2; gsub(/"|^"tarn-/, "", command); sub(/^series-/, "series ", command) }
+awk '/^\.TH / { command = $2; gsub(/"|^"tarn-/, "", command); sub(/^series-/, "series ", command); sub(/^recipe-/, "recipe ", command) }
   /^\\fB\\-/ { sub(/^(\\fB\\-[a-z]\\fR, )?\\fB\\-\\-/, ""); sub(/\\fR.*/, ""); gsub(/\\/, ""); print command, $0 }' $pages/tarn-*.1 |
   sort | diff options.txt - || fail "the manual has other options"
-sed -n 's/^\.BR tarn\\-\(.*\) (1)$/\1/p' $pages/tarn.1 | tr -d '\\' | sed 's/^series-/series /' | sort |
+sed -n 's/^\.BR tarn\\-\(.*\) (1)$/\1/p' $pages/tarn.1 | tr -d '\\' | sed 's/^series-/series /; s/^recipe-/recipe /' | sort |
   diff <(sort commands.txt) - || fail "tarn.1 has other commands"
 complete_bash() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _tarn && echo "${COMPREPLY[*]}"; }
 [ "$(complete_bash tarn tr | tr ' ' '\n' | sort | xargs)" = 'train translate' ] || fail "bash: tarn tr"

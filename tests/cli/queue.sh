@@ -96,7 +96,8 @@ grep -Eq '^near +1 of 1 +3 .* undecided with all 3 seeds$' out.txt || fail "not 
 [ -d results/close/near/seed-9 ] && [ ! -d results/close/near/seed-10 ] || fail "seeds follow those of the file: $(ls results/close/near)"
 [ "$(find results -name 'checkpoint*' | wc -l)" -eq 0 ] || fail "weights are recorded"
 if [ $git = yes ]; then
-  git log --format=%s | grep -q '^results: record .* of c' || fail "nothing is committed: $(cat stopped.txt out.txt)"
+  git log --format=%s >commits.txt
+  grep -q '^results: record .* of c' commits.txt || fail "nothing is committed: $(cat stopped.txt out.txt)"
   git ls-files --error-unmatch results/clear/slow/seed-1/result.json >/dev/null || fail "a record is not in git"
   git ls-files --error-unmatch results/clear/lockstep.txt >/dev/null || fail "not committed: $(git status --short)"
   [ -z "$(git ls-files results/clear/lock out)" ] || fail "more is committed: $(git ls-files)"
