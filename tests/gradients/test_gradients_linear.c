@@ -7,6 +7,7 @@
 
 #include "kernels/kernel_check.h"
 #include "ops/ops.h"
+#include "ops/scale.h"
 
 static void build_two(check *c, tarn__graph *graph, const void *spec) {
   (void)spec;
