@@ -27,6 +27,7 @@ int cmd_split(int argc, char **argv) {
       {"rest", CLI_TEXT, &options.rest, "FILE", "where to write the lines that are not taken", 0, 0},
       {"from", CLI_INT, &options.from, "N", "first byte of a range, counted from 0", 0, 1e15},
       {"bytes", CLI_INT, &options.bytes, "N", "bytes of the range", 0, 1e15},
+      {"exact", CLI_FLAG, &options.exact, NULL, "fail if FILE ends before the range does", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print what was taken as JSON", 0, 0},
       PROGRESS_OPTIONS,
       {0}};

@@ -2,6 +2,7 @@
 #ifndef TARN_SPLIT_H
 #define TARN_SPLIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tarn/status.h"
@@ -19,6 +20,7 @@ typedef struct tarn_split_options {
   const char *rest;  // file for the lines that are not taken; NULL (default): none
   int64_t from;      // bytes, with every 0: those from this one, counted from 0 (default)
   int64_t bytes;     // their number; at least 1
+  bool exact;        // fail if the text ends before the range does; false (default): what there is of it is taken
 } tarn_split_options;
 
 TARN_API void tarn_split_default(tarn_split_options *options);
@@ -29,8 +31,8 @@ typedef struct tarn_split_result {
 
 // Writes a part of `file` to `output` (and `rest`), atomically, creating their folders. Lines are unchanged; the last
 // one ends with LF. A range begins and ends between two characters: where it would cut one (UTF-8), the character
-// belongs to the later part. Compressed files are decompressed. Fails with USAGE (options), IO, or DATA (no text;
-// nothing to take).
+// belongs to the later part. Compressed files are decompressed. Fails with USAGE (options; an output that is
+// `file` or the other one), IO, or DATA (no text; nothing to take; not all of an exact range). Then no file is changed.
 TARN_API tarn_status tarn_split_write(tarn_split_result *result, const char *output, const char *file,
                                       const tarn_split_options *options) TARN_CHECKED;
 

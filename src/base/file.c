@@ -151,8 +151,35 @@ size_t tarn__file_number(const char *path, const char *key) {
 
 int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }
 
+// The path without links and dots: of what exists of it, and behind that as text. False if not even a folder above it
+// exists, or it is too long.
+static bool resolve(char out[PATH_MAX], const char *path) {
+  char head[PATH_MAX], tail[PATH_MAX] = "", longer[PATH_MAX];
+  if (realpath(path, out)) return true;
+  if (snprintf(head, sizeof head, "%s", path) >= (int)sizeof head) return false;
+  for (;;) {
+    char *slash = strrchr(head, '/');
+    const char *part = slash ? slash + 1 : head;
+    if (strcmp(part, "..") == 0) return false;
+    if (*part && strcmp(part, ".") != 0) {
+      if (snprintf(longer, sizeof longer, "/%s%s", part, tail) >= (int)sizeof longer) return false;
+      memcpy(tail, longer, sizeof tail);
+    }
+    if (slash)
+      *slash = '\0';
+    else
+      strcpy(head, ".");
+    if (!realpath(slash == head ? "/" : head, out)) {
+      if (!slash || slash == head) return false;
+      continue;
+    }
+    const size_t length = strcmp(out, "/") == 0 ? 0 : strlen(out);
+    return snprintf(out + length, PATH_MAX - length, "%s", tail) < (int)(PATH_MAX - length);
+  }
+}
+
 bool tarn__file_same(const char *a, const char *b) {
   char x[PATH_MAX];
   char y[PATH_MAX];
-  return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
+  return strcmp(a, b) == 0 || (resolve(x, a) && resolve(y, b) && strcmp(x, y) == 0);
 }

@@ -52,7 +52,7 @@ size_t tarn__file_number(const char *path, const char *key);
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);
 
-// Whether two paths name the same file; paths that cannot be resolved are compared as text.
+// Whether two paths name the same file, which need not exist; paths that cannot be resolved are compared as text.
 bool tarn__file_same(const char *a, const char *b);
 
 // Takes an exclusive lock that the kernel drops when the process ends. Fails with TARN_STATUS_BUSY, naming the holder's

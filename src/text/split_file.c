@@ -13,6 +13,7 @@ typedef struct task {
   tarn__input input;
   tarn__writer *taken, *rest;
   tarn__work work;
+  bool whole;  // the text has all bytes of the range
 } task;
 
 void tarn_split_default(tarn_split_options *options) { *options = (tarn_split_options){0}; }
@@ -69,6 +70,7 @@ static tarn_status split_bytes(task *t, const char *file) {
       held[held_count++] = block[i];
       const int64_t place = at + (int64_t)i;
       if (place == o->from) within = true;
+      if (place - o->from == o->bytes - 1) t->whole = true;
       if (place - o->from == o->bytes) return TARN_STATUS_OK;
     }
   }
@@ -86,7 +88,8 @@ static tarn_status check(const tarn_split_options *o) {
                  "a range of bytes has no header lines, no first line and no rest");
     return TARN_STATUS_OK;
   }
-  TARN_REQUIRE(o->bytes == 0 && o->from == 0, USAGE, "either every n-th line is taken, or a range of bytes");
+  TARN_REQUIRE(o->bytes == 0 && o->from == 0 && !o->exact, USAGE,
+               "either every n-th line is taken, or a range of bytes");
   TARN_REQUIRE(o->first >= 0 && o->first <= o->every, USAGE, "the first line taken is 1 to %lld, not %lld",
                (long long)o->every, (long long)o->first);
   TARN_REQUIRE(o->header >= 0, USAGE, "header: at least 0 lines, not %lld", (long long)o->header);
@@ -96,7 +99,10 @@ static tarn_status check(const tarn_split_options *o) {
 static tarn_status run(task *t, const char *output, const char *file) {
   const tarn_split_options *o = t->options;
   TARN_TRY(check(o));
+  TARN_REQUIRE(*output && (!o->rest || *o->rest), USAGE, "the path of a part is empty");
   TARN_REQUIRE(!o->rest || !tarn__file_same(output, o->rest), USAGE, "%s: both parts cannot be one file", output);
+  TARN_REQUIRE(!tarn__file_same(output, file) && (!o->rest || !tarn__file_same(o->rest, file)), USAGE,
+               "%s: a part cannot replace the text that it is taken from", file);
   TARN_TRY(tarn__mkdir_of_file(output));
   TARN_TRY(tarn__writer_open(&t->taken, output));
   if (o->rest) {
@@ -106,6 +112,8 @@ static tarn_status run(task *t, const char *output, const char *file) {
   TARN_TRY(o->every > 0 ? split_lines(t, file) : split_bytes(t, file));
   TARN_REQUIRE(t->result->taken > 0, DATA, "%s: %s", file,
                o->every > 0 ? "there is no line to take" : "ends before the range of bytes begins");
+  TARN_REQUIRE(!o->exact || t->whole, DATA, "%s: ends after %lld bytes of the range, which has %lld", file,
+               (long long)t->result->taken, (long long)o->bytes);
   TARN_TRY(tarn__writer_commit(&t->taken));
   return t->rest ? tarn__writer_commit(&t->rest) : TARN_STATUS_OK;
 }

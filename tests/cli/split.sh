@@ -29,6 +29,13 @@ refuse 2 'either every n-th line is taken, or a range' "$TARN" split table --eve
 refuse 2 'the first line taken is 1 to 2, not 3' "$TARN" split table --every 2 --first 3 --output no
 refuse 2 'no rest' "$TARN" split table --bytes 2 --rest other --output no
 refuse 2 'both parts cannot be one file' "$TARN" split table --every 2 --rest no --output no
+refuse 2 'both parts cannot be one file' "$TARN" split table --every 2 --rest ./no --output no
+refuse 2 'cannot replace the text' "$TARN" split table --every 2 --output ./table
+refuse 2 'cannot replace the text' "$TARN" split table --every 2 --rest "$PWD/table" --output no
+refuse 2 'path of a part is empty' "$TARN" split table --every 2 --output ''
+refuse 1 'ends after 8 bytes of the range, which has 9' "$TARN" split wide --bytes 9 --exact --output no
+"$TARN" split wide --bytes 8 --exact --output one >out && cmp one wide || fail "a whole range"
+head -n 1 table | cmp - <(printf 'text\tlabel\n') || fail "the text was replaced"
 refuse 2 '--output is needed' "$TARN" split table --every 2
 refuse 1 'no line to take' "$TARN" split table --every 50 --output no
 refuse 1 'ends before the range' "$TARN" split table --from 1000 --bytes 5 --output no
