@@ -27,7 +27,7 @@ static const cli_command COMMAND = {
     "tarn recipe run NAME          check its data, prepare them, train, test, compare\n\n"
     "Each has options of its own: tarn recipe run --help. NAME may be the path of a file (docs/recipes.md)."};
 static const cli_command LIST = {"recipe list", "", "List the recipes with their tasks, data and expected scores.",
-                                 "A score is the mean ± the standard deviation over seeds. Sizes are parameters."};
+                                 "A score is the mean ± the standard deviation over seeds."};
 static const cli_command SHOW = {"recipe show", "NAME|FILE.yaml", "Print a recipe, with the commands that it runs.",
                                  "The output is a recipe file itself, and what is added are comments: redirect it to a "
                                  "file, change that, and run it."};
@@ -58,7 +58,7 @@ static void add_row(text_table *table, const tarn_recipe *recipe, const tarn_pla
 static int list_one(text_table *table, json_t *all, const char *name) {
   tarn_recipe *recipe;
   tarn_recipe_options options;
-  tarn_plan plan;
+  tarn_plan plan = {0};
   tarn_recipe_default(&options);
   options.recipe = name;
   tarn_status status = tarn_recipe_open(&recipe, &options);
@@ -72,13 +72,14 @@ static int list_one(text_table *table, json_t *all, const char *name) {
   } else if (status == TARN_STATUS_OK) {
     add_row(table, recipe, recipe->model ? &plan : NULL);
   }
-  if (recipe->model) tarn_plan_close(&plan);
+  const int code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&LIST, status);
+  tarn_plan_close(&plan);
   tarn_recipe_close(&recipe);
-  return status == TARN_STATUS_OK ? CLI_OK : cli_report(&LIST, status);
+  return code;
 }
 
 static int list(int argc, char **argv) {
-  static const char *const titles[] = {"name", "task", "data", "score", "expected", "size"};
+  static const char *const titles[] = {"name", "task", "data", "score", "expected", "parameters"};
   bool json = false;
   cli_list words = {0};
   const cli_option options[] = {{"json", CLI_FLAG, &json, NULL, "print the recipes as JSON", 0, 0}, {0}};
@@ -104,13 +105,17 @@ static int list(int argc, char **argv) {
 
 // --- show
 
-static void print_recipe(const tarn_recipe *recipe) {
+static void print_recipe(const tarn_recipe *recipe, const char *given) {
   char name[RECIPE_SCORE_TEXT], expected[RECIPE_EXPECTED_TEXT];
   fputs(recipe->text, stdout);
   printf("\n# %s expected: %s\n# It runs, in the output folder:\n", recipe_score_name(name, recipe),
          recipe_expected(expected, recipe));
   recipe_print_steps(stdout, recipe, "#   ");
-  if (recipe->model) printf("# The description: tarn recipe show %s --model\n", recipe->name);
+  if (recipe->model) {
+    fputs("# The description: tarn recipe show", stdout);
+    recipe_print_word(stdout, given);
+    fputs(" --model\n", stdout);
+  }
 }
 
 static int show(int argc, char **argv) {
@@ -138,7 +143,7 @@ static int show(int argc, char **argv) {
     else if (code == CLI_OK && json)
       code = json_output_print(&SHOW, stdout, recipe_json(recipe), JSON_COMPACT);
     else if (code == CLI_OK)
-      print_recipe(recipe);
+      print_recipe(recipe, options.recipe);
   }
   tarn_recipe_close(&recipe);
   cli_list_free(&names);
@@ -153,29 +158,48 @@ typedef struct running {
   cli_list data, set;
   const char *output;
   bool dry_run, retry_failed, json, quiet;
+  bool entered;  // the output folder
   tarn_recipe *recipe;
 } running;
 
 static bool tells(const running *r) { return !r->json && !r->quiet; }
 
-// Memory and time of a run here; with a log, that of the run so far.
-static int print_forecast(const running *r, const char *run) {
-  tarn_plan plan;
-  tarn_duration duration;
-  if (!r->recipe->model || !tells(r)) return CLI_OK;
-  const tarn_status status = tarn_recipe_plan(r->recipe, &plan, &duration, run);
-  if (status != TARN_STATUS_OK) return cli_report(&RUN, status);
+static void print_forecast(const tarn_plan *plan, const tarn_duration *duration) {
   const size_t available = tarn_memory_available();
-  printf("memory of a run: %.0f MB; %.2f M parameters, %.2f M of them frozen", (double)plan.total_bytes / 1e6,
-         (double)(plan.trained_parameters + plan.frozen_parameters) / 1e6, (double)plan.frozen_parameters / 1e6);
-  if (available > 0 && plan.total_bytes > available) printf("; ONLY %.0f MB ARE FREE", (double)available / 1e6);
-  if (duration.seconds < 0)
+  printf("memory of a run: %.0f MB; %.2f M parameters, %.2f M of them frozen", (double)plan->total_bytes / 1e6,
+         (double)(plan->trained_parameters + plan->frozen_parameters) / 1e6, (double)plan->frozen_parameters / 1e6);
+  if (available > 0 && plan->total_bytes > available) printf("; ONLY %.0f MB ARE FREE", (double)available / 1e6);
+  if (duration->seconds < 0)
     printf("\ntime of a run: known when the data are prepared\n");
   else
-    plan_print_duration(&duration);
-  tarn_plan_close(&plan);
+    plan_print_duration(duration);
+}
+
+// Memory and time of a run here; with a log, that of the run so far. As text, or with the recipe as JSON.
+static int forecast(const running *r) {
+  tarn_plan plan = {0};
+  tarn_duration duration;
+  char run[128];
+  tarn_status status = TARN_STATUS_UNSUPPORTED;
+  const bool wanted = r->recipe->model && r->recipe->missing == 0;
+  if (!tells(r) && !(r->json && r->dry_run)) return CLI_OK;
+  snprintf(run, sizeof run, "%s/%s/seed-1", TARN_RECIPE_RUNS, r->recipe->name);
+  if (wanted) status = tarn_recipe_plan(r->recipe, &plan, &duration, r->entered ? run : NULL);
+  const bool known = status == TARN_STATUS_OK;
+  int code = known || status == TARN_STATUS_UNSUPPORTED ? CLI_OK : cli_report(&RUN, status);
+  if (code == CLI_OK && r->json) {
+    json_t *object = recipe_json(r->recipe);
+    json_object_set_new(object, "memory", known ? plan_json(&plan) : json_null());
+    json_object_set_new(object, "time", known ? plan_duration_json(&duration) : json_null());
+    code = json_output_print(&RUN, stdout, object, JSON_COMPACT);
+  } else if (known) {
+    print_forecast(&plan, &duration);
+  } else if (code == CLI_OK && wanted) {
+    printf("memory and time of a run: known when the data are prepared; the recipe has no key vocabulary\n");
+  }
   fflush(stdout);
-  return CLI_OK;
+  tarn_plan_close(&plan);
+  return code;
 }
 
 static void on_step(void *user, tarn_recipe_event_kind kind, size_t step, double seconds) {
@@ -197,13 +221,13 @@ static int interrupted(tarn_status status) {
   return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
 }
 
-static int prepare(running *r) {
-  const tarn_recipe_running how = {.on_step = on_step, .user = r, .stop = &stop_signal};
+static int prepare(running *r, bool only_check) {
+  const tarn_recipe_running how = {.on_step = on_step, .user = r, .stop = &stop_signal, .only_check = only_check};
   stop_in_order(true);
   const tarn_status status = tarn_recipe_prepare(r->recipe, &how);
   stop_in_order(false);
   if (status == TARN_STATUS_OK) return CLI_OK;
-  if (tells(r)) printf("\n");
+  if (tells(r) && !only_check) printf("\n");
   fflush(stdout);
   return interrupted(status);
 }
@@ -212,7 +236,7 @@ static int finish(const running *r, const tarn_sweep *sweep) {
   tarn_recipe_result result;
   const tarn_status status = tarn_recipe_score(&result, r->recipe, sweep);
   if (status != TARN_STATUS_OK) return cli_report(&RUN, status);
-  if (r->json) return json_output_print(&RUN, stdout, recipe_result_json(r->recipe, &result), JSON_COMPACT);
+  if (r->json) return json_output_print(&RUN, stdout, json_load_file(TARN_RECIPE_SCORE, 0, NULL), JSON_COMPACT);
   if (!r->quiet) recipe_print_result(r->recipe, &result);
   return CLI_OK;
 }
@@ -277,17 +301,20 @@ static int announce(const running *r) {
     }
     recipe_print_expected(recipe);
   }
-  if (r->json && r->dry_run) {
-    const int code = json_output_print(&RUN, stdout, recipe_json(recipe), JSON_COMPACT);
+  if (recipe->missing > 0 && r->json && r->dry_run) {
+    const int code = forecast(r);
     if (code != CLI_OK) return code;
   }
   return report_missing(r);
 }
 
-static int enter(const char *folder, bool make) {
+static int enter(running *r) {
+  const char *folder = r->output;
+  const bool make = !r->dry_run;
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path)
+    return cli_usage(&RUN, "--output: the path is too long: %.80s...", folder);
   if (make) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s", folder);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
       *slash = '\0';
       mkdir(path, 0777);
@@ -295,7 +322,8 @@ static int enter(const char *folder, bool make) {
     }
     mkdir(path, 0777);  // chdir() tells whether it is there
   }
-  if (chdir(folder) == 0 || (!make && errno == ENOENT)) return CLI_OK;
+  r->entered = chdir(folder) == 0;
+  if (r->entered || (!make && errno == ENOENT)) return CLI_OK;
   fprintf(stderr, "tarn %s: --output: %s: %s\n", RUN.name, folder, strerror(errno));
   return CLI_FAILURE;
 }
@@ -305,18 +333,17 @@ static int run_recipe(running *r) {
   if (status != TARN_STATUS_OK) return cli_report(&RUN, status);
   int code = announce(r);
   if (code != CLI_OK) return code;
-  code = enter(r->output, !r->dry_run);
+  code = enter(r);
+  if (code == CLI_OK && r->entered) code = prepare(r, true);
   if (code != CLI_OK) return code;
   // Behind a preparation the data are known, and a run that has begun has its log.
-  char first[128];
-  snprintf(first, sizeof first, "%s/%s/seed-1", TARN_RECIPE_RUNS, r->recipe->name);
   const bool prepared = access(TARN_RECIPE_SWEEP, F_OK) == 0;
-  code = print_forecast(r, first);
+  code = forecast(r);
   if (code != CLI_OK || r->dry_run) return code;
-  code = prepare(r);
+  code = prepare(r, false);
   if (code != CLI_OK) return code;
   if (!r->recipe->model) return finish(r, NULL);
-  if (!prepared) code = print_forecast(r, first);
+  if (!prepared) code = forecast(r);
   return code == CLI_OK ? train(r) : code;
 }
 
@@ -339,7 +366,7 @@ static int run(int argc, char **argv) {
       CLI_DEVICE_OPTION,
       {0}};
   int code = cli_parse(&RUN, table, argc, argv, &names, 1, 1);
-  if (code < 0 && !r.output) code = cli_usage(&RUN, "--output DIR is missing");
+  if (code < 0 && (!r.output || !*r.output)) code = cli_usage(&RUN, "--output DIR is missing");
   if (code < 0) {
     r.options.recipe = names.items[0];
     r.options.data = r.data.items;

@@ -212,16 +212,18 @@ static void limit_spinning(char **argv) {
 }
 
 // The files of a training do not depend on a reader of its output; the training continues when the reader exits.
-static bool works_for_files(const char *command) {
-  static const char *const names[] = {"train", "recipe", "sweep", "serve"};
+static bool works_for_files(int argc, char **argv) {
+  static const char *const names[] = {"train", "sweep", "serve"};
+  const char *command = argc > 1 ? argv[1] : NULL;
+  if (command && argc > 2 && strcmp(command, "recipe") == 0) return strcmp(argv[2], "run") == 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (command && strcmp(command, names[i]) == 0) return true;
   return false;
 }
 
 // When the reader of the output has exited, ends like any filter: without a message, by SIGPIPE.
-static int end_with_reader(int code, const char *command, void (*at_pipe)(int)) {
-  if (works_for_files(command) || code == CLI_USAGE) return code;
+static int end_with_reader(int code, int argc, char **argv, void (*at_pipe)(int)) {
+  if (works_for_files(argc, argv) || code == CLI_USAGE) return code;
   signal(SIGPIPE, at_pipe);
   raise(SIGPIPE);
   return CLI_FAILURE;  // if SIGPIPE was inherited as ignored
@@ -258,5 +260,5 @@ int main(int argc, char **argv) {
     if (code == CLI_OK) code = CLI_FAILURE;
   }
   tarn_ranks_abandon();  // the others must not wait for a process that could not join them
-  return gone ? end_with_reader(code, argc > 1 ? argv[1] : NULL, at_pipe) : code;
+  return gone ? end_with_reader(code, argc, argv, at_pipe) : code;
 }

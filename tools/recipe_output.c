@@ -57,8 +57,7 @@ void recipe_print_data(const tarn_recipe *recipe) {
   }
 }
 
-// A word as a shell takes it.
-static void print_word(FILE *file, const char *word) {
+void recipe_print_word(FILE *file, const char *word) {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./=:,%@";
   if (*word && strspn(word, plain) == strlen(word)) {
     fprintf(file, " %s", word);
@@ -73,10 +72,10 @@ void recipe_print_steps(FILE *file, const tarn_recipe *recipe, const char *befor
   for (size_t i = 0; i < recipe->step_count; i++) {
     const tarn_recipe_step *step = &recipe->steps[i];
     fprintf(file, "%starn", before);
-    for (size_t k = 0; k < step->word_count; k++) print_word(file, step->words[k]);
+    for (size_t k = 0; k < step->word_count; k++) recipe_print_word(file, step->words[k]);
     if (step->output) {
       fputs(" >", file);
-      print_word(file, step->output);
+      recipe_print_word(file, step->output);
     }
     fputc('\n', file);
   }
@@ -158,16 +157,4 @@ json_t *recipe_json(const tarn_recipe *recipe) {
                    "summary", recipe->summary, "score", recipe_score_name(score, recipe), "model",
                    json_output_text(recipe->model), "data", needs_json(recipe), "steps", steps_json(recipe), "seeds",
                    (json_int_t)recipe->seeds, "expected", expected_json(recipe));
-}
-
-json_t *recipe_result_json(const tarn_recipe *recipe, const tarn_recipe_result *result) {
-  char score[RECIPE_SCORE_TEXT];
-  json_t *values = json_array();
-  for (size_t i = 0; i < result->count; i++)
-    json_array_append_new(values,
-                          json_pack("{s:I, s:f}", "seed", (json_int_t)result->seeds[i], "value", result->values[i]));
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "recipe", recipe->name, "score",
-                   recipe_score_name(score, recipe), "values", values, "mean", json_output_real(result->mean), "low",
-                   json_output_real(result->low), "high", json_output_real(result->high), "within",
-                   result->known ? json_boolean(result->within) : json_null(), "expected", expected_json(recipe));
 }

@@ -15,6 +15,8 @@ const char *recipe_expected(char text[RECIPE_EXPECTED_TEXT], const tarn_recipe *
 
 // The files needed, where each is or what is missing.
 void recipe_print_data(const tarn_recipe *recipe);
+// A space and a word as a shell takes it.
+void recipe_print_word(FILE *file, const char *word);
 // The commands as typed in a shell, each after `before`.
 void recipe_print_steps(FILE *file, const tarn_recipe *recipe, const char *before);
 // The expected score, with its interval for the runs to come.
@@ -24,6 +26,5 @@ void recipe_print_result(const tarn_recipe *recipe, const tarn_recipe_result *re
 
 // NULL if memory runs out. The caller releases it.
 json_t *recipe_json(const tarn_recipe *recipe);
-json_t *recipe_result_json(const tarn_recipe *recipe, const tarn_recipe_result *result);
 
 #endif

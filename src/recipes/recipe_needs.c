@@ -1,10 +1,12 @@
 // The files that a recipe needs: where they may be, and where they are.
 #include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -14,10 +16,11 @@
 
 enum { MOST_NEEDS = 64, MOST_CHOICES = 16, MOST_FILES = 4096 };
 
-// Entries of one folder: those that match, and the others' names.
+// Files of one folder.
 typedef struct names {
   char **items;
   size_t count, capacity;
+  bool full;  // there are more
 } names;
 
 static void close_names(names *n) {
@@ -34,13 +37,18 @@ static tarn_status add_name(names *n, const char *name) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-// The names in a folder that match a pattern, sorted; none if it cannot be read.
+// The files in a folder whose names match a pattern, sorted; none if it cannot be read.
 static tarn_status list_names(names *n, const char *folder, const char *pattern) {
   tarn_status status = TARN_STATUS_OK;
   DIR *dir = opendir(*folder ? folder : ".");
   if (!dir) return TARN_STATUS_OK;
-  for (const struct dirent *entry; status == TARN_STATUS_OK && n->count < MOST_FILES && (entry = readdir(dir));)
-    if (entry->d_name[0] != '.' && fnmatch(pattern, entry->d_name, 0) == 0) status = add_name(n, entry->d_name);
+  for (const struct dirent *entry; status == TARN_STATUS_OK && !n->full && (entry = readdir(dir));) {
+    struct stat info;
+    if (entry->d_name[0] == '.' || fnmatch(pattern, entry->d_name, 0) != 0) continue;
+    if (fstatat(dirfd(dir), entry->d_name, &info, 0) != 0 || !S_ISREG(info.st_mode)) continue;
+    n->full = n->count == MOST_FILES;
+    if (!n->full) status = add_name(n, entry->d_name);
+  }
   closedir(dir);
   if (n->count > 1) qsort(n->items, n->count, sizeof *n->items, by_name);
   return status;
@@ -69,19 +77,28 @@ static tarn_status take_files(tarn_recipe *recipe, tarn_recipe_need *need, const
   return TARN_STATUS_OK;
 }
 
-static tarn_status find_choice(tarn_recipe *recipe, tarn_recipe_need *need, const char *choice) {
-  const tarn_recipe_options *o = recipe->memory->options;
-  tarn_status status = TARN_STATUS_OK;
-  for (size_t i = 0; i < o->data_count && need->file_count == 0 && status == TARN_STATUS_OK; i++) {
-    char folder[PATH_MAX];
-    const char *last;
-    names n = {0};
-    TARN_TRY(place_of(folder, &last, o->data[i], choice));
-    status = list_names(&n, folder, last);
-    if (status == TARN_STATUS_OK && n.count > 0) status = take_files(recipe, need, folder, &n);
-    close_names(&n);
-  }
+static tarn_status find_choice(tarn_recipe *recipe, tarn_recipe_need *need, const char *data, const char *choice) {
+  char folder[PATH_MAX];
+  const char *last;
+  names n = {0};
+  TARN_TRY(place_of(folder, &last, data, choice));
+  tarn_status status = list_names(&n, folder, last);
+  if (status == TARN_STATUS_OK && n.full)
+    status =
+        tarn__fail(TARN_STATUS_USAGE, "data.%s: %s has more than %d files %s", need->name, folder, MOST_FILES, last);
+  if (status == TARN_STATUS_OK && n.count > 0) status = take_files(recipe, need, folder, &n);
+  close_names(&n);
   return status;
+}
+
+// In the first folder that has any of the choices, so that files of two folders are not mixed.
+static tarn_status find_files(tarn_recipe *recipe, tarn_recipe_need *need, const tarn__yaml_node *const *choices,
+                              size_t count) {
+  const tarn_recipe_options *o = recipe->memory->options;
+  for (size_t i = 0; i < o->data_count; i++)
+    for (size_t k = 0; k < count && need->file_count == 0; k++)
+      TARN_TRY(find_choice(recipe, need, o->data[i], choices[k]->text));
+  return TARN_STATUS_OK;
 }
 
 // An existing file that may be the one meant.
@@ -136,8 +153,8 @@ static tarn_status read_need(tarn_recipe *recipe, tarn_recipe_need *need, const 
                                : i + 1 == count ? " or "
                                                 : ", ",
                                choices[i]->text);
-    if (need->file_count == 0) TARN_TRY(find_choice(recipe, need, choices[i]->text));
   }
+  TARN_TRY(find_files(recipe, need, choices, count));
   for (size_t i = 0; i < count && need->file_count == 0 && !need->near; i++)
     TARN_TRY(find_near(recipe, need, choices[i]->text));
   if (need->file_count == 0) {
@@ -151,8 +168,18 @@ static tarn_status read_need(tarn_recipe *recipe, tarn_recipe_need *need, const 
   return tarn__recipe_text(recipe, &need->choices, "%s", text);
 }
 
+static tarn_status check_folders(const tarn_recipe_options *o) {
+  for (size_t i = 0; i < o->data_count; i++) {
+    struct stat info;
+    TARN_REQUIRE(stat(*o->data[i] ? o->data[i] : ".", &info) == 0 && S_ISDIR(info.st_mode), USAGE,
+                 "data: there is no folder %s", o->data[i]);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__recipe_read_needs(tarn_recipe *recipe) {
   struct tarn__recipe_memory *m = recipe->memory;
+  TARN_TRY(check_folders(m->options));
   const tarn__yaml_node *map = tarn__yaml_get(m->root, "data");
   void *memory;
   if (tarn__yaml_is_empty(map)) return TARN_STATUS_OK;

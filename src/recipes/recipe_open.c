@@ -101,8 +101,27 @@ static tarn_status take_recipe(tarn_recipe *recipe, const char **origin) {
   *origin = given;
   TARN_TRY(take_file(recipe, &recipe->text, given, "a recipe"));
   const char *slash = strrchr(given, '/'), *name = slash ? slash + 1 : given, *dot = strrchr(name, '.');
-  return tarn__recipe_text(recipe, &recipe->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name),
-                           name);
+  TARN_TRY(tarn__recipe_text(recipe, &recipe->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name),
+                             name));
+  char shown[TARN__YAML_SHOWN];
+  TARN_REQUIRE(tarn__sweep_is_name(recipe->name), USAGE, "\"%s\" is no name of a recipe: letters, digits, _ - + and .",
+               tarn__yaml_show(shown, recipe->name));
+  return TARN_STATUS_OK;
+}
+
+// Control characters, which a terminal would obey.
+static bool has_controls(const char *text) {
+  for (const unsigned char *c = (const unsigned char *)text; c && *c; c++)
+    if (*c < ' ' || *c == 127 || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0)) return true;
+  return false;
+}
+
+static tarn_status check_characters(const tarn__yaml_node *node) {
+  if (has_controls(node->key) || (node->type == TARN__YAML_SCALAR && has_controls(node->text)))
+    return tarn__yaml_fail(node, "a text of a recipe is one line without control characters");
+  for (const tarn__yaml_node *item = node->type == TARN__YAML_SCALAR ? NULL : node->first; item; item = item->next)
+    TARN_TRY(check_characters(item));
+  return TARN_STATUS_OK;
 }
 
 // A description next to the recipe, or one that is built in.
@@ -184,9 +203,10 @@ static tarn_status read_expected(tarn_recipe *recipe) {
   const tarn__yaml_node *scores = tarn__yaml_get(node, "scores"), *mean = tarn__yaml_get(node, "mean");
   const tarn__yaml_node *deviation = tarn__yaml_get(node, "deviation");
   if (!tarn__yaml_is_empty(scores)) {
-    if (!tarn__yaml_is_empty(mean) || !tarn__yaml_is_empty(deviation))
+    if (!tarn__yaml_is_empty(mean) || !tarn__yaml_is_empty(deviation) ||
+        !tarn__yaml_is_empty(tarn__yaml_get(node, "seeds")))
       return tarn__yaml_fail(scores,
-                             "expected.scores: the mean and the deviation follow from the scores; leave them out");
+                             "expected.scores: mean, deviation and seeds follow from the scores; leave them out");
     return read_scores(recipe, scores);
   }
   if (tarn__yaml_is_empty(mean)) return tarn__yaml_fail(node, "expected: the scores or their mean is needed");
@@ -209,6 +229,8 @@ static tarn_status read_score(tarn_recipe *recipe) {
   recipe->validation = strncmp(recipe->score, "valid.", 6) == 0;
   if (!test && !recipe->validation)
     return tarn__yaml_fail(node, "score: expected a measure of the test or the validation, such as valid.nll");
+  if (test && tarn__yaml_is_empty(tarn__yaml_get(root, "test")))
+    return tarn__yaml_fail(node, "score: %s needs the key test, which says on what", recipe->score);
   recipe->score += test ? 5 : 6;
   const char *words[TARN_MEASURES + 1];
   size_t count = 0;
@@ -228,9 +250,13 @@ static tarn_status read_steps(tarn_recipe *recipe) {
   if (!recipe->model && tarn__yaml_is_empty(each))
     return tarn__yaml_fail(root, "model is missing: the description to train; or each_seed, the steps for a seed");
   TARN_TRY(tarn__recipe_read_steps(recipe, "prepare", 0));
-  for (int64_t seed = 1; seed <= recipe->seeds && !recipe->model; seed++)
+  for (int64_t seed = 1; seed <= recipe->seeds && !recipe->model; seed++) {
     TARN_TRY(tarn__recipe_read_steps(recipe, "each_seed", seed));
-  return TARN_STATUS_OK;
+    const tarn_recipe_step *last = recipe->step_count > 0 ? &recipe->steps[recipe->step_count - 1] : NULL;
+    if (!last || last->seed != seed || !last->output)
+      return tarn__yaml_fail(each, "each_seed: the last step has json: FILE, which has the score");
+  }
+  return tarn__recipe_check_made(recipe, each ? each : root);
 }
 
 static tarn_status read_all(tarn_recipe *recipe) {
@@ -243,6 +269,7 @@ static tarn_status read_all(tarn_recipe *recipe) {
   TARN_TRY(tarn__yaml_parse(&m->tree, &m->root, origin, true, recipe->text, strlen(recipe->text)));
   if (m->root->type != TARN__YAML_MAP)
     return tarn__yaml_fail(m->root, "expected keys such as task, data, prepare, model and score");
+  TARN_TRY(check_characters(m->root));
   TARN_TRY(tarn__sweep_check_keys(m->root, "key", names, sizeof names / sizeof *names));
   TARN_TRY(tarn__sweep_read_text(m->root, "task", &recipe->task));
   TARN_TRY(tarn__sweep_read_text(m->root, "summary", &recipe->summary));
@@ -262,7 +289,9 @@ static tarn_status read_all(tarn_recipe *recipe) {
   TARN_TRY(read_expected(recipe));
   TARN_TRY(tarn__recipe_read_needs(recipe));
   TARN_TRY(read_steps(recipe));
-  return recipe->model ? tarn__recipe_write_sweep(recipe) : TARN_STATUS_OK;
+  if (!recipe->model) return TARN_STATUS_OK;
+  TARN_TRY(tarn__recipe_write_sweep(recipe));
+  return tarn__recipe_check_description(recipe, origin);
 }
 
 static tarn_status take_changes(tarn_recipe *recipe) {
@@ -271,8 +300,11 @@ static tarn_status take_changes(tarn_recipe *recipe) {
   TARN_TRY(tarn__arena_alloc(&recipe->memory->arena, &memory, o->set_count, sizeof(char *)));
   const char **changes = memory;
   for (size_t i = 0; i < o->set_count; i++) {
-    TARN_REQUIRE(strchr(o->set[i], '=') && !strchr(o->set[i], '\n'), USAGE, "a change is KEY=VALUE, not \"%s\"",
-                 o->set[i]);
+    const char *equals = strchr(o->set[i], '=');
+    TARN_REQUIRE(equals && !strchr(o->set[i], '\n'), USAGE, "a change is KEY=VALUE, not \"%s\"", o->set[i]);
+    for (size_t k = 0; k < i; k++)
+      TARN_REQUIRE(strncmp(o->set[k], o->set[i], (size_t)(equals + 1 - o->set[i])) != 0, USAGE, "%.*s is changed twice",
+                   (int)(equals - o->set[i]), o->set[i]);
     TARN_TRY(tarn__recipe_text(recipe, &changes[i], "%s", o->set[i]));
   }
   recipe->change = changes;

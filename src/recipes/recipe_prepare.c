@@ -1,7 +1,9 @@
 // Runs the steps of a recipe. What is done is in a file that is replaced after every step, with the data that it was
 // made of, so that a recipe goes on where it was killed, and does not go on with other data.
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_io.h"
+#include "base/temporary.h"
 #include "recipes/recipe_spec.h"
 #include "run/names.h"
 #include "sweep/child.h"
@@ -28,6 +31,7 @@ typedef struct preparing {
   const tarn_recipe_running *running;
   json_t *data;   // {path: {"bytes", "changed"}} of all files needed
   json_t *steps;  // [[word, ...]] done
+  int64_t seeds;  // the most that were asked for
 } preparing;
 
 static void tell(const preparing *p, tarn_recipe_event_kind kind, size_t step, double seconds) {
@@ -72,15 +76,25 @@ static tarn_status describe_data(json_t **out, const tarn_recipe *recipe) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status add_word(json_t *words, const char *text) {
+  json_t *word;
+  TARN_TRY(new_text(&word, text));
+  TARN_REQUIRE(json_array_append_new(words, word) == 0, MEMORY, "not enough memory for the list of steps");
+  return TARN_STATUS_OK;
+}
+
+// Its words, and ">" with the file for what it prints.
 static tarn_status describe_step(json_t **out, const tarn_recipe_step *step) {
   *out = json_array();
   TARN_TRY(no_memory(*out));
-  for (size_t i = 0; i < step->word_count; i++) {
-    json_t *word;
-    TARN_TRY(new_text(&word, step->words[i]));
-    TARN_REQUIRE(json_array_append_new(*out, word) == 0, MEMORY, "not enough memory for the list of steps");
-  }
-  return TARN_STATUS_OK;
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < step->word_count && status == TARN_STATUS_OK; i++) status = add_word(*out, step->words[i]);
+  if (status == TARN_STATUS_OK && step->output) status = add_word(*out, ">");
+  if (status == TARN_STATUS_OK && step->output) status = add_word(*out, step->output);
+  if (status == TARN_STATUS_OK) return status;
+  json_decref(*out);
+  *out = NULL;
+  return status;
 }
 
 // The file of this folder, if it is that of the same data and steps.
@@ -92,12 +106,16 @@ static tarn_status read_state(preparing *p) {
   }
   TARN_TRY(tarn__json_file(&state, TARN__RECIPE_STATE, 0, NULL));
   p->steps = json_incref(json_object_get(state, "steps"));
+  p->seeds = json_integer_value(json_object_get(state, "seeds"));
   const bool valid = json_is_array(p->steps), same = json_equal(json_object_get(state, "data"), p->data) == 1;
   json_decref(state);
   TARN_REQUIRE(valid, DATA, "%s is damaged; give another output folder, or remove this one", TARN__RECIPE_STATE);
   TARN_REQUIRE(same || json_array_size(p->steps) == 0, USAGE,
                "this folder was prepared from other data, or they have changed since; give another output folder, or "
                "remove this one");
+  TARN_REQUIRE(p->seeds <= p->recipe->seeds, USAGE,
+               "this folder has the seeds 1 to %lld: give as many (--seeds %lld) or more, or another output folder",
+               (long long)p->seeds, (long long)p->seeds);
   for (size_t i = 0; i < json_array_size(p->steps) && i < p->recipe->step_count; i++) {
     json_t *step;
     TARN_TRY(describe_step(&step, &p->recipe->steps[i]));
@@ -114,7 +132,8 @@ static tarn_status read_state(preparing *p) {
 static tarn_status write_state(const preparing *p) {
   json_t *name = NULL;
   TARN_TRY(new_text(&name, p->recipe->name));
-  json_t *state = json_pack("{s:o, s:O, s:O}", "recipe", name, "data", p->data, "steps", p->steps);
+  json_t *state = json_pack("{s:o, s:O, s:O, s:I}", "recipe", name, "data", p->data, "steps", p->steps, "seeds",
+                            (json_int_t)p->recipe->seeds);
   char *text = tarn__json_dump(state, JSON_INDENT(1));
   json_decref(state);
   TARN_TRY(no_memory(text));
@@ -150,7 +169,12 @@ static tarn_status wait_for(const preparing *p, pid_t pid, int *code) {
   for (;;) {
     const pid_t ended = waitpid(pid, code, WNOHANG);
     if (ended == pid) return asked ? tarn__fail(TARN_STATUS_INTERRUPTED, "stopped by request") : TARN_STATUS_OK;
-    TARN_REQUIRE(ended == 0 || errno == EINTR, IO, "cannot wait for a process: %s", strerror(errno));
+    if (ended < 0 && errno != EINTR) {
+      const int reason = errno;
+      kill(pid, SIGKILL);
+      (void)waitpid(pid, code, 0);
+      return tarn__fail(TARN_STATUS_IO, "cannot wait for a process: %s", strerror(reason));
+    }
     if (is_stopped(p) && !asked) kill(pid, SIGTERM);
     asked = is_stopped(p);
     nanosleep(&(struct timespec){.tv_nsec = (long)(LOOK * 1e9)}, NULL);
@@ -193,17 +217,87 @@ static tarn_status write_text(const char *path, const char *text) {
   return text ? tarn__file_write(path, text, strlen(text)) : TARN_STATUS_OK;
 }
 
-static tarn_status run_all(preparing *p) {
+// Whether the current folder is a recipe's: nothing else may be in it before.
+static tarn_status check_folder(void) {
+  DIR *dir = tarn__file_exists(TARN__RECIPE_STATE) ? NULL : opendir(".");
+  char other[NAME_MAX + 1] = "";
+  if (!dir) return TARN_STATUS_OK;
+  for (const struct dirent *entry; !*other && (entry = readdir(dir));) {
+    const char *name = entry->d_name;
+    // What a process leaves that is killed before it has written the first list of steps.
+    static const char temporary[] = TARN__RECIPE_STATE TARN__TEMPORARY_MARK;
+    const bool left = strcmp(name, LOCK) == 0 || strncmp(name, temporary, sizeof temporary - 1) == 0;
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !left) snprintf(other, sizeof other, "%s", name);
+  }
+  closedir(dir);
+  TARN_REQUIRE(!*other, USAGE, "this folder has other files (%s) and was not made by a recipe; give a new one", other);
+  return TARN_STATUS_OK;
+}
+
+// Whether a file is written as `made`, or as one of the files that begin with it: of a shard, in a folder.
+static bool would_replace(const char *made, const char *file) {
+  char path[PATH_MAX];
+  if (tarn__file_same(made, file)) return true;
+  if (snprintf(path, sizeof path, "%s.tarn", made) < (int)sizeof path && tarn__file_same(path, file)) return true;
+  if (!realpath(made, path)) return false;
+  const size_t length = strlen(path);
+  return strncmp(path, file, length) == 0 && file[length] == '/';
+}
+
+// What is made must not replace the data.
+static tarn_status check_made(const tarn_recipe *recipe) {
+  static const char *const own[] = {TARN__RECIPE_STATE,
+                                    TARN_RECIPE_SWEEP,
+                                    TARN_RECIPE_MODEL,
+                                    TARN_RECIPE_COPY,
+                                    TARN_RECIPE_SCORE,
+                                    TARN_RECIPE_RUNS,
+                                    ERRORS};
+  for (size_t i = 0; i < recipe->need_count; i++) {
+    for (size_t k = 0; k < recipe->needs[i].file_count; k++) {
+      const char *file = recipe->needs[i].files[k], *over = NULL;
+      for (size_t n = 0; n < sizeof own / sizeof *own && !over; n++)
+        if (would_replace(own[n], file)) over = own[n];
+      for (size_t n = 0; n < recipe->step_count && !over; n++)
+        for (size_t m = 0; m < recipe->steps[n].made_count && !over; m++)
+          if (would_replace(recipe->steps[n].made[m], file)) over = recipe->steps[n].made[m];
+      TARN_REQUIRE(!over, USAGE, "data.%s: %s would be replaced by %s of the recipe; give another output folder",
+                   recipe->needs[i].name, file, over);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status begin(preparing *p) {
+  TARN_TRY(check_folder());
+  TARN_TRY(check_made(p->recipe));
   TARN_TRY(describe_data(&p->data, p->recipe));
   TARN_TRY(read_state(p));
+  return json_array_size(p->steps) < p->recipe->step_count ? TARN_STATUS_OK : tarn__recipe_check_runs(p->recipe);
+}
+
+bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
+  preparing p = {.recipe = recipe};
+  bool prepared = recipe->missing == 0 && tarn__file_exists(TARN__RECIPE_STATE) &&
+                  tarn__file_exists(TARN_RECIPE_SWEEP) && describe_data(&p.data, recipe) == TARN_STATUS_OK &&
+                  read_state(&p) == TARN_STATUS_OK;
+  prepared = prepared && json_array_size(p.steps) >= recipe->step_count;
+  json_decref(p.data);
+  json_decref(p.steps);
+  return prepared;
+}
+
+static tarn_status run_all(preparing *p) {
+  TARN_TRY(begin(p));
   const size_t done = json_array_size(p->steps);
+  TARN_TRY(write_state(p));  // before the first step, so that the folder is known to be a recipe's
   for (size_t i = 0; i < p->recipe->step_count; i++) {
     if (i < done)
       tell(p, TARN_RECIPE_EVENT_SKIPPED, i, 0);
     else
       TARN_TRY(run_step(p, i));
   }
-  if (p->recipe->step_count == 0) TARN_TRY(write_state(p));
+  if (done < p->recipe->step_count) TARN_TRY(tarn__recipe_check_runs(p->recipe));
   TARN_TRY(write_text(TARN_RECIPE_COPY, p->recipe->text));
   TARN_TRY(write_text(TARN_RECIPE_MODEL, p->recipe->model_text));
   return write_text(TARN_RECIPE_SWEEP, p->recipe->sweep_text);
@@ -214,8 +308,9 @@ tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_run
   preparing p = {.recipe = recipe, .running = running ? running : &nothing};
   int lock = -1;
   TARN_TRY(check_data(recipe));
-  TARN_TRY(tarn__lock(&lock, LOCK));
-  const tarn_status status = run_all(&p);
+  TARN_TRY(check_folder());  // before a lock is left in it
+  tarn_status status = p.running->only_check ? TARN_STATUS_OK : tarn__lock(&lock, LOCK);
+  if (status == TARN_STATUS_OK) status = p.running->only_check ? begin(&p) : run_all(&p);
   tarn__unlock(&lock);
   json_decref(p.data);
   json_decref(p.steps);

@@ -63,6 +63,7 @@ static tarn_status take_steps(tarn_recipe_result *result, const tarn_recipe *rec
 static void summarize(tarn_recipe_result *result, const tarn_recipe *recipe) {
   double sum = 0, squares = 0;
   const double n = (double)result->count;
+  if (result->count == 0) return;
   for (size_t i = 0; i < result->count; i++) sum += result->values[i];
   result->mean = sum / n;
   for (size_t i = 0; i < result->count; i++) squares += pow(result->values[i] - result->mean, 2);
@@ -119,7 +120,6 @@ tarn_status tarn_recipe_score(tarn_recipe_result *result, const tarn_recipe *rec
   *result = (tarn_recipe_result){.mean = NAN, .deviation = NAN, .low = NAN, .high = NAN};
   TARN_REQUIRE(!recipe->model == !sweep, USAGE, "a recipe with a description has the scores of its sweep");
   TARN_TRY(sweep ? take_sweep(result, recipe, sweep) : take_steps(result, recipe));
-  if (result->count == 0) return TARN_STATUS_OK;
   summarize(result, recipe);
   return write_score(result, recipe);
 }

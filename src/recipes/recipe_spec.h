@@ -44,9 +44,19 @@ tarn_status tarn__recipe_path(const tarn_recipe *recipe, const tarn__yaml_node *
 
 // Reads a list of steps, for a seed (0: none). recipe_steps.c.
 tarn_status tarn__recipe_read_steps(tarn_recipe *recipe, const char *key, int64_t seed) TARN_CHECKED;
+// Fails, naming `node`, if two steps write the same file.
+tarn_status tarn__recipe_check_made(const tarn_recipe *recipe, const tarn__yaml_node *node) TARN_CHECKED;
 
 // Writes the sweep of the description. recipe_sweep.c.
 tarn_status tarn__recipe_write_sweep(tarn_recipe *recipe) TARN_CHECKED;
+// Checks the description with all changes, the test, and the paths in both, before any file is made. `origin`: the
+// recipe's, for messages.
+tarn_status tarn__recipe_check_description(const tarn_recipe *recipe, const char *origin) TARN_CHECKED;
+// Whether the runs in the current folder, if there are any, are those of this sweep.
+tarn_status tarn__recipe_check_runs(const tarn_recipe *recipe) TARN_CHECKED;
+
+// Whether the current folder has all that the steps make, of the same data. recipe_prepare.c.
+bool tarn__recipe_is_prepared(const tarn_recipe *recipe);
 
 // The file that lists the steps that are done.
 #define TARN__RECIPE_STATE "prepared.json"

@@ -1,9 +1,11 @@
 // The steps of a recipe: commands of the program, of which a recipe may name those below with these options.
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "recipes/recipe_spec.h"
+#include "run/names.h"
 #include "sweep/spec.h"
 
 enum { MOST_WORDS = 1000, MOST_STEPS = 10000, MOST_OPTIONS = 24, MOST_MADE = 4 };
@@ -13,7 +15,7 @@ typedef enum kind {
   FLAG,     // yes or no
   INPUT,    // a file that is read
   OUTPUT,   // a file that is written
-  TEXT,     // --text: a file, or with a table one of its columns
+  TEXT,     // a file, or with a table one of its columns
   INPUTS,   // arguments: files that are read
   WORD,     // an argument
   CAPTURED  // a file for what the command prints as JSON
@@ -26,22 +28,28 @@ typedef struct option {
 
 typedef struct verb {
   const char *name;
+  size_t arguments;              // how many it has; 0: any number
   option options[MOST_OPTIONS];  // ends with an entry without a name
 } verb;
 
 static const verb verbs[] = {
-    {"corpus", {{"sentences", VALUE}, {"held-out", VALUE}, {"seed", VALUE}, {"output", OUTPUT}}},
-    {"sentences", {{"language", VALUE}, {"wrapped", FLAG}, {"documents", FLAG}, {"output", OUTPUT}, {"files", INPUTS}}},
+    {"corpus", 0, {{"sentences", VALUE}, {"held-out", VALUE}, {"seed", VALUE}, {"output", OUTPUT}}},
+    {"sentences",
+     0,
+     {{"language", VALUE}, {"wrapped", FLAG}, {"documents", FLAG}, {"output", OUTPUT}, {"files", INPUTS}}},
     {"split",
+     1,
      {{"every", VALUE},
       {"first", VALUE},
       {"header", VALUE},
       {"from", VALUE},
       {"bytes", VALUE},
+      {"exact", FLAG},
       {"rest", OUTPUT},
       {"output", OUTPUT},
       {"files", INPUTS}}},
     {"vocab",
+     0,
      {{"type", VALUE},
       {"size", VALUE},
       {"lowercase", FLAG},
@@ -55,6 +63,7 @@ static const verb verbs[] = {
       {"output", OUTPUT},
       {"files", INPUTS}}},
     {"prepare",
+     0,
      {{"vocab", INPUT},
       {"target-vocab", INPUT},
       {"source", INPUT},
@@ -62,7 +71,7 @@ static const verb verbs[] = {
       {"table", INPUT},
       {"text", TEXT},
       {"pair", VALUE},
-      {"labels", VALUE},
+      {"labels", TEXT},
       {"labels-from", INPUT},
       {"numbers", FLAG},
       {"per-word", FLAG},
@@ -74,6 +83,7 @@ static const verb verbs[] = {
       {"pack", VALUE},
       {"output", OUTPUT}}},
     {"series generate",
+     1,
      {{"system", WORD},
       {"rows", VALUE},
       {"discard", VALUE},
@@ -82,6 +92,7 @@ static const verb verbs[] = {
       {"tau", VALUE},
       {"output", OUTPUT}}},
     {"series train",
+     1,
      {{"rows", VALUE},
       {"warmup", VALUE},
       {"raw", FLAG},
@@ -98,6 +109,7 @@ static const verb verbs[] = {
       {"output", OUTPUT},
       {"files", INPUTS}}},
     {"series forecast",
+     2,
      {{"from", VALUE},
       {"steps", VALUE},
       {"starts", VALUE},
@@ -158,12 +170,33 @@ static tarn_status take_flag(writing *w, const tarn__yaml_node *node, const char
   return tarn__yaml_fail(node, "%s: expected yes or no", node->key);
 }
 
+// Whether a file may be written: no part of its path is hidden, and it is none of those that this program keeps there.
+static bool is_free(const tarn_recipe *recipe, const char *path) {
+  static const char *const own[] = {TARN__RECIPE_STATE, TARN_RECIPE_SWEEP, TARN_RECIPE_MODEL, TARN_RECIPE_COPY,
+                                    TARN_RECIPE_SCORE,  TARN__RUN_ERRORS,  TARN_RECIPE_RUNS};
+  // Without a description, the runs are files of the steps.
+  const size_t length = strcspn(path, "/"), count = sizeof own / sizeof *own - (recipe->model ? 0 : 1);
+  for (size_t i = 0; i < count; i++)
+    if (strlen(own[i]) == length && strncmp(own[i], path, length) == 0) return false;
+  for (const char *part = path; part; part = strchr(part, '/')) {
+    part += *part == '/';
+    if (*part == '.' || *part == '/' || *part == '\0') return false;
+  }
+  return true;
+}
+
 // A path below the current folder, which no need's name is.
 static tarn_status take_output(writing *w, const tarn__yaml_node *node, const char **path) {
   char shown[TARN__YAML_SHOWN];
   TARN_TRY(take_text(w, node, node->key, path));
   if (**path == '$' || !tarn__recipe_is_below(*path))
     return tarn__yaml_fail(node, "%s: \"%s\" is no path below the output folder", node->key,
+                           tarn__yaml_show(shown, *path));
+  if (!is_free(w->recipe, *path))
+    return tarn__yaml_fail(node, "%s: \"%s\" is no path for a step: hidden, or kept for tarn recipe", node->key,
+                           tarn__yaml_show(shown, *path));
+  if (w->seed > 0 && !strstr(node->text, "{seed}"))
+    return tarn__yaml_fail(node, "%s: \"%s\" needs {seed}, or all seeds would write one file", node->key,
                            tarn__yaml_show(shown, *path));
   if (w->made_count == MOST_MADE) return tarn__yaml_fail(node, "%s: the step writes too many files", node->key);
   w->made[w->made_count++] = *path;
@@ -287,6 +320,9 @@ static tarn_status read_step(tarn_recipe *recipe, const tarn__yaml_node *item, i
     TARN_TRY(find_option(&w, node, &found));
     TARN_TRY(take_option(&w, found, node));
   }
+  if (w.verb->arguments > 0 && w.argument_count != w.verb->arguments)
+    return tarn__yaml_fail(entry, "%s: expected %zu of its arguments, not %zu", w.verb->name, w.verb->arguments,
+                           w.argument_count);
   return keep(&w, entry);
 }
 
@@ -296,4 +332,23 @@ tarn_status tarn__recipe_read_steps(tarn_recipe *recipe, const char *key, int64_
   if (list->type != TARN__YAML_LIST) return tarn__yaml_fail(list, "%s: expected a list of steps", key);
   for (const tarn__yaml_node *item = list->first; item; item = item->next) TARN_TRY(read_step(recipe, item, seed));
   return TARN_STATUS_OK;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+tarn_status tarn__recipe_check_made(const tarn_recipe *recipe, const tarn__yaml_node *node) {
+  void *memory;
+  char shown[TARN__YAML_SHOWN];
+  size_t count = 0, used = 0;
+  for (size_t i = 0; i < recipe->step_count; i++) count += recipe->steps[i].made_count;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count + 1, sizeof(char *)));
+  const char **made = memory;
+  for (size_t i = 0; i < recipe->step_count; i++)
+    for (size_t k = 0; k < recipe->steps[i].made_count; k++) made[used++] = recipe->steps[i].made[k];
+  qsort(made, used, sizeof *made, by_text);
+  const char *twice = NULL;
+  for (size_t i = 0; i + 1 < used && !twice; i++)
+    if (strcmp(made[i], made[i + 1]) == 0) twice = made[i];
+  tarn__free(memory);
+  return twice ? tarn__yaml_fail(node, "\"%s\" is written twice", tarn__yaml_show(shown, twice)) : TARN_STATUS_OK;
 }

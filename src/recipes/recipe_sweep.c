@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/write_all.h"
+#include "description/description.h"
 #include "recipes/recipe_spec.h"
 #include "sweep/spec.h"
 
@@ -64,15 +65,19 @@ static tarn_status put_map(text *t, const tarn_recipe *recipe, const char *key, 
   return TARN_STATUS_OK;
 }
 
-static tarn_status put_sweep(text *t, const tarn_recipe *recipe) {
+// With the description in the file `base`.
+static tarn_status put_sweep(text *t, const tarn_recipe *recipe, const char *base) {
   const tarn__yaml_node *root = recipe->memory->root, *threads = tarn__yaml_get(root, "threads");
   char line[192];
   int64_t count = 0;
-  if (!tarn__sweep_is_name(recipe->name))
-    return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is no name of a recipe: letters, digits, _ - + and .", recipe->name);
-  snprintf(line, sizeof line, "# Made by tarn recipe.\nname: %s\nbase: %s\nbaseline: %s\nparallel: 1\nseeds: [",
-           recipe->name, TARN_RECIPE_MODEL, recipe->name);
-  TARN_TRY(put(t, line));
+  // In quotes, since a recipe may be called null.
+  TARN_TRY(put(t, "# Made by tarn recipe.\nname: "));
+  TARN_TRY(put_quoted(t, recipe->name));
+  TARN_TRY(put(t, "\nbase: "));
+  TARN_TRY(put_quoted(t, base));
+  TARN_TRY(put(t, "\nbaseline: "));
+  TARN_TRY(put_quoted(t, recipe->name));
+  TARN_TRY(put(t, "\nparallel: 1\nseeds: ["));
   for (int64_t seed = 1; seed <= recipe->seeds; seed++) {
     snprintf(line, sizeof line, "%s%lld", seed > 1 ? ", " : "", (long long)seed);
     TARN_TRY(put(t, line));
@@ -97,8 +102,9 @@ static tarn_status put_sweep(text *t, const tarn_recipe *recipe) {
   }
   if (!tarn__yaml_is_empty(tarn__yaml_get(root, "test"))) TARN_TRY(put(t, "test:\n"));
   TARN_TRY(put_map(t, recipe, "test", true));
-  snprintf(line, sizeof line, "variants:\n  %s: {}\n", recipe->name);
-  return put(t, line);
+  TARN_TRY(put(t, "variants:\n  "));
+  TARN_TRY(put_quoted(t, recipe->name));
+  return put(t, ": {}\n");
 }
 
 // A key of `set` that the user has set too is left out, since YAML has each key once.
@@ -115,7 +121,7 @@ tarn_status tarn__recipe_write_sweep(tarn_recipe *recipe) {
   text t = {0};
   char *copy = NULL;
   drop_changed(recipe);
-  tarn_status status = put_sweep(&t, recipe);
+  tarn_status status = put_sweep(&t, recipe, TARN_RECIPE_MODEL);
   if (status == TARN_STATUS_OK) status = tarn__arena_strdup(&recipe->memory->arena, &copy, t.data);
   tarn__free(t.data);
   recipe->sweep_text = copy;
@@ -134,8 +140,14 @@ static tarn_status list_changes(const tarn_recipe *recipe, const char *const **o
   const char **changes = memory;
   for (const tarn__yaml_node *entry = set ? set->first : NULL; entry; entry = entry->next) {
     const char *value;
+    text quoted = {0};
     TARN_TRY(value_of(recipe, entry, &value));
-    TARN_TRY(tarn__recipe_text(recipe, &changes[used++], "%s=%s", entry->key, value ? value : ""));
+    tarn_status status = put(&quoted, "");
+    if (status == TARN_STATUS_OK && !tarn__yaml_is_empty(entry)) status = put_quoted(&quoted, value);
+    if (status == TARN_STATUS_OK)
+      status = tarn__recipe_text(recipe, &changes[used++], "%s=%s", entry->key, quoted.data);
+    tarn__free(quoted.data);
+    TARN_TRY(status);
   }
   for (size_t i = 0; i < recipe->change_count; i++) changes[used++] = recipe->change[i];
   *out = changes;
@@ -143,32 +155,162 @@ static tarn_status list_changes(const tarn_recipe *recipe, const char *const **o
   return TARN_STATUS_OK;
 }
 
-// A path under which the description can be read although no file has it yet.
-static tarn_status show_text(char path[64], int *fd, const char *model) {
-  *fd = memfd_create("model.yaml", MFD_CLOEXEC);
+// A path under which a text can be read although no file has it yet.
+enum { SHOWN_PATH = 64 };
+static tarn_status show_text(char path[SHOWN_PATH], int *fd, const char *model) {
+  *fd = memfd_create(TARN_RECIPE_MODEL, MFD_CLOEXEC);
   TARN_REQUIRE(*fd >= 0, IO, "cannot hold the description in memory: %s", strerror(errno));
   TARN_REQUIRE(tarn__write_all(*fd, model, strlen(model)), IO, "cannot hold the description in memory: %s",
                strerror(errno));
-  snprintf(path, 64, "/proc/self/fd/%d", *fd);
+  snprintf(path, SHOWN_PATH, "/proc/self/fd/%d", *fd);
   return TARN_STATUS_OK;
+}
+
+// What a message about such a path says behind it: "LINE: ...".
+static const char *without_path(const char *message, const char *path) {
+  const size_t length = strlen(path);
+  return strncmp(message, path, length) == 0 && message[length] == ':' ? message + length + 1 : message;
+}
+
+typedef struct shown_sweep {
+  char model[SHOWN_PATH], sweep[SHOWN_PATH];
+  int model_fd, sweep_fd;
+} shown_sweep;
+
+static void hide(const shown_sweep *s) {
+  if (s->model_fd >= 0) close(s->model_fd);
+  if (s->sweep_fd >= 0) close(s->sweep_fd);
+}
+
+// The caller hides it, even after a failure.
+static tarn_status show_sweep(shown_sweep *s, const tarn_recipe *recipe) {
+  text t = {0};
+  s->model_fd = s->sweep_fd = -1;
+  TARN_TRY(show_text(s->model, &s->model_fd, recipe->model_text));
+  tarn_status status = put_sweep(&t, recipe, s->model);
+  if (status == TARN_STATUS_OK) status = show_text(s->sweep, &s->sweep_fd, t.data);
+  tarn__free(t.data);
+  return status;
+}
+
+static tarn_status fail_sweep(const tarn_recipe *recipe, tarn_status status, const char *origin, const char *path) {
+  const char *message;
+  TARN_TRY(tarn__recipe_text(recipe, &message, "%s", without_path(tarn_error_message(), path)));
+  return tarn__fail(status, "%s: in its %s: %s", origin, TARN_RECIPE_SWEEP, message);
+}
+
+// Whether a file of the description is one that the recipe may name: below the folder, needed, or given by --set.
+static bool may_read(const tarn_recipe *recipe, const char *path) {
+  if (!path || tarn__recipe_is_below(path)) return true;
+  for (size_t i = 0; i < recipe->change_count; i++)
+    if (strstr(strchr(recipe->change[i], '='), path)) return true;
+  for (size_t i = 0; i < recipe->need_count; i++) {
+    for (size_t k = 0; k < recipe->needs[i].file_count; k++) {
+      const char *file = recipe->needs[i].files[k], *slash = strrchr(file, '/');
+      const size_t length = strlen(path);
+      if (strcmp(file, path) == 0) return true;
+      if (slash && (size_t)(slash - file) == length && strncmp(file, path, length) == 0) return true;
+    }
+  }
+  return false;
+}
+
+static tarn_status check_paths(const tarn_recipe *recipe, const tarn_config *config, const char *origin) {
+  static const char refusal[] = "%s: %s: \"%s\" is neither below the output folder nor one of the files of data";
+  const struct {
+    const char *key, *path;
+  } paths[] = {{"data.vocab", config->data.vocab},
+               {"data.target_vocab", config->data.target_vocab},
+               {"data.train", config->data.train},
+               {"data.valid", config->data.valid},
+               {"data.valid_reference", config->data.valid_reference},
+               {"train.init_from", config->train.init_from}};
+  char shown[TARN__YAML_SHOWN];
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    TARN_REQUIRE(may_read(recipe, paths[i].path), USAGE, refusal, origin, paths[i].key,
+                 tarn__yaml_show(shown, paths[i].path));
+  for (int32_t i = 0; i < config->set_count; i++) {
+    const tarn_config_scored_set *set = &config->sets[i];
+    TARN_REQUIRE(may_read(recipe, set->data), USAGE, refusal, origin, "sets", tarn__yaml_show(shown, set->data));
+    TARN_REQUIRE(may_read(recipe, set->reference), USAGE, refusal, origin, "sets",
+                 tarn__yaml_show(shown, set->reference));
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__recipe_check_description(const tarn_recipe *recipe, const char *origin) {
+  const char *const *changes;
+  size_t count;
+  tarn_config *config;
+  tarn_sweep *sweep = NULL;
+  shown_sweep s;
+  TARN_TRY(list_changes(recipe, &changes, &count));
+  // By itself first, since these messages name the description.
+  TARN_TRY(tarn_config_parse(&config, recipe->model, recipe->model_text, strlen(recipe->model_text), changes, count));
+  tarn_config_close(&config);
+  tarn_status status = show_sweep(&s, recipe);
+  if (status == TARN_STATUS_OK) {
+    status = tarn__sweep_outline(&sweep, s.sweep);
+    if (status != TARN_STATUS_OK) status = fail_sweep(recipe, status, origin, s.sweep);
+  }
+  hide(&s);
+  // What the trainings will read: the same texts as they see them.
+  if (status == TARN_STATUS_OK) status = check_paths(recipe, sweep->variants[0].config, origin);
+  if (sweep) tarn_sweep_close(&sweep);
+  return status;
+}
+
+static bool has_text(const char *path, const char *wanted) {
+  char *found;
+  size_t size;
+  if (!tarn__file_exists(path) || tarn__file_read(path, &found, &size) != TARN_STATUS_OK) return false;
+  const bool same = size == strlen(wanted) && memcmp(found, wanted, size) == 0;
+  tarn__free(found);
+  return same;
+}
+
+tarn_status tarn__recipe_check_runs(const tarn_recipe *recipe) {
+  tarn_sweep *sweep = NULL;
+  shown_sweep s;
+  if (!recipe->model || !tarn__file_exists(TARN_RECIPE_RUNS)) return TARN_STATUS_OK;
+  if (has_text(TARN_RECIPE_SWEEP, recipe->sweep_text) && has_text(TARN_RECIPE_MODEL, recipe->model_text))
+    return TARN_STATUS_OK;
+  tarn_status status = show_sweep(&s, recipe);
+  if (status == TARN_STATUS_OK) {
+    tarn_sweep_options options;
+    tarn_sweep_default(&options);
+    options.file = s.sweep;
+    options.folder = TARN_RECIPE_RUNS;
+    status = tarn_sweep_open(&sweep, &options);
+    if (status != TARN_STATUS_OK) status = fail_sweep(recipe, status, recipe->name, s.sweep);
+  }
+  hide(&s);
+  if (sweep) tarn_sweep_close(&sweep);
+  return status;
 }
 
 static tarn_status predict(const tarn_recipe *recipe, tarn_plan *plan, tarn_duration *duration, const char *run,
                            const tarn_train_options *training) {
-  const bool prepared = tarn__file_exists(TARN__RECIPE_STATE) && tarn__file_exists(TARN_RECIPE_SWEEP);
+  const bool prepared = run && tarn__recipe_is_prepared(recipe);
   const int64_t tokens = prepared ? 0 : recipe->memory->vocabulary;
+  TARN_REQUIRE(prepared || tokens > 0, UNSUPPORTED,
+               "the recipe %s has no key vocabulary, so memory and time are predicted when the data are prepared",
+               recipe->name);
   const tarn_plan_options wanted = {.source_vocab = tokens, .target_vocab = tokens};
   tarn_config *config;
   TARN_TRY(tarn_config_parse(&config, recipe->model, recipe->model_text, strlen(recipe->model_text),
                              training->overrides, training->override_count));
   tarn_status status = tarn_plan_make(plan, config, &wanted);
   tarn_config_close(&config);
-  if (status == TARN_STATUS_OK && duration) status = tarn_train_duration(duration, training, plan, run);
+  if (status == TARN_STATUS_OK && duration) {
+    status = tarn_train_duration(duration, training, plan, prepared ? run : NULL);
+    if (status != TARN_STATUS_OK) tarn_plan_close(plan);
+  }
   return status;
 }
 
 tarn_status tarn_recipe_plan(const tarn_recipe *recipe, tarn_plan *plan, tarn_duration *duration, const char *run) {
-  char path[64];
+  char path[SHOWN_PATH];
   int fd = -1;
   *plan = (tarn_plan){0};
   TARN_REQUIRE(recipe->model, UNSUPPORTED, "the recipe %s has no description, so memory and time are not predicted",

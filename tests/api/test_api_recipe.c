@@ -17,7 +17,7 @@ static const char text[] =
     "  - series forecast: { steps: 5, json: \"runs/{seed}.json\", files: [\"runs/{seed}\", made/all.csv] }\n"
     "score: nrmse\nseeds: 2\nexpected: { mean: 1, deviation: 2, seeds: 3, from: nowhere, minutes: 4 }\n";
 static const char model[] =
-    "task: translation\nsummary: a test\nvocabulary: 50\nmodel: multi30k/full.yaml\nscore: test.bleu\n";
+    "task: translation\nsummary: a test\nvocabulary: 50\nmodel: multi30k/full.yaml\nscore: valid.bleu\n";
 
 static int open_all(void **state) {
   char rows[4096] = "x\n";
@@ -117,14 +117,23 @@ static void count_step(void *user, tarn_recipe_event_kind kind, size_t step, dou
 }
 
 static void use_tarn_recipe_prepare(void) {
-  static const char *const here[] = {"."};
+  static const char *const here[] = {".."};
   counts seen = {{0}};
   volatile sig_atomic_t stop = 1;
   tarn_recipe_running running = {.program = TARN_PROGRAM, .on_step = count_step, .user = &seen, .stop = &stop};
-  tarn_recipe *recipe = opened("./own.yaml", NULL);
+  mkdir("work", 0777);
+  assert_int_equal(chdir("work"), 0);
+  tarn_recipe *recipe = opened("../own.yaml", NULL);
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_USAGE, "data: rows is missing: none.csv or rows.csv");
   tarn_recipe_close(&recipe);
-  recipe = opened("./own.yaml", here);
+  recipe = opened("../own.yaml", here);
+  sandbox_write("mine", "x", 1);
+  refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_USAGE, "this folder has other files (mine)");
+  unlink("mine");
+  running.only_check = true;
+  works(tarn_recipe_prepare(recipe, &running));
+  assert_int_equal(access(".recipe.lock", F_OK), -1);
+  running.only_check = false;
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_INTERRUPTED, "stopped by request");
   stop = 0;
   works(tarn_recipe_prepare(recipe, &running));
@@ -133,15 +142,18 @@ static void use_tarn_recipe_prepare(void) {
   works(tarn_recipe_prepare(recipe, &running));
   assert_int_equal(seen.events[TARN_RECIPE_EVENT_SKIPPED], 5);
   assert_int_equal(access(TARN_RECIPE_COPY, F_OK), 0);
-  sandbox_write("rows.csv", "x\n1\n", 4);
+  sandbox_write("../rows.csv", "x\n1\n", 4);
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_USAGE, "from other data");
   sandbox_write("prepared.json", "[", 1);
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_DATA, "prepared.json is damaged");
-  unlink("prepared.json");
+  sandbox_write("prepared.json", "{\"steps\": [], \"seeds\": 3}", 25);
+  refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_USAGE, "this folder has the seeds 1 to 3");
+  sandbox_write("prepared.json", "{\"steps\": []}", 13);
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_DATA, "step 2, tarn series: ");
   running.program = "/nowhere/tarn";
   refuses(tarn_recipe_prepare(recipe, &running), TARN_STATUS_DATA, "could not be started");
   tarn_recipe_close(&recipe);
+  assert_int_equal(chdir(".."), 0);
 }
 
 static void use_tarn_recipe_score(void) {

@@ -13,6 +13,7 @@ grep -q '^wmt-like .*not measured' list.txt || fail "a score that nobody measure
 "$TARN" recipe show multi30k >copy.yaml || fail "show"
 grep -q '^#   tarn vocab --type bpe --size 10000 --output data/multi30k/vocab.model DATA/train.de DATA/train.en$' copy.yaml || fail "no commands: $(cat copy.yaml)"
 "$TARN" recipe show ./copy.yaml | grep -q '^# test BLEU expected: 42.38' || fail "what is shown is no recipe"
+[ "$("$TARN" recipe show ./copy.yaml | tail -n 1)" = '# The description: tarn recipe show ./copy.yaml --model' ] || fail "the path is not shown"
 "$TARN" recipe show multi30k --model | cmp - "$TARN_SOURCE_DIR/examples/multi30k/full.yaml" || fail "show --model"
 "$TARN" recipe show blimp --json | grep -q '"score":"test BLiMP"' || fail "show --json"
 
@@ -82,7 +83,8 @@ cmp whole/score.json killed/score.json || fail "its score differs"
 jq '.steps |= .[:1]' killed/prepared.json >less && mv less killed/prepared.json
 mv killed moved
 own --output moved --seeds 2 --json >out.json || fail "more seeds"
-jq -e '(.values | length == 2) and .values[0].seed == 1 and .within == false' out.json >/dev/null || fail "more seeds: $(cat out.json)"
+jq -e '(.values | keys == ["1", "2"]) and .within == false' out.json >/dev/null || fail "more seeds: $(cat out.json)"
+cmp <(jq -S . out.json) <(jq -S . moved/score.json) || fail "score.json and --json differ"
 
 # Other data, other steps and other settings are not mixed into a folder.
 cp -r corpus changed
@@ -91,6 +93,28 @@ refuse 2 'from other data' "$TARN" recipe run ./own.yaml --data changed --output
 sed 's/size: 400/size: 300/' own.yaml >other.yaml
 refuse 2 'by other steps (from step 1 on)' "$TARN" recipe run ./other.yaml --data corpus --output whole --quiet
 refuse 2 'different settings must not be mixed' own --output whole --set train.lr=0.1 --quiet
+grep -q 'train.lr' whole/sweep.yaml && fail "a refused run rewrote sweep.yaml"
+refuse 2 'the seeds 1 to 2: give as many (--seeds 2) or more' own --output moved --quiet
+
+# A folder that is somebody's own, data that would be replaced, changes that cannot be: nothing is made or replaced.
+mkdir home && echo mine >home/notes
+refuse 2 'other files (notes)' own --output home --quiet
+[ "$(ls -A home)" = notes ] || fail "a folder that is refused was changed: $(ls -A home)"
+mkdir -p taken/data && echo '{"steps": [], "data": {}}' >taken/prepared.json
+seq 9 >taken/data/all.txt
+cat >half.yaml <<'END'
+task: none
+summary: a test
+data: { text: all.txt }
+prepare: [split: { every: 2, output: data/all.txt, rest: data/rest, files: $text }]
+each_seed: [series forecast: { json: "{seed}.json", files: [data/a, data/b] }]
+score: nrmse
+END
+refuse 2 'data.text: .*/taken/data/all.txt would be replaced by data/all.txt' "$TARN" recipe run ./half.yaml --data taken/data --output taken
+seq 9 | cmp - taken/data/all.txt || fail "data were replaced"
+refuse 2 'train.lr is changed twice' own --output never --set train.lr=1 --set train.lr=2
+refuse 2 'train.lrr' own --output never --json --set train.lrr=1
+refuse 2 'kinds.L.heads' own --output never --quiet --dry-run --set kinds.L.heads=3
 
 # A step that fails says why; so does a description.
 sed 's/type: whitespace/type: morse/' own.yaml >other.yaml
@@ -138,11 +162,40 @@ bad 'bad.yaml:16: score: expected a measure of the test or the validation' 's/va
 bad 'bad.yaml:17: expected.from: say where the figures come from' 's/, from: nowhere//'
 bad 'bad.yaml:17: expected: two or more seeds have a deviation' 's/scores: .*,/mean: 5, seeds: 3,/'
 bad 'score is missing' '/^score/d'
+bad 'bad.yaml:16: score: test.bleu needs the key test' 's/valid.nll/test.bleu/'
+bad 'bad.yaml:9: output: "data/.vocab" is no path for a step' 's|data/vocab, files|data/.vocab, files|'
+bad 'bad.yaml:9: output: "runs/vocab" is no path for a step' 's|data/vocab, files|runs/vocab, files|'
+bad '"data/train" is written twice' 's|output: data/valid|output: data/train|'
+bad 'data.train: "/etc/passwd" is neither below the output folder nor' 's|train.clip_norm: 1|data.train: /etc/passwd|'
+bad 'bad.yaml:2: a text of a recipe is one line' 's|a test|"a \\e[2J test"|'
+bad 'in its sweep.yaml: .*unknown key in test "sorce"' 's|^score|test: { sorce: a }\nscore|'
+cp own.yaml null.yaml && "$TARN" recipe show null.yaml >out.txt || fail "a recipe called null"
+sed 's/: "runs.{seed}.json"/: runs\/out.json/' series.yaml >bad.yaml
+refuse 2 'bad.yaml:7: json: "runs/out.json" needs {seed}' "$TARN" recipe show bad.yaml
+sed 's/ json: "runs.{seed}.json",//' series.yaml >bad.yaml
+refuse 2 'bad.yaml:5: each_seed: the last step has json: FILE' "$TARN" recipe show bad.yaml
+sed 's/{seed}.json"/{seed}.js"/' series.yaml >other.yaml  # which only changes where a step's output goes
+refuse 2 'by other steps (from step 3 on)' "$TARN" recipe run ./other.yaml --output series --quiet
+
+# The first folder that has any of the choices is taken; a folder is no file; one that is missing is named. Without the
+# size of the vocabulary nothing is predicted; and a prepared folder is only that of its own recipe.
+mkdir first && mkdir first/missing.de && cp corpus/train.de first/train.de && cp corpus/train.de corpus/missing.de
+sed '/^vocabulary/d' own.yaml >plain.yaml
+"$TARN" recipe run ./plain.yaml --data first --data corpus --output never --dry-run >out.txt || fail "dry run: $(cat out.txt)"
+grep -q "^  train.de     $PWD/first/train.de$" out.txt || fail "which file is taken: $(cat out.txt)"
+grep -q 'known when the data are prepared; the recipe has no key vocabulary' out.txt || fail "no vocabulary: $(cat out.txt)"
+mkdir two && touch two/a.txt two/b.txt
+refuse 2 'split: expected 1 of its arguments, not 2' "$TARN" recipe show char-lm --data two
+refuse 2 'there is no folder nowhere' "$TARN" recipe show multi30k --data nowhere
+(cd whole && "$TARN" recipe list >../out.txt && "$TARN" recipe run multi30k --data ../corpus --output ../never --dry-run >>../out.txt) || fail "in a prepared folder"
+cmp list.txt <(head -n "$(wc -l <list.txt)" out.txt) && grep -q 7.04 out.txt || fail "another folder's forecast: $(cat out.txt)"
+"$TARN" recipe run ./own.yaml --data corpus --output never --dry-run --json | jq -e '.memory != null and .time != null' >/dev/null || fail "JSON of a dry run"
 bad 'bad.yaml:9: vocab: expected its options' 's/- vocab: .*/- vocab: rm -rf/'
 bad 'the preparation is for all seeds' 's/size: 400/size: "{seed}"/'
 refuse 2 'there is no recipe "multi30"; did you mean multi30k?' "$TARN" recipe show multi30
 refuse 1 'gone.yaml: cannot read' "$TARN" recipe show ./gone.yaml
-refuse 2 '--output DIR is missing' "$TARN" recipe run multi30k
+refuse 2 '--output DIR is missing' "$TARN" recipe run multi30k --output ''
+refuse 2 'the path is too long' own --output "$(printf 'x%.0s' $(seq 5000))"
 refuse 2 'list, show or run is expected, not lst' "$TARN" recipe lst
 refuse 2 'a change is KEY=VALUE, not "x"' own --output x --set x
 exit 0

@@ -12,8 +12,8 @@
 //
 // A recipe is a file of YAML that only says what is done (docs/recipes.md): which files are needed, which commands of
 // the program prepare them, the description that is trained, how it is tested and what the score has been. Its commands
-// are a fixed list, their inputs are the files needed or lie below the current folder, and so do all outputs; nothing
-// is passed to a shell. So a recipe of unknown origin can at most waste time and space.
+// are a fixed list; what they, the description and the test read are the files needed or lies below the current folder,
+// and all outputs lie below it; nothing is passed to a shell. Links in the folders of the data are followed.
 #ifndef TARN_LAB_RECIPES_H
 #define TARN_LAB_RECIPES_H
 
@@ -40,7 +40,7 @@ extern "C" {
 // The result, by tarn_recipe_score():
 //   {"recipe", "score", "values": {SEED: value}, "mean", "deviation", "expected": {"mean", "deviation", "seeds", "low",
 //    "high"}, "within", "changed": [KEY=VALUE]}
-// What is unknown is null.
+// What is unknown is null; without a finished run there are no values. `tarn recipe run --json` prints the same.
 #define TARN_RECIPE_SCORE "score.json"
 
 enum { TARN_RECIPE_SEEDS = 1000 };
@@ -50,7 +50,7 @@ typedef struct tarn_recipe_options {
                             // .yaml
   const char *const *data;  // (data_count) folders that are searched for the files needed, in this order
   size_t data_count;
-  const char *const *set;  // (set_count) "key=value": changes to the description
+  const char *const *set;  // (set_count) "key=value": changes to the description, each key once
   size_t set_count;
   int64_t seeds;  // runs, with the seeds 1 to `seeds`; 0 (default): as many as the recipe says
 } tarn_recipe_options;
@@ -70,7 +70,7 @@ typedef struct tarn_recipe_step {
   size_t word_count;
   const char *const *made;  // (made_count) files and prefixes of files that it writes, below the current folder
   size_t made_count;
-  const char *output;  // one of them, for its standard output; NULL: none
+  const char *output;  // one of them, that what it prints goes to; NULL: none
   int64_t seed;        // of a run; 0: of the preparation
 } tarn_recipe_step;
 
@@ -107,15 +107,17 @@ TARN_API const char *tarn_recipe_name(size_t index);
 TARN_API void tarn_recipe_default(tarn_recipe_options *options);
 
 // Reads and checks a recipe, and looks for its files. Fails with USAGE: an unknown name (the nearest is named), key,
-// command or option, a path that leaves the folder, ...; the message names file, line and key; and with IO or DATA if
-// the file cannot be read. Missing data are no failure: see `missing`.
+// command or option, a path that leaves the folder, a description or a test that cannot be, ...; the message names the
+// file, and line and key where they are known; or a folder of data that does not exist; and with IO or DATA if the file
+// cannot be read. Missing data are no failure: see `missing`.
 TARN_API tarn_status tarn_recipe_open(tarn_recipe **recipe, const tarn_recipe_options *options) TARN_CHECKED;
 TARN_API void tarn_recipe_close(tarn_recipe **recipe);
 
 // Predicts memory and time of a run of its description: before the preparation, for a vocabulary of the size that the
 // recipe names and by operations; behind it, in the folder of the preparation, from the data, by updates on them or the
-// log of `run` (NULL: none) like tarn_train_duration(). The plan is closed by tarn_plan_close(). Fails with UNSUPPORTED
-// for a recipe without a description, and like tarn_plan_make() and tarn_train_duration().
+// log of `run` like tarn_train_duration(). With `run` NULL the current folder is not looked at. The plan is closed by
+// tarn_plan_close(). Fails with UNSUPPORTED for a recipe without a description, and before the preparation for one
+// without the size of its vocabulary; and like tarn_plan_make() and tarn_train_duration().
 TARN_API tarn_status tarn_recipe_plan(const tarn_recipe *recipe, tarn_plan *plan, tarn_duration *duration,
                                       const char *run) TARN_CHECKED;
 
@@ -130,14 +132,15 @@ typedef struct tarn_recipe_running {
   void (*on_step)(void *user, tarn_recipe_event_kind kind, size_t step, double seconds);  // NULL: never
   void *user;
   const volatile sig_atomic_t *stop;  // not 0: ends the step that runs, and returns INTERRUPTED. NULL: never
+  bool only_check;                    // only sees whether the folder and the data are right, and makes nothing
 } tarn_recipe_running;
 
-// Runs the steps in the current folder, each as a process that dies with the calling thread; the folders of their
-// files are created. Steps that are done there
-// are skipped: which these are is in prepared.json, replaced after every step; a step that was interrupted begins
-// again. Then writes the other files named above. Fails with USAGE (missing data; other steps or other data were used
-// in this folder before), BUSY (another process prepares here), DATA (a step failed; the message is the step's),
-// INTERRUPTED, IO.
+// Runs the steps in the current folder, each as a process that dies with the calling thread; the folders of their files
+// are created. Steps that are done there are skipped: which these are is in prepared.json, replaced after every step; a
+// step that was interrupted begins again. Then writes the other files named above. Fails with USAGE (missing data; the
+// folder has files and no prepared.json; a step would replace data; other steps, other data, more seeds or other
+// settings were used in this folder before), BUSY (another process prepares here), DATA (a step failed; the message is
+// the step's), INTERRUPTED, IO. After USAGE no file has changed.
 TARN_API tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_running *running) TARN_CHECKED;
 
 typedef struct tarn_recipe_result {
@@ -153,7 +156,7 @@ typedef struct tarn_recipe_result {
 } tarn_recipe_result;
 
 // Collects the scores of the runs in the current folder, those of `sweep` (NULL for a recipe without a description),
-// and writes TARN_RECIPE_SCORE. With less than one finished run nothing is written. Fails with DATA (a step's JSON
+// and writes TARN_RECIPE_SCORE. Fails with DATA (a step's JSON
 // without the score), USAGE (the sweep has no such score), IO or MEMORY.
 TARN_API tarn_status tarn_recipe_score(tarn_recipe_result *result, const tarn_recipe *recipe,
                                        const tarn_sweep *sweep) TARN_CHECKED;
