@@ -34,9 +34,9 @@ static const cli_command SHOW = {"recipe show", "NAME|FILE.yaml", "Print a recip
 static const cli_command RUN = {
     "recipe run", "NAME|FILE.yaml", "Prepare the data of a recipe, train, test, and compare the score.",
     "Says first which files of the data are missing, and what memory and time a run will take here. All files go into\n"
-    "DIR: the shards into DIR/data, the runs into DIR/runs, the score into DIR/score.json. The same command goes on "
-    "where\n"
-    "it was stopped or killed. Ctrl-C (SIGINT), SIGTERM and SIGHUP save and stop, with exit code 128 + the signal's\n"
+    "DIR, a new folder: the shards into DIR/data, the runs into DIR/runs, the score into DIR/score.json. The same\n"
+    "command goes on where it was stopped or killed. Ctrl-C (SIGINT), SIGTERM and SIGHUP save and stop, with exit code "
+    "128 + the signal's\n"
     "number. The exit code is 1 if data are missing or a run failed."};
 
 // --- list

@@ -26,6 +26,11 @@
 // Seconds between two looks at a step's process.
 static const double LOOK = 0.02;
 
+const char *const tarn__recipe_own[] = {TARN__RECIPE_STATE, TARN_RECIPE_SWEEP,
+                                        TARN_RECIPE_MODEL,  TARN_RECIPE_COPY,
+                                        TARN_RECIPE_SCORE,  ERRORS,
+                                        TARN_RECIPE_RUNS,   NULL};
+
 typedef struct preparing {
   const tarn_recipe *recipe;
   const tarn_recipe_running *running;
@@ -246,18 +251,11 @@ static bool would_replace(const char *made, const char *file) {
 
 // What is made must not replace the data.
 static tarn_status check_made(const tarn_recipe *recipe) {
-  static const char *const own[] = {TARN__RECIPE_STATE,
-                                    TARN_RECIPE_SWEEP,
-                                    TARN_RECIPE_MODEL,
-                                    TARN_RECIPE_COPY,
-                                    TARN_RECIPE_SCORE,
-                                    TARN_RECIPE_RUNS,
-                                    ERRORS};
   for (size_t i = 0; i < recipe->need_count; i++) {
     for (size_t k = 0; k < recipe->needs[i].file_count; k++) {
       const char *file = recipe->needs[i].files[k], *over = NULL;
-      for (size_t n = 0; n < sizeof own / sizeof *own && !over; n++)
-        if (would_replace(own[n], file)) over = own[n];
+      for (const char *const *own = tarn__recipe_own; *own && !over; own++)
+        if (would_replace(*own, file)) over = *own;
       for (size_t n = 0; n < recipe->step_count && !over; n++)
         for (size_t m = 0; m < recipe->steps[n].made_count && !over; m++)
           if (would_replace(recipe->steps[n].made[m], file)) over = recipe->steps[n].made[m];

@@ -60,5 +60,8 @@ bool tarn__recipe_is_prepared(const tarn_recipe *recipe);
 
 // The file that lists the steps that are done.
 #define TARN__RECIPE_STATE "prepared.json"
+// What this program keeps in the folder itself, so that no step may write it; ends with NULL. Without a description
+// TARN_RECIPE_RUNS, the last, belongs to the steps.
+extern const char *const tarn__recipe_own[];
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "recipes/recipe_spec.h"
-#include "run/names.h"
 #include "sweep/spec.h"
 
 enum { MOST_WORDS = 1000, MOST_STEPS = 10000, MOST_OPTIONS = 24, MOST_MADE = 4 };
@@ -172,12 +171,9 @@ static tarn_status take_flag(writing *w, const tarn__yaml_node *node, const char
 
 // Whether a file may be written: no part of its path is hidden, and it is none of those that this program keeps there.
 static bool is_free(const tarn_recipe *recipe, const char *path) {
-  static const char *const own[] = {TARN__RECIPE_STATE, TARN_RECIPE_SWEEP, TARN_RECIPE_MODEL, TARN_RECIPE_COPY,
-                                    TARN_RECIPE_SCORE,  TARN__RUN_ERRORS,  TARN_RECIPE_RUNS};
-  // Without a description, the runs are files of the steps.
-  const size_t length = strcspn(path, "/"), count = sizeof own / sizeof *own - (recipe->model ? 0 : 1);
-  for (size_t i = 0; i < count; i++)
-    if (strlen(own[i]) == length && strncmp(own[i], path, length) == 0) return false;
+  const size_t length = strcspn(path, "/");
+  for (const char *const *own = tarn__recipe_own; *own && (recipe->model || own[1]); own++)
+    if (strlen(*own) == length && strncmp(*own, path, length) == 0) return false;
   for (const char *part = path; part; part = strchr(part, '/')) {
     part += *part == '/';
     if (*part == '.' || *part == '/' || *part == '\0') return false;

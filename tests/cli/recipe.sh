@@ -161,6 +161,7 @@ bad 'bad.yaml:16: unknown measure in score "nl"; did you mean "nll"?' 's/valid.n
 bad 'bad.yaml:16: score: expected a measure of the test or the validation' 's/valid.nll/nll/'
 bad 'bad.yaml:17: expected.from: say where the figures come from' 's/, from: nowhere//'
 bad 'bad.yaml:17: expected: two or more seeds have a deviation' 's/scores: .*,/mean: 5, seeds: 3,/'
+bad 'leave them out' 's/, from: nowhere/, seeds: 2&/'
 bad 'score is missing' '/^score/d'
 bad 'bad.yaml:16: score: test.bleu needs the key test' 's/valid.nll/test.bleu/'
 bad 'bad.yaml:9: output: "data/.vocab" is no path for a step' 's|data/vocab, files|data/.vocab, files|'
