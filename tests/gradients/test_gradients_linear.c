@@ -103,7 +103,7 @@ static void build_hidden(check *c, tarn__graph *graph, const void *spec) {
   tarn__param *second = check_param(c, 7, 6, 0.5, true), *last = check_param(c, 1, 7, 0.5, true);
   tarn__tensor *hidden = tarn__linear(graph, x, first, bias, TARN__GELU);
   if (read == BY_PRODUCTS_AND_ANOTHER) check_output(c, tarn__activate(graph, hidden, TARN__SWISH));
-  if (read == BY_A_SHIFT) hidden = tarn__scale(graph, hidden, NULL, check_param(c, 1, 6, 0.5, true));
+  if (read == BY_A_SHIFT) hidden = tarn__scale(graph, hidden, NULL, check_param(c, 1, 1, 0.5, true));
   check_output(c, tarn__linear(graph, hidden, second, last, TARN__IDENTITY));
   if (read == BY_TWO || read == BY_PRODUCTS_AND_ANOTHER)
     check_output(c, tarn__linear(graph, hidden, second, last, TARN__RELU));
