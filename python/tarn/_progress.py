@@ -54,10 +54,13 @@ class Progress:
         self._last: Event | None = None
         self._rate = math.nan
         self._finished = False
+        self._gone = False
         self._losses: list[tuple[float, float]] = []
         self._validations: list[dict[str, Any]] = []
 
     def wants(self, event: Event) -> bool:
+        if self._gone:
+            return False
         return event.kind in ("log", "valid") or time.monotonic() - self._shown >= APART
 
     def tell(self, event: Event) -> None:
@@ -73,16 +76,30 @@ class Progress:
                 self._losses = self._losses[::2]
         if event.kind == "valid" or time.monotonic() - self._shown >= APART:
             self._shown = time.monotonic()
-            self.show(event if self._last is None else self._last)
-
-    def show(self, event: Event) -> None:
-        """Shows the state at an event."""
+            self._try(event if self._last is None else self._last)
 
     def end(self, finished: bool) -> None:
         """Shows the last state: of a training that is finished, or was interrupted."""
         self._finished = finished
-        if self._last is not None:
-            self.show(self._last)
+        self._try(self._last, last=True)
+
+    def _try(self, event: Event | None, last: bool = False) -> None:
+        """A terminal that goes away, or a stream that is closed, ends the display, and not the training."""
+        if self._gone:
+            return
+        try:
+            if event is not None:
+                self.show(event)
+            if last:
+                self.close()
+        except (OSError, ValueError):
+            self._gone = True
+
+    def show(self, event: Event) -> None:
+        """Shows the state at an event."""
+
+    def close(self) -> None:
+        """Leaves the display as it is."""
 
     def left(self, event: Event) -> float:
         """The estimated seconds to the end; NAN if there is no telling, and at the end."""
@@ -125,8 +142,7 @@ class Terminal(Progress):
         self._stream.flush()
         self._width = len(line)
 
-    def end(self, finished: bool) -> None:
-        super().end(finished)
+    def close(self) -> None:
         if self._width:
             self._stream.write("\n")
             self._stream.flush()

@@ -293,8 +293,11 @@ class _Session:
                 failure = failure or raised
                 self._answer()  # an interrupt may arrive before the callback is called
         failure = failure or self.fault
-        if self.shown is not None:
-            self.shown.end(finished=failure is None and not self.stopped)
+        try:
+            if self.shown is not None:
+                self.shown.end(finished=failure is None and not self.stopped)
+        except BaseException as problem:  # must not hide why the training ended, and the training is waited for
+            failure = failure or problem
         if failure is not None:
             try:
                 job.wait()

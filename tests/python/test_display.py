@@ -136,3 +136,29 @@ def test_a_terminal_has_a_line(
     assert capsys.readouterr().out == ""
     with pytest.raises(TypeError, match="progress: True or False"):
         tarn.train(description, tmp_path / "never", progress=1)  # type: ignore[arg-type]
+
+
+class Gone(Screen):
+    """A terminal that has gone away."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_a_terminal_that_goes_away(description: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "APART", 0)
+    short, screen = {"train.max_updates": 3}, Gone()
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert tarn.train(description, tmp_path / "run", overrides=short).update == 3
+    assert screen.getvalue().count("update") == 1
+
+    # An error at the end of the display is not raised in place of the real one.
+    def fails(event: tarn.Event) -> None:
+        raise ZeroDivisionError
+
+    def wrong(self: object, finished: bool) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(_progress.Progress, "end", wrong)
+    with pytest.raises(ZeroDivisionError):
+        tarn.train(description, tmp_path / "failed", overrides=short, callback=fails)
