@@ -17,8 +17,9 @@ import os
 import queue
 import re
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -227,6 +228,21 @@ def call(name: str, *arguments: Any) -> Any:
     return worker.call(work)
 
 
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder that the worker removes: a call that was interrupted may still write into it."""
+    folder = tempfile.TemporaryDirectory(prefix="tarn-", ignore_cleanup_errors=True)
+    try:
+        yield folder.name
+    except Exception:
+        worker.call(folder.cleanup)
+        raise
+    except BaseException:  # an interrupt, which does not wait
+        worker.submit(folder.cleanup)
+        raise
+    worker.call(folder.cleanup)
+
+
 def pool(threads: int) -> int:
     """The number of threads for opening an object."""
     if not worker.training or threads in (0, worker.threads):
@@ -276,9 +292,16 @@ def unknown(what: str, word: object, known: Iterable[str]) -> errors.UnknownName
     return errors.UnknownNameError(f"{what} {word!r}: {meant}")
 
 
+def no_text(where: str, error: UnicodeEncodeError) -> errors.UsageError:
+    return errors.UsageError(f"{where}: a character that is no Unicode text: {error.reason}")
+
+
 def text_bytes(text: Text, what: str, number: int) -> bytes:
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogateescape")
+        try:
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise no_text(f"{what}: number {number}", error) from None
     if isinstance(text, bytes):
         return text
     raise TypeError(f"{what}: a list of texts (str or bytes) is expected; number {number} of it is {text!r}")

@@ -6,15 +6,16 @@ about a line is one about a row.
 
 from __future__ import annotations
 
-import math
 import os
 import reprlib
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from ._library import PathLike, Text, path_bytes, renamed, unknown
+import numpy as np
+
+from ._library import PathLike, Text, no_text, path_bytes, renamed, temporary_folder, unknown
 from .errors import UsageError
 
 Texts = PathLike | Iterable[Text]  # a path, or the lines themselves
@@ -35,7 +36,7 @@ def _line(text: Any, where: Callable[[], str]) -> bytes:
         try:
             line = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise UsageError(f"{where()}: a character that is no Unicode text: {error.reason}") from None
+            raise no_text(where(), error) from None
     elif isinstance(text, bytes):
         line = text
     else:
@@ -47,19 +48,26 @@ def _line(text: Any, where: Callable[[], str]) -> bytes:
     return line
 
 
+def _is_frame(given: Any) -> bool:
+    """Whether it is a frame of pandas or polars, whose own iteration is not over its rows."""
+    return hasattr(given, "itertuples") or hasattr(given, "iter_rows")
+
+
 def _rows(given: Any, what: str, kind: str) -> Iterable[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise TypeError(f"{what}: {kind} are expected, not {_shown(given)}")
-    if hasattr(given, "itertuples"):  # a frame of pandas, whose own iteration is over the names of its columns
-        return given.itertuples(index=False, name=None)  # type: ignore[no-any-return]
-    return given
+    frame: Any = given
+    if hasattr(given, "itertuples"):
+        return frame.itertuples(index=False, name=None)  # type: ignore[no-any-return]
+    return frame.iter_rows() if hasattr(given, "iter_rows") else frame  # type: ignore[no-any-return]
 
 
 class Sources:
     """The temporary files of one call; messages about them name the argument, and the row in place of the line."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._stack = ExitStack()
+        self._folder: str | None = None
         self._paths: list[str] = []
 
     def __enter__(self) -> Sources:
@@ -70,13 +78,12 @@ class Sources:
     ) -> None:
         for path in self._paths:
             renamed.pop(path, None)
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._stack.__exit__(kind, failure, trace)
 
     def _open(self, what: str) -> BinaryIO:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="tarn-")
-        path = os.path.join(self._folder.name, what)
+            self._folder = self._stack.enter_context(temporary_folder())
+        path = os.path.join(self._folder, what)
         renamed[path] = what
         self._paths.append(path)
         return open(path, "wb")
@@ -86,7 +93,7 @@ class Sources:
         if isinstance(given, (str, os.PathLike)):
             return path_bytes(given)
         rows = _rows(given, what, "a path, or texts")
-        if hasattr(given, "itertuples"):
+        if _is_frame(given):
             raise TypeError(f"{what}: one column of texts is expected, not a frame")
         with self._open(what) as file:
             for number, text in enumerate(rows, 1):
@@ -120,12 +127,15 @@ class Sources:
 
 def _fields(given: Any, columns: list[str]) -> Iterator[list[Any]]:
     """Of each row, the values of the columns: by name, or by number from 1."""
-    if hasattr(given, "itertuples"):
-        for column in columns:
-            if column not in given:
-                raise unknown("column", column, map(str, given.columns))
-        given = given[columns]
-        columns = [str(i + 1) for i in range(len(columns))]
+    if _is_frame(given):
+        names, kept = [*given.columns], [*dict.fromkeys(columns)]
+        for column in kept:
+            if column not in names:
+                raise unknown("column", column, map(str, names))
+            if names.count(column) > 1:
+                raise UsageError(f"table: {names.count(column)} columns have the name {column!r}")
+        given = given[kept]
+        columns = [str(kept.index(column) + 1) for column in columns]
     for number, row in enumerate(_rows(given, "table", "a path, or rows"), 1):
         if isinstance(row, Mapping):
             for column in columns:
@@ -143,7 +153,9 @@ def _fields(given: Any, columns: list[str]) -> Iterator[list[Any]]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")  # of pandas
 
 
 def class_name(value: Any, where: str) -> Text:
@@ -159,6 +171,8 @@ def number(value: Any, where: str) -> Text:
         if _is_missing(value):
             raise TypeError
         return repr(float(value))
+    except OverflowError:
+        raise UsageError(f"{where}: the number is too large") from None
     except (TypeError, ValueError):
         raise TypeError(f"{where}: a number is expected, not {_shown(value)}") from None
 
@@ -169,9 +183,8 @@ def joined(values: Any, where: str, one: Callable[[Any, str], Text]) -> Text:
         return one(values, where)
     words = []
     for value in values:
-        word = one(value, where)
-        word = word.decode("utf-8", "surrogateescape") if isinstance(word, bytes) else word
-        if len(word.split()) != 1:
-            raise UsageError(f"{where}: one word is expected, not {word!r}")
+        word = _line(one(value, where), lambda: where)
+        if len(word.split()) != 1:  # of bytes, where blanks are those of ASCII, as in the library
+            raise UsageError(f"{where}: one word is expected, not {value!r}")
         words.append(word)
-    return " ".join(words)
+    return b" ".join(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _binding as c
@@ -82,7 +82,8 @@ def _mark(name: str, mark: str | None) -> bytes | None:
 
 def _class_names(table: Any, label: str) -> list[str] | None:
     """The names of the classes that a column of a Hugging Face data set has numbers of."""
-    feature = (getattr(table, "features", None) or {}).get(label)
+    features = getattr(table, "features", None)  # of a frame, a column of that name
+    feature = features.get(label) if isinstance(features, Mapping) else None
     feature = getattr(feature, "feature", feature)  # of a list of labels, its items
     names: list[str] | None = getattr(feature, "names", None)
     return names
@@ -97,7 +98,7 @@ def _named(value: Any, where: str, names: list[str]) -> Text:
 
 def _write_table(sources: Sources, table: Any, columns: list[str], numbers: bool, per_word: bool) -> bytes:
     """Rows as a table: the label, the text, and possibly its partner."""
-    names = _class_names(table, columns[0])
+    names = None if numbers else _class_names(table, columns[0])
 
     def label(value: Any, where: str) -> Text:
         if names is not None and hasattr(value, "__index__"):
@@ -135,7 +136,8 @@ def prepare_labelled(
 
     `table` is the path of a file, whose `delimiter` is the character between columns, and `decimal` the decimal mark of
     numbers; None: detected. Or it is an iterable of rows: tuples (by default a text and its label), dictionaries, a
-    frame, or a data set, of which class numbers become class names; with `per_word` texts and labels may be lists."""
+    frame, or a data set, of which class numbers become class names unless `numbers`; with `per_word` texts and labels
+    may be lists."""
     with Sources() as sources:
         options = c.tarn_labelled_options()
         lib.tarn_labelled_default(ctypes.byref(options))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import html
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -13,7 +12,7 @@ import numpy as np
 
 from . import _binding as c
 from . import _html
-from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, unknown, word_bytes, words
+from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, temporary_folder, unknown, word_bytes, words
 
 if TYPE_CHECKING:
     import pandas
@@ -254,7 +253,7 @@ class Comparison:
 
     def figures(self) -> dict[str, Figure]:
         """The pictures of that report by name, "valid_bleu" for one; a notebook shows them."""
-        with tempfile.TemporaryDirectory(prefix="tarn-") as folder:
+        with temporary_folder() as folder:
             self.report(folder)
             paths = sorted(Path(folder, "figures").glob("*.svg"))
             return {path.stem: Figure(path.read_text("utf-8")) for path in paths}

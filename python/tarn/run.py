@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -33,7 +35,7 @@ from ._library import (
     words,
     worker,
 )
-from .errors import StoppedError, UsageError
+from .errors import StoppedError, TarnError, UsageError
 from .parameters import Parameters, Tensor, Weights, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
@@ -245,7 +247,8 @@ class Run:
 
     def tensor(self, name: str) -> Tensor:
         """Weights as the file has them, in bf16 or int8 if they are stored so, for other libraries:
-        `torch.from_dlpack(run.tensor("embeddings.weight"))`."""
+        `torch.from_dlpack(run.tensor("embeddings.weight")).clone()`. Without the copy they are the file's own memory,
+        read-only, which PyTorch ignores: writing to it would end the process (see `tarn.Tensor`)."""
         return self.parameters().tensor(name)
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
@@ -304,7 +307,8 @@ class Run:
                 call(function, handle, results, items, lengths, count)
                 return [take(result) for result in results]
 
-            found += worker.call(work)
+            with _numbered_from(begin):
+                found += worker.call(work)
         return found
 
     @overload
@@ -372,7 +376,8 @@ class Run:
             scores = (c.tarn_continuation_score * count)()
             for item, context, end in zip(items, contexts[part], ends[part]):
                 item.context, item.context_length, item.text, item.length = context, len(context), end, len(end)
-            call("tarn_continuations_score", handle, scores, items, count, bos)
+            with _numbered_from(begin):
+                call("tarn_continuations_score", handle, scores, items, count, bos)
             found += [
                 Continuation(s.log_probability, s.tokens, bool(s.greedy), s.unknown, bool(s.truncated)) for s in scores
             ]
@@ -478,7 +483,8 @@ class Run:
         sink = c.tarn_classify_sink(add)
         for begin in range(0, len(given_lines), BLOCK):
             items, lengths, count = strings(given_lines[begin : begin + BLOCK])
-            call("tarn_classifier_lines", handle, items, lengths, count, sink, None)
+            with _numbered_from(begin):
+                call("tarn_classifier_lines", handle, items, lengths, count, sink, None)
         return found
 
     def classify(self, lines: Sequence[Text], **options: Any) -> list[Label]:
@@ -606,6 +612,17 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<tarn.Run {self.checkpoint}: {self.task}>"
+
+
+@contextmanager
+def _numbered_from(begin: int) -> Iterator[None]:
+    """The library numbers the lines of a block; an error message has the number in the call."""
+    try:
+        yield
+    except TarnError as failure:
+        line = re.sub(r"^(text|context|continuation):(\d+)(?=: )", lambda at: f"{at[1]}:{begin + int(at[2])}", str(failure))
+        failure.args = (line,)
+        raise
 
 
 def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:

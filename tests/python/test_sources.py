@@ -7,8 +7,10 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tarn
@@ -110,6 +112,8 @@ def test_errors_name_the_row(corpus: Path, tmp_path: Path, caplog: pytest.LogCap
         ([("a", "x"), ("b",)], tarn.UsageError, "table: row 2: column '2': its 1 columns have numbers"),
         ([("a", "x"), "b"], TypeError, "table: row 2: a tuple or a dictionary is expected, not 'b'"),
         ([(["a"], ["x"]), (["a b"], ["x"])], tarn.UsageError, "table: row 2, 1: one word is expected, not 'a b'"),
+        ([(["a", float("nan")], ["x", "y"])], TypeError, r"table: row 1, 1: a text \(str or bytes\) is expected, not nan"),
+        ([(["a"], ["x"]), (["b"], [np.float32("nan")])], TypeError, "table: row 2, 2: a label is expected, not "),
     ):
         with pytest.raises(error, match=message):
             tarn.prepare_labelled(never, vocab, lines, per_word=isinstance(lines[0][0], list))
@@ -117,6 +121,10 @@ def test_errors_name_the_row(corpus: Path, tmp_path: Path, caplog: pytest.LogCap
         tarn.prepare_labelled(never, vocab, [{"text": "a", "label": "x"}], text="text", label="lable")
     with pytest.raises(TypeError, match="table: row 1, 2: a number is expected, not 'x'"):
         tarn.prepare_labelled(never, vocab, [("a", "x")], numbers=True)
+    with pytest.raises(TypeError, match="table: row 1, 2: a number is expected, not .*nan"):
+        tarn.prepare_labelled(never, vocab, [("a", np.float32("nan"))], numbers=True)
+    with pytest.raises(tarn.UsageError, match="table: row 2, 2: the number is too large"):
+        tarn.prepare_labelled(never, vocab, [("a", 1), ("a", 10**400)], numbers=True)
     with pytest.raises(tarn.UsageError, match="header, delimiter and decimal are of files"):
         tarn.prepare_labelled(never, vocab, ROWS, delimiter=",")
     with pytest.raises(tarn.UsageError, match="the columns text and label of the table are expected"):
@@ -145,6 +153,12 @@ def test_frames_of_pandas(corpus: Path, tmp_path: Path) -> None:
     told = tarn.prepare(tmp_path / "pairs", vocab, pairs=frame[["text", "label"]])
     assert told["lines"] == 4
     assert len(tarn.Vocabulary.train(tmp_path / "vocab", texts=frame["text"], type="char", size=40)) > 10
+    # A column may have any name, but only one of them.
+    named = frame.rename(columns={"id": "features"})
+    tarn.prepare_labelled(tmp_path / "named", vocab, named, text="text", label="label")
+    assert shard(tmp_path / "named") == shard(tmp_path / "frame")
+    with pytest.raises(tarn.UsageError, match="table: 2 columns have the name 'text'"):
+        tarn.prepare_labelled(tmp_path / "never", vocab, frame.rename(columns={"id": "text"}), text="text", label="label")
     frame.loc[2, "text"] = None
     with pytest.raises(TypeError, match="text: row 3: a text .* is expected, not (None|nan)"):
         tarn.prepare(tmp_path / "never", vocab, text=frame["text"])
@@ -152,6 +166,59 @@ def test_frames_of_pandas(corpus: Path, tmp_path: Path) -> None:
         tarn.prepare(tmp_path / "never", vocab, text=frame)
     with pytest.raises(tarn.UnknownNameError, match="column 'lable': did you mean \"label\""):
         tarn.prepare_labelled(tmp_path / "never", vocab, frame, text="text", label="lable")
+
+
+class Frame:
+    """What is used of a frame of polars: iterating over it would give its columns."""
+
+    def __init__(self, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+        self.columns, self.rows = columns, rows
+
+    def __getitem__(self, names: list[str]) -> Frame:
+        places = [self.columns.index(name) for name in names]
+        return Frame(names, [tuple(row[i] for i in places) for row in self.rows])
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError
+
+    def iter_rows(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+
+def frames_of_polars(columns: list[str], rows: list[tuple[Any, ...]]) -> Iterator[Any]:
+    yield Frame(columns, rows)
+    try:
+        import polars
+    except ImportError:
+        return
+    yield polars.DataFrame(rows, schema=columns, orient="row")
+
+
+def test_frames_of_polars(corpus: Path, tmp_path: Path) -> None:
+    vocab = corpus / "vocab"
+    tarn.prepare_labelled(tmp_path / "rows", vocab, ROWS)
+    for frame in frames_of_polars(["label", "text"], [(label, text) for text, label in ROWS]):
+        tarn.prepare_labelled(tmp_path / "frame", vocab, frame, text="text", label="label")
+        assert shard(tmp_path / "frame") == shard(tmp_path / "rows")
+        assert tarn.prepare(tmp_path / "pairs", vocab, pairs=frame)["lines"] == 4
+        with pytest.raises(TypeError, match="text: one column of texts is expected, not a frame"):
+            tarn.prepare(tmp_path / "never", vocab, text=frame)
+
+
+class DataSet(list[dict[str, Any]]):
+    features = {"label": SimpleNamespace(names=["bad", "good"])}
+
+
+def test_numbers_of_classes(corpus: Path, tmp_path: Path) -> None:
+    rows = DataSet([{"text": "a", "label": 0}, {"text": "b", "label": 1}])
+    named = tarn.prepare_labelled(tmp_path / "named", corpus / "vocab", rows, text="text", label="label")
+    numbers = tarn.prepare_labelled(tmp_path / "n", corpus / "vocab", rows, text="text", label="label", numbers=True)
+    assert named["classes"] == 2 and (numbers["classes"], numbers["least"], numbers["greatest"]) == (0, 0, 1)
+
+
+def test_words_are_divided_by_blanks_of_ascii(corpus: Path, tmp_path: Path) -> None:
+    rows = [(["a\u00a0b", "c\u3000d"], ["x", "y"])]
+    assert tarn.prepare_labelled(tmp_path / "w", corpus / "vocab", rows, per_word=True)["words"] == 2
 
 
 def test_data_sets_of_hugging_face(corpus: Path, tmp_path: Path) -> None:
