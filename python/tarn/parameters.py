@@ -60,11 +60,14 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.p
 
 class Tensor:
     """Weights in the type in which the file has them, for any library that reads DLPack:
-    `torch.from_dlpack(run.tensor("embeddings.weight"))`.
+    `torch.from_dlpack(run.tensor("embeddings.weight")).clone()`.
 
     Readers of DLPack 1.0 get the memory of the file itself, marked as read-only, which stays mapped as long as they use
     it; the package needs NumPy 2.1 for that. Older readers, which do not know the mark, get a copy of their own, and
-    `copy=False` is refused with a BufferError."""
+    `copy=False` is refused with a BufferError.
+
+    PyTorch is said to read DLPack 1.0 and to ignore the mark (it was not tried): its tensor looks writable, and writing
+    to it ends the process by SIGSEGV. `clone()` gives one that can be written to."""
 
     def __init__(self, name: str, dtype: str, values: NDArray[Any], scales: Weights | None) -> None:
         self.name = name
@@ -149,7 +152,7 @@ class Parameters(Mapping[str, Weights]):
 
     def tensor(self, name: str) -> Tensor:
         """The weights as the file has them, for `from_dlpack` of other libraries: in bf16 or int8 if they are stored
-        so."""
+        so. They are read-only, which PyTorch is said to ignore: see `Tensor`."""
         place, found = self._place(name), c.tarn_checkpoint_stored()
         if not call("tarn_checkpoint_info_stored", self._handle, ctypes.byref(found), place):
             return Tensor(name, "float32", self[name], None)

@@ -248,7 +248,7 @@ class Run:
     def tensor(self, name: str) -> Tensor:
         """Weights as the file has them, in bf16 or int8 if they are stored so, for other libraries:
         `torch.from_dlpack(run.tensor("embeddings.weight")).clone()`. Without the copy they are the file's own memory,
-        read-only, which PyTorch ignores: writing to it would end the process (see `tarn.Tensor`)."""
+        read-only, which PyTorch is said to ignore: writing to it ends the process (see `tarn.Tensor`)."""
         return self.parameters().tensor(name)
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
