@@ -64,7 +64,7 @@ def test_without_recurrence() -> None:
     assert not w.any() and np.allclose(model.transform(x), np.tanh(x @ win.T + bias), rtol=0, atol=1e-12)
     assert len(ESNForecaster(units=30, sr=0, warmup=5).fit(x).forecast(3)) == 3
     for wrong in (-0.1, float("nan")):
-        with pytest.raises(tarn.UsageError, match="a spectral radius that is not negative"):
+        with pytest.raises(tarn.UsageError, match="a spectral radius that is not negative|a number is expected, not NAN"):
             ESNRegressor(units=30, sr=wrong).fit(x, x[:, 0])
 
 
