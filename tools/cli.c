@@ -365,6 +365,24 @@ int cli_word(const cli_command *command, int *place, const char *what, const cha
   return cli_usage(command, "%s is %s, not \"%s\"", what, all, word);
 }
 
+int cli_choose(const cli_command *command, const cli_step *steps, size_t count, int argc, char **argv) {
+  const char *word = argc > 1 ? argv[1] : "";
+  const char *names[CLI_STEPS] = {0};
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(word, steps[i].name) == 0) return steps[i].run(argc - 1, argv + 1);
+    names[i] = steps[i].name;
+  }
+  // An unknown word is an error even with --help, which would otherwise be that of all steps.
+  int place;
+  if (*word && *word != '-') return cli_word(command, &place, "the first word", word, names, count);
+  cli_list words = {0};
+  const cli_option none[] = {{0}};
+  int code = cli_parse(command, none, argc, argv, &words, 0, 1000);
+  if (code < 0) code = cli_usage(command, "%s is expected", command->arguments);
+  cli_list_free(&words);
+  return code;
+}
+
 int cli_no_memory(const cli_command *command) {
   print_name(command);
   fprintf(stderr, "out of memory\n");

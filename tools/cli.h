@@ -89,6 +89,15 @@ void cli_report_to(bool (*told)(tarn_status status, const char *line));
 int cli_word(const cli_command *command, int *place, const char *what, const char *word, const char *const *words,
              size_t count);
 
+// A command of commands, as in "tarn series train": runs the step that argv[1] names, with argv moved on by one.
+// Without one it returns the exit code of cli_parse() (--help) or of a usage error, which names the nearest step.
+typedef struct cli_step {
+  const char *name;
+  int (*run)(int argc, char **argv);
+} cli_step;
+int cli_choose(const cli_command *command, const cli_step *steps, size_t count, int argc, char **argv);
+enum { CLI_STEPS = 8 };  // most steps of a command
+
 // Prints an out-of-memory error and returns CLI_FAILURE.
 int cli_no_memory(const cli_command *command);
 

@@ -385,15 +385,6 @@ static int run(int argc, char **argv) {
 }
 
 int cmd_recipe(int argc, char **argv) {
-  const char *word = argc > 1 ? argv[1] : "";
-  if (strcmp(word, "list") == 0) return list(argc - 1, argv + 1);
-  if (strcmp(word, "show") == 0) return show(argc - 1, argv + 1);
-  if (strcmp(word, "run") == 0) return run(argc - 1, argv + 1);
-  cli_list words = {0};
-  const cli_option none[] = {{0}};
-  const bool unknown = *word && *word != '-';  // an error even with --help, which would otherwise be that of all words
-  int code = unknown ? -1 : cli_parse(&COMMAND, none, argc, argv, &words, 0, 1000);
-  if (code < 0) code = cli_usage(&COMMAND, "list, show or run is expected%s%s", *word ? ", not " : "", word);
-  cli_list_free(&words);
-  return code;
+  static const cli_step steps[] = {{"list", list}, {"show", show}, {"run", run}};
+  return cli_choose(&COMMAND, steps, sizeof steps / sizeof *steps, argc, argv);
 }

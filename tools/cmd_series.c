@@ -276,15 +276,6 @@ static int parse_forecast(int argc, char **argv) {
 }
 
 int cmd_series(int argc, char **argv) {
-  const char *word = argc > 1 ? argv[1] : "";
-  if (strcmp(word, "generate") == 0) return generate(argc - 1, argv + 1);
-  if (strcmp(word, "train") == 0) return parse_training(argc - 1, argv + 1);
-  if (strcmp(word, "forecast") == 0) return parse_forecast(argc - 1, argv + 1);
-  cli_list words = {0};
-  const cli_option none[] = {{0}};
-  const bool unknown = *word && *word != '-';  // an error even with --help, which would otherwise be that of all words
-  int code = unknown ? -1 : cli_parse(&COMMAND, none, argc, argv, &words, 0, 1000);
-  if (code < 0) code = cli_usage(&COMMAND, "generate, train or forecast is expected%s%s", *word ? ", not " : "", word);
-  cli_list_free(&words);
-  return code;
+  static const cli_step steps[] = {{"generate", generate}, {"train", parse_training}, {"forecast", parse_forecast}};
+  return cli_choose(&COMMAND, steps, sizeof steps / sizeof *steps, argc, argv);
 }

@@ -33,7 +33,7 @@ part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sen
   local name=$1 share=$2
   shift 2
   "$tarn" sentences --language en --output "data/$name.txt" "$@"
-  awk -v n="$share" 'NR % n == 1 || n == 1' "data/$name.txt" >"data/$name.part.txt"
+  "$tarn" split --every "$share" --first 1 --output "data/$name.part.txt" "data/$name.txt"
   "$tarn" prepare --vocab data/babylm/gpt2.vocab --text "data/$name.part.txt" --min-tokens 5 --max-tokens 127 \
     --overlong drop --output "data/babylm/$name"
   rm "data/$name.txt" "data/$name.part.txt"

@@ -40,20 +40,18 @@ asked="$pieces pieces of ${texts[*]}${SMALL:+, small}"
 [ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
   fail "$PWD/data was made of $(cat data/ready), not of $asked; give another OUTPUT"
 if [ ! -e data/ready ]; then
-  cat "${texts[@]}" | awk 'NR % 200 != 0' >data/text.txt
-  cat "${texts[@]}" | awk 'NR % 200 == 0' >data/held-out.txt
+  cat "${texts[@]}" >data/all.txt
+  "$tarn" split --every 200 --rest data/text.txt --output data/held-out.txt data/all.txt
   "$tarn" vocab --type bpe --size "$pieces" --lowercase --mask-symbols --sentences 500000 --output data/vocab.model data/text.txt
   for part in text held-out; do
     "$tarn" prepare --vocab data/vocab.model --text "data/$part.txt" --min-tokens 5 --max-tokens 127 --output "data/$part"
   done
-  rm data/text.txt data/held-out.txt
+  rm data/all.txt data/text.txt data/held-out.txt
   echo "$asked" >data/ready
 fi
 table() { "$tarn" prepare --vocab data/vocab.model --max-tokens 127 "${columns[@]}" --table "$2" --output "data/$task-$1" "${@:3}"; }
 if [ ! -e "data/$task-dev.tarn" ]; then
-  rows=$glue/$folder/train.tsv
-  awk -v head=$head -v held=$held 'NR <= head || (NR - head) % held != 0' "$rows" >data/train.tsv
-  awk -v head=$head -v held=$held 'NR <= head || (NR - head) % held == 0' "$rows" >data/valid.tsv
+  "$tarn" split --every $held --header $head --rest data/train.tsv --output data/valid.tsv "$glue/$folder/train.tsv"
   table train data/train.tsv
   table valid data/valid.tsv --labels-from "data/$task-train"
   table dev "$glue/$folder/dev.tsv" --labels-from "data/$task-train"

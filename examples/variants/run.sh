@@ -82,14 +82,12 @@ prepare_translation() {
 table() { "$tarn" prepare --vocab $store/vocab.model --max-tokens 127 --text sentence --labels label --table "$2" --output "$store/sst2-$1" "${@:3}"; }
 prepare_masked() {
   [ -f "$data/SST-2/train.tsv" ] && [ -f "$data/SST-2/dev.tsv" ] || fail "$data has no SST-2/train.tsv and SST-2/dev.tsv"
-  awk 'NR % 200 != 0' "$text" >$store/train.part
-  awk 'NR % 200 == 0' "$text" >$store/valid.part
+  "$tarn" split --every 200 --rest $store/train.part --output $store/valid.part "$text"
   "$tarn" vocab --type bpe --size 4000 --lowercase --mask-symbols --sentences 500000 --output $store/vocab.model $store/train.part
   for part in train valid; do
     "$tarn" prepare --vocab $store/vocab.model --text $store/$part.part --min-tokens 5 --max-tokens 127 --output $store/$part
   done
-  awk 'NR == 1 || (NR - 1) % 40 != 0' "$data/SST-2/train.tsv" >$store/train.tsv
-  awk 'NR == 1 || (NR - 1) % 40 == 0' "$data/SST-2/train.tsv" >$store/valid.tsv
+  "$tarn" split --every 40 --header 1 --rest $store/train.tsv --output $store/valid.tsv "$data/SST-2/train.tsv"
   table train $store/train.tsv
   table valid $store/valid.tsv --labels-from $store/sst2-train
   table dev "$data/SST-2/dev.tsv" --labels-from $store/sst2-train

@@ -197,6 +197,6 @@ refuse 2 'there is no recipe "multi30"; did you mean multi30k?' "$TARN" recipe s
 refuse 1 'gone.yaml: cannot read' "$TARN" recipe show ./gone.yaml
 refuse 2 '--output DIR is missing' "$TARN" recipe run multi30k --output ''
 refuse 2 'the path is too long' own --output "$(printf 'x%.0s' $(seq 5000))"
-refuse 2 'list, show or run is expected, not lst' "$TARN" recipe lst
+refuse 2 'cannot be "lst"; did you mean list?' "$TARN" recipe lst
 refuse 2 'a change is KEY=VALUE, not "x"' own --output x --set x
 exit 0

@@ -99,6 +99,6 @@ refuse 2 "leave out the options" "$TARN" series train mg.csv --matrices model --
 refuse 1 "trained on 1 columns, the series has 3" "$TARN" series forecast model lorenz.csv
 refuse 2 "is mackey-glass or lorenz, not" "$TARN" series generate rossler --output m
 refuse 2 "takes no --tau" "$TARN" series generate lorenz --tau 17 --output m
-refuse 2 "not fit" "$TARN" series fit mg.csv
+refuse 2 "not \"fit\"" "$TARN" series fit mg.csv
 refuse 2 "--output is missing" "$TARN" series train mg.csv
 [ ! -e m ] || fail "a refused training left a file"
