@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Recomputes the pages of results/ from the records there, and the paragraphs of documents that quote them.
 #   results.sh [--check] [NAME...]
-# results/NAME has a record (`tarn record`), question.md, and perhaps published.tsv: variant and published figures. Its page
-# is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and "<!-- end -->". --check
-# changes nothing and fails where a page or a document differs from its record.
+# results/NAME has a record (`tarn record`), question.md, and perhaps published.tsv: variant and published figures, or fits.txt:
+# scaling laws to fit, a line for each: the name of its figure (FIGURE.svg beside the page) and options of `tarn fit`, quoted
+# as in a shell. Its page is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and
+# "<!-- end -->". --check changes nothing and fails where a page, a figure or a document differs from its record.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
@@ -39,13 +40,33 @@ page() {
   jq -r -L "$root/examples/variants" --argjson published "$published" --arg form "$2" -f "$root/results/page.jq" "$work/$1.json"
 }
 
+# fits NAME FORM: the laws of its record; FORM "page": with figures, which it makes, "summary": their differences alone.
+fits() {
+  local figure words options
+  [ -f "$results/$1/fits.txt" ] || return 0
+  while read -r figure words; do
+    [ -n "$figure" ] || continue
+    eval "options=($words)"
+    if [ "$2" = page ]; then
+      (cd "$root" && "$tarn" fit "$results/$1" "${options[@]}" --svg "$work/$figure.svg") >"$work/fit.txt" || exit 1
+      put "$work/$figure.svg" "$results/$1/$figure.svg" >&2
+      printf '\n    tarn fit %s\n\n' "results/$1 $words"
+      sed 's/^/    /; s/ *$//' "$work/fit.txt"
+      printf '\n![%s](%s.svg)\n' "the laws in this table, and the runs that they are fitted to" "$figure"
+    else
+      (cd "$root" && "$tarn" fit "$results/$1" "${options[@]}" --json) >"$work/fit.json" || exit 1
+      jq -r -f "$root/results/fit.jq" "$work/fit.json" || exit 1
+    fi
+  done <"$results/$1/fits.txt"
+}
+
 claims=("$@")
 [ $# -gt 0 ] || for file in "$results"/*/sweep.json; do [ ! -e "$file" ] || claims+=("$(basename "$(dirname "$file")")"); done
 for name in ${claims[@]+"${claims[@]}"}; do
   [ -f "$results/$name/sweep.json" ] || fail "results/$name holds no record: it has no sweep.json"
   [ -f "$results/$name/question.md" ] || fail "results/$name/question.md is missing"
   (cd "$root" && "$tarn" compare "$results/$name" --json) >"$work/$name.json" || exit 1
-  { cat "$results/$name/question.md"; echo; page "$name" page; } >"$work/page"
+  { cat "$results/$name/question.md"; echo; page "$name" page; fits "$name" page; } >"$work/page"
   sed -i "s|$results/|results/|g" "$work/page"
   put "$work/page" "$results/$name/README.md"
 done
@@ -58,7 +79,7 @@ while read -r file; do
   cp "$file" "$work/document"
   for name in $(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file"); do
     [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
-    page "$name" summary | fold -s -w 124 | sed 's/ *$//' >"$work/text"
+    if [ -f "$results/$name/fits.txt" ]; then fits "$name" summary; else page "$name" summary; fi | fold -s -w 124 | sed 's/ *$//' >"$work/text"
     awk -v begin="<!-- results/$name -->" -v text="$work/text" '
       $0 == begin { print; print ""; while ((getline line < text) > 0) print line; print ""; inside = 1; next }
       inside && $0 == "<!-- end -->" { inside = 0 }

@@ -39,6 +39,8 @@ static tarn_status note(struct tarn__fit_memory *m, const char *format, ...) {
   return TARN_STATUS_OK;
 }
 
+enum { NAMED_RUNS = 3 };  // of those left out of a family; the others are counted
+
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
 
 // --- the metric
@@ -158,7 +160,7 @@ static tarn_status fill_family(struct tarn__fit_memory *m, tarn__fit_family *fam
   const tarn_results *r = m->results;
   const size_t axes = m->public.axis_count;
   void *points, *numbers;
-  size_t found = 0;
+  size_t found = 0, missing = 0;
   TARN_TRY(tarn__arena_alloc(&m->arena, &points, r->run_count, sizeof *family->points));
   family->points = points;
   for (size_t g = 0; g < r->group_count; g++) {
@@ -168,11 +170,13 @@ static tarn_status fill_family(struct tarn__fit_memory *m, tarn__fit_family *fam
       const size_t index = r->groups[g].runs[i];
       if (is_finished(&r->runs[index]))
         TARN_TRY(make_point(&family->points[family->count++], m, index));
-      else
+      else if (missing++ < NAMED_RUNS)
         TARN_TRY(
             note(m, "%s is %s and not in the fit", r->runs[index].path, tarn_results_state_name(r->runs[index].state)));
     }
   }
+  if (missing > NAMED_RUNS)
+    TARN_TRY(note(m, "of the runs of %s %zu more are not in the fit", family->name, missing - NAMED_RUNS));
   TARN_REQUIRE(found > 0, USAGE, "family %s: no configuration has a name like \"%s\"; the first is %s", family->name,
                pattern, r->groups[0].name);
   family->sizes = tarn__fit_different(family->points, family->count, axes, axes);

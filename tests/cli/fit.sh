@@ -39,10 +39,29 @@ for axis in trained operations; do
   "$TARN" fit runs "${families[@]}" --axis $axis --metric loss --resamples 0 --predict 1e9 >out.txt || fail "$axis"
   grep -Eq "L: valid/loss +x: $axis" out.txt && grep -q '^1e+09 ' out.txt || fail "$axis: $(cat out.txt)"
 done
-# A run that is not finished is named and left out.
-rm runs/regular-8/seed-2/result.json
+# A record with fits.txt gets their tables and figures on its page, and a document that quotes it their differences.
+mkdir -p results documents
+"$TARN" record runs --output results/laws >/dev/null || fail "record"
+printf '# Does it scale?\n' >results/laws/question.md
+echo "laws --family 'regular=regular-*' --family 'frozen=frozen-*' --resamples 40" >results/laws/fits.txt
+printf '<!-- results/laws -->\n<!-- end -->\n' >documents/page.md
+pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_DIR/scripts/results.sh" "$@"; }
+pages >out.txt 2>error.txt || fail "pages: $(cat error.txt)"
+grep -q "^    tarn fit results/laws --family 'regular=regular-\*'" results/laws/README.md && grep -q '^    frozen minus regular$' results/laws/README.md &&
+  grep -q '](laws.svg)$' results/laws/README.md || fail "$(cat results/laws/README.md)"
+tr '\n' ' ' <documents/page.md | grep -Eq 'over parameters in 16 runs, frozen minus regular with 95 % intervals: exponent of parameters .*decided; constant .*decided' ||
+  fail "$(cat documents/page.md)"
+pages --check || fail "what it wrote differs"
+echo '<!-- -->' >>results/laws/laws.svg
+! pages --check >out.txt 2>error.txt || fail "a changed figure passes"
+grep -q 'laws.svg is not what its records say' error.txt || fail "$(cat error.txt)"
+# Runs that are not finished are left out, and the first ones named.
+mkdir away
+for width in 8 16 24 32; do mv runs/regular-$width/seed-2/result.json away/$width; done
 "$TARN" fit runs "${families[@]}" --resamples 0 >out.txt
 grep -q '^note: runs/regular-8/seed-2 is unfinished and not in the fit$' out.txt || fail "no note: $(cat out.txt)"
+[ "$(grep -c ' is unfinished and not' out.txt)" = 3 ] && grep -q '^note: of the runs of regular 1 more are not in the fit$' out.txt || fail "$(cat out.txt)"
+for width in 16 24 32; do mv away/$width runs/regular-$width/seed-2/result.json; done
 
 exactly 1 'tarn fit: family all has 2 finished runs of 1 different size in parameters, and a law needs at least 4 sizes' \
   "$TARN" fit runs/frozen-8
