@@ -1,6 +1,7 @@
 # The generated part of a claim's page, from `tarn compare RECORD --json`: a table of all variants, and what is decided, by
 # the sweep's sequential design if it has one.
-# $published: an object of figures by variant, or null; $form: "page" or "summary".
+# $published: an object of figures by variant, or null; $form: "page", "summary", or "rows" for a short table of the variants
+# that $rows names.
 include "numbers";
 def names: if . == [] then "none" else join(", ") end;
 
@@ -31,7 +32,22 @@ def sequential:
 ([.configurations[].runs[] | select(.state == "finished")] | length) as $finished |
 ([.configurations[].runs[] | select(.state == "failed")] | length) as $failed |
 (if $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished" + (if $failed > 0 then ", \($failed) failed" else "" end) + "; this page is of these.** " else "\($finished) runs" + (if $failed > 0 then ", \($failed) more failed" else "" end) + ". " end) as $state |
-if $form == "summary" then
+if $form == "rows" then
+  ($rows | split(" ")) as $wanted | (.configurations | map(.name)) as $names |
+  ($wanted - $names | if . == [] then empty else error("no variant \(join(", "))") end),
+  (.configurations[] | select(.baseline) | .token_operations.mean) as $operations |
+  "| variant | layers trained | frozen | parameters trained | operations | \($judged.title) | difference from \($baseline) | \(if $design then "verdict" else "p" end) |",
+  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | \(if $design then "---" else "---:" end) |",
+  (([$baseline] + ($wanted - [$baseline]))[] as $name | .configurations[] | select(.name == $name) | . as $row |
+    ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($judged.key) as $verdict |
+    [ $row.name, ($row.encoder.trained + $row.decoder.trained | tostring), ($row.encoder.frozen + $row.decoder.frozen | tostring),
+      (if $run then $run.trained_parameters / 1e6 | fixed(2) + " M" else "-" end),
+      (if $operations and $row.token_operations.mean then "\(100 * $row.token_operations.mean / $operations | fixed(0)) %" else "-" end),
+      ($row[$judged.key] | spread($judged.digits)),
+      (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
+      (if $row.baseline then "" elif $design then $verdict.words else $verdict | probability end)
+    ] | "| " + join(" | ") + " |")
+elif $form == "summary" then
   $state + if $design then sequential else summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end) end
 else
   $state + if $design then sequential else summary($test.key; $test.title; $test.digits) end,

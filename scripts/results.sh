@@ -4,7 +4,8 @@
 # results/NAME has a record (`tarn record`), question.md, and perhaps published.tsv: variant and published figures, or fits.txt:
 # scaling laws to fit, a line for each: the name of its figure (FIGURE.svg beside the page) and options of `tarn fit`, quoted
 # as in a shell. Its page is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and
-# "<!-- end -->". --check changes nothing and fails where a page, a figure or a document differs from its record.
+# "<!-- end -->", or with "<!-- results/NAME: VARIANT... -->" a table of these variants and the baseline. --check changes
+# nothing and fails where a page, a figure or a document differs from its record.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
@@ -32,12 +33,12 @@ put() {
   fi
 }
 
-# page NAME FORM: from the comparison of its record.
+# page NAME FORM [VARIANTS]: from the comparison of its record.
 page() {
   local published=null
   [ ! -f "$results/$1/published.tsv" ] ||
     published=$(jq -R -s 'split("\n") | map(select(. != "") | split("\t") | {key: .[0], value: .[1]}) | from_entries' "$results/$1/published.tsv")
-  jq -r -L "$root/examples/variants" --argjson published "$published" --arg form "$2" -f "$root/results/page.jq" "$work/$1.json"
+  jq -r -L "$root/examples/variants" --argjson published "$published" --arg form "$2" --arg rows "${3:-}" -f "$root/results/page.jq" "$work/$1.json"
 }
 
 # fits NAME FORM: the laws of its record; FORM "page": with figures, which it makes, "summary": their differences alone.
@@ -77,15 +78,23 @@ quoting=$(grep -l -r '^<!-- results/' --include='*.md' $documents || true)
 while read -r file; do
   [ -n "$file" ] || continue
   cp "$file" "$work/document"
-  for name in $(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file"); do
+  while read -r name rows; do
+    quote="${name%:}${rows:+: $rows}" name=${name%:}
     [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
-    if [ -f "$results/$name/fits.txt" ]; then fits "$name" summary; else page "$name" summary; fi | fold -s -w 124 | sed 's/ *$//' >"$work/text"
-    awk -v begin="<!-- results/$name -->" -v text="$work/text" '
+    if [ -n "$rows" ]; then
+      page "$name" rows "$rows" || fail "$file quotes $rows of results/$name"
+    elif [ -f "$results/$name/fits.txt" ]; then
+      fits "$name" summary
+    else
+      page "$name" summary
+    fi >"$work/quoted"
+    if [ -n "$rows" ]; then cat "$work/quoted"; else fold -s -w 124 "$work/quoted" | sed 's/ *$//'; fi >"$work/text"
+    awk -v begin="<!-- results/$quote -->" -v text="$work/text" '
       $0 == begin { print; print ""; while ((getline line < text) > 0) print line; print ""; inside = 1; next }
       inside && $0 == "<!-- end -->" { inside = 0 }
       !inside { print }' "$work/document" >"$work/next"
     mv "$work/next" "$work/document"
-  done
+  done < <(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file")
   put "$work/document" "$file"
 done <<<"$quoting"
 exit $code

@@ -135,6 +135,14 @@ grep -q 'better: other' documents/page.md || fail "$(cat documents/page.md)"
 sed -i 's/better: other/better: none/' documents/page.md
 ! pages --check >out.txt 2>error.txt || fail "a changed document passes"
 grep -q 'page.md is not what its records say' error.txt || fail "$(cat error.txt)"
+# A quote of some variants is a table of these and the baseline.
+printf '<!-- results/claim: other -->\n<!-- end -->\n' >documents/page.md
+pages >out.txt || fail "rows"
+grep -Eq '^\| regular \| 4 \| 0 \| 0.00 M \| - \| [0-9.]+ ± [0-9.]+ \|  \|  \|$' documents/page.md || fail "$(cat documents/page.md)"
+grep -Eq '^\| other \| 2 \| 2 \| 0.00 M \| - \| [0-9.]+ ± [0-9.]+ \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \| .*[0-9] \|$' documents/page.md || fail "$(cat documents/page.md)"
+sed -i 's/claim: other/claim: othre/' documents/page.md
+! pages >out.txt 2>error.txt || fail "an unknown variant passes"
+grep -q 'no variant othre' error.txt && grep -q 'page.md quotes othre of results/claim$' error.txt || fail "$(cat error.txt)"
 rm documents/page.md
 pages --check || fail "no document quotes a record"
 exit 0
