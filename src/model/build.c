@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "graph/update.h"
+#include "model/first_rows.h"
 #include "model/funnel.h"
 #include "model/joined.h"
 #include "model/layers.h"
@@ -142,6 +143,7 @@ static void run_layer(const tarn__model *model, tarn__stack_id id, int i, const 
   own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
   if (cuts->memories && id == TARN__STACK_DECODER) own.memory = cuts->memories[i];
   if (cuts->crosses && id == TARN__STACK_DECODER) own.cross_cache = cuts->crosses[i];
+  if (i + 1 == stack->count) own.read_rows = cuts->read_rows, own.read_offsets = cuts->read_offsets;
   tarn__layer_build(&own, stack->layers[i].weights, stream);
   tarn__stream_show(run->graph, stream, own.shows);
 }
@@ -265,6 +267,7 @@ static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stac
   else
     stream = (tarn__stream){.x = build_bottom(model, what, run, packed, cuts)};
   run_layers(model, what->id, bottom, stack->count, cuts, run, &stream);
+  if (cuts->read_rows) run->offsets = cuts->read_offsets, run->longest = 1;
   return finish_stack(stack, run, &stream);
 }
 
@@ -384,8 +387,9 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   if (answers) *answers = NULL;
   from.answers = answers;
   tarn__tensor *own[TARN__STACKS] = {NULL};
-  if (!cuts.stacks) cuts.stacks = own;
   if (!cuts.outputs) cuts.outputs = tarn__transparent_outputs(model, graph);
+  tarn__first_rows_read(model, graph, batch, &cuts);
+  if (!cuts.stacks) cuts.stacks = own;
   again.cuts = cuts;
   cuts.below = &again.below;
   from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, &cuts, &top);

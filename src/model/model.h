@@ -44,6 +44,9 @@ typedef struct tarn__model_shortcuts {
   tarn__tensor **crosses;  // keys and values for the cross-attention of each layer of the decoder; NULL: computed
   tarn__block_run *below;  // receives what the last stack attends to: memory, its offsets; NULL: not wanted
   tarn__tensor **stacks;   // [TARN__STACKS] receives the output of each stack; NULL: not wanted
+  // The rows of the last layer that are read, and their offsets (model/first_rows.h), which tarn__model_build_loss()
+  // finds; NULL: all.
+  tarn__tensor *read_rows, *read_offsets;
 } tarn__model_shortcuts;
 
 // Two groups of decoder layers, by the number of rows of its hypothesis that a token sees: as many as in any layer, or

@@ -148,6 +148,9 @@ typedef struct tarn__block_run {
   // Initial and final states of the sentences, for a layer with states (tarn__layer_state_width()), as
   // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
   tarn__tensor *start, *end;
+  // Of the last layer, if what is above reads only the first row of each sentence: these rows and their offsets, 0, 1,
+  // 2 and so on. The mixer leaves these rows alone in the stream (reads_rows); NULL: all rows are read.
+  tarn__tensor *read_rows, *read_offsets;
   tarn__shows *shows;  // of this layer, in whole sequences: the tensors to show; NULL: none
   // Incremental decoding: caches of this layer instead of the above; see model/model.h. Row i of the step appends row
   // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], those of its
@@ -183,6 +186,7 @@ typedef struct tarn__mixer_entry {
   bool causal;      // it has a causal form; else it works only in encoders
   bool prefixes;    // it obeys run->prefix; a mixer that is `empty` need not
   bool decodes;     // it has a form for incremental decoding
+  bool reads_rows;  // it obeys run->read_rows
   bool attends;     // cross-attention follows it in a decoder with an encoder
   bool beside;      // that cross-attention is a part of the mixer's own sublayer
   bool bounded;     // its weights are indexed by position, below model.max_length
@@ -211,6 +215,7 @@ typedef struct tarn__mixer_entry {
 // A channel mixer works on every row separately, so it is causal and decodes without further code.
 typedef struct tarn__channel_entry {
   tarn__part part;
+  bool together;  // in training its rows compete for experts, so that all of them count
   void *(*declare)(tarn__declare *declare, const void *keys);
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
 } tarn__channel_entry;
@@ -376,6 +381,8 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
 tarn__tensor *tarn__stream_sum(tarn__graph *graph, tarn__tensor *x, tarn__tensor *y, double dropout);
 // Shows the stream after a layer, with every branch added, if requested.
 void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__shows *shows);
+// Leaves some rows alone in the stream, which has no pending branch.
+void tarn__stream_select(tarn__graph *graph, tarn__stream *stream, tarn__tensor *rows);
 // Joins a pending branch, with a final norm if it has an entry, and returns the result.
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm);
 

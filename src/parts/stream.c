@@ -72,6 +72,10 @@ void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__sho
   tarn__show_tensor(shows, TARN__SHOW_OUTPUT, seen.x);
 }
 
+void tarn__stream_select(tarn__graph *graph, tarn__stream *stream, tarn__tensor *rows) {
+  stream->input = stream->x = tarn__select_rows(graph, stream->x, rows);
+}
+
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
   if (norm->use.part) {
     stream->x = build_norm(graph, stream->x, stream->branch, stream->dropout, norm).y;

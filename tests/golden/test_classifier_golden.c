@@ -148,6 +148,19 @@ static void check_gradients(const tarn__model *model, const way *w) {
   }
 }
 
+// Of the last layer before a head that reads <cls> only these rows are computed, unless they are pooled before
+// (model/first_rows.h).
+static void check_rows(const tarn__graph *graph, const tarn_config *config, const made *m) {
+  int64_t rows = 0;
+  for (size_t i = 0; i < graph->node_count; i++)
+    if (strcmp(graph->nodes[i]->op->name, "attention") == 0) rows = graph->nodes[i]->out[0]->rows;
+  const bool few = config->head.pool == TARN_POOL_CLS && config->encoder.pool_count == 0;
+  if (few)
+    assert_int_equal(rows, SENTENCES);
+  else
+    assert_true(rows > SENTENCES && rows <= m->batch.target.rows);
+}
+
 // One step, of training or of an evaluation.
 static void run(tarn__model *model, const tarn__safetensors *file, const made *m, const way *w, bool training) {
   const double smoothing = strtod(tarn__safetensors_text(file, "label_smoothing"), NULL), scale = 1.0 / SENTENCES;
@@ -158,6 +171,7 @@ static void run(tarn__model *model, const tarn__safetensors *file, const made *m
   tarn__graph_begin(&graph, w->device, w->dtype, training, 2);
   tarn__tensor *loss =
       tarn__model_build_loss(model, &graph, &m->batch, NULL, smoothing, scale, training ? NULL : &answers);
+  check_rows(&graph, model->config, m);
   if (training) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   must(tarn__device_allocate(w->device, &workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));

@@ -80,6 +80,7 @@ const tarn__channel_entry tarn__channel_moe = {
              .also = "mixture_of_experts sparse_moe experts gshard mixtral",
              TARN__PART_KEYS(tarn__experts_keys, options),
              .resolve = resolve_moe},
+    .together = true,
     .declare = declare_moe,
     .build = tarn__experts_build,
 };

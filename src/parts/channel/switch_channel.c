@@ -19,6 +19,7 @@ const tarn__channel_entry tarn__channel_switch = {
              .also = "switch_transformer switch_ffn top1_moe",
              TARN__PART_KEYS(tarn__experts_keys, options),
              .resolve = tarn__experts_resolve},
+    .together = true,
     .declare = declare_switch,
     .build = tarn__experts_build,
 };

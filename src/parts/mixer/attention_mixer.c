@@ -150,6 +150,9 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .longest = run->longest,
                                .dropout = weights->attention_dropout};
   if (position->bias) position->bias(run, &spec);
+  if (run->read_rows)
+    return tarn__attention_with(run->graph, tarn__select_rows(run->graph, p.q, run->read_rows), p.kv, run->read_offsets,
+                                run->offsets, spec, extras);
   tarn__show_attention_with(run->shows, TARN__SHOW_ATTENTION, p.q, p.kv, &spec, &extras);
   tarn__tensor *y = tarn__attention_with(run->graph, p.q, p.kv, run->offsets, run->offsets, spec, extras);
   return run->prefix ? attend_prefix(run, &p, y, spec, extras) : y;
@@ -159,6 +162,7 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
   const attention_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
   tarn__tensor *y = linear(run, self_attention(run, weights, x), &weights->out);
+  if (run->read_rows) tarn__stream_select(run->graph, stream, run->read_rows);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
@@ -187,6 +191,7 @@ const tarn__mixer_entry tarn__mixer_attention = {
     .causal = true,
     .prefixes = true,
     .decodes = true,
+    .reads_rows = true,
     .attends = true,
     .pairs = true,
     .declare = declare_attention,
