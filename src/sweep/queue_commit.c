@@ -29,12 +29,16 @@ static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *
   return TARN_STATUS_OK;
 }
 
-// The folder alone: what else is staged stays so.
+// The folder alone: what else is staged stays so. Git refuses to add what a file .gitignore names, even where it is
+// named to be left out.
 tarn_status tarn__queue_commit(struct tarn__queue_memory *q, size_t index, const char *what) {
   tarn__queue_sweep *s = &q->sweeps[index];
   char message[TARN__QUEUE_TEXT], subject[TARN__QUEUE_TEXT];
-  const char *const add[] = {"add", "--all", "--", ".", OTHERS, NULL};
-  const char *const commit[] = {"commit", "--quiet", "--message", subject, "--", ".", OTHERS, NULL};
+  const char *const ignored[] = {"check-ignore", "--quiet", TARN__RUN_LOCK, NULL};
+  TARN_TRY(git(message, s, ignored));
+  const char *others = *message ? OTHERS : NULL;
+  const char *const add[] = {"add", "--all", "--", ".", others, NULL};
+  const char *const commit[] = {"commit", "--quiet", "--message", subject, "--", ".", others, NULL};
   snprintf(subject, sizeof subject, "results: record %s of %s", what, s->public->name);
   TARN_TRY(git(message, s, add));
   if (!*message) TARN_TRY(git(message, s, commit));

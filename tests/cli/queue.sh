@@ -116,6 +116,14 @@ grep -q 'out/close/runs/near/seed-8: the record has another result of this run, 
   ! grep -q '"seconds": 99' results/close/near/seed-8/result.json || fail "another machine's run: $(cat error.txt)"
 grep -q '^uncommitted clear' out.txt && grep -q 'not committed: results/clear: ' error.txt || fail "$(cat out.txt error.txt)"
 ! grep -q '^started' out.txt && [ -d results/clear/slow/seed-3 ] || fail "recorded again, not trained again: $(cat out.txt)"
+# A .gitignore may name the lock.
+if [ $git = yes ]; then
+  printf 'results/*/lock*\n' >.gitignore
+  rm -r results/clear/slow/seed-3
+  echo later >results/clear/note.txt
+  queue results/* --commit >out.txt 2>error.txt || fail "with .gitignore: $(cat out.txt error.txt)"
+  ! grep -q '^uncommitted' out.txt && git ls-files --error-unmatch results/clear/note.txt >/dev/null || fail "not committed: $(cat out.txt error.txt)"
+fi
 queue results/* --json >out.txt || fail "json"
 [ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
 
