@@ -20,6 +20,7 @@ if [ "$task" = masked ]; then
       while IFS=$'\t' read -r name sizes; do
         line=$(grep -m 1 "^  $name: {" masked.sweep.yaml) || continue
         line=${line% \}}
+        line=$(sed -E 's/ model[.]adaptive_softmax_cutoff: \[[^]]*\],//' <<<"$line")  # of the words that it predicted
         for key in $(grep -o '[A-Za-z]*[.][A-Za-z._]*:' <<<"$sizes"); do  # what equalizing changed takes the row's place
           line=$(sed -E "s/ ${key//./[.]} [^,]*,?//; s/,\$//" <<<"$line")
         done
