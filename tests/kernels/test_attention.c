@@ -50,7 +50,7 @@ static void self_attention(void **state) {
   static const struct {
     int64_t d;
     int heads;
-  } widths[] = {{8, 1}, {24, 2}, {100, 4}, {128, 1}, {128, 2}, {256, 1}, {512, 8}};
+  } widths[] = {{8, 1}, {24, 2}, {96, 2}, {100, 4}, {128, 1}, {128, 2}, {256, 1}, {512, 8}};
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
     for (int causal = 0; causal < 2; causal++) {
       shape s = {widths[i].d, widths[i].heads, 6, {1, 15, 17, 2, 33, 20}, {0}, true, causal, true, false, 0, 1};
@@ -136,7 +136,7 @@ static void in_place(void **state) {
   (void)state;
   for (int causal = 0; causal < 2; causal++) {
     shape s = {24, 2, 5, {60, 1, 17, 0, 110}, {0}, true, causal, true, false, 0, 1};
-    check_kernels(build_in_place, &s, "in place", 2e-5, 0.03);
+    check_kernels(build_in_place, &s, "in place", 2e-5, 0.04);
     s.d = 64;  // scores of wider heads feel the rounding of q and k more, with every kernel
     check_kernels(build_in_place, &s, "in place, heads of 32", 2e-5, 0.06);
   }

@@ -13,16 +13,30 @@ TARN__VEC_INLINE uint16_t *tarn__attention_at(const tarn__tensor *tensor, int64_
   return (uint16_t *)tensor->data + row * tensor->cols + column;
 }
 
-// Stores 32 columns of a result, optionally added to the destination. They are in the order that results from unpacking
-// pairs of rows: columns 0-3, 8-11, 16-19 and 24-27 in `low`, the others in `high`.
-TARN__VEC_INLINE void tarn__attention_put(uint16_t *out, bool add, __m512 low, __m512 high) {
+// The columns of a head in scratch: whole registers of 32, zero after the last column.
+TARN__VEC_INLINE int64_t tarn__attention_padded(int64_t width) { return (width + 31) / 32 * 32; }
+
+// The first `left` of 32 columns, or all.
+TARN__VEC_INLINE __mmask32 tarn__attention_columns(int64_t left) {
+  return left >= 32 ? ~(__mmask32)0 : ((__mmask32)1 << left) - 1;
+}
+
+// 32 columns, of which the head has `left` from here on.
+TARN__VEC_INLINE __m512i tarn__attention_read(const uint16_t *at, int64_t left) {
+  return _mm512_maskz_loadu_epi16(tarn__attention_columns(left), at);
+}
+
+// Stores 32 columns of a result, or the first `left`, optionally added to the destination. They are in the order that
+// results from unpacking pairs of rows: columns 0-3, 8-11, 16-19 and 24-27 in `low`, the others in `high`.
+TARN__VEC_INLINE void tarn__attention_put(uint16_t *out, int64_t left, bool add, __m512 low, __m512 high) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   if (add) {
-    const __m512i there = _mm512_loadu_si512(out), zero = _mm512_setzero_si512();
+    const __m512i there = tarn__attention_read(out, left), zero = _mm512_setzero_si512();
     low = _mm512_add_ps(low, _mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, there)));
     high = _mm512_add_ps(high, _mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, there)));
   }
-  _mm512_storeu_si512(out, _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(high, low)));
+  _mm512_mask_storeu_epi16(out, tarn__attention_columns(left),
+                           _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(high, low)));
 }
 
 // Transposes 16 registers: x[c] lane r becomes x[r] lane c.

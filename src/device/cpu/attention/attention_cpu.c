@@ -205,7 +205,7 @@ typedef struct family {
 
 static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
 #if defined(__AVX512BF16__)
-  if (dtype == TARN__BF16 && spec->d / spec->heads % 32 == 0) {
+  if (dtype == TARN__BF16 && spec->d / spec->heads >= TARN__ATTENTION_LEAST_WIDTH) {
 #ifdef TARN_WITH_AMX
     if (tarn__isa_now() == TARN__ISA_AMX)
       return (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward,

@@ -166,9 +166,10 @@ static inline void tarn__attention_fetch(tarn__attention_head *h) {
   }
 }
 
-// The kernels for BF16 tensors and heads whose width is a multiple of 32: in attention_pairs_cpu.c if the instruction
+// The kernels for BF16 tensors: in attention_pairs_cpu.c if the instruction
 // set multiplies pairs of bf16, in attention_tiles_amx.c if it has tiles. Floats are the scratch per thread.
 #if defined(__AVX512BF16__)
+enum { TARN__ATTENTION_LEAST_WIDTH = 8 };  // of heads that they are faster for
 int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr);
 int64_t tarn__attention_pairs_backward_floats(const tarn__attention_attr *attr);
 void tarn__attention_pairs_forward(tarn__attention_head *h, const tarn__node *node);

@@ -1,5 +1,5 @@
-// Kernels for BF16 tensors on processors that multiply pairs of bf16 and add in fp32 (vdpbf16ps), for heads whose width
-// is a multiple of 32. One head of one sequence at a time; queries in blocks of up to BLOCK, one per lane:
+// Kernels for BF16 tensors on processors that multiply pairs of bf16 and add in fp32 (vdpbf16ps). One head of one
+// sequence at a time; queries in blocks of up to BLOCK, one per lane:
 //
 //   S^T = K Q^T    dP^T = V dO^T                    [keys, queries]: sums and maxima over keys need no shuffles
 //   O = P V        dQ = dS K                        [queries, width]
@@ -15,7 +15,8 @@
 //              P, dS                   [keys / 2][BLOCK] pairs of neighbouring keys, one query per lane
 //   turned     P^T, dS^T               [keys][BLOCK / 2] pairs of neighbouring queries: rows of bf16
 //
-// P and dS are rounded to bf16 as right factors; scores, sums and gradients are fp32.
+// P and dS are rounded to bf16 as right factors; scores, sums and gradients are fp32. `width` is that of the head,
+// h->width, rounded up to a multiple of 32: the columns in between are zero.
 #include "device/cpu/attention/attention_head_cpu.h"
 
 #if defined(__AVX512BF16__)
@@ -147,14 +148,14 @@ static void scores_product(const block *k, float *c, const uint32_t *rows_of, co
   }
 }
 
-// The destination of a product with ribbons: rows of `width` floats in the order of ribbons, or a tensor, or both in
-// turn.
+// The destination of a product with ribbons: rows of `width` floats in the order of ribbons, or `own` columns of a
+// tensor, or both in turn.
 typedef struct target {
   float *sums;  // read if `add_sums`; written if `out` is NULL
   bool add_sums;
   const tarn__tensor *out;
-  bool add;                    // to the contents of the tensor
-  int64_t row, column, width;  // first row and column in the tensor
+  bool add;                         // to the contents of the tensor
+  int64_t row, column, own, width;  // first row and column in the tensor
 } target;
 
 TARN__VEC_INLINE void target_tile(const target *to, const product *t, int64_t i, int64_t j, int64_t begin, int64_t end,
@@ -166,7 +167,7 @@ TARN__VEC_INLINE void target_tile(const target *to, const product *t, int64_t i,
   UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v += 2) {
     if (to->out) {
       uint16_t *out = tarn__attention_at(to->out, to->row + i + r, to->column + j + v * LANES);
-      tarn__attention_put(out, to->add, sum[r][v], sum[r][v + 1]);
+      tarn__attention_put(out, to->own - j - v * LANES, to->add, sum[r][v], sum[r][v + 1]);
     } else {
       float *sums = to->sums + (i + r) * to->width + j + v * LANES;
       _mm512_storeu_ps(sums, sum[r][v]);
@@ -210,22 +211,24 @@ static void keys_product(const block *k, const target *to, const uint32_t *turne
 }
 
 static void copy_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                      int64_t width) {
-  for (int64_t i = 0; i < rows; i++, out += width / 2) {
+                      int64_t own) {
+  for (int64_t i = 0; i < rows; i++, out += tarn__attention_padded(own) / 2) {
     const uint16_t *row = tarn__attention_at(tensor, first + i, column);
-    for (int64_t c = 0; c < width; c += WIDTH_STEP) _mm512_storeu_si512(out + c / 2, _mm512_loadu_si512(row + c));
+    for (int64_t c = 0; c < own; c += WIDTH_STEP)
+      _mm512_storeu_si512(out + c / 2, tarn__attention_read(row + c, own - c));
   }
 }
 
 // out[i / 2][...]: pairs of elements of rows i and i + 1 (zero after the end). Of 32 columns, columns 0-3, 8-11, 16-19
 // and 24-27 come first, as a result of unpacking; tarn__attention_put() reverses that.
 static void ribbons(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                    int64_t width) {
-  for (int64_t i = 0; i < rows; i += 2, out += width) {
+                    int64_t own) {
+  for (int64_t i = 0; i < rows; i += 2, out += tarn__attention_padded(own)) {
     const uint16_t *row = tarn__attention_at(tensor, first + i, column),
                    *next = i + 1 < rows ? row + tensor->cols : NULL;
-    for (int64_t c = 0; c < width; c += WIDTH_STEP) {
-      const __m512i a = _mm512_loadu_si512(row + c), b = next ? _mm512_loadu_si512(next + c) : _mm512_setzero_si512();
+    for (int64_t c = 0; c < own; c += WIDTH_STEP) {
+      const __m512i a = tarn__attention_read(row + c, own - c);
+      const __m512i b = next ? tarn__attention_read(next + c, own - c) : _mm512_setzero_si512();
       _mm512_storeu_si512(out + c, _mm512_unpacklo_epi16(a, b));
       _mm512_storeu_si512(out + c + LANES, _mm512_unpackhi_epi16(a, b));
     }
@@ -234,17 +237,17 @@ static void ribbons(uint32_t *out, const tarn__tensor *tensor, int64_t first, in
 
 // out[c / 2][i]: elements c and c + 1 of row i, zero after the last row.
 static void columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                    int64_t width) {
+                    int64_t own) {
   for (int64_t i = 0; i < rows; i += LANES)
-    for (int64_t c = 0; c < width; c += WIDTH_STEP) {
+    for (int64_t c = 0; c < own; c += WIDTH_STEP) {
       __m512i x[LANES];
       const uint16_t *row = tarn__attention_at(tensor, first + i, column + c);
       if (rows - i >= LANES) {
-        UNROLL for (int r = 0; r < LANES; r++) x[r] = _mm512_loadu_si512(row + r * tensor->cols);
+        UNROLL for (int r = 0; r < LANES; r++) x[r] = tarn__attention_read(row + r * tensor->cols, own - c);
       } else {
         const int64_t some = rows - i;
         UNROLL for (int r = 0; r < LANES; r++) x[r] =
-            r < some ? _mm512_loadu_si512(row + r * tensor->cols) : _mm512_setzero_si512();
+            r < some ? tarn__attention_read(row + r * tensor->cols, own - c) : _mm512_setzero_si512();
       }
       tarn__attention_transpose(x);
       UNROLL for (int r = 0; r < LANES; r++) _mm512_storeu_si512(out + (c / 2 + r) * BLOCK + i, x[r]);
@@ -393,7 +396,7 @@ static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attenti
 
 int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
-  const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
+  const int64_t width = tarn__attention_padded(spec->d / spec->heads), keys = spec->longest + 1;
   return keys * width + width / 2 * BLOCK + keys * BLOCK + keys / 2 * BLOCK + 16 * 8 +
          tarn__attention_bias_floats(attr);
 }
@@ -401,24 +404,25 @@ int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr) {
 void tarn__attention_pairs_forward(head *h, const tarn__node *node) {
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__attention_spec *spec = h->spec;
-  const int64_t width = h->width, pairs = pairs_of(h->keys);
+  const int64_t width = tarn__attention_padded(h->width), pairs = pairs_of(h->keys);
   uint32_t *k_rows = take(h, h->keys * width / 2), *v = take(h, pairs * width), *q = take(h, width / 2 * BLOCK);
   uint32_t *p = take(h, pairs * BLOCK);
   float *s = tarn__attention_take(h, h->keys * BLOCK);
   tarn__attention_biases(h, -1);
-  copy_rows(k_rows, kv, h->key, spec->key_column + h->kv_column, h->keys, width);
+  copy_rows(k_rows, kv, h->key, spec->key_column + h->kv_column, h->keys, h->width);
   tarn__attention_fetch(h);
-  ribbons(v, kv, h->key, spec->value_column + h->kv_column, h->keys, width);
+  ribbons(v, kv, h->key, spec->value_column + h->kv_column, h->keys, h->width);
   tarn__attention_fetch(h);
   for (int64_t first = 0; first < h->queries; first += BLOCK) {
     const block k = block_of(h, first);
-    columns(q, queries, h->query + first, spec->query_column + h->column, k.rows, width);
+    columns(q, queries, h->query + first, spec->query_column + h->column, k.rows, h->width);
     tarn__attention_fetch(h);
     scores_product(&k, s, k_rows, q, width);
     tarn__attention_fetch(h);
     softmax(h, &k, s, p);
     tarn__attention_fetch(h);
-    const target to = {.out = node->out[0], .row = h->query + first, .column = h->column, .width = width};
+    const target to = {
+        .out = node->out[0], .row = h->query + first, .column = h->column, .own = h->width, .width = width};
     queries_product(&k, &to, p, v);
     tarn__attention_fetch(h);
   }
@@ -433,13 +437,13 @@ typedef struct buffers {
 
 int64_t tarn__attention_pairs_backward_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
-  const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
+  const int64_t width = tarn__attention_padded(spec->d / spec->heads), keys = spec->longest + 1;
   return keys * width * 2 + keys / 2 * width + 4 * BLOCK / 2 * width + 2 * keys * width + 2 * keys * BLOCK +
          2 * (keys + 1) * BLOCK / 2 + keys / 2 * BLOCK + 16 * 16 + tarn__attention_backward_bias_floats(attr);
 }
 
 static buffers buffers_of(head *h) {
-  const int64_t width = h->width, pairs = pairs_of(h->keys);
+  const int64_t width = tarn__attention_padded(h->width), pairs = pairs_of(h->keys);
   buffers f = {.k_rows = take(h, h->keys * width / 2),
                .v_rows = take(h, h->keys * width / 2),
                .k = take(h, pairs * width),
@@ -465,7 +469,8 @@ static void keys_gradient(const head *h, const tarn__attention_backward *b, cons
                .add = b->add_keys_values,
                .row = h->key,
                .column = column + h->kv_column,
-               .width = h->width};
+               .own = h->width,
+               .width = tarn__attention_padded(h->width)};
   // Keys seen by an earlier block or head.
   const int64_t old = !h->group_first ? k->keys : k->first == 0 ? 0 : k->causal ? k->first : k->keys;
   to.add_sums = true;
@@ -487,9 +492,10 @@ static void sum_distances(head *h, const block *k, const uint32_t *ds_turned) {
 static void backward_block(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first) {
   const tarn__attention_spec *spec = h->spec;
   const block k = block_of(h, first);
-  const int64_t width = h->width, row = h->query + first, query_column = spec->query_column + h->column;
-  columns(f->q_columns, b->queries, row, query_column, k.rows, width);
-  columns(f->dout_columns, b->dout, row, h->column, k.rows, width);
+  const int64_t width = tarn__attention_padded(h->width), row = h->query + first;
+  const int64_t query_column = spec->query_column + h->column;
+  columns(f->q_columns, b->queries, row, query_column, k.rows, h->width);
+  columns(f->dout_columns, b->dout, row, h->column, k.rows, h->width);
   tarn__attention_fetch(h);
   scores_product(&k, f->g.s, f->k_rows, f->q_columns, width);
   tarn__attention_fetch(h);
@@ -499,11 +505,12 @@ static void backward_block(head *h, const tarn__attention_backward *b, const buf
   if (h->sums.rows) sum_distances(h, &k, f->g.ds_turned);
   tarn__attention_fetch(h);
   if (b->dkeys_values) {
-    ribbons(f->q, b->queries, row, query_column, k.rows, width);
-    ribbons(f->dout, b->dout, row, h->column, k.rows, width);
+    ribbons(f->q, b->queries, row, query_column, k.rows, h->width);
+    ribbons(f->dout, b->dout, row, h->column, k.rows, h->width);
   }
   if (b->dqueries) {
-    const target to = {.out = b->dqueries, .add = b->add_queries, .row = row, .column = query_column, .width = width};
+    const target to = {
+        .out = b->dqueries, .add = b->add_queries, .row = row, .column = query_column, .own = h->width, .width = width};
     queries_product(&k, &to, f->g.ds, f->k);
     tarn__attention_fetch(h);
   }

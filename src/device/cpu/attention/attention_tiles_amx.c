@@ -1,5 +1,5 @@
-// Kernels for BF16 tensors on processors with tiles (tdpbf16ps), for heads whose width is a multiple of 32. One head of
-// one sequence at a time; queries in groups of 32, one per lane of two registers:
+// Kernels for BF16 tensors on processors with tiles (tdpbf16ps), one head of one sequence at a
+// time; queries in groups of 32, one per lane of two registers:
 //
 //   S^T = K Q^T    dP^T = V dO^T                    [keys, queries]: sums and maxima over keys need no shuffles
 //   O = P V        dQ = dS K                        [queries, width], of each group
@@ -7,7 +7,8 @@
 //
 // Every factor is stored tile by tile, 16 lines of 64 bytes: 16 rows of 32 elements of a left factor, 16 pairs of
 // neighbouring terms of 16 columns of a right one. Elements after the last row, query or key are zero, and so
-// contribute nothing.
+// contribute nothing; so are those after the last column of a head whose width is no multiple of 32 (`width` is here
+// that multiple, h->width the head's own).
 //
 //   left     K, V                      [rows / 16][width / 32], copied unchanged
 //            P, dS                     [queries / 16][keys / 32]
@@ -125,7 +126,7 @@ static void scores_product(const group *g, float *c, const uint32_t *rows, const
 static void queries_product(const head *h, const group *g, const uint32_t *left, const uint32_t *right,
                             const float *factor, const tarn__tensor *out, bool add, int64_t column) {
   _Alignas(64) float c[BLOCK];
-  const int64_t steps = blocks_of(g->keys), tiles = h->width / LANES;
+  const int64_t steps = blocks_of(g->keys), tiles = tarn__attention_padded(h->width) / LANES;
   const factors f = {left, right, blocks_of(h->keys) * TILE, TILE, TILE, tiles * TILE};
   for (int64_t j = 0; j < tiles; j += 2) {
     g->rows > LANES ? multiply(c, false, &f, 0, j, 0, steps, 2, 2) : multiply(c, false, &f, 0, j, 0, steps, 1, 2);
@@ -135,27 +136,31 @@ static void queries_product(const head *h, const group *g, const uint32_t *left,
         const __m512 all = _mm512_set1_ps(factor[r]);
         low = _mm512_mul_ps(low, all), high = _mm512_mul_ps(high, all);
       }
-      tarn__attention_put(tarn__attention_at(out, h->query + g->first + r, column + j * LANES), add, low, high);
+      tarn__attention_put(tarn__attention_at(out, h->query + g->first + r, column + j * LANES), h->width - j * LANES,
+                          add, low, high);
     }
   }
 }
 
 // Rows as left tiles [rows / 16][width / 32].
 static void left_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                      int64_t width) {
+                      int64_t own) {
+  const int64_t width = tarn__attention_padded(own);
   for (int64_t i = 0; i < rows; i += LANES, out += width / STEP * TILE) {
     const int64_t some = smaller(LANES, rows - i);
     for (int64_t r = 0; r < LANES; r++)
       for (int64_t c = 0; c < width; c += STEP)
         _mm512_store_si512(out + c / STEP * TILE + r * LANES,
-                           r < some ? _mm512_loadu_si512(tarn__attention_at(tensor, first + i + r, column + c))
-                                    : _mm512_setzero_si512());
+                           r < some
+                               ? tarn__attention_read(tarn__attention_at(tensor, first + i + r, column + c), own - c)
+                               : _mm512_setzero_si512());
   }
 }
 
 // Rows as right tiles [rows / 32][width / 16]: pairs of neighbouring rows.
 static void right_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                       int64_t width) {
+                       int64_t own) {
+  const int64_t width = tarn__attention_padded(own);
   const __m512i zero = _mm512_setzero_si512();
   for (int64_t i = 0; i < rows; i += GROUP, out += width / LANES * TILE)
     for (int64_t r = 0; r < GROUP; r += 2) {
@@ -163,8 +168,8 @@ static void right_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first,
       uint32_t *to = out + r / 2 * LANES;
       for (int64_t c = 0; c < width; c += STEP, to += 2 * TILE) {
         const uint16_t *row = tarn__attention_at(tensor, first + i + r, column + c);
-        const __m512i a = left > 0 ? _mm512_loadu_si512(row) : zero;
-        const __m512i b = left > 1 ? _mm512_loadu_si512(row + tensor->cols) : zero;
+        const __m512i a = left > 0 ? tarn__attention_read(row, own - c) : zero;
+        const __m512i b = left > 1 ? tarn__attention_read(row + tensor->cols, own - c) : zero;
         _mm512_store_si512(to, _mm512_unpacklo_epi16(a, b));
         _mm512_store_si512(to + TILE, _mm512_unpackhi_epi16(a, b));
       }
@@ -173,13 +178,14 @@ static void right_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first,
 
 // Up to GROUP rows, transposed, as right tiles [width / 32][2].
 static void right_columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
-                          int64_t width) {
+                          int64_t own) {
   for (int64_t i = 0; i < rows; i += LANES, out += TILE) {
     const int64_t some = smaller(LANES, rows - i);
-    for (int64_t c = 0; c < width; c += STEP) {
+    for (int64_t c = 0; c < own; c += STEP) {
       __m512i x[LANES];
       UNROLL for (int r = 0; r < LANES; r++) x[r] =
-          r < some ? _mm512_loadu_si512(tarn__attention_at(tensor, first + i + r, column + c)) : _mm512_setzero_si512();
+          r < some ? tarn__attention_read(tarn__attention_at(tensor, first + i + r, column + c), own - c)
+                   : _mm512_setzero_si512();
       tarn__attention_transpose(x);
       UNROLL for (int r = 0; r < LANES; r++) _mm512_store_si512(out + 2 * c / STEP * TILE + r * LANES, x[r]);
     }
@@ -429,7 +435,7 @@ static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attenti
 
 int64_t tarn__attention_tiles_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
-  const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
+  const int64_t width = tarn__attention_padded(spec->d / spec->heads), keys = blocks_of(spec->longest) * GROUP;
   return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES + tarn__attention_bias_floats(attr);
 }
 
@@ -442,19 +448,19 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
   const tarn__tensor *statistics = node->out[TARN__ATTENTION_STATISTICS];
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__attention_spec *spec = h->spec;
-  const int64_t width = h->width, keys = blocks_of(h->keys) * GROUP;
+  const int64_t width = tarn__attention_padded(h->width), keys = blocks_of(h->keys) * GROUP;
   uint32_t *k = take(h, keys * width / 2), *v = take(h, keys * width / 2), *q = take(h, GROUP * width / 2);
   uint32_t *p = take(h, keys * LANES);
   float *s = tarn__attention_take(h, keys * GROUP);
   totals to;
   tarn__attention_biases(h, -1);
-  left_rows(k, kv, h->key, spec->key_column + h->kv_column, h->keys, width);
+  left_rows(k, kv, h->key, spec->key_column + h->kv_column, h->keys, h->width);
   tarn__attention_fetch(h);
-  right_rows(v, kv, h->key, spec->value_column + h->kv_column, h->keys, width);
+  right_rows(v, kv, h->key, spec->value_column + h->kv_column, h->keys, h->width);
   tarn__attention_fetch(h);
   for (int64_t first = 0; first < h->queries; first += GROUP) {
     const group g = group_of(h, first);
-    right_columns(q, queries, h->query + first, spec->query_column + h->column, g.rows, width);
+    right_columns(q, queries, h->query + first, spec->query_column + h->column, g.rows, h->width);
     tarn__attention_fetch(h);
     scores_product(&g, s, k, q, width);
     tarn__attention_fetch(h);
@@ -486,7 +492,7 @@ static int64_t floats_of(int64_t width, int64_t queries, int64_t keys) {
 
 int64_t tarn__attention_tiles_backward_floats(const tarn__attention_attr *attr) {
   const tarn__attention_spec *spec = &attr->spec;
-  const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
+  const int64_t width = tarn__attention_padded(spec->d / spec->heads), keys = blocks_of(spec->longest) * GROUP;
   const int64_t longest = floats_of(width, RANGE, keys), shorter = floats_of(width, RANGE, TARN__ATTENTION_LONG);
   return tarn__attention_backward_bias_floats(attr) +
          (keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest);
@@ -495,7 +501,7 @@ int64_t tarn__attention_tiles_backward_floats(const tarn__attention_attr *attr) 
 static bool is_long(const head *h) { return h->keys > TARN__ATTENTION_LONG; }
 
 static buffers buffers_of(head *h) {
-  const int64_t width = h->width, keys = blocks_of(h->keys) * GROUP;
+  const int64_t width = tarn__attention_padded(h->width), keys = blocks_of(h->keys) * GROUP;
   const int64_t queries = smaller(RANGE, blocks_of(h->queries) * GROUP);
   const int64_t columns = is_long(h) ? queries : GROUP, scores = is_long(h) ? GROUP : keys;
   const int64_t turned = is_long(h) ? CHUNK : keys;
@@ -527,7 +533,7 @@ typedef struct range {
 static void keys_gradient(const head *h, const tarn__attention_backward *b, range r, int64_t from, int64_t to,
                           int64_t column, float *sums, const factors *f) {
   const bool causal = h->spec->causal, done = r.last == h->queries && h->group_last;
-  const int64_t steps = blocks_of(r.last - r.first), across = h->width / GROUP;
+  const int64_t steps = blocks_of(r.last - r.first), across = tarn__attention_padded(h->width) / GROUP;
   const int64_t keys = smaller(to, causal && !done ? smaller(r.last, h->keys) : h->keys);
   _Alignas(64) float own[BLOCK];
   for (int64_t i = from; i < keys; i += GROUP) {
@@ -543,7 +549,7 @@ static void keys_gradient(const head *h, const tarn__attention_backward *b, rang
         multiply(c, old, f, (i - from) / LANES, 2 * j, begin, steps, 1, 2);
       for (int64_t row = 0; done && row < rows; row++)
         tarn__attention_put(tarn__attention_at(b->dkeys_values, h->key + i + row, column + j * GROUP),
-                            b->add_keys_values, _mm512_load_ps(c + row * GROUP),
+                            h->width - j * GROUP, b->add_keys_values, _mm512_load_ps(c + row * GROUP),
                             _mm512_load_ps(c + row * GROUP + LANES));
     }
   }
@@ -566,9 +572,10 @@ static void sum_distances(head *h, const group *g, const gradients *of, int64_t 
 static void backward_group(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first, int64_t at) {
   const tarn__attention_spec *spec = h->spec;
   const group g = group_of(h, first);
-  const int64_t width = h->width, row = h->query + first, query_column = spec->query_column + h->column;
-  right_columns(f->q_columns, b->queries, row, query_column, g.rows, width);
-  right_columns(f->dout_columns, b->dout, row, h->column, g.rows, width);
+  const int64_t width = tarn__attention_padded(h->width), row = h->query + first;
+  const int64_t query_column = spec->query_column + h->column;
+  right_columns(f->q_columns, b->queries, row, query_column, g.rows, h->width);
+  right_columns(f->dout_columns, b->dout, row, h->column, g.rows, h->width);
   tarn__attention_fetch(h);
   scores_product(&g, f->g.s, f->k_left, f->q_columns, width);
   tarn__attention_fetch(h);
@@ -578,8 +585,8 @@ static void backward_group(head *h, const tarn__attention_backward *b, const buf
   if (h->sums.rows) sum_distances(h, &g, &f->g, at, 0, g.keys);
   tarn__attention_fetch(h);
   if (b->dkeys_values) {
-    right_rows(f->q + at * GROUP * width / 2, b->queries, row, query_column, g.rows, width);
-    right_rows(f->dout + at * GROUP * width / 2, b->dout, row, h->column, g.rows, width);
+    right_rows(f->q + at * GROUP * width / 2, b->queries, row, query_column, g.rows, h->width);
+    right_rows(f->dout + at * GROUP * width / 2, b->dout, row, h->column, g.rows, h->width);
   }
   if (b->dqueries) queries_product(h, &g, f->g.ds, f->k, NULL, b->dqueries, b->add_queries, query_column);
   tarn__attention_fetch(h);
@@ -601,7 +608,8 @@ static void find_known(const head *h, const tarn__attention_backward *b, range r
     const uint16_t *dout = tarn__attention_at(b->dout, h->query + i, h->column);
     __m512 sum = _mm512_setzero_ps();
     for (int64_t c = 0; c < h->width; c += STEP)
-      sum = _mm512_dpbf16_ps(sum, (__m512bh)_mm512_loadu_si512(o + c), (__m512bh)_mm512_loadu_si512(dout + c));
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)tarn__attention_read(o + c, h->width - c),
+                             (__m512bh)tarn__attention_read(dout + c, h->width - c));
     to->dot[i - r.first] = tarn__vec_sum_lanes((tarn__vec)sum)[0];
   }
 }
@@ -610,7 +618,7 @@ static void find_known(const head *h, const tarn__attention_backward *b, range r
 TARN__VEC_INLINE void chunk_of(const head *h, const group *g, const buffers *f, const known *of, int64_t at,
                                int64_t from, int64_t end, int vectors, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
-  const int64_t columns = at * GROUP * h->width / 2, query = at * GROUP;
+  const int64_t width = tarn__attention_padded(h->width), columns = at * GROUP * width / 2, query = at * GROUP;
   __m512 shift[2];
   weights w = {.keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout))};
   UNROLL for (int v = 0; v < vectors; v++) {
@@ -622,12 +630,12 @@ TARN__VEC_INLINE void chunk_of(const head *h, const group *g, const buffers *f, 
   }
   for (int64_t first = from; first < end; first += STEP) {
     const group one = {g->first, g->rows, smaller(STEP, end - first), g->causal};
-    const int64_t rows = first / LANES * (h->width / STEP) * TILE;
+    const int64_t rows = first / LANES * (width / STEP) * TILE;
     step_kept kept;
-    scores_product(&one, f->g.s, f->k_left + rows, f->q_columns + columns, h->width);
+    scores_product(&one, f->g.s, f->k_left + rows, f->q_columns + columns, width);
     for (int64_t i = 0; h->bias && i < one.keys; i++)
       UNROLL for (int v = 0; v < vectors; v++) biased(h, g, f->g.s + i * GROUP + v * LANES, first + i, v);
-    scores_product(&one, f->g.dp, f->v_left + rows, f->dout_columns + columns, h->width);
+    scores_product(&one, f->g.dp, f->v_left + rows, f->dout_columns + columns, width);
     if (drop) make_kept(&kept, h, g, first, vectors);
     for (int64_t i = 0; i < one.keys; i++) UNROLL for (int v = 0; v < vectors; v++) {
         float *s = f->g.s + i * GROUP + v * LANES;
@@ -651,7 +659,7 @@ static void chunk_gradient(const head *h, const group *g, const buffers *f, cons
 
 // dQ of a group += dS of keys [from, end) times them.
 static void add_queries(const head *h, const group *g, const buffers *f, int64_t at, int64_t from, int64_t end) {
-  const int64_t tiles = h->width / LANES, steps = blocks_of(end - from);
+  const int64_t tiles = tarn__attention_padded(h->width) / LANES, steps = blocks_of(end - from);
   const factors q = {f->g.ds, f->k + from / GROUP * tiles * TILE, CHUNK / STEP * TILE, TILE, TILE, tiles * TILE};
   for (int64_t j = 0; j < tiles; j += 2) {
     float *c = f->dq + (at * tiles + j) / 2 * BLOCK;
@@ -661,27 +669,28 @@ static void add_queries(const head *h, const group *g, const buffers *f, int64_t
 
 static void store_queries(const head *h, const tarn__attention_backward *b, const group *g, const float *dq,
                           int64_t at) {
-  for (int64_t j = 0; j < h->width / GROUP; j++)
+  const int64_t across = tarn__attention_padded(h->width) / GROUP;
+  for (int64_t j = 0; j < across; j++)
     for (int64_t r = 0; r < g->rows; r++) {
-      const float *c = dq + (at * (h->width / GROUP) + j) * BLOCK + r * GROUP;
+      const float *c = dq + (at * across + j) * BLOCK + r * GROUP;
       tarn__attention_put(
           tarn__attention_at(b->dqueries, h->query + g->first + r, h->spec->query_column + h->column + j * GROUP),
-          b->add_queries, _mm512_load_ps(c), _mm512_load_ps(c + LANES));
+          h->width - j * GROUP, b->add_queries, _mm512_load_ps(c), _mm512_load_ps(c + LANES));
     }
 }
 
 // All of a range of a long sequence.
 static void backward_range(head *h, const tarn__attention_backward *b, const buffers *f, range r,
                            const factors *v_factors, const factors *k_factors) {
-  const int64_t width = h->width, query_column = h->spec->query_column + h->column;
+  const int64_t width = tarn__attention_padded(h->width), query_column = h->spec->query_column + h->column;
   known of;
   find_known(h, b, r, &of);
   for (int64_t first = r.first; first < r.last; first += GROUP) {
     const int64_t row = h->query + first, rows = smaller(GROUP, r.last - first), at = (first - r.first) * width / 2;
-    right_columns(f->q_columns + at, b->queries, row, query_column, rows, width);
-    right_columns(f->dout_columns + at, b->dout, row, h->column, rows, width);
-    right_rows(f->q + at, b->queries, row, query_column, rows, width);
-    right_rows(f->dout + at, b->dout, row, h->column, rows, width);
+    right_columns(f->q_columns + at, b->queries, row, query_column, rows, h->width);
+    right_columns(f->dout_columns + at, b->dout, row, h->column, rows, h->width);
+    right_rows(f->q + at, b->queries, row, query_column, rows, h->width);
+    right_rows(f->dout + at, b->dout, row, h->column, rows, h->width);
   }
   for (int64_t from = 0; from < h->keys; from += CHUNK) {
     const int64_t to = smaller(from + CHUNK, h->keys);
@@ -706,15 +715,15 @@ static void backward_range(head *h, const tarn__attention_backward *b, const buf
 void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = h->spec;
   const buffers f = buffers_of(h);
-  const int64_t width = h->width, key_column = spec->key_column + h->kv_column;
+  const int64_t width = tarn__attention_padded(h->width), key_column = spec->key_column + h->kv_column;
   const int64_t value_column = spec->value_column + h->kv_column;
   tarn__attention_biases(h, -1);
   tarn__attention_begin_sums(h, b);
   const factors v_factors = {f.g.p_turned, f.dout, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   const factors k_factors = {f.g.ds_turned, f.q, f.g.turned_line, TILE, TILE, width / LANES * TILE};
-  left_rows(f.v_left, b->keys_values, h->key, value_column, h->keys, width);
-  left_rows(f.k_left, b->keys_values, h->key, key_column, h->keys, width);
-  right_rows(f.k, b->keys_values, h->key, key_column, h->keys, width);
+  left_rows(f.v_left, b->keys_values, h->key, value_column, h->keys, h->width);
+  left_rows(f.k_left, b->keys_values, h->key, key_column, h->keys, h->width);
+  right_rows(f.k, b->keys_values, h->key, key_column, h->keys, h->width);
   range r = {0, 0};
   do {  // at least once: keys that no query sees have gradients too
     r.last = smaller(r.first + RANGE, h->queries);

@@ -183,10 +183,17 @@ TARN__VEC_INLINE void tarn__vec_write(void *data, tarn__dtype dtype, int64_t at,
 // constant n = LANES these are the functions above.
 TARN__VEC_INLINE tarn__vec tarn__vec_read_first(const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
   if (n == TARN__VEC_LANES) return tarn__vec_read(data, dtype, at);
+#if defined(__AVX512F__)
+  const __mmask16 first = (__mmask16)((1u << n) - 1);
+  if (dtype == TARN__F32) return (tarn__vec)_mm512_maskz_loadu_ps(first, (const float *)data + at);
+  const __m256i half = _mm256_maskz_loadu_epi16(first, (const uint16_t *)data + at);
+  return (tarn__vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+#else
   const size_t size = tarn__dtype_size(dtype);
   _Alignas(64) float part[TARN__VEC_LANES] = {0};
   memcpy(part, (const char *)data + (size_t)at * size, (size_t)n * size);
   return tarn__vec_read(part, dtype, 0);
+#endif
 }
 
 TARN__VEC_INLINE void tarn__vec_write_first(void *data, tarn__dtype dtype, int64_t at, tarn__vec v, int64_t n) {
@@ -194,10 +201,18 @@ TARN__VEC_INLINE void tarn__vec_write_first(void *data, tarn__dtype dtype, int64
     tarn__vec_write(data, dtype, at, v);
     return;
   }
+#if defined(__AVX512BF16__)
+  const __mmask16 first = (__mmask16)((1u << n) - 1);
+  if (dtype == TARN__F32)
+    _mm512_mask_storeu_ps((float *)data + at, first, (__m512)v);
+  else
+    _mm256_mask_storeu_epi16((uint16_t *)data + at, first, (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#else
   const size_t size = tarn__dtype_size(dtype);
   _Alignas(64) float part[TARN__VEC_LANES];
   tarn__vec_write(part, dtype, 0, v);
   memcpy((char *)data + (size_t)at * size, part, (size_t)n * size);
+#endif
 }
 
 // Lanes of a where the mask is set, of b elsewhere.
