@@ -2,16 +2,18 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "advice_output.h"
 #include "cli.h"
 #include "commands.h"
 #include "plan_output.h"
 #include "scale_output.h"
+#include "tarn/lab/advice.h"
 #include "tarn/lab/forecast.h"
 #include "tarn/plan.h"
 
 static const cli_command command = {
     .name = "plan",
-    .arguments = "CONFIG.yaml|RUN",
+    .arguments = "CONFIG.yaml|RUN [--records FOLDER...]",
     .summary = "Print the memory, parameters, floating-point operations and time that a training run will need.",
     .text =
         "Nothing is trained. RUN is a run directory, whose configuration is planned. The batch is the largest that "
@@ -22,13 +24,20 @@ static const cli_command command = {
         "\n"
         "--ranks says how fast the training would be on so many ranks (docs/scale.md): a list such as 1,2,64, in which "
         "2-1024\n"
-        "stands for 2, 4, 8 and so on up to 1024. Each rank has --threads threads of its own."};
+        "stands for 2, 4, 8 and so on up to 1024. Each rank has --threads threads of its own.\n"
+        "\n"
+        "--records says which layers to freeze, or to leave out, by the verdicts of records of experiments (tarn "
+        "record)\n"
+        "of the same task: what is decided, what it saves, and the plan of the configuration with it "
+        "(docs/training.md)."};
 
 typedef struct planning {
   const char *path;
   cli_list overrides;
   int64_t vocab_size, threads;
-  bool json, time;
+  bool json, time, records;
+  const char *const *folders;
+  size_t folder_count;
   scale_wanted scale;
 } planning;
 
@@ -37,6 +46,7 @@ typedef struct answers {
   tarn_plan plan;
   tarn_duration duration;
   tarn_scale scale;
+  tarn_advice *advice;
 } answers;
 
 static json_t *to_json(const planning *p, const answers *a) {
@@ -45,6 +55,7 @@ static json_t *to_json(const planning *p, const answers *a) {
   int failed = 0;
   if (p->time) failed |= json_object_set_new(object, "time", plan_duration_json(&a->duration));
   if (p->scale.ranks) failed |= json_object_set_new(object, "scale", scale_json(&a->scale));
+  if (p->records) failed |= json_object_set_new(object, "advice", advice_json(a->advice));
   if (failed == 0) return object;
   json_decref(object);
   return NULL;
@@ -55,7 +66,20 @@ static int print(const planning *p, const answers *a) {
   plan_print_text(&a->plan);
   if (p->time) plan_print_duration(&a->duration);
   if (p->scale.ranks) scale_print_text(&a->scale);
+  if (p->records) return advice_print_text(&command, a->advice);
   return CLI_OK;
+}
+
+static tarn_status advise(answers *a, const planning *p, const tarn_plan_options *plan) {
+  tarn_advice_options options;
+  tarn_advice_default(&options);
+  options.config = p->path;
+  options.overrides = p->overrides.items;
+  options.override_count = p->overrides.count;
+  options.folders = p->folders;
+  options.folder_count = p->folder_count;
+  options.plan = *plan;
+  return tarn_advice_make(&a->advice, &options);
 }
 
 static tarn_status answer(answers *a, const planning *p, const tarn_scale_options *scale) {
@@ -77,6 +101,7 @@ static tarn_status answer(answers *a, const planning *p, const tarn_scale_option
   if (status == TARN_STATUS_OK && p->time)
     status = tarn_train_duration(&a->duration, &training, &a->plan, is_run ? p->path : NULL);
   if (status == TARN_STATUS_OK && p->scale.ranks) status = tarn_scale_make(&a->scale, &training, scale);
+  if (status == TARN_STATUS_OK && p->records) status = advise(a, p, &wanted);
   return status;
 }
 
@@ -89,6 +114,7 @@ static int run(const planning *p) {
   scale.vocab_size = p->vocab_size;
   const tarn_status status = answer(&a, p, &scale);
   code = status == TARN_STATUS_OK ? print(p, &a) : cli_report(&command, status);
+  tarn_advice_close(&a.advice);
   tarn_scale_close(&a.scale);
   tarn_plan_close(&a.plan);
   return code;
@@ -131,12 +157,21 @@ int cmd_plan(int argc, char **argv) {
        "with --ranks: bytes of gradients a second that a rank takes out of memory, adds and puts back (default: "
        "measured)",
        1, 1e18},
+      {"records", CLI_FLAG, &p.records, NULL,
+       "say which layers to freeze or to leave out, by the records in the folders after CONFIG.yaml, such as results/*",
+       0, 0},
       CLI_DEVICE_OPTION,
       {"json", CLI_FLAG, &p.json, NULL, "print JSON", 0, 0},
       {0}};
-  int code = cli_parse(&command, options, argc, argv, &files, 1, 1);
+  int code = cli_parse(&command, options, argc, argv, &files, 1, 100000);
+  if (code < 0 && !p.records && files.count > 1)
+    code = cli_usage(&command, "unexpected argument \"%s\"", files.items[1]);
+  if (code < 0 && p.records && files.count < 2)
+    code = cli_usage(&command, "--records needs folders of records, such as results/*");
   if (code < 0) {
     p.path = files.items[0];
+    p.folders = files.items + 1;
+    p.folder_count = files.count - 1;
     code = run(&p);
   }
   cli_list_free(&p.overrides);

@@ -1,10 +1,12 @@
-// Results of trainings, their comparison, report and records: tarn/lab/results.h, tarn/lab/record.h.
+// Results of trainings, their comparison, report and records, and advice from these: tarn/lab/results.h,
+// tarn/lab/record.h, tarn/lab/advice.h.
 #include "api.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
 #include "results_runs.h"
+#include "tarn/lab/advice.h"
 #include "tarn/lab/record.h"
 #include "tarn/lab/results.h"
 
@@ -280,12 +282,98 @@ static void use_tarn_record(void) {
   refuses(tarn_record(&summary, "missing", "kept"), TARN_STATUS_USAGE, "missing: it is no sweep");
 }
 
+static void use_tarn_advice_decision_name(void) {
+  assert_string_equal(tarn_advice_decision_name(TARN_ADVICE_UNDECIDED), "undecided");
+  assert_string_equal(tarn_advice_decision_name(TARN_ADVICE_EQUIVALENT), "equivalent");
+  assert_null(tarn_advice_decision_name(TARN_ADVICE_DECISIONS));
+  assert_null(tarn_advice_decision_name((tarn_advice_decision)-1));
+}
+
+static void use_tarn_advice_default(void) {
+  tarn_advice_options options;
+  tarn_advice_default(&options);
+  assert_true(!options.config && !options.overrides && !options.folders && options.folder_count == 0);
+  assert_true(options.plan.source_vocab == 0 && options.plan.threads == 0);
+}
+
+// Advice on a run of the record itself.
+static tarn_advice_options about(const char *const *folders, size_t count) {
+  tarn_advice_options options;
+  one_run("kept-runs/regular/seed-1", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(20, 120, 20));
+  one_run("kept-runs/frozen/seed-1", RUN_RESERVOIR, 1, VALID(0, 0, 0) VALID(20, 120, 19));
+  run_file("kept-runs", "sweep.json",
+           "{\"version\": \"0.1.0\", \"name\": \"two\", \"baseline\": \"regular\", \"budget_seconds\": null, "
+           "\"seeds\": [1], \"variants\": [{\"name\": \"regular\"}, {\"name\": \"frozen\"}], \"test\": null}");
+  tarn_advice_default(&options);
+  options.config = "kept-runs/regular/seed-1";
+  options.folders = folders;
+  options.folder_count = count;
+  options.plan.source_vocab = 20;
+  return options;
+}
+
+static void use_tarn_advice_make(void) {
+  const char *const folders[] = {"kept-runs", "nothing", "missing"};
+  tarn_advice_options options = about(folders, 1);
+  tarn_advice *advice;
+  works(tarn_advice_make(&advice, &options));
+  assert_int_equal(advice->used, 1);
+  assert_int_equal(advice->records[0].form_count, 1);
+  const tarn_advice_form *form = &advice->records[0].forms[0];
+  assert_string_equal(form->what, "1 of 3 encoder layers frozen: L R L");
+  assert_int_equal(form->decision, TARN_ADVICE_UNDECIDED);  // of one seed nothing is said
+  assert_string_equal(form->obstacle, "it changes more than what is frozen or left out");
+  tarn_advice_close(&advice);
+  options.folder_count = 2;
+  works(tarn_advice_make(&advice, &options));
+  assert_true(advice->record_count == 2 && advice->used == 1 && advice->records[1].left_out);
+  tarn_advice_close(&advice);
+  options.folders = &folders[1], options.folder_count = 1;
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_USAGE, "nothing says nothing about a model");
+  assert_null(advice);
+  options.folders = &folders[2], options.folder_count = 1;
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_IO, "missing");
+  options.folder_count = 0;
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_USAGE, "there is no folder of records");
+  options.config = NULL;
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_USAGE, "no configuration to advise on");
+  options.config = "missing.yaml";
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_IO, "missing.yaml");
+  options = about(folders, 1);
+  options.plan.threads = -1;
+  refuses(tarn_advice_make(&advice, &options), TARN_STATUS_USAGE, "threads");
+  assert_null(advice);
+}
+
+static void use_tarn_advice_close(void) {
+  const char *const folders[] = {"kept-runs"};
+  const tarn_advice_options options = about(folders, 1);
+  tarn_advice *advice;
+  works(tarn_advice_make(&advice, &options));
+  tarn_advice_close(&advice);
+  assert_null(advice);
+  tarn_advice_close(&advice);
+}
+
 int main(void) {
-  static const char *const headers[] = {"lab/results.h", "lab/record.h", NULL};
-  static const api_use uses[] = {
-      USE(tarn_results_state_name),  USE(tarn_results_open),    USE(tarn_results_close),  USE(tarn_results_find),
-      USE(tarn_results_check_name),  USE(tarn_results_default), USE(tarn_results_p),      USE(tarn_results_compare),
-      USE(tarn_results_table_close), USE(tarn_results_band),    USE(tarn_report_default), USE(tarn_report_write),
-      USE(tarn_report_write_pdf),    USE(tarn_record)};
+  static const char *const headers[] = {"lab/results.h", "lab/record.h", "lab/advice.h", NULL};
+  static const api_use uses[] = {USE(tarn_results_state_name),
+                                 USE(tarn_results_open),
+                                 USE(tarn_results_close),
+                                 USE(tarn_results_find),
+                                 USE(tarn_results_check_name),
+                                 USE(tarn_results_default),
+                                 USE(tarn_results_p),
+                                 USE(tarn_results_compare),
+                                 USE(tarn_results_table_close),
+                                 USE(tarn_results_band),
+                                 USE(tarn_report_default),
+                                 USE(tarn_report_write),
+                                 USE(tarn_report_write_pdf),
+                                 USE(tarn_record),
+                                 USE(tarn_advice_decision_name),
+                                 USE(tarn_advice_default),
+                                 USE(tarn_advice_make),
+                                 USE(tarn_advice_close)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

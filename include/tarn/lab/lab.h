@@ -3,6 +3,7 @@
 #ifndef TARN_LAB_LAB_H
 #define TARN_LAB_LAB_H
 
+#include "tarn/lab/advice.h"
 #include "tarn/lab/corpus.h"
 #include "tarn/lab/drawings.h"
 #include "tarn/lab/dynamics.h"
