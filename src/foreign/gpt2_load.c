@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "foreign/gpt2_format.h"
 #include "foreign/hf_import.h"
 #include "parts/table/part_table.h"
@@ -61,27 +60,12 @@ static tarn_status describe(source *s) {
   return tarn__hf_import_describe(&s->import, text, strlen(text), keys);
 }
 
-static tarn_status set_param(const source *s, tarn__param *param, const tarn__stored *tensor, bool transposed) {
-  const int64_t rows = param->rows, cols = param->cols;
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((transposed ? 2 : 1) * rows * cols), sizeof(float)));
-  float *values = memory, *stored = transposed ? values + rows * cols : values;
-  tarn_status status = tarn__hf_tensors_read(&s->import.tensors, stored, tensor, 0, (size_t)(rows * cols));
-  for (int64_t r = 0; r < rows && transposed && status == TARN_STATUS_OK; r++)
-    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = stored[c * rows + r];
-  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
-  tarn__free(values);
-  return status;
-}
-
 // Checks the tensor of a parameter, and with `set` takes its values.
 static tarn_status take(source *s, const char *theirs, const char *ours, bool transposed, bool set) {
-  tarn__param *param;
-  TARN_TRY(tarn__hf_import_param(&param, &s->import, ours));
-  const tarn__stored *tensor = tarn__hf_tensors_find(&s->import.tensors, theirs);
-  if (set) return set_param(s, param, tensor, transposed);
-  return tarn__hf_tensors_check(&s->import.tensors, tensor, theirs, transposed ? param->cols : param->rows,
-                                transposed ? param->rows : param->cols);
+  const char *const names[TARN__HF_PARTS] = {theirs};
+  const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&s->import.tensors, theirs)};
+  s->import.transposed = transposed;
+  return tarn__hf_import_parts(&s->import, ours, tensors, names, 0, set);
 }
 
 static tarn_status take_all(void *user, bool set) {

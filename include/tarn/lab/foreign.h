@@ -1,6 +1,6 @@
-// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian) and
-// CTranslate2. Weights of the former may be in several files, which model.safetensors.index.json names. Pickles, such
-// as pytorch_model.bin, are refused: they are programs.
+// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian),
+// llama.cpp (GGUF), Marian and CTranslate2. Weights of transformers may be in several files, which
+// model.safetensors.index.json names. Pickles, such as pytorch_model.bin, are refused: they are programs.
 #ifndef TARN_LAB_FOREIGN_H
 #define TARN_LAB_FOREIGN_H
 
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, or a folder whose
-// config.json has one of their words as "model_type". vocab and target_vocab as for the import of that kind; the latter
-// only for Marian. Fails like that import, and with DATA for another model.
+// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, a folder whose config.json
+// has one of their words as "model_type", or a folder of Marian's own files. vocab and target_vocab as for the import
+// of that kind; the latter only for Marian. Fails like that import, and with DATA for another model.
 TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
                                             const char *target_vocab) TARN_CHECKED;
 
@@ -81,6 +81,12 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
 // The generation settings of these files become the section `translate` of the checkpoint's description. vocab,
 // target_vocab: vocabularies to use instead of the folder's; `vocab` alone is for both sides; NULL: the folder's. Fails
 // like the import of GPT-2.
+//
+// A folder without config.json and vocab.json that has decoder.yml, model.npz or vocab.yml holds Marian's own files:
+// the weights (.npz) and the vocabularies of both sides (.yml, or .spm: a SentencePiece model) that decoder.yml names,
+// else model.npz and vocab.yml, and source.spm and target.spm. Encoder and decoder are of self-attention, pre-norm or
+// post-norm. A token is added to the vocabularies, last, for the embedding of zeros that Marian's decoder reads first;
+// given vocabularies must have it. Fails with UNSUPPORTED if tarn was built without minizip.
 TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                                    const char *target_vocab) TARN_CHECKED;
 // Writes such a folder in F32, with the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and
