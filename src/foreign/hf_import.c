@@ -127,7 +127,7 @@ tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
   if (set) TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
   tarn_status status = TARN_STATUS_OK;
   for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
-    float *values = (float *)memory + (set ? i * rows * cols : 0);
+    float *values = set ? (float *)memory + i * rows * cols : NULL;
     if (!set)
       status = tarn__hf_tensors_check(&import->tensors, tensors[i], names[i], turned ? cols : rows + skipped,
                                       turned ? rows : cols);
