@@ -224,10 +224,11 @@ static tarn_status take_gpt2_vocab(tarn__gpt2_source *s, const settings *from, c
   int64_t bos;
   TARN_TRY(take_vocab(&s->import, from->file, given, &bos));
   const bool added = add && tarn__gguf_number(add, 0) != 0.0;
-  TARN_REQUIRE(!added || bos < 0 || bos == tarn_vocab_eos(s->import.vocab), DATA,
-               "%s: a text begins with token %lld (\"tokenizer.ggml.add_bos_token\"), and not with the end of sentence, "
-               "%d, as GPT-2's",
-               from->file->path, (long long)bos, tarn_vocab_eos(s->import.vocab));
+  TARN_REQUIRE(
+      !added || bos < 0 || bos == tarn_vocab_eos(s->import.vocab), DATA,
+      "%s: a text begins with token %lld (\"tokenizer.ggml.add_bos_token\"), and not with the end of sentence, "
+      "%d, as GPT-2's",
+      from->file->path, (long long)bos, tarn_vocab_eos(s->import.vocab));
   s->config.vocab = tarn_vocab_size(s->import.vocab);
   return TARN_STATUS_OK;
 }

@@ -110,12 +110,9 @@ static tarn_status export_gpt2(target *t, const char *path) {
                "%s: the activation of its FFNs is %s, and GGUF's gpt2 has %s", t->from->path, c.activation->word,
                tarn__activation_gelu_tanh.part.word);
   t->architecture = "gpt2";
-  const size_pair sizes[] = {{"context_length", c.positions},
-                             {"embedding_length", c.d_model},
-                             {"block_count", c.layers},
-                             {"feed_forward_length", c.ffn},
-                             {"attention.head_count", c.heads},
-                             {"vocab_size", c.vocab}};
+  const size_pair sizes[] = {{"context_length", c.positions},   {"embedding_length", c.d_model},
+                             {"block_count", c.layers},         {"feed_forward_length", c.ffn},
+                             {"attention.head_count", c.heads}, {"vocab_size", c.vocab}};
   TARN_TRY(put_sizes(t, sizes, sizeof sizes / sizeof *sizes));
   TARN_TRY(tarn__gguf_put_real(&t->keys, key(t, name, "attention.layer_norm_epsilon"), c.epsilon));
   TARN_TRY(tarn__gguf_put_vocab(&t->keys, t->from->target, c.eos, c.eos, path));

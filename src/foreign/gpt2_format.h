@@ -55,7 +55,8 @@ typedef struct tarn__gpt2_source {
   const tarn__gpt2_names *names;
 } tarn__gpt2_source;
 // Makes the model and writes the checkpoint; `keys` as for tarn__hf_import_describe().
-tarn_status tarn__gpt2_model_import(tarn__gpt2_source *source, const char *output, const tarn__hf_key *keys) TARN_CHECKED;
+tarn_status tarn__gpt2_model_import(tarn__gpt2_source *source, const char *output,
+                                    const tarn__hf_key *keys) TARN_CHECKED;
 
 // Fills in the settings of a checkpoint, and warns of what GPT-2's formats lose. Fails with USAGE for a model that they
 // cannot express.

@@ -102,8 +102,8 @@ static void warn_lost(const tarn__checkpoint *c) {
   }
   if (differ || stack->layerdrop > 0)
     tarn__log(TARN_LOG_WARNING,
-              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without",
-              c->path, differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
+              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without", c->path,
+              differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
               differ && stack->layerdrop > 0 ? " and " : "", stack->layerdrop > 0 ? "layerdrop" : "");
 }
 

@@ -342,8 +342,15 @@ for name in grouped qwen2; do
   { cat "$root/tests/golden/llama_model/$name/config.json"; printf -- '\n-- model --\n'; cat "$root/tests/golden/llama_model/$name/model.safetensors"; } >"$out/llama_model/$name"
 done
 
-# --- GGUF: of the package gguf, and of ours without a vocabulary
+# --- GGUF: of the package gguf, of ours without a vocabulary, and with pieces of SentencePiece
 cp "$root/tests/golden/gguf/model.gguf" "$out/gguf/package"
+cp "$root/tests/golden/gguf/gpt2.gguf" "$out/gguf/gpt2"
+printf 'sees\na sea\nas\nsee\n' >pieces.txt
+"$tarn" vocab --type bpe --size 9 --output pieces.model pieces.txt >/dev/null
+"$tarn" prepare --vocab pieces.model --text pieces.txt --output pieces >/dev/null
+sed 's/vocab: bytes, train: text/vocab: pieces.model, train: pieces/' gpt2.yaml >pieces.yaml
+"$tarn" train pieces.yaml --run pieces-run --quiet
+"$tarn" export --format gguf pieces-run "$out/gguf/pieces"
 "$tarn" import "$root/tests/golden/llama_model/qwen2" --vocab bytes --output qwen2-model
 "$tarn" export --format gguf --type f16 qwen2-model "$out/gguf/ours"
 

@@ -134,7 +134,7 @@ static void check_same_ids(const tarn_vocab *a, const tarn_vocab *b, const char 
   tarn_vocab_ids one = {0}, other = {0};
   must(tarn_vocab_encode(a, &one, text, strlen(text)));
   must(tarn_vocab_encode(b, &other, text, strlen(text)));
-  assert_int_equal(one.count, other.count);
+  if (one.count != other.count) fail_msg("\"%s\": %zu tokens, not %zu", text, other.count, one.count);
   assert_memory_equal(one.data, other.data, one.count * sizeof *one.data);
   tarn_vocab_ids_close(&one);
   tarn_vocab_ids_close(&other);
@@ -159,6 +159,70 @@ static void own_gpt2_vocabulary(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_same_ids(vocab, c->target, texts[i]);
   tarn__checkpoint_close(&c);
   tarn_vocab_close(&vocab);
+}
+
+#define LLAMA                                                                                               \
+  "model: { d_model: 16, norm: pre, norm_type: rms, positions: rotary, max_length: 8, embedding_scale: no " \
+  "}\ndecoder: "                                                                                            \
+  "{ layers: G }\n" KINDS "  G: { heads: 2, ffn: { type: swiglu, width: 32 } }\n"
+
+// Models with a vocabulary of SentencePiece, with bytes and without, in its own file and in that of a tokenizer.json:
+// their scores are written, and texts are cut as before.
+static void pieces(void **state) {
+  (void)state;
+  static const char *const texts[] = {"the cat sees a house",     "dogs and  cats", "", " x",
+                                      "caf\xC3\xA9 \xE2\x98\x83", "<s> seas"};
+  tarn_vocab_options options;
+  sandbox_write("text", "the cat sees a house\nthe dog and the cat see\ndogs and cats and houses see the sea\n", 82);
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BPE;
+  options.size = 21;
+  options.normalization = TARN_VOCAB_NORMALIZATION_IDENTITY;
+  must(tarn_vocab_train("plain", (const char *[]){"text"}, 1, &options));
+  copy_file(GOLDEN "tokenizers/pieces.json", "tokenizer.json");
+  sandbox_write("tokenizer_config.json", "{\"eos_token\":\"</s>\",\"bos_token\":\"<s>\"}", 38);
+  must(tarn_vocab_import_tokenizer("listed", "tokenizer.json"));
+  static const char *const vocabs[] = {"plain", GOLDEN "byte_fallback.model", "listed"};
+  for (int i = 0; i < 3; i++) {
+    tarn_vocab *vocab;
+    tarn__checkpoint *c;
+    save_model("model", LLAMA, vocabs[i]);
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+    must(tarn_checkpoint_import("again", "model.gguf", NULL, NULL));
+    must(tarn_vocab_open(&vocab, vocabs[i]));
+    must(tarn__checkpoint_open(&c, "again", TARN__F32));
+    assert_int_equal(tarn_vocab_eos(vocab), tarn_vocab_eos(c->target));
+    assert_int_equal(tarn_vocab_unk(vocab), tarn_vocab_unk(c->target));
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_same_ids(vocab, c->target, texts[k]);
+    // The file of what came back is the same one.
+    must(tarn_checkpoint_export_gguf("twice.gguf", "again", TARN_GGUF_TYPE_F32));
+    must(tarn_checkpoint_import("twice", "twice.gguf", NULL, NULL));
+    check_same_tensors("again", "twice");
+    tarn__checkpoint_close(&c);
+    tarn_vocab_close(&vocab);
+  }
+}
+
+// A unigram model has no form there, and texts that are normalised are so in tarn alone: warnings say so.
+static void other_pieces(void **state) {
+  (void)state;
+  tarn_vocab_options options;
+  sandbox_write("text", "the cat sees a house\nthe dog and the cat see\ndogs and cats and houses see the sea\n", 82);
+  for (int unigram = 0; unigram < 2; unigram++) {
+    tarn_vocab_default(&options);
+    options.type = unigram ? TARN_VOCAB_TYPE_UNIGRAM : TARN_VOCAB_TYPE_BPE;
+    options.size = 21;
+    must(tarn_vocab_train("vocab", (const char *[]){"text"}, 1, &options));
+    save_model("model", LLAMA, "vocab");
+    warning_count = 0;
+    tarn_log_set(keep_warning, NULL);
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+    tarn_log_set(NULL, NULL);
+    assert_int_equal(warning_count, 1);
+    assert_non_null(strstr(warnings, unigram ? "no vocabulary was written" : "llama.cpp does not normalise texts"));
+  }
+  assert_int_equal(tarn_checkpoint_import("never", "model.gguf", NULL, NULL), TARN_STATUS_DATA);
+  must_say("it has no \"tokenizer.ggml.model\", and so no vocabulary; name one");
 }
 
 // Half precision: every half comes back, and floats go to the nearest one, of two the even one.
@@ -248,9 +312,14 @@ static void damaged(void **state) {
 static int open_all(void **state) { return open_with_bytes(state, false); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_package_reads), cmocka_unit_test(the_vocabulary_is_read),
-                                     cmocka_unit_test(there_and_back), cmocka_unit_test(gpt2),
-                                     cmocka_unit_test(own_gpt2_vocabulary), cmocka_unit_test(halves),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_package_reads),
+                                     cmocka_unit_test(the_vocabulary_is_read),
+                                     cmocka_unit_test(there_and_back),
+                                     cmocka_unit_test(gpt2),
+                                     cmocka_unit_test(own_gpt2_vocabulary),
+                                     cmocka_unit_test(pieces),
+                                     cmocka_unit_test(other_pieces),
+                                     cmocka_unit_test(halves),
                                      cmocka_unit_test(damaged)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

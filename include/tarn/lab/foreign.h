@@ -47,13 +47,15 @@ TARN_API tarn_status tarn_checkpoint_import_llama(const char *output, const char
 TARN_API tarn_status tarn_checkpoint_export_llama(const char *folder, const char *path,
                                                   tarn_llama_format format) TARN_CHECKED;
 
-// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama and qwen2 with tensors in
-// F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as Llama 3's,
-// Qwen2's, GPT-2's and SmolLM's) and llama. Fails with IO, MEMORY, or DATA, naming a key, a type of tensor, or a
-// tensor.
+// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama, qwen2 and gpt2 with
+// tensors in F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as
+// Llama 3's, Qwen2's, GPT-2's and SmolLM's) and llama (SentencePiece's). Fails with IO, MEMORY, or DATA, naming a key,
+// a type of tensor, or a tensor.
 TARN_API tarn_status tarn_checkpoint_import_gguf(const char *output, const char *path, const char *vocab) TARN_CHECKED;
 // Writes a model of LLaMA's kind as such a file, of architecture llama or, with biases of queries, keys and values
-// alone, qwen2; with the vocabulary if it is byte-pair encoding of bytes. Matrices are of the type, in Q8_0 those whose
+// alone, qwen2, and one with learned positions as gpt2, whose activation is gelu_tanh. With the vocabulary if it is
+// byte-pair encoding of bytes, also that of GPT-2's files, or of pieces, as SentencePiece's; else a warning says that
+// there is none. Matrices are of the type, in Q8_0 those whose
 // rows are no blocks of 32 in F16; vectors are in F32. Fails with USAGE for a model that the format cannot express, and
 // with DATA for numbers beyond F16.
 typedef enum tarn_gguf_type { TARN_GGUF_TYPE_F32, TARN_GGUF_TYPE_F16, TARN_GGUF_TYPE_Q8_0 } tarn_gguf_type;
