@@ -37,6 +37,9 @@ tarn_optional(ZLIB zlib zlib1g-dev "text in .gz is refused")
 tarn_optional(LZMA liblzma liblzma-dev "text in .xz is refused")
 tarn_optional(ZSTD libzstd libzstd-dev "text in .zst is refused")
 
+# Optional: zip archives, in which Marian's models and NumPy's arrays are.
+tarn_optional(MINIZIP minizip libminizip-dev "models in .npz are refused")
+
 # Optional: images in PNG.
 tarn_optional(PNG libpng libpng-dev "images in PNG are refused")
 
@@ -47,7 +50,7 @@ target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::
 if(SENTENCEPIECE_ABSL)
   target_link_libraries(tarn_dependencies INTERFACE PkgConfig::ABSL)
 endif()
-foreach(prefix ZLIB LZMA ZSTD PNG)
+foreach(prefix ZLIB LZMA ZSTD MINIZIP PNG)
   if(TARN_${prefix})
     target_link_libraries(tarn_dependencies INTERFACE PkgConfig::${prefix})
   endif()

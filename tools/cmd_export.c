@@ -17,7 +17,7 @@ static const cli_command COMMAND = {
     "the vocabulary's files if the format has them for its kind. Language models are written as gpt2, llama, mistral "
     "or\n"
     "qwen2, masked language models and classifiers with an encoder alone as bert or roberta, translation models as\n"
-    "marian or ctranslate2. gguf is a file for llama.cpp, of models that llama can express.\n"
+    "marian or ctranslate2. gguf is a file for llama.cpp, of models that its llama or gpt2 can express.\n"
     "Frozen and shared layers are written as ordinary matrices. A model that the format cannot express is refused.\n\n"
     "With --dense the output holds every parameter in fp32, frozen ones included, under the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well.\n\n"

@@ -13,11 +13,11 @@ static const cli_command ANY = {
     "import", "PATH", "Make a checkpoint of a model of another program.",
     "PATH is a folder of transformers with config.json, model.safetensors (or the files that\n"
     "model.safetensors.index.json names) and the vocabulary's files; config.json says which model it is: gpt2, llama,\n"
-    "mistral, qwen2, bert, roberta or marian. Or PATH is a GGUF file of llama.cpp (llama, qwen2; F32, F16, BF16, "
-    "Q8_0).\n"
-    "Pickles, such as pytorch_model.bin and files .pt, are refused. tarn "
-    "export\n"
-    "--format is the way back."};
+    "mistral, qwen2, bert, roberta or marian. Or PATH is a folder of Marian's own files (OPUS-MT): decoder.yml, which\n"
+    "names the weights (.npz) and the vocabularies (.yml), source.spm and target.spm. Or PATH is a GGUF file of\n"
+    "llama.cpp (llama, qwen2, gpt2; F32, F16, BF16, Q8_0). Pickles, such as pytorch_model.bin and files .pt, are "
+    "refused.\n"
+    "tarn export --format is the way back."};
 
 static const cli_command BERT = {
     "import-bert", "FOLDER", "Make a checkpoint of a BERT or RoBERTa model from transformers.",
@@ -36,10 +36,12 @@ static const cli_command GPT2 = {
     "copy of tied embeddings are passed over. tarn export --format gpt2 is the way back."};
 
 static const cli_command MARIAN = {
-    "import-marian", "FOLDER", "Make a checkpoint of a Marian translation model (OPUS-MT) from transformers.",
+    "import-marian", "FOLDER", "Make a checkpoint of a Marian translation model (OPUS-MT), of transformers or Marian.",
     "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, the vocabulary as vocab.json,\n"
     "source.spm and target.spm, and optionally generation_config.json. The settings of beam, length penalty, lengths\n"
-    "and early stopping become the checkpoint's defaults, so that tarn translate gives what generate() gives\n"
+    "and early stopping become the checkpoint's defaults, so that tarn translate gives what generate() gives. Or "
+    "FOLDER\n"
+    "holds Marian's own files: decoder.yml, the weights and vocabularies that it names, source.spm and target.spm\n"
     "(docs/translation.md)."};
 
 static int import(const cli_command *command, int argc, char **argv,

@@ -19,7 +19,8 @@ static const cli_command COMMAND = {
     "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two,\n"
     "--import-tokenizer one of a tokenizer.json as Llama's, Mistral's and Qwen2's,\n"
     "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents,\n"
-    "--import-marian one of source.spm, or with --target of target.spm, and the tokens in vocab.json.\n"
+    "--import-marian one of source.spm, or with --target of target.spm, and the tokens in vocab.json, or in the lists\n"
+    "that decoder.yml names.\n"
     "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
     "example). bpe and unigram are given lines of more than 65536 bytes in parts, cut at white space."};
 
@@ -216,7 +217,7 @@ int cmd_vocab(int argc, char **argv) {
       {"import-wordpiece", CLI_TEXT, &from.wordpiece, "PATH",
        "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
       {"import-marian", CLI_TEXT, &from.marian, "FOLDER",
-       "a folder with vocab.json, source.spm and target.spm: the vocabulary of the source", 0, 0},
+       "a folder with vocab.json or decoder.yml, source.spm and target.spm: the vocabulary of the source", 0, 0},
       {"target", CLI_FLAG, &from.target, NULL, "the vocabulary of the target instead (with --import-marian)", 0, 0},
       {"cased", CLI_FLAG, &from.cased, NULL, "keep case and accents (with --import-wordpiece)", 0, 0},
       {"size", CLI_INT, &g.size, "N",

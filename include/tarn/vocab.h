@@ -160,7 +160,8 @@ typedef struct tarn_vocab tarn_vocab;
 
 // Writes the vocabulary of one side of a Marian model of Hugging Face's transformers (the OPUS-MT family) as one tarn
 // file, atomically, creating its folder. `folder` has vocab.json, source.spm, target.spm, and optionally
-// tokenizer_config.json; if that sets "separate_vocabs", the target side has target_vocab.json. A language code such as
+// tokenizer_config.json; if that sets "separate_vocabs", the target side has target_vocab.json. Or it has Marian's own
+// files (tarn/lab/foreign.h), to whose tokens <pad> is added, or <start> if they have <pad>. A language code such as
 // ">>deu<<" at the beginning of a text is one token; pieces missing from vocab.json are <unk>. Decoding drops special
 // tokens, <unk>, and white space at both ends. Fails with IO, or DATA, naming the file and the token or the key.
 TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) TARN_CHECKED;

@@ -122,7 +122,7 @@ $CXX $CXXFLAGS -std=c++11 -DU_COMMON_IMPLEMENTATION -DU_ATTRIBUTE_DEPRECATED= -I
 cp libgomp-build/.libs/libgomp.a mhd-build/src/microhttpd/.libs/libmicrohttpd.a sentencepiece-build/src/libsentencepiece{,_train}.a \
   "$folder/lib/"
 cp "$host/lapack/liblapack.a" "$host/blas/libblas.a" "$folder/lib/"  # those of LAPACK, not of another that is installed
-for name in yaml pcre2-8 xxhash arpack z lzma zstd; do cp -L "$host/lib$name.a" "$folder/lib/"; done
+for name in yaml pcre2-8 xxhash arpack z lzma zstd minizip; do cp -L "$host/lib$name.a" "$folder/lib/"; done
 # These reach variables of the C library in a way that is open to programs only: they get other ones (runtime.c).
 for name in icuuc jansson png16; do
   objcopy --enable-deterministic-archives --redefine-sym stdin=tarn__stdin --redefine-sym stderr=tarn__stderr \
@@ -150,6 +150,7 @@ module lapack "-llapack -lblas"
 module zlib "-lz"
 module liblzma "-llzma"
 module libzstd "-lzstd"
+module minizip "-lminizip -lz"
 module libpng "-lpng16 -lz"
 module libmicrohttpd "-lmicrohttpd"
 
@@ -177,7 +178,7 @@ cd ..
 
 # libc6: start-up code and wrappers of stat(), which glibc links into every program.
 for package in libsentencepiece-dev libmicrohttpd-dev libicu-dev libjansson-dev libyaml-dev libpcre2-dev libxxhash-dev \
-  liblapack-dev libblas-dev libarpack2-dev zlib1g-dev liblzma-dev libzstd-dev libpng-dev gcc-12-base libc6; do
+  liblapack-dev libblas-dev libarpack2-dev zlib1g-dev liblzma-dev libzstd-dev libminizip-dev libpng-dev gcc-12-base libc6; do
   cp -L "/usr/share/doc/$package/copyright" "licenses/$package.txt"
   dpkg-query --show --showformat '${Package} ${source:Package} ${source:Version}\n' "$package"
 done >versions

@@ -26,7 +26,7 @@ if again $tools "$key"; then
 fi
 key=$(sha256sum $here/libraries.sh $here/requirements.txt; dpkg-query --show gcc-12-base libc6-dev 'libsentencepiece-dev' \
   libmicrohttpd-dev libicu-dev libjansson-dev libyaml-dev libpcre2-dev libxxhash-dev liblapack-dev libblas-dev libarpack2-dev \
-  zlib1g-dev liblzma-dev libzstd-dev libpng-dev; echo $glibc)
+  zlib1g-dev liblzma-dev libzstd-dev libminizip-dev libpng-dev; echo $glibc)
 if again $libraries "$key"; then
   $here/libraries.sh $libraries $tools/bin/python $glibc
   rm -rf build/bundle

@@ -3,24 +3,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
-// A description needs a few hundred values, four levels deep; more is a mistake or an attack.
-enum { MOST_NODES = 10000, DEEPEST = 16 };
+#include "base/yaml_events.h"
+
+// A description needs a few hundred values; more is a mistake or an attack.
+enum { MOST_NODES = 10000 };
 
 // One run of the parser over one text.
 typedef struct reader {
   tarn__yaml *tree;
-  yaml_parser_t parser;
-  const char *origin;
-  bool lines;
+  tarn__yaml_events events;
 } reader;
 
-static int line_of(const reader *r, yaml_mark_t mark) { return r->lines ? (int)mark.line + 1 : 0; }
-
 static tarn_status fail_at(const char *origin, int line, const char *text) {
-  if (line > 0) return tarn__fail(TARN_STATUS_USAGE, "%s:%d: %s", origin, line, text);
-  return tarn__fail(TARN_STATUS_USAGE, "%s: %s", origin, text);
+  return tarn__yaml_events_fail(TARN_STATUS_USAGE, origin, line, text);
 }
 
 tarn_status tarn__yaml_fail(const tarn__yaml_node *node, const char *format, ...) {
@@ -46,20 +42,6 @@ const char *tarn__yaml_show(char shown[TARN__YAML_SHOWN], const char *text) {
   return shown;
 }
 
-static tarn_status next_event(reader *r, yaml_event_t *event) {
-  if (yaml_parser_parse(&r->parser, event)) return TARN_STATUS_OK;
-  if (r->parser.error == YAML_MEMORY_ERROR) return tarn__fail(TARN_STATUS_MEMORY, "%s: not enough memory", r->origin);
-  char text[256];
-  const char *problem = r->parser.problem ? r->parser.problem : "it cannot be read";
-  if (r->parser.error == YAML_READER_ERROR) {
-    snprintf(text, sizeof text, "not valid YAML: %s at byte %zu", problem, r->parser.problem_offset);
-    return fail_at(r->origin, 0, text);
-  }
-  snprintf(text, sizeof text, "not valid YAML: %s%s%s", r->parser.context ? r->parser.context : "",
-           r->parser.context ? ", " : "", problem);
-  return fail_at(r->origin, line_of(r, r->parser.problem_mark), text);
-}
-
 static tarn_status new_node(tarn__yaml *tree, tarn__yaml_node **node, tarn__yaml_type type, const char *origin,
                             int line) {
   void *memory;
@@ -81,47 +63,13 @@ static void append(tarn__yaml_node *parent, tarn__yaml_node *child) {
   parent->last = child;
 }
 
-static tarn_status scalar_text(reader *r, const yaml_event_t *event, char **out) {
-  const char *value = (const char *)event->data.scalar.value;
-  size_t length = event->data.scalar.length;
-  if (memchr(value, 0, length)) return fail_at(r->origin, line_of(r, event->start_mark), "a zero byte in a value");
-  return tarn__arena_strdup(&r->tree->arena, out, value);
-}
-
-static tarn_status plain_only(reader *r, const yaml_event_t *event) {
-  const yaml_char_t *anchor = NULL;
-  const yaml_char_t *tag = NULL;
-  switch (event->type) {
-    case YAML_SCALAR_EVENT:
-      anchor = event->data.scalar.anchor;
-      tag = event->data.scalar.tag;
-      break;
-    case YAML_SEQUENCE_START_EVENT:
-      anchor = event->data.sequence_start.anchor;
-      tag = event->data.sequence_start.tag;
-      break;
-    case YAML_MAPPING_START_EVENT:
-      anchor = event->data.mapping_start.anchor;
-      tag = event->data.mapping_start.tag;
-      break;
-    default:
-      break;
-  }
-  int line = line_of(r, event->start_mark);
-  if (anchor || event->type == YAML_ALIAS_EVENT) {
-    return fail_at(r->origin, line, "anchors and aliases (& and *) are not supported; put a pattern in quotes");
-  }
-  if (tag) return fail_at(r->origin, line, "tags (!) are not supported; put the text in quotes");
-  return TARN_STATUS_OK;
-}
-
 static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_t *event, int depth);
 
 // Reads an event and the node that it begins; NULL if the event ends the enclosing list or map.
 static tarn_status read_next(reader *r, tarn__yaml_node **out, int depth) {
   yaml_event_t event;
   *out = NULL;
-  TARN_TRY(next_event(r, &event));
+  TARN_TRY(tarn__yaml_events_next(&r->events, &event));
   tarn_status status = TARN_STATUS_OK;
   if (event.type != YAML_SEQUENCE_END_EVENT && event.type != YAML_MAPPING_END_EVENT) {
     status = read_node(r, out, &event, depth);
@@ -159,61 +107,53 @@ static tarn_status read_list(reader *r, tarn__yaml_node *list, int depth) {
 }
 
 static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_t *event, int depth) {
-  int line = line_of(r, event->start_mark);
-  TARN_TRY(plain_only(r, event));
-  if (depth > DEEPEST) return fail_at(r->origin, line, "nested too deeply");
+  const char *origin = r->events.origin;
+  const int line = tarn__yaml_events_line(&r->events, event);
+  TARN_TRY(tarn__yaml_events_check(&r->events, event, depth));
   switch (event->type) {
     case YAML_SCALAR_EVENT: {
       char *text;
-      TARN_TRY(scalar_text(r, event, &text));
-      TARN_TRY(new_node(r->tree, out, TARN__YAML_SCALAR, r->origin, line));
+      TARN_TRY(tarn__arena_strdup(&r->tree->arena, &text, (const char *)event->data.scalar.value));
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_SCALAR, origin, line));
       (*out)->text = text;
       (*out)->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
       return TARN_STATUS_OK;
     }
     case YAML_SEQUENCE_START_EVENT:
-      TARN_TRY(new_node(r->tree, out, TARN__YAML_LIST, r->origin, line));
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_LIST, origin, line));
       return read_list(r, *out, depth);
     case YAML_MAPPING_START_EVENT:
-      TARN_TRY(new_node(r->tree, out, TARN__YAML_MAP, r->origin, line));
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_MAP, origin, line));
       return read_map(r, *out, depth);
     default:
-      return tarn__fail(TARN_STATUS_INTERNAL, "%s: unexpected YAML event", r->origin);
+      return tarn__fail(TARN_STATUS_INTERNAL, "%s: unexpected YAML event", origin);
   }
 }
 
-// Reads the events of a stream around its single document.
-static tarn_status read_stream(reader *r, tarn__yaml_node **root) {
-  bool seen = false;
-  for (;;) {
-    yaml_event_t event;
-    TARN_TRY(next_event(r, &event));
-    tarn_status status = TARN_STATUS_OK;
-    bool end = event.type == YAML_STREAM_END_EVENT;
-    if (event.type == YAML_DOCUMENT_START_EVENT) {
-      if (seen) status = fail_at(r->origin, line_of(r, event.start_mark), "more than one YAML document");
-      seen = true;
-    } else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT && !end) {
-      status = read_node(r, root, &event, 0);
-    }
-    yaml_event_delete(&event);
-    if (status != TARN_STATUS_OK || end) return status;
-  }
+// Reads the single document.
+static tarn_status read_document(reader *r, tarn__yaml_node **root) {
+  yaml_event_t event;
+  bool none;
+  TARN_TRY(tarn__yaml_events_begin(&r->events, &event, &none));
+  if (none) return TARN_STATUS_OK;
+  const tarn_status status = read_node(r, root, &event, 0);
+  yaml_event_delete(&event);
+  TARN_TRY(status);
+  return tarn__yaml_events_end(&r->events);
 }
 
 tarn_status tarn__yaml_parse(tarn__yaml *tree, tarn__yaml_node **root, const char *origin, bool lines, const char *text,
                              size_t size) {
-  reader r = {.tree = tree, .lines = lines};
+  reader r = {.tree = tree, .events = {.lines = lines, .mistaken = TARN_STATUS_USAGE}};
   char *copy;
   *root = NULL;
   TARN_TRY(tarn__arena_strdup(&tree->arena, &copy, origin));
-  r.origin = copy;
-  if (!yaml_parser_initialize(&r.parser)) return tarn__fail(TARN_STATUS_MEMORY, "%s: not enough memory", origin);
-  yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, size);
-  tarn_status status = read_stream(&r, root);
-  yaml_parser_delete(&r.parser);
+  r.events.origin = copy;
+  TARN_TRY(tarn__yaml_events_open(&r.events, text, size));
+  tarn_status status = read_document(&r, root);
+  tarn__yaml_events_close(&r.events);
   if (status != TARN_STATUS_OK || *root) return status;
-  TARN_TRY(new_node(tree, root, TARN__YAML_SCALAR, r.origin, lines ? 1 : 0));
+  TARN_TRY(new_node(tree, root, TARN__YAML_SCALAR, copy, lines ? 1 : 0));
   (*root)->text = "";
   return TARN_STATUS_OK;
 }

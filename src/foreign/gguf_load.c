@@ -183,35 +183,93 @@ static tarn_status take_vocab(tarn__hf_import *import, const tarn__gguf_file *fi
   return TARN_STATUS_OK;
 }
 
-static tarn_status import_llama(const char *output, tarn__llama_source *s, const settings *from, const char *vocab) {
-  TARN_TRY(read_llama(s, from));
-  TARN_TRY(take_vocab(&s->import, from->file, vocab, &s->config.bos));
-  s->config.vocab = tarn_vocab_size(s->import.vocab);
-  return tarn__llama_import(s, output, (const tarn__hf_key[]){{NULL, NULL}});
+static tarn_status import_llama(const char *output, tarn__hf_import *import, const settings *from, const char *vocab) {
+  const bool interleaved = strcmp(from->architecture, "llama") == 0;
+  tarn__llama_source s = {.import = *import,
+                          .names = interleaved ? &tarn__llama_gguf_names : &tarn__llama_gguf_half_names};
+  tarn_status status = read_llama(&s, from);
+  if (status == TARN_STATUS_OK) status = take_vocab(&s.import, from->file, vocab, &s.config.bos);
+  if (status == TARN_STATUS_OK) {
+    s.config.vocab = tarn_vocab_size(s.import.vocab);
+    status = tarn__llama_import(&s, output, (const tarn__hf_key[]){{NULL, NULL}});
+  }
+  *import = s.import;
+  return status;
 }
 
-static tarn_status import(const char *output, tarn__gguf_file *file, tarn__llama_source *s, const char *path,
-                          const char *vocab) {
-  TARN_TRY(tarn__gguf_open(file, &s->import.tensors, path));
+// llama.cpp computes GPT-2's FFN with the approximation of GELU by tanh, as OpenAI's models have it.
+static tarn_status read_gpt2(tarn__gpt2_source *s, const settings *from) {
+  tarn__gpt2_config *c = &s->config;
+  *c = (tarn__gpt2_config){.activation = &tarn__activation_gelu_tanh.part, .eos = -1};
+  TARN_TRY(take_size(from, &c->d_model, "embedding_length", 0));
+  TARN_TRY(take_size(from, &c->layers, "block_count", 0));
+  TARN_TRY(take_size(from, &c->heads, "attention.head_count", 0));
+  TARN_TRY(take_size(from, &c->ffn, "feed_forward_length", 4 * c->d_model));
+  TARN_TRY(take_size(from, &c->positions, "context_length", 0));
+  TARN_TRY(take_real(from, &c->epsilon, "attention.layer_norm_epsilon", 1e-5));
+  TARN_REQUIRE(c->layers <= TARN_CONFIG_LAYERS, DATA, "%s: it has %lld layers, and a stack at most %d",
+               from->file->path, (long long)c->layers, TARN_CONFIG_LAYERS);
+  TARN_REQUIRE(c->d_model % c->heads == 0, DATA, "%s: %lld heads do not divide \"gpt2.embedding_length\" (%lld)",
+               from->file->path, (long long)c->heads, (long long)c->d_model);
+  const tarn__stored *words = tarn__hf_tensors_find(&s->import.tensors, "token_embd.weight");
+  const tarn__stored *output = tarn__hf_tensors_find(&s->import.tensors, "output.weight");
+  c->tied = !output || (words && words->bytes == output->bytes && strcmp(words->dtype, output->dtype) == 0 &&
+                        memcmp(words->data, output->data, words->bytes) == 0);
+  return TARN_STATUS_OK;
+}
+
+// A text is read behind the end of another one, which is what GPT-2 was trained on.
+static tarn_status take_gpt2_vocab(tarn__gpt2_source *s, const settings *from, const char *given) {
+  const tarn__gguf_key *add = tarn__gguf_find(from->file, "tokenizer.ggml.add_bos_token");
+  int64_t bos;
+  TARN_TRY(take_vocab(&s->import, from->file, given, &bos));
+  const bool added = add && tarn__gguf_number(add, 0) != 0.0;
+  TARN_REQUIRE(
+      !added || bos < 0 || bos == tarn_vocab_eos(s->import.vocab), DATA,
+      "%s: a text begins with token %lld (\"tokenizer.ggml.add_bos_token\"), and not with the end of sentence, "
+      "%d, as GPT-2's",
+      from->file->path, (long long)bos, tarn_vocab_eos(s->import.vocab));
+  s->config.vocab = tarn_vocab_size(s->import.vocab);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status import_gpt2(const char *output, tarn__hf_import *import, const settings *from, const char *vocab) {
+  tarn__gpt2_source s = {.import = *import, .names = &tarn__gpt2_gguf_names};
+  tarn_status status = read_gpt2(&s, from);
+  if (status == TARN_STATUS_OK) status = take_gpt2_vocab(&s, from, vocab);
+  if (status == TARN_STATUS_OK) status = tarn__gpt2_model_import(&s, output, (const tarn__hf_key[]){{NULL, NULL}});
+  *import = s.import;
+  return status;
+}
+
+// The architectures that are read.
+static const struct {
+  const char *word;
+  tarn_status (*import)(const char *output, tarn__hf_import *import, const settings *from, const char *vocab);
+} ARCHITECTURES[] = {{"llama", import_llama}, {"qwen2", import_llama}, {"gpt2", import_gpt2}};
+
+static tarn_status import_file(const char *output, tarn__gguf_file *file, tarn__hf_import *import, const char *path,
+                               const char *vocab) {
+  TARN_TRY(tarn__gguf_open(file, &import->tensors, path));
   const tarn__gguf_key *architecture = tarn__gguf_find(file, "general.architecture");
   TARN_REQUIRE(architecture && architecture->type == TARN__GGUF_STRING, DATA, "%s: it has no \"general.architecture\"",
                path);
-  const bool llama = is_word(architecture, "llama");
+  for (size_t i = 0; i < sizeof ARCHITECTURES / sizeof *ARCHITECTURES; i++)
+    if (is_word(architecture, ARCHITECTURES[i].word))
+      return ARCHITECTURES[i].import(output, import, &(settings){file, ARCHITECTURES[i].word}, vocab);
   size_t length;
   const uint8_t *at = architecture->data;
   const char *word = tarn__gguf_next_text(&at, &length);
-  TARN_REQUIRE(llama || is_word(architecture, "qwen2"), DATA,
-               "%s: \"general.architecture\" is \"%.*s\"; tarn imports llama and qwen2 from GGUF", path,
-               length > 60 ? 60 : (int)length, word);
-  s->names = llama ? &tarn__llama_gguf_names : &tarn__llama_gguf_half_names;
-  return import_llama(output, s, &(settings){file, llama ? "llama" : "qwen2"}, vocab);
+  return tarn__fail(TARN_STATUS_DATA,
+                    "%s: \"general.architecture\" is \"%.*s\"; tarn imports llama, qwen2 and gpt2 from GGUF", path,
+                    length > 60 ? 60 : (int)length, word);
 }
 
 tarn_status tarn_checkpoint_import_gguf(const char *output, const char *path, const char *vocab) {
   tarn__gguf_file file = {0};
-  tarn__llama_source s = {.import.folder = path};
-  tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(output, &file, &s, path, vocab));
-  tarn__hf_import_close(&s.import);
+  tarn__hf_import import = {.folder = path};
+  tarn_status status = tarn__hf_tensors_judge(&import.tensors, import_file(output, &file, &import, path, vocab));
+  tarn__hf_import_close(&import);
   tarn__gguf_close(&file);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "foreign/gguf_format.h"
 #include "text/bpe_scores.h"
+#include "text/spm_pieces.h"
 
 #define KEY "tokenizer.ggml."
 enum { LONGEST_TOKEN = 512 };
@@ -151,28 +152,85 @@ static tarn_status make_listed(char **bytes, size_t *size, const reading *r) {
   return status;
 }
 
+static tarn_status take_scores(const reading *r, const tarn__gguf_key **key) {
+  TARN_TRY(need(r, key, KEY "scores", TARN__GGUF_FLOAT32, true));
+  TARN_REQUIRE((int64_t)(*key)->count == r->count, DATA, "\"" KEY "scores\" has another size than \"" KEY "tokens\"");
+  for (uint64_t i = 0; i < (*key)->count; i++) {
+    float score;
+    memcpy(&score, (*key)->data + i * sizeof score, sizeof score);
+    TARN_REQUIRE(isfinite(score), DATA, "the score of token %llu is not finite", (unsigned long long)i);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status make_scored(char **bytes, size_t *size, const reading *r) {
   const tarn__gguf_key *key;
   void *memory;
-  TARN_TRY(need(r, &key, KEY "scores", TARN__GGUF_FLOAT32, true));
-  TARN_REQUIRE((int64_t)key->count == r->count, DATA, "\"" KEY "scores\" has another size than \"" KEY "tokens\"");
+  TARN_TRY(take_scores(r, &key));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)r->count, sizeof(float)));
   float *scores = memory;
   memcpy(scores, key->data, (size_t)r->count * sizeof *scores);
-  tarn_status status = TARN_STATUS_OK;
-  for (int64_t i = 0; i < r->count && status == TARN_STATUS_OK; i++)
-    if (!isfinite(scores[i]))
-      status = tarn__fail(TARN_STATUS_DATA, "the score of token %lld is not finite", (long long)i);
-  if (status == TARN_STATUS_OK) status = tarn__bpe_make(bytes, size, &r->rules, r->tokens, r->count, NULL, scores);
+  const tarn_status status = tarn__bpe_make(bytes, size, &r->rules, r->tokens, r->count, NULL, scores);
   tarn__free(scores);
   return status;
+}
+
+static bool squeezes(const reading *r) {
+  const tarn__gguf_key *key = tarn__gguf_find(r->file, KEY "remove_extra_whitespaces");
+  return key && tarn__gguf_number(key, 0) != 0.0;
+}
+
+// A vocabulary without bytes has unknown characters, and one may remove blanks, as SentencePiece's own models do, of
+// which one is made.
+static tarn_status fill_pieces(tarn__spm_list *list, const reading *r) {
+  const tarn__gguf_key *texts, *scores, *types = tarn__gguf_find(r->file, KEY "token_type");
+  TARN_TRY(need(r, &texts, KEY "tokens", TARN__GGUF_STRING, true));
+  TARN_TRY(take_scores(r, &scores));
+  list->bpe = true;
+  list->prefixes = r->rules.prefix != TARN__PREFIX_NONE;
+  list->squeezes = squeezes(r);
+  TARN_TRY(tarn__grow(&list->entries, &list->capacity, (size_t)r->count, sizeof *list->entries));
+  const uint8_t *at = texts->data;
+  for (; list->count < (size_t)r->count; list->count++) {
+    tarn__spm_entry *entry = &list->entries[list->count];
+    *entry = (tarn__spm_entry){.type = TARN__SPM_NORMAL};
+    if (types) entry->type = (tarn__spm_type)tarn__gguf_number(types, list->count);
+    entry->text = tarn__gguf_next_text(&at, &entry->length);
+    memcpy(&entry->score, scores->data + list->count * sizeof entry->score, sizeof entry->score);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status make_pieces(char **bytes, size_t *size, const reading *r) {
+  tarn__spm_list list = {0};
+  tarn_vocab_text out = {0};
+  tarn_status status = fill_pieces(&list, r);
+  const tarn__spm_named named = {r->rules.bos - 1, r->rules.eos - 1, r->rules.pad - 1};
+  if (status == TARN_STATUS_OK) status = tarn__spm_list_write(&out, &list, &named);
+  tarn__spm_list_close(&list);
+  if (status != TARN_STATUS_OK) {
+    tarn_vocab_text_close(&out);
+    return status;
+  }
+  *bytes = out.data;
+  *size = out.length;
+  return TARN_STATUS_OK;
+}
+
+static bool has_bytes(const reading *r) {
+  const tarn__gguf_key *types = tarn__gguf_find(r->file, KEY "token_type");
+  bool found = !types;
+  for (uint64_t i = 0; types && i < types->count && !found; i++) found = tarn__gguf_number(types, i) == TARN__SPM_BYTE;
+  return found;
 }
 
 static tarn_status make(char **bytes, size_t *size, reading *r) {
   TARN_TRY(read_model(r));
   TARN_TRY(read_tokens(r));
   TARN_TRY(read_named(r));
-  const tarn_status status = r->rules.pieces ? make_scored(bytes, size, r) : make_listed(bytes, size, r);
+  const tarn_status status = !r->rules.pieces               ? make_listed(bytes, size, r)
+                             : has_bytes(r) && !squeezes(r) ? make_scored(bytes, size, r)
+                                                            : make_pieces(bytes, size, r);
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", r->file->path);
 }
 

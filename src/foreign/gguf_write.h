@@ -22,6 +22,11 @@ tarn_status tarn__gguf_put_array(tarn__gguf_keys *keys, const char *name, tarn__
                                  uint64_t count) TARN_CHECKED;
 tarn_status tarn__gguf_append_text(tarn__gguf_keys *keys, const char *text, size_t length) TARN_CHECKED;
 
+// Writes the keys "tokenizer.ggml..." of a vocabulary, and these tokens at the beginning and the end (-1: none). Warns,
+// and writes the tokens alone, where GGUF has no form for a vocabulary of this kind; `path` is the file, for messages.
+tarn_status tarn__gguf_put_vocab(tarn__gguf_keys *keys, const tarn_vocab *vocab, int64_t bos, int64_t eos,
+                                 const char *path) TARN_CHECKED;
+
 // Writes the file atomically. Matrices are of the type, but in Q8_0 those whose rows are no blocks are in F16; vectors
 // are in F32. Fails with DATA if a number is too large for F16.
 tarn_status tarn__gguf_write(const char *path, const tarn__gguf_keys *keys, const tarn__hf_writer *writer,

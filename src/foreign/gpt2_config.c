@@ -2,28 +2,44 @@
 
 #include "foreign/gpt2_format.h"
 
-const tarn__gpt2_name tarn__gpt2_layer_names[TARN__GPT2_LAYER_NAMES] = {
-    {"ln_1.weight", "self_attn.norm.gain", false},
-    {"ln_1.bias", "self_attn.norm.bias", false},
-    {"attn.c_attn.weight", "self_attn.qkv.weight", true},
-    {"attn.c_attn.bias", "self_attn.qkv.bias", false},
-    {"attn.c_proj.weight", "self_attn.out.weight", true},
-    {"attn.c_proj.bias", "self_attn.out.bias", false},
-    {"ln_2.weight", "ffn.norm.gain", false},
-    {"ln_2.bias", "ffn.norm.bias", false},
-    {"mlp.c_fc.weight", "ffn.in.weight", true},
-    {"mlp.c_fc.bias", "ffn.in.bias", false},
-    {"mlp.c_proj.weight", "ffn.out.weight", true},
-    {"mlp.c_proj.bias", "ffn.out.bias", false},
-};
+const tarn__gpt2_names tarn__gpt2_hf_names = {.model = {{"wte.weight", "embeddings.weight", false},
+                                                        {"wpe.weight", "embeddings.positions.weight", false},
+                                                        {"ln_f.weight", "decoder.norm.gain", false},
+                                                        {"ln_f.bias", "decoder.norm.bias", false},
+                                                        {"lm_head.weight", "embeddings.output.weight", false}},
+                                              .layer = {{"ln_1.weight", "self_attn.norm.gain", false},
+                                                        {"ln_1.bias", "self_attn.norm.bias", false},
+                                                        {"attn.c_attn.weight", "self_attn.qkv.weight", true},
+                                                        {"attn.c_attn.bias", "self_attn.qkv.bias", false},
+                                                        {"attn.c_proj.weight", "self_attn.out.weight", true},
+                                                        {"attn.c_proj.bias", "self_attn.out.bias", false},
+                                                        {"ln_2.weight", "ffn.norm.gain", false},
+                                                        {"ln_2.bias", "ffn.norm.bias", false},
+                                                        {"mlp.c_fc.weight", "ffn.in.weight", true},
+                                                        {"mlp.c_fc.bias", "ffn.in.bias", false},
+                                                        {"mlp.c_proj.weight", "ffn.out.weight", true},
+                                                        {"mlp.c_proj.bias", "ffn.out.bias", false}},
+                                              .at = "h."};
 
-const tarn__gpt2_name tarn__gpt2_model_names[TARN__GPT2_MODEL_NAMES] = {
-    {"wte.weight", "embeddings.weight", false},
-    {"wpe.weight", "embeddings.positions.weight", false},
-    {"ln_f.weight", "decoder.norm.gain", false},
-    {"ln_f.bias", "decoder.norm.bias", false},
-    {"lm_head.weight", "embeddings.output.weight", false},
-};
+const tarn__gpt2_names tarn__gpt2_gguf_names = {
+    .model = {{"token_embd.weight", "embeddings.weight", false},
+              {"position_embd.weight", "embeddings.positions.weight", false},
+              {"output_norm.weight", "decoder.norm.gain", false},
+              {"output_norm.bias", "decoder.norm.bias", false},
+              {"output.weight", "embeddings.output.weight", false}},
+    .layer = {{"attn_norm.weight", "self_attn.norm.gain", false},
+              {"attn_norm.bias", "self_attn.norm.bias", false},
+              {"attn_qkv.weight", "self_attn.qkv.weight", false},
+              {"attn_qkv.bias", "self_attn.qkv.bias", false},
+              {"attn_output.weight", "self_attn.out.weight", false},
+              {"attn_output.bias", "self_attn.out.bias", false},
+              {"ffn_norm.weight", "ffn.norm.gain", false},
+              {"ffn_norm.bias", "ffn.norm.bias", false},
+              {"ffn_up.weight", "ffn.in.weight", false},
+              {"ffn_up.bias", "ffn.in.bias", false},
+              {"ffn_down.weight", "ffn.out.weight", false},
+              {"ffn_down.bias", "ffn.out.bias", false}},
+    .at = "blk."};
 
 static const double EPSILON = 1e-5;  // of layer norms, by default
 

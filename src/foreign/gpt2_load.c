@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "foreign/gpt2_format.h"
 #include "foreign/hf_import.h"
 #include "parts/table/part_table.h"
@@ -11,10 +10,7 @@
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
 
-typedef struct source {
-  tarn__hf_import import;
-  tarn__gpt2_config config;
-} source;
+typedef tarn__gpt2_source source;
 
 static tarn_status open_files(source *s) {
   char path[PATH_MAX];
@@ -35,17 +31,7 @@ static tarn_status open_vocab(source *s, const char *given) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status describe(source *s) {
-  static const tarn__hf_key keys[] = {{"model.d_model: ", "n_embd"},
-                                      {"model.max_length: ", "n_positions"},
-                                      {"model.dropout: ", "resid_pdrop"},
-                                      {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
-                                      {"model.embedding_dropout: ", "embd_pdrop"},
-                                      {"decoder.layers: ", "n_layer"},
-                                      {"kinds.L.heads: ", "n_head"},
-                                      {"kinds.L.attention_dropout: ", "attn_pdrop"},
-                                      {"kinds.L.ffn: ", "n_inner"},
-                                      {NULL, NULL}};
+static tarn_status describe(source *s, const tarn__hf_key *keys) {
   char text[1024];
   const tarn__gpt2_config *c = &s->config;
   snprintf(text, sizeof text,
@@ -61,54 +47,39 @@ static tarn_status describe(source *s) {
   return tarn__hf_import_describe(&s->import, text, strlen(text), keys);
 }
 
-static tarn_status set_param(const source *s, tarn__param *param, const tarn__stored *tensor, bool transposed) {
-  const int64_t rows = param->rows, cols = param->cols;
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((transposed ? 2 : 1) * rows * cols), sizeof(float)));
-  float *values = memory, *stored = transposed ? values + rows * cols : values;
-  tarn_status status = tarn__hf_tensors_read(&s->import.tensors, stored, tensor, 0, (size_t)(rows * cols));
-  for (int64_t r = 0; r < rows && transposed && status == TARN_STATUS_OK; r++)
-    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = stored[c * rows + r];
-  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
-  tarn__free(values);
-  return status;
-}
-
 // Checks the tensor of a parameter, and with `set` takes its values.
 static tarn_status take(source *s, const char *theirs, const char *ours, bool transposed, bool set) {
-  tarn__param *param;
-  TARN_TRY(tarn__hf_import_param(&param, &s->import, ours));
-  const tarn__stored *tensor = tarn__hf_tensors_find(&s->import.tensors, theirs);
-  if (set) return set_param(s, param, tensor, transposed);
-  return tarn__hf_tensors_check(&s->import.tensors, tensor, theirs, transposed ? param->cols : param->rows,
-                                transposed ? param->rows : param->cols);
+  const char *const names[TARN__HF_PARTS] = {theirs};
+  const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&s->import.tensors, theirs)};
+  s->import.transposed = transposed;
+  return tarn__hf_import_parts(&s->import, ours, tensors, names, 0, set);
 }
 
 static tarn_status take_all(void *user, bool set) {
   source *s = user;
   for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
-    const tarn__gpt2_name *name = &tarn__gpt2_model_names[i];
+    const tarn__gpt2_name *name = &s->names->model[i];
     if (i == TARN__GPT2_OUTPUT && s->config.tied) continue;
     const char *ours = i == TARN__GPT2_EMBEDDING && !s->config.tied ? "embeddings.input.weight" : name->ours;
     TARN_TRY(take(s, name->theirs, ours, name->transposed, set));
   }
   for (int64_t l = 0; l < s->config.layers; l++)
     for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
-      const tarn__gpt2_name *name = &tarn__gpt2_layer_names[i];
+      const tarn__gpt2_name *name = &s->names->layer[i];
       char theirs[96], ours[96];
-      snprintf(theirs, sizeof theirs, "h.%lld.%s", (long long)l, name->theirs);
+      snprintf(theirs, sizeof theirs, "%s%lld.%s", s->names->at, (long long)l, name->theirs);
       snprintf(ours, sizeof ours, "decoder.layer%lld.%s", (long long)l + 1, name->ours);
       TARN_TRY(take(s, theirs, ours, name->transposed, set));
     }
   return TARN_STATUS_OK;
 }
 
-// The masks of a layer's attention, which older files hold.
+// The masks of a layer's attention, which older files of transformers hold.
 static bool is_buffer(const source *s, const char *name) {
   static const char *const ends[] = {"attn.bias", "attn.masked_bias"};
   char buffer[64];
   if (strncmp(name, TARN__GPT2_PREFIX, strlen(TARN__GPT2_PREFIX)) == 0) name += strlen(TARN__GPT2_PREFIX);
-  for (int64_t l = 0; l < s->config.layers; l++)
+  for (int64_t l = 0; l < s->config.layers && s->names == &tarn__gpt2_hf_names; l++)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
       snprintf(buffer, sizeof buffer, "h.%lld.%s", (long long)l, ends[i]);
       if (strcmp(name, buffer) == 0) return true;
@@ -119,12 +90,12 @@ static bool is_buffer(const source *s, const char *name) {
 // A tied model's file may repeat the shared matrix.
 static tarn_status check_rest(const void *user) {
   const source *s = user;
-  const tarn__stored *embedding =
-      tarn__hf_tensors_find(&s->import.tensors, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
+  const tarn__gpt2_name *names = s->names->model;
+  const tarn__stored *embedding = tarn__hf_tensors_find(&s->import.tensors, names[TARN__GPT2_EMBEDDING].theirs);
   for (size_t i = 0; i < s->import.tensors.count; i++) {
     const tarn__stored *tensor = &s->import.tensors.tensors[i];
     if (s->import.tensors.used[i] || is_buffer(s, tensor->name)) continue;
-    bool output = strcmp(tensor->name, tarn__gpt2_model_names[TARN__GPT2_OUTPUT].theirs) == 0;
+    bool output = strcmp(tensor->name, names[TARN__GPT2_OUTPUT].theirs) == 0;
     TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->import.tensors.path,
                  tensor->name, (long long)s->config.layers);
     TARN_TRY(tarn__hf_import_same(&s->import, tensor, embedding));
@@ -132,16 +103,30 @@ static tarn_status check_rest(const void *user) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status import(source *s, const char *output, const char *vocab) {
-  TARN_TRY(open_files(s));
-  TARN_TRY(open_vocab(s, vocab));
-  TARN_TRY(describe(s));
+tarn_status tarn__gpt2_model_import(tarn__gpt2_source *s, const char *output, const tarn__hf_key *keys) {
+  TARN_TRY(describe(s, keys));
   return tarn__hf_import_write(&s->import, output, s->config.vocab,
                                &(tarn__hf_import_steps){.take = take_all, .check_rest = check_rest, .user = s});
 }
 
+static tarn_status import(source *s, const char *output, const char *vocab) {
+  static const tarn__hf_key keys[] = {{"model.d_model: ", "n_embd"},
+                                      {"model.max_length: ", "n_positions"},
+                                      {"model.dropout: ", "resid_pdrop"},
+                                      {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
+                                      {"model.embedding_dropout: ", "embd_pdrop"},
+                                      {"decoder.layers: ", "n_layer"},
+                                      {"kinds.L.heads: ", "n_head"},
+                                      {"kinds.L.attention_dropout: ", "attn_pdrop"},
+                                      {"kinds.L.ffn: ", "n_inner"},
+                                      {NULL, NULL}};
+  TARN_TRY(open_files(s));
+  TARN_TRY(open_vocab(s, vocab));
+  return tarn__gpt2_model_import(s, output, keys);
+}
+
 tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) {
-  source s = {.import.folder = folder};
+  source s = {.import.folder = folder, .names = &tarn__gpt2_hf_names};
   tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(&s, output, vocab));
   tarn__hf_import_close(&s.import);
   return status;

@@ -12,13 +12,6 @@
 #include "tarn/lab/foreign.h"
 #include "task/task.h"
 
-// The export.
-typedef struct target {
-  const tarn__checkpoint *from;
-  tarn__gpt2_config config;
-  tarn__hf_writer writer;
-} target;
-
 // The format has these settings once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn_stack *stack = &c->config->decoder;
@@ -79,28 +72,27 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   return TARN_STATUS_OK;
 }
 
-static void describe(target *t) {
-  const tarn__checkpoint *c = t->from;
+static tarn__gpt2_config settings_of(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
   const tarn_kind *kind = &c->config->kinds[c->config->decoder.layers[0].kind];
-  t->config = (tarn__gpt2_config){.d_model = m->d_model,
-                                  .layers = c->config->decoder.count,
-                                  .heads = (int64_t)tarn__hf_number(kind, "heads"),
-                                  .ffn = (int64_t)tarn__hf_number(kind, "ffn.width"),
-                                  .positions = m->max_length,
-                                  .vocab = tarn_vocab_size(c->target),
-                                  .activation = tarn__hf_ffn_activation(kind),
-                                  .dropout = kind->dropout,
-                                  .embedding_dropout = m->embedding_dropout,
-                                  .attention_dropout = tarn__hf_number(kind, "attention_dropout"),
-                                  .epsilon = tarn__hf_number(kind, "norm_type.epsilon"),
-                                  .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
-                                  .eos = tarn_vocab_eos(c->target)};
+  return (tarn__gpt2_config){.d_model = m->d_model,
+                             .layers = c->config->decoder.count,
+                             .heads = (int64_t)tarn__hf_number(kind, "heads"),
+                             .ffn = (int64_t)tarn__hf_number(kind, "ffn.width"),
+                             .positions = m->max_length,
+                             .vocab = tarn_vocab_size(c->target),
+                             .activation = tarn__hf_ffn_activation(kind),
+                             .dropout = kind->dropout,
+                             .embedding_dropout = m->embedding_dropout,
+                             .attention_dropout = tarn__hf_number(kind, "attention_dropout"),
+                             .epsilon = tarn__hf_number(kind, "norm_type.epsilon"),
+                             .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
+                             .eos = tarn_vocab_eos(c->target)};
 }
 
 // Settings that only training reads, and that the format lacks, are lost; the model computes the same.
-static void warn_lost(const target *t) {
-  const tarn_config *config = t->from->config;
+static void warn_lost(const tarn__checkpoint *c) {
+  const tarn_config *config = c->config;
   const tarn_stack *stack = &config->decoder;
   bool differ = false;
   for (int32_t i = 1; i < stack->count; i++) {
@@ -110,67 +102,73 @@ static void warn_lost(const target *t) {
   }
   if (differ || stack->layerdrop > 0)
     tarn__log(TARN_LOG_WARNING,
-              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without",
-              t->from->path, differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
+              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without", c->path,
+              differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
               differ && stack->layerdrop > 0 ? " and " : "", stack->layerdrop > 0 ? "layerdrop" : "");
 }
 
-static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {
+tarn_status tarn__gpt2_describe(tarn__gpt2_config *config, const tarn__checkpoint *checkpoint) {
+  TARN_TRY(check_model(checkpoint));
+  *config = settings_of(checkpoint);
+  warn_lost(checkpoint);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add(tarn__hf_writer *writer, const char *theirs, const char *ours, bool transposed) {
   const float *values = NULL;
   int64_t rows = 0, cols = 0;
-  TARN_TRY(tarn__hf_values(&t->writer, ours, &values, &rows, &cols));
+  TARN_TRY(tarn__hf_values(writer, ours, &values, &rows, &cols));
   const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
-  if (!transposed) return tarn__hf_add(&t->writer, theirs, values, rows, cols, vector);
+  if (!transposed) return tarn__hf_add(writer, theirs, values, rows, cols, vector);
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&t->writer.arena, &memory, (size_t)(rows * cols), sizeof(float)));
+  TARN_TRY(tarn__arena_alloc(&writer->arena, &memory, (size_t)(rows * cols), sizeof(float)));
   float *turned = memory;
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
-  return tarn__hf_add(&t->writer, theirs, turned, cols, rows, vector);
+  return tarn__hf_add(writer, theirs, turned, cols, rows, vector);
 }
 
-static tarn_status add_all(target *t) {
-  const tarn_stack *stack = &t->from->config->decoder;
+tarn_status tarn__gpt2_add(tarn__hf_writer *writer, const tarn__gpt2_config *config, const tarn__checkpoint *checkpoint,
+                           const tarn__gpt2_names *names, const char *prefix) {
+  const tarn_stack *stack = &checkpoint->config->decoder;
   char theirs[96], ours[160];
   for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
-    const tarn__gpt2_name *name = &tarn__gpt2_model_names[i];
-    if (i == TARN__GPT2_OUTPUT && t->config.tied) continue;
-    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : TARN__GPT2_PREFIX, name->theirs);
-    bool untied = i == TARN__GPT2_EMBEDDING && !t->config.tied;
-    TARN_TRY(add(t, theirs, untied ? "embeddings.input.weight" : name->ours, name->transposed));
+    const tarn__gpt2_name *name = &names->model[i];
+    if (i == TARN__GPT2_OUTPUT && config->tied) continue;
+    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : prefix, name->theirs);
+    bool untied = i == TARN__GPT2_EMBEDDING && !config->tied;
+    TARN_TRY(add(writer, theirs, untied ? "embeddings.input.weight" : name->ours, name->transposed));
   }
   for (int32_t l = 0; l < stack->count; l++)
     for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
-      const tarn__gpt2_name *name = &tarn__gpt2_layer_names[i];
-      snprintf(theirs, sizeof theirs, TARN__GPT2_PREFIX "h.%d.%s", (int)l, name->theirs);
+      const tarn__gpt2_name *name = &names->layer[i];
+      snprintf(theirs, sizeof theirs, "%s%s%d.%s", prefix, names->at, (int)l, name->theirs);
       snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, name->ours);
-      TARN_TRY(add(t, theirs, ours, name->transposed));
+      TARN_TRY(add(writer, theirs, ours, name->transposed));
     }
   return TARN_STATUS_OK;
 }
 
-static tarn_status write_files(target *t, const char *folder) {
+static tarn_status write_files(const tarn__checkpoint *c, const tarn__gpt2_config *config, tarn__hf_writer *writer,
+                               const char *folder) {
   char path[PATH_MAX];
   TARN_TRY(tarn__mkdir(folder));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_WEIGHTS));
-  TARN_TRY(tarn__hf_write(&t->writer, path));
+  TARN_TRY(tarn__hf_write(writer, path));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
-  TARN_TRY(tarn__gpt2_config_write(&t->config, path));
-  return tarn__hf_write_vocab(folder, t->from->target);
+  TARN_TRY(tarn__gpt2_config_write(config, path));
+  return tarn__hf_write_vocab(folder, c->target);
 }
 
 tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {
   tarn__checkpoint *c;
+  tarn__gpt2_config config;
   TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
-  target t = {.from = c, .writer = {.model = c->model}};
-  tarn_status status = check_model(c);
-  if (status == TARN_STATUS_OK) {
-    describe(&t);
-    warn_lost(&t);
-    status = add_all(&t);
-  }
-  if (status == TARN_STATUS_OK) status = write_files(&t, folder);
-  tarn__hf_writer_close(&t.writer);
+  tarn__hf_writer writer = {.model = c->model};
+  tarn_status status = tarn__gpt2_describe(&config, c);
+  if (status == TARN_STATUS_OK) status = tarn__gpt2_add(&writer, &config, c, &tarn__gpt2_hf_names, TARN__GPT2_PREFIX);
+  if (status == TARN_STATUS_OK) status = write_files(c, &config, &writer, folder);
+  tarn__hf_writer_close(&writer);
   tarn__checkpoint_close(&c);
   return status;
 }

@@ -181,15 +181,14 @@ tarn_status tarn__hf_config_write(json_t *object, const char *path) {
   return status;
 }
 
-tarn_status tarn__hf_name_key(tarn_status status, const tarn__hf_key *keys, const char *folder) {
+tarn_status tarn__hf_name_key(tarn_status status, const tarn__hf_key *keys, const char *origin) {
   char message[512];
   snprintf(message, sizeof message, "%s", tarn_error_message());
   if (status != TARN_STATUS_USAGE) return status;
   for (; keys->ours; keys++) {
     const char *found = strstr(message, keys->ours);
     if (found)
-      return tarn__fail(TARN_STATUS_DATA, "%.200s/" TARN__HF_CONFIG ": \"%s\": %s", folder, keys->theirs,
-                        found + strlen(keys->ours));
+      return tarn__fail(TARN_STATUS_DATA, "%.220s: \"%s\": %s", origin, keys->theirs, found + strlen(keys->ours));
   }
   return TARN_STATUS_DATA;
 }

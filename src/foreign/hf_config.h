@@ -51,11 +51,11 @@ void tarn__hf_tell_unknown(const tarn__hf_config *config);
 // Writes an object as a file and frees it. NULL: memory had run out.
 tarn_status tarn__hf_config_write(json_t *object, const char *path) TARN_CHECKED;
 
-// Names a value that our description refuses by its key in their file. `status` is that of reading the description,
-// `keys` are pairs of our key with colon and blank and theirs, ended by NULLs.
+// Names a value that our description refuses by its key in their file, `origin`. `status` is that of reading the
+// description, `keys` are pairs of our key with colon and blank and theirs, ended by NULLs.
 typedef struct tarn__hf_key {
   const char *ours, *theirs;
 } tarn__hf_key;
-tarn_status tarn__hf_name_key(tarn_status status, const tarn__hf_key *keys, const char *folder);
+tarn_status tarn__hf_name_key(tarn_status status, const tarn__hf_key *keys, const char *origin);
 
 #endif

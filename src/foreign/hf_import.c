@@ -63,9 +63,11 @@ tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, co
 
 tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, size_t length,
                                      const tarn__hf_key *keys) {
-  char name[256];
-  snprintf(name, sizeof name, "%.200s/" TARN__HF_CONFIG " as a description of tarn", import->folder);
-  return tarn__hf_name_key(tarn_config_parse(&import->description, name, text, length, NULL, 0), keys, import->folder);
+  char origin[256], name[320];
+  snprintf(origin, sizeof origin, "%.200s/" TARN__HF_CONFIG, import->folder);
+  if (import->settings) snprintf(origin, sizeof origin, "%.200s", import->settings);
+  snprintf(name, sizeof name, "%s as a description of tarn", origin);
+  return tarn__hf_name_key(tarn_config_parse(&import->description, name, text, length, NULL, 0), keys, origin);
 }
 
 tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *import, const char *name) {
@@ -83,6 +85,24 @@ tarn_status tarn__hf_import_zeros(tarn__param *param) {
   const tarn_status status = tarn__param_set(param, memory);
   tarn__free(memory);
   return status;
+}
+
+// Reads a matrix that the file has as [cols, rows].
+static tarn_status read_turned(const tarn__hf_import *import, float *values, const tarn__stored *tensor, int64_t rows,
+                               int64_t cols) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(rows * cols), sizeof(float)));
+  const float *stored = memory;
+  const tarn_status status = tarn__hf_tensors_read(&import->tensors, memory, tensor, 0, (size_t)(rows * cols));
+  for (int64_t r = 0; r < rows && status == TARN_STATUS_OK; r++)
+    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = stored[c * rows + r];
+  tarn__free(memory);
+  return status;
+}
+
+static bool is_turned(const tarn__hf_import *import, const tarn__param *param) {
+  const char *end = strrchr(param->name, '.');
+  return import->transposed && end && strcmp(end, ".weight") == 0;
 }
 
 // The values of part `i`; those of a vector are arranged as a matrix of one column.
@@ -103,14 +123,18 @@ tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
   while (parts < TARN__HF_PARTS && names[parts]) parts++;
   const bool vector = param->rows == 1 && parts > 1;
   const int64_t rows = vector ? 1 : param->rows / parts, cols = vector ? param->cols / parts : param->cols;
+  const bool turned = is_turned(import, param);
   if (set) TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
   tarn_status status = TARN_STATUS_OK;
   for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
+    float *values = set ? (float *)memory + i * rows * cols : NULL;
     if (!set)
-      status = tarn__hf_tensors_check(&import->tensors, tensors[i], names[i], rows + skipped, cols);
+      status = tarn__hf_tensors_check(&import->tensors, tensors[i], names[i], turned ? cols : rows + skipped,
+                                      turned ? rows : cols);
+    else if (turned)
+      status = read_turned(import, values, tensors[i], rows, cols);
     else
-      status =
-          read_part(import, (float *)memory + i * rows * cols, tensors[i], i, skipped, param->rows == 1, rows, cols);
+      status = read_part(import, values, tensors[i], i, skipped, param->rows == 1, rows, cols);
   }
   if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
   tarn__free(memory);

@@ -12,6 +12,7 @@
 // Zero-initialise it except the folder, and close it even after a failure.
 typedef struct tarn__hf_import {
   const char *folder;
+  const char *settings;  // the file of the settings, for messages; NULL: config.json in the folder
   tarn__hf_tensors tensors;
   tarn_vocab *vocab, *target_vocab;  // target_vocab NULL: one serves both sides
   tarn_config *description;
@@ -21,6 +22,7 @@ typedef struct tarn__hf_import {
   tarn_status (*arrange)(const void *arranger, float *values, int64_t rows, int64_t cols);
   const void *arranger;
   int arranged;
+  bool transposed;  // matrices (".weight") are [inputs, outputs] in the file, ours [outputs, inputs]
 } tarn__hf_import;
 void tarn__hf_import_close(tarn__hf_import *import);
 

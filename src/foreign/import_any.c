@@ -6,6 +6,7 @@
 #include "run/file_kind.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/text.h"
+#include "text/marian_own.h"
 
 typedef tarn_status importer(const char *output, const char *folder, const char *vocab);
 
@@ -52,6 +53,7 @@ tarn_status tarn_checkpoint_import(const char *output, const char *path, const c
     TARN_REQUIRE(!target_vocab, USAGE, "%s: a language model has one vocabulary, not another one for a target", path);
     return tarn_checkpoint_import_gguf(output, path, vocab);
   }
+  if (tarn__marian_is_own(path)) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);
   const tarn_status status = read_type(&type, path);
   TARN_TRY(tarn__file_kind_explain(status, path, TARN__FILE_KIND_HF_FOLDER));
   if (!TYPES[type].import) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);

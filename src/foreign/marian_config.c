@@ -173,6 +173,10 @@ static tarn_status read_model(const tarn__hf_config *file, tarn__marian_config *
   TARN_TRY(tarn__hf_flag(file, &c->scaled, "scale_embedding", false));
   TARN_TRY(tarn__hf_flag(file, &c->shared, "share_encoder_decoder_embeddings", true));
   TARN_TRY(tarn__hf_flag(file, &c->tied, "tie_word_embeddings", true));
+  c->embeddings = !c->tied ? "none" : c->shared ? "all" : "decoder";
+  c->sinusoids = &tarn__position_sinusoidal_paper.part;
+  c->epsilon = TARN__MARIAN_EPSILON;
+  c->pre = false;
   return read_tokens(file, c);
 }
 
@@ -232,6 +236,7 @@ tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder)
   TARN_TRY(tarn__hf_config_open(&file, path));
   tarn_status status = read_model(&file, c);
   c->beam = 1;
+  c->longest_share = 0.0;
   c->longest = c->positions;
   c->length_penalty = 1.0;
   if (status == TARN_STATUS_OK) status = read_generation(&file, c);

@@ -1,5 +1,6 @@
-// Marian in the format of the package transformers: config.json, generation_config.json and model.safetensors, and the
-// files of its vocabulary. A post-norm encoder and decoder; the decoder reads padding first.
+// Marian's models, in the format of the package transformers (config.json, generation_config.json and
+// model.safetensors) and in Marian's own (npz, YAML), with the files of their vocabularies. The package has post-norm
+// encoders and decoders only; the decoder reads padding first, for which Marian itself has an embedding of zeros.
 #ifndef TARN_FOREIGN_MARIAN_FORMAT_H
 #define TARN_FOREIGN_MARIAN_FORMAT_H
 
@@ -8,6 +9,7 @@
 
 #include "base/status.h"
 #include "foreign/hf_config.h"
+#include "foreign/hf_import.h"
 #include "foreign/hf_name.h"
 
 #define TARN__MARIAN_PREFIX "model."  // of all names except the output's
@@ -17,21 +19,26 @@
 #define TARN__MARIAN_OUTPUT "lm_head.weight"
 #define TARN__MARIAN_BIAS "final_logits_bias"
 #define TARN__MARIAN_GENERATION "generation_config.json"
-#define TARN__MARIAN_EPSILON 1e-5  // of all norms
+#define TARN__MARIAN_EPSILON 1e-5  // of all norms of the package
 
 // Names of a layer: those after the first TARN__MARIAN_ENCODER_NAMES are only in decoders.
 enum { TARN__MARIAN_ENCODER_NAMES = 12, TARN__MARIAN_LAYER_NAMES = 20 };
 extern const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES];
+extern const tarn__hf_name tarn__marian_own_names[TARN__MARIAN_LAYER_NAMES];  // in Marian's own format
 
 typedef struct tarn__marian_stack {
   int64_t layers, heads, ffn;
   double layerdrop;
 } tarn__marian_stack;
 
-// The model's settings in the two files.
+// The model's settings.
 typedef struct tarn__marian_config {
   tarn__marian_stack encoder, decoder;
   int64_t d_model, positions, vocab, target_vocab;
+  const struct tarn__part *sinusoids;
+  double epsilon;          // of norms
+  bool pre;                // norms stand before each sublayer and behind each stack
+  const char *embeddings;  // model.embeddings
   int64_t padding, start;  // tokens; the decoder reads `start` first, which is the padding in Marian's own models
   const struct tarn__part *activation;
   double dropout, attention_dropout;
@@ -40,7 +47,8 @@ typedef struct tarn__marian_config {
   bool tied;    // the output's matrix is the decoder's
   int64_t eos;  // -1: missing
   // Of translation.
-  int64_t beam, longest, shortest;  // lengths include the decoder's first token
+  double longest_share;             // a translation has at most this many tokens for each of the source, and
+  int64_t beam, longest, shortest;  // `longest` more; these lengths include the decoder's first token
   double length_penalty;
   bool early_stopping;
   bool renormalised;  // probabilities are among all tokens but padding
@@ -50,5 +58,39 @@ typedef struct tarn__marian_config {
 // is missing or has an unsupported value.
 tarn_status tarn__marian_config_read(tarn__marian_config *config, const char *folder) TARN_CHECKED;
 tarn_status tarn__marian_config_write(const tarn__marian_config *config, const char *folder) TARN_CHECKED;
+
+// An import, of either format.
+typedef struct tarn__marian_source {
+  tarn__hf_import import;
+  tarn__marian_config config;
+} tarn__marian_source;
+
+// The settings of a model in Marian's own format: `model` is the text of the array "special:model.yml" of the weights,
+// which `origin` names; `decoder` are the settings of decoder.yml.
+tarn_status tarn__marian_own_config(tarn__marian_config *config, const char *origin, json_t *decoder,
+                                    const char *folder, const char *model, size_t size) TARN_CHECKED;
+
+// Makes the description of the settings; `keys` as for tarn__hf_import_describe().
+tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) TARN_CHECKED;
+
+// How the tensors of a layer are called: `layer` is a format of the side and the layer's number, the first being
+// `first`; `ending` follows the names of norms.
+typedef struct tarn__marian_names {
+  const tarn__hf_name *names;
+  const char *layer;
+  int first;
+  const char *ending;
+} tarn__marian_names;
+// Checks the tensors of a stack's layers, or with `set` takes their values; `count` names are of one layer.
+tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__marian_names *names,
+                                    const tarn__marian_stack *stack, const char *side, int count,
+                                    bool set) TARN_CHECKED;
+
+// The logit of what is never chosen: exp() of it is 0, and with label smoothing a loss stays usable.
+#define TARN__MARIAN_NEVER (-1e4f)
+
+// Imports a folder in Marian's own format; as tarn_checkpoint_import_marian().
+tarn_status tarn__marian_own_import(const char *output, const char *folder, const char *vocab,
+                                    const char *target_vocab) TARN_CHECKED;
 
 #endif

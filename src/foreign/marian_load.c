@@ -7,20 +7,13 @@
 #include "base/memory.h"
 #include "foreign/hf_import.h"
 #include "foreign/marian_format.h"
-#include "parts/table/part_table.h"
 #include "run/file_kind.h"
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
+#include "text/marian_own.h"
 #include "text/vocab_formats.h"
 
-typedef struct source {
-  tarn__hf_import import;
-  tarn__marian_config config;
-} source;
-
-// The logit of padding if probabilities are among all other tokens: exp() of it is 0, and with label smoothing a loss
-// stays usable.
-static const float NEVER = -1e4f;
+typedef tarn__marian_source source;
 
 static tarn_status open_files(source *s) {
   const tarn_status status = tarn__marian_config_read(&s->config, s->import.folder);
@@ -77,33 +70,7 @@ static tarn_status describe(source *s) {
                                       {"translate.length_penalty: ", "length_penalty"},
                                       {"translate.max_len_b: ", "max_length"},
                                       {NULL, NULL}};
-  char text[1600];
-  const tarn__marian_config *c = &s->config;
-  const char *mixer = tarn__mixer_attention.part.word;
-  // The package's lengths count the decoder's first token and the end of sentence, ours neither.
-  const int64_t longest = c->longest > 2 ? c->longest - 2 : 0, shortest = c->shortest > 1 ? c->shortest - 1 : 0;
-  snprintf(text, sizeof text,
-           "model: { d_model: %lld, norm: post, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
-           "         dropout: %.9g, embeddings: %s, embedding_scale: %s, output_bias: yes, activation: %s,\n"
-           "         decoder_start: %lld }\n"
-           "encoder: { layers: E*%lld, layerdrop: %.9g }\n"
-           "decoder: { layers: D*%lld, layerdrop: %.9g }\n"
-           "kinds:\n"
-           "  E: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
-           "  D: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
-           "translate: { beam: %lld, length_penalty: %.9g, max_len_a: 0, max_len_b: %lld, min_length: %lld,\n"
-           "             early_stopping: %s }\n",
-           (long long)c->d_model, TARN__MARIAN_EPSILON, tarn__position_sinusoidal_paper.part.word,
-           (long long)c->positions, c->dropout,
-           !c->tied    ? "none"
-           : c->shared ? "all"
-                       : "decoder",
-           c->scaled ? "yes" : "no", c->activation->word, (long long)c->start, (long long)c->encoder.layers,
-           c->encoder.layerdrop, (long long)c->decoder.layers, c->decoder.layerdrop, mixer, (long long)c->encoder.heads,
-           c->attention_dropout, (long long)c->encoder.ffn, mixer, (long long)c->decoder.heads, c->attention_dropout,
-           (long long)c->decoder.ffn, (long long)c->beam, c->length_penalty, (long long)longest, (long long)shortest,
-           c->early_stopping ? "yes" : "no");
-  return tarn__hf_import_describe(&s->import, text, strlen(text), keys);
+  return tarn__marian_describe(s, keys);
 }
 
 // The first existing tensor of several names, ended by NULL; *name is its name, or the first one.
@@ -150,28 +117,11 @@ static tarn_status take_bias(source *s, bool set) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, words, sizeof(float)));
   float *values = memory;
   tarn_status status = tarn__hf_tensors_read(&s->import.tensors, values, tensor, 0, words);
-  if (s->config.renormalised) values[s->config.padding] = NEVER;
+  // Probabilities are among all other tokens.
+  if (s->config.renormalised) values[s->config.padding] = TARN__MARIAN_NEVER;
   if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
   tarn__free(memory);
   return status;
-}
-
-static tarn_status take_stack(source *s, const tarn__marian_stack *stack, const char *side, int count, bool set) {
-  for (int64_t l = 0; l < stack->layers; l++)
-    for (int i = 0; i < count; i++) {
-      const tarn__hf_name *name = &tarn__marian_layer_names[i];
-      char theirs[TARN__HF_PARTS][96], ours[96];
-      const char *names[TARN__HF_PARTS] = {NULL};
-      const tarn__stored *tensors[TARN__HF_PARTS] = {NULL};
-      for (int k = 0; k < TARN__HF_PARTS && name->theirs[k]; k++) {
-        snprintf(theirs[k], sizeof theirs[k], "%s.layers.%lld.%s", side, (long long)l, name->theirs[k]);
-        names[k] = theirs[k];
-        tensors[k] = tarn__hf_tensors_find(&s->import.tensors, theirs[k]);
-      }
-      snprintf(ours, sizeof ours, "%s.layer%lld.%s", side, (long long)l + 1, name->ours);
-      TARN_TRY(tarn__hf_import_parts(&s->import, ours, tensors, names, 0, set));
-    }
-  return TARN_STATUS_OK;
 }
 
 // Older files hold the positions, which must match the formula.
@@ -194,11 +144,12 @@ static tarn_status check_positions(source *s, const char *name, bool values) {
 }
 
 static tarn_status take_all(void *user, bool set) {
+  static const tarn__marian_names names = {tarn__marian_layer_names, "%s.layers.%lld.", 0, ""};
   source *s = user;
   TARN_TRY(take_tables(s, set));
   TARN_TRY(take_bias(s, set));
-  TARN_TRY(take_stack(s, &s->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
-  TARN_TRY(take_stack(s, &s->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
+  TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
+  TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
   TARN_TRY(check_positions(s, "encoder.embed_positions.weight", set));
   return check_positions(s, "decoder.embed_positions.weight", set);
 }
@@ -236,6 +187,7 @@ static tarn_status import(source *s, const char *output, const char *vocab, cons
 tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                           const char *target_vocab) {
   source s = {.import.folder = folder};
+  if (tarn__marian_is_own(folder)) return tarn__marian_own_import(output, folder, vocab, target_vocab);
   tarn_status status = tarn__hf_tensors_judge(&s.import.tensors, import(&s, output, vocab, target_vocab));
   tarn__hf_import_close(&s.import);
   return status;

@@ -189,6 +189,8 @@ static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
     return wanted == TARN__FILE_KIND_HF_FOLDER ? "" : "; tarn import takes its folder";
   if (kind == TARN__FILE_KIND_HF_FOLDER) return "; tarn import takes such a folder";
   if (kind == TARN__FILE_KIND_SERIES && wanted == TARN__FILE_KIND_MODEL) return "; tarn series forecast takes this one";
+  if (kind == TARN__FILE_KIND_ZIP && wanted == TARN__FILE_KIND_HF_FOLDER)
+    return "; a model of Marian is the folder of its .npz";
   if (kind == TARN__FILE_KIND_SWEEP || kind == TARN__FILE_KIND_SEEDS) return "; name one of its runs";
   if (kind == TARN__FILE_KIND_TEXT && wanted == TARN__FILE_KIND_SHARD) return " of texts";
   return "";

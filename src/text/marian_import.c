@@ -1,4 +1,4 @@
-// The vocabulary of one side from the files of a MarianTokenizer of the package transformers.
+// The vocabulary of one side from the files of a MarianTokenizer of the package transformers, or from Marian's own.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "text/marian.h"
+#include "text/marian_own.h"
 #include "text/vocab_files.h"
 #include "text/vocab_kind.h"
 
@@ -66,23 +67,27 @@ static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char
   return status;
 }
 
-static tarn_status import_tokens(tarn_vocab_text *out, const char *folder, bool target) {
-  char path[PATH_MAX];
+// The tokens of a folder of transformers.
+static tarn_status read_tokens(json_t **tokens, tarn__marian_side *side, const char *folder, bool target) {
   bool separate;
-  json_t *object;
   TARN_TRY(read_settings(&separate, folder));
-  TARN_TRY(tarn__path_join(path, folder, target && separate ? TARN__MARIAN_TARGET_TOKENS : TARN__MARIAN_TOKENS));
-  TARN_TRY(tarn__vocab_json_read(&object, path, "Marian's"));
-  tarn_status status = write_tokens(out, object, path);
+  TARN_TRY(tarn__path_join(side->list, folder, target && separate ? TARN__MARIAN_TARGET_TOKENS : TARN__MARIAN_TOKENS));
+  TARN_TRY(tarn__path_join(side->model, folder, tarn__marian_model_name(target)));
+  return tarn__vocab_json_read(tokens, side->list, "Marian's");
+}
+
+static tarn_status import_tokens(tarn_vocab_text *out, tarn__marian_side *side, const char *folder, bool target) {
+  json_t *object;
+  TARN_TRY((tarn__marian_is_own(folder) ? tarn__marian_own_tokens : read_tokens)(&object, side, folder, target));
+  tarn_status status = write_tokens(out, object, side->list);
   json_decref(object);
   return status;
 }
 
-static tarn_status import_model(tarn_vocab_text *out, const char *folder, bool target) {
-  char path[PATH_MAX], head[64];
+static tarn_status import_model(tarn_vocab_text *out, const char *path) {
+  char head[64];
   char *data = NULL;
   size_t size;
-  TARN_TRY(tarn__path_join(path, folder, tarn__marian_model_name(target)));
   TARN_TRY(tarn__vocab_file_read(path, &data, &size, "Marian's"));
   snprintf(head, sizeof head, TARN__MARIAN_MODEL "%zu\n", size);
   tarn_status status = tarn__vocab_append(out, head, strlen(head));
@@ -93,9 +98,10 @@ static tarn_status import_model(tarn_vocab_text *out, const char *folder, bool t
 
 tarn_status tarn__marian_import(char **bytes, size_t *size, const char *folder, bool target) {
   tarn_vocab_text out = {0};
+  tarn__marian_side side;
   *bytes = NULL;
-  tarn_status status = import_tokens(&out, folder, target);
-  if (status == TARN_STATUS_OK) status = import_model(&out, folder, target);
+  tarn_status status = import_tokens(&out, &side, folder, target);
+  if (status == TARN_STATUS_OK) status = import_model(&out, side.model);
   if (status != TARN_STATUS_OK) {
     tarn_vocab_text_close(&out);
     return status;

@@ -180,6 +180,7 @@ bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *tar
 }
 
 bool tarn__vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
+bool tarn__vocab_is_sentencepiece(const tarn_vocab *vocab) { return vocab->kind == &tarn__spm_kind; }
 
 void tarn_vocab_close(tarn_vocab **vocab) {
   tarn_vocab *v = *vocab;

@@ -7,6 +7,7 @@
 // Opens what tarn_vocab_import_marian() writes, without writing it. Fails as that does, and with MEMORY.
 tarn_status tarn__vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
 bool tarn__vocab_is_marian(const tarn_vocab *vocab);
+bool tarn__vocab_is_sentencepiece(const tarn_vocab *vocab);
 // Writes vocabularies of Marian's kind, or SentencePiece models, one of which may serve both sides, as those files into
 // an existing folder. Fails with USAGE for other kinds or for one of each, IO or MEMORY.
 bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target);

@@ -58,6 +58,8 @@ grep -q "its FFN is geglu, and GGUF's llama has swiglu" err.txt || fail "why: $(
 "$TARN" export --format gguf --type q8_0 gguf q8.gguf && "$TARN" import q8.gguf --output gguf-again || fail "GGUF there and back"
 paste <("$TARN" score gguf text 2>/dev/null) <("$TARN" score gguf-again text 2>/dev/null) | awk '{ d = $1 - $4; if (d > 0.5 || d < -0.5) exit 1 }' || fail "Q8_0 scores otherwise"
 refuse 2 "type goes with --format gguf" "$TARN" export --format llama --type f16 llama x
+"$TARN" import "$golden/gguf/gpt2.gguf" --output gguf && "$TARN" export --format gguf gguf gpt2.gguf && "$TARN" import gpt2.gguf --output gguf-again || fail "GPT-2 as GGUF"
+cmp <("$TARN" score gguf text 2>/dev/null) <("$TARN" score gguf-again text 2>/dev/null) || fail "GPT-2 scores otherwise after a way there and back"
 refuse 2 "model.positions is not rotary" "$TARN" export --format llama tied x
 refuse 2 "has one vocabulary, not another one for a target" "$TARN" import tied-folder --vocab bytes --target-vocab bytes --output x
 refuse 1 "own.yaml: this is a configuration" "$TARN" import own.yaml --output x

@@ -95,3 +95,33 @@ jq '.eos_token_id = [.eos_token_id]' "$golden/swish/config.json" >bad/config.jso
 cmp -s swish again || fail "a list of one token makes another model"
 refuse 1 "the vocabulary of the source has" "$TARN" import-marian "$golden/swish" --vocab "$golden/separate/source.spm" --output y
 [ ! -e y ] || fail "a file was written"
+
+# --- Marian's own files
+
+for model in all separate source; do
+  cp -r "$TARN_SOURCE_DIR/tests/golden/marian_own/$model" own-$model && chmod -R u+w own-$model
+done
+cp "$golden/swish/"*.spm own-all && cp "$golden/separate/"*.spm own-separate
+if "$TARN" import own-all --output own-all.safetensors 2>error.txt; then
+  for model in all separate source; do
+    "$TARN" import own-$model --output own-$model.safetensors || fail "import of Marian's own files: $model"
+    jq -r '.translations[].text' own-$model/cases.json >lines
+    jq -r '.translations[].translation' own-$model/cases.json >wanted
+    "$TARN" translate own-$model.safetensors <lines >out.txt 2>error.txt || fail "translate by $model: $(cat error.txt)"
+    cmp -s out.txt wanted || fail "translations by $model: $(diff out.txt wanted | head -n 4)"
+  done
+  # The same model by the other command, and its vocabulary as a file.
+  "$TARN" import-marian own-all --output again || fail "import-marian of Marian's own files"
+  cmp -s own-all.safetensors again || fail "import-marian makes another model than import"
+  "$TARN" vocab --import-marian own-separate --target --output own.vocab || fail "vocabulary of Marian's own files"
+  "$TARN" inspect own.vocab | grep -q 'pad' || fail "no padding: $("$TARN" inspect own.vocab)"
+  # For CTranslate2, not for transformers, whose sinusoids are others.
+  "$TARN" export --format ctranslate2 own-all.safetensors own-ct2 || fail "export for CTranslate2"
+  refuse 2 'model.positions is not sinusoidal_paper' "$TARN" export --format marian own-all.safetensors y
+  refuse 1 'own-all/all.model1.npz: this is a zip archive; .*a model of Marian is the folder of its .npz' "$TARN" import own-all/all.model1.npz --output y
+  printf 'models: [all.model1.npz, all.model1.npz]\n' >own-all/decoder.yml
+  refuse 1 'own-all/decoder.yml: "models" lists 2 files, not 1' "$TARN" import own-all --output y
+  [ ! -e y ] || fail "a file was written"
+else
+  grep -q 'this build reads no archives of NumPy' error.txt || fail "import of Marian's own files: $(cat error.txt)"
+fi

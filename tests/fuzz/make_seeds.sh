@@ -311,6 +311,11 @@ cp -r "$root/tests/golden/marian_model/separate" marian
 archive marian vocab.json source.spm tokenizer_config.json >"$out/marian/source"
 archive marian target_vocab.json target.spm tokenizer_config.json >"$out/marian/target"
 "$tarn" vocab --import-marian "$root/tests/golden/marian_model/swish" --output "$out/marian/ours"
+# Marian's own files: lists in YAML, and a SentencePiece model as the vocabulary.
+own="$root/tests/golden/marian_own"
+cp "$own/separate/"{decoder.yml,vocab.src.yml,vocab.trg.yml} marian
+archive marian decoder.yml vocab.src.yml vocab.trg.yml source.spm target.spm >"$out/marian/own"
+archive "$own/source" decoder.yml both.spm >"$out/marian/own_pieces"
 
 cat >gpt2.yaml <<'END'
 model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
@@ -337,8 +342,15 @@ for name in grouped qwen2; do
   { cat "$root/tests/golden/llama_model/$name/config.json"; printf -- '\n-- model --\n'; cat "$root/tests/golden/llama_model/$name/model.safetensors"; } >"$out/llama_model/$name"
 done
 
-# --- GGUF: of the package gguf, and of ours without a vocabulary
+# --- GGUF: of the package gguf, of ours without a vocabulary, and with pieces of SentencePiece
 cp "$root/tests/golden/gguf/model.gguf" "$out/gguf/package"
+cp "$root/tests/golden/gguf/gpt2.gguf" "$out/gguf/gpt2"
+printf 'sees\na sea\nas\nsee\n' >pieces.txt
+"$tarn" vocab --type bpe --size 9 --output pieces.model pieces.txt >/dev/null
+"$tarn" prepare --vocab pieces.model --text pieces.txt --output pieces >/dev/null
+sed 's/vocab: bytes, train: text/vocab: pieces.model, train: pieces/' gpt2.yaml >pieces.yaml
+"$tarn" train pieces.yaml --run pieces-run --quiet
+"$tarn" export --format gguf pieces-run "$out/gguf/pieces"
 "$tarn" import "$root/tests/golden/llama_model/qwen2" --vocab bytes --output qwen2-model
 "$tarn" export --format gguf --type f16 qwen2-model "$out/gguf/ours"
 
@@ -355,6 +367,36 @@ END
 "$tarn" train marian.yaml --run marian-run --quiet
 "$tarn" export --format marian marian-run marian-folder
 { cat marian-folder/config.json; printf -- '\n-- model --\n'; cat marian-folder/model.safetensors; } >"$out/marian_model/shared"
+
+# --- Marian's own files: the tensors' names, norms after the sublayers and before them, stored and deflated
+python3 - "$out/marian_own" <<'END'
+import struct, sys, zipfile
+def make(path, pre, method):
+    names = {"Wemb": (258, 4), "decoder_ff_logit_out_b": (1, 258)}
+    end = "_pre" if pre else ""
+    for side, parts in (("encoder", ("self",)), ("decoder", ("self", "context"))):
+        for part in parts:
+            names.update({f"{side}_l1_{part}_W{x}": (4, 4) for x in "qkvo"})
+            names.update({f"{side}_l1_{part}_b{x}": (1, 4) for x in "qkvo"})
+        names.update({f"{side}_l1_ffn_W1": (4, 2), f"{side}_l1_ffn_b1": (1, 2), f"{side}_l1_ffn_W2": (2, 4), f"{side}_l1_ffn_b2": (1, 4)})
+        for norm in [part + "_Wo" for part in parts] + ["ffn_ffn"]:
+            names.update({f"{side}_l1_{norm}_ln_{x}{end}": (1, 4) for x in ("scale", "bias")})
+        if pre:
+            names.update({f"{side}_top_ln_{x}": (1, 4) for x in ("scale", "bias")})
+    text = "type: transformer\ndim-emb: 4\nenc-depth: 1\ndec-depth: 1\ntransformer-heads: 2\ntransformer-dim-ffn: 2\ntied-embeddings-all: true\ndim-vocabs: [258, 258]\n"
+    if pre:
+        text += "transformer-preprocess: n\ntransformer-postprocess: da\ntransformer-postprocess-top: n\n"
+    with zipfile.ZipFile(path, "w", method) as file:
+        def add(name, kind, shape, values):
+            head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+            entry = zipfile.ZipInfo(name + ".npy")
+            file.writestr(entry, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + values, method)
+        add("special:model.yml", "|i1", (len(text) + 1,), text.encode() + b"\0")
+        for name, shape in names.items():
+            add(name, "<f4", shape, struct.pack("<f", 0.25) * (shape[0] * shape[1]))
+make(sys.argv[1] + "/stored", False, zipfile.ZIP_STORED)
+make(sys.argv[1] + "/deflated", True, zipfile.ZIP_DEFLATED)
+END
 
 # --- BERT and RoBERTa
 "$tarn" vocab --type byte --mask-symbols --output bytes

@@ -18,15 +18,13 @@
 #include "tarn/lab/foreign.h"
 
 #define MODEL GOLDEN "gguf/model.gguf"
+#define GPT2 GOLDEN "gguf/gpt2.gguf"
 
 // The products of the rows of a tensor with 1, 2, 3, ... are those of the package, after a way through transformers'
 // names.
-static void as_the_package_reads(void **state) {
-  (void)state;
+static void check_sums(const char *path) {
   tarn__safetensors sums = {0}, exported = {0};
-  must(tarn_checkpoint_import("model", MODEL, NULL, NULL));
-  must(tarn_checkpoint_export_llama("folder", "model", TARN_LLAMA_FORMAT_LLAMA));
-  must(tarn__safetensors_open(&sums, GOLDEN "gguf/values.safetensors"));
+  must(tarn__safetensors_open(&sums, path));
   must(tarn__safetensors_open(&exported, "folder/model.safetensors"));
   assert_int_equal(sums.count, exported.count);
   for (size_t i = 0; i < sums.count; i++) {
@@ -44,6 +42,42 @@ static void as_the_package_reads(void **state) {
   }
   tarn__safetensors_close(&sums);
   tarn__safetensors_close(&exported);
+}
+
+static void as_the_package_reads(void **state) {
+  (void)state;
+  must(tarn_checkpoint_import("model", MODEL, NULL, NULL));
+  must(tarn_checkpoint_export_llama("folder", "model", TARN_LLAMA_FORMAT_LLAMA));
+  check_sums(GOLDEN "gguf/values.safetensors");
+  must(tarn_checkpoint_import("model", GPT2, NULL, NULL));
+  must(tarn_checkpoint_export_gpt2("folder", "model"));
+  check_sums(GOLDEN "gguf/gpt2_values.safetensors");
+}
+
+// GPT-2: the way there and back, and what another program's GPT-2 has that llama.cpp's has not.
+static void gpt2(void **state) {
+  (void)state;
+  tarn__checkpoint *c;
+  must(tarn_checkpoint_import("model", GPT2, NULL, NULL));
+  const double first = score_text("model", 16);
+  for (int type = 0; type <= TARN_GGUF_TYPE_Q8_0; type++) {
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", (tarn_gguf_type)type));
+    must(tarn_checkpoint_import("again", "model.gguf", NULL, NULL));
+    if (type == TARN_GGUF_TYPE_F32) check_same_tensors("model", "again");
+    assert_true(fabs(score_text("again", 16) - first) < (type == TARN_GGUF_TYPE_F32 ? 1e-9 : 0.5));
+  }
+  must(tarn__checkpoint_open(&c, "again", TARN__F32));
+  assert_string_equal(tarn_vocab_piece(c->target, tarn_vocab_eos(c->target)), "</s>");
+  tarn__checkpoint_close(&c);
+  must(tarn_checkpoint_import_gpt2("model", GOLDEN "gpt2_model/tied", "bytes"));
+  must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+  must(tarn_checkpoint_import("again", "model.gguf", "bytes", NULL));
+  check_same_tensors("model", "again");
+  check_language_model("again", GOLDEN "gpt2_model/tied/expected.safetensors");
+  must(tarn_checkpoint_import_gpt2("model", GOLDEN "gpt2_model/untied", "bytes"));
+  assert_int_equal(tarn_checkpoint_export_gguf("never", "model", TARN_GGUF_TYPE_F32), TARN_STATUS_USAGE);
+  must_say("the activation of its FFNs is gelu, and GGUF's gpt2 has gelu_tanh");
+  assert_false(tarn__file_exists("never"));
 }
 
 // The vocabulary is that of the tokenizer.json that the file was made of.
@@ -93,6 +127,102 @@ static void there_and_back(void **state) {
     must(tarn_checkpoint_import("twice", "twice.gguf", NULL, NULL));
     if (type != TARN_GGUF_TYPE_Q8_0) check_same_tensors("again", "twice");
   }
+}
+
+// Both vocabularies cut a text into the same tokens.
+static void check_same_ids(const tarn_vocab *a, const tarn_vocab *b, const char *text) {
+  tarn_vocab_ids one = {0}, other = {0};
+  must(tarn_vocab_encode(a, &one, text, strlen(text)));
+  must(tarn_vocab_encode(b, &other, text, strlen(text)));
+  if (one.count != other.count) fail_msg("\"%s\": %zu tokens, not %zu", text, other.count, one.count);
+  assert_memory_equal(one.data, other.data, one.count * sizeof *one.data);
+  tarn_vocab_ids_close(&one);
+  tarn_vocab_ids_close(&other);
+}
+
+// A vocabulary of GPT-2's files is written as one of the tokenizer's kind.
+static void own_gpt2_vocabulary(void **state) {
+  (void)state;
+  static const char *const texts[] = {"the old house", "we're  123 !!!", "\xC3\x84pfel, <|endoftext|>", "", "\xE2\x82"};
+  tarn_vocab *vocab;
+  tarn__checkpoint *c;
+  must(tarn_vocab_import_gpt2("gpt2.vocab", GOLDEN "gpt2_toy"));
+  save_model("model",
+             "model: { d_model: 16, norm: pre, positions: learned, max_length: 8, embedding_scale: no, activation: "
+             "gelu_tanh }\ndecoder: { layers: L }\n" KINDS,
+             "gpt2.vocab");
+  must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+  must(tarn_checkpoint_import("again", "model.gguf", NULL, NULL));
+  must(tarn_vocab_open(&vocab, "gpt2.vocab"));
+  must(tarn__checkpoint_open(&c, "again", TARN__F32));
+  assert_int_equal(tarn_vocab_eos(vocab), tarn_vocab_eos(c->target));
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_same_ids(vocab, c->target, texts[i]);
+  tarn__checkpoint_close(&c);
+  tarn_vocab_close(&vocab);
+}
+
+#define LLAMA                                                                                               \
+  "model: { d_model: 16, norm: pre, norm_type: rms, positions: rotary, max_length: 8, embedding_scale: no " \
+  "}\ndecoder: "                                                                                            \
+  "{ layers: G }\n" KINDS "  G: { heads: 2, ffn: { type: swiglu, width: 32 } }\n"
+
+// Models with a vocabulary of SentencePiece, with bytes and without, in its own file and in that of a tokenizer.json:
+// their scores are written, and texts are cut as before.
+static void pieces(void **state) {
+  (void)state;
+  static const char *const texts[] = {"the cat sees a house",     "dogs and  cats", "", " x",
+                                      "caf\xC3\xA9 \xE2\x98\x83", "<s> seas"};
+  tarn_vocab_options options;
+  sandbox_write("text", "the cat sees a house\nthe dog and the cat see\ndogs and cats and houses see the sea\n", 82);
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BPE;
+  options.size = 21;
+  options.normalization = TARN_VOCAB_NORMALIZATION_IDENTITY;
+  must(tarn_vocab_train("plain", (const char *[]){"text"}, 1, &options));
+  copy_file(GOLDEN "tokenizers/pieces.json", "tokenizer.json");
+  sandbox_write("tokenizer_config.json", "{\"eos_token\":\"</s>\",\"bos_token\":\"<s>\"}", 38);
+  must(tarn_vocab_import_tokenizer("listed", "tokenizer.json"));
+  static const char *const vocabs[] = {"plain", GOLDEN "byte_fallback.model", "listed"};
+  for (int i = 0; i < 3; i++) {
+    tarn_vocab *vocab;
+    tarn__checkpoint *c;
+    save_model("model", LLAMA, vocabs[i]);
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+    must(tarn_checkpoint_import("again", "model.gguf", NULL, NULL));
+    must(tarn_vocab_open(&vocab, vocabs[i]));
+    must(tarn__checkpoint_open(&c, "again", TARN__F32));
+    assert_int_equal(tarn_vocab_eos(vocab), tarn_vocab_eos(c->target));
+    assert_int_equal(tarn_vocab_unk(vocab), tarn_vocab_unk(c->target));
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_same_ids(vocab, c->target, texts[k]);
+    // The file of what came back is the same one.
+    must(tarn_checkpoint_export_gguf("twice.gguf", "again", TARN_GGUF_TYPE_F32));
+    must(tarn_checkpoint_import("twice", "twice.gguf", NULL, NULL));
+    check_same_tensors("again", "twice");
+    tarn__checkpoint_close(&c);
+    tarn_vocab_close(&vocab);
+  }
+}
+
+// A unigram model has no form there, and texts that are normalised are so in tarn alone: warnings say so.
+static void other_pieces(void **state) {
+  (void)state;
+  tarn_vocab_options options;
+  sandbox_write("text", "the cat sees a house\nthe dog and the cat see\ndogs and cats and houses see the sea\n", 82);
+  for (int unigram = 0; unigram < 2; unigram++) {
+    tarn_vocab_default(&options);
+    options.type = unigram ? TARN_VOCAB_TYPE_UNIGRAM : TARN_VOCAB_TYPE_BPE;
+    options.size = 21;
+    must(tarn_vocab_train("vocab", (const char *[]){"text"}, 1, &options));
+    save_model("model", LLAMA, "vocab");
+    warning_count = 0;
+    tarn_log_set(keep_warning, NULL);
+    must(tarn_checkpoint_export_gguf("model.gguf", "model", TARN_GGUF_TYPE_F32));
+    tarn_log_set(NULL, NULL);
+    assert_int_equal(warning_count, 1);
+    assert_non_null(strstr(warnings, unigram ? "no vocabulary was written" : "llama.cpp does not normalise texts"));
+  }
+  assert_int_equal(tarn_checkpoint_import("never", "model.gguf", NULL, NULL), TARN_STATUS_DATA);
+  must_say("it has no \"tokenizer.ggml.model\", and so no vocabulary; name one");
 }
 
 // Half precision: every half comes back, and floats go to the nearest one, of two the even one.
@@ -182,8 +312,14 @@ static void damaged(void **state) {
 static int open_all(void **state) { return open_with_bytes(state, false); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_package_reads), cmocka_unit_test(the_vocabulary_is_read),
-                                     cmocka_unit_test(there_and_back), cmocka_unit_test(halves),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_package_reads),
+                                     cmocka_unit_test(the_vocabulary_is_read),
+                                     cmocka_unit_test(there_and_back),
+                                     cmocka_unit_test(gpt2),
+                                     cmocka_unit_test(own_gpt2_vocabulary),
+                                     cmocka_unit_test(pieces),
+                                     cmocka_unit_test(other_pieces),
+                                     cmocka_unit_test(halves),
                                      cmocka_unit_test(damaged)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -1,7 +1,5 @@
 // Marian models of the package transformers (make_marian.py): their logits, tokens and translations, the way
 // back, and what is refused.
-#include <jansson.h>
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,13 +12,14 @@
 #include <cmocka.h>
 
 #include "golden/import_check.h"
+#include "golden/translation_check.h"
 #include "shadow_device.h"
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/translate.h"
 #include "text/vocab_formats.h"
 
-enum { SENTENCES = 3, LENGTH = 11, ROWS = SENTENCES * LENGTH, PATH = 256 };
+enum { PATH = 256 };
 
 static const char *const MODELS[] = {"swish", "relu", "separate", "untied"};
 enum { MODEL_COUNT = sizeof MODELS / sizeof *MODELS };
@@ -29,54 +28,6 @@ static const char *golden(const char *model, const char *file) {
   static char path[PATH];
   snprintf(path, sizeof path, GOLDEN "marian_model/%s%s%s", model, *file ? "/" : "", file);
   return path;
-}
-
-// The logits of all words at each place of the target, which the loss of a batch goes through.
-static void run(const tarn__model *model, const tarn__stored *source, const tarn__stored *target,
-                const tarn__stored *wanted) {
-  static const int32_t targets[ROWS];
-  int32_t positions[ROWS], offsets[SENTENCES + 1];
-  tarn__graph graph = {0};
-  tarn__host_room host = {0};
-  void *room, *values;
-  for (int s = 0; s <= SENTENCES; s++) offsets[s] = s * LENGTH;
-  tarn__packed_positions(positions, offsets, SENTENCES);
-  const tarn__batch batch = {
-      .source = {SENTENCES, ROWS, LENGTH, source->data, positions, offsets, NULL, NULL},
-      .target = {SENTENCES, ROWS, LENGTH, target->data, positions, offsets, NULL, NULL},
-      .predictions = ROWS,
-      .targets = targets,
-  };
-  tarn__model_begin(model, &graph, false, 1);
-  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, 0.0, 1.0, NULL);
-  tarn__tensor *x = tarn__linear(&graph, loss->source->in[0], model->weights.output_table, model->weights.output_bias,
-                                 TARN__IDENTITY);
-  x->keep = true;
-  must(tarn__graph_plan(&graph));
-  must(tarn__device_allocate(graph.device, &room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
-  tarn__graph_bind(&graph, room);
-  must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
-  must(tarn__graph_read(&graph, &values, x, &host));
-  assert_int_equal(wanted->bytes, (size_t)(x->rows * x->cols) * sizeof(float));
-  double worst = 0.0;
-  for (int64_t i = 0; i < x->rows * x->cols; i++)
-    worst = fmax(worst, fabs((double)((float *)values)[i] - ((const float *)wanted->data)[i]));
-  print_message("largest difference %g\n", worst);
-  if (!(worst < 1e-4)) fail_msg("a logit is off by %g", worst);
-  tarn__host_room_close(&host);
-  tarn__device_free(graph.device, room);
-  tarn__graph_close(&graph);
-}
-
-static void check_logits(const char *checkpoint, const char *expected) {
-  tarn__checkpoint *c;
-  tarn__safetensors file = {0};
-  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
-  must(tarn__safetensors_open(&file, expected));
-  run(c->model, tarn__safetensors_find(&file, "source"), tarn__safetensors_find(&file, "target"),
-      tarn__safetensors_find(&file, "logits"));
-  tarn__safetensors_close(&file);
-  tarn__checkpoint_close(&c);
 }
 
 // The import of a copy whose settings of generation say nothing of renormalising, which changes the logit of padding.
@@ -99,7 +50,7 @@ static void logits(void **state) {
   (void)state;
   for (int i = 0; i < MODEL_COUNT; i++) {
     import_plain(MODELS[i]);
-    check_logits("model", golden(MODELS[i], "expected.safetensors"));
+    check_logits("model", golden(MODELS[i], "expected.safetensors"), 1e-4);
   }
 }
 
@@ -110,13 +61,6 @@ static void on_the_shadow(void **state) {
   tarn__device_use(NULL);
   assert_true(shadow.most > 0);
   assert_int_equal(shadow.now, 0);
-}
-
-static json_t *read_cases(const char *model) {
-  json_error_t error;
-  json_t *object = json_load_file(golden(model, "cases.json"), 0, &error);
-  if (!object) fail_msg("%s: %s", golden(model, "cases.json"), error.text);
-  return object;
 }
 
 static void check_ids(const tarn_vocab *vocab, const char *text, const json_t *wanted) {
@@ -144,7 +88,7 @@ static void check_text(const tarn_vocab *vocab, const json_t *ids, const char *w
 static void tokens(void **state) {
   (void)state;
   for (int i = 0; i < MODEL_COUNT; i++) {
-    json_t *object = read_cases(MODELS[i]), *texts = json_object_get(object, "texts"), *c;
+    json_t *object = read_cases(golden(MODELS[i], "cases.json")), *texts = json_object_get(object, "texts"), *c;
     tarn_vocab *source, *target;
     size_t number;
     must(tarn__vocab_open_marian(&source, golden(MODELS[i], ""), false));
@@ -164,43 +108,10 @@ static void tokens(void **state) {
   }
 }
 
-// Equal translations; in INT8 most of them.
-static void translate(const char *checkpoint, const json_t *cases, tarn_translate_precision precision) {
-  const char *lines[64];
-  size_t lengths[64], number, equal = 0;
-  const size_t count = json_array_size(cases);
-  tarn_translate_result results[64];
-  tarn_translator_options options;
-  tarn_translator *translator;
-  json_t *c;
-  assert_true(count > 8 && count <= 64);
-  tarn_translator_default(&options);
-  options.precision = precision;
-  must(tarn_translator_open(&translator, checkpoint, &options));
-  json_array_foreach(cases, number, c) {
-    lines[number] = json_string_value(json_object_get(c, "text"));
-    lengths[number] = strlen(lines[number]);
-  }
-  must(tarn_translator_lines(translator, results, lines, lengths, count));
-  json_array_foreach(cases, number, c) {
-    const char *wanted = json_string_value(json_object_get(c, "translation"));
-    const bool same = strcmp(results[number].hypotheses[0].text, wanted) == 0;
-    equal += same;
-    if (precision == TARN_TRANSLATE_PRECISION_FP32 && !same)
-      fail_msg("\"%s\": \"%s\" and not \"%s\"", lines[number], results[number].hypotheses[0].text, wanted);
-    // The token that the decoder reads first, and the end of sentence that a result counts.
-    if (same)
-      assert_int_equal(results[number].hypotheses[0].tokens, json_integer_value(json_object_get(c, "tokens")) - 1);
-  }
-  print_message("%zu of %zu translations are equal\n", equal, count);
-  assert_true(2 * equal > count);
-  tarn_translator_close(&translator);
-}
-
 static void translations(void **state) {
   (void)state;
   for (int i = 0; i < MODEL_COUNT; i++) {
-    json_t *object = read_cases(MODELS[i]);
+    json_t *object = read_cases(golden(MODELS[i], "cases.json"));
     must(tarn_checkpoint_import_marian("model", golden(MODELS[i], ""), NULL, NULL));
     translate("model", json_object_get(object, "translations"), TARN_TRANSLATE_PRECISION_FP32);
     translate("model", json_object_get(object, "translations"), TARN_TRANSLATE_PRECISION_INT8);
@@ -320,7 +231,7 @@ static void there_and_back(void **state) {
     import_plain(MODELS[i]);
     must(tarn_checkpoint_export_marian("exported", "model"));
     must(tarn_checkpoint_import_marian("again", "exported", NULL, NULL));
-    check_logits("again", golden(MODELS[i], "expected.safetensors"));
+    check_logits("again", golden(MODELS[i], "expected.safetensors"), 1e-4);
     must(tarn__safetensors_open(&before, golden(MODELS[i], "model.safetensors")));
     must(tarn__safetensors_open(&after, "exported/model.safetensors"));
     if (i != 1) assert_int_equal(before.count, after.count);
@@ -351,7 +262,7 @@ static void there_and_back(void **state) {
 // What generation needs comes back too: translations stay the same, also those without padding.
 static void translations_come_back(void **state) {
   (void)state;
-  json_t *object = read_cases("swish");
+  json_t *object = read_cases(golden("swish", "cases.json"));
   must(tarn_checkpoint_import_marian("model", golden("swish", ""), NULL, NULL));
   must(tarn_checkpoint_export_marian("exported", "model"));
   must(tarn_checkpoint_import_marian("again", "exported", NULL, NULL));

@@ -1,6 +1,6 @@
-// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian) and
-// CTranslate2. Weights of the former may be in several files, which model.safetensors.index.json names. Pickles, such
-// as pytorch_model.bin, are refused: they are programs.
+// Models of other programs: Hugging Face's transformers (GPT-2, LLaMA, Mistral, Qwen2, BERT, RoBERTa, Marian),
+// llama.cpp (GGUF), Marian and CTranslate2. Weights of transformers may be in several files, which
+// model.safetensors.index.json names. Pickles, such as pytorch_model.bin, are refused: they are programs.
 #ifndef TARN_LAB_FOREIGN_H
 #define TARN_LAB_FOREIGN_H
 
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, or a folder whose
-// config.json has one of their words as "model_type". vocab and target_vocab as for the import of that kind; the latter
-// only for Marian. Fails like that import, and with DATA for another model.
+// Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, a folder whose config.json
+// has one of their words as "model_type", or a folder of Marian's own files. vocab and target_vocab as for the import
+// of that kind; the latter only for Marian. Fails like that import, and with DATA for another model.
 TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
                                             const char *target_vocab) TARN_CHECKED;
 
@@ -47,13 +47,15 @@ TARN_API tarn_status tarn_checkpoint_import_llama(const char *output, const char
 TARN_API tarn_status tarn_checkpoint_export_llama(const char *folder, const char *path,
                                                   tarn_llama_format format) TARN_CHECKED;
 
-// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama and qwen2 with tensors in
-// F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as Llama 3's,
-// Qwen2's, GPT-2's and SmolLM's) and llama. Fails with IO, MEMORY, or DATA, naming a key, a type of tensor, or a
-// tensor.
+// GGUF, the files of llama.cpp (versions 2 and 3, little-endian), of the architectures llama, qwen2 and gpt2 with
+// tensors in F32, F16, BF16 or Q8_0. vocab: as above; NULL: the file's, byte-pair encodings of its models gpt2 (as
+// Llama 3's, Qwen2's, GPT-2's and SmolLM's) and llama (SentencePiece's). Fails with IO, MEMORY, or DATA, naming a key,
+// a type of tensor, or a tensor.
 TARN_API tarn_status tarn_checkpoint_import_gguf(const char *output, const char *path, const char *vocab) TARN_CHECKED;
 // Writes a model of LLaMA's kind as such a file, of architecture llama or, with biases of queries, keys and values
-// alone, qwen2; with the vocabulary if it is byte-pair encoding of bytes. Matrices are of the type, in Q8_0 those whose
+// alone, qwen2, and one with learned positions as gpt2, whose activation is gelu_tanh. With the vocabulary if it is
+// byte-pair encoding of bytes, also that of GPT-2's files, or of pieces, as SentencePiece's; else a warning says that
+// there is none. Matrices are of the type, in Q8_0 those whose
 // rows are no blocks of 32 in F16; vectors are in F32. Fails with USAGE for a model that the format cannot express, and
 // with DATA for numbers beyond F16.
 typedef enum tarn_gguf_type { TARN_GGUF_TYPE_F32, TARN_GGUF_TYPE_F16, TARN_GGUF_TYPE_Q8_0 } tarn_gguf_type;
@@ -81,6 +83,12 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
 // The generation settings of these files become the section `translate` of the checkpoint's description. vocab,
 // target_vocab: vocabularies to use instead of the folder's; `vocab` alone is for both sides; NULL: the folder's. Fails
 // like the import of GPT-2.
+//
+// A folder without config.json and vocab.json that has decoder.yml, model.npz or vocab.yml holds Marian's own files:
+// the weights (.npz) and the vocabularies of both sides (.yml, or .spm: a SentencePiece model) that decoder.yml names,
+// else model.npz and vocab.yml, and source.spm and target.spm. Encoder and decoder are of self-attention, pre-norm or
+// post-norm. A token is added to the vocabularies, last, for the embedding of zeros that Marian's decoder reads first;
+// given vocabularies must have it. Fails with UNSUPPORTED if tarn was built without minizip.
 TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                                    const char *target_vocab) TARN_CHECKED;
 // Writes such a folder in F32, with the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and

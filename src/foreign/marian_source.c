@@ -1,0 +1,56 @@
+// What the imports of both formats of Marian's models share.
+#include <stdio.h>
+#include <string.h>
+
+#include "foreign/marian_format.h"
+#include "parts/table/part_table.h"
+
+tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) {
+  char text[1600];
+  const tarn__marian_config *c = &source->config;
+  const char *mixer = tarn__mixer_attention.part.word;
+  // Their lengths count the decoder's first token and the end of sentence, ours neither.
+  const int64_t longest = c->longest > 2 ? c->longest - 2 : 0, shortest = c->shortest > 1 ? c->shortest - 1 : 0;
+  snprintf(text, sizeof text,
+           "model: { d_model: %lld, norm: %s, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
+           "         dropout: %.9g, embeddings: %s, embedding_scale: %s, output_bias: yes, activation: %s,\n"
+           "         decoder_start: %lld }\n"
+           "encoder: { layers: E*%lld, layerdrop: %.9g }\n"
+           "decoder: { layers: D*%lld, layerdrop: %.9g }\n"
+           "kinds:\n"
+           "  E: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
+           "  D: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
+           "translate: { beam: %lld, length_penalty: %.9g, max_len_a: %.9g, max_len_b: %lld, min_length: %lld,\n"
+           "             early_stopping: %s }\n",
+           (long long)c->d_model, c->pre ? "pre" : "post", c->epsilon, c->sinusoids->word, (long long)c->positions,
+           c->dropout, c->embeddings, c->scaled ? "yes" : "no", c->activation->word, (long long)c->start,
+           (long long)c->encoder.layers, c->encoder.layerdrop, (long long)c->decoder.layers, c->decoder.layerdrop,
+           mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn, mixer,
+           (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
+           c->length_penalty, c->longest_share, (long long)longest, (long long)shortest,
+           c->early_stopping ? "yes" : "no");
+  return tarn__hf_import_describe(&source->import, text, strlen(text), keys);
+}
+
+static tarn_status take_param(tarn__marian_source *s, const tarn__marian_names *names, const tarn__hf_name *name,
+                              const char *side, int64_t layer, bool set) {
+  char theirs[TARN__HF_PARTS][96], ours[96], prefix[48];
+  const char *list[TARN__HF_PARTS] = {NULL};
+  const tarn__stored *tensors[TARN__HF_PARTS] = {NULL};
+  const char *ending = strstr(name->ours, ".norm.") ? names->ending : "";
+  snprintf(prefix, sizeof prefix, names->layer, side, (long long)layer + names->first);
+  for (int k = 0; k < TARN__HF_PARTS && name->theirs[k]; k++) {
+    snprintf(theirs[k], sizeof theirs[k], "%s%s%s", prefix, name->theirs[k], ending);
+    list[k] = theirs[k];
+    tensors[k] = tarn__hf_tensors_find(&s->import.tensors, theirs[k]);
+  }
+  snprintf(ours, sizeof ours, "%s.layer%lld.%s", side, (long long)layer + 1, name->ours);
+  return tarn__hf_import_parts(&s->import, ours, tensors, list, 0, set);
+}
+
+tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__marian_names *names,
+                                    const tarn__marian_stack *stack, const char *side, int count, bool set) {
+  for (int64_t l = 0; l < stack->layers; l++)
+    for (int i = 0; i < count; i++) TARN_TRY(take_param(source, names, &names->names[i], side, l, set));
+  return TARN_STATUS_OK;
+}

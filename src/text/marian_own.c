@@ -1,0 +1,140 @@
+#include "text/marian_own.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/small_file.h"
+#include "base/yaml_json.h"
+#include "text/marian.h"
+#include "text/spm.h"
+#include "text/vocab_files.h"
+
+#define VOCABS "vocabs"
+#define VOCAB "vocab.yml"
+enum { LARGEST_DECODER = 1 << 20 };
+
+static bool has(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  return tarn__path_join(path, folder, name) == TARN_STATUS_OK && tarn__file_exists(path);
+}
+
+bool tarn__marian_is_own(const char *folder) {
+  if (has(folder, "config.json") || has(folder, TARN__MARIAN_TOKENS)) return false;
+  return has(folder, TARN__MARIAN_DECODER) || has(folder, TARN__MARIAN_WEIGHTS) || has(folder, VOCAB);
+}
+
+// The value of a file, which must be an object.
+static tarn_status read_object(json_t **object, const char *path, const char *data, size_t size) {
+  TARN_TRY(tarn__yaml_json(object, path, data, size));
+  if (json_is_object(*object)) return TARN_STATUS_OK;
+  json_decref(*object);
+  *object = NULL;
+  return tarn__fail(TARN_STATUS_DATA, "%s: not a YAML map", path);
+}
+
+tarn_status tarn__marian_decoder_read(json_t **decoder, const char *folder) {
+  char path[PATH_MAX], *data = NULL;
+  size_t size;
+  *decoder = NULL;
+  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_DECODER));
+  if (!tarn__file_exists(path)) {
+    *decoder = json_object();
+    TARN_REQUIRE(*decoder, MEMORY, "%s: not enough memory", path);
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__small_file_read(path, &data, &size, LARGEST_DECODER, "settings of a decoder"));
+  const tarn_status status = read_object(decoder, path, data, size);
+  tarn__free(data);
+  return status;
+}
+
+tarn_status tarn__marian_file(char path[PATH_MAX], const char *folder, const json_t *decoder, const char *key,
+                              size_t most, bool last, const char *other) {
+  const json_t *list = json_object_get(decoder, key);
+  const size_t count = json_array_size(list);
+  if (!list || json_is_null(list)) return tarn__path_join(path, folder, other);
+  TARN_REQUIRE(count >= 1 && count <= most, DATA, "%s/" TARN__MARIAN_DECODER ": \"%s\" lists %zu files, not 1%s",
+               folder, key, count, most > 1 ? " or 2" : "");
+  const char *name = json_string_value(json_array_get(list, last ? count - 1 : 0));
+  if (name) name = tarn__vocab_base_name(name);
+  TARN_REQUIRE(name && *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0, DATA,
+               "%s/" TARN__MARIAN_DECODER ": \"%s\" does not name a file", folder, key);
+  return tarn__path_join(path, folder, name);
+}
+
+static bool ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), tail = strlen(end);
+  return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+// The pieces of a SentencePiece model, which is the vocabulary itself.
+static tarn_status list_pieces(json_t **tokens, const tarn__spm *spm, const char *path) {
+  *tokens = json_object();
+  for (int32_t id = 0; id < tarn__spm_size(spm) && *tokens; id++) {
+    if (json_object_set_new(*tokens, tarn__spm_piece(spm, id), json_integer(id)) == 0) continue;
+    json_decref(*tokens);
+    *tokens = NULL;
+  }
+  TARN_REQUIRE(*tokens, MEMORY, "%s: not enough memory", path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_pieces(json_t **tokens, const char *path, const char *data, size_t size) {
+  tarn__spm *spm;
+  tarn_status status = tarn__spm_check(data, size);
+  if (status == TARN_STATUS_OK) status = tarn__spm_open(&spm, data, size);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
+  status = list_pieces(tokens, spm, path);
+  tarn__spm_close(&spm);
+  return status;
+}
+
+// Marian's decoder begins with an embedding of zeros instead of a token. Here a token stands for it, as in the package
+// transformers.
+static tarn_status add_start(json_t *tokens, const char *path) {
+  static const char *const names[] = {"<pad>", "<start>"};
+  const char *name;
+  const json_t *value;
+  json_int_t id = 0;
+  json_object_foreach(tokens, name, value) if (json_integer_value(value) >= id) id = json_integer_value(value) + 1;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (json_object_get(tokens, names[i])) continue;
+    TARN_REQUIRE(json_object_set_new(tokens, names[i], json_integer(id)) == 0, MEMORY, "%s: not enough memory", path);
+    return TARN_STATUS_OK;
+  }
+  return tarn__fail(TARN_STATUS_DATA, "%s: it has both <pad> and <start>, one of which tarn adds", path);
+}
+
+static tarn_status read_tokens(json_t **tokens, const char *path) {
+  const bool pieces = ends_with(path, ".spm");
+  char *data = NULL;
+  size_t size;
+  TARN_REQUIRE(
+      pieces || ends_with(path, ".yml") || ends_with(path, ".yaml") || ends_with(path, ".json"), DATA,
+      "%s: its name ends neither in .yml, .yaml or .json nor in .spm, as Marian's vocabularies that tarn reads", path);
+  TARN_TRY(tarn__vocab_file_read(path, &data, &size, "Marian's"));
+  tarn_status status = pieces ? read_pieces(tokens, path, data, size) : read_object(tokens, path, data, size);
+  tarn__free(data);
+  TARN_TRY(status);
+  status = add_start(*tokens, path);
+  if (status != TARN_STATUS_OK) {
+    json_decref(*tokens);
+    *tokens = NULL;
+  }
+  return status;
+}
+
+tarn_status tarn__marian_own_tokens(json_t **tokens, tarn__marian_side *side, const char *folder, bool target) {
+  json_t *decoder;
+  *tokens = NULL;
+  TARN_TRY(tarn__marian_decoder_read(&decoder, folder));
+  tarn_status status = tarn__marian_file(side->list, folder, decoder, VOCABS, 2, target, VOCAB);
+  json_decref(decoder);
+  TARN_TRY(status);
+  if (ends_with(side->list, ".spm"))
+    memcpy(side->model, side->list, sizeof side->model);
+  else
+    TARN_TRY(tarn__path_join(side->model, folder, tarn__marian_model_name(target)));
+  return read_tokens(tokens, side->list);
+}
