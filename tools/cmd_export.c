@@ -24,7 +24,8 @@ static const cli_command COMMAND = {
     "With --precision bf16 the output is a checkpoint whose matrices are stored in bfloat16, about half as large. In\n"
     "bf16 it computes the same bits as the original. With --precision int8 the matrices of a translation model are\n"
     "stored as 8-bit integers with a scale for each row, about a quarter; it can be used in int8 only, where it\n"
-    "computes the same bits as the original."};
+    "computes the same bits as the original. With --precision int4 they are 4-bit integers with a factor for 32 of\n"
+    "them, but for tables of vocabularies, which are as with int8; it can be used in int4 only."};
 
 static const char *const FORMATS[] = {"gpt2",    "llama",  "mistral",     "qwen2", "bert",
                                       "roberta", "marian", "ctranslate2", "gguf"};
@@ -41,12 +42,13 @@ enum {
   FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS
 };
 
-static const char *const PRECISIONS[] = {"bf16", "int8"};
-enum { PRECISION_INT8 = 1, PRECISION_COUNT = sizeof PRECISIONS / sizeof *PRECISIONS };
+static const char *const PRECISIONS[] = {"bf16", "int8", "int4"};
+enum { PRECISION_INT8 = 1, PRECISION_INT4, PRECISION_COUNT = sizeof PRECISIONS / sizeof *PRECISIONS };
 
 static tarn_status export_in(const char *output, const char *path, int precision) {
-  return precision == PRECISION_INT8 ? tarn_checkpoint_export_int8(output, path)
-                                     : tarn_checkpoint_export_bf16(output, path);
+  if (precision == PRECISION_INT8) return tarn_checkpoint_export_int8(output, path);
+  if (precision == PRECISION_INT4) return tarn_checkpoint_export_int4(output, path);
+  return tarn_checkpoint_export_bf16(output, path);
 }
 
 static const char *const TYPES[] = {"f32", "f16", "q8_0"};  // in the order of tarn_gguf_type
@@ -81,7 +83,7 @@ int cmd_export(int argc, char **argv) {
        0, 0},
       {"type", CLI_TEXT, &type, "NAME", "of the matrices of gguf: f32 (the default), f16 or q8_0", 0, 0},
       {"precision", CLI_TEXT, &precision, "NAME",
-       "a checkpoint of half the size, with its matrices in bf16, or a quarter, in int8", 0, 0},
+       "a checkpoint of half the size, with its matrices in bf16, a quarter, in int8, or less, in int4", 0, 0},
       CHECKPOINT_OPTION(which),
       LIMIT_OPTIONS(limits),
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},

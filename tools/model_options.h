@@ -17,8 +17,11 @@ typedef struct model_options {
 } model_options;
 
 // Entries of a table of options; `model` is a model_options. They require LIMIT_OPTIONS((model).limits).
-#define MODEL_PRECISION_OPTION(model) \
-  { "precision", CLI_TEXT, &(model).precision, "NAME", "fp32, bf16 or int8; auto: int8 for a file that holds it", 0, 0 }
+#define MODEL_PRECISION_OPTION(model)                                                            \
+  {                                                                                              \
+    "precision", CLI_TEXT, &(model).precision, "NAME",                                           \
+        "fp32, bf16, int8 or int4; auto: int8 or int4 for a file that holds it, else fp32", 0, 0 \
+  }
 // `units`: "lines" or "sentences".
 #define MODEL_OVERLONG_OPTION(model, units)                                                                           \
   {                                                                                                                   \

@@ -76,7 +76,7 @@ typedef struct tarn_checkpoint_info {
   int64_t optimiser_bytes, vocab_bytes;
   int64_t file_bytes;  // of the whole file, header included
   struct tarn__checkpoint_info_memory *memory;
-  const char *precision;  // storage format of matrices: "bf16" or "int8" if any are stored so, else "fp32"
+  const char *precision;  // storage format of matrices: "int4", "int8" or "bf16" if any are stored so, else "fp32"
 } tarn_checkpoint_info;
 
 // Reads and checks a file, or that of a run directory. Does not compute frozen values. Fails with DATA, IO or MEMORY.
@@ -98,13 +98,15 @@ typedef struct tarn_checkpoint_stored {
 // for an index out of range.
 TARN_API const float *tarn_checkpoint_info_mapped(const tarn_checkpoint_info *info, size_t param);
 // stored: the same for every format, as the file has it. False, with zeros in *stored, if the parameter is computed
-// from its recipe, if its values or scales are not aligned to their size, and for an index out of range.
+// from its recipe, if its values or scales are not aligned to their size, if it is stored in int4, whose numbers share
+// bytes, and for an index out of range.
 TARN_API bool tarn_checkpoint_info_stored(const tarn_checkpoint_info *info, tarn_checkpoint_stored *stored,
                                           size_t param);
 // values: for every parameter, in fp32, copied to the caller's rows * cols floats. Frozen parameters are drawn from
-// their recipe and checked against its hash, as when a model is opened; bf16 is widened, and INT8 multiplied by its
-// scales. Fails with USAGE (index out of range), DATA (values do not match the recipe's hash; more operations than
-// tarn/process.h allows), IO (the file has changed), MEMORY or NUMERIC (of a reservoir's spectral radius).
+// their recipe and checked against its hash, as when a model is opened; bf16 is widened, and INT8 and INT4 are
+// multiplied by their scales. Fails with USAGE (index out of range), DATA (values do not match the recipe's hash; more
+// operations than tarn/process.h allows), IO (the file has changed), MEMORY or NUMERIC (of a reservoir's spectral
+// radius).
 TARN_API tarn_status tarn_checkpoint_info_values(const tarn_checkpoint_info *info, size_t param,
                                                  float *values) TARN_CHECKED;
 
@@ -149,6 +151,10 @@ TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char 
 // averaged or exported. Fails with USAGE for a model of another task, UNSUPPORTED on a device without int8 products,
 // DATA (also for weights that are not finite), IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) TARN_CHECKED;
+
+// The same for int4: 4-bit integers, with a factor for 32 terms of a row beside its scale, and the tables of
+// vocabularies as in int8; between a seventh and a quarter of the size.
+TARN_API tarn_status tarn_checkpoint_export_int4(const char *output, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -39,11 +39,13 @@ typedef enum tarn_translate_precision {
   TARN_TRANSLATE_PRECISION_INT8,  // weights of products as 8-bit integers with a scale for each output, activations
                                   // quantized likewise, row by row, before each product; sums exact, the rest in fp32;
                                   // in translation models also embedding look-ups
-  TARN_TRANSLATE_PRECISION_AUTO,  // int8 for an int8 file (tarn_checkpoint_export_int8()), else fp32
+  TARN_TRANSLATE_PRECISION_INT4,  // the same with 4-bit integers and a factor for 32 terms of an output as well; tables
+                                  // of vocabularies stay in int8
+  TARN_TRANSLATE_PRECISION_AUTO,  // int8 or int4 for a file that holds it (tarn_checkpoint_export_int8()), else fp32
   TARN_TRANSLATE_PRECISION_COUNT
 } tarn_translate_precision;
 
-// "fp32", "bf16", "int8" or "auto"; NULL for another value.
+// "fp32", "bf16", "int8", "int4" or "auto"; NULL for another value.
 TARN_API const char *tarn_translate_precision_name(tarn_translate_precision precision);
 
 // How a model translates follows from its task. Most write a translation token by token and search with a beam. Masked

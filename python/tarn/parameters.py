@@ -110,8 +110,8 @@ class Tensor:
 class Parameters(Mapping[str, Weights]):
     """All weights of a model by name, shared ones once, in the order of the model:
     `parameters["encoder.R1.ffn.in.weight"]` is a read-only array. Weights stored in fp32 are views of the file, without
-    a copy; bf16 and int8 are widened; frozen weights not stored in the file are drawn on access, bit-identical to those
-    of the model, and kept while the array exists. Arrays stay valid when the run is closed."""
+    a copy; bf16, int8 and int4 are widened; frozen weights not stored in the file are drawn on access, bit-identical to
+    those of the model, and kept while the array exists. Arrays stay valid when the run is closed."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

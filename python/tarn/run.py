@@ -324,7 +324,7 @@ class Run:
         Options (None: the value of the description, or the default of `tarn translate`): beam, length_penalty, n_best,
         max_len_a, max_len_b, of masked translation iterations and length_beam in their place, of a Levenshtein
         Transformer iterations and placeholder_penalty, max_tokens,
-        precision (fp32, bf16, int8, or auto: int8 for an int8 file, else fp32),
+        precision (fp32, bf16, int8, int4, or auto: int8 or int4 for a file that holds it, else fp32),
         overlong (truncate or refuse), strict (refuse invalid UTF-8), prefixes (a line is a sentence, a tab, and the
         beginning of its translation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram, banned
         (texts), groups, diversity_penalty; samples (drawn instead of a search), temperature, top_k, top_p, min_p,

@@ -80,7 +80,7 @@ void tarn__generate_core(tarn__generator_options *core, const tarn_generator_opt
   core->groups = o->decoding.groups;
   core->diversity = o->decoding.diversity_penalty;
   core->threads = tarn__threads();
-  core->int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
+  core->rounding = tarn__rounding_of(o->precision);
   ban_tokens(core, vocab);
 }
 

@@ -55,7 +55,7 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
                "a beam of %lld gives at most as many continuations, not %lld", (long long)o->beam,
                (long long)o->number);
   if (o->samples) TARN_TRY(tarn__steering_check_sampling(&o->sampling));
-  TARN_TRY(tarn__model_pack_check(model, o->int8));
+  TARN_TRY(tarn__model_pack_check(model, o->rounding));
   TARN_REQUIRE(o->banned_count >= 0 && o->banned_count <= TARN__BANNED, USAGE, "too many tokens are banned");
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
   return TARN_STATUS_OK;
@@ -85,9 +85,9 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t
 static tarn_status open_all(tarn__generator *g, int32_t eos) {
   const tarn__generator_options *o = &g->options;
   TARN_TRY(open_crew(&g->crew, g, eos));
-  const size_t bytes = tarn__model_pack_bytes(g->model, o->int8);
+  const size_t bytes = tarn__model_pack_bytes(g->model, o->rounding);
   TARN_TRY(tarn__device_allocate(g->model->device, &g->packed, TARN__MEMORY_OTHER, bytes, 1));
-  return tarn__model_pack(g->model, g->packed, o->int8, g->threads);
+  return tarn__model_pack(g->model, g->packed, o->rounding, g->threads);
 }
 
 tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model *model, int32_t eos,
@@ -116,7 +116,7 @@ tarn_status tarn__generator_set(tarn__generator *generator, const tarn__generato
   TARN_TRY(check_options(options, generator->model, eos));
   generator->options = *options;
   generator->options.threads = before.threads;
-  generator->options.int8 = before.int8;
+  generator->options.rounding = before.rounding;
   const tarn_status status = open_crew(&crew, generator, eos);
   if (status != TARN_STATUS_OK) {
     tarn__crew_close(&crew);

@@ -23,8 +23,8 @@ typedef struct tarn__generator_options {
   double diversity;                    // its penalty, 0 or more; default 0
   int32_t banned[TARN__BANNED];        // tokens that are never chosen; default none
   int banned_count;
-  int threads;  // 0: those of the thread pool; default 0
-  bool int8;    // weights of products as INT8; default false
+  int threads;              // 0: those of the thread pool; default 0
+  tarn__rounding rounding;  // of weights of products, whose activations are then INT8; default none
 } tarn__generator_options;
 
 void tarn__generator_default(tarn__generator_options *options);
@@ -37,8 +37,8 @@ tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model 
                                  const tarn__generator_options *options) TARN_CHECKED;
 void tarn__generator_close(tarn__generator **generator);
 
-// Changes the options, except threads and int8, for the same model. Discards the results of the last run. Fails with
-// USAGE or MEMORY, leaving everything unchanged.
+// Changes the options, except threads and rounding, for the same model. Discards the results of the last run. Fails
+// with USAGE or MEMORY, leaving everything unchanged.
 tarn_status tarn__generator_set(tarn__generator *generator, const tarn__generator_options *options) TARN_CHECKED;
 
 // Maximum length of a prompt in tokens: one less than model.max_length, or unlimited for a model without positions.

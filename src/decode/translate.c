@@ -61,7 +61,7 @@ static tarn_status check_options(const tarn__translator_options *options, const 
   TARN_TRY(tarn__engine_of(model->config)->check(options));
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "max-tokens must be from 1 to 16777216, not %lld", (long long)options->max_tokens);
-  TARN_TRY(tarn__model_pack_check(model, options->int8));
+  TARN_TRY(tarn__model_pack_check(model, options->rounding));
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
   return TARN_STATUS_OK;
 }
@@ -105,8 +105,8 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   if (status == TARN_STATUS_OK) status = open_crew(&t->crew, t, eos);
   if (status == TARN_STATUS_OK && !options->weights_change)
     status = tarn__device_allocate(model->device, &t->packed, TARN__MEMORY_OTHER,
-                                   tarn__model_pack_bytes(model, options->int8), 1);
-  if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->int8, t->threads);
+                                   tarn__model_pack_bytes(model, options->rounding), 1);
+  if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->rounding, t->threads);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
     return status;
@@ -164,7 +164,7 @@ void tarn__translator_get_stats(const tarn__translator *translator, tarn__transl
 
 void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes) {
   const tarn__translator_options *options = &translator->options;
-  size_t pack = options->weights_change ? tarn__model_pack_bytes(translator->model, options->int8) : 0;
+  size_t pack = options->weights_change ? tarn__model_pack_bytes(translator->model, options->rounding) : 0;
   pack = (pack + 63) & ~(size_t)63;
   if (pack > bytes) pack = 0;
   translator->lent_packed = pack > 0 ? memory : NULL;
@@ -222,8 +222,8 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   void *own = NULL;
   if (!t->lent_packed)
     TARN_TRY(tarn__device_allocate(t->model->device, &own, TARN__MEMORY_OTHER,
-                                   tarn__model_pack_bytes(t->model, t->options.int8), 1));
-  tarn_status status = tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
+                                   tarn__model_pack_bytes(t->model, t->options.rounding), 1));
+  tarn_status status = tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.rounding, t->threads);
   if (status == TARN_STATUS_OK) status = translate_items(t, items, sentences, translations);
   tarn__model_unpack(t->model);
   if (own) tarn__device_free(t->model->device, own);
@@ -342,6 +342,6 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   const int64_t each = (sentences + options->threads - 1) / options->threads;
   size_t own;
   TARN_TRY(tarn__engine_of(model->config)->plan(&own, model, options, length, each));
-  *bytes = tarn__model_pack_bytes(model, options->int8) + (size_t)options->threads * own;
+  *bytes = tarn__model_pack_bytes(model, options->rounding) + (size_t)options->threads * own;
   return TARN_STATUS_OK;
 }

@@ -28,8 +28,8 @@ typedef struct tarn__translator_options {
   int threads;          // 0: those of the thread pool (tarn__threads()); default 0
   int64_t min_length;   // minimum number of tokens before the end of sentence; default 1
   bool early_stopping;  // see decode/beam.h; always on with a beam of 1; default true
-  bool int8;            // weights of products as INT8, activations quantised to INT8 before each product; default false
-  bool weights_change;  // weights change between runs, so pack them in every run; default false: once
+  tarn__rounding rounding;             // of weights of products, whose activations are then INT8; default none
+  bool weights_change;                 // weights change between runs, so pack them in every run; default false: once
   const tarn__processing *processing;  // of logits, must live as long as the translator uses it; default NULL: none
   int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
   double diversity;                    // its penalty, 0 or more; default 0

@@ -123,7 +123,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->threads = tarn__threads();
   core->profile = options->profile;
   core->pad = tarn_vocab_pad(t->checkpoint->target);
-  core->int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
+  core->rounding = tarn__rounding_of(options->precision);
   core->comm = tarn__ranks_comm(options->ranks);
   core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;
   core->groups = options->decoding.groups;

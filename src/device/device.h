@@ -30,15 +30,16 @@ typedef struct tarn__device_event tarn__device_event;
 // Computes a node of a graph (graph/graph.h) whose tensors are in device memory, on exec->stream.
 typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
 
-// The weight of a product, [rows, cols] at `value`, F32 or BF16. With int8 it is quantised to INT8 with one scale per
-// row.
+// The weight of a product, [rows, cols] at `value`, F32 or BF16, and how it is rounded.
 typedef struct tarn__device_weight {
   const void *value;
   int64_t rows, cols;
   tarn__dtype dtype;
-  bool int8;
-  tarn__fp32 fp32;      // of the products that will read it, if F32
-  const float *scales;  // [rows], with int8: `value` is already quantised to signed bytes with these scales; else NULL
+  tarn__rounding rounding;
+  tarn__fp32 fp32;  // of the products that will read it, if F32
+  // float [rows]: `value` is already rounded, with these scales: with INT8 to signed bytes, with INT4 to the rows of
+  // int4.h. Else NULL.
+  const void *scales;
 } tarn__device_weight;
 
 // A device's implementation of an op.
@@ -142,10 +143,10 @@ typedef struct tarn__device_type {
   size_t (*pack_bytes)(const tarn__device *device, const tarn__device_weight *weight);
   tarn_status (*pack)(const tarn__device *device, void *packed, const tarn__device_weight *weight,
                       int threads) TARN_CHECKED;
-  // Quantises an F32 weight to INT8 as `pack` does, in row order: values [rows, cols] and scales [rows], which
-  // represent values[i][j] * scales[i]. Present whenever `pack` is.
-  tarn_status (*quantise)(const tarn__device *device, signed char *values, float *scales,
-                          const tarn__device_weight *weight, int threads) TARN_CHECKED;
+  // Rounds an F32 weight as `pack` does, in row order, with float scales [rows]. INT8: signed bytes [rows, cols],
+  // which represent values[i][j] * scales[i]. INT4: the rows of int4.h. Present whenever `pack` is.
+  tarn_status (*quantise)(const tarn__device *device, void *values, void *scales, const tarn__device_weight *weight,
+                          int threads) TARN_CHECKED;
 
   // --- parameters, outside graphs. Their arrays are in device memory; rows of a gradient that are known to be zero
   // (used_rows) are not read.

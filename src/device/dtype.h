@@ -17,6 +17,13 @@ typedef enum tarn__fp32 {
   TARN__FP32_TF32     // each factor rounded to 10 bits of mantissa, on tensor cores of a card
 } tarn__fp32;
 
+// How weights of products are rounded when they are packed.
+typedef enum tarn__rounding {
+  TARN__ROUNDING_NONE,
+  TARN__ROUNDING_INT8,  // 8-bit integers with a scale for each output
+  TARN__ROUNDING_INT4   // 4-bit integers with a factor for 32 terms of an output as well (int4.h)
+} tarn__rounding;
+
 // For messages.
 static inline const char *tarn__dtype_name(tarn__dtype dtype) {
   static const char *const names[TARN__DTYPES] = {"fp32", "bf16", "fp64", "int32"};

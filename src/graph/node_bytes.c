@@ -5,8 +5,11 @@
 double tarn__tensor_bytes(const tarn__tensor *tensor) {
   if (!tensor) return 0.0;
   if (tensor->param && tensor->param->entries > 0) return (double)tarn__param_value_bytes(tensor->param);
-  const bool small = tensor->param && tensor->param->decoding.packed_int8;
-  return (double)tensor->rows * (double)tensor->cols * (small ? 1.0 : (double)tarn__dtype_size(tensor->dtype));
+  const tarn__rounding rounding = tensor->param ? tensor->param->decoding.rounding : TARN__ROUNDING_NONE;
+  const double each = rounding == TARN__ROUNDING_INT8   ? 1.0
+                      : rounding == TARN__ROUNDING_INT4 ? 17.0 / 32.0  // with the factor of a group
+                                                        : (double)tarn__dtype_size(tensor->dtype);
+  return (double)tensor->rows * (double)tensor->cols * each;
 }
 
 static const tarn__tensor *owner(const tarn__tensor *tensor) {

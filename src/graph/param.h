@@ -81,7 +81,7 @@ typedef struct tarn__param_training {
 // Its state during decoding.
 typedef struct tarn__param_decoding {
   const void *packed;  // `value` packed by the device for products y = x value^T (device/device.h); NULL: not packed
-  bool packed_int8;    // it is packed as INT8
+  tarn__rounding rounding;  // of what is packed
   // A table that lookups read as INT8, [rows, cols] with one scale per row, while the model is packed that way; else
   // NULL.
   const signed char *rounded;
@@ -90,9 +90,11 @@ typedef struct tarn__param_decoding {
 
 // Values in a mapped file, which take no memory of the model; all NULL if the values are in memory.
 typedef struct tarn__param_mapped {
-  const void *value;           // of the parameter's dtype
-  const signed char *rounded;  // as INT8 [rows, cols], with one scale per row; then there is no other value
-  const float *scales;         // [rows], finite and not negative; in memory
+  const void *value;    // of the parameter's dtype
+  const void *rounded;  // as `rounding` says; then there is no other value
+  // float [rows], finite and not negative; in memory. Of signed bytes [rows, cols], or of the rows of device/int4.h.
+  const void *scales;
+  tarn__rounding rounding;
 } tarn__param_mapped;
 
 // Grouped by lifetime: declared when a model is opened, known after initialisation, the value itself, and the additions
@@ -128,9 +130,9 @@ typedef struct tarn__param {
   tarn__param_training training;  // of a trained parameter
   tarn__param_decoding decoding;
   tarn__param_mapped mapped;
-  // In translation its values are read only by products of packed weights and by lookups in vocabularies, so INT8 can
-  // replace them (model/rounded.c).
-  bool rounds;
+  // In translation its values are read only by products of packed weights and by lookups in vocabularies, so integers
+  // can replace them (model/rounded.c): INT8 or, unless it is such a table, INT4 as well. NONE: nothing can.
+  tarn__rounding rounds;
 } tarn__param;
 
 // Whether a step computes its gradient and the optimiser updates it.

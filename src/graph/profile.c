@@ -108,15 +108,15 @@ tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *devic
 }
 
 // The peak rate of the type that a node computes in: that of its first non-integer input. Each fp32 product with split
-// weights (node->fp32) takes six or three bf16 products, and in TF32 the time of two. The peak of INT8 products is not
-// measured.
+// weights (node->fp32) takes six or three bf16 products, and in TF32 the time of two. The peak of products of integers
+// is not measured.
 static double peak_of(const tarn_profile *p, const tarn__node *node) {
   double peak = 0.0;
   tarn__dtype dtype = TARN__I32;
   bool weighs = node->dparam[0] != NULL;
   for (int i = TARN__MAX_INPUTS - 1; i >= 0; i--) {
     const tarn__tensor *in = node->in[i];
-    if (in && in->param && in->param->decoding.packed_int8) return 0.0;
+    if (in && in->param && in->param->decoding.rounding != TARN__ROUNDING_NONE) return 0.0;
     weighs |= in && in->param;
     if (!in || in->dtype == TARN__I32) continue;
     dtype = in->dtype;

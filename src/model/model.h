@@ -10,6 +10,7 @@
 #include "description/description.h"
 #include "graph/graph.h"
 #include "parts/block.h"
+#include "tarn/translate.h"
 #include "task/task.h"
 
 // Recurrent states of the decoder's layers at the start and end of each sentence of a batch, if the sentences are
@@ -287,13 +288,16 @@ tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, ta
 
 // Weights packed for products (src/model/pack.c), for decoding: a check that the device supports them, the bytes they
 // need, and packing into `memory` (aligned to 64 bytes, owned by the caller). Every forward product of a graph then
-// reads the packed weights instead of the values, until they are given up. int8: as INT8 with a scale per output, for
-// models in F32; vocabularies that may be rounded are then looked up as INT8, too. Weights that a file holds as INT8
-// are only reordered, not rounded. A model that trains must not run a step in between. On a device whose products read
-// weights unpacked, the last two do nothing.
-tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) TARN_CHECKED;
-size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
-tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) TARN_CHECKED;
+// reads the packed weights instead of the values, until they are given up. Rounded: for models in F32; vocabularies
+// that may be rounded are then looked up as INT8, too. INT4: with tables of vocabularies as INT8. Weights that a file
+// holds as INT8 are only reordered, not rounded. A model that trains must not run a step in between. On a device whose
+// products read weights unpacked, the last two do nothing.
+tarn__rounding tarn__rounding_of(tarn_translate_precision precision);
+// That of a parameter, of a model that is rounded so.
+tarn__rounding tarn__model_rounding(const tarn__model *model, const tarn__param *param, tarn__rounding rounding);
+tarn_status tarn__model_pack_check(const tarn__model *model, tarn__rounding rounding) TARN_CHECKED;
+size_t tarn__model_pack_bytes(const tarn__model *model, tarn__rounding rounding);
+tarn_status tarn__model_pack(const tarn__model *model, void *memory, tarn__rounding rounding, int threads) TARN_CHECKED;
 void tarn__model_unpack(const tarn__model *model);
 
 #endif

@@ -1,4 +1,4 @@
-// The parameters that may be INT8 when a model translates.
+// The parameters that may be integers when a model translates.
 #include "base/memory.h"
 #include "config/config_part.h"
 #include "model/model.h"
@@ -32,7 +32,7 @@ static void look_at(const tarn__model *model, const tarn__graph *graph) {
     for (int i = 0; i < TARN__MAX_INPUTS; i++) {
       tarn__tensor *in = graph->nodes[n]->in[i];
       tarn__param *param = in ? tarn__tensor_owner(in)->param : NULL;
-      if (param && !reads_rounded(model, graph->nodes[n], i, param)) param->rounds = false;
+      if (param && !reads_rounded(model, graph->nodes[n], i, param)) param->rounds = TARN__ROUNDING_NONE;
     }
 }
 
@@ -82,8 +82,9 @@ tarn_status tarn__model_find_rounded(tarn__model *model) {
     return TARN_STATUS_OK;
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];
-    param->rounds = param->rows > 1 && param->entries == 0 && param->init.kind != TARN__INIT_SIGNS &&
-                    param != model->source_positions && param != model->target_positions && param != model->segments;
+    const bool can = param->rows > 1 && param->entries == 0 && param->init.kind != TARN__INIT_SIGNS &&
+                     param != model->source_positions && param != model->target_positions && param != model->segments;
+    param->rounds = can ? tarn__model_rounding(model, param, TARN__ROUNDING_INT4) : TARN__ROUNDING_NONE;
   }
   void *cross, *caches;  // without memory: the graphs are not run
   const size_t layers = (size_t)model->decoder.count;

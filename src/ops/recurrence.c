@@ -13,7 +13,7 @@ static const double SPARSE = 0.85;
 bool tarn__recurrence_sparse(const tarn__tensor *weight) {
   const tarn__param *param = weight->param;
   if (param->entries > 0) return true;
-  return param->reservoir && weight->rows == weight->cols && !param->decoding.packed_int8 &&
+  return param->reservoir && weight->rows == weight->cols && param->decoding.rounding == TARN__ROUNDING_NONE &&
          param->reservoir->sparsity >= SPARSE;
 }
 

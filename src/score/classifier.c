@@ -14,12 +14,12 @@ void tarn_classify_default(tarn_classify_options *options) {
 }
 
 static tarn_status pack(tarn_classifier *c) {
-  const bool int8 = c->options.precision == TARN_TRANSLATE_PRECISION_INT8;
+  const tarn__rounding rounding = tarn__rounding_of(c->options.precision);
   tarn__model *model = c->checkpoint->model;
-  TARN_TRY(tarn__model_pack_check(model, int8));
+  TARN_TRY(tarn__model_pack_check(model, rounding));
   TARN_TRY(
-      tarn__device_allocate(model->device, &c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
-  return tarn__model_pack(model, c->packed, int8, tarn__threads());
+      tarn__device_allocate(model->device, &c->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, rounding), 1));
+  return tarn__model_pack(model, c->packed, rounding, tarn__threads());
 }
 
 static tarn_status take_memory(tarn_classifier *c) {

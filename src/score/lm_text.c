@@ -55,7 +55,7 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   core.max_tokens = o->max_tokens;
   core.threads = tarn__threads();
   core.comm = tarn__ranks_comm(o->ranks);
-  core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
+  core.rounding = tarn__rounding_of(o->precision);
   const tarn_config *config = lm->checkpoint->config;
   lm->masked = (tarn__config_task(config)->sections >> TARN__TASK_MASKING & 1u) != 0;
   if (lm->masked) {

@@ -32,10 +32,10 @@ void tarn__scorer_default(tarn__scorer_options *options) {
 }
 
 static tarn_status pack(tarn__scorer *s) {
-  TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
-  size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
+  TARN_TRY(tarn__model_pack_check(s->model, s->options.rounding));
+  size_t bytes = tarn__model_pack_bytes(s->model, s->options.rounding);
   TARN_TRY(tarn__device_allocate(s->model->device, &s->packed, TARN__MEMORY_OTHER, bytes, 1));
-  return tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
+  return tarn__model_pack(s->model, s->packed, s->options.rounding, s->options.threads);
 }
 
 tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,

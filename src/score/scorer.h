@@ -10,12 +10,12 @@
 #include "model/model.h"
 
 typedef struct tarn__scorer_options {
-  int64_t max_tokens;  // most tokens computed together; a longer sentence is computed alone. Default 4096
-  int threads;         // 0: those of the pool; default 0
-  bool int8;           // weights of products as INT8; default false
-  tarn__comm *comm;    // its ranks share each run; default NULL: this process is alone
-  int32_t mask;        // of a masked language model: the mask token; default -1
-  int32_t first;       // the first token of each row; -1, the default: none
+  int64_t max_tokens;       // most tokens computed together; a longer sentence is computed alone. Default 4096
+  int threads;              // 0: those of the pool; default 0
+  tarn__rounding rounding;  // of weights of products, whose activations are then INT8; default none
+  tarn__comm *comm;         // its ranks share each run; default NULL: this process is alone
+  int32_t mask;             // of a masked language model: the mask token; default -1
+  int32_t first;            // the first token of each row; -1, the default: none
 } tarn__scorer_options;
 
 void tarn__scorer_default(tarn__scorer_options *options);

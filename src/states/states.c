@@ -13,12 +13,12 @@ void tarn_states_default(tarn_states_options *options) {
 }
 
 static tarn_status pack(tarn_states *states) {
-  const bool int8 = states->options.precision == TARN_TRANSLATE_PRECISION_INT8;
+  const tarn__rounding rounding = tarn__rounding_of(states->options.precision);
   tarn__model *model = states->checkpoint->model;
-  TARN_TRY(tarn__model_pack_check(model, int8));
+  TARN_TRY(tarn__model_pack_check(model, rounding));
   TARN_TRY(tarn__device_allocate(model->device, &states->packed, TARN__MEMORY_OTHER,
-                                 tarn__model_pack_bytes(model, int8), 1));
-  return tarn__model_pack(model, states->packed, int8, tarn__threads());
+                                 tarn__model_pack_bytes(model, rounding), 1));
+  return tarn__model_pack(model, states->packed, rounding, tarn__threads());
 }
 
 static tarn_status check_options(const tarn_states_options *o) {

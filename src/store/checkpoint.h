@@ -28,7 +28,7 @@ typedef struct tarn__checkpoint {
   // Open until close if values of the model are in the file (tarn__param.mapped), else closed. Users of such values
   // call tarn__map_check() before they return a result.
   struct tarn__safetensors file;
-  float *scales;  // of all INT8 matrices of the file
+  float *scales;  // of all matrices of integers of the file
 } tarn__checkpoint;
 
 // Opens a file, or the one that tarn_checkpoint_find() chooses in a run directory. dtype: F32 or BF16 (F64 for the
@@ -38,9 +38,9 @@ tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *pat
 // The same without the layers that `prune` leaves out (NULL: a whole model). Also fails with USAGE.
 tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
                                          const tarn_prune *prune) TARN_CHECKED;
-// The same for computing in a precision, without training or writing the model: INT8 files are accepted for int8 and
-// refused for others; all other functions refuse them. AUTO is replaced by the chosen precision. Values that the model
-// can read in the mapped file are not copied.
+// The same for computing in a precision, without training or writing the model: Files of INT8 are accepted for int8,
+// and of INT4 for int4, and refused for others; all other functions refuse them. AUTO is replaced by the chosen
+// precision. Values that the model can read in the mapped file are not copied.
 tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
                                       tarn_translate_precision *precision, const tarn_prune *prune) TARN_CHECKED;
 // Checks the common options of uses of a model; fails with USAGE.
@@ -113,7 +113,9 @@ typedef struct tarn__checkpoint_extra {
   // Steps of adaptive computation time since then (train/features/halting_feature.c). NULL: none.
   const char *halting;
   bool dense;  // store frozen parameters too, for other tools
-  bool int8;   // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
+  // Of parameters that may be rounded so, or to INT8 at least (tarn__param.rounds); the model is in F32, in the host's
+  // memory.
+  tarn__rounding rounding;
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays unchanged.

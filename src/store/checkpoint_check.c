@@ -2,9 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/int4.h"
 #include "store/checkpoint_keys.h"
 
 const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, const char *prefix,
@@ -20,18 +22,36 @@ const tarn__stored *tarn__checkpoint_scales(const tarn__safetensors *tensors, co
   return tarn__safetensors_find(tensors, name);
 }
 
-// A matrix of 8-bit integers. Sizes are known to be those of the shapes.
+// The factors of INT4; other bytes of its rows may be any.
+static tarn_status check_factors(const tarn__safetensors *tensors, const tarn__stored *tensor,
+                                 const tarn__param *param) {
+  const int64_t groups = tarn__int4_groups(param->cols), bytes = tarn__int4_bytes(param->cols);
+  for (int64_t row = 0; row < param->rows; row++)
+    for (int64_t group = 0; group < groups; group++) {
+      const int factor = tarn__int4_factor((const unsigned char *)tensor->data + row * bytes, group);
+      TARN_REQUIRE(abs(factor) <= TARN__INT4_MOST_FACTOR, DATA,
+                   "%s: tensor \"%s\" holds the factor %d where -%d to %d was expected", tensors->path, tensor->name,
+                   factor, TARN__INT4_MOST_FACTOR, TARN__INT4_MOST_FACTOR);
+    }
+  return TARN_STATUS_OK;
+}
+
+// A matrix of integers. Sizes are known to be those of the shapes.
 static tarn_status check_rounded(const tarn__safetensors *tensors, const tarn__stored *tensor,
                                  const tarn__param *param) {
   const tarn__stored *scales = tarn__checkpoint_scales(tensors, param);
-  TARN_REQUIRE(param->rounds, DATA, "%s: tensor \"%s\" is I8, which cannot stand for that parameter", tensors->path,
-               tensor->name);
-  TARN_REQUIRE(tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols, DATA,
-               "%s: tensor \"%s\" is not I8 of %lld x %lld, which its description asks for", tensors->path,
-               tensor->name, (long long)param->rows, (long long)param->cols);
+  const bool int4 = tarn__stored_rounding(tensor) == TARN__ROUNDING_INT4;
+  const int64_t width = int4 ? tarn__int4_bytes(param->cols) : param->cols;
+  TARN_REQUIRE(tarn__stored_rounding(tensor) <= param->rounds, DATA,
+               "%s: tensor \"%s\" is %s, which cannot stand for that parameter", tensors->path, tensor->name,
+               tensor->dtype);
+  TARN_REQUIRE(tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == width, DATA,
+               "%s: tensor \"%s\" is not %s of %lld x %lld, which its description asks for", tensors->path,
+               tensor->name, tensor->dtype, (long long)param->rows, (long long)width);
   TARN_REQUIRE(tarn__stored_is(scales, "F32") && scales->dims == 1 && scales->shape[0] == param->rows, DATA,
-               "%s: tensor \"%s\" is I8 and needs F32 of %lld as \"%s%s\", which %s", tensors->path, tensor->name,
-               (long long)param->rows, tensor->name, TARN__TENSOR_SCALE, scales ? "is another" : "is missing");
+               "%s: tensor \"%s\" is %s and needs F32 of %lld as \"%s%s\", which %s", tensors->path, tensor->name,
+               tensor->dtype, (long long)param->rows, tensor->name, TARN__TENSOR_SCALE,
+               scales ? "is another" : "is missing");
   for (int64_t i = 0; i < param->rows; i++) {
     float scale;
     memcpy(&scale, (const char *)scales->data + (size_t)i * sizeof scale, sizeof scale);
@@ -39,7 +59,7 @@ static tarn_status check_rounded(const tarn__safetensors *tensors, const tarn__s
                  "%s: tensor \"%s\" holds %g where a finite number from 0 was expected", tensors->path, scales->name,
                  (double)scale);
   }
-  return TARN_STATUS_OK;
+  return int4 ? check_factors(tensors, tensor, param) : TARN_STATUS_OK;
 }
 
 // A dense file may hold any frozen weights, but signs must be 1 or -1: their matrix depends on it.
@@ -58,7 +78,7 @@ static tarn_status check_typed(const tarn__safetensors *tensors, const char *pre
   const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
   TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", tensors->path, prefix,
                param->name);
-  if (*prefix == '\0' && tarn__stored_is(tensor, "I8")) return check_rounded(tensors, tensor, param);
+  if (*prefix == '\0' && tarn__stored_rounding(tensor)) return check_rounded(tensors, tensor, param);
   bool same = param->rows == 1
                   ? tensor->dims == 1 && tensor->shape[0] == param->cols
                   : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
@@ -98,7 +118,7 @@ static tarn_status mark_param(bool *known, const tarn__checkpoint_file *file, co
   const tarn__safetensors *tensors = &file->tensors;
   const tarn__stored *values = tarn__checkpoint_values(tensors, "", param);
   mark(known, tensors, values);
-  if (tarn__stored_is(values, "I8")) mark(known, tensors, tarn__checkpoint_scales(tensors, param));
+  if (tarn__stored_rounding(values)) mark(known, tensors, tarn__checkpoint_scales(tensors, param));
   if (param->trained && file->has_progress) {
     mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT1, param));
     mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT2, param));

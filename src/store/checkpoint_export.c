@@ -24,23 +24,31 @@ tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
   return status;
 }
 
-static tarn_status save_int8(const char *output, const tarn__checkpoint *c) {
+static tarn_status save_rounded(const char *output, const tarn__checkpoint *c, tarn__rounding rounding) {
   const tarn__device *device = c->model->device;
   TARN_TRY(tarn__task_require(c->config, TARN__USE_TRANSLATE, c->path));
   TARN_TRY(tarn__config_check_decoding(c->config));
   TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED,
-               "the device %s has no products of INT8", device->name);
+               "the device %s has no products of INT8 or INT4", device->name);
   tarn__checkpoint_extra extra = {
-      .source = c->source, .target = c->target, .update = c->update, .dense = c->dense, .int8 = true};
+      .source = c->source, .target = c->target, .update = c->update, .dense = c->dense, .rounding = rounding};
   return tarn__checkpoint_save(output, c->model, &extra);
 }
 
-tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) {
+static tarn_status export_rounded(const char *output, const char *path, tarn__rounding rounding) {
   tarn__checkpoint *c;
   TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
-  const tarn_status status = save_int8(output, c);
+  const tarn_status status = save_rounded(output, c, rounding);
   tarn__checkpoint_close(&c);
   return status;
+}
+
+tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) {
+  return export_rounded(output, path, TARN__ROUNDING_INT8);
+}
+
+tarn_status tarn_checkpoint_export_int4(const char *output, const char *path) {
+  return export_rounded(output, path, TARN__ROUNDING_INT4);
 }
 
 tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) {

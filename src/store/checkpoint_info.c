@@ -90,7 +90,8 @@ static tarn_status add_bytes(int64_t *bytes, const tarn__safetensors *tensors, c
   if (!stored) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_check_values(tensors, prefix, param));
   *bytes += (int64_t)stored->bytes;
-  if (tarn__stored_is(stored, "I8")) *bytes += (int64_t)tarn__checkpoint_scales(tensors, param)->bytes;
+  if (*prefix == '\0' && tarn__stored_rounding(stored))
+    *bytes += (int64_t)tarn__checkpoint_scales(tensors, param)->bytes;
   return TARN_STATUS_OK;
 }
 
@@ -156,13 +157,14 @@ static const char *kind_of(const tarn_checkpoint_info *info) {
 // Vectors are always in fp32.
 static const char *precision_of(const tarn_checkpoint_info *info) {
   const tarn__safetensors *tensors = &info->memory->file.tensors;
-  const char *precision = "fp32";
+  tarn__rounding rounding = TARN__ROUNDING_NONE;
+  bool half = false;
   for (size_t i = 0; i < info->param_count; i++) {
     const tarn__stored *values = tarn__checkpoint_values(tensors, "", info->memory->model->params[i]);
-    if (tarn__stored_is(values, "I8")) precision = "int8";
-    if (tarn__stored_is(values, "BF16")) precision = "bf16";
+    if (tarn__stored_rounding(values) > rounding) rounding = tarn__stored_rounding(values);
+    half |= tarn__stored_is(values, "BF16");
   }
-  return precision;
+  return rounding == TARN__ROUNDING_INT4 ? "int4" : rounding == TARN__ROUNDING_INT8 ? "int8" : half ? "bf16" : "fp32";
 }
 
 static tarn_status open_parts(tarn_checkpoint_info *info, const char *path) {

@@ -25,7 +25,7 @@
 
 #define TARN__TENSOR_SOURCE_VOCAB "vocab.source"
 #define TARN__TENSOR_TARGET_VOCAB "vocab.target"
-#define TARN__TENSOR_SCALE ".scale"  // ends the name of the scales of the rows of a matrix of 8-bit integers
+#define TARN__TENSOR_SCALE ".scale"                // ends the name of the scales of a matrix of integers
 #define TARN__TENSOR_MOMENT1 "optimiser.moment1."  // and the parameter's name
 #define TARN__TENSOR_HELPER "backskip."            // begins the names of backskipping's own parameters
 #define TARN__TENSOR_MOMENT2 "optimiser.moment2."

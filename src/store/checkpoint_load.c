@@ -68,26 +68,36 @@ tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *
   return changed ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_MODEL);
 }
 
-// The first tensor of 8-bit integers, or NULL.
-static const tarn__stored *find_int8(const tarn__safetensors *tensors) {
-  for (size_t i = 0; i < tensors->count; i++)
-    if (tarn__stored_is(&tensors->tensors[i], "I8")) return &tensors->tensors[i];
-  return NULL;
+// The precision of a file of integers, and its first tensor that says so; else NONE.
+static tarn__rounding find_rounded(const tarn__safetensors *tensors, const char **name) {
+  static const char *const vocabs[] = {TARN__TENSOR_SOURCE_VOCAB, TARN__TENSOR_TARGET_VOCAB};
+  tarn__rounding most = TARN__ROUNDING_NONE;
+  *name = NULL;
+  for (size_t i = 0; i < tensors->count; i++) {
+    const tarn__stored *tensor = &tensors->tensors[i];
+    const tarn__rounding own = tarn__stored_rounding(tensor);
+    if (own <= most || strcmp(tensor->name, vocabs[0]) == 0 || strcmp(tensor->name, vocabs[1]) == 0) continue;
+    most = own;
+    *name = tensor->name;
+  }
+  return most;
 }
 
-static tarn_status refuse_int8(const tarn__safetensors *tensors) {
-  const tarn__stored *found = find_int8(tensors);
-  TARN_REQUIRE(
-      !found, DATA,
-      "%s: it holds int8 (tensor \"%.200s\"), which is computed with in int8 only; take the checkpoint that it "
-      "was made of",
-      tensors->path, found->name);
+static const char *word_of(tarn__rounding rounding) { return rounding == TARN__ROUNDING_INT4 ? "int4" : "int8"; }
+
+static tarn_status refuse_rounded(const tarn__safetensors *tensors) {
+  const char *name;
+  const tarn__rounding found = find_rounded(tensors, &name);
+  TARN_REQUIRE(found == TARN__ROUNDING_NONE, DATA,
+               "%s: it holds %s (tensor \"%.200s\"), which is computed with in %s only; take the checkpoint that it "
+               "was made of",
+               tensors->path, word_of(found), name, word_of(found));
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__checkpoint_file_open_whole(tarn__checkpoint_file *file, const char *path) {
   TARN_TRY(tarn__checkpoint_file_open(file, path));
-  const tarn_status status = refuse_int8(&file->tensors);
+  const tarn_status status = refuse_rounded(&file->tensors);
   if (status != TARN_STATUS_OK) tarn__checkpoint_file_close(file);
   return status;
 }
@@ -338,32 +348,34 @@ static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
 }
 
 // Values that kernels can read in the mapped file take no memory of the model, if its device reads the host's memory:
-// INT8, and BF16 for a BF16 model that only packs them or reads them row by row (tarn__param.rounds).
+// integers, and BF16 for a BF16 model that only packs them or reads them row by row (tarn__param.rounds).
 static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *file) {
   size_t rows = 0;
   const bool host = c->model->device->type->host_memory;
   for (size_t i = 0; i < c->model->param_count; i++) {
     tarn__param *param = c->model->params[i];
     const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
-    if (tarn__stored_is(tensor, "I8")) rows += (size_t)param->rows;
+    if (tarn__stored_rounding(tensor)) rows += (size_t)param->rows;
     const bool fits = tarn__stored_is(tensor, "BF16") && (uintptr_t)tensor->data % sizeof(uint16_t) == 0;
     if (host && fits && param->rounds && param->dtype == TARN__BF16) param->mapped.value = tensor->data;
   }
   c->model->map = &c->file.map;
   if (rows == 0) return TARN_STATUS_OK;
-  TARN_REQUIRE(host, UNSUPPORTED, "%s: it holds int8, which the device %s cannot read", file->tensors.path,
-               c->model->device->name);
+  const char *name;
+  TARN_REQUIRE(host, UNSUPPORTED, "%s: it holds %s, which the device %s cannot read", file->tensors.path,
+               word_of(find_rounded(&file->tensors, &name)), c->model->device->name);
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, rows, sizeof *c->scales));
   float *next = c->scales = memory;
   for (size_t i = 0; i < c->model->param_count; i++) {
     tarn__param *param = c->model->params[i];
     const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
-    if (!tarn__stored_is(tensor, "I8")) continue;
+    if (!tarn__stored_rounding(tensor)) continue;
     const tarn__stored *scales = tarn__checkpoint_scales(&file->tensors, param);
     memcpy(next, scales->data, scales->bytes);
     param->mapped.rounded = tensor->data;
     param->mapped.scales = next;
+    param->mapped.rounding = tarn__stored_rounding(tensor);
     next += param->rows;
   }
   return TARN_STATUS_OK;
@@ -391,13 +403,16 @@ typedef struct how {
 
 // Resolves AUTO.
 static tarn_status choose(how *way, const tarn__safetensors *tensors) {
-  if (!way->precision) return refuse_int8(tensors);
-  const bool int8 = find_int8(tensors);
+  if (!way->precision) return refuse_rounded(tensors);
+  const char *name;
+  const tarn__rounding held = find_rounded(tensors, &name);
   if (*way->precision == TARN_TRANSLATE_PRECISION_AUTO)
-    *way->precision = int8 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
-  TARN_REQUIRE(!int8 || *way->precision == TARN_TRANSLATE_PRECISION_INT8, USAGE,
-               "%s: it holds int8, which is computed with in int8 only; the precision cannot be %s", tensors->path,
-               tarn_translate_precision_name(*way->precision));
+    *way->precision = held == TARN__ROUNDING_INT4   ? TARN_TRANSLATE_PRECISION_INT4
+                      : held == TARN__ROUNDING_INT8 ? TARN_TRANSLATE_PRECISION_INT8
+                                                    : TARN_TRANSLATE_PRECISION_FP32;
+  TARN_REQUIRE(held == TARN__ROUNDING_NONE || held == tarn__rounding_of(*way->precision), USAGE,
+               "%s: it holds %s, which is computed with in %s only; the precision cannot be %s", tensors->path,
+               word_of(held), word_of(held), tarn_translate_precision_name(*way->precision));
   way->dtype = *way->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   return TARN_STATUS_OK;
 }

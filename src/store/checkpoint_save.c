@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "config/config_write.h"
+#include "device/int4.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
@@ -159,29 +160,31 @@ static tarn_status add_entries(contents *c, const tarn__param *param) {
   return add_values(c, "", &(tarn__param){.name = param->name, .rows = param->rows, .cols = param->cols}, values);
 }
 
-// As 8-bit integers, row by row, with the scales of the rows.
-static tarn_status add_rounded(contents *c, const tarn__model *model, const tarn__param *param) {
+// As integers, row by row, with the scales of the rows.
+static tarn_status add_rounded(contents *c, const tarn__model *model, const tarn__param *param,
+                               tarn__rounding rounding) {
   void *values, *scales;
   char *name;
   const tarn__device_weight weight = {
-      .value = param->value, .rows = param->rows, .cols = param->cols, .dtype = param->dtype, .int8 = true};
-  const size_t count = (size_t)(param->rows * param->cols);
-  TARN_TRY(tarn__arena_alloc(&c->arena, &values, count, 1));
+      .value = param->value, .rows = param->rows, .cols = param->cols, .dtype = param->dtype, .rounding = rounding};
+  const bool int4 = rounding == TARN__ROUNDING_INT4;
+  const int64_t row_bytes = int4 ? tarn__int4_bytes(param->cols) : param->cols;
+  TARN_TRY(tarn__arena_alloc(&c->arena, &values, (size_t)param->rows, (size_t)row_bytes));
   TARN_TRY(tarn__arena_alloc(&c->arena, &scales, (size_t)param->rows, sizeof(float)));
   TARN_TRY(model->device->type->quantise(model->device, values, scales, &weight, tarn__threads()));
   for (int64_t i = 0; i < param->rows; i++)
     TARN_REQUIRE(isfinite(((const float *)scales)[i]), DATA,
-                 "row %lld of the parameter %s is not finite, which int8 cannot express", (long long)i + 1,
-                 param->name);
+                 "row %lld of the parameter %s is not finite, which %s cannot express", (long long)i + 1, param->name,
+                 int4 ? "int4" : "int8");
   TARN_TRY(add_joined(c, &name, param->name, TARN__TENSOR_SCALE));
   TARN_TRY(add_values(c, "", &(tarn__param){.name = name, .rows = 1, .cols = param->rows}, scales));
   TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
   c->tensors[c->tensor_count++] = (tarn__stored){.name = param->name,
-                                                 .dtype = "I8",
+                                                 .dtype = int4 ? "U8" : "I8",
                                                  .dims = 2,
-                                                 .shape = {param->rows, param->cols},
+                                                 .shape = {param->rows, row_bytes},
                                                  .data = values,
-                                                 .bytes = count};
+                                                 .bytes = (size_t)(param->rows * row_bytes)};
   return TARN_STATUS_OK;
 }
 
@@ -192,8 +195,9 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     const void *values = param->training.master ? param->training.master : param->value;
     TARN_REQUIRE(dtype == TARN__F32 || dtype == TARN__BF16, INTERNAL, "parameter %s has no fp32 values to store",
                  param->name);
-    if (extra->int8 && param->rounds && (param->trained || extra->dense)) {
-      TARN_TRY(add_rounded(c, model, param));
+    const tarn__rounding rounding = extra->rounding < param->rounds ? extra->rounding : param->rounds;
+    if (rounding != TARN__ROUNDING_NONE && (param->trained || extra->dense)) {
+      TARN_TRY(add_rounded(c, model, param, rounding));
       continue;
     }
     if (param->trained || extra->dense) {

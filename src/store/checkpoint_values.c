@@ -3,6 +3,7 @@
 
 #include "base/fixed.h"
 #include "device/dtype.h"
+#include "device/int4.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_info.h"
 #include "store/recipe.h"
@@ -47,15 +48,19 @@ static void read_values(const tarn__safetensors *tensors, const tarn__stored *te
     }
     return;
   }
-  if (!tarn__stored_is(tensor, "I8")) {
+  if (tarn__stored_rounding(tensor) == TARN__ROUNDING_NONE) {
     memcpy(values, tensor->data, count * sizeof *values);
     return;
   }
   const tarn__stored *scales = tarn__checkpoint_scales(tensors, param);
-  for (size_t i = 0; i < count; i++) {
+  const bool int4 = tarn__stored_rounding(tensor) == TARN__ROUNDING_INT4;
+  for (int64_t row = 0; row < param->rows; row++) {
+    const signed char *numbers = (const signed char *)tensor->data + row * param->cols;
+    const unsigned char *groups = (const unsigned char *)tensor->data + row * tarn__int4_bytes(param->cols);
     float scale;
-    memcpy(&scale, (const char *)scales->data + i / (size_t)param->cols * sizeof scale, sizeof scale);
-    values[i] = scale * (float)((const signed char *)tensor->data)[i];
+    memcpy(&scale, (const char *)scales->data + (size_t)row * sizeof scale, sizeof scale);
+    for (int64_t col = 0; col < param->cols; col++, values++)
+      *values = scale * (float)(int4 ? tarn__int4_number(groups, col) : numbers[col]);
   }
 }
 

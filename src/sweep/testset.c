@@ -357,7 +357,7 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   TARN_REQUIRE(o->stride >= 0 && o->window >= 0 && (o->stride ? o->text != NULL : o->window == 0), USAGE,
                "a window and its stride are for a text");
   TARN_REQUIRE(tarn_translate_precision_name(o->precision) && o->precision != TARN_TRANSLATE_PRECISION_AUTO, USAGE,
-               "the precision of a test is fp32, bf16 or int8");
+               "the precision of a test is fp32, bf16, int8 or int4");
   TARN_TRY(tarn__checkpoint_check_use(o->threads, o->overlong));
   TARN_REQUIRE(o->blimp || (o->text && !o->stride) || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
                "sources are always cut to what the model takes: overlong is for minimal pairs and lines of a text");

@@ -323,6 +323,18 @@ static void use_tarn_checkpoint_export_int8(void) {
   refuses_paths(tarn_checkpoint_export_int8);
 }
 
+static void use_tarn_checkpoint_export_int4(void) {
+  tarn_checkpoint_info *info;
+  works(tarn_checkpoint_export_int4("eighth", "run"));
+  works(tarn_checkpoint_info_open(&info, "eighth"));
+  assert_string_equal(info->precision, "int4");
+  tarn_checkpoint_info_close(&info);
+  refuses(tarn_checkpoint_export("never", "eighth"), TARN_STATUS_DATA, "eighth: it holds int4");
+  refuses(tarn_checkpoint_export_int4("never", "language-model"), TARN_STATUS_USAGE, "language-model: ");
+  refuses(tarn_checkpoint_export_int4("missing/never", "run"), TARN_STATUS_IO, "missing/never");
+  refuses_paths(tarn_checkpoint_export_int4);
+}
+
 // What the imports have in common.
 static void refuses_folders(tarn_status (*import)(const char *output, const char *folder)) {
   refuses(import("never", "missing"), TARN_STATUS_IO, "missing");
@@ -505,15 +517,20 @@ static void use_tarn_checkpoint_export_ctranslate2(void) {
 int main(void) {
   static const char *const headers[] = {"checkpoint.h", "lab/foreign.h", NULL};
   static const api_use uses[] = {
-      USE(tarn_checkpoint_choice_name),   USE(tarn_checkpoint_find),          USE(tarn_checkpoint_found_close),
-      USE(tarn_checkpoint_info_open),     USE(tarn_checkpoint_info_close),    USE(tarn_checkpoint_info_mapped),
-      USE(tarn_checkpoint_info_stored),   USE(tarn_checkpoint_info_values),   USE(tarn_checkpoint_vocabs),
-      USE(tarn_checkpoint_average),       USE(tarn_checkpoint_prune),         USE(tarn_checkpoint_export),
-      USE(tarn_checkpoint_export_bf16),   USE(tarn_checkpoint_export_int8),   USE(tarn_checkpoint_import_gpt2),
-      USE(tarn_checkpoint_export_gpt2),   USE(tarn_checkpoint_import_bert),   USE(tarn_checkpoint_export_bert),
-      USE(tarn_checkpoint_import_marian), USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
-      USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),  USE(tarn_checkpoint_import),
-      USE(tarn_checkpoint_import_gguf),   USE(tarn_checkpoint_export_gguf),
+      USE(tarn_checkpoint_choice_name),   USE(tarn_checkpoint_find),
+      USE(tarn_checkpoint_found_close),   USE(tarn_checkpoint_info_open),
+      USE(tarn_checkpoint_info_close),    USE(tarn_checkpoint_info_mapped),
+      USE(tarn_checkpoint_info_stored),   USE(tarn_checkpoint_info_values),
+      USE(tarn_checkpoint_vocabs),        USE(tarn_checkpoint_average),
+      USE(tarn_checkpoint_prune),         USE(tarn_checkpoint_export),
+      USE(tarn_checkpoint_export_bf16),   USE(tarn_checkpoint_export_int8),
+      USE(tarn_checkpoint_export_int4),   USE(tarn_checkpoint_import_gpt2),
+      USE(tarn_checkpoint_export_gpt2),   USE(tarn_checkpoint_import_bert),
+      USE(tarn_checkpoint_export_bert),   USE(tarn_checkpoint_import_marian),
+      USE(tarn_checkpoint_export_marian), USE(tarn_checkpoint_export_ctranslate2),
+      USE(tarn_checkpoint_import_llama),  USE(tarn_checkpoint_export_llama),
+      USE(tarn_checkpoint_import),        USE(tarn_checkpoint_import_gguf),
+      USE(tarn_checkpoint_export_gguf),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -592,8 +592,8 @@ static void use_tarn_testset_run(void) {
   refuses_testset((o = good, o.stride = -1, o), usage, "a window and its stride are for a text");
   refuses_testset((o = good, o.beam = -1, o), usage, "beam");
   refuses_testset((o = good, o.threads = -1, o), usage, "threads");
-  refuses_testset((o = good, o.precision = TARN_TRANSLATE_PRECISION_AUTO, o), usage, "fp32, bf16 or int8");
-  refuses_testset((o = good, o.precision = TARN_TRANSLATE_PRECISION_COUNT, o), usage, "fp32, bf16 or int8");
+  refuses_testset((o = good, o.precision = TARN_TRANSLATE_PRECISION_AUTO, o), usage, "fp32, bf16, int8 or int4");
+  refuses_testset((o = good, o.precision = TARN_TRANSLATE_PRECISION_COUNT, o), usage, "fp32, bf16, int8 or int4");
   refuses_testset((o = good, o.overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE, o), usage, "sources are always cut");
   refuses_testset((o = good, o.run = "missing", o), usage, "missing: no run: there is no config.yaml");
   refuses_testset((o = good, o.run = "source", o), usage, "source: this is text");

@@ -58,7 +58,7 @@ for run in attention recurrent; do
   generate $run --beam 6 --number 6 --scores --length-penalty 0.5 >beam.txt
   [ "$(wc -l <beam.txt)" -eq 6 ] && cut -f 1 beam.txt | sort -rg | cmp -s - <(cut -f 1 beam.txt) ||
     fail "$run: the beam is not sorted: $(cat beam.txt)"
-  for precision in bf16 int8; do generate $run --precision $precision >$precision.txt; done
+  for precision in bf16 int8 int4; do generate $run --precision $precision >$precision.txt; done
 done
 
 # Penalties, banned texts and stop strings; a text does not depend on its neighbours.

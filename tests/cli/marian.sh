@@ -41,7 +41,7 @@ done
 cmp -s swish.bf16 half.bf16 || fail "bf16: $(diff swish.bf16 half.bf16 | head -n 4)"
 refuse 1 'half cannot be averaged: its tensor' "$TARN" average --output mean half half
 refuse 2 'give one of --dense, --format and --precision' "$TARN" export --dense --precision bf16 swish y
-refuse 2 '--precision' "$TARN" export --precision int4 swish y
+refuse 2 '"int5"' "$TARN" export --precision int5 swish y
 
 # A quarter of the size, only for int8, with the same bits.
 "$TARN" export --precision int8 swish quarter || fail "export in int8"
@@ -66,6 +66,17 @@ refuse 1 'quarter: it holds int8' "$TARN" average --output y quarter quarter
 [ ! -e y ] || fail "something was written"
 sed 's/init_from: swish/init_from: quarter/' more.yaml >quarter.yaml
 refuse 1 'train.init_from: quarter: it holds int8' "$TARN" train quarter.yaml --run quarter-run --quiet
+
+# The same for int4; rows of 16 columns take no less than in int8.
+"$TARN" export --precision int4 swish eighth || fail "export in int4"
+[ $(($(values eighth) * 100)) -lt $(($(values swish) * 45)) ] || fail "$(values eighth) bytes of values, and $(values swish) before"
+"$TARN" inspect eighth | grep -q '^file .*model in int4' || fail "inspect: $("$TARN" inspect eighth | head -n 1)"
+for arguments in "swish --precision int4" eighth; do
+  # shellcheck disable=SC2086
+  "$TARN" translate $arguments --n-best 2 <lines >"$arguments.txt" 2>/dev/null || fail "translate $arguments"
+done
+cmp "swish --precision int4.txt" eighth.txt || fail "int4: other translations"
+refuse 2 'eighth: it holds int4, which is computed with in int4 only; the precision cannot be int8' "$TARN" translate eighth --precision int8
 
 # The export restores what was imported: the same bytes the second time.
 for model in relu separate; do

@@ -93,7 +93,7 @@ states mt encoder.1 --input - --output again.safetensors < <(cat $de)
 cmp one.safetensors again.safetensors || fail "a pipe gives other results"
 "$TARN" states mt encoder.1 --input $de --output one.safetensors --json 2>/dev/null >json.txt || fail "--json"
 grep -q '"output":"one.safetensors","sentences":12,"tokens":[0-9]*,"target_tokens":0,.*"arrays":\[{"name":"encoder.1","width":16,"numbers":[0-9]*}\]' json.txt || fail "--json: $(cat json.txt)"
-for precision in bf16 int8; do states mt encoder.3 decoder.1.cross_attention --input $de --target $en --precision $precision --output x.safetensors; done
+for precision in bf16 int8 int4; do states mt encoder.3 decoder.1.cross_attention --input $de --target $en --precision $precision --output x.safetensors; done
 
 # A language model: log-probabilities equal those of tarn score.
 states lm output.log_probabilities --input $en --format npy --output lm-states

@@ -143,15 +143,19 @@ grep -Eqv '^-?[0-9]+\.[0-9]{6}	' scores.txt && fail "a line of --scores without 
 translate --json <lines.de >lines.json
 [ "$(grep -c '^{"index":[0-9]*,"source_tokens":[0-9]*,"truncated":false,"hypotheses":\[{"text":".*}\],"checkpoint":"run/checkpoint_best.safetensors"}$' lines.json)" \
   -eq 43 ] || fail "JSON: $(head -n 1 lines.json)"
-for precision in bf16 int8; do
+for precision in bf16 int8 int4; do
   translate --precision $precision <lines.de >$precision.en
   [ "$(wc -l <$precision.en)" -eq 43 ] || fail "$precision gives $(wc -l <$precision.en) lines"
 done
-# Rounding to 8 bits changes scores slightly: it must have an effect but destroy nothing.
-translate --precision int8 --scores <lines.de >int8-scores.txt
-cmp -s scores.txt int8-scores.txt && fail "--precision int8 changes no score"
-paste scores.txt int8-scores.txt | awk -F '\t' '{ d = $1 - $3; if (d < 0) d = -d; if (d < 0.1) near++ }
-  END { exit near < 38 }' || fail "scores of int8 are far from those of fp32: $(paste scores.txt int8-scores.txt | head -n 5)"
+# Rounding to 8 bits changes scores slightly, and to 4 bits somewhat more: it must have an effect but destroy nothing.
+for precision in int8 int4; do
+  translate --precision $precision --scores <lines.de >$precision-scores.txt
+  cmp -s scores.txt $precision-scores.txt && fail "--precision $precision changes no score"
+  most=0.1 && [ $precision = int8 ] || most=0.5
+  paste scores.txt $precision-scores.txt | awk -F '\t' -v most=$most '{ d = $1 - $3; if (d < 0) d = -d; if (d < most) near++ }
+    END { exit near < 38 }' || fail "scores of $precision are far from those of fp32: $(paste scores.txt $precision-scores.txt | head -n 5)"
+done
+cmp -s int8-scores.txt int4-scores.txt && fail "int4 is int8"
 translate </dev/null >nothing.en
 [ ! -s nothing.en ] || fail "no input gives output"
 

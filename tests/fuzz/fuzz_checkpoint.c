@@ -60,14 +60,14 @@ static void load(tarn__dtype dtype) {
 }
 
 // What is written of a file that was taken is taken again.
-static void write_out(unsigned how) {
+static void write_out(unsigned how, bool int4) {
   const char *paths[] = {FILE_NAME, FILE_NAME};
   const tarn_prune prune = {.rate = 0.5};
   tarn_checkpoint_info *info;
   tarn_status status = how == 0   ? tarn_checkpoint_export(COPY, FILE_NAME)
                        : how == 1 ? tarn_checkpoint_average(COPY, paths, 2)
                        : how == 2 ? tarn_checkpoint_prune(COPY, FILE_NAME, &prune)
-                       : how == 3 ? tarn_checkpoint_export_int8(COPY, FILE_NAME)
+                       : how == 3 ? (int4 ? tarn_checkpoint_export_int4 : tarn_checkpoint_export_int8)(COPY, FILE_NAME)
                                   : tarn_checkpoint_export_gpt2("gpt2", FILE_NAME);
   if (!fuzz_good(status) || how > 3) return;
   fuzz_must(tarn_checkpoint_info_open(&info, COPY));
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tarn_checkpoint_info_close(&info);
   if (!small) return 0;
   load(how % 2 ? TARN__F32 : TARN__BF16);
-  if (how % 8 == 0) write_out(how / 8 % 5);
+  if (how % 8 == 0) write_out(how / 8 % 5, how / 40 % 2);
   if (how % 8 != 1) return 0;
   if (lm)
     score();

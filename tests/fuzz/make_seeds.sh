@@ -56,7 +56,9 @@ cp resume/checkpoint_last.safetensors last.safetensors
 # default, so that reading them takes less time. Hashes are passed over.
 "$tarn" export --dense "$made/models/frozen-shared-pre.safetensors" dense
 for file in "$made/models/frozen-shared-pre.safetensors" dense; do
-  "$tarn" export --precision int8 "$file" "int8-$(basename "$file" .safetensors).safetensors"
+  for precision in int8 int4; do
+    "$tarn" export --precision $precision "$file" "$precision-$(basename "$file" .safetensors).safetensors"
+  done
 done
 python3 - "$made/models" "$out/checkpoint" <<'END'
 import json, re, struct, sys
@@ -65,8 +67,9 @@ KEEP = re.compile(r"(d_model|embeddings|max_length|positions|frozen_embeddings|o
                   r"heads|ffn|frozen|hidden|sparsity|topology|residual|input|init|kernel|norm|embedding_scale|frozen_input|"
                   r"spectral_radius|embedding_std|nonlinearity|leak_rate|embedding_dropout|dropout): ")
 for name in sys.argv[3:] or ["frozen-shared-pre", "hadamard", "convolutions", "bigru", "esn-random", "esn-sparse", "lstm",
-                             "learned-positions", "gpt2", "no-mixer", "int8-frozen-shared-pre", "int8-dense"]:
-    folder = "." if name.startswith("int8") else sys.argv[1]
+                             "learned-positions", "gpt2", "no-mixer", "int8-frozen-shared-pre", "int8-dense",
+                             "int4-frozen-shared-pre", "int4-dense"]:
+    folder = "." if name.startswith("int") else sys.argv[1]
     data = open(f"{folder}/{name}.safetensors", "rb").read()
     size = struct.unpack("<Q", data[:8])[0]
     head = json.loads(data[8:8 + size])

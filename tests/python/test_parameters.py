@@ -112,6 +112,21 @@ def test_narrow_files_are_widened(trained: tarn.Trained, tmp_path: Path) -> None
         assert 0 < np.abs(found - exact).max() < 0.02 * np.abs(exact).max()
 
 
+def test_int4_is_widened(trained: tarn.Trained, tmp_path: Path) -> None:
+    with trained.open() as run:
+        file = export("tarn_checkpoint_export_int4", run, tmp_path / "int4")
+        exact = run.parameters()["decoder.layer1.ffn.in.weight"]
+    name, stored = "decoder.layer1.ffn.in.weight", tensors(file)
+    groups = stored[name].reshape(len(exact), -1, 17)
+    numbers = np.stack([groups[..., 1:] & 15, groups[..., 1:] >> 4], -1).reshape(len(exact), -1, 32).astype(np.int32) - 8
+    numbers *= groups[..., :1].astype(np.int8)
+    wide = numbers.reshape(len(exact), -1)[:, : exact.shape[1]].astype(np.float32) * stored[f"{name}.scale"][:, None]
+    with tarn.Run(file) as narrow:
+        found, tensor = narrow.parameters()[name], narrow.tensor(name)
+    assert np.array_equal(found, wide) and (tensor.dtype, tensor.scales) == ("float32", None)
+    assert 0 < np.abs(found - exact).max() < 0.15 * np.abs(exact).max()
+
+
 def test_names(trained: tarn.Trained) -> None:
     with trained.open() as run:
         parameters = run.parameters()

@@ -58,7 +58,7 @@ def test_wrong_options(trained: tarn.Trained) -> None:
             run.translate(["Ein Hund ."], beam=5000)
         with pytest.raises(TypeError, match='no option "bean"'):
             run.translate(["Ein Hund ."], bean=5)
-        with pytest.raises(tarn.UsageError, match='"fp8": one of fp32, bf16, int8'):
+        with pytest.raises(tarn.UsageError, match='"fp8": one of fp32, bf16, int8, int4'):
             run.translate(["Ein Hund ."], precision="fp8")
         with pytest.raises(TypeError, match="a list"):
             run.translate("Ein Hund .")

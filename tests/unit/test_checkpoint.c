@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
-#include "store/progress.h"
 #include "store/regenerate.h"
 #include "tarn/checkpoint.h"
 #include "tarn/process.h"
@@ -491,32 +490,45 @@ static void assert_holds(const char *path, const char *precision) {
   tarn_checkpoint_info_close(&info);
 }
 
-// Computing in int8 gives the same bits of the file in fp32, of one in int8, and of one that holds frozen weights too.
-static void computes_with_int8(void **state) {
-  (void)state;
+typedef tarn_status (*writer)(const char *output, const char *path);
+
+// Computing in int8 or int4 gives the same bits of the file in fp32, of one of such integers, and of one that holds
+// frozen weights too. `type`: of matrices that are not tables.
+static void computes_with(tarn_translate_precision precision, writer write, const char *type) {
+  const char *word = tarn_translate_precision_name(precision);
   save("c", 3, 17, 0.01f);
-  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(write("q", "c"), TARN_STATUS_OK);
   assert_int_equal(tarn_checkpoint_export("d", "c"), TARN_STATUS_OK);
-  assert_int_equal(tarn_checkpoint_export_int8("dq", "d"), TARN_STATUS_OK);
+  assert_int_equal(write("dq", "d"), TARN_STATUS_OK);
   assert_holds("c", "fp32");
-  assert_holds("q", "int8");
+  assert_holds("q", word);
   double exact[LINES], rounded[LINES];
   translate(exact, "c", TARN_TRANSLATE_PRECISION_AUTO);
-  translate(rounded, "c", TARN_TRANSLATE_PRECISION_INT8);
+  translate(rounded, "c", precision);
   assert_true(memcmp(exact, rounded, sizeof exact) != 0);
-  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "q", TARN_TRANSLATE_PRECISION_AUTO);
-  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "q", TARN_TRANSLATE_PRECISION_INT8);
-  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "dq", TARN_TRANSLATE_PRECISION_AUTO);
+  assert_same_translations("c", precision, "q", TARN_TRANSLATE_PRECISION_AUTO);
+  assert_same_translations("c", precision, "q", precision);
+  assert_same_translations("c", precision, "dq", TARN_TRANSLATE_PRECISION_AUTO);
   tarn__safetensors plain, dense;
   assert_int_equal(tarn__safetensors_open(&plain, "q"), TARN_STATUS_OK);
   assert_int_equal(tarn__safetensors_open(&dense, "dq"), TARN_STATUS_OK);
   assert_null(tarn__safetensors_find(&plain, "encoder.R1.ffn.in.weight"));
-  assert_string_equal(tarn__safetensors_find(&dense, "encoder.R1.ffn.in.weight")->dtype, "I8");
-  assert_string_equal(tarn__safetensors_find(&plain, "encoder.L1.ffn.in.weight")->dtype, "I8");
+  assert_string_equal(tarn__safetensors_find(&dense, "encoder.R1.ffn.in.weight")->dtype, type);
+  assert_string_equal(tarn__safetensors_find(&plain, "encoder.L1.ffn.in.weight")->dtype, type);
   assert_string_equal(tarn__safetensors_find(&plain, "embeddings.weight")->dtype, "I8");
   assert_string_equal(tarn__safetensors_find(&plain, "encoder.L1.ffn.in.bias")->dtype, "F32");
   tarn__safetensors_close(&plain);
   tarn__safetensors_close(&dense);
+}
+
+static void computes_with_int8(void **state) {
+  (void)state;
+  computes_with(TARN_TRANSLATE_PRECISION_INT8, tarn_checkpoint_export_int8, "I8");
+}
+
+static void computes_with_int4(void **state) {
+  (void)state;
+  computes_with(TARN_TRANSLATE_PRECISION_INT4, tarn_checkpoint_export_int4, "U8");
 }
 
 // Of a file in bf16 what is looked up or packed stays where the file is.
@@ -596,30 +608,40 @@ static void draws_beside_mapped_values(void **state) {
   assert_int_equal(tarn_checkpoint_export("d", "c"), TARN_STATUS_OK);
   assert_int_equal(tarn_checkpoint_export_bf16("dh", "d"), TARN_STATUS_OK);
   assert_int_equal(tarn_checkpoint_export_int8("dq", "d"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_export_int4("dr", "d"), TARN_STATUS_OK);
   mixes_tensors_and_lines("dh", TARN_TRANSLATE_PRECISION_BF16);
   mixes_tensors_and_lines("dq", TARN_TRANSLATE_PRECISION_INT8);
+  mixes_tensors_and_lines("dr", TARN_TRANSLATE_PRECISION_INT4);
 }
 
 // What needs the weights themselves.
-static void refuses_int8_for_other_ends(void **state) {
-  (void)state;
+static void refuses_for_other_ends(writer write, const char *words, tarn_translate_precision other) {
   const char *const orders[][2] = {{"q", "c"}, {"c", "q"}};
   tarn__checkpoint *c;
   save("c", 3, 17, 0);
-  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(write("q", "c"), TARN_STATUS_OK);
   assert_int_equal(tarn__checkpoint_open(&c, "q", TARN__F32), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "q: it holds int8"));
+  assert_non_null(strstr(tarn_error_message(), words));
   for (int i = 0; i < 2; i++) {
     assert_int_equal(tarn_checkpoint_average("none", orders[i], 2), TARN_STATUS_DATA);
-    assert_non_null(strstr(tarn_error_message(), "q: it holds int8"));
+    assert_non_null(strstr(tarn_error_message(), words));
   }
   assert_int_equal(tarn_checkpoint_export("none", "q"), TARN_STATUS_DATA);
   assert_int_equal(tarn_checkpoint_export_bf16("none", "q"), TARN_STATUS_DATA);
   assert_int_equal(tarn_checkpoint_export_int8("none", "q"), TARN_STATUS_DATA);
+  assert_int_equal(tarn_checkpoint_export_int4("none", "q"), TARN_STATUS_DATA);
   assert_false(tarn__file_exists("none"));
   tarn_translate_precision precision = TARN_TRANSLATE_PRECISION_FP32;
   assert_int_equal(tarn__checkpoint_open_use(&c, "q", &precision, NULL), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "the precision cannot be fp32"));
+  assert_int_equal(tarn__checkpoint_open_use(&c, "q", &other, NULL), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "the precision cannot be int"));
+}
+
+static void refuses_integers_for_other_ends(void **state) {
+  (void)state;
+  refuses_for_other_ends(tarn_checkpoint_export_int8, "q: it holds int8", TARN_TRANSLATE_PRECISION_INT4);
+  refuses_for_other_ends(tarn_checkpoint_export_int4, "q: it holds int4", TARN_TRANSLATE_PRECISION_INT8);
 }
 
 static void refuse_use(const char *words) {
@@ -632,7 +654,7 @@ static void refuse_use(const char *words) {
   if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
 }
 
-static float wrong_scales[64];
+static float wrong_scales[80];
 static void give_scales(tarn__stored *tensor) {
   assert_true(tensor->bytes <= sizeof wrong_scales);
   tensor->data = wrong_scales;
@@ -669,9 +691,31 @@ static void refuses_damaged_int8(void **state) {
   write_tensors(halve, matrix, NULL);
   refuse_use("\"encoder.L1.ffn.in.weight\" is not I8 of 32 x 16");
   write_tensors(label_unsigned, matrix, NULL);
-  refuse_use("does not ask for its tensor \"encoder.L1.ffn.in.weight.scale\"");
+  refuse_use("\"encoder.L1.ffn.in.weight\" is not U8 of 32 x 17");
+  write_tensors(label_unsigned, "embeddings.weight", NULL);
+  refuse_use("\"embeddings.weight\" is U8, which cannot stand for that parameter");
   write_tensors(label_bytes, "encoder.L1.ffn.in.bias", NULL);
   refuse_use("\"encoder.L1.ffn.in.bias\" is I8, which cannot stand for that parameter");
+}
+
+static void refuses_damaged_int4(void **state) {
+  (void)state;
+  static const char matrix[] = "encoder.L1.ffn.out.weight", scale[] = "encoder.L1.ffn.out.weight.scale";
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export_int4("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(rename("q", "c"), 0);
+  for (int factor = 16; factor <= 240; factor += 224) {
+    ((unsigned char *)wrong_scales)[15 * 17] = (unsigned char)factor;
+    write_tensors(give_scales, matrix, NULL);
+    refuse_use(factor == 16 ? "holds the factor 16 where -15 to 15" : "holds the factor -16 where -15 to 15");
+  }
+  wrong_scales[12] = NAN;
+  write_tensors(give_scales, scale, NULL);
+  refuse_use("where a finite number from 0 was expected");
+  write_tensors(halve, scale, NULL);
+  refuse_use("\"encoder.L1.ffn.out.weight\" is U8 and needs F32 of 16 as \"encoder.L1.ffn.out.weight.scale\"");
+  write_tensors(halve, matrix, NULL);
+  refuse_use("\"encoder.L1.ffn.out.weight\" is not U8 of 16 x 17");
 }
 
 static void finds_the_file_of_a_folder(void **state) {
@@ -692,55 +736,6 @@ static void finds_the_file_of_a_folder(void **state) {
   }
   tarn__checkpoint *c;
   assert_int_equal(tarn__checkpoint_open(&c, "nowhere", TARN__F32), TARN_STATUS_IO);
-}
-
-// A progress with another value in place of a field's.
-static tarn_status read_progress(const char *field, const char *value) {
-  tarn__progress progress = {.update = 3, .seconds = 2.5, .scored = {4}, .log = {5, 0xabc}};
-  char *text;
-  char changed[2048];
-  char key[64];
-  assert_int_equal(tarn__progress_write(&text, &progress), TARN_STATUS_OK);
-  snprintf(key, sizeof key, "\"%s\":", field);
-  const char *at = strstr(text, key);
-  assert_non_null(at);
-  at += strlen(key);
-  snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, value, at + strcspn(at, ",}"));
-  free(text);
-  return tarn__progress_read(&progress, changed, "file");
-}
-
-// Training counts on from these numbers.
-static void refuses_impossible_progress(void **state) {
-  (void)state;
-  static const char *const fields[] = {"update", "batches", "epoch", "best_update", "source_tokens", "norm_count"};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-    assert_int_equal(read_progress(fields[i], "9223372036854775807"), TARN_STATUS_DATA);
-    assert_non_null(strstr(tarn_error_message(), fields[i]));
-    assert_non_null(strstr(tarn_error_message(), "file: "));
-    assert_int_equal(read_progress(fields[i], "-1"), TARN_STATUS_DATA);
-    assert_int_equal(read_progress(fields[i], "1.5"), TARN_STATUS_DATA);
-  }
-  assert_int_equal(read_progress("update", "9007199254740992"), TARN_STATUS_OK);
-  assert_int_equal(read_progress("update", "9007199254740993"), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "2^53"));
-  // A clock that went back wrote these, and nothing depends on them: they are read as 0.
-  assert_int_equal(read_progress("seconds", "-1e9"), TARN_STATUS_OK);
-  assert_int_equal(read_progress("window_seconds", "-0.5"), TARN_STATUS_OK);
-  assert_int_equal(read_progress("seconds", "1e999"), TARN_STATUS_DATA);
-  assert_int_equal(read_progress("best", "-1.5"), TARN_STATUS_OK);
-  assert_int_equal(read_progress("bytes", "6"), TARN_STATUS_OK);
-  assert_int_equal(read_progress("bytes", "-1"), TARN_STATUS_DATA);
-  assert_int_equal(read_progress("bytes", "\"5\""), TARN_STATUS_DATA);
-  assert_int_equal(read_progress("hash", "\"0000000000000abc\""), TARN_STATUS_OK);
-  assert_int_equal(read_progress("hash", "\"abc\""), TARN_STATUS_DATA);
-  assert_int_equal(read_progress("hash", "\"0000000000000abX\""), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "file: the length and hash of the log are damaged"));
-  assert_int_equal(read_progress("log", "1,\"x\":{\"a\":2"), TARN_STATUS_DATA);
-  static const char *const scored[] = {"4", "\"4\"", "null", "{}", "[-1]", "[\"4\"]"};
-  assert_int_equal(read_progress("scored", "[5]"), TARN_STATUS_OK);
-  for (size_t i = 0; i < sizeof scored / sizeof *scored; i++)
-    assert_int_equal(read_progress("scored", scored[i]), TARN_STATUS_DATA);
 }
 
 static void survives_lack_of_memory(void **state) {
@@ -789,12 +784,13 @@ int main(void) {
                                      cmocka_unit_test(averages_dense_files),
                                      cmocka_unit_test(exports_structured_weights),
                                      cmocka_unit_test(computes_with_int8),
+                                     cmocka_unit_test(computes_with_int4),
                                      cmocka_unit_test(computes_with_mapped_bf16),
                                      cmocka_unit_test(draws_beside_mapped_values),
-                                     cmocka_unit_test(refuses_int8_for_other_ends),
+                                     cmocka_unit_test(refuses_integers_for_other_ends),
                                      cmocka_unit_test(refuses_damaged_int8),
+                                     cmocka_unit_test(refuses_damaged_int4),
                                      cmocka_unit_test(finds_the_file_of_a_folder),
-                                     cmocka_unit_test(refuses_impossible_progress),
                                      cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -124,6 +124,37 @@ static void int8_is_multiplied_by_its_scales(void **state) {
   tarn_checkpoint_info_close(&info);
 }
 
+static void int4_is_multiplied_by_its_scales(void **state) {
+  (void)state;
+  tarn_checkpoint_info *info;
+  tarn_checkpoint_stored stored;
+  tarn__safetensors file;
+  size_t rounded = 0;
+  assert_int_equal(tarn_checkpoint_export_int4("int4", "dense"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_info_open(&info, "int4"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_open(&file, "int4"), TARN_STATUS_OK);
+  for (size_t i = 0; i < info->param_count; i++) {
+    const tarn_checkpoint_param *p = &info->params[i];
+    char name[256];
+    snprintf(name, sizeof name, "%s.scale", p->name);
+    const tarn__stored *numbers = tarn__safetensors_find(&file, p->name), *scales = tarn__safetensors_find(&file, name);
+    if (!scales || strcmp(numbers->dtype, "U8") != 0) continue;
+    assert_int_equal(tarn_checkpoint_info_values(info, i, values), TARN_STATUS_OK);
+    assert_false(tarn_checkpoint_info_stored(info, &stored, i));
+    rounded++;
+    for (int64_t k = 0; k < p->rows * p->cols; k++) {
+      const int64_t row = k / p->cols, col = k % p->cols;
+      const unsigned char *group = (const unsigned char *)numbers->data + row * numbers->shape[1] + col / 32 * 17;
+      const int both = group[1 + col % 32 / 2],
+                number = (signed char)group[0] * ((col % 2 ? both >> 4 : both & 15) - 8);
+      assert_true(values[k] == ((const float *)scales->data)[row] * (float)number);
+    }
+  }
+  assert_true(rounded > 5);
+  tarn__safetensors_close(&file);
+  tarn_checkpoint_info_close(&info);
+}
+
 // A file of another tool, whose header is a byte shorter.
 static void unaligned_ones_are_copied(void **state) {
   (void)state;
@@ -219,12 +250,10 @@ static void survives_lack_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(are_those_of_the_model),
-                                     cmocka_unit_test(are_widened),
-                                     cmocka_unit_test(int8_is_multiplied_by_its_scales),
-                                     cmocka_unit_test(unaligned_ones_are_copied),
-                                     cmocka_unit_test(are_checked),
-                                     cmocka_unit_test(a_changed_file_is_noticed),
-                                     cmocka_unit_test(survives_lack_of_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(are_those_of_the_model),           cmocka_unit_test(are_widened),
+      cmocka_unit_test(int8_is_multiplied_by_its_scales), cmocka_unit_test(int4_is_multiplied_by_its_scales),
+      cmocka_unit_test(unaligned_ones_are_copied),        cmocka_unit_test(are_checked),
+      cmocka_unit_test(a_changed_file_is_noticed),        cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -374,7 +374,7 @@ static void all_lengths_and_precisions(void **state) {
   options.length_beam = options.n_best = 100;
   options.iterations = 2;
   options.mask = MASK;
-  options.int8 = true;
+  options.rounding = TARN__ROUNDING_INT8;
   must(tarn__translator_open(&translator, f.model, EOS, &options));
   must(tarn__translator_run(translator, found, f.ids, f.offsets, SENTENCES));
   for (int s = 0; s < SENTENCES; s++) {

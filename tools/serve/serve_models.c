@@ -66,7 +66,9 @@ tarn_status serve_models_look(serve_models *m) {
     take_name(m);
     tarn_translate_precision precision = m->options.precision;
     if (precision == TARN_TRANSLATE_PRECISION_AUTO)
-      precision = strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
+      precision = strcmp(info->precision, "int4") == 0   ? TARN_TRANSLATE_PRECISION_INT4
+                  : strcmp(info->precision, "int8") == 0 ? TARN_TRANSLATE_PRECISION_INT8
+                                                         : TARN_TRANSLATE_PRECISION_FP32;
     m->offer->precision = tarn_translate_precision_name(precision);
   }
   tarn_config_close(&config);

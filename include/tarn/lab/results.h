@@ -162,8 +162,8 @@ typedef struct tarn_results_run {
   const char *test_checkpoint;                       // name of its file; NULL: unknown
   const char *test_source;                           // source file, one sentence per line
   const char *test_reference;                        // reference file, one sentence per line
-  const char *test_precision;  // of the arithmetic: "fp32", "bf16", "int8"; NULL: from an earlier version, which means
-                               // fp32
+  const char *test_precision;  // of the arithmetic: "fp32", "bf16", "int8", "int4"; NULL: from an earlier version,
+                               // which means fp32
   const char *test_folder;     // of a language model: folder of minimal pairs
   int64_t test_sentences, test_beam, test_pairs;
   double test_length_penalty;                 // NAN: unknown, or without a beam

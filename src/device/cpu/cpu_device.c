@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/gemm_int4.h"
 #include "device/cpu/gemm/gemm_split.h"
 #include "device/cpu/isa/isa.h"
 #include "device/cpu/isa/peak_kernels.h"
@@ -16,7 +17,8 @@ static tarn__gemm product_of(const tarn__device_weight *weight) {
                       .ldb = weight->cols,
                       .dtype = weight->dtype,
                       .transpose_b = true,
-                      .int8 = weight->int8,
+                      .int8 = weight->rounding == TARN__ROUNDING_INT8,
+                      .int4 = weight->rounding == TARN__ROUNDING_INT4,
                       .b_scales = weight->scales,
                       .fp32 = weight->fp32};
 }
@@ -34,11 +36,14 @@ static tarn_status pack(const tarn__device *device, void *packed, const tarn__de
   return TARN_STATUS_OK;
 }
 
-static tarn_status quantise(const tarn__device *device, signed char *values, float *scales,
-                            const tarn__device_weight *weight, int threads) {
+static tarn_status quantise(const tarn__device *device, void *values, void *scales, const tarn__device_weight *weight,
+                            int threads) {
   (void)device;
   const tarn__gemm product = product_of(weight);
-  tarn__gemm_quantise(values, scales, &product, threads);
+  if (product.int4)
+    tarn__gemm_round_int4(values, scales, &product, threads);
+  else
+    tarn__gemm_quantise(values, scales, &product, threads);
   return TARN_STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "device/cpu/gemm/gemm_cut.h"
+#include "device/cpu/gemm/gemm_int4.h"
 #include "device/cpu/gemm/gemm_kernels.h"
 #include "device/cpu/gemm/gemm_split.h"
 #include "device/cpu/gemm/gemm_tiles.h"
@@ -89,7 +90,7 @@ static void make_amx(void) {
 }
 #endif
 
-static const tarn__gemm_kernels *kernels_now(void) {
+const tarn__gemm_kernels *tarn__gemm_kernels_now(void) {
 #ifdef TARN_WITH_AMX
   if (tarn__isa_now() == TARN__ISA_AMX) {
     pthread_once(&amx_once, make_amx);
@@ -100,7 +101,7 @@ static const tarn__gemm_kernels *kernels_now(void) {
 }
 
 static plan plan_of(const tarn__gemm *g, int threads) {
-  const tarn__gemm_kernels *kernels = kernels_now();
+  const tarn__gemm_kernels *kernels = tarn__gemm_kernels_now();
   plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g), .threads = threads};
   const bool bf16 = p.arithmetic == TARN__GEMM_BF16;
   p.group = bf16 ? kernels->group_bf16 : kernels->group;
@@ -135,6 +136,7 @@ static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->
 
 // Another implementation of the product, or NULL for that of this file.
 static const tarn__gemm_way *way_of(const tarn__gemm *g) {
+  if (g->int4) return &tarn__gemm_int4;
   if (g->fp32 != TARN__FP32_EXACT && g->dtype == TARN__F32 && !g->int8) return &tarn__gemm_split;
 #ifdef TARN_WITH_AMX
   if (g->dtype == TARN__BF16 && !g->int8 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles;
@@ -503,7 +505,7 @@ void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
 
 void tarn__gemm_quantise(signed char *values, float *scales, const tarn__gemm *gemm, int threads) {
   enum { TERMS = 512 };
-  const plan p = {.kernels = kernels_now()};
+  const plan p = {.kernels = tarn__gemm_kernels_now()};
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t j = 0; j < gemm->n; j++) {
     uint8_t bytes[TERMS];  // a buffer, because zeros are written after the last term

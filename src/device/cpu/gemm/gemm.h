@@ -32,14 +32,17 @@ typedef struct tarn__gemm {
   // B was packed as INT8 with one scale per column. Rows of A are quantised to INT8 as they are read, with one scale
   // per row, and sums are exact integers. Needs `packed`; without transpose_a.
   bool int8;
+  // The same with B as INT4, with a factor for 32 terms of a column (gemm_int4.h); k is at most TARN__INT4_MOST_TERMS.
+  bool int4;
   // Called for each complete block of C by the thread that computed it, while it is in the cache: rows [row, row +
   // rows) of columns [column, column + columns). NULL: none.
   void (*complete)(const struct tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns);
   const void *user;  // for `complete`
   // [m]: to each the sum of its row of A is added; NULL: none. Only if tarn__gemm_sums_rows() says so.
   float *row_sums;
-  const float
-      *b_scales;  // [n], for tarn__gemm_pack() with int8: B is already signed bytes with these scales; else NULL
+  // [n], for tarn__gemm_pack() with int8 or int4: B is already integers with these scales, signed bytes or those of
+  // device/int4.h; else NULL.
+  const float *b_scales;
 } tarn__gemm;
 
 // Bytes of scratch that tarn__gemm_run() needs for these shapes (pointers are not used, except whether `packed` is
@@ -64,7 +67,7 @@ bool tarn__gemm_sums_rows(const tarn__gemm *gemm);
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 
 // A frequently used matrix B can be packed once: bytes of B [k, n] when packed, and the packing itself, from the fields
-// n, k, b, ldb, dtype, transpose_a (which affects the length of a chunk of k), transpose_b and int8 (which needs
+// n, k, b, ldb, dtype, transpose_a (which affects the length of a chunk of k), transpose_b, int8 and int4 (which need
 // transpose_b). The packed form is specific to the instruction set in use.
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm);
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads);

@@ -69,6 +69,9 @@ typedef struct tarn__gemm_kernels {
 
 TARN__TABLES(tarn__gemm_kernels);
 
+// Those in use; products of INT8 are by tiles if the processor has them.
+const tarn__gemm_kernels *tarn__gemm_kernels_now(void);
+
 // In gemm_int8_amx.c, for tarn__isa_int8_tiles().
 void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *block);
 

@@ -103,7 +103,8 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
   const tarn__tensor *bias = node->in[TARN__RECURRENCE_BIASES + direction];
   g.bias = bias ? bias->data : NULL;
   g.packed = weight->param->decoding.packed;
-  g.int8 = weight->param->decoding.packed_int8;
+  g.int8 = weight->param->decoding.rounding == TARN__ROUNDING_INT8;
+  g.int4 = weight->param->decoding.rounding == TARN__ROUNDING_INT4;
   return g;
 }
 
