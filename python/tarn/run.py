@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -40,7 +40,7 @@ from .parameters import Parameters, Tensor, Weights, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
-TEXTS = ("banned", "stop")  # options that are lists of texts
+TEXTS = ("banned", "stop", "force_words")  # options that are lists of texts
 WORDS = {
     "precision": words("TARN_TRANSLATE_PRECISION_"),
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
@@ -59,6 +59,8 @@ class Hypothesis:
     tokens: int  # with the end of sentence
     log_probability: float  # natural logarithm, sum over the tokens
     score: float  # log_probability / tokens^length_penalty
+    attention: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    """With alignment=True: the attention of each token to each source token, both with their ends of sentence."""
 
 
 @dataclass(frozen=True)
@@ -328,10 +330,12 @@ class Run:
         overlong (truncate or refuse), strict (refuse invalid UTF-8), prefixes (a line is a sentence, a tab, and the
         beginning of its translation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram, banned
         (texts), groups, diversity_penalty; samples (drawn instead of a search), temperature, top_k, top_p, min_p,
-        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all)."""
+        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all); force_words (texts that translations
+        contain), force_columns (what follows each tab of a line, or each but the first with prefixes, is one of that
+        line), coverage_penalty, alignment (with `details`: hypotheses have their `attention`)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
-        given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
+        given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks", "force_words_count")
         handle = self._translator(given_options)
         call_of = c.tarn_translate_result, "tarn_translator_lines", handle
         return self._each(given, *call_of, _hypotheses) if details else self._each(given, *call_of, _best)
@@ -665,11 +669,14 @@ def _best(result: Any) -> str:
 
 
 def _hypotheses(result: Any) -> list[Hypothesis]:
-    return [_hypothesis(result.hypotheses[i]) for i in range(result.count)]
+    return [_hypothesis(result.hypotheses[i], result.source_tokens) for i in range(result.count)]
 
 
-def _hypothesis(item: Any) -> Hypothesis:
-    return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score)
+def _hypothesis(item: Any, source_tokens: int) -> Hypothesis:
+    attention = None
+    if item.attention:
+        attention = _array(item.attention, item.tokens * source_tokens, np.float32).reshape(item.tokens, source_tokens)
+    return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score, attention)
 
 
 def _score(line: Any) -> Score:

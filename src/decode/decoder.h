@@ -46,6 +46,7 @@ typedef struct tarn__decoder_options {
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
   const tarn__processing *processing;  // changes logits; NULL: nothing does
   const tarn__stops *stops;            // end continuations; NULL: nothing does
+  bool forced;                         // items may have phrases that their translations have to contain
   // A translation has at most max_len_a * source tokens + max_len_b tokens before its end of sentence, its prefix
   // counted; a continuation by a language model has at most max_len_b including it. Neither exceeds the model's
   // max_length, except that a language model without positions has no such limit.
@@ -66,6 +67,7 @@ typedef struct tarn__hypothesis {
   int64_t length;                  // 1 or more
   double log_probability;          // their sum
   double score;                    // log_probability / length^length_penalty
+  const float *attention;          // [length][source tokens] (aligner.h); NULL: not asked for
 } tarn__hypothesis;
 
 // Hypotheses of one item, best first; from one to n_best (fewer than n_best only if the vocabulary is too small for

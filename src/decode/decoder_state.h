@@ -69,6 +69,11 @@ struct tarn__decoder {
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   float *top_values, *top_own;
+  // The tokens that phrases want of each row that needs a next one, [predicted_count][wanted_count], and what the step
+  // says of them, one value more in a row.
+  tarn__id_list wanted;
+  int64_t wanted_count;
+  float *wanted_values, *wanted_own;
   // What the processors change, and the tokens that they look at.
   tarn__logit_edits edits;
   tarn__id_list so_far, row_numbers;
@@ -113,6 +118,8 @@ typedef struct tarn__choices {
   const int32_t *ids;
   const float *values, *own;
 } tarn__choices;
+// Gives the search of a slot, which has phrases, what the step says of the tokens that they want.
+void tarn__next_want(const tarn__decoder *d, tarn__slot *s);
 tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) TARN_CHECKED;
 
 #endif

@@ -20,6 +20,7 @@ typedef struct tarn__item {
   int64_t index;          // of its result
   const int32_t *prefix;  // [prefix_length] tokens with which a translation begins
   int64_t prefix_length;
+  const struct tarn__forced *forced;  // what the translation has to contain (forced.h); NULL: nothing
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;

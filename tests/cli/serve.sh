@@ -104,6 +104,20 @@ from=lines.de
 sampled 'repetition_penalty: 1.4, no_repeat_ngram: 2, groups: 3, diversity_penalty: 0.5' --repetition-penalty 1.4 --no-repeat-ngram 2 \
   --groups 3 --diversity-penalty 0.5 <lines.de
 sed 's/$/\tThe/' lines.de | sampled 'prefix: ["The", "The", "The", "The"]' --prefixes
+# Texts that translations contain, also behind a prefix, coverage and alignment.
+sampled 'force_words: ["dog", "big"], coverage_penalty: 0.4, n_best: 2' --force-words dog --force-words big --coverage-penalty 0.4 --n-best 2 <lines.de
+sed 's/$/\tThe\tdog/' lines.de | sampled 'prefix: ["The", "The", "The", "The"], force_words: "dog"' --prefixes --force-columns
+"$TARN" translate run --alignment --json --threads 1 <lines.de 2>/dev/null | jq -c '[.source_pieces, .hypotheses[0].alignment]' >expected-own.txt
+expect 200 translations /translate "$(jq -R . lines.de | jq -s -c '{text: ., alignment: true}')"
+jq -c '.translations[] | [.source_pieces, .hypotheses[0].alignment]' answer.json | diff expected-own.txt - || fail "another alignment"
+expect 400 'force_words.. need a search with a beam of 2 or more' /translate '{"text":"a","force_words":"b","beam":1}'
+expect 400 'force_words.. need a search with a beam of 2 or more' /translate '{"text":"a","force_words":"b","samples":2}'
+expect 400 'text.. has a tab, and ..force_words.. is given' /translate '{"text":"a\tb","force_words":"c"}'
+expect 400 'force_words.. has a tab' /translate '{"text":"a","force_words":"c\td"}'
+expect 400 'did you mean ..force_words' /translate '{"text":"a","force_word":"c"}'
+expect 413 'a string of ..force_words.. has 257 bytes' /translate "{\"text\":\"a\",\"force_words\":\"$(printf '%257s' x)\"}"
+expect 422 'the forced text .* needs [0-9]* tokens, and the translation has at most' /translate "{\"text\":\"a\",\"force_words\":\"$(printf 'x y %.0s' $(seq 30))\"}"
+expect 400 'coverage_penalty.. must be' /translate '{"text":"a","coverage_penalty":200}'
 expect 400 'prefix.. must have as many strings' /translate '{"text":["a","b"],"prefix":["c"]}'
 expect 400 'text.. has a tab, and ..prefix.. is given' /translate '{"text":"a\tb","prefix":"c"}'
 expect 400 'prefix.. has a tab' /translate '{"text":"a","prefix":"c\td"}'
@@ -166,7 +180,7 @@ for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
   [ "$(curl -s -o page.html -w '%{http_code}' "$url${path/\{name\}/run}")" != 404 ] || [[ " /score /generate /v1/completions /classify /tag " == *" $path "* ]] ||
     fail "the description has $path, and the server has not"
 done
-[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 23 ] || fail "metrics: $(curl -s "$url/metrics")"
+[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 29 ] || fail "metrics: $(curl -s "$url/metrics")"
 [ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
 refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
 

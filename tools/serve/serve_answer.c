@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "alignment_output.h"
 #include "json_output.h"
 
 // Puts a member into an object, or appends an element to an array, and returns whether both were allocated: jansson
@@ -67,7 +68,10 @@ static json_t *translation(const serve_request *request, const tarn_translator *
     json_t *one = hypothesis(&result->hypotheses[i]);
     good = add(hypotheses, one);
     if (good && request->tokens) good = put(one, "pieces", translation_pieces(translator, line, i));
+    if (good && request->translation.alignment)
+      good = put(one, "alignment", alignment_json(result, &result->hypotheses[i]));
   }
+  if (good && request->translation.alignment) good = put(object, "source_pieces", alignment_source(translator, line));
   good = good && put(object, "source_tokens", whole_number(result->source_tokens)) &&
          put(object, "truncated", json_boolean(result->truncated)) &&
          put(object, "hypotheses", json_incref(hypotheses));

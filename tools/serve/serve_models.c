@@ -195,6 +195,9 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
   options.placeholder_penalty = wanted->placeholder_penalty;
   options.decoding = wanted->decoding;
   options.prefixes = wanted->prefixes;
+  options.force_columns = wanted->force_columns;
+  options.coverage_penalty = wanted->coverage_penalty;
+  options.alignment = wanted->alignment;
   options.samples = wanted->samples;
   options.temperature = wanted->temperature;
   options.top_k = wanted->top_k;
