@@ -495,8 +495,8 @@ static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__cho
   if (s->item.forced) tarn__next_want(d, s);
   TARN_TRY(name_line(s, tarn__beam_advance(&s->beam, all->ids + at * count, all->values + at * (count + 1),
                                            all->own ? all->own + at * (count + 1) : NULL)));
-  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
-  return listener && listener->hear ? tarn__next_tell(listener, &s->beam) : TARN_STATUS_OK;
+  const tarn__listener *listener = s->item.own ? &s->item.own->listener : s->item.listener;
+  return listener && listener->hear ? tarn__next_tell(d, s, listener) : TARN_STATUS_OK;
 }
 
 // Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of

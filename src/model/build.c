@@ -524,7 +524,8 @@ static tarn__next predict_processed(tarn__graph *graph, const tarn__model_step *
   next.top = step->sampling ? tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling)
                             : tarn__best_rows(graph, scores, step->best, step->eos);
   tarn__tensor *numbers = tarn__graph_input(graph, next.top.ids->rows, step->numbers, "rows");
-  if (step->edits) next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  if (step->edits || step->sampling) next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  if (step->tops > 0) next.tops = tarn__best_rows(graph, logits, step->tops, step->eos);
   if (step->wanted_count == 0) return next;
   tarn__tensor *wanted =
       tarn__graph_input_rows(graph, step->predicted_count, step->wanted_count, step->wanted, "wanted tokens");
@@ -547,10 +548,11 @@ static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step
 static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
   if (step->predicted && step->predicted_count == 0) return (tarn__next){0};
   const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
-  const bool processed = step->edits || step->wanted_count > 0;
+  const bool processed = step->edits || step->wanted_count > 0 || step->tops > 0;
   const tarn__next next = processed ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
   tarn__tensor *const more[] = {next.own, next.wanted, next.wanted_own};
   show_top(next.top);
+  if (next.tops.values) show_top(next.tops);
   for (size_t i = 0; i < sizeof more / sizeof *more; i++)
     if (more[i]) more[i]->keep = more[i]->result = true;
   return next;

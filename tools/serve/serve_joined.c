@@ -122,7 +122,7 @@ static bool next(void *user, tarn_generator_request *out) {
   serve_request *r = j->current;
   const size_t i = r->given++;
   if (r->given == r->count) j->current = NULL;
-  *out = (tarn_generator_request){r->texts[i], r->lengths[i], &r->generation, hear, &r->prompts[i]};
+  *out = (tarn_generator_request){r->texts[i], r->lengths[i], &r->generation, hear, &r->prompts[i], r->tops};
   serve_metrics_joined(j->models->metrics, ++j->active);
   return true;
 }

@@ -86,7 +86,8 @@ typedef struct serve_request {
   tarn_generator_options generation;
   // Of OpenAI's completions: whether to stream, with a chunk of the numbers of tokens; to begin with the prompt; to
   // tell log-probabilities.
-  bool streams, usage, echo, logprobs, top_logprobs;
+  bool streams, usage, echo, logprobs;
+  int64_t tops;  // how many of the likeliest tokens to tell of
   char id[40];
   int64_t created;                  // seconds of the epoch
   serve_stream stream;              // open if `streams`
