@@ -169,7 +169,19 @@ TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_tran
 TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results,
                                            const char *const *lines, const size_t *lengths, size_t count) TARN_CHECKED;
 
-// The tokens of hypothesis `place` of line `line`, both from 0, in the last call of tarn_translator_lines(): *ids and
+// Receives a part of a translation, `length` bytes of UTF-8 and a zero byte; any status but TARN_STATUS_OK stops the work
+// and is returned.
+typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t length);
+
+// Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a beam
+// of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is final. After
+// each step `part` is called, maybe with no byte, so that it can stop the work. The parts together are
+// result->hypotheses[0].text. Fails likewise, and with the status of `part`.
+TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
+                                            const char *line, size_t length, tarn_translator_part part,
+                                            void *user) TARN_CHECKED;
+
+// The tokens of hypothesis `place` of line `line`, both from 0, in the last call of one of these: *ids and
 // *log_probabilities (natural logarithms) [the hypothesis's `tokens`], ending with the end of sentence, valid like the
 // results. Returns `tokens`; for an empty line, or without such a hypothesis, returns 0 and sets both to NULL.
 TARN_API int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids,

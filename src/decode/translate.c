@@ -23,6 +23,7 @@ struct tarn__translator {
   const int32_t *prefix_ids;  // of the next run
   const int64_t *prefix_offsets;
   const tarn__forced *forced;  // the same
+  const tarn__listener *listener;
   tarn__aligner aligner;       // open if it was ever needed
   tarn__arena samples;         // of the last run
 };
@@ -266,6 +267,7 @@ static void fill_items(const tarn__translator *t, tarn__item *items, const int32
       item.prefix = t->prefix_ids + t->prefix_offsets[s];
       item.prefix_length = t->prefix_offsets[s + 1] - t->prefix_offsets[s];
     }
+    item.listener = t->listener;
     if (t->forced && t->forced[s].count > 0) item.forced = &t->forced[s];
     if (t->options.samples > 0) item.key = tarn__hash64(item.ids, (size_t)item.length * sizeof *ids, 0);
     for (int64_t n = 0; n < each; n++) {
@@ -329,6 +331,10 @@ void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, c
 }
 
 void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced) { translator->forced = forced; }
+
+void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener) {
+  translator->listener = listener;
+}
 
 // Rank 0 checks all sentences, so that messages contain the original numbers.
 static tarn_status check_all(const tarn__translator *t, const int32_t *ids, const int64_t *offsets, int64_t sentences) {

@@ -94,6 +94,10 @@ void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, c
 // fails with DATA if a translation cannot have them. NULL: none.
 void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced);
 
+// Who hears of the tokens of the only sentence of the next run, on this process alone, and of its only sample if there
+// are samples; a failure of his ends the run. NULL: nobody.
+void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener);
+
 // With several ranks a run is collective: rank 0 supplies the sentences and receives the translations; the arguments of
 // other ranks are ignored. tarn__translator_help() executes the runs on another rank until rank 0 calls
 // tarn__translator_end(), which does nothing for a single process; `map` is the file with the model.

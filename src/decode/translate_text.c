@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
+#include "decode/detokenizer.h"
 #include "decode/forced_text.h"
 #include "decode/mbr.h"
 #include "decode/steering.h"
@@ -343,6 +344,12 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   return TARN_STATUS_OK;
 }
 
+// One line in, one line out.
+static void make_line(char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';
+}
+
 // The text of one hypothesis behind a prefix, in the arena of the results.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
                                      const tarn__hypothesis *hypothesis, const tarn__phrase *prefix) {
@@ -359,8 +366,7 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   char *text;
   size_t length;
   TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
-  for (size_t i = 0; i < length; i++)
-    if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';  // one line in, one line out
+  make_line(text, length);
   *out = (tarn_translate_hypothesis){.text = text,
                                      .length = length,
                                      .tokens = hypothesis->length,
@@ -539,6 +545,66 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
                                   const size_t *lengths, size_t count) {
   TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_lines()"));
   return translate_measured(translator, results, lines, lengths, count);
+}
+
+// --- a stream --------------------------------------------------------------------------------------------------------
+
+typedef struct stream {
+  tarn_translator *translator;
+  tarn_translator_part part;
+  void *user;
+  tarn__detokenizer text;
+  bool begun;   // the prefix is in the text
+  size_t sent;  // bytes of the text, of which `told` were made
+  size_t told;
+  tarn__arena parts;
+} stream;
+
+static tarn_status begin_text(stream *s) {
+  const tarn_translator *t = s->translator;
+  s->begun = true;
+  TARN_TRY(tarn__detokenizer_begin(&s->text, t->checkpoint->target, NULL, 0));
+  for (size_t i = 0; i < t->prefix_count; i++) TARN_TRY(tarn__detokenizer_add(&s->text, t->prefix_ids[i]));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status hear(void *user, const tarn__heard *heard) {
+  stream *s = user;
+  char *text;
+  size_t size;
+  if (heard->id < 0) return s->part(s->user, "", 0);
+  if (!s->begun) TARN_TRY(begin_text(s));
+  if (heard->id != tarn_vocab_eos(s->text.vocab)) TARN_TRY(tarn__detokenizer_add(&s->text, heard->id));
+  tarn__arena_reset(&s->parts);
+  TARN_TRY(tarn__repair_copy(&s->parts, &text, &size, s->text.text + s->sent, s->text.certain - s->sent));
+  make_line(text, size);
+  s->sent = s->text.certain;
+  s->told += size;
+  return s->part(s->user, text, size);
+}
+
+static tarn_status run_stream(stream *s, tarn_translate_result *result, const char *line, size_t length) {
+  tarn_translator *t = s->translator;
+  const tarn__listener listener = {hear, s};
+  const bool listens = t->options.samples <= 1;
+  if (listens) tarn__translator_listen(t->translator, &listener);
+  const tarn_status status = translate_measured(t, result, &line, &length, 1);
+  tarn__translator_listen(t->translator, NULL);
+  TARN_TRY(status);
+  // What the text has behind what was told, all of it if its tokens were not certain.
+  const tarn_translate_hypothesis *best = &result->hypotheses[0];
+  TARN_REQUIRE(s->told <= best->length, INTERNAL, "a stream is longer than its text");
+  return best->length > s->told ? s->part(s->user, best->text + s->told, best->length - s->told) : TARN_STATUS_OK;
+}
+
+tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result, const char *line,
+                                   size_t length, tarn_translator_part part, void *user) {
+  stream s = {.translator = translator, .part = part, .user = user};
+  TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_stream()"));
+  const tarn_status status = run_stream(&s, result, line, length);
+  tarn__detokenizer_close(&s.text);
+  tarn__arena_close(&s.parts);
+  return status;
 }
 
 int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids, const float **log_probabilities,

@@ -230,6 +230,54 @@ static void use_tarn_translator_tokens(void) {
   tarn_translator_close(&translator);
 }
 
+// Parts of a translation, and the step at which who reads them leaves.
+typedef struct reading {
+  char text[400];
+  int parts, steps, leaves_at;
+} reading;
+
+static tarn_status read_part(void *user, const char *text, size_t length) {
+  reading *r = user;
+  assert_true(strlen(text) == length && strlen(r->text) + length < sizeof r->text);
+  strcat(r->text, text);
+  r->parts += length > 0;
+  return ++r->steps == r->leaves_at ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+static void use_tarn_translator_stream(void) {
+  tarn_translator *translator = opened();
+  for (int i = 0; i < 4; i++) {
+    tarn_translator_options options = one_thread();
+    options.beam = i == 0 ? 1 : 3;
+    options.samples = i < 2 ? 0 : i == 2 ? 1 : 4;
+    if (i >= 2) options.beam = 0;
+    options.prefixes = i == 0;
+    works(tarn_translator_set(translator, &options));
+    tarn_translate_result result, alone;
+    const char *const line = "w3 w4 w5\tw7 w8";
+    const size_t length = i == 0 ? 14 : 8;
+    reading r = {.leaves_at = -1}, left = {.leaves_at = 2};
+    works(tarn_translator_stream(translator, &result, line, length, read_part, &r));
+    assert_string_equal(r.text, result.hypotheses[0].text);
+    char text[400];
+    snprintf(text, sizeof text, "%s", r.text);
+    const int64_t tokens = result.hypotheses[0].tokens;
+    if (i == 0) assert_int_equal(strncmp(text, "w7 w8", 5), 0);
+    if (i == 0 || i == 2) assert_true(r.steps >= tokens && r.parts >= tokens - 1);
+    if (i == 1) assert_true(r.parts == 1 && r.steps >= tokens);
+    works(tarn_translator_lines(translator, &alone, &line, &length, 1));
+    assert_string_equal(alone.hypotheses[0].text, text);
+    if (i < 3) {
+      refuses(tarn_translator_stream(translator, &result, line, length, read_part, &left), TARN_STATUS_INTERRUPTED, "");
+      assert_int_equal(left.steps, 2);
+    }
+    reading nothing = {.leaves_at = -1};
+    works(tarn_translator_stream(translator, &result, "", 0, read_part, &nothing));
+    assert_true(nothing.parts == 0 && result.hypotheses[0].length == 0);
+  }
+  tarn_translator_close(&translator);
+}
+
 static void use_tarn_translator_source(void) {
   tarn_translator *translator = opened();
   tarn_translate_result results[3];
@@ -363,7 +411,7 @@ int main(void) {
                                  USE(tarn_translator_open),          USE(tarn_translator_close),
                                  USE(tarn_translator_set),           USE(tarn_translator_path),
                                  USE(tarn_translator_settings),      USE(tarn_translator_lines),
-                                 USE(tarn_translator_tokens),        USE(tarn_translator_source),
+                                 USE(tarn_translator_tokens),        USE(tarn_translator_stream),        USE(tarn_translator_source),
                                  USE(tarn_translator_source_piece),  USE(tarn_translator_piece),
                                  USE(tarn_translator_file),          USE(tarn_translator_summary),
                                  USE(tarn_distill_default),          USE(tarn_distill_run)};

@@ -111,6 +111,19 @@ stream "{$stopped, \"echo\": true, \"stream\": true}"
 # What fails before the first token has a code.
 [ "$(ask '{"prompt": "a", "banned": " ", "stream": true}')" = 422 ] || fail "a stream that cannot begin: $(cat answer.json)"
 
+# The same of /generate, in its own language, with the whole answers in the end.
+own='"text": ["The cat", "A"], "number": 2, "temperature": 0.7, "top_p": 0.9, "seed": 5, "max_tokens": 7, "min_tokens": 7'
+generate() { curl -sN -o "$1" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "$2" "$url/generate"; }
+[ "$(generate answer.json "{$own}") $(generate stream.txt "{$own, \"stream\": true, \"tokens\": true}")" = '200 200' ] || fail "/generate: $(cat answer.json stream.txt)"
+[ "$(tail -n 2 stream.txt | head -n 1)" = 'data: [DONE]' ] || fail "the end of a stream: $(tail -n 3 stream.txt)"
+[ "$(chunks | jq -s -c '[.[] | select(.generation)] | sort_by(.index) | [.[].generation | del(.texts[].pieces)]')" = "$(jq -c .generations answer.json)" ] ||
+  fail "a stream of /generate ends otherwise: $(cat stream.txt answer.json)"
+[ "$(chunks | jq -s -c '[.[] | select(.sample != null)] | group_by([.index, .sample]) | map([(map(.part) | add), (map(.piece) | length)])')" = \
+  "$(jq -c '[.generations[].texts[] | [.continuation, .tokens]]' answer.json)" ] || fail "parts of /generate: $(cat stream.txt)"
+[ "$(generate answer.json '{"text": "a", "method": "beam", "stream": true}')" = 400 ] && grep -q 'stream.*excludes the method.*beam' answer.json ||
+  fail "a beam in a stream: $(cat answer.json)"
+[ "$(generate answer.json '{"text": "a", "banned": " ", "stream": true}')" = 422 ] || fail "a stream that cannot begin: $(cat answer.json)"
+
 # begin NUMBER BODY: a stream on this file descriptor, of which nothing is read.
 begin() {
   eval "exec $1<>/dev/tcp/127.0.0.1/$port"

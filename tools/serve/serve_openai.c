@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "json_output.h"
+#include "serve/serve_events.h"
 #include "serve/serve_keys.h"
 
 json_t *serve_openai_error(int code, const char *key, const char *line) {
@@ -291,22 +292,6 @@ json_t *serve_openai_answer(const serve_request *request) {
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
-// An event of server-sent events (WHATWG HTML, 9.2); takes ownership of the object.
-static bool put_event(serve_request *request, json_t *object) {
-  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-  json_decref(object);
-  const size_t length = text ? strlen(text) : 0;
-  char *event = text ? malloc(length + sizeof "data: \n\n") : NULL;
-  bool good = event != NULL;
-  if (good) {
-    const int size = sprintf(event, "data: %s\n\n", text);
-    good = serve_stream_put(&request->stream, event, (size_t)size);
-  }
-  free(event);
-  free(text);
-  return good;
-}
-
 bool serve_openai_stream(serve_prompt *prompt, const tarn_generator *generator, const tarn_generator_event *event) {
   serve_request *r = prompt->request;
   bool *begun = &prompt->begun[event->sample];
@@ -319,17 +304,12 @@ bool serve_openai_stream(serve_prompt *prompt, const tarn_generator *generator, 
                        (int64_t)prompt->number * r->generation.number + event->sample, logs,
                        event->last ? finish_reason(event->end) : NULL);
   // "usage" is null in all chunks but the last, if it was asked for.
-  return put_event(r, completion(r, json_pack("[o]", one), r->usage ? json_null() : NULL));
+  return serve_events_put(r, completion(r, json_pack("[o]", one), r->usage ? json_null() : NULL));
 }
 
 void serve_openai_stream_end(serve_request *request) {
-  static const char done[] = "data: [DONE]\n\n";
-  if (!request->usage || put_event(request, completion(request, json_array(), usage(request))))
-    (void)serve_stream_put(&request->stream, done, sizeof done - 1);
-}
-
-void serve_openai_stream_fail(serve_request *request, int code, const char *line) {
-  (void)put_event(request, serve_openai_error(code, NULL, line));
+  if (!request->usage || serve_events_put(request, completion(request, json_array(), usage(request))))
+    serve_events_end(request);
 }
 
 // --- models ----------------------------------------------------------------------------------------------------------

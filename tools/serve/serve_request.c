@@ -121,7 +121,7 @@ bool serve_request_together(void *user, const void *first, const void *other) {
   (void)user;
   if (a->offer != b->offer) return false;
   if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
-  if (a->use != b->use || a->use == SERVE_ATTEND) return false;
+  if (a->use != b->use || a->use == SERVE_ATTEND || a->streams || b->streams) return false;
   return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
 }
 
@@ -362,7 +362,7 @@ static bool check_translation(serve_request *request, const serve_limits *limits
 
 // --- whole requests --------------------------------------------------------------------------------------------------
 
-static bool read_options(serve_request *request, const serve_limits *limits) {
+static bool read_options(serve_request *request, const serve_limits *limits, bool *streams) {
   static const char *const methods[] = {"greedy", "beam", "sample", NULL}, *const mbrs[] = {"bleu", "chrf", NULL};
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
   const bool translates = request->use == SERVE_TRANSLATE;
@@ -396,6 +396,7 @@ static bool read_options(serve_request *request, const serve_limits *limits) {
       {"placeholder_penalty", SERVE_KEY_REAL, edits, &t->placeholder_penalty, 0, 100, NULL},
       {"length_penalty", SERVE_KEY_REAL, searches, &t->length_penalty, -10, 10, NULL},
       {"samples", SERVE_KEY_WHOLE, searches, &t->samples, 1, samples, NULL},
+      {"stream", SERVE_KEY_FLAG, both, streams, 0, 0, NULL},
       {"method", SERVE_KEY_WORD, generate, &method, 0, 0, methods},
       {"max_tokens", SERVE_KEY_WHOLE, generate, &g->max_tokens, 1, (double)limits->tokens, NULL},
       {"min_tokens", SERVE_KEY_WHOLE, generate, &g->min_tokens, 0, (double)limits->tokens, NULL},
@@ -434,14 +435,24 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     return false;
   }
   // First: a misspelt key is more informative than a missing one.
-  if (!read_options(request, limits)) return false;
+  bool streams = false;
+  if (!read_options(request, limits, &streams)) return false;
   if (!json_object_get(request->body, "text")) {
     serve_request_refuse_key(request, 400, "text", "\"text\" is missing");
     return false;
   }
   if (!serve_request_texts(request, "text", limits) || !read_beside(request, limits)) return false;
-  if (request->use == SERVE_TRANSLATE) return check_translation(request, limits);
-  return request->use != SERVE_GENERATE || (settle_method(request) && serve_request_check_generation(request, limits));
+  if (request->use == SERVE_TRANSLATE && !check_translation(request, limits)) return false;
+  if (request->use == SERVE_GENERATE &&
+      !(settle_method(request) && serve_request_check_generation(request, limits)))
+    return false;
+  if (streams && request->use == SERVE_GENERATE && !serve_request_joins(request)) {
+    serve_request_refuse_key(request, 400, "stream", "\"stream\" excludes the method \"beam\": nothing is certain before "
+                             "its end");
+    return false;
+  }
+  request->streams = streams;  // last: one that is refused has no stream
+  return true;
 }
 
 // Each JSON value takes some 100 bytes of memory, however short it is in the body, so values beyond any valid request

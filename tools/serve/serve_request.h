@@ -84,9 +84,10 @@ typedef struct serve_request {
   int64_t beam, n_best;
   tarn_translator_options translation;
   tarn_generator_options generation;
-  // Of OpenAI's completions: whether to stream, with a chunk of the numbers of tokens; to begin with the prompt; to
-  // tell log-probabilities.
-  bool streams, usage, echo, logprobs;
+  bool streams;  // send the answer while it is computed
+  // Of OpenAI's completions: whether to stream with a chunk of the numbers of tokens; to begin with the prompt; to tell
+  // log-probabilities.
+  bool usage, echo, logprobs;
   int64_t tops;  // how many of the likeliest tokens to tell of
   char id[40];
   int64_t created;                  // seconds of the epoch
