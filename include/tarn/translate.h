@@ -169,13 +169,13 @@ TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_tran
 TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results,
                                            const char *const *lines, const size_t *lengths, size_t count) TARN_CHECKED;
 
-// Receives a part of a translation, `length` bytes of UTF-8 and a zero byte; any status but TARN_STATUS_OK stops the work
-// and is returned.
+// Receives a part of a translation, `length` bytes of UTF-8 and a zero byte; any status but TARN_STATUS_OK stops the
+// work and is returned.
 typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t length);
 
-// Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a beam
-// of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is final. After
-// each step `part` is called, maybe with no byte, so that it can stop the work. The parts together are
+// Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a
+// beam of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is
+// final. After each step `part` is called, maybe with no byte, so that it can stop the work. The parts together are
 // result->hypotheses[0].text. Fails likewise, and with the status of `part`.
 TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
                                             const char *line, size_t length, tarn_translator_part part,

@@ -335,8 +335,7 @@ class Run:
         line), coverage_penalty, alignment (with `details`: hypotheses have their `attention`)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
-        given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks", "force_words_count")
-        handle = self._translator(given_options)
+        handle = self._translator(_translating(options))
         call_of = c.tarn_translate_result, "tarn_translator_lines", handle
         return self._each(given, *call_of, _hypotheses) if details else self._each(given, *call_of, _best)
 
@@ -437,6 +436,25 @@ class Run:
         handle = self._generator(options)
         given = texts([prompt], "stream")[0]
         result = c.tarn_generator_result()
+        self._tell("tarn_generator_stream", handle, result, given, c.tarn_generator_part, part)
+        return _generated(result.texts[0])
+
+    def stream_translation(self, line: Text, part: Callable[[str], object], **options: Any) -> Hypothesis:
+        """Translates one line and calls `part` with the text as it is made: with a beam of 1, or one sample, after each
+        token, else when it is final, and after each step with an empty text. If it returns False, the translation ends
+        with StoppedError.
+        Options as for `translate`."""
+        self._need("translating", "translation")
+        given = texts([line], "stream_translation")[0]
+        handle = self._translator(_translating(options))
+        result = c.tarn_translate_result()
+        self._tell("tarn_translator_stream", handle, result, given, c.tarn_translator_part, part)
+        return _hypotheses(result)[0]
+
+    @staticmethod
+    def _tell(
+        function: str, handle: Handle, result: Any, given: bytes, kind: Any, part: Callable[[str], object]
+    ) -> None:
         failed: list[BaseException] = []
 
         def hear(user: Any, text: bytes, length: int) -> int:
@@ -446,14 +464,13 @@ class Run:
                 failed.append(error)
                 return int(c.TARN_STATUS_INTERRUPTED)
 
-        sink = c.tarn_generator_part(hear)
+        sink = kind(hear)
         try:
-            call("tarn_generator_stream", handle, ctypes.byref(result), given, len(given), sink, None)
+            call(function, handle, ctypes.byref(result), given, len(given), sink, None)
         except StoppedError:
             if failed:
                 raise failed[0] from None
             raise StoppedError("the generation was stopped") from None
-        return _generated(result.texts[0])
 
     @property
     def labels(self) -> list[str]:
@@ -645,6 +662,11 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
             continue
         given[name] = choice(name, value, WORDS[name]) if name in WORDS else value
     return given
+
+
+def _translating(options: dict[str, Any]) -> dict[str, Any]:
+    others = ("window", "threads", "prune", "profile", "ranks", "force_words_count")
+    return _known(options, c.tarn_translator_options, *others)
 
 
 def _fill_decoded(options: Any, given: dict[str, Any]) -> list[Any]:

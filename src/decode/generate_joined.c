@@ -38,7 +38,7 @@ struct request {
   tarn__hypothesis *found;  // [options.number]
   int32_t **top_ids;        // [options.number] of each, with from.tops
   float **top_values;
-  int64_t handed, active;   // samples taken by the decoder, and of these not done
+  int64_t handed, active;  // samples taken by the decoder, and of these not done
   tarn__failure failure;
   tarn__arena memory, parts;  // until it is done; until the next event
 };

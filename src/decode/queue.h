@@ -25,7 +25,7 @@ typedef struct tarn__item {
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;
-  const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
+  const struct tarn__item_options *own;   // in place of the decoder's options; NULL: none
   const struct tarn__listener *listener;  // without options of its own; NULL: nobody hears
 } tarn__item;
 

@@ -24,8 +24,8 @@ struct tarn__translator {
   const int64_t *prefix_offsets;
   const tarn__forced *forced;  // the same
   const tarn__listener *listener;
-  tarn__aligner aligner;       // open if it was ever needed
-  tarn__arena samples;         // of the last run
+  tarn__aligner aligner;  // open if it was ever needed
+  tarn__arena samples;    // of the last run
 };
 
 void tarn__translator_default(tarn__translator_options *options) {

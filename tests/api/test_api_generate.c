@@ -375,7 +375,8 @@ static bool give(void *user, tarn_generator_request *request) {
   if (j->next == JOINING || (j->next == 2 && j->heard < 2 && j->done == 0)) return false;
   const int64_t i = j->next++;
   j->late += j->heard > 0;
-  *request = (tarn_generator_request){j->prompts[i], strlen(j->prompts[i]), &j->options[i], hear, &j->prompts[i], tops_of(i)};
+  *request =
+      (tarn_generator_request){j->prompts[i], strlen(j->prompts[i]), &j->options[i], hear, &j->prompts[i], tops_of(i)};
   return true;
 }
 

@@ -407,13 +407,12 @@ static void use_tarn_distill_run(void) {
 
 int main(void) {
   static const char *const headers[] = {"translate.h", "distill.h", NULL};
-  static const api_use uses[] = {USE(tarn_translate_precision_name), USE(tarn_translator_default),
-                                 USE(tarn_translator_open),          USE(tarn_translator_close),
-                                 USE(tarn_translator_set),           USE(tarn_translator_path),
-                                 USE(tarn_translator_settings),      USE(tarn_translator_lines),
-                                 USE(tarn_translator_tokens),        USE(tarn_translator_stream),        USE(tarn_translator_source),
-                                 USE(tarn_translator_source_piece),  USE(tarn_translator_piece),
-                                 USE(tarn_translator_file),          USE(tarn_translator_summary),
-                                 USE(tarn_distill_default),          USE(tarn_distill_run)};
+  static const api_use uses[] = {
+      USE(tarn_translate_precision_name), USE(tarn_translator_default), USE(tarn_translator_open),
+      USE(tarn_translator_close),         USE(tarn_translator_set),     USE(tarn_translator_path),
+      USE(tarn_translator_settings),      USE(tarn_translator_lines),   USE(tarn_translator_tokens),
+      USE(tarn_translator_stream),        USE(tarn_translator_source),  USE(tarn_translator_source_piece),
+      USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary),
+      USE(tarn_distill_default),          USE(tarn_distill_run)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

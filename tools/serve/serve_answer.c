@@ -126,7 +126,8 @@ static json_t *text_pieces(const tarn_generator *generator, const tarn_generator
   json_t *pieces = json_array();
   bool good = pieces != NULL;
   for (int64_t i = 0; good && i < text->tokens; i++)
-    good = add(pieces, serve_answer_piece(tarn_generator_piece(generator, text->ids[i]), (double)text->log_probabilities[i]));
+    good = add(pieces,
+               serve_answer_piece(tarn_generator_piece(generator, text->ids[i]), (double)text->log_probabilities[i]));
   return whole(pieces, good);
 }
 

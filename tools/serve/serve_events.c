@@ -30,8 +30,8 @@ void serve_events_end(serve_request *request) {
 
 void serve_events_fail(serve_request *request, int code, const char *line) {
   const bool own = request->form == SERVE_FORM_TARN;
-  (void)serve_events_put(request, own ? json_pack("{s:o}", "error", json_output_text(line))
-                                      : serve_openai_error(code, NULL, line));
+  (void)serve_events_put(
+      request, own ? json_pack("{s:o}", "error", json_output_text(line)) : serve_openai_error(code, NULL, line));
 }
 
 bool serve_events_part(serve_request *request, size_t text, const char *part, size_t length) {

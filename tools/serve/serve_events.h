@@ -1,4 +1,5 @@
-// Server-sent events (WHATWG HTML, 9.2) of an answer that is sent while it is computed, and those of tarn's own requests.
+// Server-sent events (WHATWG HTML, 9.2) of an answer that is sent while it is computed, and those of tarn's own
+// requests.
 #ifndef TARN_TOOLS_SERVE_EVENTS_H
 #define TARN_TOOLS_SERVE_EVENTS_H
 

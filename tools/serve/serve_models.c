@@ -343,7 +343,8 @@ static void stream(serve_models *m, serve_request *r) {
   if (status == TARN_STATUS_OK)
     serve_events_end(r);
   else if (serve_stream_has_begun(&r->stream))
-    serve_events_fail(r, serve_models_code(status), *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+    serve_events_fail(r, serve_models_code(status),
+                      *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
   else
     serve_models_fail(r, status);
   serve_metrics_batch(m->metrics, begun, serve_seconds() - begin, r->source_tokens, r->target_tokens);

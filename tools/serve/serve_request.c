@@ -443,11 +443,11 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   }
   if (!serve_request_texts(request, "text", limits) || !read_beside(request, limits)) return false;
   if (request->use == SERVE_TRANSLATE && !check_translation(request, limits)) return false;
-  if (request->use == SERVE_GENERATE &&
-      !(settle_method(request) && serve_request_check_generation(request, limits)))
+  if (request->use == SERVE_GENERATE && !(settle_method(request) && serve_request_check_generation(request, limits)))
     return false;
   if (streams && request->use == SERVE_GENERATE && !serve_request_joins(request)) {
-    serve_request_refuse_key(request, 400, "stream", "\"stream\" excludes the method \"beam\": nothing is certain before "
+    serve_request_refuse_key(request, 400, "stream",
+                             "\"stream\" excludes the method \"beam\": nothing is certain before "
                              "its end");
     return false;
   }
