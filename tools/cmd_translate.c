@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "alignment_output.h"
 #include "cli.h"
 #include "commands.h"
 #include "decoding_options.h"
@@ -28,12 +29,19 @@ static const cli_command COMMAND = {
 
 typedef struct output {
   FILE *file;
-  bool n_best, scores, json, tokens;
+  bool n_best, scores, json, tokens, alignment;
   const tarn_translator *translator;
   int64_t window;          // lines translated together
   const char *checkpoint;  // file
   bool answers;            // flush each line
 } output;
+
+// Pairs of the numbers, from 0, of a source token and of the token of the translation that attends to it most.
+static void print_alignment(const output *out, const tarn_translate_result *result,
+                            const tarn_translate_hypothesis *hypothesis) {
+  for (int64_t i = 0; i + 1 < hypothesis->tokens; i++)
+    fprintf(out->file, "%s%" PRId64 "-%" PRId64, i > 0 ? " " : "", alignment_most(result, hypothesis, i), i);
+}
 
 static void print_plain(const output *out, const tarn_translate_result *result) {
   for (int64_t i = 0; i < result->count; i++) {
@@ -41,17 +49,25 @@ static void print_plain(const output *out, const tarn_translate_result *result) 
     if (out->n_best) fprintf(out->file, "%" PRId64 " ||| ", result->number - 1);
     if (out->scores && !out->n_best) fprintf(out->file, "%.6f\t", hypothesis->score);
     fwrite(hypothesis->text, 1, hypothesis->length, out->file);
+    if (out->alignment) {
+      fputs(out->n_best ? " ||| " : "\t", out->file);
+      print_alignment(out, result, hypothesis);
+    }
     if (out->n_best) fprintf(out->file, " ||| %.6f", hypothesis->score);
     fputc('\n', out->file);
   }
+}
+
+// Its number among the lines translated together.
+static size_t line_of(const output *out, const tarn_translate_result *result) {
+  return (size_t)((result->number - 1) % out->window);
 }
 
 // The tokens of a hypothesis of the last window, each with its id and log-probability.
 static json_t *pieces_json(const output *out, const tarn_translate_result *result, int64_t place) {
   const int32_t *ids;
   const float *log_probabilities;
-  const size_t line = (size_t)((result->number - 1) % out->window);
-  const int64_t count = tarn_translator_tokens(out->translator, &ids, &log_probabilities, line, place);
+  const int64_t count = tarn_translator_tokens(out->translator, &ids, &log_probabilities, line_of(out, result), place);
   json_t *pieces = json_array();
   int failed = 0;
   for (int64_t i = 0; i < count; i++)
@@ -74,10 +90,16 @@ static int print_json(const output *out, const tarn_translate_result *result) {
                   "log_probability", hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
     if (out->tokens)
       failed |= json_object_set_new(json_array_get(hypotheses, (size_t)i), "pieces", pieces_json(out, result, i));
+    if (!out->alignment) continue;
+    json_t *object = json_array_get(hypotheses, (size_t)i);
+    failed |= json_object_set_new(object, "alignment", alignment_json(result, hypothesis));
+    failed |= json_object_set_new(object, "attention", alignment_weights(result, hypothesis));
   }
   json_t *object = json_pack("{s:I, s:I, s:b, s:o, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
                              (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses",
                              hypotheses, "checkpoint", json_output_text(out->checkpoint));
+  if (out->alignment)
+    failed |= json_object_set_new(object, "source_pieces", alignment_source(out->translator, line_of(out, result)));
   failed |= !json_output_dump(out->file, object, JSON_COMPACT);
   json_decref(object);
   fputc('\n', out->file);
@@ -165,6 +187,40 @@ static int settle_drawing(tarn_translator_options *options, const drawing_option
                              &options->decoding);
 }
 
+static void set_content(tarn_translator_options *options, const cli_list *texts, bool alignment) {
+  options->force_words = texts->items;
+  options->force_words_count = texts->count;
+  options->alignment = alignment;
+}
+
+// What translations contain, and what they attend to; `texts`: a cli_list, `alignment`: a flag.
+#define CONTENT_OPTIONS(options, texts, alignment)                                                                     \
+  {"force-words",                                                                                                      \
+   CLI_LIST,                                                                                                           \
+   &(texts),                                                                                                           \
+   "TEXT",                                                                                                             \
+   "translations must contain the tokens of TEXT (constrained beam search); may be given several times",               \
+   0,                                                                                                                  \
+   0},                                                                                                                 \
+      {"force-columns",                                                                                                \
+       CLI_FLAG,                                                                                                       \
+       &(options).force_columns,                                                                                       \
+       NULL,                                                                                                           \
+       "what follows each tab in a line, or each but the first with --prefixes, must stand in its translation",        \
+       0,                                                                                                              \
+       0},                                                                                                             \
+      {"coverage-penalty",                                                                                             \
+       CLI_REAL,                                                                                                       \
+       &(options).coverage_penalty,                                                                                    \
+       "X",                                                                                                            \
+       "add X * the sum of ln(attention) over source tokens with an attention below 1 to scores",                      \
+       -100,                                                                                                           \
+       100},                                                                                                           \
+  {                                                                                                                    \
+    "alignment", CLI_FLAG, &(alignment), NULL,                                                                         \
+        "give the source token that each token attends to most, as pairs source-target; with --json all weights", 0, 0 \
+  }
+
 int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
@@ -176,7 +232,7 @@ int cmd_translate(int argc, char **argv) {
   const char *comm = NULL;
   model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
-  cli_list paths = {0}, banned = {0};
+  cli_list paths = {0}, banned = {0}, force_words = {0};
   drawing_options drawing = DRAWING_OPTIONS_NONE;
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
@@ -196,6 +252,7 @@ int cmd_translate(int argc, char **argv) {
       DRAWING_OPTIONS(drawing),
       {"prefixes", CLI_FLAG, &options.prefixes, NULL,
        "what follows a tab in a line is the beginning of its translation", 0, 0},
+      CONTENT_OPTIONS(options, force_words, out.alignment),
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
       {"tokens", CLI_FLAG, &out.tokens, NULL, "with --json, give every token with its id and log-probability", 0, 0},
@@ -226,6 +283,7 @@ int cmd_translate(int argc, char **argv) {
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0) code = settle_drawing(&options, &drawing, &banned);
+  set_content(&options, &force_words, out.alignment);
   if (code < 0) code = shared_ranks_open(&COMMAND, comm);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
@@ -240,5 +298,6 @@ int cmd_translate(int argc, char **argv) {
   model_options_done(&COMMAND, &model.found, code, helps);
   cli_list_free(&paths);
   cli_list_free(&banned);
+  cli_list_free(&force_words);
   return code;
 }

@@ -238,6 +238,11 @@ typedef struct tarn_generator_text {
                                    // a beam search with processed logits or groups from what those left of it; with
                                    // decoding.mbr the expected utility
   tarn_generator_end end;
+  // Of tarn_generator_serve(): in the place of each token the likeliest ones as the model has them, whatever the method
+  // and processors of logits, best first, [tokens][tops]; an id is -1 where a vocabulary has fewer tokens.
+  const int32_t *top_ids;
+  const float *top_log_probabilities;
+  int64_t tops;  // as its request asks; else 0
 } tarn_generator_text;
 
 typedef struct tarn_generator_result {
@@ -315,6 +320,9 @@ typedef struct tarn_generator_event {
   size_t length;           // those of all events together are the continuation
   bool last;               // the continuation is complete, and ended for this reason:
   tarn_generator_end end;  // meaningful only if `last`
+  const int32_t *top_ids;  // [tops] the likeliest tokens in its place, as in tarn_generator_text
+  const float *top_log_probabilities;
+  int64_t tops;
 } tarn_generator_event;
 
 typedef struct tarn_generator_request {
@@ -324,7 +332,8 @@ typedef struct tarn_generator_request {
                                           // the generator's
   // Told of every token; any status but TARN_STATUS_OK ends the request as its failure. NULL: nobody is.
   tarn_status (*hear)(void *item, const tarn_generator_event *event);
-  void *item;  // the caller's
+  void *item;    // the caller's
+  int64_t tops;  // how many of the likeliest tokens are told with each token, 0 .. 100
 } tarn_generator_request;
 
 typedef struct tarn_generator_source {

@@ -71,7 +71,19 @@ typedef struct tarn_translator_options {
   double top_p;        // above 0, at most 1; default 1: all
   uint64_t seed;       // default 1
   tarn_decoding
-      decoding;    // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
+      decoding;  // penalties, banned texts, groups of a diverse beam (tarn/decoding.h), of the target's tokens
+  // Texts that a translation must contain (lexically constrained decoding: Post and Vilar, NAACL 2018): sequences of
+  // tokens, encoded as tarn_vocab_encode() does it, which may overlap, and of which those of a prefix count. They need
+  // a beam of 2 or more without groups, and are copied. A translation that cannot have them fails the call with DATA,
+  // which names one. Default NULL and 0: none. Not with several ranks
+  const char *const *force_words;
+  size_t force_words_count;
+  bool force_columns;  // what follows each tab of a line (with prefixes, each after the first) is such a text, of that
+                       // line alone; an empty one is none. Default false: a tab is text. Not with several ranks
+  double coverage_penalty;  // beta of the coverage penalty (Wu et al. 2016, equation 14): beta * the sum over source
+                            // tokens of ln(min(attention to it, 1)) is added to the scores of finished translations,
+                            // with the attention below, before the best are taken. -100 .. 100; default 0: none
+  bool alignment;           // hypotheses have their attention; default false. Not with several ranks
   bool prefixes;   // a line is a sentence, a tab, and the text with which its translation begins; a line without
                    // a tab is a sentence. Default false: a tab is text. Not with several ranks
   int64_t window;  // lines read, sorted by length and translated together by tarn_translator_file(), 1 ..
@@ -101,7 +113,12 @@ typedef struct tarn_translate_hypothesis {
   double score;  // log_probability / tokens^length_penalty; where processors or groups (tarn/decoding.h) change
                  // what is summed, of that sum; of masked translation and of a Levenshtein Transformer, where
                  // the end of sentence is not predicted and has log-probability 0, the mean of the other
-                 // tokens; with decoding.mbr the expected utility
+                 // tokens; with decoding.mbr the expected utility; with a coverage penalty its sum with that
+  // With options.alignment: the attention of each of its tokens to each of the source, both with their ends of sentence
+  // and without those of a prefix, [tokens][source_tokens] of the result: the weights of the last layer of the decoder
+  // that attends to the encoder's output, averaged over its heads, as they are when the translation is read again as a
+  // whole. Else, and for an empty line, NULL.
+  const float *attention;
 } tarn_translate_hypothesis;
 
 // The result of a line. A line without tokens (empty or blank) has one hypothesis: an empty text without tokens, with
@@ -152,11 +169,29 @@ TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_tran
 TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results,
                                            const char *const *lines, const size_t *lengths, size_t count) TARN_CHECKED;
 
-// The tokens of hypothesis `place` of line `line`, both from 0, in the last call of tarn_translator_lines(): *ids and
+// Receives a part of a translation, `length` bytes of UTF-8 and a zero byte; any status but TARN_STATUS_OK stops the
+// work and is returned.
+typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t length);
+
+// Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a
+// beam of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is
+// final. After each step `part` is called, maybe with no byte, so that it can stop the work. The parts together are
+// result->hypotheses[0].text. Fails likewise, and with the status of `part`.
+TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
+                                            const char *line, size_t length, tarn_translator_part part,
+                                            void *user) TARN_CHECKED;
+
+// The tokens of hypothesis `place` of line `line`, both from 0, in the last call of one of these: *ids and
 // *log_probabilities (natural logarithms) [the hypothesis's `tokens`], ending with the end of sentence, valid like the
 // results. Returns `tokens`; for an empty line, or without such a hypothesis, returns 0 and sets both to NULL.
 TARN_API int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids,
                                         const float **log_probabilities, size_t line, int64_t place);
+
+// The tokens of line `line` of that call as they were translated, ending with the end of sentence: *ids, valid like the
+// results. Returns their number; for an empty line, or without such a line, returns 0 and sets *ids to NULL.
+TARN_API int64_t tarn_translator_source(const tarn_translator *translator, const int32_t **ids, size_t line);
+// The text of a token of the source vocabulary ("" for an invalid id), valid until close.
+TARN_API const char *tarn_translator_source_piece(const tarn_translator *translator, int32_t id);
 
 // The text of a token of the target vocabulary ("" for an invalid id), valid until close.
 TARN_API const char *tarn_translator_piece(const tarn_translator *translator, int32_t id);

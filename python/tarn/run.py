@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -40,7 +40,7 @@ from .parameters import Parameters, Tensor, Weights, open_info
 from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
-TEXTS = ("banned", "stop")  # options that are lists of texts
+TEXTS = ("banned", "stop", "force_words")  # options that are lists of texts
 WORDS = {
     "precision": words("TARN_TRANSLATE_PRECISION_"),
     "overlong": words("TARN_TRANSLATE_OVERLONG_"),
@@ -59,6 +59,8 @@ class Hypothesis:
     tokens: int  # with the end of sentence
     log_probability: float  # natural logarithm, sum over the tokens
     score: float  # log_probability / tokens^length_penalty
+    attention: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    """With alignment=True: the attention of each token to each source token, both with their ends of sentence."""
 
 
 @dataclass(frozen=True)
@@ -328,11 +330,12 @@ class Run:
         overlong (truncate or refuse), strict (refuse invalid UTF-8), prefixes (a line is a sentence, a tab, and the
         beginning of its translation), repetition_penalty, presence_penalty, frequency_penalty, no_repeat_ngram, banned
         (texts), groups, diversity_penalty; samples (drawn instead of a search), temperature, top_k, top_p, min_p,
-        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all)."""
+        typical_p, seed, mbr (bleu or chrf: the sample that agrees best with all); force_words (texts that translations
+        contain), force_columns (what follows each tab of a line, or each but the first with prefixes, is one of that
+        line), coverage_penalty, alignment (with `details`: hypotheses have their `attention`)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
-        given_options = _known(options, c.tarn_translator_options, "window", "threads", "prune", "profile", "ranks")
-        handle = self._translator(given_options)
+        handle = self._translator(_translating(options))
         call_of = c.tarn_translate_result, "tarn_translator_lines", handle
         return self._each(given, *call_of, _hypotheses) if details else self._each(given, *call_of, _best)
 
@@ -433,6 +436,25 @@ class Run:
         handle = self._generator(options)
         given = texts([prompt], "stream")[0]
         result = c.tarn_generator_result()
+        self._tell("tarn_generator_stream", handle, result, given, c.tarn_generator_part, part)
+        return _generated(result.texts[0])
+
+    def stream_translation(self, line: Text, part: Callable[[str], object], **options: Any) -> Hypothesis:
+        """Translates one line and calls `part` with the text as it is made: with a beam of 1, or one sample, after each
+        token, else when it is final, and after each step with an empty text. If it returns False, the translation ends
+        with StoppedError.
+        Options as for `translate`."""
+        self._need("translating", "translation")
+        given = texts([line], "stream_translation")[0]
+        handle = self._translator(_translating(options))
+        result = c.tarn_translate_result()
+        self._tell("tarn_translator_stream", handle, result, given, c.tarn_translator_part, part)
+        return _hypotheses(result)[0]
+
+    @staticmethod
+    def _tell(
+        function: str, handle: Handle, result: Any, given: bytes, kind: Any, part: Callable[[str], object]
+    ) -> None:
         failed: list[BaseException] = []
 
         def hear(user: Any, text: bytes, length: int) -> int:
@@ -442,14 +464,13 @@ class Run:
                 failed.append(error)
                 return int(c.TARN_STATUS_INTERRUPTED)
 
-        sink = c.tarn_generator_part(hear)
+        sink = kind(hear)
         try:
-            call("tarn_generator_stream", handle, ctypes.byref(result), given, len(given), sink, None)
+            call(function, handle, ctypes.byref(result), given, len(given), sink, None)
         except StoppedError:
             if failed:
                 raise failed[0] from None
             raise StoppedError("the generation was stopped") from None
-        return _generated(result.texts[0])
 
     @property
     def labels(self) -> list[str]:
@@ -643,6 +664,11 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     return given
 
 
+def _translating(options: dict[str, Any]) -> dict[str, Any]:
+    others = ("window", "threads", "prune", "profile", "ranks", "force_words_count")
+    return _known(options, c.tarn_translator_options, *others)
+
+
 def _fill_decoded(options: Any, given: dict[str, Any]) -> list[Any]:
     """Sets the given fields of a structure and of its `decoding`; returns what must live until the library has copies."""
     kept: list[Any] = []
@@ -665,11 +691,14 @@ def _best(result: Any) -> str:
 
 
 def _hypotheses(result: Any) -> list[Hypothesis]:
-    return [_hypothesis(result.hypotheses[i]) for i in range(result.count)]
+    return [_hypothesis(result.hypotheses[i], result.source_tokens) for i in range(result.count)]
 
 
-def _hypothesis(item: Any) -> Hypothesis:
-    return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score)
+def _hypothesis(item: Any, source_tokens: int) -> Hypothesis:
+    attention = None
+    if item.attention:
+        attention = _array(item.attention, item.tokens * source_tokens, np.float32).reshape(item.tokens, source_tokens)
+    return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score, attention)
 
 
 def _score(line: Any) -> Score:

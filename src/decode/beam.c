@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -17,6 +18,7 @@ tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options
   beam->running_count = 0;
   beam->done = false;
   beam->stop = (tarn__beam_stop){0};
+  beam->forced = NULL;
   size_t width = (size_t)options->beam;
   TARN_TRY(tarn__grow(&beam->running, &beam->running_capacity, width, sizeof *beam->running));
   TARN_TRY(tarn__grow(&beam->next, &beam->next_capacity, width, sizeof *beam->next));
@@ -37,6 +39,8 @@ void tarn__beam_close(tarn__beam *beam) {
   tarn__free(beam->finished);
   tarn__free(beam->groups);
   tarn__free(beam->heap);
+  tarn__free(beam->progress);
+  tarn__free(beam->banks);
   *beam = (tarn__beam){0};
 }
 
@@ -54,13 +58,7 @@ static bool is_worse(const tarn__beam_candidate *a, const tarn__beam_candidate *
 
 static int compare_candidates(const void *a, const void *b) { return is_worse(a, b) ? 1 : is_worse(b, a) ? -1 : 0; }
 
-// The best candidates so far; the worst of them is at the root.
-typedef struct heap {
-  tarn__beam_candidate *items;
-  int64_t count, limit;
-} heap;
-
-static void heap_sink(heap *h, tarn__beam_candidate item) {
+static void heap_sink(tarn__beam_heap *h, tarn__beam_candidate item) {
   int64_t place = 0;
   for (;;) {
     int64_t child = 2 * place + 1;
@@ -73,7 +71,7 @@ static void heap_sink(heap *h, tarn__beam_candidate item) {
   h->items[place] = item;
 }
 
-static void heap_offer(heap *h, tarn__beam_candidate item) {
+static void heap_offer(tarn__beam_heap *h, tarn__beam_candidate item) {
   if (h->count == h->limit) {
     if (is_worse(&h->items[0], &item)) heap_sink(h, item);
     return;
@@ -111,7 +109,7 @@ static double lost(const tarn__beam *beam, const step *s, int32_t id) {
 }
 
 // Offers the continuations of one hypothesis, best first, until no other can be among the best.
-static tarn_status scan_row(heap *h, const tarn__beam *beam, const step *s, int32_t from) {
+static tarn_status scan_row(tarn__beam_heap *h, const tarn__beam *beam, const step *s, int32_t from) {
   const int64_t choices = tarn__beam_choices(&beam->options);
   const int32_t *ids = s->ids + from * choices;
   const float *row = s->values + from * (choices + 1), *own = s->own + from * (choices + 1);
@@ -218,11 +216,138 @@ static tarn_status choose(tarn__beam *beam, int64_t group, const tarn__beam_cand
   return TARN_STATUS_OK;
 }
 
+// --- phrases ---------------------------------------------------------------------------------------------------------
+
+// Behind the progress of the hypotheses of both steps: the most tokens of each phrase that any hypothesis had, and the
+// progress of the one that is put together.
+static int32_t *furthest(const tarn__beam *beam, const tarn__forced *forced) {
+  return beam->progress + 2 * beam->options.beam * forced->count;
+}
+static int32_t *spare(const tarn__beam *beam, const tarn__forced *forced) {
+  return furthest(beam, forced) + forced->count;
+}
+
+tarn_status tarn__beam_force(tarn__beam *beam, const tarn__forced *forced, const int32_t *before, int64_t count) {
+  const size_t width = (size_t)beam->options.beam, phrases = (size_t)forced->count, banks = (size_t)forced->tokens + 1;
+  TARN_TRY(tarn__grow(&beam->progress, &beam->progress_capacity, (2 * width + 2) * phrases, sizeof *beam->progress));
+  TARN_TRY(tarn__grow(&beam->banks, &beam->bank_capacity, banks, sizeof *beam->banks));
+  TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, (2 * banks + 1) * width, sizeof *beam->heap));
+  for (int64_t i = 0; i < forced->count; i++) beam->progress[i] = 0;
+  for (int64_t i = 0; i < count; i++) tarn__forced_advance(forced, beam->progress, beam->progress, before[i]);
+  memcpy(furthest(beam, forced), beam->progress, phrases * sizeof *beam->progress);
+  const int64_t need = tarn__forced_need(forced, beam->progress);
+  TARN_REQUIRE(need <= beam->max_length, DATA,
+               "the forced text \"%.40s\"%s needs %lld tokens, and the translation has at most %lld", forced->texts[0],
+               forced->count > 1 ? ", with the others," : "", (long long)need, (long long)beam->max_length);
+  beam->forced = forced;
+  return TARN_STATUS_OK;
+}
+
+// Offers a continuation to its bank, unless there is no room left for the phrases that it lacks.
+static tarn_status offer_banks(tarn__beam *beam, int64_t from, int32_t id, float value, float own) {
+  const tarn__forced *forced = beam->forced;
+  TARN_REQUIRE(value == value, NUMERIC, "a log-probability is not a number");
+  if (!tarn__beam_allows(beam, id) || value == -INFINITY) return TARN_STATUS_OK;
+  const tarn__beam_candidate candidate = {beam->running[from].sum + (double)value, (int32_t)from, id, own};
+  int32_t *next = spare(beam, forced), *most = furthest(beam, forced);
+  if (id == beam->options.eos) {
+    if (tarn__forced_need(forced, tarn__beam_progress(beam, from)) == 0)
+      heap_offer(&beam->banks[forced->tokens], candidate);
+    return TARN_STATUS_OK;
+  }
+  const int64_t bank = tarn__forced_advance(forced, next, tarn__beam_progress(beam, from), id);
+  for (int64_t i = 0; i < forced->count; i++) most[i] = next[i] > most[i] ? next[i] : most[i];
+  if (tarn__forced_need(forced, next) < beam->max_length - beam->step) heap_offer(&beam->banks[bank], candidate);
+  return TARN_STATUS_OK;
+}
+
+static bool among(const int32_t *ids, int64_t count, int32_t id) {
+  for (int64_t i = 0; i < count && ids[i] >= 0; i++)
+    if (ids[i] == id) return true;
+  return false;
+}
+
+static tarn_status offer_row(tarn__beam *beam, const step *s, int64_t from) {
+  const int64_t choices = tarn__beam_choices(&beam->options), wanted = beam->wanted.count;
+  const int32_t *ids = s->ids + from * choices, *more = beam->wanted.ids + from * wanted;
+  const float *row = s->values + from * (choices + 1), *own = s->own + from * (choices + 1);
+  const float *row_more = beam->wanted.values + from * (wanted + 1), *own_more = row_more;
+  if (beam->wanted.own) own_more = beam->wanted.own + from * (wanted + 1);
+  if (beam->step >= beam->max_length) return offer_banks(beam, from, beam->options.eos, row[choices], own[choices]);
+  for (int64_t i = 0; i < choices && ids[i] >= 0; i++) TARN_TRY(offer_banks(beam, from, ids[i], row[i], own[i]));
+  if (!among(ids, choices, beam->options.eos))
+    TARN_TRY(offer_banks(beam, from, beam->options.eos, row[choices], own[choices]));
+  for (int64_t i = 0; i < wanted && more[i] >= 0; i++)
+    if (!among(ids, choices, more[i])) TARN_TRY(offer_banks(beam, from, more[i], row_more[i], own_more[i]));
+  return TARN_STATUS_OK;
+}
+
+// Finishes the hypotheses that end among the best of the fullest bank, which keeps the others.
+static void finish_bank(tarn__beam *beam, tarn__beam_heap *bank) {
+  const int64_t width = beam->options.beam, count = bank->count;
+  bank->count = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const bool may_finish = i < width && (beam->groups[0].finished < width || beam->options.late_stop);
+    if (bank->items[i].id != beam->options.eos)
+      bank->items[bank->count++] = bank->items[i];
+    else if (may_finish)
+      finish_with_eos(beam, 0, &bank->items[i]);
+  }
+}
+
+// Deals the places of the next step to the banks, and puts who has one into `dealt` in the order of their sums. Returns
+// how many.
+static int64_t deal(const tarn__beam *beam, tarn__beam_candidate *dealt) {
+  const int64_t width = beam->options.beam;
+  int64_t taken = 0;
+  for (int64_t turn = 0; turn < 2 * width; turn++)
+    for (int64_t b = beam->forced->tokens; b >= 0 && taken < width; b--)
+      if (turn < beam->banks[b].count) dealt[taken++] = beam->banks[b].items[turn];
+  qsort(dealt, (size_t)taken, sizeof *dealt, compare_candidates);
+  return taken;
+}
+
+// A step of the only group.
+static tarn_status advance_forced(tarn__beam *beam, const step *s) {
+  const tarn__forced *forced = beam->forced;
+  const int64_t width = beam->options.beam, banks = forced->tokens + 1;
+  for (int64_t b = 0; b < banks; b++) beam->banks[b] = (tarn__beam_heap){beam->heap + 2 * width * b, 0, 2 * width};
+  for (int64_t i = 0; i < beam->running_count; i++) TARN_TRY(offer_row(beam, s, i));
+  for (int64_t b = 0; b < banks; b++) {
+    tarn__beam_heap *bank = &beam->banks[b];
+    qsort(bank->items, (size_t)bank->count, sizeof *bank->items, compare_candidates);
+  }
+  finish_bank(beam, &beam->banks[forced->tokens]);
+  tarn__beam_candidate *dealt = beam->heap + 2 * width * banks;
+  beam->groups[0].running = deal(beam, dealt);
+  int32_t *next = beam->progress + width * forced->count;
+  for (int64_t i = 0; i < beam->groups[0].running; i++) {
+    tarn__forced_advance(forced, next + i * forced->count, tarn__beam_progress(beam, dealt[i].from), dealt[i].id);
+    beam->next[i] =
+        (tarn__beam_running){add_token(beam, &dealt[i]), dealt[i].from, dealt[i].sum, likelihood_of(beam, &dealt[i])};
+  }
+  memcpy(beam->progress, next, (size_t)(beam->groups[0].running * forced->count) * sizeof *next);
+  return TARN_STATUS_OK;
+}
+
+// Why nothing is left to continue or to finish: names a phrase that no hypothesis completed.
+static tarn_status nothing_left(const tarn__beam *beam) {
+  const tarn__forced *forced = beam->forced;
+  TARN_REQUIRE(forced, NUMERIC, "no token has a finite log-probability");
+  for (int64_t i = 0; i < forced->count; i++)
+    TARN_REQUIRE(furthest(beam, forced)[i] == forced->phrases[i].length, DATA,
+                 "the forced text \"%.40s\" cannot be written: its tokens are forbidden there", forced->texts[i]);
+  return tarn__fail(TARN_STATUS_DATA,
+                    "the forced text \"%.40s\" cannot be written together with the other ones: its "
+                    "tokens are forbidden there",
+                    forced->texts[0]);
+}
+
 // A step of one group, whose new hypotheses go to next[first] and behind.
 static tarn_status advance_group(tarn__beam *beam, int64_t group, const step *s, int64_t first) {
   tarn__beam_group *own = &beam->groups[group];
   const int64_t width = width_of(beam);
-  heap h = {beam->heap, 0, 2 * width};
+  tarn__beam_heap h = {beam->heap, 0, 2 * width};
   for (int64_t i = own->first; i < own->first + own->running; i++) TARN_TRY(scan_row(&h, beam, s, (int32_t)i));
   qsort(h.items, (size_t)h.count, sizeof *h.items, compare_candidates);
   own->first = first;
@@ -265,7 +390,7 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
     if (beam->groups[g].done) continue;
     s.chosen = beam->tokens + first_new;
     s.chosen_count = (int64_t)(beam->token_count - first_new);
-    TARN_TRY(advance_group(beam, g, &s, count));
+    TARN_TRY(beam->forced ? advance_forced(beam, &s) : advance_group(beam, g, &s, count));
     count += beam->groups[g].running;
   }
   beam->step++;
@@ -283,8 +408,7 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
   }
   if (!beam->done) return TARN_STATUS_OK;
   gather(beam);
-  TARN_REQUIRE(beam->finished_count, NUMERIC, "no token has a finite log-probability");
-  return TARN_STATUS_OK;
+  return beam->finished_count ? TARN_STATUS_OK : nothing_left(beam);
 }
 
 void tarn__beam_tokens(const tarn__beam *beam, int32_t last, int64_t count, int32_t *ids) {

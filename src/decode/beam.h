@@ -16,10 +16,14 @@
 // above with beam / groups hypotheses of its own. In a step the groups follow each other, and a token loses `diversity`
 // for every hypothesis of an earlier group that it continues in this step; sums include what was lost, and in the end
 // the finished hypotheses of all groups are sorted together.
-// Where log-probabilities after processors of logits select, sums and scores are sums of these, except that with a beam
-// of 1 the score comes from the model's own; those of the tokens are always the model's own.
-// Ties between sums are broken by the index of the hypothesis, then by token id; ties between scores by order of
-// finishing.
+// With phrases that a translation has to contain (forced.h) the hypotheses are dealt among banks, one for each number
+// of their tokens that a hypothesis has (Post and Vilar, NAACL 2018): of the continuations of all hypotheses, each also
+// by the next tokens of its phrases, the banks keep the best in turns, the fullest bank first, until `beam` continue.
+// Only those with all phrases end, if they are among the first `beam` of their bank. Every bank is so searched as
+// above, and the beam is not filled with hypotheses that put the phrases off. Where log-probabilities after processors
+// of logits select, sums and scores are sums of these, except that with a beam of 1 the score comes from the model's
+// own; those of the tokens are always the model's own. Ties between sums are broken by the index of the hypothesis,
+// then by token id; ties between scores by order of finishing.
 #ifndef TARN_DECODE_BEAM_H
 #define TARN_DECODE_BEAM_H
 
@@ -28,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "decode/forced.h"
 
 enum { TARN__BANNED = 4 };
 
@@ -90,6 +95,20 @@ typedef struct tarn__beam_candidate {
   float log_probability;  // the model's own
 } tarn__beam_candidate;
 
+// The best candidates of a step; the worst of them is at the root.
+typedef struct tarn__beam_heap {
+  tarn__beam_candidate *items;
+  int64_t count, limit;
+} tarn__beam_heap;
+
+// The tokens that a step is to try whatever their rank: of running[h] they are ids[h] [count], padded with -1, of these
+// log-probabilities, whose rows have one element more; `own` as for tarn__beam_advance().
+typedef struct tarn__beam_wanted {
+  const int32_t *ids;
+  const float *values, *own;
+  int64_t count;
+} tarn__beam_wanted;
+
 // Whether a hypothesis is complete with the token `id` after its last one `last` (of beam->tokens), although that is no
 // end of sentence.
 typedef struct tarn__beam_stop {
@@ -107,11 +126,18 @@ struct tarn__beam {
   tarn__beam_running *next;       // of the next step
   tarn__beam_finished *finished;  // best first once `done`
   tarn__beam_group *groups;
-  tarn__beam_candidate *heap;  // 2 * beam, for a step
+  tarn__beam_candidate *heap;  // 2 * beam, for a step; with phrases that of each bank, and beam more
   tarn__beam_stop stop;        // set after the start, if anything stops hypotheses
+  // With phrases: how far the hypotheses are with each, [beam][forced->count] of `running`, the same of `next`, and two
+  // rows more.
+  const tarn__forced *forced;
+  int32_t *progress;
+  tarn__beam_heap *banks;    // [forced->tokens + 1]
+  tarn__beam_wanted wanted;  // set before each step
   size_t token_count, token_capacity;
   int64_t running_count, finished_count;
   size_t running_capacity, next_capacity, finished_capacity, group_capacity, heap_capacity;
+  size_t progress_capacity, bank_capacity;
   bool done;
 };
 
@@ -119,11 +145,20 @@ struct tarn__beam {
 tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) TARN_CHECKED;
 void tarn__beam_close(tarn__beam *beam);
 
+// After the start, with one group: hypotheses have to contain these phrases, which stay the caller's; `before` [count]
+// stands in front of all. Fails with DATA if they do not fit into the maximum length, or MEMORY.
+tarn_status tarn__beam_force(tarn__beam *beam, const tarn__forced *forced, const int32_t *before,
+                             int64_t count) TARN_CHECKED;
+// How far a running hypothesis is with each phrase.
+static inline const int32_t *tarn__beam_progress(const tarn__beam *beam, int64_t place) {
+  return beam->progress + place * beam->forced->count;
+}
+
 // One step. The best continuations of running[h] are ids[h][0 ..] with log_probabilities[h][0 ..] (natural logarithms),
 // best first, tarn__beam_choices() of them, padded with -1. The log-probability of the end of sentence follows as the
 // last element of each row, so rows of log_probabilities have one element more than rows of ids. `own`: the same of the
 // model alone, if log_probabilities are those after processors of logits; NULL: they are the model's. Fails with
-// NUMERIC (NaN; nothing can be continued or finished) or MEMORY.
+// NUMERIC (NaN; nothing can be continued or finished), DATA (the same, because of a phrase) or MEMORY.
 tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities,
                                const float *own) TARN_CHECKED;
 

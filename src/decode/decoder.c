@@ -80,7 +80,7 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   if (!d) return;
   tarn__id_list *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,
                           &d->positions,  &d->source_range,     &d->predicted,      &d->drawn_ids, &d->draws,
-                          &d->begin,      &d->so_far,           &d->row_numbers};
+                          &d->begin,      &d->so_far,           &d->row_numbers,    &d->wanted};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
@@ -236,6 +236,17 @@ static int64_t greatest_length(const tarn__decoder *d, const tarn__item *item) {
   return most > item->prefix_length ? most - item->prefix_length : 0;
 }
 
+// Messages about phrases name the line.
+static tarn_status name_line(const tarn__slot *s, tarn_status status) {
+  return status == TARN_STATUS_DATA && s->item.forced
+             ? tarn__fail_prefix(status, "line %lld: ", (long long)s->item.forced->line)
+             : status;
+}
+
+static tarn_status force(tarn__slot *s) {
+  return name_line(s, tarn__beam_force(&s->beam, s->item.forced, s->item.prefix, s->item.prefix_length));
+}
+
 // Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile; those of a feed,
 // for which somebody waits, at once.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
@@ -251,6 +262,7 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
     if (s->item.own) search.min_length = s->item.own->min_tokens;
     s->read = 0;
     TARN_TRY(tarn__beam_start(&s->beam, &search, greatest_length(d, &s->item)));
+    if (s->item.forced) TARN_TRY(force(s));
     tarn__next_begin(d, s);
     d->source_tokens += s->item.length;
     d->stats.source_tokens += s->item.length;
@@ -467,7 +479,8 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
     int32_t *ids = memory;
     float *log_probabilities = (float *)(void *)(ids + finished->length);
     tarn__beam_copy(beam, i, ids, log_probabilities);
-    hypotheses[i] = (tarn__hypothesis){ids, log_probabilities, finished->length, finished->likelihood, finished->score};
+    hypotheses[i] =
+        (tarn__hypothesis){ids, log_probabilities, finished->length, finished->likelihood, finished->score, NULL};
   }
   d->stats.sentences++;
   d->stats.target_tokens += hypotheses[0].length;
@@ -479,10 +492,11 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
 static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__choices *all) {
   const int64_t count = tarn__beam_choices(&d->options.search), at = s->first_choice;
   s->reader = -1;
-  TARN_TRY(tarn__beam_advance(&s->beam, all->ids + at * count, all->values + at * (count + 1),
-                              all->own ? all->own + at * (count + 1) : NULL));
-  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
-  return listener && listener->hear ? tarn__next_tell(listener, &s->beam) : TARN_STATUS_OK;
+  if (s->item.forced) tarn__next_want(d, s);
+  TARN_TRY(name_line(s, tarn__beam_advance(&s->beam, all->ids + at * count, all->values + at * (count + 1),
+                                           all->own ? all->own + at * (count + 1) : NULL)));
+  const tarn__listener *listener = s->item.own ? &s->item.own->listener : s->item.listener;
+  return listener && listener->hear ? tarn__next_tell(d, s, listener) : TARN_STATUS_OK;
 }
 
 // Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of

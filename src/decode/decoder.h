@@ -23,10 +23,20 @@
 #include "model/model.h"
 #include "ops/sampler.h"
 
-// Told of a token of one item as soon as it is chosen; `last`: the item is complete with it. Any status but OK ends the
-// item as its failure.
+// A token of an item, as soon as it is chosen.
+typedef struct tarn__heard {
+  int32_t id;  // -1: a step of a beam of more than 1, whose tokens are not certain before its end
+  float log_probability;
+  bool last;  // the item is complete with it
+  // The likeliest tokens in its place, as the model itself has them, best first [tops]; padded with -1.
+  const int32_t *top_ids;
+  const float *top_log_probabilities;
+  int64_t tops;
+} tarn__heard;
+
+// Is told of every token of an item. Any status but OK ends the item as its failure.
 typedef struct tarn__listener {
-  tarn_status (*hear)(void *user, int32_t id, float log_probability, bool last);
+  tarn_status (*hear)(void *user, const tarn__heard *heard);
   void *user;
 } tarn__listener;
 
@@ -37,6 +47,7 @@ typedef struct tarn__item_options {
   const tarn__processing *processing;  // NULL: nothing changes logits
   const tarn__stops *stops;            // NULL: nothing but the length ends it before its end of sentence
   int64_t max_tokens, min_tokens;
+  int64_t tops;             // likeliest tokens that the listener is told of
   tarn__listener listener;  // hear() NULL: nobody hears
 } tarn__item_options;
 
@@ -46,6 +57,7 @@ typedef struct tarn__decoder_options {
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
   const tarn__processing *processing;  // changes logits; NULL: nothing does
   const tarn__stops *stops;            // end continuations; NULL: nothing does
+  bool forced;                         // items may have phrases that their translations have to contain
   // A translation has at most max_len_a * source tokens + max_len_b tokens before its end of sentence, its prefix
   // counted; a continuation by a language model has at most max_len_b including it. Neither exceeds the model's
   // max_length, except that a language model without positions has no such limit.
@@ -66,6 +78,7 @@ typedef struct tarn__hypothesis {
   int64_t length;                  // 1 or more
   double log_probability;          // their sum
   double score;                    // log_probability / length^length_penalty
+  const float *attention;          // [length][source tokens] (aligner.h); NULL: not asked for
 } tarn__hypothesis;
 
 // Hypotheses of one item, best first; from one to n_best (fewer than n_best only if the vocabulary is too small for

@@ -25,19 +25,32 @@ static bool processes(const tarn__decoder *d) {
 
 int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows) {
   const int64_t fit = (int64_t)SAMPLED_BYTES / (d->model->target_vocab * (int64_t)sizeof(float));
-  return (d->options.sampling || processes(d)) && rows > fit ? fit : rows;
+  return (d->options.sampling || d->options.forced || processes(d)) && rows > fit ? fit : rows;
 }
 
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) {
   int32_t *none;
   TARN_TRY(tarn__workspace_top(&d->step, &next->top, &d->top_ids, &d->top_values));
+  TARN_TRY(tarn__workspace_top(&d->step, &next->tops, &d->tops_ids, &d->tops_values));
+  TARN_TRY(tarn__workspace_top(&d->step, &(tarn__top){next->wanted, NULL}, &none, &d->wanted_values));
+  TARN_TRY(tarn__workspace_top(&d->step, &(tarn__top){next->wanted_own, NULL}, &none, &d->wanted_own));
   return tarn__workspace_top(&d->step, &(tarn__top){next->own, NULL}, &none, &d->top_own);
+}
+
+// The likeliest tokens that listeners want of each row, at most as many as there are.
+static int64_t tops_of(const tarn__decoder *d) {
+  int64_t most = 0;
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__item *item = &d->slots[d->order[a]].item;
+    if (item->own && item->own->tops > most) most = item->own->tops;
+  }
+  return most < d->model->target_vocab ? most : d->model->target_vocab;
 }
 
 // The number of best continuations that a search or a draw needs; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
   if (!d->options.sampling) return tarn__beam_choices(&d->options.search);
-  if (processes(d)) return 0;
+  if (processes(d) || d->tops_count > 0) return 0;
   int64_t most = 0;
   for (int64_t a = 0; a < d->active; a++) {
     const tarn__sampling *sampling = tarn__slot_sampling(d, &d->slots[d->order[a]]);
@@ -103,11 +116,24 @@ void tarn__next_begin(tarn__decoder *d, tarn__slot *s) {
   if (stops && stops->count > 0) s->beam.stop = (tarn__beam_stop){stops_here, s};
 }
 
-tarn_status tarn__next_tell(const tarn__listener *listener, const tarn__beam *beam) {
-  if (beam->done && beam->finished[0].ended)
-    return listener->hear(listener->user, beam->options.eos, beam->finished[0].eos, true);
+tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__slot *s, const tarn__listener *listener) {
+  const tarn__beam *beam = &s->beam;
+  tarn__heard heard = {.id = -1, .last = beam->done};
+  if (beam->options.beam > 1) return listener->hear(listener->user, &heard);
+  if (s->item.own && s->item.own->tops > 0) {
+    heard.tops = s->item.own->tops < d->tops_count ? s->item.own->tops : d->tops_count;
+    heard.top_ids = d->tops_ids + s->first_top * d->tops_count;
+    heard.top_log_probabilities = d->tops_values + s->first_top * (d->tops_count + 1);
+  }
+  if (beam->done && beam->finished[0].ended) {
+    heard.id = beam->options.eos;
+    heard.log_probability = beam->finished[0].eos;
+    return listener->hear(listener->user, &heard);
+  }
   const tarn__beam_token *token = &beam->tokens[beam->done ? beam->finished[0].last : beam->running[0].last];
-  return listener->hear(listener->user, token->id, token->log_probability, beam->done);
+  heard.id = token->id;
+  heard.log_probability = token->log_probability;
+  return listener->hear(listener->user, &heard);
 }
 
 // What the processors change of the row of a hypothesis.
@@ -132,10 +158,40 @@ static tarn_status process_rows(tarn__decoder *d) {
   return TARN_STATUS_OK;
 }
 
-// The rows whose log-probabilities are wanted of the model itself.
+// The tokens that phrases want, in the order of the rows that need a next token.
+static tarn_status want_tokens(tarn__decoder *d) {
+  int64_t most = 0, at = 0;
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__slot *s = &d->slots[d->order[a]];
+    if (s->first_top >= 0 && s->item.forced && s->item.forced->count > most) most = s->item.forced->count;
+  }
+  d->wanted_count = most;
+  if (most == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__id_list_room(&d->wanted, d->predicted_count * most));
+  for (int64_t i = 0; i < d->predicted_count * most; i++) d->wanted.data[i] = -1;
+  for (int64_t a = 0; a < d->active; a++) {
+    const tarn__slot *s = &d->slots[d->order[a]];
+    if (s->first_top < 0) continue;
+    const int64_t rows = s->beam.step == 0 ? 1 : s->beam.running_count;
+    for (int64_t i = 0; i < rows; i++, at++)
+      if (s->item.forced)
+        tarn__forced_wanted(s->item.forced, d->wanted.data + at * most, tarn__beam_progress(&s->beam, i));
+  }
+  return TARN_STATUS_OK;
+}
+
+void tarn__next_want(const tarn__decoder *d, tarn__slot *s) {
+  const int64_t count = d->wanted_count, at = s->first_choice;
+  s->beam.wanted = (tarn__beam_wanted){.ids = d->wanted.data + at * count,
+                                       .values = d->wanted_values + at * (count + 1),
+                                       .own = d->wanted_own ? d->wanted_own + at * (count + 1) : NULL,
+                                       .count = count};
+}
+
+// The rows whose log-probabilities are wanted of the model itself, or of given tokens.
 static tarn_status number_rows(tarn__decoder *d) {
   const int64_t count = d->options.sampling ? d->draw_count : d->predicted_count;
-  if (!processes(d)) return TARN_STATUS_OK;
+  if (!processes(d) && d->wanted_count == 0 && d->tops_count == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__id_list_room(&d->row_numbers, count));
   for (int64_t i = 0; i < count; i++)
     d->row_numbers.data[i] = d->options.sampling ? d->draws.data[i * TARN__DRAW_WORDS + TARN__DRAW_ROW] : (int32_t)i;
@@ -143,7 +199,9 @@ static tarn_status number_rows(tarn__decoder *d) {
 }
 
 tarn_status tarn__next_prepare(tarn__decoder *d) {
+  d->tops_count = tops_of(d);
   TARN_TRY(process_rows(d));
+  TARN_TRY(want_tokens(d));
   TARN_TRY(fill_draws(d));
   return number_rows(d);
 }
@@ -156,10 +214,13 @@ void tarn__next_request(const tarn__decoder *d, tarn__model_step *step) {
   step->sampling = d->options.sampling ? &d->draw_spec : NULL;
   step->draws = d->draws.data;
   step->draw_count = d->draw_count;
+  step->numbers = d->row_numbers.data;
+  step->wanted = d->wanted.data;
+  step->wanted_count = d->wanted_count;
+  step->tops = d->tops_count;
   if (!processes(d)) return;
   step->edits = d->edits.words;
   step->edit_words = d->edits.count;
-  step->numbers = d->row_numbers.data;
 }
 
 // Makes each drawn token the only continuation of its hypothesis.

@@ -69,6 +69,15 @@ struct tarn__decoder {
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   float *top_values, *top_own;
+  // The tokens that phrases want of each row that needs a next one, [predicted_count][wanted_count], and what the step
+  // says of them, one value more in a row.
+  // And the likeliest tokens of each row as the model has them, [predicted_count][tops_count], one value more in a row.
+  int32_t *tops_ids;
+  float *tops_values;
+  int64_t tops_count;
+  tarn__id_list wanted;
+  int64_t wanted_count;
+  float *wanted_values, *wanted_own;
   // What the processors change, and the tokens that they look at.
   tarn__logit_edits edits;
   tarn__id_list so_far, row_numbers;
@@ -103,7 +112,7 @@ tarn_status tarn__next_prepare(tarn__decoder *d) TARN_CHECKED;
 void tarn__next_request(const tarn__decoder *d, tarn__model_step *step);
 // Prepares the search of a new item, whose tokens are told to its listener.
 void tarn__next_begin(tarn__decoder *d, tarn__slot *s);
-tarn_status tarn__next_tell(const tarn__listener *listener, const tarn__beam *beam) TARN_CHECKED;
+tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__slot *s, const tarn__listener *listener) TARN_CHECKED;
 // After the step.
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) TARN_CHECKED;
 
@@ -113,6 +122,8 @@ typedef struct tarn__choices {
   const int32_t *ids;
   const float *values, *own;
 } tarn__choices;
+// Gives the search of a slot, which has phrases, what the step says of the tokens that they want.
+void tarn__next_want(const tarn__decoder *d, tarn__slot *s);
 tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) TARN_CHECKED;
 
 #endif

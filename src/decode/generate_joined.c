@@ -1,5 +1,6 @@
 // Continuous batching of text: requests that join a running batch (tarn/lm.h: tarn_generator_serve()), and the stream
 // of a single one.
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,6 +8,8 @@
 #include "decode/detokenizer.h"
 #include "decode/generate_state.h"
 #include "text/repair.h"
+
+enum { MOST_TOPS = 100 };
 
 typedef struct joined joined;
 typedef struct request request;
@@ -19,6 +22,9 @@ typedef struct sample {
   tarn__detokenizer text;
   size_t sent, searched;  // bytes of its text: told, and searched for stop strings
   int64_t tokens;
+  int32_t *top_ids;  // [tokens][tops of its request], if there are any
+  float *top_values;
+  size_t ids_room, values_room;
 } sample;
 
 struct request {
@@ -30,7 +36,9 @@ struct request {
   tarn_generator_result result;
   int32_t *prompt;
   tarn__hypothesis *found;  // [options.number]
-  int64_t handed, active;   // samples taken by the decoder, and of these not done
+  int32_t **top_ids;        // [options.number] of each, with from.tops
+  float **top_values;
+  int64_t handed, active;  // samples taken by the decoder, and of these not done
   tarn__failure failure;
   tarn__arena memory, parts;  // until it is done; until the next event
 };
@@ -50,6 +58,18 @@ static void close_request(request *r) {
   tarn__free(r);
 }
 
+// Gives the texts of the result, which are in the order of the samples unless they are ranked, their likeliest tokens.
+static void take_tops(request *r) {
+  tarn_generator_text *texts = (tarn_generator_text *)(uintptr_t)r->result.texts;
+  for (int64_t i = 0; i < r->result.count; i++)
+    for (int64_t n = 0; n < r->options.number; n++)
+      if (texts[i].ids == r->found[n].ids) {
+        texts[i].tops = r->from.tops;
+        texts[i].top_ids = r->top_ids[n];
+        texts[i].top_log_probabilities = r->top_values[n];
+      }
+}
+
 // Tells the source that a request is done, and frees it.
 static void finish(request *r) {
   joined *j = r->in;
@@ -61,6 +81,7 @@ static void finish(request *r) {
                                 .memory = &r->memory};
   if (r->failure.status == TARN_STATUS_OK)
     tarn__failure_note(&r->failure, tarn__generate_result(j->generator, &r->result, &from));
+  if (r->failure.status == TARN_STATUS_OK && r->from.tops > 0) take_tops(r);
   const tarn_status status = tarn__failure_raise(&r->failure);
   if (j->taken == r) j->taken = NULL;
   j->source->done(j->source->user, r->from.item, status, status == TARN_STATUS_OK ? &r->result : NULL);
@@ -89,22 +110,43 @@ static tarn_status grow_text(sample *s, int32_t id, bool last, size_t *end, bool
   return TARN_STATUS_OK;
 }
 
-static tarn_status hear(void *user, int32_t id, float log_probability, bool last) {
+// Keeps the likeliest tokens in the place of a token.
+static tarn_status keep_tops(sample *s, const tarn__heard *heard) {
+  const int64_t tops = s->of->from.tops, at = (s->tokens - 1) * tops, room = s->tokens * tops;
+  if (tops == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(&s->top_ids, &s->ids_room, (size_t)room, sizeof *s->top_ids));
+  TARN_TRY(tarn__grow(&s->top_values, &s->values_room, (size_t)room, sizeof *s->top_values));
+  for (int64_t i = 0; i < tops; i++) {
+    s->top_ids[at + i] = i < heard->tops ? heard->top_ids[i] : -1;
+    s->top_values[at + i] = i < heard->tops ? heard->top_log_probabilities[i] : -INFINITY;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status hear(void *user, const tarn__heard *heard) {
   sample *s = user;
   request *r = s->of;
+  const int32_t id = heard->id;
+  const bool last = heard->last;
   size_t end, size;
   bool stopped;
   char *text;
   TARN_TRY(tarn__failure_raise(&r->failure));  // of another sample
   s->tokens++;
+  TARN_TRY(keep_tops(s, heard));
+  if (!r->from.hear) return TARN_STATUS_OK;
   TARN_TRY(grow_text(s, id, last, &end, &stopped));
   if (end < s->sent) end = s->sent;
+  const int64_t at = (s->tokens - 1) * r->from.tops;
   tarn__arena_reset(&r->parts);
   TARN_TRY(tarn__repair_copy(&r->parts, &text, &size, s->text.text + s->sent, end - s->sent));
   s->sent = end;
   const tarn_generator_event event = {.sample = s->number,
                                       .id = id,
-                                      .log_probability = log_probability,
+                                      .log_probability = heard->log_probability,
+                                      .top_ids = r->from.tops > 0 ? s->top_ids + at : NULL,
+                                      .top_log_probabilities = r->from.tops > 0 ? s->top_values + at : NULL,
+                                      .tops = r->from.tops,
                                       .text = text,
                                       .length = size,
                                       .last = last,
@@ -136,6 +178,12 @@ static tarn_status open_request(joined *j, request *r) {
   if (tokens > 0) memcpy(r->prompt, g->line_ids.data, tokens * sizeof *r->prompt);
   TARN_TRY(tarn__arena_alloc(&r->memory, &memory, (size_t)r->options.number, sizeof *r->found));
   r->found = memory;
+  TARN_REQUIRE(r->from.tops >= 0 && r->from.tops <= MOST_TOPS, USAGE, "the likeliest tokens are from 0 to %d, not %lld",
+               MOST_TOPS, (long long)r->from.tops);
+  TARN_TRY(tarn__arena_alloc(&r->memory, &memory, (size_t)r->options.number, sizeof *r->top_ids));
+  r->top_ids = memory;
+  TARN_TRY(tarn__arena_alloc(&r->memory, &memory, (size_t)r->options.number, sizeof *r->top_values));
+  r->top_values = memory;
   return TARN_STATUS_OK;
 }
 
@@ -172,13 +220,18 @@ static tarn_status open_sample(request *r, sample **out) {
                         .stops = &r->steering.stops,
                         .max_tokens = r->options.max_tokens,
                         .min_tokens = r->options.min_tokens,
-                        .listener = {r->from.hear ? hear : NULL, s}}};
+                        .tops = r->from.tops,
+                        .listener = {r->from.hear || r->from.tops > 0 ? hear : NULL, s}}};
   return tarn__detokenizer_begin(&s->text, r->in->generator->checkpoint->target, r->prompt,
                                  (size_t)r->result.prompt_tokens);
 }
 
 static void close_sample(sample *s) {
-  if (s) tarn__detokenizer_close(&s->text);
+  if (s) {
+    tarn__detokenizer_close(&s->text);
+    tarn__free(s->top_ids);
+    tarn__free(s->top_values);
+  }
   tarn__free(s);
 }
 
@@ -220,6 +273,15 @@ static tarn_status keep(sample *s, const tarn__hypothesis *from) {
   r->found[s->number] = *from;
   r->found[s->number].ids = ids;
   r->found[s->number].log_probabilities = log_probabilities;
+  const size_t tops = length * (size_t)r->from.tops;
+  TARN_TRY(tarn__arena_alloc(&r->memory, &memory, tops, sizeof *s->top_ids + sizeof *s->top_values));
+  r->top_ids[s->number] = memory;
+  r->top_values[s->number] = (float *)(void *)(r->top_ids[s->number] + tops);
+  if (tops == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(from->length == s->tokens, INTERNAL, "%lld tokens, and %lld were told", (long long)from->length,
+               (long long)s->tokens);
+  memcpy(r->top_ids[s->number], s->top_ids, tops * sizeof *s->top_ids);
+  memcpy(r->top_values[s->number], s->top_values, tops * sizeof *s->top_values);
   return TARN_STATUS_OK;
 }
 
@@ -285,7 +347,7 @@ static void done_stream(void *user, void *item, tarn_status status, const tarn_g
 tarn_status tarn_generator_stream(tarn_generator *generator, tarn_generator_result *result, const char *prompt,
                                   size_t length, tarn_generator_part part, void *user) {
   const tarn_generator_options *o = &generator->options;
-  stream s = {.request = {prompt, length, o, hear_part, &s}, .part = part, .user = user, .result = result};
+  stream s = {.request = {prompt, length, o, hear_part, &s, 0}, .part = part, .user = user, .result = result};
   const tarn_generator_source source = {next_of_stream, done_stream, &s};
   TARN_REQUIRE(o->method != TARN_GENERATOR_METHOD_BEAM && o->number == 1, USAGE,
                "a stream has one continuation, and no beam");

@@ -11,6 +11,7 @@
 #include "base/work.h"
 
 struct tarn__item_options;  // decoder.h
+struct tarn__listener;
 struct tarn__translation;
 
 // A sentence or prompt to process.
@@ -20,10 +21,12 @@ typedef struct tarn__item {
   int64_t index;          // of its result
   const int32_t *prefix;  // [prefix_length] tokens with which a translation begins
   int64_t prefix_length;
+  const struct tarn__forced *forced;  // what the translation has to contain (forced.h); NULL: nothing
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;
-  const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
+  const struct tarn__item_options *own;   // in place of the decoder's options; NULL: none
+  const struct tarn__listener *listener;  // without options of its own; NULL: nobody hears
 } tarn__item;
 
 // Where a decoder takes further items while it runs, so that they join those at work, and where their results go. One

@@ -202,7 +202,7 @@ tarn_status tarn__refiner_keep(tarn__refiner *r, tarn__translation *result, cons
     memcpy(values, best[i].log_probabilities, length * sizeof *values);
     ids[length] = r->options.search.eos;
     values[length] = 0;
-    hypotheses[i] = (tarn__hypothesis){ids, values, best[i].length + 1, sum, best[i].score};
+    hypotheses[i] = (tarn__hypothesis){ids, values, best[i].length + 1, sum, best[i].score, NULL};
   }
   r->stats.sentences++;
   r->stats.target_tokens += hypotheses[0].length;

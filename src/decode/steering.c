@@ -89,15 +89,16 @@ static tarn_status copy_texts(tarn__steering *s, const char *const **to, const c
   return TARN_STATUS_OK;
 }
 
-static tarn_status encode(tarn__steering *s, tarn__phrase *phrase, const char *text, const tarn_vocab *vocab,
-                          tarn_vocab_ids *ids) {
-  TARN_TRY(tarn_vocab_encode(vocab, ids, text, strlen(text)));
-  TARN_REQUIRE(ids->count > 0, USAGE, "a banned text has no token");
+tarn_status tarn__steering_phrase(tarn__arena *arena, tarn__phrase *phrase, const char *what, const char *text,
+                                  size_t length, const tarn_vocab *vocab, tarn_vocab_ids *ids) {
+  TARN_TRY(tarn_vocab_encode(vocab, ids, text, length));
+  TARN_REQUIRE(ids->count > 0, USAGE, "a %s text has no token", what);
   for (size_t i = 0; i < ids->count; i++)
     TARN_REQUIRE(ids->data[i] != tarn_vocab_unk(vocab), USAGE,
-                 "the banned text \"%.*s\" has a token that is not in the vocabulary", SHOWN, text);
+                 "the %s text \"%.*s\" has a token that is not in the vocabulary", what,
+                 length < SHOWN ? (int)length : SHOWN, text);
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&s->memory, &memory, ids->count, sizeof *ids->data));
+  TARN_TRY(tarn__arena_alloc(arena, &memory, ids->count, sizeof *ids->data));
   memcpy(memory, ids->data, ids->count * sizeof *ids->data);
   *phrase = (tarn__phrase){memory, (int64_t)ids->count};
   return TARN_STATUS_OK;
@@ -111,7 +112,7 @@ static tarn_status encode_banned(tarn__steering *s, const tarn_vocab *vocab) {
   tarn_vocab_ids ids = {0};
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < d->banned_count && status == TARN_STATUS_OK; i++)
-    status = encode(s, &phrases[i], d->banned[i], vocab, &ids);
+    status = tarn__steering_phrase(&s->memory, &phrases[i], "banned", d->banned[i], strlen(d->banned[i]), vocab, &ids);
   tarn_vocab_ids_close(&ids);
   s->processing.banned = phrases;
   s->processing.banned_count = (int64_t)d->banned_count;

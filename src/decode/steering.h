@@ -21,6 +21,11 @@ tarn_status tarn__steering_open(tarn__steering *steering, const tarn_decoding *d
                                 size_t stop_count, const tarn_vocab *vocab) TARN_CHECKED;
 void tarn__steering_close(tarn__steering *steering);
 
+// The tokens of a text, in memory of the arena; `ids`: scratch. `what` it is, for messages: "banned" or "forced". Fails
+// with USAGE if it has no token, or one that is not in the vocabulary, or MEMORY.
+tarn_status tarn__steering_phrase(tarn__arena *memory, tarn__phrase *phrase, const char *what, const char *text,
+                                  size_t length, const tarn_vocab *vocab, tarn_vocab_ids *ids) TARN_CHECKED;
+
 // Checks for a search with `beam` hypotheses, or `samples` samples (0: a search). Nothing of one is ignored in the
 // other. Fails with USAGE.
 tarn_status tarn__steering_check_search(const tarn_decoding *decoding, int64_t beam, int64_t samples) TARN_CHECKED;

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "decode/aligner.h"
 #include "decode/crew.h"
 #include "decode/engine.h"
 #include "decode/steering.h"
@@ -21,7 +22,10 @@ struct tarn__translator {
   tarn__translate_share shared;
   const int32_t *prefix_ids;  // of the next run
   const int64_t *prefix_offsets;
-  tarn__arena samples;  // of the last run
+  const tarn__forced *forced;  // the same
+  const tarn__listener *listener;
+  tarn__aligner aligner;  // open if it was ever needed
+  tarn__arena samples;    // of the last run
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -78,10 +82,13 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                           .diversity = options->diversity},
                                .sampling = options->samples > 0 ? &options->sampling : NULL,
                                .processing = options->processing,
+                               .forced = options->forced,
                                .max_len_a = options->max_len_a,
                                .max_len_b = options->max_len_b,
                                .max_tokens = options->max_tokens,
-                               .n_best = options->samples > 0 ? 1 : options->n_best,
+                               .n_best = options->samples > 0               ? 1
+                                         : options->coverage_penalty != 0.0 ? beam
+                                                                            : options->n_best,
                                .iterations = options->iterations,
                                .length_beam = options->length_beam,
                                .placeholder_penalty = options->placeholder_penalty,
@@ -89,6 +96,18 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   return tarn__crew_open(crew, t->model, &own, t->threads);
+}
+
+static bool aligns(const tarn__translator_options *options) {
+  return options->coverage_penalty != 0.0 || options->alignment;
+}
+
+// Opens what the options need, unless it is open.
+static tarn_status open_aligner(tarn__translator *t, int32_t eos, const tarn__translator_options *options) {
+  if (!aligns(options) || t->aligner.model) return TARN_STATUS_OK;
+  const tarn_status status = tarn__aligner_open(&t->aligner, t->model, eos, options->max_tokens, t->threads);
+  if (status != TARN_STATUS_OK) tarn__aligner_close(&t->aligner);
+  return status;
 }
 
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
@@ -103,6 +122,7 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   t->threads = options->threads > 0 ? options->threads : tarn__threads();
   tarn_status status = tarn__translate_share_open(&t->shared, options->comm);
   if (status == TARN_STATUS_OK) status = open_crew(&t->crew, t, eos);
+  if (status == TARN_STATUS_OK) status = open_aligner(t, eos, options);
   if (status == TARN_STATUS_OK && !options->weights_change)
     status = tarn__device_allocate(model->device, &t->packed, TARN__MEMORY_OTHER,
                                    tarn__model_pack_bytes(model, options->rounding), 1);
@@ -119,14 +139,18 @@ tarn_status tarn__translator_set(tarn__translator *translator, const tarn__trans
   const tarn__translator_options before = translator->options;
   const int32_t eos = translator->crew.options.search.eos;
   TARN_TRY(check_options(options, translator->model, eos));
+  TARN_TRY(open_aligner(translator, eos, options));
   if (options->beam == before.beam && options->n_best == before.n_best &&
       options->length_penalty == before.length_penalty && options->max_len_a == before.max_len_a &&
       options->max_len_b == before.max_len_b && options->max_tokens == before.max_tokens &&
       options->iterations == before.iterations && options->length_beam == before.length_beam &&
       options->placeholder_penalty == before.placeholder_penalty && options->groups == before.groups &&
-      options->diversity == before.diversity && !options->processing && !before.processing && options->samples == 0 &&
-      before.samples == 0)
+      options->diversity == before.diversity && options->forced == before.forced &&
+      options->coverage_penalty == before.coverage_penalty && !options->processing && !before.processing &&
+      options->samples == 0 && before.samples == 0) {
+    translator->options.alignment = options->alignment;  // all that may differ
     return TARN_STATUS_OK;
+  }
   tarn__crew crew;
   translator->options = *options;
   const tarn_status status = open_crew(&crew, translator, eos);
@@ -149,6 +173,7 @@ void tarn__translator_close(tarn__translator **translator) {
   tarn__crew_close(&t->crew);
   tarn__translate_share_close(&t->shared);
   tarn__arena_close(&t->samples);
+  tarn__aligner_close(&t->aligner);
   if (t->packed) {
     tarn__model_unpack(t->model);
     tarn__device_free(t->model->device, t->packed);
@@ -242,6 +267,8 @@ static void fill_items(const tarn__translator *t, tarn__item *items, const int32
       item.prefix = t->prefix_ids + t->prefix_offsets[s];
       item.prefix_length = t->prefix_offsets[s + 1] - t->prefix_offsets[s];
     }
+    item.listener = t->listener;
+    if (t->forced && t->forced[s].count > 0) item.forced = &t->forced[s];
     if (t->options.samples > 0) item.key = tarn__hash64(item.ids, (size_t)item.length * sizeof *ids, 0);
     for (int64_t n = 0; n < each; n++) {
       item.sample = (uint32_t)n;
@@ -267,7 +294,12 @@ static tarn_status gather(tarn__translator *t, tarn__translation *translations, 
 }
 
 static tarn_status run_items(tarn__translator *t, tarn__item *items, int64_t count, tarn__translation *found) {
-  return t->options.weights_change ? translate_packed(t, items, count, found) : translate_items(t, items, count, found);
+  TARN_TRY(t->options.weights_change ? translate_packed(t, items, count, found)
+                                     : translate_items(t, items, count, found));
+  const tarn__translator_options *o = &t->options;
+  if (!aligns(o)) return TARN_STATUS_OK;
+  const tarn__align_options options = {o->coverage_penalty, o->alignment};
+  return tarn__aligner_run(&t->aligner, found, items, count, o->samples > 0 ? 1 : o->n_best, &options);
 }
 
 // A run without other ranks.
@@ -296,6 +328,12 @@ static tarn_status run_alone(tarn__translator *t, tarn__translation *translation
 void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, const int64_t *offsets) {
   translator->prefix_ids = ids;
   translator->prefix_offsets = offsets;
+}
+
+void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced) { translator->forced = forced; }
+
+void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener) {
+  translator->listener = listener;
 }
 
 // Rank 0 checks all sentences, so that messages contain the original numbers.

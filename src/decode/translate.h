@@ -33,6 +33,9 @@ typedef struct tarn__translator_options {
   const tarn__processing *processing;  // of logits, must live as long as the translator uses it; default NULL: none
   int64_t groups;                      // of diverse beam search, 1 .. beam and a divisor of it; default 1
   double diversity;                    // its penalty, 0 or more; default 0
+  bool forced;                         // runs may have phrases (tarn__translator_force()); default false
+  double coverage_penalty;             // beta of aligner.h, -100 .. 100; default 0: none
+  bool alignment;                      // hypotheses get their attention (aligner.h); default false
   int64_t samples;  // of each sentence, drawn instead of a search, whose first n_best are returned in their order:
                     // 1 .. 1000000; 0: search. Default 0
   tarn__sampling sampling;  // default: temperature 1, all tokens, seed 1
@@ -64,8 +67,9 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
                                   const tarn__translator_options *options) TARN_CHECKED;
 
 // Sets beam, n_best, length_penalty, max_len_a, max_len_b, max_tokens, iterations, length_beam, placeholder_penalty,
-// processing, groups, diversity, samples and sampling; the other options stay as opened. Discards earlier results. Not
-// for a translator with lent memory. After a failure (USAGE, MEMORY) the translator is unchanged.
+// processing, groups, diversity, forced, coverage_penalty, alignment, samples and sampling; the other options stay as
+// opened. Discards earlier results. Not for a translator with lent memory. After a failure (USAGE, MEMORY) the
+// translator is unchanged.
 tarn_status tarn__translator_set(tarn__translator *translator, const tarn__translator_options *options) TARN_CHECKED;
 
 void tarn__translator_close(tarn__translator **translator);
@@ -84,6 +88,15 @@ tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation
 // their scores. Must be valid during the run, which fails with DATA if one leaves no room within the model's max_length
 // or has an id outside the target's vocabulary. NULL: none.
 void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, const int64_t *offsets);
+
+// The phrases that the translations of the next run have to contain (forced.h), of each sentence, on this process
+// alone; one without has a count of 0. For a beam of 2 or more without groups. Must be valid during the run, which
+// fails with DATA if a translation cannot have them. NULL: none.
+void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced);
+
+// Who hears of the tokens of the only sentence of the next run, on this process alone, and of its only sample if there
+// are samples; a failure of his ends the run. NULL: nobody.
+void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener);
 
 // With several ranks a run is collective: rank 0 supplies the sentences and receives the translations; the arguments of
 // other ranks are ignored. tarn__translator_help() executes the runs on another rank until rank 0 calls

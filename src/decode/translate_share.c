@@ -87,6 +87,7 @@ static tarn_status take_translation(tarn__translate_share *s, tarn__translation 
     h->length = head->length;
     h->log_probability = head->log_probability;
     h->score = head->score;
+    h->attention = NULL;
     TARN_TRY(tarn__share_take(&h->ids, from, h->length, sizeof *h->ids));
     TARN_TRY(tarn__share_take(&h->log_probabilities, from, h->length, sizeof *h->log_probabilities));
   }

@@ -1,5 +1,6 @@
 // Translation of lines of text: tokenization, translation of ids, detokenization.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,6 +8,8 @@
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
+#include "decode/detokenizer.h"
+#include "decode/forced_text.h"
 #include "decode/mbr.h"
 #include "decode/steering.h"
 #include "decode/translate.h"
@@ -21,6 +24,7 @@ struct tarn_translator {
   tarn_translator_options options;
   tarn__checkpoint *checkpoint;
   tarn__steering steering;
+  tarn__forced_text forced;
   tarn__translator *translator;
   tarn_translate_summary summary;
 
@@ -96,6 +100,11 @@ static tarn_status fill_options(tarn_translator_options *options, const tarn__ch
   return TARN_STATUS_OK;
 }
 
+// Whether translations may have to contain something.
+static bool forces(const tarn_translator_options *options) {
+  return options->force_columns || options->force_words_count > 0;
+}
+
 // Options for tarn__translator_open() and tarn__translator_set(); the defaults of `options` are filled in.
 static void core_options(tarn__translator_options *core, const tarn_translator *t,
                          const tarn_translator_options *options) {
@@ -128,18 +137,45 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;
   core->groups = options->decoding.groups;
   core->diversity = options->decoding.diversity_penalty;
+  core->forced = forces(options);
+  core->coverage_penalty = options->coverage_penalty;
+  core->alignment = options->alignment;
 }
 
-static tarn_status check_prefixes(const tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
-  TARN_REQUIRE(!options->prefixes || tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
-               "%s: prefixes are for models that translate token by token", checkpoint->path);
-  return options->prefixes ? tarn__ranks_must_be_one(options->ranks, "translation with prefixes") : TARN_STATUS_OK;
+// What only models that write token by token have, and what other ranks do not get.
+static tarn_status check_kind(const tarn_translator_options *options, const tarn__checkpoint *checkpoint) {
+  const struct {
+    bool given, shared;
+    const char *name;
+  } all[] = {{options->prefixes, false, "prefixes"},
+             {forces(options), false, "forced texts"},
+             {options->alignment, false, "alignment"},
+             {options->coverage_penalty != 0.0, true, "a coverage penalty"}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char text[40];
+    if (!all[i].given) continue;
+    TARN_REQUIRE(tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
+                 "%s: models that translate token by token have %s", checkpoint->path, all[i].name);
+    snprintf(text, sizeof text, "translation with %s", all[i].name);
+    if (!all[i].shared) TARN_TRY(tarn__ranks_must_be_one(options->ranks, text));
+  }
+  TARN_REQUIRE(options->coverage_penalty >= -100.0 && options->coverage_penalty <= 100.0, USAGE,
+               "the coverage penalty must be from -100 to 100, not %g", options->coverage_penalty);
+  if (!forces(options)) return TARN_STATUS_OK;
+  TARN_REQUIRE(options->samples == 0 && options->beam > 1, USAGE,
+               "forced texts need a search with a beam of 2 or more");
+  TARN_REQUIRE(options->decoding.groups <= 1, USAGE, "forced texts exclude groups of the beam");
+  return TARN_STATUS_OK;
 }
 
-// The steering of `options`, whose texts become its copies.
-static tarn_status steer(tarn__steering *steering, tarn_translator_options *options, const tarn_vocab *vocab) {
-  TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, vocab));
+// The steering of `options` and what it forces, whose texts become copies.
+static tarn_status steer(tarn__steering *steering, tarn__forced_text *forced, tarn_translator_options *options,
+                         const tarn__checkpoint *checkpoint) {
+  TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, checkpoint->target));
+  TARN_TRY(tarn__forced_text_open(forced, options->force_words, options->force_words_count, checkpoint->target,
+                                  checkpoint->config->model.max_length - 1));
   options->decoding = steering->decoding;
+  options->force_words = forced->words;
   const bool samples = options->samples > 0;
   TARN_REQUIRE(!samples || (options->n_best >= 1 && options->n_best <= options->samples), USAGE,
                "n-best must be from 1 to the samples of %lld, not %lld", (long long)options->samples,
@@ -158,8 +194,8 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   TARN_TRY(fill_options(options, t->checkpoint));
-  TARN_TRY(check_prefixes(options, t->checkpoint));
-  TARN_TRY(steer(&t->steering, options, t->checkpoint->target));
+  TARN_TRY(check_kind(options, t->checkpoint));
+  TARN_TRY(steer(&t->steering, &t->forced, options, t->checkpoint));
   tarn__translator_options core;
   core_options(&core, t, options);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
@@ -190,6 +226,7 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn_vocab_text_close(&t->text);
   tarn_vocab_ids_close(&t->whole);
   tarn__steering_close(&t->steering);
+  tarn__forced_text_close(&t->forced);
   tarn__free(t->prefix_ids);
   tarn__free(t->prefix_offsets);
   tarn__free(t->ids);
@@ -218,22 +255,31 @@ tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translat
   wanted.seed = options->seed;
   wanted.decoding = options->decoding;
   wanted.prefixes = options->prefixes;
+  wanted.force_words = options->force_words;
+  wanted.force_words_count = options->force_words_count;
+  wanted.force_columns = options->force_columns;
+  wanted.coverage_penalty = options->coverage_penalty;
+  wanted.alignment = options->alignment;
   wanted.iterations = options->iterations;
   wanted.length_beam = options->length_beam;
   wanted.placeholder_penalty = options->placeholder_penalty;
   TARN_TRY(fill_options(&wanted, translator->checkpoint));
-  TARN_TRY(check_prefixes(&wanted, translator->checkpoint));
+  TARN_TRY(check_kind(&wanted, translator->checkpoint));
   tarn__steering before = translator->steering;
-  tarn_status status = steer(&translator->steering, &wanted, translator->checkpoint->target);
+  tarn__forced_text forced_before = translator->forced;
+  tarn_status status = steer(&translator->steering, &translator->forced, &wanted, translator->checkpoint);
   tarn__translator_options core;
   core_options(&core, translator, &wanted);
   if (status == TARN_STATUS_OK) status = tarn__translator_set(translator->translator, &core);
   if (status != TARN_STATUS_OK) {
     tarn__steering_close(&translator->steering);
+    tarn__forced_text_close(&translator->forced);
     translator->steering = before;
+    translator->forced = forced_before;
     return status;
   }
   tarn__steering_close(&before);
+  tarn__forced_text_close(&forced_before);
   translator->options = wanted;
   translator->lines = 0;
   return TARN_STATUS_OK;
@@ -298,6 +344,12 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   return TARN_STATUS_OK;
 }
 
+// One line in, one line out.
+static void make_line(char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';
+}
+
 // The text of one hypothesis behind a prefix, in the arena of the results.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
                                      const tarn__hypothesis *hypothesis, const tarn__phrase *prefix) {
@@ -314,13 +366,13 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   char *text;
   size_t length;
   TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
-  for (size_t i = 0; i < length; i++)
-    if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';  // one line in, one line out
+  make_line(text, length);
   *out = (tarn_translate_hypothesis){.text = text,
                                      .length = length,
                                      .tokens = hypothesis->length,
                                      .log_probability = hypothesis->log_probability,
-                                     .score = hypothesis->score};
+                                     .score = hypothesis->score,
+                                     .attention = hypothesis->attention};
   return TARN_STATUS_OK;
 }
 
@@ -370,7 +422,47 @@ static tarn_status decode_result(tarn_translator *t, tarn_translate_result *resu
   return TARN_STATUS_OK;
 }
 
-// Encodes all lines, and their prefixes. Returns the number of sentences.
+// The columns of a line; NULL: there is none.
+typedef struct columns {
+  size_t length, prefix_length, forced_length;  // length: of the sentence, in front
+  const char *prefix, *forced;
+} columns;
+
+// What follows the next tab of a text, which ends there.
+static const char *behind_tab(const char *text, size_t *length, size_t *rest) {
+  const char *tab = text ? memchr(text, '\t', *length) : NULL;
+  *rest = tab ? *length - (size_t)(tab - text) - 1 : 0;
+  if (tab) *length = (size_t)(tab - text);
+  return tab ? tab + 1 : NULL;
+}
+
+static columns split(const tarn_translator *t, const char *line, size_t length) {
+  columns c = {.length = length};
+  if (t->options.prefixes) c.prefix = behind_tab(line, &c.length, &c.prefix_length);
+  if (!t->options.force_columns) return c;
+  if (t->options.prefixes)
+    c.forced = behind_tab(c.prefix, &c.prefix_length, &c.forced_length);
+  else
+    c.forced = behind_tab(line, &c.length, &c.forced_length);
+  return c;
+}
+
+// The columns of the line with this sentence, from 1.
+static tarn_status encode_columns(tarn_translator *t, const columns *c, int64_t sentence, int64_t line) {
+  bool replaced = false;
+  if (t->options.prefixes) {
+    TARN_TRY(encode_prefix(t, c->prefix, c->prefix_length));
+    t->prefix_offsets[sentence] = (int64_t)t->prefix_count;
+  }
+  if (!forces(&t->options)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__forced_text_add(&t->forced, (size_t)sentence - 1, c->forced, c->forced_length, t->options.strict,
+                                 &replaced));
+  t->forced.lines[sentence - 1].line = line;
+  t->summary.replaced += replaced;
+  return TARN_STATUS_OK;
+}
+
+// Encodes all lines, and their columns. Returns the number of sentences.
 static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
                                 const size_t *lengths, size_t count, int64_t *sentences) {
   static const tarn_translate_hypothesis nothing = {.text = ""};
@@ -380,14 +472,13 @@ static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *resul
   t->offsets[0] = 0;
   for (size_t i = 0; i < count; i++) {
     results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
-    const char *tab = t->options.prefixes ? memchr(lines[i], '\t', lengths[i]) : NULL;
-    const size_t length = tab ? (size_t)(tab - lines[i]) : lengths[i];
-    tarn_status status = encode_line(t, &results[i], lines[i], length, &tokens);
+    const columns parts = split(t, lines[i], lengths[i]);
+    tarn_status status = encode_line(t, &results[i], lines[i], parts.length, &tokens);
     if (status == TARN_STATUS_OK && results[i].source_tokens) {
       t->offsets[++*sentences] = (int64_t)tokens;
-      if (t->options.prefixes) status = encode_prefix(t, tab ? tab + 1 : NULL, tab ? lengths[i] - length - 1 : 0);
-      if (t->options.prefixes) t->prefix_offsets[*sentences] = (int64_t)t->prefix_count;
+      status = encode_columns(t, &parts, *sentences, results[i].number);
     }
+    if (status == TARN_STATUS_USAGE) status = TARN_STATUS_DATA;  // of a text in the line
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "line %lld: ", (long long)results[i].number);
   }
   return TARN_STATUS_OK;
@@ -421,6 +512,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
     TARN_TRY(tarn__grow(&t->prefix_offsets, &t->prefix_offsets_capacity, count + 1, sizeof *t->prefix_offsets));
     t->prefix_offsets[0] = 0;
   }
+  if (forces(&t->options)) TARN_TRY(tarn__forced_text_begin(&t->forced, count));
   tarn__arena_reset(&t->results);
   int64_t sentences;
   t->lines = 0;
@@ -428,6 +520,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   TARN_TRY(encode_lines(t, results, lines, lengths, count, &sentences));
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   tarn__translator_prefix(t->translator, t->prefix_ids, t->options.prefixes ? t->prefix_offsets : NULL);
+  tarn__translator_force(t->translator, forces(&t->options) ? t->forced.lines : NULL);
   TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
   begin = tarn__profile_clock(t->options.profile);
   TARN_TRY(decode_lines(t, results, count, sentences));
@@ -454,6 +547,66 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
   return translate_measured(translator, results, lines, lengths, count);
 }
 
+// --- a stream --------------------------------------------------------------------------------------------------------
+
+typedef struct stream {
+  tarn_translator *translator;
+  tarn_translator_part part;
+  void *user;
+  tarn__detokenizer text;
+  bool begun;   // the prefix is in the text
+  size_t sent;  // bytes of the text, of which `told` were made
+  size_t told;
+  tarn__arena parts;
+} stream;
+
+static tarn_status begin_text(stream *s) {
+  const tarn_translator *t = s->translator;
+  s->begun = true;
+  TARN_TRY(tarn__detokenizer_begin(&s->text, t->checkpoint->target, NULL, 0));
+  for (size_t i = 0; i < t->prefix_count; i++) TARN_TRY(tarn__detokenizer_add(&s->text, t->prefix_ids[i]));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status hear(void *user, const tarn__heard *heard) {
+  stream *s = user;
+  char *text;
+  size_t size;
+  if (heard->id < 0) return s->part(s->user, "", 0);
+  if (!s->begun) TARN_TRY(begin_text(s));
+  if (heard->id != tarn_vocab_eos(s->text.vocab)) TARN_TRY(tarn__detokenizer_add(&s->text, heard->id));
+  tarn__arena_reset(&s->parts);
+  TARN_TRY(tarn__repair_copy(&s->parts, &text, &size, s->text.text + s->sent, s->text.certain - s->sent));
+  make_line(text, size);
+  s->sent = s->text.certain;
+  s->told += size;
+  return s->part(s->user, text, size);
+}
+
+static tarn_status run_stream(stream *s, tarn_translate_result *result, const char *line, size_t length) {
+  tarn_translator *t = s->translator;
+  const tarn__listener listener = {hear, s};
+  const bool listens = t->options.samples <= 1;
+  if (listens) tarn__translator_listen(t->translator, &listener);
+  const tarn_status status = translate_measured(t, result, &line, &length, 1);
+  tarn__translator_listen(t->translator, NULL);
+  TARN_TRY(status);
+  // What the text has behind what was told, all of it if its tokens were not certain.
+  const tarn_translate_hypothesis *best = &result->hypotheses[0];
+  TARN_REQUIRE(s->told <= best->length, INTERNAL, "a stream is longer than its text");
+  return best->length > s->told ? s->part(s->user, best->text + s->told, best->length - s->told) : TARN_STATUS_OK;
+}
+
+tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result, const char *line,
+                                   size_t length, tarn_translator_part part, void *user) {
+  stream s = {.translator = translator, .part = part, .user = user};
+  TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_stream()"));
+  const tarn_status status = run_stream(&s, result, line, length);
+  tarn__detokenizer_close(&s.text);
+  tarn__arena_close(&s.parts);
+  return status;
+}
+
 int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids, const float **log_probabilities,
                                size_t line, int64_t place) {
   *ids = NULL;
@@ -463,6 +616,20 @@ int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t 
   *ids = hypothesis->ids;
   *log_probabilities = hypothesis->log_probabilities;
   return hypothesis->length;
+}
+
+int64_t tarn_translator_source(const tarn_translator *translator, const int32_t **ids, size_t line) {
+  *ids = NULL;
+  if (line >= translator->lines || translator->translations[line].count == 0) return 0;
+  // Sentences without tokens have none in front of them either.
+  int64_t sentence = 0;
+  for (size_t i = 0; i < line; i++) sentence += translator->translations[i].count > 0;
+  *ids = translator->ids + translator->offsets[sentence];
+  return translator->offsets[sentence + 1] - translator->offsets[sentence];
+}
+
+const char *tarn_translator_source_piece(const tarn_translator *translator, int32_t id) {
+  return tarn_vocab_piece(translator->checkpoint->source, id);
 }
 
 const char *tarn_translator_piece(const tarn_translator *translator, int32_t id) {

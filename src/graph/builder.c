@@ -92,8 +92,13 @@ tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_
 }
 
 tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name) {
+  return tarn__graph_input_rows(graph, 1, count, host, name);
+}
+
+tarn__tensor *tarn__graph_input_rows(tarn__graph *graph, int64_t rows, int64_t cols, const int32_t *host,
+                                     const char *name) {
   void *data = graph->device->type->host_memory ? (void *)(uintptr_t)host : NULL;
-  tarn__tensor *tensor = tarn__graph_external(graph, TARN__I32, 1, count, data, name);
+  tarn__tensor *tensor = tarn__graph_external(graph, TARN__I32, rows, cols, data, name);
   tensor->place = TARN__INPUT;
   tensor->host = host;
   return tensor;

@@ -176,6 +176,9 @@ tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_
 // them there. Kernels read tensor->data: the same memory if the device computes in host memory, else a copy made by
 // tarn__graph_run(), in the workspace or, for graphs that send `ahead`, in memory of its own.
 tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name);
+// The same [rows, cols].
+tarn__tensor *tarn__graph_input_rows(tarn__graph *graph, int64_t rows, int64_t cols, const int32_t *host,
+                                     const char *name);
 // A tensor with the same memory but no source: its readers propagate no gradient.
 tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor);
 // The tensor of a parameter.

@@ -515,21 +515,27 @@ static tarn__tensor *draws_of(tarn__graph *graph, const tarn__model_step *step) 
   return tarn__graph_input(graph, step->draw_count * TARN__DRAW_WORDS, step->draws, "draws");
 }
 
-// What is found or drawn after the processors of logits, and what the model itself says of it.
+// What is found or drawn after the processors of logits, or of wanted tokens, and what the model itself says of it.
 static tarn__next predict_processed(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
-  tarn__tensor *logits = tarn__head_logits(graph, head);
-  tarn__tensor *scores =
-      tarn__adjust_rows(graph, logits, tarn__graph_input(graph, step->edit_words, step->edits, "edits"));
-  tarn__next next = {{scores, NULL}, NULL};
+  tarn__tensor *logits = tarn__head_logits(graph, head), *scores = logits;
+  if (step->edits)
+    scores = tarn__adjust_rows(graph, logits, tarn__graph_input(graph, step->edit_words, step->edits, "edits"));
+  tarn__next next = {.top = {scores, NULL}};
   next.top = step->sampling ? tarn__sample_rows(graph, next.top, draws_of(graph, step), step->sampling)
                             : tarn__best_rows(graph, scores, step->best, step->eos);
   tarn__tensor *numbers = tarn__graph_input(graph, next.top.ids->rows, step->numbers, "rows");
-  next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  if (step->edits || step->sampling) next.own = tarn__pick_rows(graph, logits, next.top.ids, numbers, step->eos);
+  if (step->tops > 0) next.tops = tarn__best_rows(graph, logits, step->tops, step->eos);
+  if (step->wanted_count == 0) return next;
+  tarn__tensor *wanted =
+      tarn__graph_input_rows(graph, step->predicted_count, step->wanted_count, step->wanted, "wanted tokens");
+  next.wanted = tarn__pick_rows(graph, scores, wanted, numbers, step->eos);
+  if (step->edits) next.wanted_own = tarn__pick_rows(graph, logits, wanted, numbers, step->eos);
   return next;
 }
 
 static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step, const tarn__head *head) {
-  tarn__next next = {{NULL, NULL}, NULL};
+  tarn__next next = {0};
   if (step->best > 0)
     next.top = tarn__head_top(graph, head, step->best, step->eos);
   else
@@ -540,11 +546,15 @@ static tarn__next predict_plain(tarn__graph *graph, const tarn__model_step *step
 
 // The output layer of a step.
 static tarn__next predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
-  if (step->predicted && step->predicted_count == 0) return (tarn__next){{NULL, NULL}, NULL};
+  if (step->predicted && step->predicted_count == 0) return (tarn__next){0};
   const tarn__head head = head_of_rows(model, graph, x, step->predicted, step->predicted_count);
-  const tarn__next next = step->edits ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
+  const bool processed = step->edits || step->wanted_count > 0 || step->tops > 0;
+  const tarn__next next = processed ? predict_processed(graph, step, &head) : predict_plain(graph, step, &head);
+  tarn__tensor *const more[] = {next.own, next.wanted, next.wanted_own};
   show_top(next.top);
-  if (next.own) next.own->keep = next.own->result = true;
+  if (next.tops.values) show_top(next.tops);
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+    if (more[i]) more[i]->keep = more[i]->result = true;
   return next;
 }
 

@@ -255,15 +255,23 @@ typedef struct tarn__model_step {
   const tarn__sample_spec *sampling;
   const int32_t *draws;
   int64_t draw_count;
+  // Tokens whose log-probabilities are wanted besides, whatever their rank: [predicted_count][wanted_count], padded
+  // with -1; not with `sampling`. 0: none.
+  const int32_t *wanted;
+  int64_t wanted_count;
+  int64_t tops;  // the likeliest tokens as the model alone has them, wanted besides of each row; 0: none
   // Processed logits: what is changed before anything is found or drawn (ops/ops.h: tarn__adjust_rows()); NULL:
-  // nothing. numbers: for each result its row, [draw_count] of draws, else [predicted_count].
+  // nothing. numbers, for these and for `wanted`: for each result its row, [draw_count] of draws, else
+  // [predicted_count].
   const int32_t *edits, *numbers;
   int64_t edit_words;
 } tarn__model_step;
-// `top`, and with edits also `own`: the same log-probabilities as the model alone has them.
+// `top` and `wanted` (tarn__pick_rows()), and with edits also what is `own`: the same log-probabilities as the model
+// alone has them. That of what was drawn is also there with `tops`.
 typedef struct tarn__next {
   tarn__top top;
-  tarn__tensor *own;
+  tarn__top tops;  // of the model alone, as tarn__best_rows()
+  tarn__tensor *own, *wanted, *wanted_own;
 } tarn__next;
 // Returns the best continuations of every row whose next token is wanted (a result). If best is 0, ids are NULL and
 // values [rows, words] are those of tarn__output_log_probabilities(); with `sampling` they are those of the draws.

@@ -5,16 +5,13 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
-#include "states/attention_weights.h"
+#include "decode/shown_values.h"
 #include "states/states.h"
 #include "task/labelled.h"
 
 // An array of a batch: its tensor in the host's memory, and memory for the numbers of a sentence.
 typedef struct reading {
-  tarn__shown shown;
-  tarn__states_matrix values, keys;
-  tarn__states_extras extras;
-  tarn__host_room values_room, keys_room, biases_room, relative_room;
+  tarn__shown_values of;
   void *stage;
   size_t stage_room;
 } reading;
@@ -155,37 +152,12 @@ static tarn_status begin_batch(job *j) {
   return tarn__graph_run(&states->graph, &(tarn__exec){.threads = tarn__threads()});
 }
 
-static tarn_status read_tensor(const tarn__graph *graph, tarn__states_matrix *matrix, const tarn__tensor *tensor,
-                               tarn__host_room *room) {
-  void *values;
-  TARN_TRY(tarn__graph_read(graph, &values, tensor, room));
-  *matrix = (tarn__states_matrix){values, tensor->dtype, tensor->cols};
-  return TARN_STATUS_OK;
-}
-
-static tarn_status read_extras(const tarn__graph *graph, reading *r) {
-  const tarn__attention_extras *extras = &r->shown.extras;
-  const tarn__param *relative = extras->relative.keys;
-  r->extras = (tarn__states_extras){.kv_heads = extras->kv_heads};
-  if (extras->biases) TARN_TRY(read_tensor(graph, &r->extras.biases, extras->biases, &r->biases_room));
-  if (!relative) return TARN_STATUS_OK;
-  const size_t bytes = (size_t)(relative->rows * relative->cols) * tarn__dtype_size(relative->dtype);
-  void *values;
-  TARN_TRY(tarn__device_read(relative->device, &values, relative->value, bytes, &r->relative_room));
-  r->extras.relative = (tarn__states_matrix){values, relative->dtype, relative->cols};
-  r->extras.reach = relative->rows / 2;
-  return TARN_STATUS_OK;
-}
-
 static tarn_status read_batch(job *j) {
   const tarn__graph *graph = &j->states->graph;
   for (size_t a = 0; a < j->states->selected.count; a++) {
-    reading *r = &j->readings[a];
-    r->shown = tarn__states_shown(j->states, a);
-    TARN_REQUIRE(r->shown.tensor, INTERNAL, "%s was not computed", j->states->selected.arrays[a].name);
-    TARN_TRY(read_tensor(graph, &r->values, r->shown.tensor, &r->values_room));
-    if (r->shown.keys) TARN_TRY(read_tensor(graph, &r->keys, r->shown.keys, &r->keys_room));
-    TARN_TRY(read_extras(graph, r));
+    const tarn__shown shown = tarn__states_shown(j->states, a);
+    TARN_REQUIRE(shown.tensor, INTERNAL, "%s was not computed", j->states->selected.arrays[a].name);
+    TARN_TRY(tarn__shown_read(&j->readings[a].of, graph, &shown));
   }
   return TARN_STATUS_OK;
 }
@@ -200,15 +172,17 @@ static void normalise(float *x, int64_t count) {
 }
 
 static void copy_row(float *out, const reading *r, int64_t row) {
-  const int64_t width = r->shown.width, at = row * r->values.cols + r->shown.column;
-  if (r->values.dtype == TARN__F32)
-    memcpy(out, (const float *)r->values.values + at, (size_t)width * sizeof *out);
+  const tarn__shown *shown = &r->of.shown;
+  const tarn__shown_matrix *values = &r->of.values;
+  const int64_t width = shown->width, at = row * values->cols + shown->column;
+  if (values->dtype == TARN__F32)
+    memcpy(out, (const float *)values->values + at, (size_t)width * sizeof *out);
   else
-    for (int64_t c = 0; c < width; c++) out[c] = tarn__states_value(&r->values, at + c);
-  if (r->shown.form == TARN__SHOWN_SIGMOID)
+    for (int64_t c = 0; c < width; c++) out[c] = tarn__shown_value(values, at + c);
+  if (shown->form == TARN__SHOWN_SIGMOID)
     for (int64_t c = 0; c < width; c++) out[c] = (float)(1.0 / (1.0 + exp(-(double)out[c])));
-  if (r->shown.form == TARN__SHOWN_SOFTMAX)
-    for (int64_t c = 0; c < width; c += r->shown.group) normalise(out + c, r->shown.group);
+  if (shown->form == TARN__SHOWN_SOFTMAX)
+    for (int64_t c = 0; c < width; c += shown->group) normalise(out + c, shown->group);
 }
 
 // Whether all numbers are finite: only other floats have all bits of the exponent set.
@@ -236,12 +210,11 @@ static tarn_status fill(const job *j, void *out, size_t a, int64_t sentence) {
   }
   if (array->form == TARN_STATES_FORM_ATTENTION) {
     const int64_t *keys = states->sides[array->key_side].offsets;
-    TARN_TRY(tarn__states_attention(out, &r->values, row, rows, &r->keys, keys[sentence] - keys[j->first],
-                                    length_of(states, array->key_side, sentence), &r->shown.spec, &r->extras,
-                                    tarn__threads()));
+    TARN_TRY(tarn__shown_attention(out, &r->of, row, rows, keys[sentence] - keys[j->first],
+                                   length_of(states, array->key_side, sentence), tarn__threads()));
   } else if (array->type == TARN_STATES_TYPE_I32) {
     for (int64_t i = 0; i < rows; i++)
-      memcpy((int32_t *)out + i * array->width, (const int32_t *)r->values.values + (row + i) * r->values.cols,
+      memcpy((int32_t *)out + i * array->width, (const int32_t *)r->of.values.values + (row + i) * r->of.values.cols,
              (size_t)array->width * sizeof(int32_t));
     return TARN_STATUS_OK;
   } else {
@@ -317,10 +290,7 @@ static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_si
   if (status == TARN_STATUS_OK) status = run_all(&j, &work, places);
   tarn__work_end(&work);
   for (size_t a = 0; readings && a < count; a++) {
-    tarn__host_room_close(&j.readings[a].values_room);
-    tarn__host_room_close(&j.readings[a].keys_room);
-    tarn__host_room_close(&j.readings[a].biases_room);
-    tarn__host_room_close(&j.readings[a].relative_room);
+    tarn__shown_values_close(&j.readings[a].of);
     tarn__free(j.readings[a].stage);
   }
   tarn__free(readings);

@@ -337,6 +337,24 @@ typedef struct joining {
 
 static joining *the_joining;  // items are pointers into its prompts
 
+// The likeliest tokens in the place of one: best first, each once, and all of them together have probability 1.
+static void check_tops(const int32_t *ids, const float *values, int64_t tops, int32_t chosen, float value) {
+  double sum = 0.0;
+  bool found = false;
+  for (int64_t i = 0; i < tops && ids[i] >= 0; i++) {
+    assert_true(i == 0 || values[i] <= values[i - 1]);
+    sum += exp((double)values[i]);
+    if (ids[i] == chosen) assert_true(fabs((double)(values[i] - value)) < 1e-5);
+    found |= ids[i] == chosen;
+    for (int64_t k = 0; k < i; k++) assert_int_not_equal(ids[i], ids[k]);
+  }
+  assert_true(sum < 1.0 + 1e-5);
+  if (tops < TINY_VOCAB) return;
+  assert_true(found && sum > 1.0 - 1e-5 && (tops == TINY_VOCAB || ids[TINY_VOCAB] == -1));
+}
+
+static int64_t tops_of(ptrdiff_t request) { return request == 3 ? 100 : request; }
+
 static tarn_status hear(void *item, const tarn_generator_event *event) {
   joining *j = the_joining;
   const ptrdiff_t i = (const char **)item - j->prompts;
@@ -344,6 +362,8 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   assert_true(strlen(to) + event->length < 200 && strlen(event->text) == event->length);
   assert_true(event->log_probability <= 0 && event->id >= 0);
   if (event->last) assert_true((unsigned)event->end < TARN_GENERATOR_END_COUNT);
+  assert_int_equal(event->tops, tops_of(i));
+  check_tops(event->top_ids, event->top_log_probabilities, event->tops, event->id, event->log_probability);
   strcat(to, event->text);
   j->heard++;
   return i == JOINING - 1 && --j->stop_at == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
@@ -355,7 +375,8 @@ static bool give(void *user, tarn_generator_request *request) {
   if (j->next == JOINING || (j->next == 2 && j->heard < 2 && j->done == 0)) return false;
   const int64_t i = j->next++;
   j->late += j->heard > 0;
-  *request = (tarn_generator_request){j->prompts[i], strlen(j->prompts[i]), &j->options[i], hear, &j->prompts[i]};
+  *request =
+      (tarn_generator_request){j->prompts[i], strlen(j->prompts[i]), &j->options[i], hear, &j->prompts[i], tops_of(i)};
   return true;
 }
 
@@ -366,8 +387,14 @@ static void take_done(void *user, void *item, tarn_status status, const tarn_gen
   j->done++;
   j->statuses[i] = status;
   j->counts[i] = result ? result->count : 0;
-  for (int64_t s = 0; result && s < result->count; s++)
-    snprintf(j->texts[i][s], sizeof j->texts[i][s], "%s", result->texts[s].continuation);
+  for (int64_t s = 0; result && s < result->count; s++) {
+    const tarn_generator_text *t = &result->texts[s];
+    snprintf(j->texts[i][s], sizeof j->texts[i][s], "%s", t->continuation);
+    assert_int_equal(t->tops, tops_of(i));
+    for (int64_t k = 0; t->tops > 0 && k < t->tokens; k++)
+      check_tops(t->top_ids + k * t->tops, t->top_log_probabilities + k * t->tops, t->tops, t->ids[k],
+                 t->log_probabilities[k]);
+  }
 }
 
 // Requests with options of their own, some of which join the others late, get what they get alone.

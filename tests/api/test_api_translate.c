@@ -104,6 +104,57 @@ static void use_tarn_translator_close(void) {
   tarn_translator_close(&translator);
 }
 
+// Texts that translations must contain, and what they attend to.
+static void uses_forced_texts(void) {
+  const char *words[] = {"w7 w8", "w9", "w9"};
+  const char *const columns = "w3 w4\tw6 w7\t\tw5";
+  tarn_translator_options options = one_thread();
+  options.beam = options.n_best = 3;
+  options.force_words = words;
+  options.force_words_count = 3;
+  options.force_columns = options.alignment = true;
+  options.coverage_penalty = 0.5;
+  tarn_translator *translator = opened_with(options);
+  words[0] = "changed";
+  assert_string_equal(tarn_translator_settings(translator)->force_words[0], "w7 w8");
+  tarn_translate_result results[3];
+  works(tarn_translator_lines(translator, results, &columns, (const size_t[]){strlen(columns)}, 1));
+  assert_int_equal(results[0].source_tokens, 3);
+  for (int64_t i = 0; i < results[0].count; i++) {
+    const tarn_translate_hypothesis *h = &results[0].hypotheses[i];
+    assert_non_null(strstr(h->text, "w7 w8"));
+    assert_non_null(strstr(h->text, "w6 w7"));
+    assert_true(strstr(h->text, "w9") && strstr(h->text, "w5"));
+    for (int64_t t = 0; t < h->tokens; t++) {
+      double sum = 0.0;
+      for (int64_t x = 0; x < 3; x++) sum += (double)h->attention[3 * t + x];
+      assert_true(fabs(sum - 1.0) < 1e-5);
+    }
+    assert_true(h->score < h->log_probability / (double)h->tokens + 1e-6);
+  }
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  assert_null(results[1].hypotheses[0].attention);
+  refuses(tarn_translator_lines(translator, results, (const char *const[]){"w3\tunheard"}, (const size_t[]){10}, 1),
+          TARN_STATUS_DATA, "line 1: the forced text \"unheard\" has a token that is not in the vocabulary");
+  // Other settings, and what they refuse, which changes nothing.
+  options = one_thread();
+  options.beam = 2;
+  options.force_words = (const char *const[]){"unheard"};
+  options.force_words_count = 1;
+  refuses(tarn_translator_set(translator, &options), TARN_STATUS_USAGE, "the forced text \"unheard\"");
+  assert_string_equal(tarn_translator_settings(translator)->force_words[0], "w7 w8");
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  options.force_words_count = 0;
+  options.coverage_penalty = NAN;
+  refuses(tarn_translator_set(translator, &options), TARN_STATUS_USAGE,
+          "the coverage penalty must be from -100 to 100");
+  options.coverage_penalty = 0.0;
+  works(tarn_translator_set(translator, &options));
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  assert_null(results[0].hypotheses[0].attention);
+  tarn_translator_close(&translator);
+}
+
 static void use_tarn_translator_set(void) {
   tarn_translator *translator = opened();
   tarn_translator_options options = one_thread();
@@ -116,6 +167,7 @@ static void use_tarn_translator_set(void) {
     assert_int_equal(tarn_translator_settings(translator)->beam, 3);
   }
   tarn_translator_close(&translator);
+  uses_forced_texts();
 }
 
 static void use_tarn_translator_path(void) {
@@ -175,6 +227,80 @@ static void use_tarn_translator_tokens(void) {
     assert_int_equal(tarn_translator_tokens(translator, &ids, &log_probabilities, none[i].line, none[i].place), 0);
     assert_true(!ids && !log_probabilities);
   }
+  tarn_translator_close(&translator);
+}
+
+// Parts of a translation, and the step at which who reads them leaves.
+typedef struct reading {
+  char text[400];
+  int parts, steps, leaves_at;
+} reading;
+
+static tarn_status read_part(void *user, const char *text, size_t length) {
+  reading *r = user;
+  assert_true(strlen(text) == length && strlen(r->text) + length < sizeof r->text);
+  strcat(r->text, text);
+  r->parts += length > 0;
+  return ++r->steps == r->leaves_at ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
+}
+
+static void use_tarn_translator_stream(void) {
+  tarn_translator *translator = opened();
+  for (int i = 0; i < 4; i++) {
+    tarn_translator_options options = one_thread();
+    options.beam = i == 0 ? 1 : 3;
+    options.samples = i < 2 ? 0 : i == 2 ? 1 : 4;
+    if (i >= 2) options.beam = 0;
+    options.prefixes = i == 0;
+    works(tarn_translator_set(translator, &options));
+    tarn_translate_result result, alone;
+    const char *const line = "w3 w4 w5\tw7 w8";
+    const size_t length = i == 0 ? 14 : 8;
+    reading r = {.leaves_at = -1}, left = {.leaves_at = 2};
+    works(tarn_translator_stream(translator, &result, line, length, read_part, &r));
+    assert_string_equal(r.text, result.hypotheses[0].text);
+    char text[400];
+    snprintf(text, sizeof text, "%s", r.text);
+    const int64_t tokens = result.hypotheses[0].tokens;
+    if (i == 0) assert_int_equal(strncmp(text, "w7 w8", 5), 0);
+    if (i == 0 || i == 2) assert_true(r.steps >= tokens && r.parts >= tokens - 1);
+    if (i == 1) assert_true(r.parts == 1 && r.steps >= tokens);
+    works(tarn_translator_lines(translator, &alone, &line, &length, 1));
+    assert_string_equal(alone.hypotheses[0].text, text);
+    if (i < 3) {
+      refuses(tarn_translator_stream(translator, &result, line, length, read_part, &left), TARN_STATUS_INTERRUPTED, "");
+      assert_int_equal(left.steps, 2);
+    }
+    reading nothing = {.leaves_at = -1};
+    works(tarn_translator_stream(translator, &result, "", 0, read_part, &nothing));
+    assert_true(nothing.parts == 0 && result.hypotheses[0].length == 0);
+  }
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_source(void) {
+  tarn_translator *translator = opened();
+  tarn_translate_result results[3];
+  const int32_t *ids;
+  assert_int_equal(tarn_translator_source(translator, &ids, 0), 0);
+  works(tarn_translator_lines(translator, results, lines, lengths, 3));
+  assert_int_equal(tarn_translator_source(translator, &ids, 0), 4);
+  assert_true(ids[0] == 3 && ids[2] == 5 && ids[3] == 2);
+  assert_int_equal(tarn_translator_source(translator, &ids, 1), 0);
+  assert_null(ids);
+  assert_int_equal(tarn_translator_source(translator, &ids, 2), results[2].source_tokens);
+  assert_int_equal(ids[0], 10);
+  assert_int_equal(tarn_translator_source(translator, &ids, 3), 0);
+  assert_int_equal(tarn_translator_source(translator, &ids, SIZE_MAX), 0);
+  assert_null(ids);
+  tarn_translator_close(&translator);
+}
+
+static void use_tarn_translator_source_piece(void) {
+  tarn_translator *translator = opened();
+  assert_string_equal(tarn_translator_source_piece(translator, 5), "w5");
+  assert_string_equal(tarn_translator_source_piece(translator, -1), "");
+  assert_string_equal(tarn_translator_source_piece(translator, INT32_MAX), "");
   tarn_translator_close(&translator);
 }
 
@@ -285,6 +411,7 @@ int main(void) {
       USE(tarn_translate_precision_name), USE(tarn_translator_default), USE(tarn_translator_open),
       USE(tarn_translator_close),         USE(tarn_translator_set),     USE(tarn_translator_path),
       USE(tarn_translator_settings),      USE(tarn_translator_lines),   USE(tarn_translator_tokens),
+      USE(tarn_translator_stream),        USE(tarn_translator_source),  USE(tarn_translator_source_piece),
       USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary),
       USE(tarn_distill_default),          USE(tarn_distill_run)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);

@@ -104,6 +104,39 @@ from=lines.de
 sampled 'repetition_penalty: 1.4, no_repeat_ngram: 2, groups: 3, diversity_penalty: 0.5' --repetition-penalty 1.4 --no-repeat-ngram 2 \
   --groups 3 --diversity-penalty 0.5 <lines.de
 sed 's/$/\tThe/' lines.de | sampled 'prefix: ["The", "The", "The", "The"]' --prefixes
+# Texts that translations contain, also behind a prefix, coverage and alignment.
+sampled 'force_words: ["dog", "big"], coverage_penalty: 0.4, n_best: 2' --force-words dog --force-words big --coverage-penalty 0.4 --n-best 2 <lines.de
+sed 's/$/\tThe\tdog/' lines.de | sampled 'prefix: ["The", "The", "The", "The"], force_words: "dog"' --prefixes --force-columns
+"$TARN" translate run --alignment --json --threads 1 <lines.de 2>/dev/null | jq -c '[.source_pieces, .hypotheses[0].alignment]' >expected-own.txt
+expect 200 translations /translate "$(jq -R . lines.de | jq -s -c '{text: ., alignment: true}')"
+jq -c '.translations[] | [.source_pieces, .hypotheses[0].alignment]' answer.json | diff expected-own.txt - || fail "another alignment"
+expect 400 'force_words.. need a search with a beam of 2 or more' /translate '{"text":"a","force_words":"b","beam":1}'
+expect 400 'force_words.. need a search with a beam of 2 or more' /translate '{"text":"a","force_words":"b","samples":2}'
+expect 400 'text.. has a tab, and ..force_words.. is given' /translate '{"text":"a\tb","force_words":"c"}'
+expect 400 'force_words.. has a tab' /translate '{"text":"a","force_words":"c\td"}'
+expect 400 'did you mean ..force_words' /translate '{"text":"a","force_word":"c"}'
+expect 413 'a string of ..force_words.. has 257 bytes' /translate "{\"text\":\"a\",\"force_words\":\"$(printf '%257s' x)\"}"
+expect 422 'the forced text .* needs [0-9]* tokens, and the translation has at most' /translate "{\"text\":\"a\",\"force_words\":\"$(printf 'x y %.0s' $(seq 30))\"}"
+expect 400 'coverage_penalty.. must be' /translate '{"text":"a","coverage_penalty":200}'
+# A stream: parts of a greedy translation or of one sample, token by token; of a beam the text when it is final; then the
+# whole answers.
+streamed() {  # LEAST-EVENTS KEYS: the lines of lines.de with these
+  local body
+  body=$(jq -R . lines.de | jq -s -c "{text: ., tokens: true, $2}")
+  expect 200 translations /translate "$body"
+  curl -sN -H 'Content-Type: application/json' --data-binary "$(jq -c '. + {stream: true}' <<<"$body")" "$url/translate" >stream.txt
+  [ "$(tail -n 2 stream.txt | head -n 1)" = 'data: [DONE]' ] || fail "the end of a stream: $(tail -n 3 stream.txt)"
+  sed -n 's/^data: {/{/p' stream.txt >events.txt
+  jq -s -c '[.[] | select(.translation) | .translation]' events.txt | diff - <(jq -c .translations answer.json) || fail "a stream ends otherwise with $2"
+  jq -s -c 'group_by(.index)[] | [.[].part // empty] | add' events.txt | diff - <(jq -c '.translations[].hypotheses[0].text' answer.json) || fail "other parts with $2"
+  [ "$(wc -l <events.txt)" -ge "$1" ] || fail "a stream in $(wc -l <events.txt) pieces with $2: $(cat stream.txt)"
+}
+streamed 24 'beam: 1'
+streamed 24 'samples: 1, seed: 4, temperature: 0.5'
+streamed 8 'n_best: 2, force_words: "dog", alignment: true'
+streamed 24 'beam: 1, prefix: ["The", "The", "The", "The"]'
+expect 422 'the forced text .* needs [0-9]* tokens' /translate "{\"text\":\"a\",\"stream\":true,\"force_words\":\"$(printf 'x y %.0s' $(seq 30))\"}"
+expect 400 'stream.. must be true or false' /translate '{"text":"a","stream":1}'
 expect 400 'prefix.. must have as many strings' /translate '{"text":["a","b"],"prefix":["c"]}'
 expect 400 'text.. has a tab, and ..prefix.. is given' /translate '{"text":"a\tb","prefix":"c"}'
 expect 400 'prefix.. has a tab' /translate '{"text":"a","prefix":"c\td"}'
@@ -166,7 +199,7 @@ for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
   [ "$(curl -s -o page.html -w '%{http_code}' "$url${path/\{name\}/run}")" != 404 ] || [[ " /score /generate /v1/completions /classify /tag " == *" $path "* ]] ||
     fail "the description has $path, and the server has not"
 done
-[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 23 ] || fail "metrics: $(curl -s "$url/metrics")"
+[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 30 ] || fail "metrics: $(curl -s "$url/metrics")"
 [ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
 refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
 

@@ -45,6 +45,15 @@ is '.choices[1] | [.index, (.logprobs.tokens | length), .logprobs.top_logprobs]'
 [ "$(jq '[.choices[0].logprobs.token_logprobs | add] == [.choices[1].logprobs.token_logprobs | add]' answer.json)" = true ] || fail "equal prompts differ"
 good '{"prompt": "The cat", "temperature": 0, "max_tokens": 3, "logprobs": 1}'
 is '.choices[0].logprobs | [.tokens, .token_logprobs] == [[.top_logprobs[] | keys[0]], [.top_logprobs[] | .[]]]' true
+# The likeliest tokens are those of the model: as /score has a text's own, and above it whatever is not.
+good '{"prompt": ["The cat", "A"], "n": 2, "seed": 3, "max_tokens": 4, "min_tokens": 4, "temperature": 2, "logprobs": 5, "presence_penalty": 1}'
+is '[.choices[].logprobs | ([.top_logprobs[] | length | . == 5 or . == 6] | all) and ([.top_logprobs, .tokens, .token_logprobs] | transpose | all(.[0][.[1]] == .[2])) and
+  ([.top_logprobs[] | [.[] | exp] | add < 1.00001] | all)] | all' true
+jq '.choices[0].logprobs' answer.json >tops.json
+good '{"prompt": ["The cat", "A"], "n": 2, "seed": 3, "max_tokens": 4, "min_tokens": 4, "temperature": 2, "logprobs": 1, "presence_penalty": 1}'
+is '[.choices[0].logprobs.top_logprobs[] | length | . == 1 or . == 2] | all' true
+jq -e --slurpfile all tops.json '[.choices[0].logprobs.top_logprobs, $all[0].top_logprobs] | transpose | all(([.[0][]] | max) == ([.[1][]] | max))' answer.json >/dev/null ||
+  fail "the likeliest of one and of five: $(cat answer.json tops.json)"
 good '{"prompt": "The cat", "max_tokens": 3, "echo": true}'
 is '.choices[0].text | startswith("The cat")' true
 "$TARN" generate run --prompt "The cat" --max-tokens 40 --min-tokens 40 --json --threads 1 2>/dev/null >alone.txt
@@ -72,8 +81,7 @@ bad 400 '"temperature"' '0, or from 0.001' '{"prompt": "a", "temperature": 1e-5}
 bad 400 '"suffix"' 'not possible here' '{"prompt": "a", "suffix": "b"}'
 bad 400 '"logit_bias"' 'not possible here' '{"prompt": "a", "logit_bias": {"5": 1}}'
 bad 400 '"best_of"' 'equal to "n"' '{"prompt": "a", "best_of": 2}'
-bad 400 '"logprobs"' 'may be 0' '{"prompt": "a", "logprobs": 5}'
-bad 400 '"logprobs"' 'no "min_tokens"' '{"prompt": "a", "temperature": 0, "logprobs": 1, "max_tokens": 3, "min_tokens": 3}'
+bad 400 '"logprobs"' 'from 0 to 5' '{"prompt": "a", "logprobs": 6}'
 bad 400 '"min_p"' 'no effect with a "temperature" of 0' '{"prompt": "a", "temperature": 0, "top_p": 0.9, "min_p": 0.1}'
 bad 400 '"echo"' 'excludes' '{"prompt": "a", "logprobs": 0, "echo": true}'
 bad 400 '"stream_options"' 'with "stream": true' '{"prompt": "a", "stream_options": {"include_usage": true}}'
@@ -93,11 +101,28 @@ stream "{$sampled, \"stream\": true, \"stream_options\": {\"include_usage\": tru
 [ "$(chunks | jq -s -c '[([.[].choices[]?.finish_reason] | map(select(. != null))), .[-1].choices, .[-1].usage.completion_tokens, .[0].usage, ([.[].id] | unique | length)]')" = \
   '[["length","length"],[],14,null,1]' ] || fail "the chunks: $(cat stream.txt)"
 [ "$(chunks | wc -l)" -ge 8 ] || fail "a stream in one piece: $(cat stream.txt)"
+stream "{$sampled, \"stream\": true, \"logprobs\": 2}"
+good "{$sampled, \"logprobs\": 2}"
+[ "$(chunks | jq -s -c '[.[].choices[] | select(.index == 1) | .logprobs.top_logprobs[]]')" = "$(jq -c '.choices[1].logprobs.top_logprobs' answer.json)" ] ||
+  fail "other likeliest tokens in a stream: $(cat stream.txt)"
 stream "{$stopped, \"echo\": true, \"stream\": true}"
 [ "$(chunks | jq -s -c '[([.[].choices[].text] | add), .[-1].choices[0].finish_reason]')" = "$(jq -n -c --arg text "The cat${plain%%"$stop_at"*}" '[$text, "stop"]')" ] ||
   fail "a stop string in a stream: $(cat stream.txt)"
 # What fails before the first token has a code.
 [ "$(ask '{"prompt": "a", "banned": " ", "stream": true}')" = 422 ] || fail "a stream that cannot begin: $(cat answer.json)"
+
+# The same of /generate, in its own language, with the whole answers in the end.
+own='"text": ["The cat", "A"], "number": 2, "temperature": 0.7, "top_p": 0.9, "seed": 5, "max_tokens": 7, "min_tokens": 7'
+generate() { curl -sN -o "$1" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "$2" "$url/generate"; }
+[ "$(generate answer.json "{$own}") $(generate stream.txt "{$own, \"stream\": true, \"tokens\": true}")" = '200 200' ] || fail "/generate: $(cat answer.json stream.txt)"
+[ "$(tail -n 2 stream.txt | head -n 1)" = 'data: [DONE]' ] || fail "the end of a stream: $(tail -n 3 stream.txt)"
+[ "$(chunks | jq -s -c '[.[] | select(.generation)] | sort_by(.index) | [.[].generation | del(.texts[].pieces)]')" = "$(jq -c .generations answer.json)" ] ||
+  fail "a stream of /generate ends otherwise: $(cat stream.txt answer.json)"
+[ "$(chunks | jq -s -c '[.[] | select(.sample != null)] | group_by([.index, .sample]) | map([(map(.part) | add), (map(.piece) | length)])')" = \
+  "$(jq -c '[.generations[].texts[] | [.continuation, .tokens]]' answer.json)" ] || fail "parts of /generate: $(cat stream.txt)"
+[ "$(generate answer.json '{"text": "a", "method": "beam", "stream": true}')" = 400 ] && grep -q 'stream.*excludes the method.*beam' answer.json ||
+  fail "a beam in a stream: $(cat answer.json)"
+[ "$(generate answer.json '{"text": "a", "banned": " ", "stream": true}')" = 422 ] || fail "a stream that cannot begin: $(cat answer.json)"
 
 # begin NUMBER BODY: a stream on this file descriptor, of which nothing is read.
 begin() {

@@ -29,6 +29,9 @@ with client.completions.create(model="run", prompt="The", max_tokens=4000, strea
         break  # the client leaves
 greedy = client.completions.create(model="run", prompt=["The", "A"], temperature=0, logprobs=1, extra_body={"no_repeat_ngram": 0})
 assert len(greedy.choices) == 2 and len(greedy.choices[0].logprobs.tokens) == len(greedy.choices[0].logprobs.token_logprobs)
+drawn = client.completions.create(model="run", prompt="The", temperature=1.5, max_tokens=4, logprobs=3)
+for token, value, top in zip(*(getattr(drawn.choices[0].logprobs, name) for name in ("tokens", "token_logprobs", "top_logprobs"))):
+    assert 3 <= len(top) <= 4 and top[token] == value, drawn
 for error, bad in (
     (openai.BadRequestError, dict(stop="")),
     (openai.BadRequestError, dict(suffix="x")),

@@ -425,6 +425,9 @@ printf '1,2\n-3e2,.5\r\n4,5\n' >"$out/series/plain"
 "$tarn" series train "$made/series/lorenz.csv" --rows 150 --units 6 --rc-connectivity 0.6 --activation relu --lr 0.5 --bias-scaling 0 --output "$out/esn/relu" >/dev/null
 
 # --- texts
+printf 'a b\t\tc\n\nd' >"$out/forced/columns"
+printf 'a b a\tb a\ta\nb a b\nc d' >"$out/forced/overlap"
+printf 'a \xff\tx' >"$out/forced/unknown"
 for task in arc hellaswag piqa lambada; do head -n 2 "$here/../golden/choices/$task.jsonl" >"$out/choices/$task"; done
 printf '{"context": "ab", "choices": ["a", "b c"], "answer": 1}\n{"question": {"stem": "a?", "choices": [{"text": "b", "label": "A"}, {"text": "c", "label": "B"}]}, "answerKey": "B"}\n' >"$out/choices/plain"
 archive "$made/data/pairs" order.jsonl >"$out/pairs/order"

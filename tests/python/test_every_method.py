@@ -147,6 +147,12 @@ use(
     lambda w: w.text.stream("A", lambda text: None, beam=2, method="beam"),
     tarn.UsageError,
 )
+use(
+    "Run.stream_translation",
+    lambda w: w.run.stream_translation("Ein Hund", lambda text: None, beam=1),
+    lambda w: w.text.stream_translation("A", lambda text: None),
+    tarn.UsageError,
+)
 use("Run.classify", lambda w: w.labels.classify(["a fine film"]), lambda w: w.labels.classify([1]), TypeError)
 use("Run.labels", lambda w: w.labels.labels == ["bad", "good"], lambda w: w.run.labels, tarn.UsageError)
 use(

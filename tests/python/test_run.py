@@ -50,6 +50,22 @@ def test_translate_as_the_program(trained: tarn.Trained, corpus: Path) -> None:
         assert [len(best) for best in found] == [2] * len(lines) + [1]
         assert found[-1][0].text == "" and all(a.score >= b.score for a, b in found[:-1])
         assert run.translate([]) == []
+        first, last = run.decode([[20], [30]])
+        forced = run.translate([lines[0], f"{lines[1]}\t{last}"], beam=4, force_words=[first], force_columns=True)
+        assert all(first in line for line in forced) and last in forced[1]
+        aligned = run.translate([lines[0], ""], beam=3, details=True, alignment=True, coverage_penalty=0.3)
+        attention = aligned[0][0].attention
+        assert attention is not None and attention.shape == (aligned[0][0].tokens, len(run.encode(lines[:1])[0]) + 1)
+        assert np.allclose(attention.sum(1), 1, atol=1e-5) and aligned[1][0].attention is None
+        assert found[0][0].attention is None
+        parts: list[str] = []
+        for beam in (1, 3):
+            parts.clear()
+            whole = run.stream_translation(lines[0], parts.append, beam=beam)
+            assert "".join(parts) == whole.text == run.translate(lines[:1], beam=beam)[0]
+            assert len(parts) >= whole.tokens and (beam > 1) == (len([p for p in parts if p]) == 1)
+        with pytest.raises(tarn.StoppedError, match="was stopped"):
+            run.stream_translation(lines[0], lambda part: False, beam=1)
 
 
 def test_wrong_options(trained: tarn.Trained) -> None:

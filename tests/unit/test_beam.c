@@ -108,9 +108,28 @@ static int64_t tokens_of(const tarn__beam *beam, int64_t place, int32_t *ids) {
   return length;
 }
 
-static void search(tarn__beam *beam, const tarn__beam_options *options, int vocab, int64_t max_length, uint64_t seed,
-                   double sharpness) {
+// What phrases want of the rows of a step.
+static void want(tarn__beam *beam, int vocab, const float *rows, int32_t *ids, float *values) {
+  const int64_t count = beam->forced->count;
+  for (int64_t h = 0; h < beam->running_count; h++) {
+    tarn__forced_wanted(beam->forced, ids + h * count, tarn__beam_progress(beam, h));
+    for (int64_t i = 0; i < count; i++) {
+      const int32_t id = ids[h * count + i];
+      values[h * (count + 1) + i] = id >= 0 ? rows[h * vocab + id] : -INFINITY;
+    }
+    values[h * (count + 1) + count] = rows[h * vocab + EOS];
+  }
+  beam->wanted = (tarn__beam_wanted){ids, values, NULL, count};
+}
+
+// With phrases if `forced` is not NULL.
+static void search_for(tarn__beam *beam, const tarn__beam_options *options, int vocab, int64_t max_length,
+                       uint64_t seed, double sharpness, const tarn__forced *forced, const int32_t *before,
+                       int64_t count) {
   must(tarn__beam_start(beam, options, max_length));
+  if (forced) must(tarn__beam_force(beam, forced, before, count));
+  int32_t *wanted = malloc((size_t)(options->beam * (forced ? forced->count : 0) + 1) * sizeof *wanted);
+  float *values = malloc((size_t)(options->beam * (forced ? forced->count + 1 : 0) + 1) * sizeof *values);
   float *rows = malloc((size_t)(options->beam * vocab) * sizeof *rows);
   int32_t ids[64];
   while (!beam->done) {
@@ -119,9 +138,17 @@ static void search(tarn__beam *beam, const tarn__beam_options *options, int voca
       assert_int_equal(tarn__beam_last(beam, i), length ? ids[length - 1] : options->eos);
       toy_row(rows + i * vocab, seed, vocab, ids, length, sharpness);
     }
+    if (forced) want(beam, vocab, rows, wanted, values);
     must(advance_vocab(beam, vocab, rows));
   }
   free(rows);
+  free(wanted);
+  free(values);
+}
+
+static void search(tarn__beam *beam, const tarn__beam_options *options, int vocab, int64_t max_length, uint64_t seed,
+                   double sharpness) {
+  search_for(beam, options, vocab, max_length, seed, sharpness, NULL, NULL, 0);
 }
 
 // A beam that holds everything finds exactly what exhaustive search finds, in the same order.
@@ -423,6 +450,176 @@ static void test_stops(void **state) {
   tarn__beam_close(&beam);
 }
 
+// --- phrases ---------------------------------------------------------------------------------------------------------
+
+static bool stands_at(const tarn__phrase *phrase, const int32_t *ids, int64_t length, int64_t at) {
+  return at + phrase->length <= length && memcmp(ids + at, phrase->ids, (size_t)phrase->length * sizeof *ids) == 0;
+}
+
+static bool contains(const int32_t *ids, int64_t length, const tarn__phrase *phrase) {
+  for (int64_t at = 0; at < length; at++)
+    if (stands_at(phrase, ids, length, at)) return true;
+  return false;
+}
+
+static bool contains_all(const int32_t *ids, int64_t length, const tarn__forced *forced) {
+  for (int64_t i = 0; i < forced->count; i++)
+    if (!contains(ids, length, &forced->phrases[i])) return false;
+  return true;
+}
+
+// Progress by its definition, at every token of random sequences of two tokens.
+static void test_progress(void **state) {
+  (void)state;
+  tarn__random random;
+  tarn__random_init(&random, 7, 0);
+  for (int round = 0; round < 400; round++) {
+    int32_t words[5], ids[30], progress = 0;
+    const tarn__phrase phrase = {words, 1 + (int64_t)tarn__random_below(&random, 5)};
+    const tarn__forced forced = {.phrases = &phrase, .count = 1, .tokens = phrase.length};
+    for (int i = 0; i < 5; i++) words[i] = (int32_t)tarn__random_below(&random, 2);
+    for (int64_t length = 1; length <= 30; length++) {
+      ids[length - 1] = (int32_t)tarn__random_below(&random, 2);
+      int64_t wanted = 0;
+      for (int64_t k = 1; k <= phrase.length && k <= length; k++)
+        if (memcmp(words, ids + length - k, (size_t)k * sizeof *ids) == 0) wanted = k;
+      if (contains(ids, length, &phrase)) wanted = phrase.length;
+      assert_int_equal(tarn__forced_advance(&forced, &progress, &progress, ids[length - 1]), wanted);
+      assert_int_equal(tarn__forced_need(&forced, &progress), phrase.length - wanted);
+    }
+  }
+}
+
+static const int32_t TWO[] = {2}, ZERO_THREE[] = {0, 3}, TWO_TWO[] = {2, 2}, THREE_TWO[] = {3, 2};
+static const char *const NAMES[] = {"first", "second"};
+enum { FORCED_CASES = 5 };
+static const struct {
+  tarn__phrase phrases[2];
+  int64_t count, overlap;
+} FORCED[FORCED_CASES] = {{{{TWO, 1}}, 1, 0},
+                          {{{ZERO_THREE, 2}}, 1, 0},
+                          {{{TWO_TWO, 2}}, 1, 0},
+                          {{{ZERO_THREE, 2}, {TWO, 1}}, 2, 0},
+                          {{{ZERO_THREE, 2}, {THREE_TWO, 2}}, 2, 1}};
+
+static tarn__forced forced_case(int which) {
+  tarn__forced forced = {.phrases = FORCED[which].phrases, .texts = NAMES, .count = FORCED[which].count};
+  for (int64_t i = 0; i < forced.count; i++) forced.tokens += forced.phrases[i].length;
+  return forced;
+}
+
+// A beam that holds everything finds all sentences with the phrases, in the order of their scores; where phrases can
+// overlap, all but those that would not have room for them one after another.
+static void test_forced_exhaustive(void **state) {
+  (void)state;
+  tarn__beam beam = {0};
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    const int which = (int)(seed % FORCED_CASES);
+    const tarn__forced forced = forced_case(which);
+    const int32_t before[] = {1, 0};
+    const int64_t count = seed % 2 ? 2 : 0;  // now and then the first token of a phrase stands in front
+    static all_sentences all;
+    int32_t prefix[MOST], whole[MOST + 3];
+    all.count = 0;
+    enumerate(&all, seed, 1.0, prefix, 0, 0);
+    qsort(all.items, (size_t)all.count, sizeof *all.items, better_first);
+    tarn__beam_options options = {.beam = 200, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
+    search_for(&beam, &options, VOCAB, MOST, seed, 1.0, &forced, before, count);
+    int64_t found = 0;
+    memcpy(whole, before, (size_t)count * sizeof *whole);
+    for (int i = 0; i < all.count; i++) {
+      const sentence *s = &all.items[i];
+      memcpy(whole + count, s->ids, (size_t)s->length * sizeof *whole);
+      if (!contains_all(whole, count + s->length, &forced)) continue;
+      int32_t ids[MOST + 1];
+      float log_probabilities[MOST + 1];
+      if (found < beam.finished_count) tarn__beam_copy(&beam, found, ids, log_probabilities);
+      const bool same = found < beam.finished_count && beam.finished[found].length == s->length &&
+                        memcmp(ids, s->ids, (size_t)s->length * sizeof *ids) == 0;
+      assert_true(same || s->length - 1 > MOST - FORCED[which].overlap);
+      if (same) assert_true(fabs(beam.finished[found].score - s->score) < 1e-12);
+      found += same;
+    }
+    assert_true(found > 0 && found == beam.finished_count);
+  }
+  tarn__beam_close(&beam);
+}
+
+// A narrow beam finds unlikely phrases, whatever the room that they leave, and does better when it is wider.
+static void test_forced_narrow(void **state) {
+  (void)state;
+  static const int32_t first[] = {31, 7, 7}, second[] = {12}, third[] = {5, 31};
+  static const tarn__phrase phrases[] = {{first, 3}, {second, 1}, {third, 2}};
+  static const char *const texts[] = {"a", "b", "c"};
+  const tarn__forced forced = {phrases, texts, 3, 6, 0};
+  tarn__beam beam = {0};
+  double scores[3] = {0};
+  for (uint64_t seed = 1; seed <= 40; seed++)
+    for (int w = 0; w < 3; w++) {
+      const int64_t max_length = 6 + (int64_t)(seed % 6);
+      tarn__beam_options options = {.beam = w == 0   ? 2
+                                            : w == 1 ? 5
+                                                     : 40,
+                                    .length_penalty = 1.0,
+                                    .eos = EOS,
+                                    .min_length = 1,
+                                    .late_stop = seed % 2 == 0};
+      search_for(&beam, &options, 40, max_length, seed, 2.0, &forced, NULL, 0);
+      assert_true(beam.finished_count > 0 && beam.finished_count <= options.beam);
+      for (int64_t i = 0; i < beam.finished_count; i++) {
+        int32_t ids[13];
+        float log_probabilities[13];
+        double sum = 0;
+        tarn__beam_copy(&beam, i, ids, log_probabilities);
+        assert_true(contains_all(ids, beam.finished[i].length, &forced));
+        for (int64_t k = 0; k < beam.finished[i].length; k++) sum += (double)log_probabilities[k];
+        assert_true(fabs(beam.finished[i].sum - sum) < 1e-9);
+        assert_true(i == 0 || beam.finished[i - 1].score >= beam.finished[i].score);
+      }
+      scores[w] += beam.finished[0].score;
+    }
+  assert_true(scores[0] < scores[1] && scores[1] < scores[2]);
+  tarn__beam_close(&beam);
+}
+
+static void test_forced_limits(void **state) {
+  (void)state;
+  tarn__beam beam = {0};
+  const tarn__forced forced = forced_case(3);
+  tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
+  must(tarn__beam_start(&beam, &options, 2));
+  assert_int_equal(tarn__beam_force(&beam, &forced, NULL, 0), TARN_STATUS_DATA);
+  assert_non_null(
+      strstr(tarn_error_message(),
+             "the forced text \"first\", with the others, needs 3 tokens, and the translation has at most 2"));
+  must(tarn__beam_force(&beam, &forced, THREE_TWO + 1, 1));  // one stands in front already
+  // A token that has no probability: the text that wants it is named.
+  const float row[VOCAB] = {-1, -1.5f, -INFINITY, -0.5f};
+  float rows[3 * VOCAB], values[9];
+  int32_t wanted[6];
+  must(tarn__beam_start(&beam, &options, 4));
+  must(tarn__beam_force(&beam, &forced, NULL, 0));
+  tarn_status status = TARN_STATUS_OK;
+  while (status == TARN_STATUS_OK && !beam.done) {
+    for (int64_t i = 0; i < beam.running_count; i++) memcpy(rows + i * VOCAB, row, sizeof row);
+    want(&beam, VOCAB, rows, wanted, values);
+    status = advance(&beam, rows);
+  }
+  assert_int_equal(status, TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "the forced text \"second\" cannot be written"));
+  // A search without phrases after one with them.
+  search(&beam, &options, VOCAB, MOST, 3, 1.0);
+  assert_int_equal(beam.finished_count, 3);
+  tarn__beam_close(&beam);
+}
+
+static tarn_status begin_forced(tarn__beam *beam, const tarn__beam_options *options) {
+  static tarn__forced forced;
+  forced = forced_case(4);
+  const tarn_status status = tarn__beam_start(beam, options, 5);
+  return status == TARN_STATUS_OK ? tarn__beam_force(beam, &forced, NULL, 0) : status;
+}
+
 static void test_no_memory(void **state) {
   (void)state;
   for (uint64_t n = 1;; n++) {
@@ -430,7 +627,8 @@ static void test_no_memory(void **state) {
     tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
     float row[VOCAB] = {-1, -1.5f, -2, -2.5f};
     tarn__memory_fail_after(n);
-    tarn_status status = tarn__beam_start(&beam, &options, 5);
+    tarn_status status = begin_forced(&beam, &options);
+    if (status == TARN_STATUS_OK) status = tarn__beam_start(&beam, &options, 5);
     if (status == TARN_STATUS_OK) status = advance(&beam, row);
     tarn__memory_fail_after(0);
     tarn__beam_close(&beam);
@@ -441,11 +639,19 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive),      cmocka_unit_test(test_greedy),
-      cmocka_unit_test(test_wider_is_better), cmocka_unit_test(test_sorted_and_repeatable),
-      cmocka_unit_test(test_late_stop),       cmocka_unit_test(test_ties),
-      cmocka_unit_test(test_limits),          cmocka_unit_test(test_diverse),
-      cmocka_unit_test(test_stops),           cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive),
+                                     cmocka_unit_test(test_greedy),
+                                     cmocka_unit_test(test_wider_is_better),
+                                     cmocka_unit_test(test_sorted_and_repeatable),
+                                     cmocka_unit_test(test_late_stop),
+                                     cmocka_unit_test(test_ties),
+                                     cmocka_unit_test(test_limits),
+                                     cmocka_unit_test(test_diverse),
+                                     cmocka_unit_test(test_stops),
+                                     cmocka_unit_test(test_progress),
+                                     cmocka_unit_test(test_forced_exhaustive),
+                                     cmocka_unit_test(test_forced_narrow),
+                                     cmocka_unit_test(test_forced_limits),
+                                     cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "alignment_output.h"
 #include "json_output.h"
 
 // Puts a member into an object, or appends an element to an array, and returns whether both were allocated: jansson
@@ -31,8 +32,7 @@ static json_t *whole(json_t *object, bool good) {
 
 static json_t *whole_number(int64_t value) { return json_integer((json_int_t)value); }
 
-// A token with its probability.
-static json_t *piece(const char *text, double log_probability) {
+json_t *serve_answer_piece(const char *text, double log_probability) {
   json_t *object = json_object();
   const bool good = object && put(object, "text", json_output_text(text)) &&
                     put(object, "probability", json_output_real(exp(log_probability)));
@@ -46,7 +46,7 @@ static json_t *translation_pieces(const tarn_translator *translator, size_t line
   json_t *pieces = json_array();
   bool good = pieces != NULL;
   for (int64_t i = 0; good && i < count; i++)
-    good = add(pieces, piece(tarn_translator_piece(translator, ids[i]), (double)log_probabilities[i]));
+    good = add(pieces, serve_answer_piece(tarn_translator_piece(translator, ids[i]), (double)log_probabilities[i]));
   return whole(pieces, good);
 }
 
@@ -59,15 +59,18 @@ static json_t *hypothesis(const tarn_translate_hypothesis *h) {
   return whole(object, good);
 }
 
-static json_t *translation(const serve_request *request, const tarn_translator *translator,
-                           const tarn_translate_result *result, size_t line) {
+json_t *serve_answer_translation(const serve_request *request, const tarn_translator *translator,
+                                 const tarn_translate_result *result, size_t line) {
   json_t *object = json_object(), *hypotheses = json_array();
   bool good = object && hypotheses;
   for (int64_t i = 0; good && i < result->count && i < request->n_best; i++) {
     json_t *one = hypothesis(&result->hypotheses[i]);
     good = add(hypotheses, one);
     if (good && request->tokens) good = put(one, "pieces", translation_pieces(translator, line, i));
+    if (good && request->translation.alignment)
+      good = put(one, "alignment", alignment_json(result, &result->hypotheses[i]));
   }
+  if (good && request->translation.alignment) good = put(object, "source_pieces", alignment_source(translator, line));
   good = good && put(object, "source_tokens", whole_number(result->source_tokens)) &&
          put(object, "truncated", json_boolean(result->truncated)) &&
          put(object, "hypotheses", json_incref(hypotheses));
@@ -80,7 +83,7 @@ json_t *serve_answer_translations(serve_request *request, const tarn_translator 
   json_t *array = json_array();
   bool good = array != NULL;
   for (size_t i = from; good && i < from + request->count; i++) {
-    good = add(array, translation(request, translator, &results[i], i));
+    good = add(array, serve_answer_translation(request, translator, &results[i], i));
     request->source_tokens += results[i].source_tokens;
     request->target_tokens += results[i].hypotheses[0].tokens;
   }
@@ -91,7 +94,7 @@ static json_t *score_pieces(const tarn_lm *lm, const tarn_lm_line *line) {
   json_t *pieces = json_array();
   bool good = pieces != NULL;
   for (int64_t i = 0; good && i < line->tokens; i++)
-    good = add(pieces, piece(tarn_lm_piece(lm, line->ids[i]), line->log_probabilities[i]));
+    good = add(pieces, serve_answer_piece(tarn_lm_piece(lm, line->ids[i]), line->log_probabilities[i]));
   return whole(pieces, good);
 }
 
@@ -123,7 +126,8 @@ static json_t *text_pieces(const tarn_generator *generator, const tarn_generator
   json_t *pieces = json_array();
   bool good = pieces != NULL;
   for (int64_t i = 0; good && i < text->tokens; i++)
-    good = add(pieces, piece(tarn_generator_piece(generator, text->ids[i]), (double)text->log_probabilities[i]));
+    good = add(pieces,
+               serve_answer_piece(tarn_generator_piece(generator, text->ids[i]), (double)text->log_probabilities[i]));
   return whole(pieces, good);
 }
 

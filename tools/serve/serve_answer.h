@@ -13,6 +13,11 @@
 // `results` of translation are those of the whole batch; the request's begin at `from`.
 json_t *serve_answer_translations(serve_request *request, const tarn_translator *translator,
                                   const tarn_translate_result *results, size_t from);
+// Of the text on this line of the last call of the translator, without counting.
+json_t *serve_answer_translation(const serve_request *request, const tarn_translator *translator,
+                                 const tarn_translate_result *result, size_t line);
+// {"text", "probability"}: a token.
+json_t *serve_answer_piece(const char *text, double log_probability);
 json_t *serve_answer_scores(serve_request *request, const tarn_lm *lm, const tarn_lm_line *results);
 json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
                            const tarn_generator_result *results);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "serve/serve_answer.h"
+#include "serve/serve_events.h"
 #include "serve/serve_openai.h"
 
 typedef struct joined {
@@ -45,14 +46,17 @@ static void finish(joined *j, serve_request *r) {
   j->running--;
   j->bytes -= (int64_t)r->bytes;
   const bool begun = r->streams && serve_stream_has_begun(&r->stream);
+  const bool own = r->form == SERVE_FORM_TARN;
   if (begun && r->failed)
-    serve_openai_stream_fail(r, r->failed, r->why);
+    serve_events_fail(r, r->failed, r->why);
+  else if (begun && own)
+    serve_events_end(r);
   else if (begun)
     serve_openai_stream_end(r);
   else if (r->failed)
     serve_request_refuse(r, r->failed, "%s", r->why);
   else
-    serve_request_answer(r, r->form == SERVE_FORM_OPENAI ? serve_openai_answer(r) : serve_answer_prompts(r));
+    serve_request_answer(r, own ? serve_answer_prompts(r) : serve_openai_answer(r));
   serve_metrics_request_done(m->metrics, r);
   m->done(r);
 }
@@ -99,8 +103,10 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   if (r->first == 0) r->first = serve_seconds();
   r->target_tokens++;  // here, as a stream that is cut has no result
   if (r->failed) return TARN_STATUS_INTERRUPTED;
-  if (!r->streams || serve_openai_stream(p, r->generator, event)) return TARN_STATUS_OK;
-  return TARN_STATUS_INTERRUPTED;
+  if (!r->streams) return TARN_STATUS_OK;
+  const bool read = r->form == SERVE_FORM_TARN ? serve_events_token(p, r->generator, event)
+                                               : serve_openai_stream(p, r->generator, event);
+  return read ? TARN_STATUS_OK : TARN_STATUS_INTERRUPTED;
 }
 
 // The next request of the batch, or of the queue while there is room; NULL: there is none.
@@ -122,7 +128,7 @@ static bool next(void *user, tarn_generator_request *out) {
   serve_request *r = j->current;
   const size_t i = r->given++;
   if (r->given == r->count) j->current = NULL;
-  *out = (tarn_generator_request){r->texts[i], r->lengths[i], &r->generation, hear, &r->prompts[i]};
+  *out = (tarn_generator_request){r->texts[i], r->lengths[i], &r->generation, hear, &r->prompts[i], r->tops};
   serve_metrics_joined(j->models->metrics, ++j->active);
   return true;
 }
@@ -139,6 +145,8 @@ static void done(void *user, void *item, tarn_status status, const tarn_generato
                                              : serve_answer_prompt(r, r->generator, result);
     if (!p->answer) fail(r, 503, "there is not enough memory");
   }
+  if (result && !r->failed && r->streams && r->form == SERVE_FORM_TARN)
+    (void)serve_events_answer(r, p->number, "generation", serve_answer_prompt(r, r->generator, result));
   if (r->failed) drop_rest(j, r);
   if (--r->left == 0) finish(j, r);
 }

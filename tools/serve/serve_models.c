@@ -7,6 +7,7 @@
 
 #include "serve/serve_answer.h"
 #include "serve/serve_attention.h"
+#include "serve/serve_events.h"
 #include "serve/serve_joined.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
@@ -195,6 +196,9 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
   options.placeholder_penalty = wanted->placeholder_penalty;
   options.decoding = wanted->decoding;
   options.prefixes = wanted->prefixes;
+  options.force_columns = wanted->force_columns;
+  options.coverage_penalty = wanted->coverage_penalty;
+  options.alignment = wanted->alignment;
   options.samples = wanted->samples;
   options.temperature = wanted->temperature;
   options.top_k = wanted->top_k;
@@ -301,8 +305,58 @@ static tarn_status attend(serve_models *m, serve_request *request) {
   return status;
 }
 
+// --- streams of translations -----------------------------------------------------------------------------------------
+
+typedef struct streamed {
+  serve_request *request;
+  size_t text;
+} streamed;
+
+static tarn_status tell_part(void *user, const char *text, size_t length) {
+  const streamed *s = user;
+  return serve_events_part(s->request, s->text, text, length) ? TARN_STATUS_OK : TARN_STATUS_INTERRUPTED;
+}
+
+// The texts of a request one after another: parts while they are made, then what the answer would have of each. Counts
+// those that it begins.
+static tarn_status stream_texts(serve_models *m, serve_request *r, int64_t *begun) {
+  tarn_translate_result result;
+  tarn_status status = set_translator(m, r);
+  for (size_t i = 0; i < r->count && status == TARN_STATUS_OK; i++) {
+    streamed s = {r, i};
+    ++*begun;
+    status = tarn_translator_stream(m->translator, &result, r->texts[i], r->lengths[i], tell_part, &s);
+    if (status != TARN_STATUS_OK) break;
+    r->source_tokens += result.source_tokens;
+    r->target_tokens += result.hypotheses[0].tokens;
+    json_t *answer = serve_answer_translation(r, m->translator, &result, 0);
+    if (!serve_events_answer(r, i, "translation", answer)) status = TARN_STATUS_INTERRUPTED;
+  }
+  return status;
+}
+
+// A request whose answer is streamed is computed alone.
+static void stream(serve_models *m, serve_request *r) {
+  const double begin = serve_seconds();
+  int64_t begun = 0;
+  const tarn_status status = stream_texts(m, r, &begun);
+  if (status == TARN_STATUS_OK)
+    serve_events_end(r);
+  else if (serve_stream_has_begun(&r->stream))
+    serve_events_fail(r, serve_models_code(status),
+                      *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+  else
+    serve_models_fail(r, status);
+  serve_metrics_batch(m->metrics, begun, serve_seconds() - begin, r->source_tokens, r->target_tokens);
+  m->done(r);
+}
+
 static void run(serve_models *m, serve_request *const *requests, size_t count) {
   tarn_status status;
+  if (requests[0]->streams) {
+    stream(m, requests[0]);
+    return;
+  }
   if (requests[0]->use == SERVE_ATTEND) {  // never batched
     status = attend(m, requests[0]);
     if (status == TARN_STATUS_OK) {

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "json_output.h"
+#include "serve/serve_events.h"
 #include "serve/serve_keys.h"
 
 json_t *serve_openai_error(int code, const char *key, const char *line) {
@@ -62,24 +63,11 @@ static bool read_stream_options(serve_request *request) {
   return true;
 }
 
-// Log-probabilities are those of the tokens that were chosen. With a temperature of 0 that is also the most likely one,
-// unless logits were changed or the end of sentence was excluded.
-static bool check_logprobs(serve_request *request, int64_t logprobs, bool likeliest) {
-  tarn_decoding plain = request->generation.decoding, changed = plain;
-  plain.repetition_penalty = 1, plain.presence_penalty = plain.frequency_penalty = 0;
-  plain.no_repeat_ngram = 0, plain.banned_count = 0;
+static bool check_logprobs(serve_request *request, int64_t logprobs) {
   request->logprobs = logprobs >= 0;
-  request->top_logprobs = logprobs == 1;
-  likeliest &= request->generation.min_tokens == 0 && tarn_decoding_same(&plain, &changed);
-  if (logprobs > 1 || (logprobs == 1 && !likeliest))
-    serve_request_refuse_key(
-        request, 400, "logprobs",
-        "\"logprobs\" may be 0, for the tokens that were chosen, or 1 with a \"temperature\" of 0, no penalties "
-        "and no \"min_tokens\"");
-  else if (request->logprobs && request->echo)
-    serve_request_refuse_key(request, 400, "echo", "\"echo\" excludes \"logprobs\"; /score has those of a text");
-  else
-    return true;
+  request->tops = logprobs > 0 ? logprobs : 0;
+  if (!request->logprobs || !request->echo) return true;
+  serve_request_refuse_key(request, 400, "echo", "\"echo\" excludes \"logprobs\"; /score has those of a text");
   return false;
 }
 
@@ -184,8 +172,7 @@ bool serve_openai_read(serve_request *request, const serve_limits *limits) {
                              "\"best_of\" must be equal to \"n\": nothing is chosen among more");
     return false;
   }
-  const bool likeliest = g->temperature == 0;
-  if (!settle_temperature(request) || !check_logprobs(request, logprobs, likeliest) ||
+  if (!settle_temperature(request) || !check_logprobs(request, logprobs) ||
       !serve_request_check_generation(request, limits))
     return false;
   settle_seed(request, seed);
@@ -200,22 +187,40 @@ static const char *finish_reason(tarn_generator_end end) {
   return end == TARN_GENERATOR_END_EOS || end == TARN_GENERATOR_END_STOP ? "stop" : "length";
 }
 
-// Of `count` tokens.
-static json_t *logprobs(const serve_request *request, const tarn_generator *generator, const int32_t *ids,
-                        const float *values, int64_t count) {
+// Tokens with their log-probabilities, and the likeliest ones in their places.
+typedef struct chosen {
+  const int32_t *ids, *top_ids;
+  const float *values, *top_values;
+  int64_t count, tops;
+} chosen;
+
+// The likeliest tokens in the place of token `at`, and this one if it is none of them.
+static json_t *top_logprobs(const tarn_generator *generator, const chosen *c, int64_t at) {
+  json_t *object = json_object();
+  int failed = !object;
+  for (int64_t i = c->tops; i >= 0 && !failed; i--) {  // of two that look alike the likelier one stays
+    const bool own = i == c->tops;
+    const int32_t id = own ? c->ids[at] : c->top_ids[at * c->tops + i];
+    if (id < 0) continue;
+    json_t *name = json_output_text(tarn_generator_piece(generator, id));
+    const double value = (double)(own ? c->values[at] : c->top_values[at * c->tops + i]);
+    failed |= !name || json_object_set_new(object, json_string_value(name), json_output_real(value));
+    json_decref(name);
+  }
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static json_t *logprobs(const serve_request *request, const tarn_generator *generator, const chosen *c) {
   if (!request->logprobs) return json_null();
   json_t *tokens = json_array(), *token_logprobs = json_array();
-  json_t *tops = request->top_logprobs ? json_array() : json_null();
+  json_t *tops = request->tops > 0 ? json_array() : json_null();
   int failed = !tokens || !token_logprobs || !tops;
-  for (int64_t i = 0; !failed && i < count; i++) {
-    const char *piece = tarn_generator_piece(generator, ids[i]);
-    failed |= json_array_append_new(tokens, json_output_text(piece));
-    failed |= json_array_append_new(token_logprobs, json_output_real((double)values[i]));
-    if (!request->top_logprobs) continue;
-    json_t *top = json_object(), *name = json_output_text(piece);
-    failed |= !name || json_object_set_new(top, json_string_value(name), json_output_real((double)values[i]));
-    failed |= json_array_append_new(tops, top);
-    json_decref(name);
+  for (int64_t i = 0; !failed && i < c->count; i++) {
+    failed |= json_array_append_new(tokens, json_output_text(tarn_generator_piece(generator, c->ids[i])));
+    failed |= json_array_append_new(token_logprobs, json_output_real((double)c->values[i]));
+    if (request->tops > 0) failed |= json_array_append_new(tops, top_logprobs(generator, c, i));
   }
   json_t *object =
       failed ? NULL
@@ -244,10 +249,11 @@ json_t *serve_openai_choices(const serve_request *request, const tarn_generator 
   int failed = !choices;
   for (int64_t i = 0; !failed && i < result->count; i++) {
     const tarn_generator_text *t = &result->texts[i];
+    const chosen c = {t->ids, t->top_ids, t->log_probabilities, t->top_log_probabilities, t->tokens, t->tops};
     failed |= json_array_append_new(
         choices, choice(request->texts[text], request->echo ? request->lengths[text] : 0, t->continuation,
                         t->continuation_length, (int64_t)text * request->generation.number + i,
-                        logprobs(request, generator, t->ids, t->log_probabilities, t->tokens), finish_reason(t->end)));
+                        logprobs(request, generator, &c), finish_reason(t->end)));
   }
   if (!failed) return choices;
   json_decref(choices);
@@ -286,44 +292,24 @@ json_t *serve_openai_answer(const serve_request *request) {
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
-// An event of server-sent events (WHATWG HTML, 9.2); takes ownership of the object.
-static bool put_event(serve_request *request, json_t *object) {
-  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-  json_decref(object);
-  const size_t length = text ? strlen(text) : 0;
-  char *event = text ? malloc(length + sizeof "data: \n\n") : NULL;
-  bool good = event != NULL;
-  if (good) {
-    const int size = sprintf(event, "data: %s\n\n", text);
-    good = serve_stream_put(&request->stream, event, (size_t)size);
-  }
-  free(event);
-  free(text);
-  return good;
-}
-
 bool serve_openai_stream(serve_prompt *prompt, const tarn_generator *generator, const tarn_generator_event *event) {
   serve_request *r = prompt->request;
   bool *begun = &prompt->begun[event->sample];
   const bool lead = r->echo && !*begun;
   if (event->length == 0 && !lead && !event->last && !r->logprobs) return serve_stream_is_read(&r->stream);
   *begun = true;
-  json_t *logs = logprobs(r, generator, &event->id, &event->log_probability, 1);
+  const chosen c = {&event->id, event->top_ids, &event->log_probability, event->top_log_probabilities, 1, event->tops};
+  json_t *logs = logprobs(r, generator, &c);
   json_t *one = choice(r->texts[prompt->number], lead ? r->lengths[prompt->number] : 0, event->text, event->length,
                        (int64_t)prompt->number * r->generation.number + event->sample, logs,
                        event->last ? finish_reason(event->end) : NULL);
   // "usage" is null in all chunks but the last, if it was asked for.
-  return put_event(r, completion(r, json_pack("[o]", one), r->usage ? json_null() : NULL));
+  return serve_events_put(r, completion(r, json_pack("[o]", one), r->usage ? json_null() : NULL));
 }
 
 void serve_openai_stream_end(serve_request *request) {
-  static const char done[] = "data: [DONE]\n\n";
-  if (!request->usage || put_event(request, completion(request, json_array(), usage(request))))
-    (void)serve_stream_put(&request->stream, done, sizeof done - 1);
-}
-
-void serve_openai_stream_fail(serve_request *request, int code, const char *line) {
-  (void)put_event(request, serve_openai_error(code, NULL, line));
+  if (!request->usage || serve_events_put(request, completion(request, json_array(), usage(request))))
+    serve_events_end(request);
 }
 
 // --- models ----------------------------------------------------------------------------------------------------------

@@ -22,8 +22,6 @@ json_t *serve_openai_answer(const serve_request *request);
 // stop.
 bool serve_openai_stream(serve_prompt *prompt, const tarn_generator *generator, const tarn_generator_event *event);
 void serve_openai_stream_end(serve_request *request);
-// A failure after the first chunk.
-void serve_openai_stream_fail(serve_request *request, int code, const char *line);
 
 // The list of models, or the one of this name, NULL if there is no such one.
 json_t *serve_openai_models(const serve_offers *offers, int64_t created, const char *only);

@@ -66,6 +66,8 @@ void serve_request_forget(serve_request *request) {
   free(request->texts);
   free(request->lengths);
   free(request->pairs);
+  free(request->forced);
+  free(request->force_words);
   free(request->banned);
   free(request->stop);
   for (size_t i = 0; request->prompts && i < request->count; i++) {
@@ -74,11 +76,11 @@ void serve_request_forget(serve_request *request) {
   }
   free(request->prompts);
   request->prompts = NULL;
-  request->banned = request->stop = NULL;
+  request->banned = request->stop = request->force_words = NULL;
   request->body = NULL;
   request->texts = NULL;
   request->lengths = NULL;
-  request->pairs = NULL;
+  request->pairs = request->forced = NULL;
   request->target = NULL;
   request->count = 0;
 }
@@ -94,8 +96,9 @@ static bool same_translation(const serve_request *a, const serve_request *b) {
   const tarn_translator_options *x = &a->translation, *y = &b->translation;
   return a->beam == b->beam && x->length_penalty == y->length_penalty && x->iterations == y->iterations &&
          x->placeholder_penalty == y->placeholder_penalty && x->samples == y->samples && x->prefixes == y->prefixes &&
-         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed &&
-         tarn_decoding_same(&x->decoding, &y->decoding);
+         x->force_columns == y->force_columns && x->coverage_penalty == y->coverage_penalty &&
+         x->alignment == y->alignment && x->temperature == y->temperature && x->top_k == y->top_k &&
+         x->top_p == y->top_p && x->seed == y->seed && tarn_decoding_same(&x->decoding, &y->decoding);
 }
 
 static bool same_generation(const serve_request *a, const serve_request *b) {
@@ -118,7 +121,7 @@ bool serve_request_together(void *user, const void *first, const void *other) {
   (void)user;
   if (a->offer != b->offer) return false;
   if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
-  if (a->use != b->use || a->use == SERVE_ATTEND) return false;
+  if (a->use != b->use || a->use == SERVE_ATTEND || a->streams || b->streams) return false;
   return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
 }
 
@@ -182,6 +185,40 @@ static bool join_pairs(serve_request *request, const char *name, const json_t *t
   return true;
 }
 
+// Each text with what its translation must contain in columns behind it, and behind its prefix: so requests with other
+// words can be computed together.
+static bool join_forced(serve_request *request) {
+  const char *const *words = request->force_words;
+  size_t size = 0, columns = 0;
+  for (size_t w = 0; w < request->force_count; w++) {
+    columns += strlen(words[w]) + 1;
+    if (!strchr(words[w], '\t')) continue;
+    serve_request_refuse_key(request, 400, "force_words", "\"force_words\" has a tab");
+    return false;
+  }
+  for (size_t i = 0; i < request->count; i++) {
+    size += request->lengths[i] + columns + 1;
+    if (request->translation.prefixes || !strchr(request->texts[i], '\t')) continue;
+    serve_request_refuse_key(request, 400, "text", "\"text\" has a tab, and \"force_words\" is given");
+    return false;
+  }
+  char *at = request->forced = malloc(size);
+  if (!at) {
+    serve_request_answer(request, NULL);
+    return false;
+  }
+  for (size_t i = 0; i < request->count; i++) {
+    const char *text = request->texts[i];
+    request->texts[i] = at;
+    memcpy(at, text, request->lengths[i]);
+    at += request->lengths[i];
+    for (size_t w = 0; w < request->force_count; w++) at += sprintf(at, "\t%s", words[w]);
+    request->lengths[i] += columns;
+    *at++ = '\0';
+  }
+  return true;
+}
+
 // The translation for the single text of SERVE_ATTEND.
 static bool read_target(serve_request *request, const json_t *texts, const serve_limits *limits) {
   const json_t *target = json_object_get(request->body, "target");
@@ -238,6 +275,8 @@ static bool read_beside(serve_request *request, const serve_limits *limits) {
   }
   request->translation.prefixes = json_object_get(request->body, "prefix") != NULL;
   if (request->translation.prefixes && !join_pairs(request, "prefix", texts, limits)) return false;
+  request->translation.force_columns = request->force_count > 0;
+  if (request->force_count > 0 && !join_forced(request)) return false;
   for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
   return request->use != SERVE_ATTEND || read_target(request, texts, limits);
 }
@@ -304,7 +343,10 @@ static bool check_translation(serve_request *request, const serve_limits *limits
   if (!draws && serve_keys_given(request, "seed") && !refuse_useless(request, "seed", "without \"samples\""))
     return false;
   const int64_t most = draws ? o->samples : request->beam;
-  if (request->n_best > most)
+  if (o->force_columns && (draws || request->beam < 2 || o->decoding.groups > 1))
+    serve_request_refuse_key(request, 400, "force_words",
+                             "\"force_words\" need a search with a beam of 2 or more, without groups");
+  else if (request->n_best > most)
     serve_request_refuse_key(request, 400, "n_best", "\"n_best\" may be at most the \"%s\" of %lld",
                              draws             ? "samples"
                              : limits->refines ? "length_beam"
@@ -320,7 +362,7 @@ static bool check_translation(serve_request *request, const serve_limits *limits
 
 // --- whole requests --------------------------------------------------------------------------------------------------
 
-static bool read_options(serve_request *request, const serve_limits *limits) {
+static bool read_options(serve_request *request, const serve_limits *limits, bool *streams) {
   static const char *const methods[] = {"greedy", "beam", "sample", NULL}, *const mbrs[] = {"bleu", "chrf", NULL};
   const double seeds = 9007199254740992.0;  // 2^53: the range of exact integers in JSON in most programs
   const bool translates = request->use == SERVE_TRANSLATE;
@@ -333,14 +375,19 @@ static bool read_options(serve_request *request, const serve_limits *limits) {
   const unsigned both = searches | generate;
   const double samples = (double)limits->samples;
   int64_t seed = 1;
+  const char *const *forced;  // the array, which the request keeps
   int method = TARN_GENERATOR_METHOD_GREEDY, mbr = -1;
   serve_strings banned = {&request->banned, &d->banned, &d->banned_count},
-                stop = {&request->stop, &g->stop, &g->stop_count};
+                stop = {&request->stop, &g->stop, &g->stop_count},
+                force = {&request->force_words, &forced, &request->force_count};
   const serve_key keys[] = {
       {"text", SERVE_KEY_OWN, any, NULL, 0, 0, NULL},
       {"pair", SERVE_KEY_OWN, 1u << SERVE_LABEL, NULL, 0, 0, NULL},
       {"target", SERVE_KEY_OWN, 1u << SERVE_ATTEND, NULL, 0, 0, NULL},
       {"prefix", SERVE_KEY_OWN, searches, NULL, 0, 0, NULL},
+      {"force_words", SERVE_KEY_STRINGS, searches, &force, 0, SERVE_KEY_STOP_BYTES, NULL},
+      {"coverage_penalty", SERVE_KEY_REAL, searches, &t->coverage_penalty, -100, 100, NULL},
+      {"alignment", SERVE_KEY_FLAG, searches, &t->alignment, 0, 0, NULL},
       {"tokens", SERVE_KEY_FLAG, both | translate | 1u << SERVE_SCORE, &request->tokens, 0, 0, NULL},
       {"n_best", SERVE_KEY_WHOLE, translate, &request->n_best, 1, fmax(samples, (double)limits->beam), NULL},
       {"beam", SERVE_KEY_WHOLE, searches, &request->beam, 1, (double)limits->beam, NULL},
@@ -349,6 +396,7 @@ static bool read_options(serve_request *request, const serve_limits *limits) {
       {"placeholder_penalty", SERVE_KEY_REAL, edits, &t->placeholder_penalty, 0, 100, NULL},
       {"length_penalty", SERVE_KEY_REAL, searches, &t->length_penalty, -10, 10, NULL},
       {"samples", SERVE_KEY_WHOLE, searches, &t->samples, 1, samples, NULL},
+      {"stream", SERVE_KEY_FLAG, both, streams, 0, 0, NULL},
       {"method", SERVE_KEY_WORD, generate, &method, 0, 0, methods},
       {"max_tokens", SERVE_KEY_WHOLE, generate, &g->max_tokens, 1, (double)limits->tokens, NULL},
       {"min_tokens", SERVE_KEY_WHOLE, generate, &g->min_tokens, 0, (double)limits->tokens, NULL},
@@ -387,14 +435,24 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
     return false;
   }
   // First: a misspelt key is more informative than a missing one.
-  if (!read_options(request, limits)) return false;
+  bool streams = false;
+  if (!read_options(request, limits, &streams)) return false;
   if (!json_object_get(request->body, "text")) {
     serve_request_refuse_key(request, 400, "text", "\"text\" is missing");
     return false;
   }
   if (!serve_request_texts(request, "text", limits) || !read_beside(request, limits)) return false;
-  if (request->use == SERVE_TRANSLATE) return check_translation(request, limits);
-  return request->use != SERVE_GENERATE || (settle_method(request) && serve_request_check_generation(request, limits));
+  if (request->use == SERVE_TRANSLATE && !check_translation(request, limits)) return false;
+  if (request->use == SERVE_GENERATE && !(settle_method(request) && serve_request_check_generation(request, limits)))
+    return false;
+  if (streams && request->use == SERVE_GENERATE && !serve_request_joins(request)) {
+    serve_request_refuse_key(request, 400, "stream",
+                             "\"stream\" excludes the method \"beam\": nothing is certain before "
+                             "its end");
+    return false;
+  }
+  request->streams = streams;  // last: one that is refused has no stream
+  return true;
 }
 
 // Each JSON value takes some 100 bytes of memory, however short it is in the body, so values beyond any valid request

@@ -77,15 +77,18 @@ typedef struct serve_request {
   size_t count, bytes;
   const char *target;  // of SERVE_ATTEND: a translation of the text
   size_t target_length;
-  char *pairs;  // sentences separated by a tab
-  bool tokens;  // include the tokens in the answer
+  char *pairs;   // sentences separated by a tab
+  char *forced;  // texts, each with what its translation must contain in columns
+  bool tokens;   // include the tokens in the answer
   // Of translation; where the model has a length beam, `beam` is that. n_best: translations per text in the answer.
   int64_t beam, n_best;
   tarn_translator_options translation;
   tarn_generator_options generation;
-  // Of OpenAI's completions: whether to stream, with a chunk of the numbers of tokens; to begin with the prompt; to
-  // tell log-probabilities.
-  bool streams, usage, echo, logprobs, top_logprobs;
+  bool streams;  // send the answer while it is computed
+  // Of OpenAI's completions: whether to stream with a chunk of the numbers of tokens; to begin with the prompt; to tell
+  // log-probabilities.
+  bool usage, echo, logprobs;
+  int64_t tops;  // how many of the likeliest tokens to tell of
   char id[40];
   int64_t created;                  // seconds of the epoch
   serve_stream stream;              // open if `streams`
@@ -94,8 +97,9 @@ typedef struct serve_request {
   size_t given, left;
   int failed;  // code of HTTP for a failure of one of them, and the line that says why
   char why[600];
-  const char **banned, **stop;  // the arrays of their texts, which are in `body`
-  double deadline;              // seconds of the monotonic clock; a request past it is not processed
+  const char **banned, **stop, **force_words;  // the arrays of their texts, which are in `body`
+  size_t force_count;
+  double deadline;  // seconds of the monotonic clock; a request past it is not processed
   // The answer.
   int code;      // HTTP status; 0: none yet
   char *answer;  // JSON, of malloc()
