@@ -470,7 +470,7 @@ static inline tarn_status shadow_pack(const tarn__device *device, void *packed, 
   return shadow_ask(NULL, shadow_do_pack, &packing, sizeof packing);
 }
 
-static inline tarn_status shadow_quantise(const tarn__device *device, signed char *values, float *scales,
+static inline tarn_status shadow_quantise(const tarn__device *device, void *values, void *scales,
                                           const tarn__device_weight *weight, int threads) {
   (void)device;
   if (!shadow_owns(values) || !shadow_owns(scales) || !shadow_owns(weight->value))
