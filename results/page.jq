@@ -71,6 +71,6 @@ else
       (if $row.baseline then "" else $verdict | probability end)
     ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
   ([.notes[] | select(startswith("the sweep is looked at") | not) |
-    # Where curves end matters to their area alone, and pages show no chrF.
-    select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)
+    # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.
+    select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF|of another checkpoint than `tarn test`") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)
 end

@@ -52,7 +52,8 @@ fits() {
       (cd "$root" && "$tarn" fit "$results/$1" "${options[@]}" --svg "$work/$figure.svg") >"$work/fit.txt" || exit 1
       put "$work/$figure.svg" "$results/$1/$figure.svg" >&2
       printf '\n    tarn fit %s\n\n' "results/$1 $words"
-      sed 's/^/    /; s/ *$//' "$work/fit.txt"
+      # The options leave configurations out on purpose.
+      sed '/^note: .* is in no family$/d; s/^/    /; s/ *$//' "$work/fit.txt"
       printf '\n![%s](%s.svg)\n' "the laws in this table, and the runs that they are fitted to" "$figure"
     else
       (cd "$root" && "$tarn" fit "$results/$1" "${options[@]}" --json) >"$work/fit.json" || exit 1
