@@ -3,7 +3,8 @@ def digits: if . == null then "unknown" elif . == 0 then "0" else
   (fabs | log10 | floor) as $e | pow(10; 2 - $e) as $p | (. * $p | round) / $p | tostring end;
 def bounds: if .high == null then "(\(.low | digits) or more)" else "(\(.low | digits) to \(.high | digits))" end;
 def value: "\(.value | digits) \(bounds)" +
-  if .low == null or .high == null then "" elif .low > 0 or .high < 0 then ", decided" else ", undecided" end;
+  if (.low != null and .low > 0) or (.high != null and .high < 0) then ", decided"
+  elif .low == null or .high == null then "" else ", undecided" end;
 . as $fit | [.laws[].runs | length] | add as $runs |
 $fit.pairs[] |
 "Of \($fit.metric) over \($fit.axes | join(" and ")) in \($runs) runs, \(.second) minus \(.first) with 95 % intervals: " +

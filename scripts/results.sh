@@ -43,7 +43,7 @@ page() {
 
 # fits NAME FORM: the laws of its record; FORM "page": with figures, which it makes, "summary": their differences alone.
 fits() {
-  local figure words options
+  local figure words options between=''
   [ -f "$results/$1/fits.txt" ] || return 0
   while read -r figure words; do
     [ -n "$figure" ] || continue
@@ -57,6 +57,8 @@ fits() {
       printf '\n![%s](%s.svg)\n' "the laws in this table, and the runs that they are fitted to" "$figure"
     else
       (cd "$root" && "$tarn" fit "$results/$1" "${options[@]}" --json) >"$work/fit.json" || exit 1
+      printf '%s' "$between"
+      between=$'\n'
       jq -r -f "$root/results/fit.jq" "$work/fit.json" || exit 1
     fi
   done <"$results/$1/fits.txt"
@@ -79,8 +81,9 @@ quoting=$(grep -l -r '^<!-- results/' --include='*.md' $documents || true)
 while read -r file; do
   [ -n "$file" ] || continue
   cp "$file" "$work/document"
-  while read -r name rows; do
-    quote="${name%:}${rows:+: $rows}" name=${name%:}
+  while IFS= read -r quote; do
+    name=${quote%%:*} rows=${quote#"$name"}
+    read -r rows <<<"${rows#:}" || true
     [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
     if [ -n "$rows" ]; then
       page "$name" rows "$rows" || fail "$file quotes $rows of results/$name"
@@ -93,7 +96,8 @@ while read -r file; do
     awk -v begin="<!-- results/$quote -->" -v text="$work/text" '
       $0 == begin { print; print ""; while ((getline line < text) > 0) print line; print ""; inside = 1; next }
       inside && $0 == "<!-- end -->" { inside = 0 }
-      !inside { print }' "$work/document" >"$work/next"
+      !inside { print }
+      END { exit inside }' "$work/document" >"$work/next" || fail "$file: <!-- results/$quote --> has no <!-- end -->"
     mv "$work/next" "$work/document"
   done < <(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file")
   put "$work/document" "$file"

@@ -175,7 +175,8 @@ typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t
 
 // Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a
 // beam of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is
-// final. After each step `part` is called, maybe with no byte, so that it can stop the work. The parts together are
+// final. After each step of a search or of one sample `part` is called, maybe with no byte, so that it can stop the
+// work; with several samples, and by models that do not write token by token, only at the end. The parts together are
 // result->hypotheses[0].text. Fails likewise, and with the status of `part`.
 TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
                                             const char *line, size_t length, tarn_translator_part part,

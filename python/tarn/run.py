@@ -470,7 +470,7 @@ class Run:
         except StoppedError:
             if failed:
                 raise failed[0] from None
-            raise StoppedError("the generation was stopped") from None
+            raise StoppedError("the work was stopped") from None
 
     @property
     def labels(self) -> list[str]:

@@ -230,8 +230,6 @@ static int32_t *spare(const tarn__beam *beam, const tarn__forced *forced) {
 tarn_status tarn__beam_force(tarn__beam *beam, const tarn__forced *forced, const int32_t *before, int64_t count) {
   const size_t width = (size_t)beam->options.beam, phrases = (size_t)forced->count, banks = (size_t)forced->tokens + 1;
   TARN_TRY(tarn__grow(&beam->progress, &beam->progress_capacity, (2 * width + 2) * phrases, sizeof *beam->progress));
-  TARN_TRY(tarn__grow(&beam->banks, &beam->bank_capacity, banks, sizeof *beam->banks));
-  TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, (2 * banks + 1) * width, sizeof *beam->heap));
   for (int64_t i = 0; i < forced->count; i++) beam->progress[i] = 0;
   for (int64_t i = 0; i < count; i++) tarn__forced_advance(forced, beam->progress, beam->progress, before[i]);
   memcpy(furthest(beam, forced), beam->progress, phrases * sizeof *beam->progress);
@@ -239,6 +237,8 @@ tarn_status tarn__beam_force(tarn__beam *beam, const tarn__forced *forced, const
   TARN_REQUIRE(need <= beam->max_length, DATA,
                "the forced text \"%.40s\"%s needs %lld tokens, and the translation has at most %lld", forced->texts[0],
                forced->count > 1 ? ", with the others," : "", (long long)need, (long long)beam->max_length);
+  TARN_TRY(tarn__grow(&beam->banks, &beam->bank_capacity, banks, sizeof *beam->banks));
+  TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, (2 * banks + 1) * width, sizeof *beam->heap));
   beam->forced = forced;
   return TARN_STATUS_OK;
 }

@@ -155,12 +155,14 @@ static tarn_status check_kind(const tarn_translator_options *options, const tarn
     char text[40];
     if (!all[i].given) continue;
     TARN_REQUIRE(tarn__config_task(checkpoint->config)->decoding == TARN__DECODING_TOKENS, USAGE,
-                 "%s: models that translate token by token have %s", checkpoint->path, all[i].name);
+                 "%s: only models that translate token by token have %s", checkpoint->path, all[i].name);
     snprintf(text, sizeof text, "translation with %s", all[i].name);
     if (!all[i].shared) TARN_TRY(tarn__ranks_must_be_one(options->ranks, text));
   }
   TARN_REQUIRE(options->coverage_penalty >= -100.0 && options->coverage_penalty <= 100.0, USAGE,
                "the coverage penalty must be from -100 to 100, not %g", options->coverage_penalty);
+  TARN_REQUIRE(options->coverage_penalty == 0.0 || options->decoding.mbr == TARN_MBR_NONE, USAGE,
+               "a coverage penalty has no effect with minimum Bayes risk");
   if (!forces(options)) return TARN_STATUS_OK;
   TARN_REQUIRE(options->samples == 0 && options->beam > 1, USAGE,
                "forced texts need a search with a beam of 2 or more");

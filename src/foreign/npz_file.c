@@ -62,8 +62,8 @@ static tarn_status fail_damaged(const tarn__npz_file *file, const char *what) {
   return tarn__fail(TARN_STATUS_DATA, "%s: %s; the archive is damaged, or cut off", file->path, what);
 }
 
-// The name without its ending, and a size that the archive can hold.
-static tarn_status check_entry(const tarn__npz_file *file, const unz_file_info64 *info, char *name, size_t archive) {
+// The name without its ending, and a size that what is left of the archive can hold: arrays do not share its bytes.
+static tarn_status check_entry(const tarn__npz_file *file, const unz_file_info64 *info, char *name, size_t *left) {
   const size_t length = strlen(name);
   TARN_REQUIRE(info->size_filename == length && length > 4 && strcmp(name + length - 4, ".npy") == 0, DATA,
                "%s: it holds \"%.80s\", which is no array (NAME.npy); this is no archive of NumPy", file->path, name);
@@ -74,7 +74,8 @@ static tarn_status check_entry(const tarn__npz_file *file, const unz_file_info64
                info->compression_method);
   const ZPOS64_T packed = info->compressed_size, size = info->uncompressed_size;
   const bool fits = info->compression_method == 0 ? size == packed : size / MOST_INFLATED <= packed;
-  if (!fits || packed > archive) return fail_damaged(file, "an array is larger than what is there can be");
+  if (!fits || packed > *left) return fail_damaged(file, "an array is larger than what is there can be");
+  *left -= (size_t)packed;
   return TARN_STATUS_OK;
 }
 
@@ -94,13 +95,13 @@ static tarn_status read_bytes(const tarn__npz_file *file, unzFile zip, uint8_t *
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_entry(tarn__npz_file *file, unzFile zip, tarn__stored *tensor, size_t archive) {
+static tarn_status read_entry(tarn__npz_file *file, unzFile zip, tarn__stored *tensor, size_t *left) {
   unz_file_info64 info;
   char name[LONGEST_NAME + 1] = "", *copy;
   void *memory;
   if (unzGetCurrentFileInfo64(zip, &info, name, sizeof name - 1, NULL, 0, NULL, 0) != UNZ_OK)
     return fail_damaged(file, "its directory cannot be read");
-  TARN_TRY(check_entry(file, &info, name, archive));
+  TARN_TRY(check_entry(file, &info, name, left));
   TARN_TRY(tarn__arena_strdup(&file->arena, &copy, name));
   tensor->name = copy;
   const size_t size = (size_t)info.uncompressed_size;
@@ -116,13 +117,14 @@ static int by_name(const void *a, const void *b) {
 static tarn_status read_entries(tarn__npz_file *file, tarn__hf_tensors *tensors, unzFile zip) {
   unz_global_info64 info;
   const size_t archive = tensors->map.size;
+  size_t left = archive;
   if (unzGetGlobalInfo64(zip, &info) != UNZ_OK || info.number_entry > archive / SMALLEST_RECORD)
     return fail_damaged(file, "it cannot hold as many arrays as it says");
   TARN_TRY(tarn__hf_tensors_room(tensors, file->path, (size_t)info.number_entry));
   for (size_t i = 0; i < tensors->count; i++) {
     if ((i ? unzGoToNextFile(zip) : unzGoToFirstFile(zip)) != UNZ_OK)
       return fail_damaged(file, "its directory cannot be read");
-    TARN_TRY(read_entry(file, zip, &tensors->tensors[i], archive));
+    TARN_TRY(read_entry(file, zip, &tensors->tensors[i], &left));
   }
   qsort(tensors->tensors, tensors->count, sizeof *tensors->tensors, by_name);
   for (size_t i = 1; i < tensors->count; i++)

@@ -94,10 +94,7 @@ static tarn_status read_pieces(json_t **tokens, const char *path, const char *da
 // transformers.
 static tarn_status add_start(json_t *tokens, const char *path) {
   static const char *const names[] = {"<pad>", "<start>"};
-  const char *name;
-  const json_t *value;
-  json_int_t id = 0;
-  json_object_foreach(tokens, name, value) if (json_integer_value(value) >= id) id = json_integer_value(value) + 1;
+  const json_int_t id = (json_int_t)json_object_size(tokens);  // ids have no holes, which is checked with this one
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (json_object_get(tokens, names[i])) continue;
     TARN_REQUIRE(json_object_set_new(tokens, names[i], json_integer(id)) == 0, MEMORY, "%s: not enough memory", path);

@@ -423,8 +423,8 @@ static void use_tarn_checkpoint_export_gguf(void) {
   works(tarn_checkpoint_export_gguf("as.gguf", "from-gguf", TARN_GGUF_TYPE_Q8_0));
   works(tarn_checkpoint_import("again", "as.gguf", NULL, NULL));
   refuses(tarn_checkpoint_import("never", "as.gguf", NULL, "bytes"), TARN_STATUS_USAGE, "has one vocabulary");
-  refuses(tarn_checkpoint_export_gguf("never", "language-model", TARN_GGUF_TYPE_F32), TARN_STATUS_USAGE,
-          "model.positions is not rotary");
+  works(tarn_checkpoint_export_gguf("gpt2.gguf", "language-model", TARN_GGUF_TYPE_F16));
+  refuses(tarn_checkpoint_export_gguf("never", "masked-model", TARN_GGUF_TYPE_F32), TARN_STATUS_USAGE, "masked-model");
   refuses(tarn_checkpoint_export_gguf("never", "from-gguf", (tarn_gguf_type)3), TARN_STATUS_USAGE,
           "there is no type 3");
   refuses(tarn_checkpoint_export_gguf("text/never", "from-gguf", TARN_GGUF_TYPE_F32), TARN_STATUS_IO, "text");

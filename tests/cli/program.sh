@@ -38,7 +38,7 @@ done
 # Equivalent words and letters.
 expect 0 '^usage: tarn COMMAND' help
 expect 2 '^tarn: unexpected argument "nothing"' help train nothing
-expect 2 '^tarn series: generate, train or forecast is expected, not nothing' help series nothing
+expect 2 '^tarn series: the first word is generate, train or forecast, not "nothing"' help series nothing
 expect 0 '^usage: tarn COMMAND' -h
 expect 0 '^usage: tarn series train ' help series train
 expect 0 '^tarn: [0-9]' version

@@ -31,7 +31,7 @@ answer 400 'there is more than one Content-Length' "${post}Content-Length: 12\r\
 answer 400 'there is more than one Transfer-Encoding' "${post}Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n"
 answer 501 'the only Transfer-Encoding that is known is chunked' "${post}Transfer-Encoding: gzip, chunked\r\n\r\n"
 # A well-framed request with an unknown key: names the nearest key that it does not have yet, and all of them.
-keys='\"text\", \"prefix\", \"tokens\", \"n_best\", \"beam\", \"length_penalty\", \"samples\", \"temperature\", \"top_k\", \"top_p\", \"min_p\", \"typical_p\", \"seed\", \"mbr\", \"repetition_penalty\", \"presence_penalty\", \"frequency_penalty\", \"no_repeat_ngram\", \"banned\", \"groups\", \"diversity_penalty\", \"model\"'
+keys='\"text\", \"prefix\", \"force_words\", \"coverage_penalty\", \"alignment\", \"tokens\", \"n_best\", \"beam\", \"length_penalty\", \"samples\", \"stream\", \"temperature\", \"top_k\", \"top_p\", \"min_p\", \"typical_p\", \"seed\", \"mbr\", \"repetition_penalty\", \"presence_penalty\", \"frequency_penalty\", \"no_repeat_ngram\", \"banned\", \"groups\", \"diversity_penalty\", \"model\"'
 asks() { printf '%s' "${post}Connection: close\r\nContent-Length: ${#1}\r\n\r\n$1"; }
 answer 400 "/translate knows no \\\"txt\\\"; did you mean \\\"text\\\"? Its keys are $keys" "$(asks '{"txt":"a"}')"
 answer 400 "/translate knows no \\\"txt\\\"; its keys are $keys" "$(asks '{"text":"b","txt":"a"}')"

@@ -13,6 +13,8 @@ static void self_attention(void **state) {
   for (int causal = 0; causal < 2; causal++) {
     attention_shape s = {64, 2, 4, {attention_long(1100, 450), 40, 0, 384}, {0}, true, causal, true, false, 0.0};
     check_kernels(attention_build, &s, "long self-attention", 3e-5, 0.05);
+    s = (attention_shape){128, 1, 1, {attention_long(600, 400)}, {0}, true, causal, true, false, 0.2};
+    check_kernels(attention_build, &s, "long self-attention, dropout", 3e-5, 0.05);
     s = (attention_shape){80, 2, 1, {attention_long(600, 400)}, {0}, true, causal, true, false, 0.2};
     // rowsum(O dO) feels the rounding of O, the more the larger the scale of scores is.
     check_kernels(attention_build, &s, "long self-attention, heads of 40, dropout", 3e-5, 0.08);

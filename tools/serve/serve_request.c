@@ -187,7 +187,7 @@ static bool join_pairs(serve_request *request, const char *name, const json_t *t
 
 // Each text with what its translation must contain in columns behind it, and behind its prefix: so requests with other
 // words can be computed together.
-static bool join_forced(serve_request *request) {
+static bool join_forced(serve_request *request, const serve_limits *limits) {
   const char *const *words = request->force_words;
   size_t size = 0, columns = 0;
   for (size_t w = 0; w < request->force_count; w++) {
@@ -197,7 +197,14 @@ static bool join_forced(serve_request *request) {
     return false;
   }
   for (size_t i = 0; i < request->count; i++) {
-    size += request->lengths[i] + columns + 1;
+    const size_t all = request->lengths[i] + columns;
+    if ((int64_t)all > limits->text_bytes) {
+      serve_request_refuse_key(request, 413, "force_words",
+                               "a text with its \"force_words\" has %zu bytes, but may have at most %lld", all,
+                               (long long)limits->text_bytes);
+      return false;
+    }
+    size += all + 1;
     if (request->translation.prefixes || !strchr(request->texts[i], '\t')) continue;
     serve_request_refuse_key(request, 400, "text", "\"text\" has a tab, and \"force_words\" is given");
     return false;
@@ -276,7 +283,7 @@ static bool read_beside(serve_request *request, const serve_limits *limits) {
   request->translation.prefixes = json_object_get(request->body, "prefix") != NULL;
   if (request->translation.prefixes && !join_pairs(request, "prefix", texts, limits)) return false;
   request->translation.force_columns = request->force_count > 0;
-  if (request->force_count > 0 && !join_forced(request)) return false;
+  if (request->force_count > 0 && !join_forced(request, limits)) return false;
   for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
   return request->use != SERVE_ATTEND || read_target(request, texts, limits);
 }
