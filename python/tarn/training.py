@@ -270,8 +270,15 @@ class _Session:
         self.answered.set()
         worker.submit(lambda: None)  # wakes the worker
 
+    def _next(self) -> Event | None:
+        while True:
+            try:
+                return self.events.get(timeout=0.25)
+            except queue.Empty:  # a signal just before the wait would not end it
+                continue
+
     def _follow(self) -> None:
-        while (event := self.events.get()) is not None:
+        while (event := self._next()) is not None:
             if self.shown is not None and not self.stop.value:
                 self.shown.tell(event)
             if self.callback is not None and not self.stop.value and self.callback(event) is True:

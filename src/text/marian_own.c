@@ -94,7 +94,13 @@ static tarn_status read_pieces(json_t **tokens, const char *path, const char *da
 // transformers.
 static tarn_status add_start(json_t *tokens, const char *path) {
   static const char *const names[] = {"<pad>", "<start>"};
-  const json_int_t id = (json_int_t)json_object_size(tokens);  // ids have no holes, which is checked with this one
+  const char *name;
+  const json_t *value;
+  json_int_t id = 0;
+  json_object_foreach(tokens, name, value) {
+    const json_int_t other = json_integer_value(value);
+    if (other >= id && other < INT32_MAX) id = other + 1;  // a larger one is refused with all others
+  }
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (json_object_get(tokens, names[i])) continue;
     TARN_REQUIRE(json_object_set_new(tokens, names[i], json_integer(id)) == 0, MEMORY, "%s: not enough memory", path);
