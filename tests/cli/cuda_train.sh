@@ -18,8 +18,10 @@ near() {
 "$TARN" train model.yaml --run cpu >/dev/null
 "$TARN" train model.yaml --run card "${CUDA[@]}" >card.txt 2>card.err || fail "train: $(cat card.err)"
 near cpu card 1e-4 || fail "the card learns something else: $(losses cpu) and $(losses card)"
-TARN_CUDA_ORDER=5 "$TARN" train model.yaml --run again "${CUDA[@]}" >/dev/null
-same_runs card again
+if [ -z "${TARN_SAMPLE:-}" ]; then
+  TARN_CUDA_ORDER=5 "$TARN" train model.yaml --run again "${CUDA[@]}" >/dev/null
+  same_runs card again
+fi
 
 # Stopped halfway and resumed: the same bits.
 "$TARN" train model.yaml --run half "${CUDA[@]}" --set train.max_updates=6 >/dev/null

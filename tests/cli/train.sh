@@ -57,7 +57,9 @@ says 'best.safetensors \(BLEU [0-9.]+ in validation, the average 0.50\)' "$TARN"
 set_average valid_bleu 99.5
 says 'average.safetensors \(BLEU 99.50 in validation, the best [0-9.]+\)' "$TARN" translate run --json
 grep -q '"checkpoint":"run/checkpoint_average.safetensors"' out.txt || fail "--json: $(cat out.txt)"
-for which in best last average; do
+checkpoints=(best last average)
+[ -z "${TARN_SANITIZED:-}" ] || checkpoints=(last)
+for which in "${checkpoints[@]}"; do
   says "$which.safetensors \(--checkpoint\)" "$TARN" translate run --checkpoint $which
   says "$which.safetensors" "$TARN" inspect run --json --checkpoint $which
   grep -q "\"path\":\"run/checkpoint_$which.safetensors\"" out.txt || fail "inspect: $(cut -c1-200 out.txt)"

@@ -10,6 +10,7 @@
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/gemm/gemm_split.h"
 #include "kernels/kernel_check.h"
+#include "sample.h"
 
 typedef struct shape {
   int64_t m, n, k;
@@ -198,7 +199,7 @@ static void accuracy(void **state) {
               {"wide both", wide, wide},
               {"cancelling", cancelling, same_in_pairs}};
   if (!tarn__gemm_split_there()) skip();
-  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i += getenv("TARN_SAMPLE") ? 3 : 1)
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i += (size_t)sample_step(3))
     for (size_t d = 0; d < sizeof data / sizeof data[0]; d++) {
       const shape s = {33, lengths[i] > 5000 ? 20 : 72, lengths[i]};
       product p = product_open(s, (int)(d + i) % 4, 0, data[d].a, data[d].b);

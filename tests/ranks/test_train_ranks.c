@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "reaching_ranks.h"
 #include "same_run.h"
+#include "sample.h"
 #include "shadow_device.h"
 #include "thread_ranks.h"
 #include "train/trainer.h"
@@ -230,7 +231,7 @@ static size_t train_noting(int size, const char *config, const char *run, const 
 // Moments, checkpoints, logs and the order of random numbers are those of ranks that each have all of the optimiser.
 static void sharing_the_optimiser_changes_no_bit(void **state) {
   (void)state;
-  for (size_t v = 0; v < sizeof variants / sizeof *variants; v += getenv("TARN_SAMPLE") ? 3 : 1) {
+  for (size_t v = 0; v < sizeof variants / sizeof *variants; v += (size_t)sample_step(3)) {
     const int size = v % 2 == 0 ? 2 : 3;
     const char *keys[MOST_KEYS + 6];
     char all[64], shared[64];
@@ -345,10 +346,10 @@ static void ranks_learn_what_accumulation_learns(void **state) {
                 {2, "train.accumulate=4", "train.accumulate=2"},
                 {3, "train.accumulate=3", "train.accumulate=1"}};
   // As a sample, every second variant is shared in one of these ways.
-  const bool sample = getenv("TARN_SAMPLE") != NULL;
-  for (size_t v = 0; v < sizeof variants / sizeof *variants; v += sample ? 2 : 1)
+  const size_t each = (size_t)sample_step(2);
+  for (size_t v = 0; v < sizeof variants / sizeof *variants; v += each)
     for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
-      if (sample && s != v / 2 % 4) continue;
+      if (each > 1 && s != v / each % 4) continue;
       const char *keys[MOST_KEYS + 3];
       char one[64], many[64];
       snprintf(one, sizeof one, "%s-one-%zu", variants[v].name, s);
@@ -554,7 +555,7 @@ static void lose_data(tarn_train *train) { tarn__map_doubt(&train->shard.map); }
 
 static void what_one_rank_loses_is_saved(void **state) {
   (void)state;
-  for (int lost = 0; lost < 3; lost++) {
+  for (int lost = 0; lost < 3; lost += sample_step(1)) {
     char run[32];
     snprintf(run, sizeof run, "lost%d", lost);
     const int64_t every = 5;

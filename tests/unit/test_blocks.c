@@ -20,6 +20,7 @@
 #include "list_optimiser.h"
 #include "make_shard.h"
 #include "parts/table/part_table.h"
+#include "sample.h"
 #include "sandbox.h"
 #include "store/checkpoint.h"
 
@@ -510,9 +511,8 @@ static void bottom_needs_no_backward(const place *at) {
 // ones; any other part is met by most proofs, and each place by every proof.
 static void at_places(void (*proof)(const place *at), const place *parts, int places, int step) {
   static int taken;
-  const bool sample = getenv("TARN_SAMPLE") != NULL;
   for (int bits = 0; bits < places; bits += step) {
-    if (sample && taken++ % 5 != 0) continue;
+    if (taken++ % sample_step(5) != 0) continue;
     // Trained weights forget their initialiser.
     place at = *parts;
     at.decoder = bits & 1;

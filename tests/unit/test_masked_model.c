@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "same_run.h"
+#include "sample.h"
 #include "score/scorer.h"
 #include "shadow_device.h"
 #include "store/checkpoint.h"
@@ -88,7 +89,7 @@ static void it_resumes_to_the_bit(void **state) {
   run_through("whole", NULL, 0);
   run_in_pieces("pieces", 3, NULL, 0);
   assert_same_run("whole", "pieces");
-  const size_t each = getenv("TARN_SAMPLE") ? 2 : 1;
+  const size_t each = (size_t)sample_step(2);
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i += each) check_stops(i, 5, variants[i], 3);
 }
 

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "same_run.h"
+#include "sample.h"
 #include "shadow_device.h"
 #include "tarn/translate.h"
 #include "tiny_run.h"
@@ -72,7 +73,7 @@ static void it_resumes_to_the_bit(void **state) {
   run_through("whole", NULL, 0);
   run_in_pieces("pieces", 3, NULL, 0);
   assert_same_run("whole", "pieces");
-  const size_t each = getenv("TARN_SAMPLE") ? 2 : 1;
+  const size_t each = (size_t)sample_step(2);
   for (size_t i = 0; i < sizeof variants / sizeof *variants; i += each) check_stops(i, 5, variants[i], 3);
 }
 

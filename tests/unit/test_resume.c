@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "same_run.h"
+#include "sample.h"
 #include "store/checkpoint.h"
 #include "tarn/process.h"
 #include "tiny_run.h"
@@ -26,7 +27,7 @@ static void pieces_give_the_bits_of_the_whole(void **state) {
                                             {"train.precision=bf16", "train.accumulate=3", "train.moments=fp32"},
                                             {"train.precision=bf16", "train.accumulate=1", "train.moments=bf16"},
                                             {"train.precision=fp32", "train.accumulate=3", "train.moments=bf16"}};
-  for (size_t i = 0; i < sizeof variants / sizeof *variants; i += getenv("TARN_SAMPLE") ? 2 : 1) {
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i += (size_t)sample_step(2)) {
     char whole[32];
     char pieces[32];
     snprintf(whole, sizeof whole, "whole%zu", i);
