@@ -9,7 +9,7 @@
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/isa/isa.h"
 #include "kernels/kernel_check.h"
-#include "sample.h"
+#include "sample_step.h"
 
 typedef struct shape {
   int64_t m, n, k;

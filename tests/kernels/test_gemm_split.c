@@ -10,7 +10,7 @@
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/gemm/gemm_split.h"
 #include "kernels/kernel_check.h"
-#include "sample.h"
+#include "sample_step.h"
 
 typedef struct shape {
   int64_t m, n, k;

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "reaching_ranks.h"
 #include "same_run.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "shadow_device.h"
 #include "thread_ranks.h"
 #include "train/trainer.h"

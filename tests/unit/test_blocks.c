@@ -20,7 +20,7 @@
 #include "list_optimiser.h"
 #include "make_shard.h"
 #include "parts/table/part_table.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "sandbox.h"
 #include "store/checkpoint.h"
 

@@ -16,7 +16,7 @@
 #include "decode/caches.h"
 #include "decode/translate.h"
 #include "device/devices.h"
-#include "sample.h"
+#include "sample_step.h"
 
 enum { EOS = 2, SOURCE_VOCAB = 37, TARGET_VOCAB = 83, SENTENCES = 24, TOKENS = SENTENCES * 16 };
 

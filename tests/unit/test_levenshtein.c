@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "decode/translate.h"
 #include "same_run.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "shadow_device.h"
 #include "store/checkpoint.h"
 #include "tarn/translate.h"

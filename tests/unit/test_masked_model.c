@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "same_run.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "score/scorer.h"
 #include "shadow_device.h"
 #include "store/checkpoint.h"

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "same_run.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "shadow_device.h"
 #include "tarn/translate.h"
 #include "tiny_run.h"

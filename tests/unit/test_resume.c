@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "same_run.h"
-#include "sample.h"
+#include "sample_step.h"
 #include "store/checkpoint.h"
 #include "tarn/process.h"
 #include "tiny_run.h"

@@ -1,7 +1,7 @@
 // How many of its rounds a long test does: all of them, or a sample (TARN_SAMPLE) in the short build of `./run test
 // --quick`, and a sample of half that size under sanitizers, which see nothing new in the same code with other numbers.
-#ifndef SAMPLE_H
-#define SAMPLE_H
+#ifndef SAMPLE_STEP_H
+#define SAMPLE_STEP_H
 
 #include <stdlib.h>
 
