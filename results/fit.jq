@@ -5,8 +5,8 @@ def bounds: if .high == null then "(\(.low | digits) or more)" else "(\(.low | d
 def value: "\(.value | digits) \(bounds)" +
   if (.low != null and .low > 0) or (.high != null and .high < 0) then ", decided"
   elif .low == null or .high == null then "" else ", undecided" end;
-. as $fit | [.laws[].runs | length] | add as $runs |
-$fit.pairs[] |
+. as $fit | $fit.pairs[] | . as $pair |
+([$fit.laws[] | select(.family == $pair.first or .family == $pair.second) | .runs | length] | add) as $runs |
 "Of \($fit.metric) over \($fit.axes | join(" and ")) in \($runs) runs, \(.second) minus \(.first) with 95 % intervals: " +
 ([range($fit.axes | length) as $k | "exponent of \($fit.axes[$k]) \(.exponent[$k] | value)"] | join("; ")) +
 "; constant \(.offset | value)" +

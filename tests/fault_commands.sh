@@ -11,7 +11,7 @@ fault_commands="corpus sentences vocab prepare train resume translate average ex
 # Other forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   vocab-tokenizer import-gguf export-llama export-gguf
-  series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
+  series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled record recipe"
 
 # Allocations of these libraries never fail: on failure GCC's and LLVM's OpenMP abort the process, and so do
 # SentencePiece, from threads and destructors (terminate), the Fortran runtime and the dynamic linker.
@@ -62,6 +62,17 @@ test: { source: ../../../in/c/valid.de, reference: ../../../in/c/valid.en, beam:
 variants:
   one: { encoder.layers: L }
   two: { encoder.layers: R L }
+YAML
+  cat >recipe.yaml <<'YAML'
+task: series
+summary: a test
+prepare:
+  - series generate: { system: mackey-glass, rows: 120, output: data/mg.csv }
+  - series generate: { system: lorenz, rows: 20, output: data/lorenz.csv }
+each_seed:
+  - series train: { rows: 80, warmup: 10, units: 8, seed: "{seed}", output: "runs/{seed}", files: data/mg.csv }
+  - series forecast: { steps: 5, json: "runs/{seed}.json", files: ["runs/{seed}", data/mg.csv] }
+score: nrmse
 YAML
   quiet "$TARN" vocab --import-gpt2 "$golden/gpt2_toy" --output toy
   quiet "$TARN" prepare --vocab toy --text c/valid.en --output toy-text
@@ -166,6 +177,10 @@ fault_command() {
       drive sweep-reuse --only-first --loads true --again '"$TARN" sweep ../../../in/sweep.yaml --output s --reuse ../../../in/sweep --quiet --retry-failed' \
         -- "$TARN" sweep $i/sweep.yaml --output s --reuse $i/sweep --quiet ;;
     report) drive report -- "$TARN" report $i/sweep --output r --resamples 40 ;;
+    record) drive record -- "$TARN" record $i/sweep --output r ;;
+    recipe)
+      drive recipe --only-first --loads true --again '"$TARN" recipe run ../../../in/recipe.yaml --output r --quiet' \
+        -- "$TARN" recipe run $i/recipe.yaml --output r --quiet ;;
     blimp) echo old >"$b/j" && drive blimp -- "$TARN" blimp $i/lm-model $i/pairs --threads 1 --quiet --output j ;;
     choices) echo old >"$b/j" && drive choices -- "$TARN" choices $i/lm-model $i/questions --threads 1 --quiet --output j ;;
     generate) echo old >"$b/g" && drive generate -- "$TARN" generate $i/lm-model --prompt ab --top-k 5 --seed 1 --number 2 --max-tokens 4 --threads 1 --output g ;;

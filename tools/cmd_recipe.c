@@ -1,5 +1,6 @@
 // tarn recipe: experiments by name, from raw data to a score beside the one that is expected.
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -308,6 +309,18 @@ static int announce(const running *r) {
   return report_missing(r);
 }
 
+// With its name on disk: otherwise a loss of power could take it away with all that is in it.
+static void make_folder(const char *path) {
+  char parent[4096];
+  const char *slash = strrchr(path, '/');
+  if (mkdir(path, 0777) != 0) return;  // chdir() tells whether it is there
+  snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+  const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);  // as far as the file system can
+  close(fd);
+}
+
 static int enter(running *r) {
   const char *folder = r->output;
   const bool make = !r->dry_run;
@@ -317,10 +330,10 @@ static int enter(running *r) {
   if (make) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
       *slash = '\0';
-      mkdir(path, 0777);
+      make_folder(path);
       *slash = '/';
     }
-    mkdir(path, 0777);  // chdir() tells whether it is there
+    make_folder(path);
   }
   r->entered = chdir(folder) == 0;
   if (r->entered || (!make && errno == ENOENT)) return CLI_OK;

@@ -13,7 +13,8 @@ json_t *json_output_real(double value);
 // A text; bytes that are not UTF-8 (in paths, and in messages that contain them) become U+FFFD; null for NULL.
 json_t *json_output_text(const char *text);
 
-// Writes an object. False: an allocation failed, now or when it was created. Write errors of the file are in ferror().
+// Writes an object, as one line unless `flags` indent it. False: an allocation failed, now or when it was created.
+// Write errors of the file are in ferror().
 bool json_output_dump(FILE *file, const json_t *object, size_t flags);
 
 // Writes an object and a newline, and frees it. NULL is an object that could not be allocated: then, and if its text

@@ -34,12 +34,11 @@ if [ ! -e "$ready" ]; then
   size=$(wc -c <data/all.part)
   part=$((size / 20))
   [ $part -gt 0 ] || fail "$text is too short to be cut into three"
-  head -c $((size - 2 * part)) data/all.part >data/train.part
-  tail -c $((2 * part)) data/all.part >data/rest.part
-  head -c $((part < valid ? part : valid)) data/rest.part >data/valid.part
-  tail -c $part data/all.part >data/rest.part
-  head -c "$test" data/rest.part >"data/test$mark.txt"
-  rm data/all.part data/rest.part
+  cut() { "$tarn" split --quiet --from "$1" --bytes "$2" --output "$3" data/all.part; }
+  cut 0 $((size - 2 * part)) data/train.part
+  cut $((size - 2 * part)) $((part < valid ? part : valid)) data/valid.part
+  cut $((size - part)) $((part < test ? part : test)) "data/test$mark.txt"
+  rm data/all.part
   for set in train valid; do
     "$tarn" prepare --vocab data/bytes.vocab --text data/$set.part --stream $window --output data/$set$mark
     rm data/$set.part

@@ -476,6 +476,9 @@ static const tarn__option translate_options[] = {
          "end a search when beam hypotheses are finished; no: when the best running one, scored as it stands, is no "
          "better than the worst of them",
      .also = "early_stop no_early_stop"},
+    {"allow_unk", BOOL(tarn_config_translate, allow_unk), .value = "yes", .later = true,
+     .help = "a translation may have the unknown token; no: it is never chosen, and scores stay those of all tokens",
+     .also = "unk disable_unk"},
     {"iterations", INTEGER(tarn_config_translate, iterations, 1, 1024), .value = "10",
      .help = "of masked translation and of a Levenshtein Transformer, which may end before: iterations over a sentence",
      .also = "iter_decode_max_iter"},

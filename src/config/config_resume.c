@@ -33,6 +33,7 @@ static const char *const free_keys[] = {
     "translate.max_tokens=",
     "translate.min_length=",
     "translate.early_stopping=",
+    "translate.allow_unk=",
     "translate.iterations=",
     "translate.length_beam=",
     "translate.placeholder_penalty=",

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
+#include "text/utf8.h"
 
 static uint64_t hash_of(const char *name, size_t length) { return tarn__hash64(name, length, 0); }
 
@@ -27,9 +28,10 @@ tarn_status tarn__class_names_add(tarn__class_names *classes, const char *name, 
   TARN_REQUIRE(length == 0 || name[0] != '|', DATA,
                "the label \"%.*s\" begins with a bar, which divides the names of classes in head.labels", (int)length,
                name);
-  for (size_t i = 0; i < length; i++)
-    TARN_REQUIRE((unsigned char)name[i] >= ' ' && name[i] != 0x7F, DATA, "a label with a control character (%d)",
-                 name[i]);
+  int32_t code;
+  const bool plain = tarn__utf8_line(&code, name, length) == length;
+  TARN_REQUIRE(plain || code >= 0, DATA, "a label that is not valid UTF-8");
+  TARN_REQUIRE(plain, DATA, "a label with a control character or line end (U+%04X)", (unsigned)code);
   TARN_TRY(tarn__grow(&classes->names, &classes->capacity, (size_t)classes->count + 1, sizeof *classes->names));
   TARN_TRY(tarn__strndup(&classes->names[classes->count], name, length));
   classes->count++;

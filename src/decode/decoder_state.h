@@ -69,12 +69,13 @@ struct tarn__decoder {
   // The results of the step, for the host (model.h: tarn__model_build_step()).
   int32_t *top_ids;
   float *top_values, *top_own;
-  // The tokens that phrases want of each row that needs a next one, [predicted_count][wanted_count], and what the step
-  // says of them, one value more in a row.
-  // And the likeliest tokens of each row as the model has them, [predicted_count][tops_count], one value more in a row.
+  // The likeliest tokens of each row that needs a next one, before any processor changes them,
+  // [predicted_count][tops_count], and their values, of which a row has one more.
   int32_t *tops_ids;
   float *tops_values;
   int64_t tops_count;
+  // The tokens that phrases want of each of these rows, [predicted_count][wanted_count], and their values in the step,
+  // of which a row has one more.
   tarn__id_list wanted;
   int64_t wanted_count;
   float *wanted_values, *wanted_own;

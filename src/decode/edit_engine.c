@@ -10,9 +10,9 @@
 #include "ops/ops.h"
 #include "task/edit_heads.h"
 
-// Words of which one is always allowed: the end of sentence, padding, the placeholder and what begins a sentence are
-// not.
-enum { BEST = 5 };
+// Words of which one is always allowed: the end of sentence, padding, the placeholder, what begins a sentence and the
+// unknown token may not be.
+enum { BEST = 6 };
 
 typedef struct engine {
   tarn__refiner refiner;

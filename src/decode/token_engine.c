@@ -58,15 +58,16 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
   void *nothing;  // addresses of caches, unused by planning
   TARN_TRY(tarn__alloc(&nothing, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(void *)));
   const int64_t near = smaller(longest, model->sights[TARN__NEAR]);
-  tarn__model_step step = {.rows = rows,
-                           .self_cache = nothing,
-                           .histories = {{.count = rows * longest, .cache_rows = rows * longest},
-                                         {.count = rows * near, .cache_rows = rows * near}},
-                           .longest = longest,
-                           .positions_end = longest,
-                           .cross_cache = nothing,
-                           .source_rows = source_rows,
-                           .best = tarn__beam_choices(&(tarn__beam_options){.beam = options->beam})};
+  tarn__model_step step = {
+      .rows = rows,
+      .self_cache = nothing,
+      .histories = {{.count = rows * longest, .cache_rows = rows * longest},
+                    {.count = rows * near, .cache_rows = rows * near}},
+      .longest = longest,
+      .positions_end = longest,
+      .cross_cache = nothing,
+      .source_rows = source_rows,
+      .best = tarn__beam_choices(&(tarn__beam_options){.beam = options->beam, .banned_count = !options->allow_unk})};
   tarn__graph graph = {0};
   tarn__model_begin(model, &graph, false, 1);
   tarn__model_build_step(model, &graph, &step);

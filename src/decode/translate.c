@@ -44,6 +44,8 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .groups = 1,
                                         .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1, .typical_p = 1.0},
                                         .pad = -1,
+                                        .unk = -1,
+                                        .allow_unk = true,
                                         .mask = -1};
 }
 
@@ -56,6 +58,7 @@ void tarn__translator_from_config(tarn__translator_options *options, const tarn_
   options->max_tokens = config->translate.max_tokens;
   options->min_length = config->translate.min_length;
   options->early_stopping = config->translate.early_stopping;
+  options->allow_unk = config->translate.allow_unk;
   options->iterations = config->translate.iterations;
   options->length_beam = config->translate.length_beam;
   options->placeholder_penalty = config->translate.placeholder_penalty;
@@ -68,6 +71,10 @@ static tarn_status check_options(const tarn__translator_options *options, const 
   TARN_TRY(tarn__model_pack_check(model, options->rounding));
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
   return TARN_STATUS_OK;
+}
+
+static void ban(tarn__beam_options *search, int32_t id) {
+  if (id >= 0 && id != search->eos) search->banned[search->banned_count++] = id;
 }
 
 static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_t eos) {
@@ -94,7 +101,8 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                .placeholder_penalty = options->placeholder_penalty,
                                .mask = options->mask,
                                .profile = options->profile};
-  if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
+  ban(&own.search, options->pad);
+  if (!options->allow_unk) ban(&own.search, options->unk);
   return tarn__crew_open(crew, t->model, &own, t->threads);
 }
 

@@ -46,6 +46,8 @@ typedef struct tarn__translator_options {
   double placeholder_penalty;    // lowers the log-probability of no placeholder, 0 .. 100; default 0
   int32_t mask;                  // of the target vocabulary; default -1: none, which these models do not take
   int32_t pad;                   // of the target vocabulary, never chosen; default -1: none
+  int32_t unk;                   // of the target vocabulary; default -1: none
+  bool allow_unk;                // whether that one may be chosen; default true
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: no measurement
   tarn__comm *comm;              // its ranks share each run; default NULL: this process alone
 } tarn__translator_options;
@@ -94,8 +96,8 @@ void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, c
 // fails with DATA if a translation cannot have them. NULL: none.
 void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced);
 
-// Who hears of the tokens of the only sentence of the next run, on this process alone, and of its only sample if there
-// are samples; a failure of his ends the run. NULL: nobody.
+// Who is told of the tokens of the next run, which has one sentence and at most one sample of it; on this process
+// alone. If the listener fails, so does the run. NULL: nobody.
 void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener);
 
 // With several ranks a run is collective: rank 0 supplies the sentences and receives the translations; the arguments of

@@ -125,6 +125,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
                                     .typical_p = options->decoding.typical_p};
   core->min_length = description->min_length;
   core->early_stopping = description->early_stopping;
+  core->allow_unk = description->allow_unk;
   if (options->iterations != 0) core->iterations = options->iterations;
   if (options->length_beam != 0) core->length_beam = options->length_beam;
   if (!isnan(options->placeholder_penalty)) core->placeholder_penalty = options->placeholder_penalty;
@@ -132,6 +133,7 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->threads = tarn__threads();
   core->profile = options->profile;
   core->pad = tarn_vocab_pad(t->checkpoint->target);
+  core->unk = tarn_vocab_unk(t->checkpoint->target);
   core->rounding = tarn__rounding_of(options->precision);
   core->comm = tarn__ranks_comm(options->ranks);
   core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;

@@ -423,10 +423,12 @@ typedef struct tarn_config_translate {
   // Whether a search ends as soon as `beam` hypotheses are finished, as in fairseq. If not, it ends when the best
   // running hypothesis, scored as it is, is no better than the worst of these, as in transformers by default [yes]
   bool early_stopping;
-  // Of models that fill in masks (model.task: masked-translation), which have none of the keys above but max_tokens:
+  bool allow_unk;  // whether translations may have the unknown token of the target's vocabulary [yes]
+  // Of models that fill in masks (model.task: masked-translation), which have of the keys above max_tokens and
+  // allow_unk:
   int64_t iterations;   // mask-predict's iterations over a sentence [10]
   int64_t length_beam;  // the likeliest lengths, of whose translations the best one is taken [5]
-  // Of models that edit (model.task: levenshtein), which have iterations and max_tokens too:
+  // Of models that edit (model.task: levenshtein), which have iterations, max_tokens and allow_unk too:
   double placeholder_penalty;  // lowers the log-probability of inserting nothing between two tokens [0]
 } tarn_config_translate;
 

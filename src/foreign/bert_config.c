@@ -154,12 +154,8 @@ static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_conf
   TARN_REQUIRE(strcmp(word, "absolute") == 0, DATA,
                "%s: \"position_embedding_type\" is \"%.40s\", which tarn does not have; it has absolute", file->path,
                word);
-  TARN_REQUIRE(c->layers <= TARN_CONFIG_LAYERS, DATA,
-               "%s: \"num_hidden_layers\" is %lld, but a stack has at most %d layers", file->path, (long long)c->layers,
-               TARN_CONFIG_LAYERS);
-  TARN_REQUIRE(c->d_model % c->heads == 0, DATA,
-               "%s: \"num_attention_heads\" is %lld, which does not divide \"hidden_size\" (%lld)", file->path,
-               (long long)c->heads, (long long)c->d_model);
+  TARN_TRY(tarn__hf_check_layers(file, "num_hidden_layers", c->layers));
+  TARN_TRY(tarn__hf_check_divides(file, "num_attention_heads", c->heads, "hidden_size", c->d_model));
   TARN_REQUIRE(c->padding >= 0 && c->padding < c->vocab, DATA, "%s: \"pad_token_id\" is %lld, which is no token",
                file->path, (long long)c->padding);
   TARN_REQUIRE(c->positions > tarn__bert_first_position(c), DATA,
@@ -168,15 +164,9 @@ static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_conf
   return TARN_STATUS_OK;
 }
 
-// Not empty, and without characters that end or are not allowed in a line of YAML.
 static bool is_plain(const char *name) {
   int32_t code;
-  for (size_t at = 0, size = strlen(name); at < size;) {
-    at += tarn__utf8_decode(&code, name + at, size - at);
-    const bool control = code < ' ' || (code >= 0x7F && code <= 0x9F), line_end = code == 0x2028 || code == 0x2029;
-    if (control || line_end || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF) return false;
-  }
-  return *name;
+  return *name && tarn__utf8_line(&code, name, strlen(name)) == strlen(name);
 }
 
 // The names of classes, 0 .. count - 1.

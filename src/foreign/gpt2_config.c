@@ -2,44 +2,33 @@
 
 #include "foreign/gpt2_format.h"
 
-const tarn__gpt2_names tarn__gpt2_hf_names = {.model = {{"wte.weight", "embeddings.weight", false},
-                                                        {"wpe.weight", "embeddings.positions.weight", false},
-                                                        {"ln_f.weight", "decoder.norm.gain", false},
-                                                        {"ln_f.bias", "decoder.norm.bias", false},
-                                                        {"lm_head.weight", "embeddings.output.weight", false}},
-                                              .layer = {{"ln_1.weight", "self_attn.norm.gain", false},
-                                                        {"ln_1.bias", "self_attn.norm.bias", false},
-                                                        {"attn.c_attn.weight", "self_attn.qkv.weight", true},
-                                                        {"attn.c_attn.bias", "self_attn.qkv.bias", false},
-                                                        {"attn.c_proj.weight", "self_attn.out.weight", true},
-                                                        {"attn.c_proj.bias", "self_attn.out.bias", false},
-                                                        {"ln_2.weight", "ffn.norm.gain", false},
-                                                        {"ln_2.bias", "ffn.norm.bias", false},
-                                                        {"mlp.c_fc.weight", "ffn.in.weight", true},
-                                                        {"mlp.c_fc.bias", "ffn.in.bias", false},
-                                                        {"mlp.c_proj.weight", "ffn.out.weight", true},
-                                                        {"mlp.c_proj.bias", "ffn.out.bias", false}},
-                                              .at = "h."};
+const tarn__gpt2_names tarn__gpt2_hf_names = {
+    .model = {"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias", "lm_head.weight"},
+    .layer = {"ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight",
+              "attn.c_proj.bias", "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight",
+              "mlp.c_proj.bias"},
+    .at = "h.",
+    .turned = true};
 
 const tarn__gpt2_names tarn__gpt2_gguf_names = {
-    .model = {{"token_embd.weight", "embeddings.weight", false},
-              {"position_embd.weight", "embeddings.positions.weight", false},
-              {"output_norm.weight", "decoder.norm.gain", false},
-              {"output_norm.bias", "decoder.norm.bias", false},
-              {"output.weight", "embeddings.output.weight", false}},
-    .layer = {{"attn_norm.weight", "self_attn.norm.gain", false},
-              {"attn_norm.bias", "self_attn.norm.bias", false},
-              {"attn_qkv.weight", "self_attn.qkv.weight", false},
-              {"attn_qkv.bias", "self_attn.qkv.bias", false},
-              {"attn_output.weight", "self_attn.out.weight", false},
-              {"attn_output.bias", "self_attn.out.bias", false},
-              {"ffn_norm.weight", "ffn.norm.gain", false},
-              {"ffn_norm.bias", "ffn.norm.bias", false},
-              {"ffn_up.weight", "ffn.in.weight", false},
-              {"ffn_up.bias", "ffn.in.bias", false},
-              {"ffn_down.weight", "ffn.out.weight", false},
-              {"ffn_down.bias", "ffn.out.bias", false}},
+    .model = {"token_embd.weight", "position_embd.weight", "output_norm.weight", "output_norm.bias", "output.weight"},
+    .layer = {"attn_norm.weight", "attn_norm.bias", "attn_qkv.weight", "attn_qkv.bias", "attn_output.weight",
+              "attn_output.bias", "ffn_norm.weight", "ffn_norm.bias", "ffn_up.weight", "ffn_up.bias", "ffn_down.weight",
+              "ffn_down.bias"},
     .at = "blk."};
+
+const char *const tarn__gpt2_model_ours[TARN__GPT2_MODEL_NAMES] = {"embeddings.weight", "embeddings.positions.weight",
+                                                                   "decoder.norm.gain", "decoder.norm.bias",
+                                                                   "embeddings.output.weight"};
+const char *const tarn__gpt2_layer_ours[TARN__GPT2_LAYER_NAMES] = {
+    "self_attn.norm.gain",  "self_attn.norm.bias", "self_attn.qkv.weight", "self_attn.qkv.bias",
+    "self_attn.out.weight", "self_attn.out.bias",  "ffn.norm.gain",        "ffn.norm.bias",
+    "ffn.in.weight",        "ffn.in.bias",         "ffn.out.weight",       "ffn.out.bias"};
+
+bool tarn__gpt2_is_turned(const tarn__gpt2_names *names, int i) {
+  const char *end = strrchr(tarn__gpt2_layer_ours[i], '.');
+  return names->turned && strcmp(end, ".weight") == 0;
+}
 
 static const double EPSILON = 1e-5;  // of layer norms, by default
 
@@ -110,10 +99,8 @@ static tarn_status read_all(const tarn__hf_config *r, tarn__gpt2_config *c) {
   TARN_TRY(tarn__hf_size(r, &c->ffn, "n_inner", 4 * c->d_model));
   TARN_TRY(tarn__hf_size(r, &c->positions, "n_positions", 0));
   TARN_TRY(tarn__hf_size(r, &c->vocab, "vocab_size", 0));
-  TARN_REQUIRE(c->layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"n_layer\" is %lld, but a stack has at most %d layers",
-               r->path, (long long)c->layers, TARN_CONFIG_LAYERS);
-  TARN_REQUIRE(c->d_model % c->heads == 0, DATA, "%s: \"n_head\" is %lld, which does not divide \"n_embd\" (%lld)",
-               r->path, (long long)c->heads, (long long)c->d_model);
+  TARN_TRY(tarn__hf_check_layers(r, "n_layer", c->layers));
+  TARN_TRY(tarn__hf_check_divides(r, "n_head", c->heads, "n_embd", c->d_model));
   TARN_TRY(tarn__hf_activation(r, &c->activation, "activation_function", "gelu_new"));
   TARN_TRY(tarn__hf_real(r, &c->epsilon, "layer_norm_epsilon", EPSILON));
   TARN_TRY(tarn__hf_real(r, &c->dropout, "resid_pdrop", 0.1));

@@ -16,23 +16,24 @@
 
 #define TARN__GPT2_PREFIX "transformer."  // of all names except lm_head in files of whole models
 
-// A parameter in both formats.
-typedef struct tarn__gpt2_name {
-  const char *theirs, *ours;  // of a layer: "attn.c_attn.weight" (of "h.0."), "self_attn.qkv.weight" (of its set)
-  bool transposed;
-} tarn__gpt2_name;
-
 enum { TARN__GPT2_LAYER_NAMES = 12, TARN__GPT2_MODEL_NAMES = 5 };
 enum { TARN__GPT2_EMBEDDING = 0, TARN__GPT2_OUTPUT = TARN__GPT2_MODEL_NAMES - 1 };
 
 // The names of a format.
 typedef struct tarn__gpt2_names {
   // Of the whole model; the first and the last are the embedding and the output's matrix of an untied model.
-  tarn__gpt2_name model[TARN__GPT2_MODEL_NAMES];
-  tarn__gpt2_name layer[TARN__GPT2_LAYER_NAMES];
-  const char *at;  // of a layer, before its number from 0: "h."
+  const char *model[TARN__GPT2_MODEL_NAMES];
+  const char *layer[TARN__GPT2_LAYER_NAMES];  // "attn.c_attn.weight" (of "h.0.")
+  const char *at;                             // of a layer, before its number from 0: "h."
+  bool turned;                                // matrices of layers are [inputs, outputs]
 } tarn__gpt2_names;
 extern const tarn__gpt2_names tarn__gpt2_hf_names, tarn__gpt2_gguf_names;
+
+// Our names of the same parameters, those of a layer within its set: "self_attn.qkv.weight".
+extern const char *const tarn__gpt2_model_ours[TARN__GPT2_MODEL_NAMES];
+extern const char *const tarn__gpt2_layer_ours[TARN__GPT2_LAYER_NAMES];
+// Whether a format has the parameter number `i` of a layer the other way around.
+bool tarn__gpt2_is_turned(const tarn__gpt2_names *names, int i);
 
 // The model's settings.
 typedef struct tarn__gpt2_config {

@@ -58,18 +58,17 @@ static tarn_status take(source *s, const char *theirs, const char *ours, bool tr
 static tarn_status take_all(void *user, bool set) {
   source *s = user;
   for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
-    const tarn__gpt2_name *name = &s->names->model[i];
     if (i == TARN__GPT2_OUTPUT && s->config.tied) continue;
-    const char *ours = i == TARN__GPT2_EMBEDDING && !s->config.tied ? "embeddings.input.weight" : name->ours;
-    TARN_TRY(take(s, name->theirs, ours, name->transposed, set));
+    const char *ours =
+        i == TARN__GPT2_EMBEDDING && !s->config.tied ? "embeddings.input.weight" : tarn__gpt2_model_ours[i];
+    TARN_TRY(take(s, s->names->model[i], ours, false, set));
   }
   for (int64_t l = 0; l < s->config.layers; l++)
     for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
-      const tarn__gpt2_name *name = &s->names->layer[i];
       char theirs[96], ours[96];
-      snprintf(theirs, sizeof theirs, "%s%lld.%s", s->names->at, (long long)l, name->theirs);
-      snprintf(ours, sizeof ours, "decoder.layer%lld.%s", (long long)l + 1, name->ours);
-      TARN_TRY(take(s, theirs, ours, name->transposed, set));
+      snprintf(theirs, sizeof theirs, "%s%lld.%s", s->names->at, (long long)l, s->names->layer[i]);
+      snprintf(ours, sizeof ours, "decoder.layer%lld.%s", (long long)l + 1, tarn__gpt2_layer_ours[i]);
+      TARN_TRY(take(s, theirs, ours, tarn__gpt2_is_turned(s->names, i), set));
     }
   return TARN_STATUS_OK;
 }
@@ -90,12 +89,12 @@ static bool is_buffer(const source *s, const char *name) {
 // A tied model's file may repeat the shared matrix.
 static tarn_status check_rest(const void *user) {
   const source *s = user;
-  const tarn__gpt2_name *names = s->names->model;
-  const tarn__stored *embedding = tarn__hf_tensors_find(&s->import.tensors, names[TARN__GPT2_EMBEDDING].theirs);
+  const char *const *names = s->names->model;
+  const tarn__stored *embedding = tarn__hf_tensors_find(&s->import.tensors, names[TARN__GPT2_EMBEDDING]);
   for (size_t i = 0; i < s->import.tensors.count; i++) {
     const tarn__stored *tensor = &s->import.tensors.tensors[i];
     if (s->import.tensors.used[i] || is_buffer(s, tensor->name)) continue;
-    bool output = strcmp(tensor->name, names[TARN__GPT2_OUTPUT].theirs) == 0;
+    bool output = strcmp(tensor->name, names[TARN__GPT2_OUTPUT]) == 0;
     TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->import.tensors.path,
                  tensor->name, (long long)s->config.layers);
     TARN_TRY(tarn__hf_import_same(&s->import, tensor, embedding));

@@ -133,18 +133,16 @@ tarn_status tarn__gpt2_add(tarn__hf_writer *writer, const tarn__gpt2_config *con
   const tarn_stack *stack = &checkpoint->config->decoder;
   char theirs[96], ours[160];
   for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
-    const tarn__gpt2_name *name = &names->model[i];
     if (i == TARN__GPT2_OUTPUT && config->tied) continue;
-    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : prefix, name->theirs);
+    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : prefix, names->model[i]);
     bool untied = i == TARN__GPT2_EMBEDDING && !config->tied;
-    TARN_TRY(add(writer, theirs, untied ? "embeddings.input.weight" : name->ours, name->transposed));
+    TARN_TRY(add(writer, theirs, untied ? "embeddings.input.weight" : tarn__gpt2_model_ours[i], false));
   }
   for (int32_t l = 0; l < stack->count; l++)
     for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
-      const tarn__gpt2_name *name = &names->layer[i];
-      snprintf(theirs, sizeof theirs, "%s%s%d.%s", prefix, names->at, (int)l, name->theirs);
-      snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, name->ours);
-      TARN_TRY(add(writer, theirs, ours, name->transposed));
+      snprintf(theirs, sizeof theirs, "%s%s%d.%s", prefix, names->at, (int)l, names->layer[i]);
+      snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, tarn__gpt2_layer_ours[i]);
+      TARN_TRY(add(writer, theirs, ours, tarn__gpt2_is_turned(names, i)));
     }
   return TARN_STATUS_OK;
 }

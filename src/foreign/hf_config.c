@@ -9,6 +9,7 @@
 #include "base/json_io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "description/description.h"
 #include "parts/table/part_table.h"
 #include "tarn/text.h"
 
@@ -57,6 +58,19 @@ static bool is_known(const tarn__hf_config *config, const char *key) {
   for (size_t i = 0; i < config->known_count; i++)
     if (strcmp(config->known[i], key) == 0) return true;
   return false;
+}
+
+tarn_status tarn__hf_check_layers(const tarn__hf_config *config, const char *key, int64_t layers) {
+  TARN_REQUIRE(layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"%s\" is %lld, but a stack has at most %d layers",
+               config->path, key, (long long)layers, TARN_CONFIG_LAYERS);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_check_divides(const tarn__hf_config *config, const char *key, int64_t number, const char *whole,
+                                   int64_t all) {
+  TARN_REQUIRE(all % number == 0, DATA, "%s: \"%s\" is %lld, which does not divide \"%s\" (%lld)", config->path, key,
+               (long long)number, whole, (long long)all);
+  return TARN_STATUS_OK;
 }
 
 void tarn__hf_tell_unknown(const tarn__hf_config *config) {

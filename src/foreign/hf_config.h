@@ -45,6 +45,11 @@ const char *tarn__hf_activation_word(const struct tarn__part *activation);
 // Fails unless a key that changes the arithmetic has the supported value.
 tarn_status tarn__hf_demand(const tarn__hf_config *config, const char *key, bool needed) TARN_CHECKED;
 
+// Fail if a stack cannot have as many layers as `key` says, or if the number of `key` does not divide that of `whole`.
+tarn_status tarn__hf_check_layers(const tarn__hf_config *config, const char *key, int64_t layers) TARN_CHECKED;
+tarn_status tarn__hf_check_divides(const tarn__hf_config *config, const char *key, int64_t number, const char *whole,
+                                   int64_t all) TARN_CHECKED;
+
 // Warns in one line about all unknown keys.
 void tarn__hf_tell_unknown(const tarn__hf_config *config);
 

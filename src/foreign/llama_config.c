@@ -136,18 +136,13 @@ static tarn_status read_sizes(const tarn__hf_config *file, tarn__llama_config *c
   TARN_TRY(tarn__hf_size(file, &c->heads, "num_attention_heads", 0));
   const bool llama = c->format == TARN_LLAMA_FORMAT_LLAMA;
   TARN_TRY(tarn__hf_size(file, &c->kv_heads, "num_key_value_heads", llama ? c->heads : 0));
-  TARN_REQUIRE(tarn__hf_value(file, "head_dim") || c->d_model % c->heads == 0, DATA,
-               "%s: \"num_attention_heads\" is %lld, which does not divide \"hidden_size\" (%lld)", file->path,
-               (long long)c->heads, (long long)c->d_model);
+  if (!tarn__hf_value(file, "head_dim"))
+    TARN_TRY(tarn__hf_check_divides(file, "num_attention_heads", c->heads, "hidden_size", c->d_model));
   TARN_TRY(tarn__hf_size(file, &c->head_width, "head_dim", c->d_model / c->heads > 0 ? c->d_model / c->heads : 1));
   TARN_TRY(tarn__hf_size(file, &c->positions, "max_position_embeddings", 0));
   TARN_TRY(tarn__hf_size(file, &c->vocab, "vocab_size", 0));
-  TARN_REQUIRE(c->layers <= TARN_CONFIG_LAYERS, DATA,
-               "%s: \"num_hidden_layers\" is %lld, but a stack has at most %d layers", file->path, (long long)c->layers,
-               TARN_CONFIG_LAYERS);
-  TARN_REQUIRE(c->heads % c->kv_heads == 0, DATA,
-               "%s: \"num_key_value_heads\" is %lld, which does not divide \"num_attention_heads\" (%lld)", file->path,
-               (long long)c->kv_heads, (long long)c->heads);
+  TARN_TRY(tarn__hf_check_layers(file, "num_hidden_layers", c->layers));
+  TARN_TRY(tarn__hf_check_divides(file, "num_key_value_heads", c->kv_heads, "num_attention_heads", c->heads));
   return TARN_STATUS_OK;
 }
 

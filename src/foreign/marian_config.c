@@ -5,27 +5,27 @@
 #include "foreign/marian_format.h"
 #include "parts/table/part_table.h"
 
-const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES] = {
-    {{"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"}, "self_attn.qkv.weight"},
-    {{"self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"}, "self_attn.qkv.bias"},
-    {{"self_attn.out_proj.weight"}, "self_attn.out.weight"},
-    {{"self_attn.out_proj.bias"}, "self_attn.out.bias"},
-    {{"self_attn_layer_norm.weight"}, "self_attn.norm.gain"},
-    {{"self_attn_layer_norm.bias"}, "self_attn.norm.bias"},
-    {{"fc1.weight"}, "ffn.in.weight"},
-    {{"fc1.bias"}, "ffn.in.bias"},
-    {{"fc2.weight"}, "ffn.out.weight"},
-    {{"fc2.bias"}, "ffn.out.bias"},
-    {{"final_layer_norm.weight"}, "ffn.norm.gain"},
-    {{"final_layer_norm.bias"}, "ffn.norm.bias"},
-    {{"encoder_attn.q_proj.weight"}, "cross_attn.q.weight"},
-    {{"encoder_attn.q_proj.bias"}, "cross_attn.q.bias"},
-    {{"encoder_attn.k_proj.weight", "encoder_attn.v_proj.weight"}, "cross_attn.kv.weight"},
-    {{"encoder_attn.k_proj.bias", "encoder_attn.v_proj.bias"}, "cross_attn.kv.bias"},
-    {{"encoder_attn.out_proj.weight"}, "cross_attn.out.weight"},
-    {{"encoder_attn.out_proj.bias"}, "cross_attn.out.bias"},
-    {{"encoder_attn_layer_norm.weight"}, "cross_attn.norm.gain"},
-    {{"encoder_attn_layer_norm.bias"}, "cross_attn.norm.bias"},
+const char *const tarn__marian_package_names[TARN__MARIAN_LAYER_NAMES][TARN__HF_PARTS] = {
+    {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},
+    {"self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"},
+    {"self_attn.out_proj.weight"},
+    {"self_attn.out_proj.bias"},
+    {"self_attn_layer_norm.weight"},
+    {"self_attn_layer_norm.bias"},
+    {"fc1.weight"},
+    {"fc1.bias"},
+    {"fc2.weight"},
+    {"fc2.bias"},
+    {"final_layer_norm.weight"},
+    {"final_layer_norm.bias"},
+    {"encoder_attn.q_proj.weight"},
+    {"encoder_attn.q_proj.bias"},
+    {"encoder_attn.k_proj.weight", "encoder_attn.v_proj.weight"},
+    {"encoder_attn.k_proj.bias", "encoder_attn.v_proj.bias"},
+    {"encoder_attn.out_proj.weight"},
+    {"encoder_attn.out_proj.bias"},
+    {"encoder_attn_layer_norm.weight"},
+    {"encoder_attn_layer_norm.bias"},
 };
 
 // Keys of both files that are irrelevant here, or read below.
@@ -119,10 +119,8 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *s
   TARN_TRY(tarn__hf_size(file, &stack->heads, keys[1], 0));
   TARN_TRY(tarn__hf_size(file, &stack->ffn, keys[2], 0));
   TARN_TRY(tarn__hf_real(file, &stack->layerdrop, keys[3], 0.0));
-  TARN_REQUIRE(stack->layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"%s\" is %lld, but a stack has at most %d layers",
-               file->path, keys[0], (long long)stack->layers, TARN_CONFIG_LAYERS);
-  TARN_REQUIRE(d_model % stack->heads == 0, DATA, "%s: \"%s\" is %lld, which does not divide \"d_model\" (%lld)",
-               file->path, keys[1], (long long)stack->heads, (long long)d_model);
+  TARN_TRY(tarn__hf_check_layers(file, keys[0], stack->layers));
+  TARN_TRY(tarn__hf_check_divides(file, keys[1], stack->heads, "d_model", d_model));
   return TARN_STATUS_OK;
 }
 
@@ -180,14 +178,23 @@ static tarn_status read_model(const tarn__hf_config *file, tarn__marian_config *
   return read_tokens(file, c);
 }
 
-// The padding token is never chosen; others cannot be forbidden.
-static tarn_status check_bad_words(const tarn__hf_config *file, const tarn__marian_config *c) {
-  json_t *list = tarn__hf_value(file, "bad_words_ids");
-  const json_t *first = json_array_get(list, 0);
-  const bool padding = json_array_size(list) == 1 && json_array_size(first) == 1 &&
-                       json_integer_value(json_array_get(first, 0)) == c->padding;
-  TARN_REQUIRE(!list || padding, DATA,
-               "%s: \"bad_words_ids\" names other tokens than the padding, which tarn does not have", file->path);
+// The padding token is never chosen; of others one can be forbidden, which has to be the unknown one.
+static tarn_status read_bad_words(const tarn__hf_config *file, tarn__marian_config *c) {
+  const json_t *list = tarn__hf_value(file, "bad_words_ids"), *words;
+  size_t i;
+  bool known = !list || json_array_size(list) > 0;
+  json_array_foreach(list, i, words) {
+    const json_t *word = json_array_get(words, 0);
+    const json_int_t id = json_integer_value(word);
+    known = known && json_array_size(words) == 1 && json_is_integer(word) && id >= 0;
+    if (!known || id == c->padding) continue;
+    known = c->unk < 0 || c->unk == id;
+    c->unk = id;
+    c->allow_unk = false;
+  }
+  TARN_REQUIRE(known, DATA,
+               "%s: \"bad_words_ids\" names other tokens than the padding and <unk>, which tarn does not have",
+               file->path);
   return TARN_STATUS_OK;
 }
 
@@ -225,7 +232,7 @@ static tarn_status read_generation(const tarn__hf_config *file, tarn__marian_con
                "%s: \"early_stopping\" is a word; tarn has true and false", file->path);
   TARN_TRY(tarn__hf_flag(file, &c->early_stopping, "early_stopping", c->early_stopping));
   TARN_TRY(tarn__hf_flag(file, &c->renormalised, "renormalize_logits", c->renormalised));
-  return check_bad_words(file, c);
+  return read_bad_words(file, c);
 }
 
 // Reads a folder's two files, or only the first of old folders.
@@ -239,6 +246,8 @@ tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder)
   c->longest_share = 0.0;
   c->longest = c->positions;
   c->length_penalty = 1.0;
+  c->allow_unk = true;
+  c->unk = -1;
   if (status == TARN_STATUS_OK) status = read_generation(&file, c);
   if (status == TARN_STATUS_OK) tarn__hf_tell_unknown(&file);
   tarn__hf_config_close(&file);
@@ -261,8 +270,13 @@ static tarn_status write_generation(const tarn__marian_config *c, const char *fo
       "num_beams", (json_int_t)c->beam, "max_length", (json_int_t)c->longest, "min_length", (json_int_t)c->shortest,
       "length_penalty", c->length_penalty, "early_stopping", (int)c->early_stopping);
   // The end of sentence replaces a padding that the vocabulary lacks.
-  if (c->padding != c->eos &&
-      json_object_set_new(object, "bad_words_ids", json_pack("[[I]]", (json_int_t)c->padding)) != 0) {
+  const int64_t never[] = {c->padding != c->eos ? c->padding : -1, c->allow_unk ? -1 : c->unk};
+  for (int i = 0; i < 2 && object; i++) {
+    json_t *list = json_object_get(object, "bad_words_ids");
+    if (never[i] < 0) continue;
+    const int left_out = list ? json_array_append_new(list, json_pack("[I]", (json_int_t)never[i]))
+                              : json_object_set_new(object, "bad_words_ids", json_pack("[[I]]", (json_int_t)never[i]));
+    if (left_out == 0) continue;
     json_decref(object);
     object = NULL;
   }

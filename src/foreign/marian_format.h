@@ -23,8 +23,11 @@
 
 // Names of a layer: those after the first TARN__MARIAN_ENCODER_NAMES are only in decoders.
 enum { TARN__MARIAN_ENCODER_NAMES = 12, TARN__MARIAN_LAYER_NAMES = 20 };
-extern const tarn__hf_name tarn__marian_layer_names[TARN__MARIAN_LAYER_NAMES];
-extern const tarn__hf_name tarn__marian_own_names[TARN__MARIAN_LAYER_NAMES];  // in Marian's own format
+typedef const char *const tarn__marian_parts[TARN__HF_PARTS];
+extern tarn__marian_parts tarn__marian_package_names[TARN__MARIAN_LAYER_NAMES];  // in the package
+extern tarn__marian_parts tarn__marian_own_names[TARN__MARIAN_LAYER_NAMES];      // in Marian's own format
+// Number `i` of a format's names, with ours.
+tarn__hf_name tarn__marian_name(tarn__marian_parts *names, int i);
 
 typedef struct tarn__marian_stack {
   int64_t layers, heads, ffn;
@@ -52,6 +55,8 @@ typedef struct tarn__marian_config {
   double length_penalty;
   bool early_stopping;
   bool renormalised;  // probabilities are among all tokens but padding
+  bool allow_unk;     // translations may have <unk>,
+  int64_t unk;        // which is this token; -1: what the vocabulary says
 } tarn__marian_config;
 
 // Reads the two files of a folder, the second of which is optional. Fails with IO, MEMORY, or DATA, naming a key that
@@ -76,7 +81,7 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
 // How the tensors of a layer are called: `layer` is a format of the side and the layer's number, the first being
 // `first`; `ending` follows the names of norms.
 typedef struct tarn__marian_names {
-  const tarn__hf_name *names;
+  tarn__marian_parts *names;
   const char *layer;
   int first;
   const char *ending;

@@ -50,6 +50,10 @@ static tarn_status open_vocabs(source *s, const char *given, const char *target)
                " says %lld "
                "(\"pad_token_id\")",
                tarn_vocab_pad(other), import->folder, (long long)s->config.padding);
+  TARN_REQUIRE(
+      s->config.allow_unk || tarn_vocab_unk(other) == s->config.unk, DATA,
+      "%s: \"bad_words_ids\" names other tokens than the padding and <unk>, such as %lld, which tarn does not have",
+      import->folder, (long long)s->config.unk);
   return TARN_STATUS_OK;
 }
 
@@ -144,7 +148,7 @@ static tarn_status check_positions(source *s, const char *name, bool values) {
 }
 
 static tarn_status take_all(void *user, bool set) {
-  static const tarn__marian_names names = {tarn__marian_layer_names, "%s.layers.%lld.", 0, ""};
+  static const tarn__marian_names names = {tarn__marian_package_names, "%s.layers.%lld.", 0, ""};
   source *s = user;
   TARN_TRY(take_tables(s, set));
   TARN_TRY(take_bias(s, set));

@@ -8,27 +8,27 @@
 #include "parts/table/part_table.h"
 #include "text/marian_own.h"
 
-const tarn__hf_name tarn__marian_own_names[TARN__MARIAN_LAYER_NAMES] = {
-    {{"self_Wq", "self_Wk", "self_Wv"}, "self_attn.qkv.weight"},
-    {{"self_bq", "self_bk", "self_bv"}, "self_attn.qkv.bias"},
-    {{"self_Wo"}, "self_attn.out.weight"},
-    {{"self_bo"}, "self_attn.out.bias"},
-    {{"self_Wo_ln_scale"}, "self_attn.norm.gain"},
-    {{"self_Wo_ln_bias"}, "self_attn.norm.bias"},
-    {{"ffn_W1"}, "ffn.in.weight"},
-    {{"ffn_b1"}, "ffn.in.bias"},
-    {{"ffn_W2"}, "ffn.out.weight"},
-    {{"ffn_b2"}, "ffn.out.bias"},
-    {{"ffn_ffn_ln_scale"}, "ffn.norm.gain"},
-    {{"ffn_ffn_ln_bias"}, "ffn.norm.bias"},
-    {{"context_Wq"}, "cross_attn.q.weight"},
-    {{"context_bq"}, "cross_attn.q.bias"},
-    {{"context_Wk", "context_Wv"}, "cross_attn.kv.weight"},
-    {{"context_bk", "context_bv"}, "cross_attn.kv.bias"},
-    {{"context_Wo"}, "cross_attn.out.weight"},
-    {{"context_bo"}, "cross_attn.out.bias"},
-    {{"context_Wo_ln_scale"}, "cross_attn.norm.gain"},
-    {{"context_Wo_ln_bias"}, "cross_attn.norm.bias"},
+const char *const tarn__marian_own_names[TARN__MARIAN_LAYER_NAMES][TARN__HF_PARTS] = {
+    {"self_Wq", "self_Wk", "self_Wv"},
+    {"self_bq", "self_bk", "self_bv"},
+    {"self_Wo"},
+    {"self_bo"},
+    {"self_Wo_ln_scale"},
+    {"self_Wo_ln_bias"},
+    {"ffn_W1"},
+    {"ffn_b1"},
+    {"ffn_W2"},
+    {"ffn_b2"},
+    {"ffn_ffn_ln_scale"},
+    {"ffn_ffn_ln_bias"},
+    {"context_Wq"},
+    {"context_bq"},
+    {"context_Wk", "context_Wv"},
+    {"context_bk", "context_bv"},
+    {"context_Wo"},
+    {"context_bo"},
+    {"context_Wo_ln_scale"},
+    {"context_Wo_ln_bias"},
 };
 
 // Of layer normalisation in Marian's Transformer, and defaults of its decoder.
@@ -115,11 +115,8 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *s
   TARN_TRY(tarn__hf_size(file, &stack->layers, layers, 0));
   TARN_TRY(tarn__hf_size(file, &stack->heads, "transformer-heads", 0));
   TARN_TRY(tarn__hf_size(file, &stack->ffn, "transformer-dim-ffn", 0));
-  TARN_REQUIRE(stack->layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"%s\" is %lld, but a stack has at most %d layers",
-               file->path, layers, (long long)stack->layers, TARN_CONFIG_LAYERS);
-  TARN_REQUIRE(d_model % stack->heads == 0, DATA,
-               "%s: \"transformer-heads\" is %lld, which does not divide \"dim-emb\" (%lld)", file->path,
-               (long long)stack->heads, (long long)d_model);
+  TARN_TRY(tarn__hf_check_layers(file, layers, stack->layers));
+  TARN_TRY(tarn__hf_check_divides(file, "transformer-heads", stack->heads, "dim-emb", d_model));
   return TARN_STATUS_OK;
 }
 
@@ -172,6 +169,7 @@ static tarn_status read_search(const tarn__hf_config *file, tarn__marian_config 
   TARN_TRY(tarn__hf_size(file, &c->positions, "max-length", LONGEST_SOURCE));
   TARN_TRY(tarn__hf_real(file, &c->longest_share, "max-length-factor", LONGEST_SHARE));
   TARN_TRY(tarn__hf_real(file, &penalty, "word-penalty", 0.0));
+  TARN_TRY(tarn__hf_flag(file, &c->allow_unk, "allow-unk", false));
   if (json_is_boolean(power))
     c->length_penalty = json_is_true(power) ? 1.0 : 0.0;
   else

@@ -32,7 +32,7 @@ static tarn_status read_settings(tarn__marian_source *s, tarn__npz_file *file, j
                                  strnlen(settings->data, settings->bytes));
 }
 
-// Vocabularies that are given have a token that stands for the zeros too.
+// A vocabulary that is given is one that was imported from such a folder: its last token stands for the zeros too.
 static tarn_status open_side(const tarn__marian_source *s, tarn_vocab **vocab, const char *given, bool target) {
   TARN_TRY(given ? tarn_vocab_open(vocab, given) : tarn__vocab_open_marian(vocab, s->import.folder, target));
   const int64_t rows = target ? s->config.target_vocab : s->config.vocab;
@@ -40,6 +40,10 @@ static tarn_status open_side(const tarn__marian_source *s, tarn_vocab **vocab, c
                "the vocabulary of the %s has %d tokens, of which one is what the decoder reads first, but %s says %lld "
                "(\"dim-vocabs\")",
                target ? "target" : "source", tarn_vocab_size(*vocab), s->import.settings, (long long)rows);
+  TARN_REQUIRE(tarn__marian_is_start(tarn_vocab_piece(*vocab, (int32_t)rows)), DATA,
+               "the last token of the vocabulary of the %s is \"%.40s\", and not the one that the decoder reads first: "
+               "give one that tarn made of this model's files, or none",
+               target ? "target" : "source", tarn_vocab_piece(*vocab, (int32_t)rows));
   return TARN_STATUS_OK;
 }
 

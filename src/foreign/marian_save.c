@@ -119,7 +119,9 @@ static void describe(target *t) {
       .longest = longest + 2,
       .shortest = use->min_length > 0 ? use->min_length + 1 : 0,
       .length_penalty = use->length_penalty,
-      .early_stopping = use->early_stopping};
+      .early_stopping = use->early_stopping,
+      .allow_unk = use->allow_unk,
+      .unk = tarn_vocab_unk(c->target)};
 }
 
 static tarn_status check_vocabs(const target *t) {
@@ -153,10 +155,10 @@ static tarn_status add_stack(target *t, const tarn_stack *stack, const char *sid
   char prefix[96], ours[160];
   for (int32_t l = 0; l < stack->count; l++)
     for (int i = 0; i < count; i++) {
-      const tarn__hf_name *name = &tarn__marian_layer_names[i];
+      const tarn__hf_name name = tarn__marian_name(tarn__marian_package_names, i);
       snprintf(prefix, sizeof prefix, TARN__MARIAN_PREFIX "%s.layers.%d.", side, (int)l);
-      snprintf(ours, sizeof ours, "%s.%s.%s", side, stack->layers[l].set, name->ours);
-      TARN_TRY(tarn__hf_add_parts(&t->writer, prefix, name, ours));
+      snprintf(ours, sizeof ours, "%s.%s.%s", side, stack->layers[l].set, name.ours);
+      TARN_TRY(tarn__hf_add_parts(&t->writer, prefix, &name, ours));
     }
   return TARN_STATUS_OK;
 }

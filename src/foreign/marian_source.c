@@ -5,6 +5,21 @@
 #include "foreign/marian_format.h"
 #include "parts/table/part_table.h"
 
+// Our names of a layer's parameters, in the order of both formats' names of them.
+static const char *const ours_of_layer[TARN__MARIAN_LAYER_NAMES] = {
+    "self_attn.qkv.weight",  "self_attn.qkv.bias",  "self_attn.out.weight", "self_attn.out.bias",
+    "self_attn.norm.gain",   "self_attn.norm.bias", "ffn.in.weight",        "ffn.in.bias",
+    "ffn.out.weight",        "ffn.out.bias",        "ffn.norm.gain",        "ffn.norm.bias",
+    "cross_attn.q.weight",   "cross_attn.q.bias",   "cross_attn.kv.weight", "cross_attn.kv.bias",
+    "cross_attn.out.weight", "cross_attn.out.bias", "cross_attn.norm.gain", "cross_attn.norm.bias",
+};
+
+tarn__hf_name tarn__marian_name(tarn__marian_parts *names, int i) {
+  tarn__hf_name name = {.ours = ours_of_layer[i]};
+  memcpy(name.theirs, names[i], sizeof name.theirs);
+  return name;
+}
+
 tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) {
   char text[1600];
   const tarn__marian_config *c = &source->config;
@@ -21,14 +36,14 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
            "  E: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
            "  D: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
            "translate: { beam: %lld, length_penalty: %.9g, max_len_a: %.9g, max_len_b: %lld, min_length: %lld,\n"
-           "             early_stopping: %s }\n",
+           "             early_stopping: %s, allow_unk: %s }\n",
            (long long)c->d_model, c->pre ? "pre" : "post", c->epsilon, c->sinusoids->word, (long long)c->positions,
            c->dropout, c->embeddings, c->scaled ? "yes" : "no", c->activation->word, (long long)c->start,
            (long long)c->encoder.layers, c->encoder.layerdrop, (long long)c->decoder.layers, c->decoder.layerdrop,
            mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn, mixer,
            (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
            c->length_penalty, c->longest_share, (long long)longest, (long long)shortest,
-           c->early_stopping ? "yes" : "no");
+           c->early_stopping ? "yes" : "no", c->allow_unk ? "yes" : "no");
   return tarn__hf_import_describe(&source->import, text, strlen(text), keys);
 }
 
@@ -51,6 +66,9 @@ static tarn_status take_param(tarn__marian_source *s, const tarn__marian_names *
 tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__marian_names *names,
                                     const tarn__marian_stack *stack, const char *side, int count, bool set) {
   for (int64_t l = 0; l < stack->layers; l++)
-    for (int i = 0; i < count; i++) TARN_TRY(take_param(source, names, &names->names[i], side, l, set));
+    for (int i = 0; i < count; i++) {
+      const tarn__hf_name name = tarn__marian_name(names->names, i);
+      TARN_TRY(take_param(source, names, &name, side, l, set));
+    }
   return TARN_STATUS_OK;
 }

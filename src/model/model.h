@@ -294,14 +294,14 @@ tarn__tensor *tarn__model_build_whole(const tarn__model *model, tarn__graph *gra
 tarn__top tarn__model_build_top(const tarn__model *model, tarn__graph *graph, tarn__tensor *states, const int32_t *rows,
                                 int64_t count, int64_t best, int32_t always);
 
-// Weights packed for products (src/model/pack.c), for decoding: a check that the device supports them, the bytes they
-// need, and packing into `memory` (aligned to 64 bytes, owned by the caller). Every forward product of a graph then
-// reads the packed weights instead of the values, until they are given up. Rounded: for models in F32; vocabularies
-// that may be rounded are then looked up as INT8, too. INT4: with tables of vocabularies as INT8. Weights that a file
-// holds as INT8 are only reordered, not rounded. A model that trains must not run a step in between. On a device whose
-// products read weights unpacked, the last two do nothing.
+// Weights packed for products (src/model/pack.c), for decoding: pack_check() fails unless the device supports the
+// rounding, pack_bytes() is the memory that they need, and pack() writes them to `memory` (aligned to 64 bytes, owned
+// by the caller). Every forward product of a graph then reads the packed weights instead of the values until unpack(),
+// before which a model that trains must not run a step. Only models in F32 can be rounded; tables of vocabularies that
+// may be rounded are then looked up as INT8, with INT4 too. Weights that a file holds as INT8 are only reordered. On a
+// device whose products read weights unpacked, pack() and unpack() do nothing.
 tarn__rounding tarn__rounding_of(tarn_translate_precision precision);
-// That of a parameter, of a model that is rounded so.
+// How one parameter is rounded if the model is rounded so.
 tarn__rounding tarn__model_rounding(const tarn__model *model, const tarn__param *param, tarn__rounding rounding);
 tarn_status tarn__model_pack_check(const tarn__model *model, tarn__rounding rounding) TARN_CHECKED;
 size_t tarn__model_pack_bytes(const tarn__model *model, tarn__rounding rounding);

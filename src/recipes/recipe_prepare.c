@@ -2,6 +2,7 @@
 // made of, so that a recipe goes on where it was killed, and does not go on with other data.
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -174,16 +175,24 @@ static tarn_status wait_for(const preparing *p, pid_t pid, int *code) {
   for (;;) {
     const pid_t ended = waitpid(pid, code, WNOHANG);
     if (ended == pid) return asked ? tarn__fail(TARN_STATUS_INTERRUPTED, "stopped by request") : TARN_STATUS_OK;
-    if (ended < 0 && errno != EINTR) {
-      const int reason = errno;
-      kill(pid, SIGKILL);
-      (void)waitpid(pid, code, 0);
-      return tarn__fail(TARN_STATUS_IO, "cannot wait for a process: %s", strerror(reason));
-    }
+    // If the caller ignores SIGCHLD, the exit status is lost, and the number is no longer that of our process.
+    TARN_REQUIRE(ended >= 0 || errno == EINTR, IO, "cannot wait for a process: %s", strerror(errno));
     if (is_stopped(p) && !asked) kill(pid, SIGTERM);
     asked = is_stopped(p);
     nanosleep(&(struct timespec){.tv_nsec = (long)(LOOK * 1e9)}, NULL);
   }
+}
+
+// What a step printed is on disk before it counts as done, as are the files that it wrote.
+static tarn_status keep_output(const tarn_recipe_step *step) {
+  if (!step->output) return TARN_STATUS_OK;
+  const int fd = open(step->output, O_RDONLY | O_CLOEXEC);
+  const bool kept = fd >= 0 && fsync(fd) == 0;
+  const int reason = errno;
+  if (fd >= 0) close(fd);
+  TARN_REQUIRE(kept, IO, "%s: cannot write: %s", step->output, strerror(reason));
+  tarn__sync_folder_of(step->output);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status run_step(preparing *p, size_t number) {
@@ -201,6 +210,7 @@ static tarn_status run_step(preparing *p, size_t number) {
     return tarn__fail(TARN_STATUS_DATA, "step %zu, tarn %s: %s", number + 1, step->words[0], text);
   }
   unlink(ERRORS);
+  TARN_TRY(keep_output(step));
   json_t *done;
   TARN_TRY(describe_step(&done, step));
   TARN_REQUIRE(json_array_append_new(p->steps, done) == 0, MEMORY, "not enough memory for the list of steps");

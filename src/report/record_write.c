@@ -41,16 +41,28 @@ static tarn_status write_files(const tarn_results_run *run, const char *to) {
   return write_sentences(run, to);
 }
 
-// A folder of files that an earlier call left, or that is to be replaced.
-static tarn_status remove_folder(const char *path) {
+// Whether a folder of files is gone; else errno says why not.
+static bool clear_away(const char *path) {
   DIR *folder = opendir(path);
-  if (!folder && errno == ENOENT) return TARN_STATUS_OK;
-  TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", path, strerror(errno));
+  if (!folder) return errno == ENOENT;
   for (const struct dirent *entry; (entry = readdir(folder));)
     if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
       (void)!unlinkat(dirfd(folder), entry->d_name, 0);
   closedir(folder);
-  TARN_REQUIRE(rmdir(path) == 0, IO, "%s: cannot remove the folder: %s", path, strerror(errno));
+  return rmdir(path) == 0;
+}
+
+// A folder that an earlier call left when it was killed, or that is to be replaced.
+static tarn_status remove_folder(const char *path) {
+  TARN_REQUIRE(clear_away(path), IO, "%s: cannot remove the folder: %s", path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status put_run(const char *place, const tarn_results_run *run, const char *partial) {
+  TARN_TRY(tarn__mkdir(partial));
+  TARN_TRY(write_files(run, partial));
+  TARN_TRY(remove_folder(place));
+  TARN_REQUIRE(rename(partial, place) == 0, IO, "%s: cannot put the run here: %s", place, strerror(errno));
   return TARN_STATUS_OK;
 }
 
@@ -63,10 +75,9 @@ static tarn_status write_run(const char *record, const tarn_results_run *run, co
                         slash + 1) < (int)sizeof partial,
                IO, "%s: the path is too long", place);
   TARN_TRY(remove_folder(partial));
-  TARN_TRY(tarn__mkdir(partial));
-  TARN_TRY(write_files(run, partial));
-  TARN_TRY(remove_folder(place));
-  TARN_REQUIRE(rename(partial, place) == 0, IO, "%s: cannot put the run here: %s", place, strerror(errno));
+  const tarn_status status = put_run(place, run, partial);
+  if (status != TARN_STATUS_OK) (void)clear_away(partial);
+  TARN_TRY(status);
   tarn__sync_folder_of(place);
   return TARN_STATUS_OK;
 }

@@ -16,10 +16,11 @@ struct tarn__results_table_memory {
   tarn_results_row *rows;
   const char **notes;
   size_t note_capacity;
-  bool other_smoothing;  // runs differ in train.label_smoothing
-  bool other_sources;    // their energy comes from different sources
-  bool other_losses;     // their validation losses are on different sentences
-  bool other_decoding;   // they translate in different ways
+  bool other_smoothing;    // runs differ in train.label_smoothing
+  bool other_sources;      // their energy comes from different sources
+  bool other_losses;       // their validation losses are on different sentences
+  bool other_predictions;  // their losses are of different predictions
+  bool other_decoding;     // they translate in different ways
 };
 
 // Adds a line to the notes.

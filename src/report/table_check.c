@@ -91,12 +91,37 @@ static bool same_smoothing(const tarn_results_run *a, const tarn_results_run *b)
   return a->config->train.label_smoothing == b->config->train.label_smoothing;
 }
 
+// Whether losses of both are sums over the same predictions: a masked model's are over the masked words alone, and
+// those of a model that edits over its edits.
+static bool same_predictions(const tarn_results_run *a, const tarn_results_run *b) {
+  return tarn__config_task(a->config)->task == tarn__config_task(b->config)->task;
+}
+
+// Fails if a measure is made of losses that are of other predictions.
+static tarn_status check_predictions(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
+  const unsigned losses = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS;
+  const tarn_measure *measure = tarn_measure_find(metric);
+  const tarn__task *own = tarn__config_task(a->config), *other = tarn__config_task(b->config);
+  const bool bleu = tarn__task_has(own, TARN__METRIC_BLEU) && tarn__task_has(other, TARN__METRIC_BLEU);
+  if (!measure || !(tarn__measure_at(measure->number)->of & losses)) return TARN_STATUS_OK;
+  TARN_REQUIRE(
+      same_predictions(a, b), DATA,
+      "%s and %s cannot stand in one table: %s and %s predict different things, so their %s is not to be compared%s",
+      a->path, b->path, own->model, other->model, metric, bleu ? "; compare bleu" : "");
+  return TARN_STATUS_OK;
+}
+
 // Compares the smallest loss of runs compared by another score.
 static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_results_run *a,
                                const tarn_results_run *b) {
   t->other_smoothing |= !same_smoothing(a, b);
   t->other_losses |= !same_text(a->valid_hash, b->valid_hash);
+  t->other_predictions |= !same_predictions(a, b);
   if (strcmp(t->public.metric, "valid/loss") == 0 || !tarn_results_find(b, "valid/loss")) return TARN_STATUS_OK;
+  if (!same_predictions(a, b))
+    TARN_TRY(tarn__table_note(t, "losses of %s and %s are not to be compared: %s and %s predict different things",
+                              a->path, b->path, tarn__config_task(a->config)->model,
+                              tarn__config_task(b->config)->model));
   if (!same_smoothing(a, b))
     TARN_TRY(tarn__table_note(t, "losses of %s and %s are not to be compared: train.label_smoothing is %g and %g",
                               a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing));
@@ -142,6 +167,7 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   TARN_REQUIRE(same_text(a->clock, b->clock), DATA,
                "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
                shown(a->clock), shown(b->clock));
+  TARN_TRY(check_predictions(a, b, metric));
   const bool valid = strncmp(metric, "valid/", 6) == 0;
   const tarn_results_set *own = tarn__results_set_of(a, metric), *other = tarn__results_set_of(b, metric);
   if (!valid && !own && !other) return TARN_STATUS_OK;

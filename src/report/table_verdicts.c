@@ -178,13 +178,15 @@ static bool is_energy(int measure) {
   return measure == TARN_RESULTS_JUDGED_EPOCH_JOULES || measure == TARN_RESULTS_JUDGED_BEST_JOULES;
 }
 
-// Losses include label smoothing; a table by another score may have runs that differ in it, and has a note then.
+// Losses include label smoothing; a table by another score may have runs that differ in it, or in what they predict,
+// and has a note then.
 static bool is_comparable(const struct tarn__results_table_memory *t, int measure) {
-  if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return !t->other_smoothing && !t->other_losses;
+  const bool same = !t->other_smoothing && !t->other_predictions;
+  if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return same && !t->other_losses;
   if (is_energy(measure)) return !t->other_sources;
   const bool training =
       measure == TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS || measure == TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS;
-  return !training || !t->other_smoothing;
+  return !training || same;
 }
 
 static tarn_status judge_measure(struct tarn__results_table_memory *t, int measure, const tarn__test_outputs *outputs) {

@@ -38,9 +38,9 @@ tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *pat
 // The same without the layers that `prune` leaves out (NULL: a whole model). Also fails with USAGE.
 tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
                                          const tarn_prune *prune) TARN_CHECKED;
-// The same for computing in a precision, without training or writing the model: Files of INT8 are accepted for int8,
-// and of INT4 for int4, and refused for others; all other functions refuse them. AUTO is replaced by the chosen
-// precision. Values that the model can read in the mapped file are not copied.
+// The same for using a model in a precision, without training or writing it. Files of INT8 are accepted for int8 only
+// and those of INT4 for int4 only; all other functions refuse them. AUTO is replaced by the precision chosen. Values
+// that the model can read in the mapped file are not copied.
 tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
                                       tarn_translate_precision *precision, const tarn_prune *prune) TARN_CHECKED;
 // Checks the common options of uses of a model; fails with USAGE.

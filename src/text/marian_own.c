@@ -8,11 +8,12 @@
 #include "base/yaml_json.h"
 #include "text/marian.h"
 #include "text/spm.h"
+#include "text/utf8.h"
 #include "text/vocab_files.h"
 
 #define VOCABS "vocabs"
 #define VOCAB "vocab.yml"
-enum { LARGEST_DECODER = 1 << 20 };
+enum { LARGEST_DECODER = 1 << 20, SHOWN = 40 };
 
 static bool has(const char *folder, const char *name) {
   char path[PATH_MAX];
@@ -20,8 +21,9 @@ static bool has(const char *folder, const char *name) {
 }
 
 bool tarn__marian_is_own(const char *folder) {
-  if (has(folder, "config.json") || has(folder, TARN__MARIAN_TOKENS)) return false;
-  return has(folder, TARN__MARIAN_DECODER) || has(folder, TARN__MARIAN_WEIGHTS) || has(folder, VOCAB);
+  if (has(folder, "config.json")) return false;
+  if (has(folder, TARN__MARIAN_DECODER) || has(folder, TARN__MARIAN_WEIGHTS)) return true;
+  return has(folder, VOCAB) && !has(folder, TARN__MARIAN_TOKENS);
 }
 
 // The value of a file, which must be an object.
@@ -72,12 +74,24 @@ static bool ends_with(const char *text, const char *end) {
 static tarn_status list_pieces(json_t **tokens, const tarn__spm *spm, const char *path) {
   *tokens = json_object();
   for (int32_t id = 0; id < tarn__spm_size(spm) && *tokens; id++) {
-    if (json_object_set_new(*tokens, tarn__spm_piece(spm, id), json_integer(id)) == 0) continue;
+    const char *piece = tarn__spm_piece(spm, id);
+    if (json_object_set_new(*tokens, piece, json_integer(id)) == 0) continue;
     json_decref(*tokens);
     *tokens = NULL;
+    const size_t length = strlen(piece), valid = tarn__utf8_valid(piece, length);
+    TARN_REQUIRE(valid == length, DATA, "%s: piece %d is not valid UTF-8 behind \"%.*s\"", path, (int)id,
+                 (int)tarn__utf8_valid(piece, valid < SHOWN ? valid : SHOWN), piece);
   }
   TARN_REQUIRE(*tokens, MEMORY, "%s: not enough memory", path);
   return TARN_STATUS_OK;
+}
+
+static tarn_status read_json(json_t **tokens, const char *path) {
+  TARN_TRY(tarn__vocab_json_read(tokens, path, "Marian's"));
+  if (json_is_object(*tokens)) return TARN_STATUS_OK;
+  json_decref(*tokens);
+  *tokens = NULL;
+  return tarn__fail(TARN_STATUS_DATA, "%s: not a JSON object from tokens to ids", path);
 }
 
 static tarn_status read_pieces(json_t **tokens, const char *path, const char *data, size_t size) {
@@ -92,8 +106,16 @@ static tarn_status read_pieces(json_t **tokens, const char *path, const char *da
 
 // Marian's decoder begins with an embedding of zeros instead of a token. Here a token stands for it, as in the package
 // transformers.
+static const char *const starts[] = {"<pad>", "<start>"};
+enum { STARTS = sizeof starts / sizeof *starts };
+
+bool tarn__marian_is_start(const char *token) {
+  bool found = false;
+  for (int i = 0; i < STARTS; i++) found = found || strcmp(token, starts[i]) == 0;
+  return found;
+}
+
 static tarn_status add_start(json_t *tokens, const char *path) {
-  static const char *const names[] = {"<pad>", "<start>"};
   const char *name;
   const json_t *value;
   json_int_t id = 0;
@@ -101,26 +123,32 @@ static tarn_status add_start(json_t *tokens, const char *path) {
     const json_int_t other = json_integer_value(value);
     if (other >= id && other < INT32_MAX) id = other + 1;  // a larger one is refused with all others
   }
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (json_object_get(tokens, names[i])) continue;
-    TARN_REQUIRE(json_object_set_new(tokens, names[i], json_integer(id)) == 0, MEMORY, "%s: not enough memory", path);
+  for (int i = 0; i < STARTS; i++) {
+    if (json_object_get(tokens, starts[i])) continue;
+    TARN_REQUIRE(json_object_set_new(tokens, starts[i], json_integer(id)) == 0, MEMORY, "%s: not enough memory", path);
     return TARN_STATUS_OK;
   }
   return tarn__fail(TARN_STATUS_DATA, "%s: it has both <pad> and <start>, one of which tarn adds", path);
 }
 
-static tarn_status read_tokens(json_t **tokens, const char *path) {
+static tarn_status read_list(json_t **tokens, const char *path) {
   const bool pieces = ends_with(path, ".spm");
   char *data = NULL;
   size_t size;
+  if (ends_with(path, ".json"))
+    return read_json(tokens, path);  // \ud83d\ude00 is one character of JSON, and none of YAML
   TARN_REQUIRE(
-      pieces || ends_with(path, ".yml") || ends_with(path, ".yaml") || ends_with(path, ".json"), DATA,
+      pieces || ends_with(path, ".yml") || ends_with(path, ".yaml"), DATA,
       "%s: its name ends neither in .yml, .yaml or .json nor in .spm, as Marian's vocabularies that tarn reads", path);
   TARN_TRY(tarn__vocab_file_read(path, &data, &size, "Marian's"));
-  tarn_status status = pieces ? read_pieces(tokens, path, data, size) : read_object(tokens, path, data, size);
+  const tarn_status status = pieces ? read_pieces(tokens, path, data, size) : read_object(tokens, path, data, size);
   tarn__free(data);
-  TARN_TRY(status);
-  status = add_start(*tokens, path);
+  return status;
+}
+
+static tarn_status read_tokens(json_t **tokens, const char *path) {
+  TARN_TRY(read_list(tokens, path));
+  const tarn_status status = add_start(*tokens, path);
   if (status != TARN_STATUS_OK) {
     json_decref(*tokens);
     *tokens = NULL;

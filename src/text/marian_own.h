@@ -35,4 +35,7 @@ typedef struct tarn__marian_side {
 tarn_status tarn__marian_own_tokens(json_t **tokens, tarn__marian_side *side, const char *folder,
                                     bool target) TARN_CHECKED;
 
+// Whether that one more token has this name.
+bool tarn__marian_is_start(const char *token);
+
 #endif

@@ -21,6 +21,17 @@ size_t tarn__utf8_valid(const char *text, size_t size) {
   return i;
 }
 
+size_t tarn__utf8_line(int32_t *code, const char *text, size_t size) {
+  for (size_t i = 0; i < size;) {
+    const size_t length = tarn__utf8_decode(code, text + i, size - i);
+    const int32_t c = *code;
+    const bool control = c < ' ' || (c >= 0x7F && c <= 0x9F), line_end = c == 0x2028 || c == 0x2029;
+    if (control || line_end || c == 0xFEFF || c == 0xFFFE || c == 0xFFFF) return i;
+    i += length;
+  }
+  return size;
+}
+
 void tarn_text_repair(char *out, const char *text) { out[tarn__utf8_repair(out, text, strlen(text))] = '\0'; }
 
 size_t tarn__utf8_repair(char *out, const char *text, size_t size) {

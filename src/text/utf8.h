@@ -21,6 +21,10 @@ size_t tarn__utf8_encode(char text[4], int32_t code);
 // Bytes before the first invalid one; `size` if all is valid.
 size_t tarn__utf8_valid(const char *text, size_t size);
 
+// Bytes before the first that is invalid, a control character, or a character that ends a line or may not stand in
+// YAML, in which names of classes are kept; `size` if there is none. *code: that character, -1 for an invalid byte.
+size_t tarn__utf8_line(int32_t *code, const char *text, size_t size);
+
 // Copies text with every invalid subpart replaced by U+FFFD and returns the bytes written, at most 3 * size. `out` must
 // not overlap `text`.
 size_t tarn__utf8_repair(char *out, const char *text, size_t size);

@@ -116,6 +116,7 @@ static tarn_status open_parts(bleu *v, int threads) {
   tarn__validator_translation(&options, v->site.model->config, threads);
   options.comm = v->site.comm;
   options.mask = tarn_vocab_special(v->site.target, TARN_SPECIAL_MASK);
+  options.unk = tarn_vocab_unk(v->site.target);
   return tarn__translator_open(&v->translator, v->site.model, v->site.shard->target_eos, &options);
 }
 

@@ -52,6 +52,11 @@ grep -q "^    tarn fit results/laws --family 'regular=regular-\*'" results/laws/
 tr '\n' ' ' <documents/page.md | grep -Eq 'over parameters in 16 runs, frozen minus regular with 95 % intervals: exponent of parameters .*decided; constant .*decided' ||
   fail "$(cat documents/page.md)"
 pages --check || fail "what it wrote differs"
+# Of several laws a sentence counts the runs of its two.
+"$TARN" fit runs "${families[@]}" --resamples 0 --json |
+  jq '.laws += [.laws[1] | .family = "third" | .runs |= .[:5]] | .pairs += [.pairs[0] | .second = "third"]' |
+  jq -r -f "$TARN_SOURCE_DIR/results/fit.jq" >out.txt
+[ "$(grep -o 'in [0-9]* runs, [a-z]* minus' out.txt | tr '\n' ' ')" = 'in 16 runs, frozen minus in 13 runs, third minus ' ] || fail "$(cat out.txt)"
 echo '<!-- -->' >>results/laws/laws.svg
 ! pages --check >out.txt 2>error.txt || fail "a changed figure passes"
 grep -q 'laws.svg is not what its records say' error.txt || fail "$(cat error.txt)"

@@ -175,6 +175,13 @@ END
 "$TARN" compare results --metric bleu >out.txt 2>error.txt || fail "compare: $(cat error.txt)"
 ways='masked/seed-1 is a masked translation model and .*token/seed-1 is a translation model, which translate in different ways'
 [ "$(grep -c "$ways" out.txt)" = 1 ] || fail "compare: $(cat out.txt)"
+grep -q 'losses of .* are not to be compared: a masked translation model and a translation model predict different things' out.txt ||
+  fail "no note of losses: $(cat out.txt)"
+for metric in nll loss ppl train/loss; do
+  refuse 1 'cannot stand in one table: a masked translation model and a translation model predict different things.*; compare bleu' \
+    "$TARN" compare results --metric $metric
+done
+"$TARN" compare results/masked results/longer --metric nll >out.txt 2>error.txt || fail "nll of one task: $(cat error.txt)"
 for key in iterations length_beam; do
   cp results/longer/seed-1/test.json test.json
   jq ".$key = 1" test.json >results/longer/seed-1/test.json

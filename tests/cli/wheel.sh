@@ -58,6 +58,12 @@ for package in $(sed -n '/^for package in lib/,/; do$/p' "$packaging/bundle/libr
   grep -qE "(^| )'?$package'?( |;)" "$packaging/bundle/make.sh" || fail "make.sh does not know when $package changes"
 done
 
+# conda's recipe has the optional ones too, under conda's names.
+for module in $(sed -n 's/^tarn_optional([A-Z0-9]* \([a-z0-9.-]*\).*/\1/p' "$TARN_SOURCE_DIR/cmake/dependencies.cmake"); do
+  case $module in libzstd) package=zstd ;; liblzma) package=liblzma-devel ;; *) package=$module ;; esac
+  grep -qx "    - $package" "$packaging/conda/meta.yaml" || fail "the recipe lacks $package"
+done
+
 version=$(sed -n 's/^project(tarn VERSION \([0-9.]*\).*/\1/p' "$TARN_SOURCE_DIR/CMakeLists.txt")
 grep -qF "{% set version = \"$version\" %}" "$packaging/conda/meta.yaml" || fail "the recipe is for another version than $version"
 # shellcheck disable=SC2053  # the pattern of the Dockerfile

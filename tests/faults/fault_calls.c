@@ -1,5 +1,5 @@
-// The calls that the library puts itself before: descriptors, names, maps, threads, and the clock, which stands still
-// so that two runs write the same bytes.
+// The calls that the library puts itself before: descriptors, names, maps, threads, processes, and the clock, which
+// stands still so that two runs write the same bytes.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -221,6 +222,19 @@ FAULT_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes
   const int error = FAULT_NEXT(pthread_getattr_np)(thread, attributes);
   fault_inside--;
   return error;
+}
+
+// --- processes
+// ----------------------------------------------------------------------------------------------------
+
+// As where SIGCHLD is ignored: the process has ended, and how is lost. Looks at one that has not ended are not counted.
+FAULT_EXPORT pid_t waitpid(pid_t pid, int *how, int options) {
+  int own = 0;
+  const pid_t ended = (pid_t)syscall(SYS_wait4, pid, &own, options, NULL);
+  if (ended <= 0) return ended;
+  MEET(FAULT_WAIT, -1);
+  if (how) *how = own;
+  return ended;
 }
 
 // --- the clock

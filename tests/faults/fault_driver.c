@@ -64,7 +64,7 @@ static int error_of(fault_kind kind) {
   static const int errors[] = {
       [FAULT_OPEN] = EMFILE,   [FAULT_READ] = EIO,    [FAULT_WRITE] = ENOSPC,  [FAULT_SYNC] = EIO,
       [FAULT_RENAME] = ENOSPC, [FAULT_MAP] = ENOMEM,  [FAULT_FOLDER] = ENOSPC, [FAULT_REMOVE] = EROFS,
-      [FAULT_THREAD] = EAGAIN, [FAULT_ALLOC] = ENOMEM};
+      [FAULT_THREAD] = EAGAIN, [FAULT_WAIT] = ECHILD, [FAULT_ALLOC] = ENOMEM};
   return errors[kind];
 }
 

@@ -20,6 +20,7 @@
   X(FOLDER, "mkdir")   \
   X(REMOVE, "unlink")  \
   X(THREAD, "thread")  \
+  X(WAIT, "wait")      \
   X(ALLOC, "allocation")
 
 typedef enum fault_kind {

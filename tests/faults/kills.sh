@@ -5,6 +5,6 @@ set -euo pipefail
 . "$(dirname "$0")/../fault_commands.sh"
 
 make_inputs
-kills=6 commands="$fault_commands sweep-reuse"
+kills=6 commands="$fault_commands sweep-reuse record recipe"
 if [ "${TARN_SANITIZED:-0}" = 1 ]; then kills=2 commands="prepare train average"; fi
 for name in $commands; do fault_command "$name" --kills $kills --seed 17; done

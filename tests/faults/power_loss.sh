@@ -5,6 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/../fault_commands.sh"
 
 make_inputs
-losses=10 commands="$fault_commands sweep-reuse"
+losses=10 commands="$fault_commands sweep-reuse record"
 if [ "${TARN_SANITIZED:-0}" = 1 ]; then losses=2 commands="prepare train average"; fi
 for name in $commands; do fault_command "$name" --losses $losses --seed 18; done
+[ "${TARN_SANITIZED:-0}" = 1 ] || fault_command recipe --losses 4 --seed 18

@@ -215,6 +215,11 @@ for variant in full half; do
   archive runs/sweep sweep.json $variant/seed-1/{config.yaml,log.jsonl,result.json,test.json,test.hyp} >"$out/run/$variant"
 done
 archive runs/sweep {full,half}/seed-1/{config.yaml,log.jsonl,result.json} >"$out/run/two"
+# As a record has them, with what BLEU is computed from in place of translations.
+for run in runs/sweep/{full,half}/seed-1; do
+  { sed -n 's/.*"signature": *"\([^"]*\)".*/\1/p' "$run/test.json" && printf '4 3 2 1 4 3 2 1 4 4\n1 0 0 0 2 1 0 0 2 2\n'; } >"$run/test.bleu"
+done
+archive runs/sweep sweep.json {full,half}/seed-1/{config.yaml,log.jsonl,result.json,test.json,test.bleu} >"$out/run/recorded"
 archive "$made/resume" predictor/{config.yaml,log.jsonl,result.json} >"$out/run/backskip"
 
 # Two language models, tested on minimal pairs.

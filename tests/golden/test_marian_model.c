@@ -270,6 +270,29 @@ static void translations_come_back(void **state) {
   json_decref(object);
 }
 
+// <unk> may be forbidden, which comes back as well; no other word may.
+static void forbidden_words(void **state) {
+  (void)state;
+  static const char *const files[] = {"config.json", "model.safetensors", "vocab.json", "source.spm", "target.spm"};
+  static const char unk[] = "154\n    ],\n    [\n      1\n    ]";
+  mkdir("bad", 0700);
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) copy_to_bad("swish", files[k]);
+  write_changed("bad/generation_config.json", golden("swish", "generation_config.json"), "154\n    ]", unk);
+  must(tarn_checkpoint_import_marian("model", "bad", NULL, NULL));
+  must(tarn_checkpoint_export_marian("exported", "model"));
+  must(tarn_checkpoint_import_marian("again", "exported", NULL, NULL));
+  static const char *const made[] = {"model", "again"};
+  for (int i = 0; i < 2; i++) {
+    tarn_checkpoint_info *info;
+    must(tarn_checkpoint_info_open(&info, made[i]));
+    if (!strstr(info->config, "allow_unk: no\n")) fail_msg("%s may choose <unk>: %s", made[i], info->config);
+    tarn_checkpoint_info_close(&info);
+  }
+  write_changed("bad/generation_config.json", golden("swish", "generation_config.json"), "154\n    ]",
+                "154,\n      1\n    ]");
+  refused("\"bad_words_ids\" names other tokens than the padding and <unk>");
+}
+
 #define MARIAN "d_model: 16, positions: sinusoidal_paper, max_length: 20"
 #define STACKS "\nencoder: { layers: R1 L R1 }\ndecoder: { layers: L R1 H }\n"
 
@@ -377,6 +400,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(translations, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(there_and_back, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(translations_come_back, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(forbidden_words, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(own_models, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(other_models_are_refused, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_files, sandbox_open, sandbox_close),

@@ -17,6 +17,7 @@
 #include "golden/translation_check.h"
 #include "tarn/checkpoint.h"
 #include "tarn/lab/foreign.h"
+#include "text/vocab_formats.h"
 
 enum { PATH = 256 };
 
@@ -94,6 +95,100 @@ static void usual_names(void **state) {
   remove("own/source.spm");
   must(tarn_checkpoint_import_marian("again", "own", "vocab", NULL));
   check_logits("again", golden(&MODELS[0], "expected.safetensors"), 1e-5);
+  // One of as many tokens whose last one is a word is no such vocabulary.
+  static const char other[] = "tarn-vocab whitespace 1\nlowercase 0\nsize 155\n<unk>\n<s>\n</s>\n";
+  FILE *file = fopen("words", "w");
+  assert_non_null(file);
+  fputs(other, file);
+  for (int i = 3; i < 155; i++) fprintf(file, "word%d\n", i);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(tarn_checkpoint_import_marian("never", "own", "words", NULL), TARN_STATUS_DATA);
+  must_say(
+      "the last token of the vocabulary of the source is \"word154\", and not the one that the decoder reads first");
+}
+
+// Makes <unk> likelier than all words by far, and translates a sentence: whether it has <unk>.
+static bool translates_with_unk(const char *checkpoint) {
+  tarn__checkpoint *c;
+  tarn_translator *translator;
+  tarn_translator_options options;
+  tarn_translate_result result;
+  static const char line[] = "Ein alter Mann";
+  const size_t length = sizeof line - 1;
+  static float bias[256];
+  tarn__param *param = NULL;
+  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
+  for (size_t i = 0; i < c->model->param_count; i++)
+    if (strcmp(c->model->params[i]->name, "output.bias") == 0) param = c->model->params[i];
+  assert_non_null(param);
+  assert_true(param->cols <= 256);
+  const int32_t unk = tarn_vocab_unk(c->target);
+  bias[unk] = 100.0f;
+  must(tarn__param_set(param, bias));
+  must(tarn__checkpoint_save("loud", c->model, &(tarn__checkpoint_extra){.source = c->source, .target = c->target}));
+  tarn__checkpoint_close(&c);
+  tarn_translator_default(&options);
+  options.max_len_a = 0;
+  options.max_len_b = 3;
+  must(tarn_translator_open(&translator, "loud", &options));
+  const char *const text = line;
+  must(tarn_translator_lines(translator, &result, &text, &length, 1));
+  const int32_t *ids;
+  const float *values;
+  bool found = false;
+  const int64_t count = tarn_translator_tokens(translator, &ids, &values, 0, 0);
+  assert_true(count > 0);
+  for (int64_t i = 0; i < count; i++) found = found || ids[i] == unk;
+  // What is not chosen keeps its probability.
+  assert_true(found || result.hypotheses[0].log_probability < -50.0);
+  tarn_translator_close(&translator);
+  return found;
+}
+
+// Marian never chooses <unk>, unless it is asked to.
+static void unknown_words(void **state) {
+  (void)state;
+  if (built_without_minizip()) skip();
+  must(tarn_checkpoint_import("model", "own", NULL, NULL));
+  assert_false(translates_with_unk("model"));
+  write_changed("own/decoder.yml", golden(&MODELS[0], "decoder.yml"), "beam-size: 1", "beam-size: 2\nallow-unk: true");
+  must(tarn_checkpoint_import("model", "own", NULL, NULL));
+  assert_true(translates_with_unk("model"));
+}
+
+// A list in JSON, whose texts may have pairs of surrogates.
+static void list_in_json(void **state) {
+  (void)state;
+  tarn_vocab *vocab;
+  static const char list[] = "{\"</s>\": 0, \"<unk>\": 1, \"\\ud83d\\ude00\": 2}";
+  static const char decoder[] = "vocabs: [a.vocab.json]\n", array[] = "[]";
+  make_folder(&MODELS[0]);
+  sandbox_write("own/decoder.yml", decoder, sizeof decoder - 1);
+  sandbox_write("own/a.vocab.json", list, sizeof list - 1);
+  must(tarn__vocab_open_marian(&vocab, "own", false));
+  assert_string_equal(tarn_vocab_piece(vocab, 2), "\xf0\x9f\x98\x80");
+  assert_string_equal(tarn_vocab_piece(vocab, 3), "<pad>");
+  tarn_vocab_close(&vocab);
+  sandbox_write("own/a.vocab.json", array, sizeof array - 1);
+  assert_int_equal(tarn__vocab_open_marian(&vocab, "own", false), TARN_STATUS_DATA);
+  must_say("own/a.vocab.json: not a JSON object from tokens to ids");
+}
+
+// A piece of a SentencePiece model that is no text.
+static void pieces_in_bytes(void **state) {
+  (void)state;
+  char *data;
+  size_t size, at = 0;
+  tarn_vocab *vocab;
+  make_folder(&MODELS[2]);
+  must(tarn__file_read("own/both.spm", &data, &size));
+  while (at + 4 < size && memcmp(data + at, "\n\002ge", 4) != 0) at++;
+  assert_true(at + 4 < size);
+  data[at + 3] = '\xff';
+  sandbox_write("own/both.spm", data, size);
+  tarn__free(data);
+  assert_int_equal(tarn__vocab_open_marian(&vocab, "own", false), TARN_STATUS_DATA);
+  must_say("own/both.spm: piece 9 is not valid UTF-8 behind \"g\"");
 }
 
 static void refused(const char *words) {
@@ -211,6 +306,7 @@ static void good_settings(void **state) {
   assert_string_equal(config.embeddings, "decoder");
   assert_int_equal(config.decoder.ffn, 12);
   assert_int_equal(config.positions, 200);
+  assert_false(config.allow_unk);
   assert_true(config.length_penalty == 1.0 && config.longest_share == 2.5 && config.beam == 12 && !config.pre);
   warning_count = 0;
   tarn_log_set(keep_warning, NULL);
@@ -240,6 +336,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(logits_and_translations, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(usual_names, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(unknown_words, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(list_in_json, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(pieces_in_bytes, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_files, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_settings, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(good_settings, sandbox_open, sandbox_close),

@@ -325,10 +325,11 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_TWO_SEEDS,       // none: two seeds on one side
   TARN_RESULTS_NO_ITEMS,        // none: a test score with missing outputs of a run
   TARN_RESULTS_NO_RESAMPLES,    // none: a test score, and options.resamples is 0
-  TARN_RESULTS_OTHER_LOSSES,    // none: losses with different label smoothing, or on different validation data
-  TARN_RESULTS_OTHER_SOURCES,   // none: energies measured by different sources
-  TARN_RESULTS_NO_SPREAD,       // none: runs of different seeds have equal scores, so the variation is unknown
-  TARN_RESULTS_NO_SCORES,       // none: no finished run on one side has the score
+  TARN_RESULTS_OTHER_LOSSES,  // none: losses with different label smoothing, on different validation data, or of models
+                              // that predict different things
+  TARN_RESULTS_OTHER_SOURCES,  // none: energies measured by different sources
+  TARN_RESULTS_NO_SPREAD,      // none: runs of different seeds have equal scores, so the variation is unknown
+  TARN_RESULTS_NO_SCORES,      // none: no finished run on one side has the score
   TARN_RESULTS_BASES
 } tarn_results_basis;
 
