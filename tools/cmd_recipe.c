@@ -309,7 +309,7 @@ static int announce(const running *r) {
   return report_missing(r);
 }
 
-// With its name on disk: otherwise a loss of power could take it away with all that is in it.
+// Makes a folder and puts its name on disk: otherwise a loss of power could take it away with all that is in it.
 static void make_folder(const char *path) {
   char parent[4096];
   const char *slash = strrchr(path, '/');

@@ -18,17 +18,33 @@ json_t *json_output_text(const char *text) {
   return string;
 }
 
-// U+2028 and U+2029, which in JSON stand in texts alone, end lines for many readers of lines, such as Python's
-// splitlines(): they are written as \u2028 and \u2029.
+// Characters that JSON allows in strings as they are, but at which many readers of lines, such as Python's
+// splitlines(), end a line. They are written as escapes.
+typedef struct line_end {
+  const char *bytes, *escape;
+} line_end;
+static const line_end line_ends[] = {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}};
+
+// The one that a text begins with, if any.
+static const line_end *line_end_at(const char *text, size_t size) {
+  for (size_t i = 0; i < sizeof line_ends / sizeof *line_ends; i++) {
+    const size_t length = strlen(line_ends[i].bytes);
+    if (size >= length && memcmp(text, line_ends[i].bytes, length) == 0) return &line_ends[i];
+  }
+  return NULL;
+}
+
 static int put_on_a_line(const char *text, size_t size, void *file) {
-  const char *end = text + size, *at = text;
-  while ((at = memchr(at, 0xE2, (size_t)(end - at))) && end - at > 2) {
-    const bool line = memcmp(at, "\xE2\x80\xA8", 3) == 0, paragraph = memcmp(at, "\xE2\x80\xA9", 3) == 0;
-    at++;
-    if (!line && !paragraph) continue;
-    fwrite(text, 1, (size_t)(at - 1 - text), file);
-    fputs(line ? "\\u2028" : "\\u2029", file);
-    text = at += 2;
+  const char *end = text + size;
+  for (const char *at = text; at < end;) {
+    const line_end *found = line_end_at(at, (size_t)(end - at));
+    if (!found) {
+      at++;
+      continue;
+    }
+    fwrite(text, 1, (size_t)(at - text), file);
+    fputs(found->escape, file);
+    text = at += strlen(found->bytes);
   }
   fwrite(text, 1, (size_t)(end - text), file);
   return 0;

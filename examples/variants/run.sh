@@ -100,10 +100,10 @@ prepare_language() {
   size=$(wc -c <$store/all.part)
   part=$((size / 20))
   [ $part -gt 0 ] || fail "$data is too short to be cut into three"
-  cut() { "$tarn" split --quiet --from "$1" --bytes "$2" --output "$3" $store/all.part; }
-  cut 0 $((size - 2 * part)) $store/train.part
-  cut $((size - 2 * part)) $((part < 65536 ? part : 65536)) $store/valid.part
-  cut $((size - part)) $((part < 65536 ? part : 65536)) $store/test.txt
+  take() { "$tarn" split --quiet --from "$1" --bytes "$2" --output "$3" $store/all.part; }
+  take 0 $((size - 2 * part)) $store/train.part
+  take $((size - 2 * part)) $((part < 65536 ? part : 65536)) $store/valid.part
+  take $((size - part)) $((part < 65536 ? part : 65536)) $store/test.txt
   for part in train valid; do "$tarn" prepare --vocab $store/vocab.model --text $store/$part.part --stream 256 --output $store/$part; done
   rm $store/*.part
 }

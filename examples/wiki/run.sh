@@ -34,10 +34,10 @@ if [ ! -e "$ready" ]; then
   size=$(wc -c <data/all.part)
   part=$((size / 20))
   [ $part -gt 0 ] || fail "$text is too short to be cut into three"
-  cut() { "$tarn" split --quiet --from "$1" --bytes "$2" --output "$3" data/all.part; }
-  cut 0 $((size - 2 * part)) data/train.part
-  cut $((size - 2 * part)) $((part < valid ? part : valid)) data/valid.part
-  cut $((size - part)) $((part < test ? part : test)) "data/test$mark.txt"
+  take() { "$tarn" split --quiet --from "$1" --bytes "$2" --output "$3" data/all.part; }
+  take 0 $((size - 2 * part)) data/train.part
+  take $((size - 2 * part)) $((part < valid ? part : valid)) data/valid.part
+  take $((size - part)) $((part < test ? part : test)) "data/test$mark.txt"
   rm data/all.part
   for set in train valid; do
     "$tarn" prepare --vocab data/bytes.vocab --text data/$set.part --stream $window --output data/$set$mark

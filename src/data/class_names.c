@@ -31,7 +31,9 @@ tarn_status tarn__class_names_add(tarn__class_names *classes, const char *name, 
   int32_t code;
   const bool plain = tarn__utf8_line(&code, name, length) == length;
   TARN_REQUIRE(plain || code >= 0, DATA, "a label that is not valid UTF-8");
-  TARN_REQUIRE(plain, DATA, "a label with a control character or line end (U+%04X)", (unsigned)code);
+  TARN_REQUIRE(plain, DATA,
+               "a label with a control character, line end or other character that head.labels cannot have (U+%04X)",
+               (unsigned)code);
   TARN_TRY(tarn__grow(&classes->names, &classes->capacity, (size_t)classes->count + 1, sizeof *classes->names));
   TARN_TRY(tarn__strndup(&classes->names[classes->count], name, length));
   classes->count++;

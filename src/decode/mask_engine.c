@@ -9,8 +9,7 @@
 #include "decode/refine.h"
 #include "task/lengths.h"
 
-// Words of which one is always allowed: the end of sentence, padding, the mask and the unknown token may not
-// be.
+// Words of which one is always allowed: the end of sentence, padding, the mask and the unknown token may not be.
 enum { BEST = 5 };
 
 typedef struct engine {

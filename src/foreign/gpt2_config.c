@@ -8,7 +8,7 @@ const tarn__gpt2_names tarn__gpt2_hf_names = {
               "attn.c_proj.bias", "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight",
               "mlp.c_proj.bias"},
     .at = "h.",
-    .turned = true};
+    .transposed = true};
 
 const tarn__gpt2_names tarn__gpt2_gguf_names = {
     .model = {"token_embd.weight", "position_embd.weight", "output_norm.weight", "output_norm.bias", "output.weight"},
@@ -25,9 +25,9 @@ const char *const tarn__gpt2_layer_ours[TARN__GPT2_LAYER_NAMES] = {
     "self_attn.out.weight", "self_attn.out.bias",  "ffn.norm.gain",        "ffn.norm.bias",
     "ffn.in.weight",        "ffn.in.bias",         "ffn.out.weight",       "ffn.out.bias"};
 
-bool tarn__gpt2_is_turned(const tarn__gpt2_names *names, int i) {
+bool tarn__gpt2_is_transposed(const tarn__gpt2_names *names, int i) {
   const char *end = strrchr(tarn__gpt2_layer_ours[i], '.');
-  return names->turned && strcmp(end, ".weight") == 0;
+  return names->transposed && strcmp(end, ".weight") == 0;
 }
 
 static const double EPSILON = 1e-5;  // of layer norms, by default

@@ -25,15 +25,15 @@ typedef struct tarn__gpt2_names {
   const char *model[TARN__GPT2_MODEL_NAMES];
   const char *layer[TARN__GPT2_LAYER_NAMES];  // "attn.c_attn.weight" (of "h.0.")
   const char *at;                             // of a layer, before its number from 0: "h."
-  bool turned;                                // matrices of layers are [inputs, outputs]
+  bool transposed;                            // matrices of layers are [inputs, outputs]
 } tarn__gpt2_names;
 extern const tarn__gpt2_names tarn__gpt2_hf_names, tarn__gpt2_gguf_names;
 
 // Our names of the same parameters, those of a layer within its set: "self_attn.qkv.weight".
 extern const char *const tarn__gpt2_model_ours[TARN__GPT2_MODEL_NAMES];
 extern const char *const tarn__gpt2_layer_ours[TARN__GPT2_LAYER_NAMES];
-// Whether a format has the parameter number `i` of a layer the other way around.
-bool tarn__gpt2_is_turned(const tarn__gpt2_names *names, int i);
+// Whether a format stores parameter number `i` of a layer transposed.
+bool tarn__gpt2_is_transposed(const tarn__gpt2_names *names, int i);
 
 // The model's settings.
 typedef struct tarn__gpt2_config {

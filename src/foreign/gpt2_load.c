@@ -68,7 +68,7 @@ static tarn_status take_all(void *user, bool set) {
       char theirs[96], ours[96];
       snprintf(theirs, sizeof theirs, "%s%lld.%s", s->names->at, (long long)l, s->names->layer[i]);
       snprintf(ours, sizeof ours, "decoder.layer%lld.%s", (long long)l + 1, tarn__gpt2_layer_ours[i]);
-      TARN_TRY(take(s, theirs, ours, tarn__gpt2_is_turned(s->names, i), set));
+      TARN_TRY(take(s, theirs, ours, tarn__gpt2_is_transposed(s->names, i), set));
     }
   return TARN_STATUS_OK;
 }

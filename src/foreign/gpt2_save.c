@@ -142,7 +142,7 @@ tarn_status tarn__gpt2_add(tarn__hf_writer *writer, const tarn__gpt2_config *con
     for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
       snprintf(theirs, sizeof theirs, "%s%s%d.%s", prefix, names->at, (int)l, names->layer[i]);
       snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, tarn__gpt2_layer_ours[i]);
-      TARN_TRY(add(writer, theirs, ours, tarn__gpt2_is_turned(names, i)));
+      TARN_TRY(add(writer, theirs, ours, tarn__gpt2_is_transposed(names, i)));
     }
   return TARN_STATUS_OK;
 }

@@ -41,7 +41,7 @@ static tarn_status write_files(const tarn_results_run *run, const char *to) {
   return write_sentences(run, to);
 }
 
-// Whether a folder of files is gone; else errno says why not.
+// Removes a folder of files. Returns whether it is gone; if not, errno says why.
 static bool clear_away(const char *path) {
   DIR *folder = opendir(path);
   if (!folder) return errno == ENOENT;

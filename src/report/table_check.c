@@ -91,13 +91,13 @@ static bool same_smoothing(const tarn_results_run *a, const tarn_results_run *b)
   return a->config->train.label_smoothing == b->config->train.label_smoothing;
 }
 
-// Whether losses of both are sums over the same predictions: a masked model's are over the masked words alone, and
-// those of a model that edits over its edits.
+// Whether losses of both are sums over the same predictions: a masked model's are over the masked words alone,
+// and those of a model that edits are over its edits.
 static bool same_predictions(const tarn_results_run *a, const tarn_results_run *b) {
   return tarn__config_task(a->config)->task == tarn__config_task(b->config)->task;
 }
 
-// Fails if a measure is made of losses that are of other predictions.
+// Fails if a measure is computed from losses, and those of the two runs are of different predictions.
 static tarn_status check_predictions(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
   const unsigned losses = 1u << TARN__KEPT_LOSS | 1u << TARN__KEPT_NLL | 1u << TARN__KEPT_WORDS;
   const tarn_measure *measure = tarn_measure_find(metric);

@@ -79,7 +79,7 @@ static tarn_status list_pieces(json_t **tokens, const tarn__spm *spm, const char
     json_decref(*tokens);
     *tokens = NULL;
     const size_t length = strlen(piece), valid = tarn__utf8_valid(piece, length);
-    TARN_REQUIRE(valid == length, DATA, "%s: piece %d is not valid UTF-8 behind \"%.*s\"", path, (int)id,
+    TARN_REQUIRE(valid == length, DATA, "%s: piece %d is not valid UTF-8 after \"%.*s\"", path, (int)id,
                  (int)tarn__utf8_valid(piece, valid < SHOWN ? valid : SHOWN), piece);
   }
   TARN_REQUIRE(*tokens, MEMORY, "%s: not enough memory", path);

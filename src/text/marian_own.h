@@ -1,5 +1,5 @@
 // A folder with a model as Marian itself writes it: decoder.yml, which names the other files, the weights (.npz), the
-// vocabularies (.yml), and the SentencePiece models source.spm and target.spm that cut the text.
+// vocabularies (.yml, .json or .spm), and the SentencePiece models source.spm and target.spm that cut the text.
 #ifndef TARN_TEXT_MARIAN_OWN_H
 #define TARN_TEXT_MARIAN_OWN_H
 
@@ -30,12 +30,12 @@ typedef struct tarn__marian_side {
   char list[PATH_MAX], model[PATH_MAX];
 } tarn__marian_side;
 
-// The tokens of a side and their ids, and behind them one more, which the decoder reads first; and the files. The
+// The tokens of a side and their ids, and after them one more, which the decoder reads first; and the files. The
 // caller frees the object with json_decref(). Fails with IO, MEMORY or DATA.
 tarn_status tarn__marian_own_tokens(json_t **tokens, tarn__marian_side *side, const char *folder,
                                     bool target) TARN_CHECKED;
 
-// Whether that one more token has this name.
+// Whether the added token, which the decoder reads first, can have this name.
 bool tarn__marian_is_start(const char *token);
 
 #endif

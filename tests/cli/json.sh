@@ -26,10 +26,10 @@ input() {  # FILE FILTER COMMAND...: the same with an input
 
 objects '.output == "again"' "$TARN" corpus --output again --sentences 20 --held-out 5
 objects '.lines == 300 and .used == 1 and .output == "v"' "$TARN" vocab --type char --output v corpus/train.de
-# U+2028 and U+2029 end lines for some readers.
-ends=$(printf 'v\xe2\x80\xa8w\xe2\x80\xa9')
+# U+0085, U+2028 and U+2029 end lines for some readers.
+ends=$(printf 'v\xe2\x80\xa8w\xe2\x80\xa9x\xc2\x85y')
 objects ".output == \"$ends\"" "$TARN" vocab --type char --output "$ends" corpus/train.de
-grep -q '"v\\u2028w\\u2029"' out.json || fail "ends of lines in a line: $(cat out.json)"
+grep -q '"v\\u2028w\\u2029x\\u0085y"' out.json || fail "ends of lines in a line: $(cat out.json)"
 objects '.output == "v2" and (.from | endswith("gpt2_toy"))' "$TARN" vocab --import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_toy" --output v2
 objects '.sentences >= 300' "$TARN" sentences corpus/train.en --output sentences.txt
 input corpus/valid.de '.line == 20 and (.ids | length) == (.pieces | length)' "$TARN" encode --vocab vocab

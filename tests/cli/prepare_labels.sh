@@ -65,9 +65,11 @@ o 1 'few.tsv:2: 1 field, but the first line has 2: fields are missing' few.tsv -
 printf 'a b\t1\nc\t \n' >empty.tsv
 o 1 'empty.tsv:2: the label (column 2) is empty' empty.tsv --text 1 --labels 2
 printf 'a b\t1\nc\tx\xe2\x80\xa8y\n' >end.tsv
-o 1 'end.tsv:2: a label with a control character or line end (U+2028)' end.tsv --text 1 --labels 2
+o 1 'end.tsv:2: a label with a control character, line end or other character that head.labels cannot have (U+2028)' end.tsv --text 1 --labels 2
 printf 'a b\tx\xc2\x81\nc\t1\n' >end.tsv
-o 1 'end.tsv:1: a label with a control character or line end (U+0081)' end.tsv --text 1 --labels 2
+o 1 'end.tsv:1: a label with a control character, line end or other character that head.labels cannot have (U+0081)' end.tsv --text 1 --labels 2
+printf 'a b\tx\xef\xbb\xbfy\nc\t1\n' >end.tsv
+o 1 'end.tsv:1: a label with a control character, line end or other character that head.labels cannot have (U+FEFF)' end.tsv --text 1 --labels 2
 printf 'a b\t1\n\t0\n' >blank.tsv
 o 1 'blank.tsv:2: the text (column 1) is empty' blank.tsv --text 1 --labels 2
 printf 'a b\t1\nc\t1\n' >same.tsv

@@ -13,5 +13,5 @@ commands="$fault_commands record"
 # There the point is that no failure leaks or touches memory that is gone; each process takes ten times as long.
 if [ "${TARN_SANITIZED:-0}" = 1 ]; then sample=(--faults 3) calls="write allocation" commands="vocab prepare average generate test"; fi
 for name in $commands; do fault_command "$name" --kinds "$calls" "${sample[@]}" --seed 16; done
-# How a process ended is lost.
+# The steps of a recipe are commands of their own; of its calls only the waits for them fail.
 [ "${TARN_SANITIZED:-0}" = 1 ] || fault_command recipe --kinds wait --faults 2 --seed 16

@@ -227,7 +227,8 @@ FAULT_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes
 // --- processes
 // ----------------------------------------------------------------------------------------------------
 
-// As where SIGCHLD is ignored: the process has ended, and how is lost. Looks at one that has not ended are not counted.
+// A failure is as where SIGCHLD is ignored: the process has ended, and how it ended is lost. Calls that find it running
+// are not counted.
 FAULT_EXPORT pid_t waitpid(pid_t pid, int *how, int options) {
   int own = 0;
   const pid_t ended = (pid_t)syscall(SYS_wait4, pid, &own, options, NULL);

@@ -188,7 +188,7 @@ static void pieces_in_bytes(void **state) {
   sandbox_write("own/both.spm", data, size);
   tarn__free(data);
   assert_int_equal(tarn__vocab_open_marian(&vocab, "own", false), TARN_STATUS_DATA);
-  must_say("own/both.spm: piece 9 is not valid UTF-8 behind \"g\"");
+  must_say("own/both.spm: piece 9 is not valid UTF-8 after \"g\"");
 }
 
 static void refused(const char *words) {
