@@ -58,10 +58,13 @@ static tarn_status remove_folder(const char *path) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status put_run(const char *place, const tarn_results_run *run, const char *partial) {
+// *alone: whether the copy is all that the record has of the run, since it was to take the place of another.
+static tarn_status put_run(const char *place, const tarn_results_run *run, const char *partial, bool *alone) {
   TARN_TRY(tarn__mkdir(partial));
   TARN_TRY(write_files(run, partial));
+  const bool replaces = tarn__file_exists(place);
   TARN_TRY(remove_folder(place));
+  *alone = replaces;
   TARN_REQUIRE(rename(partial, place) == 0, IO, "%s: cannot put the run here: %s", place, strerror(errno));
   return TARN_STATUS_OK;
 }
@@ -75,8 +78,9 @@ static tarn_status write_run(const char *record, const tarn_results_run *run, co
                         slash + 1) < (int)sizeof partial,
                IO, "%s: the path is too long", place);
   TARN_TRY(remove_folder(partial));
-  const tarn_status status = put_run(place, run, partial);
-  if (status != TARN_STATUS_OK) (void)clear_away(partial);
+  bool alone = false;
+  const tarn_status status = put_run(place, run, partial, &alone);
+  if (status != TARN_STATUS_OK && !alone) (void)clear_away(partial);
   TARN_TRY(status);
   tarn__sync_folder_of(place);
   return TARN_STATUS_OK;

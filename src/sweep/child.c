@@ -74,6 +74,14 @@ tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) {
   return status;
 }
 
+tarn_status tarn__child_wait(int *wait_status, pid_t pid, const tarn__child *child) {
+  pid_t ended;
+  *wait_status = 0;
+  while ((ended = waitpid(pid, wait_status, 0)) < 0 && errno == EINTR) continue;
+  TARN_REQUIRE(ended == pid, IO, "%s: how it ended is not known: %s", child->arguments[0], strerror(errno));
+  return TARN_STATUS_OK;
+}
+
 static void last_line(char *text, size_t size, const char *errors) {
   char *all;
   size_t length;

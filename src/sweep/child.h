@@ -18,6 +18,8 @@ typedef struct tarn__child {
 } tarn__child;
 // Starts it. *pid: 0 if it fails, which no call of kill() or waitpid() may be given.
 tarn_status tarn__child_start(pid_t *pid, const tarn__child *child) TARN_CHECKED;
+// Waits for the end of the process. Fails where its exit status is lost, as to a caller that ignores SIGCHLD.
+tarn_status tarn__child_wait(int *wait_status, pid_t pid, const tarn__child *child) TARN_CHECKED;
 // The last line of its standard error without the program's name, or its exit status; at most `size` bytes.
 void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);
 // Whether a signal to stop ended it.

@@ -1,6 +1,5 @@
 // What a sweep of a queue needs before its first run: its data, and an estimate of what its trainings take. Both are
 // found by `tarn sweep --dry-run` in the working folder, to which paths of the description are relative.
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +78,7 @@ tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t index) {
                              .output = output,
                              .errors = errors};
   TARN_TRY(tarn__child_start(&pid, &child));
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+  TARN_TRY(tarn__child_wait(&wait_status, pid, &child));
   if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) return fail_check(q, index, errors, wait_status);
   TARN_TRY(take_forecasts(s, output));
   s->seen = 0;  // the costs of runs follow from the estimates

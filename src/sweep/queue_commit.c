@@ -1,5 +1,4 @@
 // Commits of records to git, by its program.
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,7 +21,7 @@ static tarn_status git(char message[TARN__QUEUE_TEXT], const tarn__queue_sweep *
   const tarn__child child = {
       .program = "/usr/bin/env", .arguments = arguments, .output = log, .errors = log, .outlives = true};
   TARN_TRY(tarn__child_start(&pid, &child));
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+  TARN_TRY(tarn__child_wait(&wait_status, pid, &child));
   message[0] = '\0';
   if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0)
     tarn__child_message(message, TARN__QUEUE_TEXT, log, wait_status);
