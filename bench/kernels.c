@@ -36,8 +36,8 @@ typedef struct bench_case {
   const char *name;
   tarn__tensor *(*build)(bench *b, const struct bench_case *c);  // returns the output, or the loss
   int64_t d, out;                                                // widths of input and output; of a head
-  int length;                                                    // tokens of a sentence, for attention
-  bool flag;                                                     // relu; causal; moments in bf16
+  int length;                                                    // tokens of a sentence, for attention; tarn__moments
+  bool flag;                                                     // relu; causal
 } bench_case;
 
 static void *take(bench *b, size_t count, size_t size) {
@@ -231,7 +231,8 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"embedding", build_embedding, 512, 512, 0, false},
                                    {"adam", NULL, 512, WORDS, 0, false},
                                    {"adam-50257", NULL, 512, 50257, 0, false},
-                                   {"adam-50257-bf16-moments", NULL, 512, 50257, 0, true}};
+                                   {"adam-50257-bf16-moments", NULL, 512, 50257, TARN__MOMENTS_BF16, false},
+                                   {"adam-50257-fp8-moments", NULL, 512, 50257, TARN__MOMENTS_F8, false}};
 enum { CASES = sizeof cases / sizeof cases[0] };
 
 // --- the loss of a case without its own: gives the output a gradient, copied so that it can be overwritten -----------
@@ -367,9 +368,10 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
   static timing times;
   static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true, 1};
   tarn__param *p = param(b, c->out, c->d);
-  p->training.moments = c->flag ? TARN__BF16 : TARN__F32;
-  p->training.moment1 = take(b, (size_t)(p->rows * p->cols), tarn__dtype_size(p->training.moments));
-  p->training.moment2 = take(b, (size_t)(p->rows * p->cols), tarn__dtype_size(p->training.moments));
+  p->training.moments = (tarn__moments)c->length;
+  const size_t moment = tarn__moment_bytes(p->training.moments, (size_t)(p->rows * p->cols));
+  p->training.moment1 = take(b, moment, 1);
+  p->training.moment2 = take(b, moment, 1);
   TARN_TRY(b->status);
   fill(p->training.grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
   p->training.grad_written = true;
@@ -382,8 +384,8 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
     TARN_TRY(tarn__adam_step(&tarn__device_cpu, &table, &options, runs + 2, 1.0, NULL, b->threads));
     times.seconds[runs] = tarn__seconds() - start;
   }
-  const int bytes = 12 + (c->flag ? 8 : 16) + (b->dtype == TARN__BF16 ? 2 : 0);
-  print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * bytes);
+  const int bytes = 12 + (b->dtype == TARN__BF16 ? 2 : 0);
+  print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * bytes + 4 * (double)moment);
   return TARN_STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ ATTENTION = ("attention-20", "attention-causal-20", "attention-256", "attention-
              "attention-alibi-causal-2048")
 OTHERS = (*STEPS, *ATTENTION, "hadamard-qkv", "residual-norm", "residual-rms-norm", "glu", "light-conv-7",
           "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary", "embedding", "adam",
-          "adam-50257", "adam-50257-bf16-moments")
+          "adam-50257", "adam-50257-bf16-moments", "adam-50257-fp8-moments")
 CASES = [(case, precision) for precision in ("fp32", "bf16") for case in (*PRODUCTS, *OTHERS)]
 NAMES = [f"kernel-{case}-{precision}" for case, precision in CASES]
 

@@ -62,6 +62,10 @@ tarn_status tarn__advice_model(tarn_advice_model *model, struct tarn__advice_mem
 
 // --- costs
 
+// A number, without the scales of blocks and vectors in fp32.
+static const double moment_bytes[TARN_MOMENTS_COUNT] = {
+    [TARN_MOMENTS_FP32] = 4, [TARN_MOMENTS_BF16] = 2, [TARN_MOMENTS_FP8] = 1};
+
 static tarn_status cost(tarn_advice_form *form, const reading *w, size_t group, const tarn_results_run *run) {
   const tarn_config_train *train = &run->config->train;
   form->parameters = run->parameters;
@@ -77,7 +81,7 @@ static tarn_status cost(tarn_advice_form *form, const reading *w, size_t group, 
   if (train->optimiser == TARN_OPTIMISER_RIDGE)
     form->optimiser_bytes = 0;
   else if (run->trained_parameters >= 0)
-    form->optimiser_bytes = 2.0 * (train->moments == TARN_PRECISION_BF16 ? 2 : 4) * (double)run->trained_parameters;
+    form->optimiser_bytes = 2.0 * moment_bytes[train->moments] * (double)run->trained_parameters;
   return tarn__advice_update_share(&form->update_share, w->results, group);
 }
 

@@ -69,10 +69,12 @@
   X(TARN_SCHEDULE_COSINE, "cosine", "half a cosine from lr at the end of warm-up to min_lr at max_updates") \
   X(TARN_SCHEDULE_CONSTANT, "constant", "lr after warm-up")                                                 \
   X(TARN_SCHEDULE_LINEAR, "linear", "a line from lr at the end of warm-up to min_lr at max_updates")
-// For the optimiser's moments: the formats of TARN_PRECISION_MAP.
-#define TARN_MOMENTS_MAP(X)                          \
-  X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
-  X(TARN_PRECISION_BF16, "bf16", "2 bytes, rounded up or down at random so that the mean is right")
+// Number formats of the optimiser's moments.
+#define TARN_MOMENTS_MAP(X)                                                                       \
+  X(TARN_MOMENTS_FP32, "fp32", "4 bytes a number")                                                \
+  X(TARN_MOMENTS_BF16, "bf16", "2 bytes, rounded up or down at random so that the mean is right") \
+  X(TARN_MOMENTS_FP8, "fp8",                                                                      \
+    "1 byte, rounded in the same way, with a scale for each block of 256; those of vectors in fp32")
 // The number formats in which gradients are sent to other ranks: those of TARN_PRECISION_MAP.
 #define TARN_REDUCE_MAP(X)                           \
   X(TARN_PRECISION_FP32, "fp32", "4 bytes a number") \
@@ -110,6 +112,7 @@ typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn
 typedef enum tarn_backskip_method { TARN_BACKSKIP_MAP(TARN_CHOICE_VALUE) TARN_BACKSKIP_COUNT } tarn_backskip_method;
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
+typedef enum tarn_moments { TARN_MOMENTS_MAP(TARN_CHOICE_VALUE) TARN_MOMENTS_COUNT } tarn_moments;
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
@@ -347,8 +350,9 @@ typedef struct tarn_config_train {
   double label_smoothing;    // probability mass spread evenly over the vocabulary (PyTorch's definition) [0.1 for
                              // translation, else 0]
   tarn_precision precision;  // [fp32]
-  // Of the optimiser's moments. bf16 uses unbiased stochastic rounding: half the memory, different results [fp32]
-  tarn_precision moments;
+  // Of the optimiser's moments. bf16 and fp8 use unbiased stochastic rounding: a half and a quarter of the memory,
+  // different results [fp32]
+  tarn_moments moments;
   // Of gradients exchanged by ranks: bf16 halves the bytes and changes results; a single rank sends none [fp32]
   tarn_precision reduce;
   // Optimiser state sharding: each rank keeps the moments of only its own part of the parameters, updates that part,

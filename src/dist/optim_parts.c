@@ -16,19 +16,20 @@ static bool has_rows(const tarn__model *model, const tarn__param *param) {
   return tarn__weights_look_up(&model->weights, param) || param->out == 1;
 }
 
-// The unit of a part: whole rows of tables, and always whole blocks of random numbers (optim/moments.h).
+// The unit of a part: whole rows of tables, and always what moments can be divided into.
 static int64_t unit_of(const tarn__model *model, const tarn__param *param) {
-  enum { BLOCK = 8, UNIT = 32 };
-  if (!has_rows(model, param)) return UNIT;
+  enum { LEAST = 32 };
+  const int64_t block = tarn__moment_unit(tarn__model_moments(model, param));
+  if (!has_rows(model, param)) return block > LEAST ? block : LEAST;
   int64_t rows = 1;
-  while (rows * param->cols % BLOCK != 0) rows *= 2;
+  while (rows * param->cols % block != 0) rows *= 2;
   return rows * param->cols;
 }
 
-// Bytes of optimiser state per element.
-static int64_t weight_of(const tarn__model *model, const tarn__param *param) {
+// Bytes of optimiser state of so many elements.
+static int64_t state_bytes(const tarn__model *model, const tarn__param *param, int64_t count) {
   const size_t sum = tarn__model_sums(model, param) ? sizeof(float) : 0;
-  return (int64_t)(2 * tarn__dtype_size(tarn__model_moments(model)) + sum);
+  return (int64_t)(2 * tarn__moment_bytes(tarn__model_moments(model, param), (size_t)count) + (size_t)count * sum);
 }
 
 // A rank's load so far.
@@ -49,7 +50,11 @@ static int by_rank(const void *a, const void *b) {
 }
 
 // Each rank gets equally many units, and those with the smallest load one more until all are distributed.
-static void cut(int64_t *ends, load *loads, int ranks, int64_t size, int64_t unit, int64_t weight) {
+static void cut(const tarn__optim_parts *parts, size_t index, load *loads) {
+  const tarn__param *param = tarn__model_param(parts->model, index);
+  const int ranks = parts->ranks;
+  int64_t *ends = parts->ends + index * (size_t)ranks;
+  const int64_t size = size_of(param), unit = unit_of(parts->model, param);
   const int64_t units = (size + unit - 1) / unit, each = units / ranks, left = units % ranks;
   qsort(loads, (size_t)ranks, sizeof *loads, by_held);
   for (int k = 0; k < ranks; k++) ends[loads[k].rank] = each + (k < left);
@@ -57,7 +62,7 @@ static void cut(int64_t *ends, load *loads, int ranks, int64_t size, int64_t uni
   int64_t at = 0;
   for (int r = 0; r < ranks; r++) {
     const int64_t wanted = at + ends[r] * unit, end = wanted < size ? wanted : size;
-    loads[r].held += (end - at) * weight;
+    loads[r].held += state_bytes(parts->model, param, end - at);
     ends[r] = at = end;
   }
 }
@@ -67,11 +72,7 @@ static tarn_status cut_all(tarn__optim_parts *parts) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)parts->ranks, sizeof(load)));
   load *loads = memory;
   for (int r = 0; r < parts->ranks; r++) loads[r].rank = r;
-  for (size_t i = 0; i < parts->count; i++) {
-    const tarn__param *param = tarn__model_param(parts->model, i);
-    cut(parts->ends + i * (size_t)parts->ranks, loads, parts->ranks, size_of(param), unit_of(parts->model, param),
-        weight_of(parts->model, param));
-  }
+  for (size_t i = 0; i < parts->count; i++) cut(parts, i, loads);
   tarn__free(loads);
   return TARN_STATUS_OK;
 }
@@ -95,7 +96,7 @@ static void describe(tarn__optim_parts *parts, size_t index) {
   *part = *whole;
   part->rows = table ? range.count / whole->cols : 1;
   part->cols = table ? whole->cols : range.count;
-  part->training = (tarn__param_training){.moments = tarn__model_moments(parts->model), .first = range.first};
+  part->training = (tarn__param_training){.moments = tarn__model_moments(parts->model, whole), .first = range.first};
   part->training.number = (uint32_t)index;
   parts->list[index] = part;
 }
@@ -127,7 +128,7 @@ void tarn__optim_parts_close(tarn__optim_parts *parts) {
 
 static size_t moment_bytes(const tarn__optim_parts *parts, size_t index, int rank) {
   const size_t count = (size_t)tarn__optim_part_of(parts, index, rank).count;
-  return aligned(count * tarn__dtype_size(tarn__model_moments(parts->model)));
+  return aligned(tarn__moment_bytes(tarn__model_moments(parts->model, tarn__model_param(parts->model, index)), count));
 }
 
 static size_t sum_bytes(const tarn__optim_parts *parts, size_t index, int rank) {

@@ -173,17 +173,19 @@ tarn_status tarn__optim_share_absolute(tarn__optim_share *share, size_t index, d
   return tarn__device_fill(part->device, part->training.grad_sum, 0, count * sizeof *part->training.grad_sum);
 }
 
-static size_t element_bytes(const tarn__optim_share *share, tarn__part_array array) {
+static size_t array_bytes(const tarn__optim_share *share, size_t param, tarn__part_array array, int64_t count) {
+  const tarn__model *model = share->parts.model;
   const bool moment = array == TARN__PART_MOMENT1 || array == TARN__PART_MOMENT2;
-  return moment ? tarn__dtype_size(tarn__model_moments(share->parts.model)) : sizeof(float);
+  return moment ? tarn__moment_bytes(tarn__model_moments(model, tarn__model_param(model, param)), (size_t)count)
+                : (size_t)count * sizeof(float);
 }
 
 tarn__optim_fetch tarn__optim_share_find(const tarn__optim_share *share, size_t param, tarn__part_array array,
                                          size_t first, size_t bytes) {
-  const size_t size = element_bytes(share, array);
   for (int r = 0; r < share->parts.ranks; r++) {
     const tarn__optim_range range = tarn__optim_part_of(&share->parts, param, r);
-    const size_t begin = (size_t)range.first * size, end = begin + (size_t)range.count * size;
+    const size_t begin = array_bytes(share, param, array, range.first);
+    const size_t end = begin + array_bytes(share, param, array, range.count);
     if (first < begin || first >= end) continue;
     const size_t left = end - first;
     return (tarn__optim_fetch){param, first - begin, left < bytes ? left : bytes, array, r};

@@ -36,8 +36,8 @@ double tarn__update_bytes(const tarn__param *param) {
   const double count = (double)param->rows * (double)param->cols;
   const double real = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
   const bool copy = param->value != (const void *)param->training.master;
-  const double moments = 4.0 * (double)tarn__dtype_size(param->training.moments);
-  return count * (3.0 * real + moments + (copy ? (double)tarn__dtype_size(param->dtype) : 0.0));
+  const double moments = 4.0 * (double)tarn__moment_bytes(param->training.moments, (size_t)count);
+  return count * (3.0 * real + (copy ? (double)tarn__dtype_size(param->dtype) : 0.0)) + moments;
 }
 
 double tarn__node_bytes(const tarn__node *node) {

@@ -57,6 +57,27 @@ typedef enum tarn__param_role {
   TARN__ROLE_HELPER         // for training only, not part of the model
 } tarn__param_role;
 
+// Formats of Adam's moments (optim/moments.h).
+typedef enum tarn__moments {
+  TARN__MOMENTS_F32,
+  TARN__MOMENTS_BF16,  // rounded at random
+  TARN__MOMENTS_F8     // the same, in blocks with one scale each
+} tarn__moments;
+
+enum { TARN__MOMENT_BLOCK = 256, TARN__MOMENT_SCALE = 4 };  // elements of a block of F8, bytes of its scale
+
+// Bytes of a moment of so many elements. Blocks of F8 are whole.
+static inline size_t tarn__moment_bytes(tarn__moments moments, size_t count) {
+  const size_t blocks = (count + TARN__MOMENT_BLOCK - 1) / TARN__MOMENT_BLOCK;
+  if (moments == TARN__MOMENTS_F8) return blocks * (TARN__MOMENT_SCALE + TARN__MOMENT_BLOCK);
+  return count * (moments == TARN__MOMENTS_BF16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+// Moments can be divided between elements whose index is a multiple of it: blocks of random numbers, or of F8.
+static inline int64_t tarn__moment_unit(tarn__moments moments) {
+  return moments == TARN__MOMENTS_F8 ? TARN__MOMENT_BLOCK : 8;
+}
+
 // The state of a parameter during training, in addition to its value; all NULL and false otherwise. In the memory of
 // the parameter's device.
 typedef struct tarn__param_training {
@@ -68,14 +89,14 @@ typedef struct tarn__param_training {
   size_t last;                    // to it or reads the parameter
   uint8_t *used_rows;  // [rows], for a table that only embedding reads, else NULL: 0 for rows of `grad` that are zero,
                        // so that they need not be cleared or read; set it to 1 if other code wrote to `grad`
-  void *moment1, *moment2;  // while an optimiser exists; of type `moments`
-  tarn__dtype moments;      // F32, or BF16: rounded at random (optim/moments.h)
-  uint32_t number;          // its index among the parameters of the model, which makes their random numbers differ
+  void *moment1, *moment2;  // while an optimiser exists; tarn__moment_bytes() each
+  tarn__moments moments;
+  uint32_t number;  // its index among the parameters of the model, which makes their random numbers differ
   float *grad_sum;  // sum of the gradients since AutoFreeze's last test, for parameters that it tests; else NULL
   // With a sharded optimiser (train.shard_optimiser): the elements that this rank updates, as a separate parameter. It
   // owns what the whole then lacks: moments, grad_sum, and the master copy of a bf16 parameter. Else NULL.
   struct tarn__param *part;
-  int64_t first;  // of a part: its first element in the whole, a multiple of 8 (optim/moments.h); else 0
+  int64_t first;  // of a part: its first element in the whole, a multiple of tarn__moment_unit(); else 0
 } tarn__param_training;
 
 // Its state during decoding.

@@ -404,12 +404,15 @@ size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param)
   return tarn__model_sums(model, param) ? aligned(count_of(param) * sizeof(float)) : 0;
 }
 
-tarn__dtype tarn__model_moments(const tarn__model *model) {
-  return model->config->train.moments == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+// Vectors are too few to be worth a loss, and a tenth of a percent of the memory.
+tarn__moments tarn__model_moments(const tarn__model *model, const tarn__param *param) {
+  const tarn_moments moments = model->config->train.moments;
+  if (moments == TARN_MOMENTS_FP8) return param->vector ? TARN__MOMENTS_F32 : TARN__MOMENTS_F8;
+  return moments == TARN_MOMENTS_BF16 ? TARN__MOMENTS_BF16 : TARN__MOMENTS_F32;
 }
 
 size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param) {
-  return aligned(count_of(param) * tarn__dtype_size(tarn__model_moments(model)));
+  return aligned(tarn__moment_bytes(tarn__model_moments(model, param), count_of(param)));
 }
 
 static bool stack_refreshes(const tarn__model_stack *stack) {

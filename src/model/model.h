@@ -175,7 +175,7 @@ bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
 // Bytes of such a sum (0: none), and of each moment of a trained parameter, in the type of train.moments; multiples of
 // 64.
 size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param);
-tarn__dtype tarn__model_moments(const tarn__model *model);
+tarn__moments tarn__model_moments(const tarn__model *model, const tarn__param *param);
 size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param);
 
 // The frozen bottom: the lowest frozen layers of the stack that may have one (tarn__task_stack), if its embedding is

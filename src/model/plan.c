@@ -21,7 +21,7 @@ static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn
   part->trained_parameters += count;
   if (!param->training.planned) part->gradient_bytes += (size_t)count * sizeof(float);
   // Adam's moments, and AutoFreeze's sum.
-  part->optimiser_bytes += 2 * (size_t)count * tarn__dtype_size(tarn__model_moments(model));
+  part->optimiser_bytes += 2 * tarn__moment_bytes(tarn__model_moments(model, param), (size_t)count);
   if (tarn__model_sums(model, param)) part->optimiser_bytes += (size_t)count * sizeof(float);
 }
 

@@ -94,8 +94,22 @@ tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, cons
   return check_typed(tensors, prefix, param, "F32");
 }
 
+// Any bytes are blocks of F8.
+static tarn_status check_blocks(const tarn__safetensors *tensors, const char *prefix, const tarn__param *param) {
+  const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
+  const size_t bytes = tarn__moment_bytes(TARN__MOMENTS_F8, (size_t)(param->rows * param->cols));
+  TARN_REQUIRE(tarn__stored_is(tensor, "U8") && tensor->dims == 1 && tensor->bytes == bytes, DATA,
+               "%s: tensor \"%s%s\" is not U8 of %zu, which its description asks for", tensors->path, prefix,
+               param->name, bytes);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__checkpoint_check_moments(const tarn__safetensors *tensors, const tarn__param *param) {
-  const char *dtype = param->training.moments == TARN__BF16 ? "BF16" : "F32";
+  const char *dtype = param->training.moments == TARN__MOMENTS_BF16 ? "BF16" : "F32";
+  if (param->training.moments == TARN__MOMENTS_F8) {
+    TARN_TRY(check_blocks(tensors, TARN__TENSOR_MOMENT1, param));
+    return check_blocks(tensors, TARN__TENSOR_MOMENT2, param);
+  }
   TARN_TRY(check_typed(tensors, TARN__TENSOR_MOMENT1, param, dtype));
   return check_typed(tensors, TARN__TENSOR_MOMENT2, param, dtype);
 }

@@ -218,15 +218,14 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
 
 enum { PIECE = TARN__MAP_PIECE / sizeof(float) };  // numbers copied through the host's memory at a time
 
-// Reads an array into the parameter's device, or its part; through `buffer`, piece by piece, if the host cannot write
-// there. Copied in any case, because tensors in other tools' files need not be aligned.
+// Reads an array of that format into the parameter's device, or its part; through `buffer`, piece by piece, if the host
+// cannot write there. Copied in any case, because tensors in other tools' files need not be aligned.
 static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
-                              void *out, float *buffer) {
+                              tarn__moments format, void *out, float *buffer) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
   const tarn__param *held = holder(param);
-  const size_t size = tensor->bytes / (size_t)(param->rows * param->cols);
-  const size_t bytes = (size_t)(held->rows * held->cols) * size;
-  const char *from = (const char *)tensor->data + (size_t)held->training.first * size;
+  const size_t bytes = tarn__moment_bytes(format, (size_t)(held->rows * held->cols));
+  const char *from = (const char *)tensor->data + tarn__moment_bytes(format, (size_t)held->training.first);
   if (tarn__device_is_host(param->device)) {
     tarn__map_take(out, &file->tensors.map, from, bytes);
     return TARN_STATUS_OK;
@@ -283,9 +282,10 @@ static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *pa
   if (!find_recipe(file, param)) TARN_TRY(take_values(file, param, buffer));
   if (!moments || !param->trained) return TARN_STATUS_OK;
   const tarn__param_training *held = &holder(param)->training;
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, held->moment1, buffer));
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, held->moment2, buffer));
-  return held->grad_sum ? take_state(file, TARN__TENSOR_SUM, param, held->grad_sum, buffer) : TARN_STATUS_OK;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, held->moments, held->moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, held->moments, held->moment2, buffer));
+  if (!held->grad_sum) return TARN_STATUS_OK;
+  return take_state(file, TARN__TENSOR_SUM, param, TARN__MOMENTS_F32, held->grad_sum, buffer);
 }
 
 static tarn_status initialise_helper(tarn__param *param, uint64_t seed) {
@@ -308,7 +308,9 @@ static tarn_status set_all(const tarn__checkpoint_file *file, tarn__model *model
 }
 
 static void grow(size_t *most, const tarn__param *param) {
-  const size_t count = (size_t)(param->rows * param->cols), piece = count < PIECE ? count : PIECE;
+  size_t piece = (size_t)(param->rows * param->cols);
+  if (piece < TARN__MOMENT_BLOCK) piece = TARN__MOMENT_BLOCK;  // those of F8 are whole
+  if (piece > PIECE) piece = PIECE;
   if (!passage(param) && piece > *most) *most = piece;
 }
 

@@ -111,16 +111,28 @@ static tarn_status add_master(contents *c, const tarn__param *param, size_t inde
                                 : add_typed(c, "", param, param->value, param->dtype);
 }
 
+// Blocks of F8 are bytes.
+static tarn_status add_moment(contents *c, const char *prefix, const tarn__param *param, tarn__part_array array,
+                              size_t index, const tarn__checkpoint_extra *extra) {
+  const tarn__param_training *training = &param->training;
+  const tarn__dtype dtype = training->moments == TARN__MOMENTS_BF16 ? TARN__BF16 : TARN__F32;
+  if (training->part)
+    TARN_TRY(add_parts(c, prefix, param, array, dtype, index, extra));
+  else
+    TARN_TRY(add_typed(c, prefix, param, array == TARN__PART_MOMENT1 ? training->moment1 : training->moment2, dtype));
+  if (training->moments != TARN__MOMENTS_F8) return TARN_STATUS_OK;
+  tarn__stored *tensor = &c->tensors[c->tensor_count - 1];
+  tensor->dtype = "U8";
+  tensor->dims = 1;
+  tensor->bytes = tarn__moment_bytes(training->moments, (size_t)(param->rows * param->cols));
+  tensor->shape[0] = (int64_t)tensor->bytes;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_moments(contents *c, const tarn__param *param, size_t index,
                                const tarn__checkpoint_extra *extra) {
-  const tarn__param_training *training = &param->training;
-  const tarn__dtype dtype = training->moments;
-  if (training->part) {
-    TARN_TRY(add_parts(c, TARN__TENSOR_MOMENT1, param, TARN__PART_MOMENT1, dtype, index, extra));
-    return add_parts(c, TARN__TENSOR_MOMENT2, param, TARN__PART_MOMENT2, dtype, index, extra);
-  }
-  TARN_TRY(add_typed(c, TARN__TENSOR_MOMENT1, param, training->moment1, dtype));
-  return add_typed(c, TARN__TENSOR_MOMENT2, param, training->moment2, dtype);
+  TARN_TRY(add_moment(c, TARN__TENSOR_MOMENT1, param, TARN__PART_MOMENT1, index, extra));
+  return add_moment(c, TARN__TENSOR_MOMENT2, param, TARN__PART_MOMENT2, index, extra);
 }
 
 static tarn_status add_sum(contents *c, const tarn__param *param, size_t index, const tarn__checkpoint_extra *extra) {

@@ -164,7 +164,7 @@ static tarn_status take_moments(tarn_train *t) {
     tarn__param *param = tarn__model_param(t->model, i);
     if (!param->trained) continue;
     const size_t moment = tarn__model_moment_bytes(t->model, param);
-    param->training.moments = tarn__model_moments(t->model);
+    param->training.moments = tarn__model_moments(t->model, param);
     param->training.number = (uint32_t)i;
     param->training.moment1 = next;
     param->training.moment2 = next + moment;

@@ -46,6 +46,9 @@ done
 "$TARN" plan model.yaml --json --set train.moments=bf16 >rounded.json
 [ $((2 * $(number optimiser_bytes rounded.json))) -eq "$(number optimiser_bytes mixed.json)" ] ||
   fail "moments in bf16 take $(number optimiser_bytes rounded.json) bytes"
+"$TARN" plan model.yaml --json --set train.moments=fp8 >eighth.json
+awk -v a="$(number optimiser_bytes eighth.json)" -v b="$(number optimiser_bytes mixed.json)" 'BEGIN { exit !(a > 0.253 * b && a < 0.257 * b) }' ||
+  fail "moments in fp8 take $(number optimiser_bytes eighth.json) bytes"
 [ "$(number frozen_parameters mixed.json)" -gt 0 ] || fail "no frozen parameters in the plan"
 grep -q '"label":"encoder 1 R","frozen":true,"trained_parameters":0,"frozen_parameters":2102784,"gradient_bytes":0,"optimiser_bytes":0' \
   mixed.json || fail "encoder 1 R has something it does not need: $(cat mixed.json)"

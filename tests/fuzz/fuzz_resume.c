@@ -22,7 +22,7 @@ static const char text[] =
     "  R: { mixer: attention, heads: 2, ffn: 4, frozen: yes, backskip: { method: predictor, refresh: 2 } }\n"
     "data: { vocab: vocab, train: train }\n"
     "train: { max_updates: 3, lr: 0.01, warmup: 2, max_tokens: 100, log_every: 1, save_every: 2, threads: 1,\n"
-    "         tensorboard: no, autofreeze: 2 }\n";
+    "         tensorboard: no, autofreeze: 2, moments: fp8 }\n";
 
 static tarn_config *config;
 static tarn__model *model;
@@ -51,21 +51,20 @@ static void leave_model(void) {
 
 // As the trainer gives the parameters their moments.
 static void take_moments(void) {
-  size_t count = 0;
-  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
-    const tarn__param *param = tarn__model_param(model, i);
-    count += 3 * (size_t)(param->rows * param->cols);
-  }
-  fuzz_must(tarn__alloc(&moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
-  float *next = moments;
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  fuzz_must(tarn__alloc(&moments, TARN__MEMORY_OPTIMISER, size.optimiser_bytes, 1));
+  char *next = moments;
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
-    const size_t size = (size_t)(param->rows * param->cols);
+    const size_t bytes = tarn__model_moment_bytes(model, param);
     if (!param->trained) continue;
+    param->training.moments = tarn__model_moments(model, param);
     param->training.moment1 = next;
-    param->training.moment2 = next + size;
-    if (tarn__model_sums(model, param)) param->training.grad_sum = next + 2 * size;
-    next += 3 * size;
+    param->training.moment2 = next + bytes;
+    next += 2 * bytes;
+    if (tarn__model_sums(model, param)) param->training.grad_sum = (float *)(void *)next;
+    next += tarn__model_sum_bytes(model, param);
   }
 }
 

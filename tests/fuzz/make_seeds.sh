@@ -47,7 +47,7 @@ kinds:
   L: { mixer: attention, heads: 2, ffn: 4 }
   R: { mixer: attention, heads: 2, ffn: 4, frozen: yes, backskip: { method: predictor, refresh: 2 } }
 data: { vocab: vocab, train: train }
-train: { max_updates: 3, lr: 0.01, warmup: 2, max_tokens: 100, log_every: 1, save_every: 2, threads: 1, tensorboard: no, autofreeze: 2 }
+train: { max_updates: 3, lr: 0.01, warmup: 2, max_tokens: 100, log_every: 1, save_every: 2, threads: 1, tensorboard: no, autofreeze: 2, moments: fp8 }
 END
 "$tarn" train resume.yaml --run resume --quiet
 cp resume/checkpoint_last.safetensors last.safetensors

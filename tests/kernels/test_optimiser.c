@@ -80,14 +80,14 @@ typedef struct trained {
   size_t n;
 } trained;
 
-static trained open_param(int64_t rows, int64_t cols, tarn__dtype dtype, tarn__dtype moments, bool apart) {
+static trained open_param(int64_t rows, int64_t cols, tarn__dtype dtype, tarn__moments moments, bool apart) {
   trained p = {.n = (size_t)(rows * cols)};
   p.param = (tarn__param){.name = "p", .rows = rows, .cols = cols, .trained = true, .dtype = dtype};
   tarn__param_training *t = &p.param.training;
   t->master = check_shared(p.n * sizeof(float));
   t->grad = check_shared(p.n * sizeof(float));
-  t->moment1 = check_shared(p.n * sizeof(float));
-  t->moment2 = check_shared(p.n * sizeof(float));
+  t->moment1 = check_shared(tarn__moment_bytes(moments, p.n));
+  t->moment2 = check_shared(tarn__moment_bytes(moments, p.n));
   t->grad_sum = check_shared(p.n * sizeof(float));
   t->moments = moments;
   t->grad_written = true;
@@ -114,17 +114,18 @@ static void assert_near(const float *found, const float *expected, size_t n, dou
       fail_msg("%s %zu: %.9g, expected %.9g", what, i, (double)found[i], (double)expected[i]);
 }
 
-// Of moments in BF16 a few may go the other way, where the fp32 value differs in its last bits.
+// Of moments in fewer bits a few may go the other way, where the fp32 value differs in its last bits.
 static void assert_same_param(const trained *a, const trained *b) {
   const tarn__param_training *x = &a->param.training, *y = &b->param.training;
-  if (x->moments == TARN__F32) {
+  const size_t bytes = tarn__moment_bytes(x->moments, a->n);
+  if (x->moments == TARN__MOMENTS_F32) {
     assert_near(x->master, y->master, a->n, 2e-6, "weight");
     assert_near(x->moment1, y->moment1, a->n, 2e-6, "first moment");
     assert_near(x->moment2, y->moment2, a->n, 2e-6, "second moment");
   } else {
     size_t other = 0;
-    for (size_t i = 0; i < a->n; i++) other += ((uint16_t *)x->moment1)[i] != ((uint16_t *)y->moment1)[i];
-    for (size_t i = 0; i < a->n; i++) other += ((uint16_t *)x->moment2)[i] != ((uint16_t *)y->moment2)[i];
+    for (size_t i = 0; i < bytes; i++) other += ((uint8_t *)x->moment1)[i] != ((uint8_t *)y->moment1)[i];
+    for (size_t i = 0; i < bytes; i++) other += ((uint8_t *)x->moment2)[i] != ((uint8_t *)y->moment2)[i];
     assert_true(other <= a->n / 50);
     assert_near(x->master, y->master, a->n, 1e-4, "weight");
   }
@@ -151,17 +152,20 @@ static void run_update(const tarn__device *device, tarn__param *param, const tar
   tarn__device_free(device, scratch);
 }
 
+static const tarn__moments formats[] = {TARN__MOMENTS_F32, TARN__MOMENTS_BF16, TARN__MOMENTS_F8};
+
 // Of several chunks and of one, which each add to what is there.
 static void updates_within_a_graph(void **state) {
   (void)state;
   static const int64_t rows[] = {ROWS, 1, 3}, cols[] = {COLS, 1, 17};
   const tarn__device *const devices[] = {check_device(), &tarn__device_reference};
-  for (int c = 0; c < 12; c++) {
-    const tarn__dtype dtype = c % 2 ? TARN__BF16 : TARN__F32, moments = c / 2 % 2 ? TARN__BF16 : TARN__F32;
+  for (int c = 0; c < 18; c++) {
+    const tarn__dtype dtype = c % 2 ? TARN__BF16 : TARN__F32;
+    const tarn__moments moments = formats[c / 2 % 3];
     double *squares = check_shared(2 * sizeof *squares);
     trained p[2];
     for (int d = 0; d < 2; d++) {
-      p[d] = open_param(rows[c / 4], cols[c / 4], dtype, moments, dtype == TARN__BF16);
+      p[d] = open_param(rows[c / 6], cols[c / 6], dtype, moments, dtype == TARN__BF16);
       squares[d] = 3.0;
       for (int64_t step = 1; step <= 3; step++) {
         tarn__adam_factors factors;
@@ -178,7 +182,7 @@ static void updates_within_a_graph(void **state) {
 
 static void updates_need_what_they_need(void **state) {
   (void)state;
-  trained p = open_param(1, 8, TARN__F32, TARN__F32, false);
+  trained p = open_param(1, 8, TARN__F32, TARN__MOMENTS_F32, false);
   const tarn__node node = {.op = &tarn__op_update, .dparam = {&p.param}};
   const tarn__exec exec = {.threads = 1};
   assert_int_equal(check_device()->type->kernels[TARN__F32][TARN__OP_UPDATE].run(&exec, &node), TARN_STATUS_INTERNAL);
@@ -196,7 +200,7 @@ static void step_with(tarn__param_table *table, tarn__adam_factors *factors, con
 static void numbers_decide(void **state) {
   (void)state;
   trained p[2];
-  for (int k = 0; k < 2; k++) p[k] = open_param(ROWS, COLS, TARN__BF16, TARN__F32, true);
+  for (int k = 0; k < 2; k++) p[k] = open_param(ROWS, COLS, TARN__BF16, TARN__MOMENTS_F32, true);
   tarn__param *list[2][1] = {{&p[0].param}, {&p[1].param}};
   tarn__param_table table[2] = {{.params = list[0], .count = 1}, {.params = list[1], .count = 1}};
   tarn__step_numbers *numbers = check_shared(sizeof *numbers);
@@ -226,9 +230,11 @@ static void numbers_decide(void **state) {
 // A part of a parameter has the bits that it has in the whole, random numbers included.
 static void parts_are_the_whole(void **state) {
   (void)state;
-  for (int c = 0; c < 4; c++) {
-    const tarn__dtype dtype = c % 2 ? TARN__BF16 : TARN__F32, moments = c / 2 ? TARN__BF16 : TARN__F32;
-    const size_t size = tarn__dtype_size(moments), first = 2 * 8 * 67;
+  for (int c = 0; c < 6; c++) {
+    const tarn__dtype dtype = c % 2 ? TARN__BF16 : TARN__F32;
+    const tarn__moments moments = formats[c / 2];
+    const size_t unit = (size_t)tarn__moment_unit(moments), first = (1024 / unit + 5) * unit;
+    const size_t bytes = tarn__moment_bytes(moments, N);
     trained whole = open_param(ROWS, COLS, dtype, moments, true), shared = open_param(ROWS, COLS, dtype, moments, true);
     tarn__param parts[2], *list[] = {&whole.param}, *pieces[] = {&parts[0], &parts[1]};
     for (int k = 0; k < 2; k++) {
@@ -240,8 +246,8 @@ static void parts_are_the_whole(void **state) {
       parts[k].value = (char *)shared.param.value + at * tarn__dtype_size(dtype);
       t->master += at;
       t->grad = (float *)t->grad + at;
-      t->moment1 = (char *)t->moment1 + at * size;
-      t->moment2 = (char *)t->moment2 + at * size;
+      t->moment1 = (char *)t->moment1 + tarn__moment_bytes(moments, at);
+      t->moment2 = (char *)t->moment2 + tarn__moment_bytes(moments, at);
       t->grad_sum += at;
       t->first = (int64_t)at;
     }
@@ -253,8 +259,8 @@ static void parts_are_the_whole(void **state) {
     }
     const tarn__param_training *x = &whole.param.training, *y = &shared.param.training;
     assert_memory_equal(x->master, y->master, N * sizeof(float));
-    assert_memory_equal(x->moment1, y->moment1, N * size);
-    assert_memory_equal(x->moment2, y->moment2, N * size);
+    assert_memory_equal(x->moment1, y->moment1, bytes);
+    assert_memory_equal(x->moment2, y->moment2, bytes);
     assert_memory_equal(x->grad_sum, y->grad_sum, N * sizeof(float));
     assert_memory_equal(whole.param.value, shared.param.value, N * tarn__dtype_size(dtype));
     for (size_t i = 0; i < N; i++) assert_true(x->grad_sum[i] == 2.0f * ((float *)x->grad)[i]);
@@ -269,7 +275,7 @@ static void only_some_are_summed(void **state) {
   trained p[3];
   tarn__param *list[3];
   for (int k = 0; k < 3; k++) {
-    p[k] = open_param(5, 7, TARN__F32, TARN__F32, false);
+    p[k] = open_param(5, 7, TARN__F32, TARN__MOMENTS_F32, false);
     list[k] = &p[k].param;
   }
   float *sum = p[1].param.training.grad_sum;

@@ -42,7 +42,7 @@ static uint64_t hash_weights(const tarn_train *train) {
     hash = tarn__hash64(param->value, count * tarn__dtype_size(param->dtype), hash);
     if (!param->trained || param->training.part) continue;
     hash = tarn__hash64(param->training.master, count * sizeof(float), hash);
-    const size_t moment = count * tarn__dtype_size(param->training.moments);
+    const size_t moment = tarn__moment_bytes(param->training.moments, count);
     hash = tarn__hash64(param->training.moment1, moment, hash);
     hash = tarn__hash64(param->training.moment2, moment, hash);
   }
@@ -239,7 +239,8 @@ static void sharing_the_optimiser_changes_no_bit(void **state) {
     snprintf(shared, sizeof shared, "%s-shared", variants[v].name);
     size_t count = keys_of(&variants[v], keys, "train.accumulate=1");
     keys[count++] = "train.clip_norm=0.5";
-    if (v % 3 == 1) keys[count++] = "train.moments=bf16";
+    const bool blocks = v % 3 == 1 && v > 1;
+    if (v % 3 == 1) keys[count++] = blocks ? "train.moments=fp8" : "train.moments=bf16";
     if (v % 3 != 1) keys[count++] = "train.reduce=bf16";
     keys[count] = "train.shard_optimiser=no";
     const size_t whole = train_noting(size, variants[v].config, all, keys, count + 1);
@@ -247,9 +248,10 @@ static void sharing_the_optimiser_changes_no_bit(void **state) {
     const size_t part = train_noting(size, variants[v].config, shared, keys, count + 1);
     assert_same_tensors(all, shared, TARN__CHECKPOINT_LAST);
     assert_same_log(all, shared);
-    // All ranks together have what each of them had alone.
-    const double ratio = (double)part * size / (double)whole;
-    if (!(ratio > 0.98 && ratio < 1.02)) fail_msg("%s: the memory of %d ranks is %.3f of one's", all, size, ratio);
+    // All ranks together have what each of them had alone; those of so small a model have few blocks of F8 to share.
+    const double ratio = (double)part * size / (double)whole, more = blocks ? 0.2 : 0.02;
+    if (!(ratio > 0.98 && ratio < 1.0 + more))
+      fail_msg("%s: the memory of %d ranks is %.3f of one's", all, size, ratio);
   }
 }
 

@@ -225,8 +225,10 @@ static void counts_bytes(void **state) {
   uint16_t copy[8];
   weight.value = copy;
   weight.dtype = TARN__BF16;
-  weight.training.moments = TARN__BF16;
+  weight.training.moments = TARN__MOMENTS_BF16;
   assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * (4 * (1 + 2) + 2 * 4 + 2));
+  weight.training.moments = TARN__MOMENTS_F8;
+  assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * (4 * (1 + 2) + 2) + 4 * 260);
 }
 
 // A device that does a thousand operations and a hundred bytes a second.

@@ -101,7 +101,7 @@ static const training trainings[] = {
      5},
     {"bf16", {"train.precision=bf16", NULL}, 5},
     {"moments", {"train.precision=bf16", "train.moments=bf16", NULL}, 5},
-    {"at_once", {"train.clip_norm=0", "train.moments=bf16", "model.embeddings=none", NULL}, 5},
+    {"at_once", {"train.clip_norm=0", "train.moments=fp8", "model.embeddings=none", NULL}, 5},
     {"bleu", {"valid.bleu=yes", "valid.metric=bleu", "train.accumulate=2", NULL}, 0},
     {"recomputed", {"train.recompute=block", "encoder.layerdrop=0.5", "model.positions=alibi", NULL}, 0},
     {"cached",

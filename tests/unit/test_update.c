@@ -45,7 +45,7 @@ static void bits_are_those_of_updates_at_the_end(void **state) {
   static const char *const variants[][MOST - 1] = {
       {"train.precision=fp32"},
       {"train.precision=bf16", "train.moments=bf16", "train.optimiser=adamw", "train.weight_decay=0.1"},
-      {"model.embeddings=none", "train.recompute=block", "train.weight_decay=0.1"},
+      {"model.embeddings=none", "train.recompute=block", "train.weight_decay=0.1", "train.moments=fp8"},
       {"encoder.layers=(R1 L1 L)*2", "encoder.layerdrop=0.5", "train.recompute=cheap", "train.precision=bf16"},
       {"train.freeze={ encoder.L1: 4, embeddings: 7 }", "model.norm=pre"},
       {"model.embeddings=none", "model.adaptive_input_cutoff=[20, 40]", "model.adaptive_softmax_cutoff=[10, 30]",

@@ -22,13 +22,16 @@ typedef struct tarn__adam_floats {
   float step_size, inverse_correction2, epsilon;
 } tarn__adam_floats;
 
-// Elements [first, end) of a parameter; the arrays begin with its element 0.
+// Elements [first, end) of a parameter, of whole blocks with moments in F8 (or up to its end); the arrays begin with
+// its element 0.
 typedef struct tarn__adam_piece {
   float *master;
   void *moment1, *moment2;
-  tarn__dtype moments;
-  uint16_t *value;    // the bf16 copy, or NULL
-  const float *grad;  // NULL: all zeros
+  tarn__moments moments;
+  uint16_t *value;           // the bf16 copy, or NULL
+  const float *grad;         // NULL: all zeros
+  const uint8_t *used_rows;  // of `cols` columns: those whose gradient is not all zeros; NULL: all
+  int64_t cols;
   int64_t first, end;
   tarn__exec stream;  // random numbers (optim/moments.h)
   uint32_t number;

@@ -92,12 +92,15 @@ tarn_status tarn__cpu_grad_norm(const tarn__device *device, double *norm, const 
 static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used, const tarn__exec *stream,
                          const tarn__adam_floats *factors) {
   tarn__param *param = r->param;
+  const bool blocks = param->training.moments == TARN__MOMENTS_F8;
   const tarn__adam_piece piece = {.master = param->training.master,
                                   .moment1 = param->training.moment1,
                                   .moment2 = param->training.moment2,
                                   .moments = param->training.moments,
                                   .value = param->dtype == TARN__BF16 ? param->value : NULL,
                                   .grad = used ? param->training.grad : NULL,
+                                  .used_rows = blocks ? param->training.used_rows : NULL,
+                                  .cols = param->cols,
                                   .first = r->first,
                                   .end = r->end,
                                   .stream = *stream,
@@ -109,10 +112,23 @@ static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool
            (size_t)(r->end - r->first) * sizeof(float));
 }
 
+// The blocks that begin in a range.
+static range blocks_of(const range *r) {
+  const int64_t size = r->param->rows * r->param->cols, block = TARN__MOMENT_BLOCK;
+  const int64_t first = (r->first + block - 1) / block * block, end = (r->end + block - 1) / block * block;
+  return (range){r->param, first, end < size ? end : size};
+}
+
+// Blocks of F8 have rows of both kinds, which the kernel tells apart.
 static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__exec *stream,
                    const tarn__adam_floats *factors) {
   range piece;
   bool used;
+  if (r->param->training.moments == TARN__MOMENTS_F8) {
+    piece = blocks_of(r);
+    if (piece.first < piece.end) update_piece(kernels, &piece, true, stream, factors);
+    return;
+  }
   for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, stream, factors);
 }
 

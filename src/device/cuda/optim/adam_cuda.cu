@@ -70,7 +70,7 @@ static __device__ __forceinline__ void random_quad(halves *numbers, const tarn__
 
 static __device__ __forceinline__ void load_moments(float m[TARN__QUAD], float v[TARN__QUAD], const tarn__moved &p,
                                                     int64_t i, int count) {
-  if (p.rounds) {
+  if (p.moments == TARN__MOMENTS_BF16) {
     load_halves(m, p.moment1, i, count, p.wide);
     load_halves(v, p.moment2, i, count, p.wide);
   } else {
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void load_moments(float m[TARN__QUAD], float v
 
 static __device__ __forceinline__ void store_moments(const float m[TARN__QUAD], const float v[TARN__QUAD],
                                                      const tarn__moved &p, int64_t i, int count, const floats &f) {
-  if (!p.rounds) {
+  if (p.moments == TARN__MOMENTS_F32) {
     tarn__quad_store((float *)p.moment1, m, i, count, p.wide);
     tarn__quad_store((float *)p.moment2, v, i, count, p.wide);
     return;
@@ -114,11 +114,11 @@ static __device__ __forceinline__ void store_value(const float w[TARN__QUAD], co
   store_halves(p.value, rounded, i, count, p.wide);
 }
 
-static __device__ __forceinline__ void step_quad(const float grad[TARN__QUAD], const tarn__moved &p, int64_t i,
+// The new weights, and the moments in fp32.
+static __device__ __forceinline__ void move_quad(float w[TARN__QUAD], float m[TARN__QUAD], float v[TARN__QUAD],
+                                                 const float grad[TARN__QUAD], const tarn__moved &p, int64_t i,
                                                  int count, float gradient, const floats &f) {
-  float w[TARN__QUAD], m[TARN__QUAD], v[TARN__QUAD];
   tarn__quad_load(w, p.master, i, count, p.wide);
-  load_moments(m, v, p, i, count);
   for (int k = 0; k < TARN__QUAD; k++) {
     const float g = fmaf(grad[k], gradient, w[k] * f.decay_gradient);
     m[k] = fmaf(g - m[k], f.beta1_rest, m[k]);
@@ -127,8 +127,81 @@ static __device__ __forceinline__ void step_quad(const float grad[TARN__QUAD], c
     w[k] = fmaf(w[k], f.keep_weight, -change);
   }
   tarn__quad_store(p.master, w, i, count, p.wide);
-  store_moments(m, v, p, i, count, f);
   store_value(w, p, i, count);
+}
+
+static __device__ __forceinline__ void step_quad(const float grad[TARN__QUAD], const tarn__moved &p, int64_t i,
+                                                 int count, float gradient, const floats &f) {
+  float w[TARN__QUAD], m[TARN__QUAD], v[TARN__QUAD];
+  load_moments(m, v, p, i, count);
+  move_quad(w, m, v, grad, p, i, count, gradient, f);
+  store_moments(m, v, p, i, count, f);
+}
+
+// --- moments in F8: a warp has a block, of which each lane has eight neighbours, all of one block of Philox
+
+enum { HALVES = TARN__MOMENT_BLOCK / TARN__WARP_SIZE / TARN__QUAD, WARPS = TARN__CHUNK_THREADS / TARN__WARP_SIZE };
+static_assert(HALVES * TARN__QUAD == TARN__DROPOUT_BLOCK, "a lane has one block of random numbers");
+static_assert(TARN__CHUNK % TARN__MOMENT_BLOCK == 0, "blocks are not divided between chunks");
+
+static __device__ __forceinline__ uint32_t warp_largest(uint32_t x) {
+  for (int lane = TARN__WARP_SIZE / 2; lane > 0; lane /= 2) {
+    const uint32_t other = __shfl_xor_sync(TARN__WARP, x, lane);
+    x = other > x ? other : x;
+  }
+  return x;
+}
+
+// Elements from i on, of which there may be none. Returns `sum` and the squares of the gradients.
+static __device__ __forceinline__ double step_eight(const tarn__moved &p, int64_t i, float gradient, const floats &f,
+                                                    double sum) {
+  tarn__moment_block *block1 = (tarn__moment_block *)p.moment1 + i / TARN__MOMENT_BLOCK;
+  tarn__moment_block *block2 = (tarn__moment_block *)p.moment2 + i / TARN__MOMENT_BLOCK;
+  const int in = (int)(i % TARN__MOMENT_BLOCK);
+  float m[HALVES][TARN__QUAD], v[HALVES][TARN__QUAD];
+  const float old1 = block1->unit, old2 = block2->unit;
+  uint32_t largest1 = 0, largest2 = 0;
+  for (int h = 0; h < HALVES; h++) {
+    const int64_t at = i + h * TARN__QUAD;
+    const int count = tarn__quad_count(at, p.size);
+    for (int k = 0; k < TARN__QUAD; k++) {
+      const bool there = k < count;
+      m[h][k] = there ? tarn__moment_value1(block1->codes[in + h * TARN__QUAD + k], old1) : 0.0f;
+      v[h][k] = there ? tarn__moment_value2(block2->codes[in + h * TARN__QUAD + k], old2) : 0.0f;
+    }
+    if (count <= 0) continue;
+    float w[TARN__QUAD], grad[TARN__QUAD];
+    tarn__quad_gradient(grad, p, at, count);
+    sum = tarn__quad_squares(grad, sum);
+    move_quad(w, m[h], v[h], grad, p, at, count, gradient, f);
+    for (int k = 0; k < TARN__QUAD && k < count; k++) {
+      const uint32_t bits1 = tarn__moment_bits(m[h][k]) & 0x7FFFFFFFu, bits2 = tarn__moment_bits(v[h][k]);
+      largest1 = bits1 > largest1 ? bits1 : largest1;
+      largest2 = bits2 > largest2 ? bits2 : largest2;
+    }
+  }
+  // All lanes have read the old scales before one writes the new ones.
+  const float unit1 = tarn__moment_unit_of(warp_largest(largest1), TARN__MOMENT_SPAN1);
+  const float unit2 = tarn__moment_unit_of(warp_largest(largest2), TARN__MOMENT_SPAN2);
+  if (in == 0) block1->unit = unit1, block2->unit = unit2;
+  for (int h = 0; h < HALVES; h++) {
+    halves numbers;
+    random_quad(&numbers, p, i + h * TARN__QUAD, f);
+    for (int k = 0; k < TARN__QUAD && i + h * TARN__QUAD + k < p.size; k++) {
+      block1->codes[in + h * TARN__QUAD + k] = tarn__moment_code1(m[h][k], unit1, numbers.of[k]);
+      block2->codes[in + h * TARN__QUAD + k] = tarn__moment_code2(v[h][k], unit2, numbers.of[k]);
+    }
+  }
+  return sum;
+}
+
+// A chunk from element `begin` to `end`.
+static __device__ __forceinline__ double step_blocks(const tarn__moved &p, int64_t begin, int64_t end, float gradient,
+                                                     const floats &f, double sum) {
+  const int warp = (int)threadIdx.x / TARN__WARP_SIZE, lane = (int)threadIdx.x % TARN__WARP_SIZE;
+  for (int64_t i = begin + warp * TARN__MOMENT_BLOCK; i < end; i += WARPS * TARN__MOMENT_BLOCK)
+    sum = step_eight(p, i + lane * TARN__DROPOUT_BLOCK, gradient, f, sum);
+  return sum;
 }
 
 // The first element of a chunk that this thread takes, and the end of the chunk.
@@ -138,18 +211,30 @@ static __device__ __forceinline__ int64_t chunk_begin(const tarn__moved &p, int6
   return begin + (int64_t)threadIdx.x * TARN__QUAD;
 }
 
+// Returns the squares of this thread's gradients.
+static __device__ __forceinline__ double step_chunk(const tarn__moved &p, int64_t chunk, float gradient,
+                                                    const floats &f) {
+  int64_t end;
+  double sum = 0.0;
+  int64_t i = chunk_begin(p, chunk, &end);
+  if (p.moments == TARN__MOMENTS_F8)
+    return step_blocks(p, i - (int64_t)threadIdx.x * TARN__QUAD, end, gradient, f, sum);
+  for (; i < end; i += TARN__CHUNK_THREADS * TARN__QUAD) {
+    const int count = tarn__quad_count(i, p.size);
+    float grad[TARN__QUAD];
+    tarn__quad_gradient(grad, p, i, count);
+    sum = tarn__quad_squares(grad, sum);
+    step_quad(grad, p, i, count, gradient, f);
+  }
+  return sum;
+}
+
 static __global__ void __launch_bounds__(TARN__CHUNK_THREADS)
     adam_kernel(const tarn__moved_table table, const floats f, const tarn__step_numbers *numbers, int clips) {
   if (numbers && numbers->failed != 0) return;
   const tarn__moved p = *tarn__moved_at(table, blockIdx.x);
   const float gradient = clips ? (float)numbers->factor : f.gradient;
-  int64_t end;
-  for (int64_t i = chunk_begin(p, blockIdx.x, &end); i < end; i += TARN__CHUNK_THREADS * TARN__QUAD) {
-    const int count = tarn__quad_count(i, p.size);
-    float grad[TARN__QUAD];
-    tarn__quad_gradient(grad, p, i, count);
-    step_quad(grad, p, i, count, gradient, f);
-  }
+  step_chunk(p, blockIdx.x, gradient, f);
 }
 
 static tarn_status adam_step(const tarn__device *device, const tarn__param_table *table,
@@ -217,16 +302,7 @@ static tarn_status grad_sum_add(const tarn__device *device, const tarn__param_ta
 static __global__ void __launch_bounds__(TARN__CHUNK_THREADS)
     update_kernel(const tarn__moved p, const floats f, double *partial, double *squares) {
   TARN__SHARED(double, shared);
-  int64_t end;
-  double sum = 0.0;
-  for (int64_t i = chunk_begin(p, blockIdx.x, &end); i < end; i += TARN__CHUNK_THREADS * TARN__QUAD) {
-    const int count = tarn__quad_count(i, p.size);
-    float grad[TARN__QUAD];
-    tarn__quad_gradient(grad, p, i, count);
-    sum = tarn__quad_squares(grad, sum);
-    step_quad(grad, p, i, count, f.gradient, f);
-  }
-  sum = tarn__block_sum(sum, shared);
+  const double sum = tarn__block_sum(step_chunk(p, blockIdx.x, f.gradient, f), shared);
   if (threadIdx.x != 0) return;
   if (gridDim.x == 1)
     *squares += sum;

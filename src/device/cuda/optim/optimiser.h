@@ -36,8 +36,9 @@ typedef struct tarn__moved {
   int64_t before;  // tarn__param_training.first
   int64_t first_chunk;
   uint32_t number;
-  int32_t is_bf16, rounds;  // `value`, the moments
-  int32_t wide;             // all arrays are aligned to four of their elements
+  int32_t is_bf16;  // `value`
+  int32_t moments;  // tarn__moments
+  int32_t wide;     // all arrays are aligned to four of their elements, those of blocks of F8 to their scale
 } tarn__moved;
 
 // The whole struct is set, so that two can be compared as bytes.

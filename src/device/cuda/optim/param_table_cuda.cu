@@ -96,7 +96,8 @@ static tarn_status make(const tarn__device *device, tarn__param_table *table) {
 static bool is_wide(const tarn__moved *p) {
   const uintptr_t floats = (uintptr_t)p->master | (uintptr_t)p->grad | (uintptr_t)p->grad_sum;
   const uintptr_t moments = (uintptr_t)p->moment1 | (uintptr_t)p->moment2, value = (uintptr_t)p->value;
-  return (floats & 15u) == 0 && (moments & (p->rounds ? 7u : 15u)) == 0 && (value & (p->is_bf16 ? 7u : 15u)) == 0;
+  const uintptr_t moment = p->moments == TARN__MOMENTS_F32 ? 15u : p->moments == TARN__MOMENTS_BF16 ? 7u : 3u;
+  return (floats & 15u) == 0 && (moments & moment) == 0 && (value & (p->is_bf16 ? 7u : 15u)) == 0;
 }
 
 void tarn__cuda_moved_set(tarn__moved *moved, const tarn__param *param) {
@@ -114,7 +115,7 @@ void tarn__cuda_moved_set(tarn__moved *moved, const tarn__param *param) {
   moved->before = t->first;
   moved->number = t->number;
   moved->is_bf16 = param->dtype == TARN__BF16;
-  moved->rounds = t->moments == TARN__BF16;
+  moved->moments = t->moments;
   moved->wide = is_wide(moved);
 }
 
