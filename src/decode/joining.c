@@ -5,11 +5,27 @@
 
 #include "text/repair.h"
 
-static void close_request(const tarn__joined_kind *kind, tarn__joined_request *r) {
-  kind->close(r);
-  tarn__arena_close(&r->memory);
-  tarn__arena_close(&r->parts);
-  tarn__free(r);
+// A request that is done leaves its memory to another, as a block of an arena is large and has to be cleared.
+static void leave_memory(tarn__joined *j, tarn__joined_request *r) {
+  tarn__arena memory = r->memory, parts = r->parts;
+  j->kind->close(r);
+  tarn__arena_reset(&memory);
+  tarn__arena_reset(&parts);
+  memset(r, 0, j->kind->bytes);
+  r->memory = memory;
+  r->parts = parts;
+  r->after = j->spare;
+  j->spare = r;
+}
+
+static void free_spare(tarn__joined *j) {
+  while (j->spare) {
+    tarn__joined_request *r = j->spare;
+    j->spare = r->after;
+    tarn__arena_close(&r->memory);
+    tarn__arena_close(&r->parts);
+    tarn__free(r);
+  }
 }
 
 // Tells the source that a request is done, and frees it.
@@ -24,7 +40,7 @@ static void finish(tarn__joined_request *r) {
     *j->kept = r->memory;
     r->memory = (tarn__arena){0};
   }
-  close_request(j->kind, r);
+  leave_memory(j, r);
 }
 
 // --- tokens ----------------------------------------------------------------------------------------------------------
@@ -99,7 +115,7 @@ static bool take_request(tarn__joined *j) {
     }
     tarn__joined_request *r = j->spare;
     if (!j->kind->next(j, r)) return false;
-    j->spare = NULL;
+    j->spare = r->after;
     r->in = j;
     tarn__failure_note(&r->failure, open_request(r));
     if (r->failure.status == TARN_STATUS_OK && r->number > 0) {
@@ -206,7 +222,6 @@ tarn_status tarn__joined_run(tarn__joined *j) {
     tarn__failure_note(&j->taken->failure, status);
     finish(j->taken);
   }
-  tarn__free(j->spare);
-  j->spare = NULL;
+  free_spare(j);
   return status == TARN_STATUS_OK ? tarn__failure_raise(&j->failure) : status;
 }

@@ -27,7 +27,8 @@ typedef struct tarn__joined_request {
   float **top_values;
   int64_t handed, active;  // items taken by the decoder, and of these not done
   tarn__failure failure;
-  tarn__arena memory, parts;  // until it is done; until more of the text is told
+  tarn__arena memory, parts;           // until it is done; until more of the text is told
+  struct tarn__joined_request *after;  // of those that are done, whose arenas the next ones take
 } tarn__joined_request;
 
 // One of its items on its way.
@@ -66,7 +67,7 @@ struct tarn__joined {
   const void *source;  // of the kind
   tarn__arena *kept;   // where the memory of the last request stays; NULL: nowhere
   // Private.
-  tarn__joined_request *taken, *spare;  // the last one, if items of it are still to be taken; for the next one
+  tarn__joined_request *taken, *spare;  // the last one, if items of it are still to be taken; for the next ones
   bool draws;                           // what the decoder at work does
   tarn__failure failure;                // no request could be taken
 };
