@@ -309,9 +309,12 @@ TARN_API tarn_status tarn_generator_stream(tarn_generator *generator, tarn_gener
                                            size_t length, tarn_generator_part part, void *user) TARN_CHECKED;
 
 // Continuous batching: prompts join those that are being continued at the next token, each with options of its own, and
-// leave when they are complete, in any order. All callbacks come from the thread of the call.
+// leave when they are complete, in any order. All callbacks come from the thread of the call. Beams, and what is drawn
+// or greedy, are computed in turns: a request of the other kind waits until those at work are complete, and no more
+// join these.
 
-// A token of a continuation, as soon as it is chosen.
+// A token of a continuation, as soon as it is chosen. After a step of a beam of more than 1 nothing is certain, and the
+// event has no text and the id -1.
 typedef struct tarn_generator_event {
   int64_t sample;          // which continuation of the prompt, from 0
   int32_t id;              // the token,
@@ -328,12 +331,11 @@ typedef struct tarn_generator_event {
 typedef struct tarn_generator_request {
   const char *prompt;  // `length` bytes, which live until it is done
   size_t length;
-  const tarn_generator_options *options;  // copied; the method is greedy or sample; precision, threads and window are
-                                          // the generator's
+  const tarn_generator_options *options;  // copied; precision, threads and window are the generator's
   // Told of every token; any status but TARN_STATUS_OK ends the request as its failure. NULL: nobody is.
   tarn_status (*hear)(void *item, const tarn_generator_event *event);
   void *item;    // the caller's
-  int64_t tops;  // how many of the likeliest tokens are told with each token, 0 .. 100
+  int64_t tops;  // how many of the likeliest tokens are told with each token, 0 .. 100; with a beam 0
 } tarn_generator_request;
 
 typedef struct tarn_generator_source {

@@ -175,12 +175,44 @@ typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t
 
 // Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a
 // beam of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is
-// final. After each step of a search or of one sample `part` is called, maybe with no byte, so that it can stop the
-// work; with several samples, and by models that do not write token by token, only at the end. The parts together are
-// result->hypotheses[0].text. Fails likewise, and with the status of `part`.
+// final. After each step of a search or of a sample `part` is called, maybe with no byte, so that it can stop the work;
+// by models that do not write token by token only at the end. The parts together are result->hypotheses[0].text. Fails
+// likewise, and with the status of `part`.
 TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
                                             const char *line, size_t length, tarn_translator_part part,
                                             void *user) TARN_CHECKED;
+
+// Continuous batching: lines join those that are being translated at the next token, each with options of its own, and
+// leave when they are complete, in any order. All callbacks come from the thread of the call. Samples and searches are
+// computed in turns: a request of the other kind waits until those at work are complete, and no more join these.
+typedef struct tarn_translator_request {
+  const char *line;  // `length` bytes, which live until it is done
+  size_t length;
+  const tarn_translator_options *options;  // of which the values that tarn_translator_set() sets count, but max_tokens
+  int64_t number;                          // of the line, in messages and in its result; 0: 1
+  // Receives the best translation as tarn_translator_stream() gives it. Any status but TARN_STATUS_OK ends the request
+  // as its failure. NULL: nobody does.
+  tarn_translator_part part;
+  void *item;  // the caller's, also the `user` of `part`
+} tarn_translator_request;
+
+// Where they come from.
+typedef struct tarn_translator_requests {
+  // Asked before each token while there is room: fills in the next request, or returns false if none waits.
+  bool (*next)(void *user, tarn_translator_request *request);
+  // A request is done: its result, whose memory lives until this returns, or NULL and the status of its failure, as of
+  // tarn_translator_lines(), with a message for tarn_error_message(). Until then it is line 0 of the last call for the
+  // functions below.
+  void (*done)(void *user, void *item, tarn_status status, const tarn_translate_result *result);
+  void *user;
+} tarn_translator_requests;
+
+// Translates the requests of a source until none waits and all are done. Results are those of tarn_translator_lines()
+// for the line and its options alone, but for rounding of log-probabilities. Fails with USAGE (a function is missing,
+// several ranks, or a model that does not write token by token), MEMORY, or as its device does; by then every request
+// that was taken is done.
+TARN_API tarn_status tarn_translator_serve(tarn_translator *translator,
+                                           const tarn_translator_requests *source) TARN_CHECKED;
 
 // The tokens of hypothesis `place` of line `line`, both from 0, in the last call of one of these: *ids and
 // *log_probabilities (natural logarithms) [the hypothesis's `tokens`], ending with the end of sentence, valid like the

@@ -98,6 +98,7 @@ bool tarn__beam_allows(const tarn__beam *beam, int32_t id) {
 typedef struct step {
   const int32_t *ids;
   const float *values, *own;
+  int64_t count;                   // ids of a row
   const tarn__beam_token *chosen;  // [chosen_count] by earlier groups
   int64_t chosen_count;
 } step;
@@ -110,16 +111,15 @@ static double lost(const tarn__beam *beam, const step *s, int32_t id) {
 
 // Offers the continuations of one hypothesis, best first, until no other can be among the best.
 static tarn_status scan_row(tarn__beam_heap *h, const tarn__beam *beam, const step *s, int32_t from) {
-  const int64_t choices = tarn__beam_choices(&beam->options);
-  const int32_t *ids = s->ids + from * choices;
-  const float *row = s->values + from * (choices + 1), *own = s->own + from * (choices + 1);
+  const int64_t choices = tarn__beam_choices(&beam->options), end = s->count;
+  const int32_t *ids = s->ids + from * end;
+  const float *row = s->values + from * (end + 1), *own = s->own + from * (end + 1);
   const int32_t eos = beam->options.eos;
   const double sum = beam->running[from].sum;
-  TARN_REQUIRE(row[choices] == row[choices], NUMERIC, "a log-probability is not a number");
+  TARN_REQUIRE(row[end] == row[end], NUMERIC, "a log-probability is not a number");
   // At the maximum length the end of sentence is the only continuation, however unlikely.
   if (!beam->options.open_end && beam->step >= beam->max_length) {
-    if (row[choices] > -INFINITY)
-      heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, own[choices]});
+    if (row[end] > -INFINITY) heap_offer(h, (tarn__beam_candidate){sum + (double)row[end], from, eos, own[end]});
     return TARN_STATUS_OK;
   }
   for (int64_t i = 0; i < choices && ids[i] >= 0; i++) {
@@ -268,15 +268,14 @@ static bool among(const int32_t *ids, int64_t count, int32_t id) {
 }
 
 static tarn_status offer_row(tarn__beam *beam, const step *s, int64_t from) {
-  const int64_t choices = tarn__beam_choices(&beam->options), wanted = beam->wanted.count;
-  const int32_t *ids = s->ids + from * choices, *more = beam->wanted.ids + from * wanted;
-  const float *row = s->values + from * (choices + 1), *own = s->own + from * (choices + 1);
+  const int64_t choices = tarn__beam_choices(&beam->options), end = s->count, wanted = beam->wanted.count;
+  const int32_t *ids = s->ids + from * end, *more = beam->wanted.ids + from * wanted;
+  const float *row = s->values + from * (end + 1), *own = s->own + from * (end + 1);
   const float *row_more = beam->wanted.values + from * (wanted + 1), *own_more = row_more;
   if (beam->wanted.own) own_more = beam->wanted.own + from * (wanted + 1);
-  if (beam->step >= beam->max_length) return offer_banks(beam, from, beam->options.eos, row[choices], own[choices]);
+  if (beam->step >= beam->max_length) return offer_banks(beam, from, beam->options.eos, row[end], own[end]);
   for (int64_t i = 0; i < choices && ids[i] >= 0; i++) TARN_TRY(offer_banks(beam, from, ids[i], row[i], own[i]));
-  if (!among(ids, choices, beam->options.eos))
-    TARN_TRY(offer_banks(beam, from, beam->options.eos, row[choices], own[choices]));
+  if (!among(ids, choices, beam->options.eos)) TARN_TRY(offer_banks(beam, from, beam->options.eos, row[end], own[end]));
   for (int64_t i = 0; i < wanted && more[i] >= 0; i++)
     if (!among(ids, choices, more[i])) TARN_TRY(offer_banks(beam, from, more[i], row_more[i], own_more[i]));
   return TARN_STATUS_OK;
@@ -378,12 +377,13 @@ static void gather(tarn__beam *beam) {
   beam->finished_count = sort_finished(beam->finished, beam->finished_count, beam->options.beam);
 }
 
-tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities, const float *own) {
+tarn_status tarn__beam_advance(tarn__beam *beam, const tarn__beam_rows *rows) {
   const size_t width = (size_t)beam->options.beam;
   const int64_t groups = tarn__beam_groups(&beam->options);
   TARN_REQUIRE(beam->token_count < (size_t)INT32_MAX - 2 * width, DATA, "a hypothesis is too long");
   TARN_TRY(tarn__grow(&beam->tokens, &beam->token_capacity, beam->token_count + 2 * width, sizeof *beam->tokens));
-  step s = {.ids = ids, .values = log_probabilities, .own = own ? own : log_probabilities};
+  step s = {
+      .ids = rows->ids, .values = rows->values, .own = rows->own ? rows->own : rows->values, .count = rows->count};
   const size_t first_new = beam->token_count;
   int64_t count = 0;
   for (int64_t g = 0; g < groups; g++) {

@@ -102,7 +102,7 @@ typedef struct tarn__beam_heap {
 } tarn__beam_heap;
 
 // The tokens that a step is to try whatever their rank: of running[h] they are ids[h] [count], padded with -1, of these
-// log-probabilities, whose rows have one element more; `own` as for tarn__beam_advance().
+// log-probabilities, whose rows have one element more; `own` as in tarn__beam_rows.
 typedef struct tarn__beam_wanted {
   const int32_t *ids;
   const float *values, *own;
@@ -154,13 +154,20 @@ static inline const int32_t *tarn__beam_progress(const tarn__beam *beam, int64_t
   return beam->progress + place * beam->forced->count;
 }
 
-// One step. The best continuations of running[h] are ids[h][0 ..] with log_probabilities[h][0 ..] (natural logarithms),
-// best first, tarn__beam_choices() of them, padded with -1. The log-probability of the end of sentence follows as the
-// last element of each row, so rows of log_probabilities have one element more than rows of ids. `own`: the same of the
-// model alone, if log_probabilities are those after processors of logits; NULL: they are the model's. Fails with
-// NUMERIC (NaN; nothing can be continued or finished), DATA (the same, because of a phrase) or MEMORY.
-tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities,
-                               const float *own) TARN_CHECKED;
+// The rows of a step: the best continuations of running[h] are ids[h] [count] with values[h] [count], their
+// log-probabilities (natural logarithms), best first, padded with -1. The log-probability of the end of sentence
+// follows as the last element of each row, so rows of values have one element more than rows of ids. `count` is at
+// least tarn__beam_choices(), which are all that a search looks at. `own`: the values of the model alone, if those are
+// after processors of logits; NULL: they are the model's.
+typedef struct tarn__beam_rows {
+  const int32_t *ids;
+  const float *values, *own;
+  int64_t count;
+} tarn__beam_rows;
+
+// One step. Fails with NUMERIC (NaN; nothing can be continued or finished), DATA (the same, because of a phrase) or
+// MEMORY.
+tarn_status tarn__beam_advance(tarn__beam *beam, const tarn__beam_rows *rows) TARN_CHECKED;
 
 // The ids of the `count` tokens of a hypothesis that ends with number `last` of beam->tokens.
 void tarn__beam_tokens(const tarn__beam *beam, int32_t last, int64_t count, int32_t *ids);

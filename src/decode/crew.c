@@ -21,6 +21,7 @@ void tarn__crew_close(tarn__crew *crew) {
   if (crew->together) crew->engine->close(&crew->together);
   for (int i = 0; crew->apart && i < crew->threads; i++)
     if (crew->apart[i]) crew->engine->close(&crew->apart[i]);
+  for (int draws = 0; draws < 2; draws++) tarn__decoder_close(&crew->fed[draws]);
   tarn__free(crew->apart);
   tarn__free(crew->dealt);
   *crew = (tarn__crew){0};
@@ -31,6 +32,8 @@ void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats) {
   crew->engine->add_stats(crew->together, stats);
   for (int i = 0; i < crew->threads; i++)
     if (crew->apart[i]) crew->engine->add_stats(crew->apart[i], stats);
+  for (int draws = 0; draws < 2; draws++)
+    if (crew->fed[draws]) tarn__decoder_add_stats(crew->fed[draws], stats);
 }
 
 void tarn__crew_reset(tarn__crew *crew) {
@@ -95,4 +98,24 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
       .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};
   for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
   return apart ? run_apart(crew, &queue, results) : crew->engine->run(crew->together, &queue, results);
+}
+
+// A decoder whose items have options of their own, beside the end of sentence and the banned tokens.
+static tarn_status open_fed(tarn__crew *crew, bool draws) {
+  static const tarn__sampling any = {.temperature = 1.0, .top_p = 1.0, .typical_p = 1.0};
+  tarn__decoder_options own = crew->options;
+  own.search.beam = own.search.groups = own.n_best = 1;
+  own.sampling = draws ? &any : NULL;
+  own.processing = NULL;
+  own.stops = NULL;
+  own.forced = false;
+  return tarn__decoder_open(&crew->fed[draws], crew->model, &own, crew->threads);
+}
+
+tarn_status tarn__crew_feed(tarn__crew *crew, bool draws, const tarn__feed *feed) {
+  TARN_REQUIRE(crew->engine == &tarn__token_engine, USAGE,
+               "only models that write token by token take texts into a running batch");
+  if (!crew->fed[draws]) TARN_TRY(open_fed(crew, draws));
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .share = INT64_MAX, .weight = 1.0, .feed = feed};
+  return tarn__decoder_run(crew->fed[draws], &queue, NULL);
 }

@@ -37,9 +37,9 @@ static void look_back(tarn__decoder *d) {
 
 static tarn_status open_all(tarn__decoder *d) {
   const int64_t beam = d->options.search.beam;
-  const int64_t wanted = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
-  const int64_t rows = tarn__next_rows(d, wanted);
-  d->most = rows > beam ? rows / beam : 1;
+  d->most_rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
+  if (tarn__next_whole(d, NULL)) d->most_rows = tarn__next_fit(d);
+  d->most = d->most_rows > beam ? d->most_rows / beam : 1;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->most, sizeof *d->slots));
   d->slots = memory;
@@ -73,6 +73,17 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
   }
   *decoder = d;
   return TARN_STATUS_OK;
+}
+
+tarn__item_options tarn__decoder_item(const tarn__decoder_options *o) {
+  tarn__item_options own = {.search = o->search,
+                            .processing = o->processing,
+                            .stops = o->stops,
+                            .max_len_a = o->max_len_a,
+                            .max_len_b = o->max_len_b,
+                            .n_best = o->n_best};
+  if (o->sampling) own.sampling = *o->sampling;
+  return own;
 }
 
 void tarn__decoder_close(tarn__decoder **decoder) {
@@ -140,18 +151,28 @@ static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
   return before->reader >= 0 ? before->reader : d->order[place - 1];
 }
 
-// Moves items from the queue into free slots after the active ones, within the token budget, which only a single item
-// may exceed. Returns their number.
+// The most hypotheses of the active items, with those of one more.
+static int64_t room_with(const tarn__decoder *d, int64_t active, const tarn__item *item) {
+  bool whole = tarn__next_whole(d, item);
+  for (int64_t a = 0; a < active && !whole; a++) whole = tarn__next_whole(d, &d->slots[d->order[a]].item);
+  return whole ? tarn__next_fit(d) : d->most_rows;
+}
+
+// Moves items from the queue into free slots after the active ones, within the budgets of tokens and of hypotheses,
+// which only a single item may exceed. Returns their number.
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
-  int64_t taken = 0, tokens = d->source_tokens;
+  int64_t taken = 0, tokens = d->source_tokens, width = d->width;
   pthread_mutex_lock(&queue->lock);
   while (d->active + taken < d->most && d->active + taken < queue->share) {
     const tarn__item *item = tarn__queue_peek(queue);
     if (!item || (tokens > 0 && tokens + item->length > d->options.max_tokens)) break;
+    const int64_t own = item->own ? item->own->search.beam : d->options.search.beam;
+    if (width > 0 && width + own > room_with(d, d->active + taken, item)) break;
     tarn__slot *s = &d->slots[d->order[d->active + taken++]];
     s->item = *item;
     s->open = queue->feed != NULL;
     tokens += item->length;
+    width += own;
     tarn__queue_take(queue);
   }
   pthread_mutex_unlock(&queue->lock);
@@ -225,13 +246,14 @@ static bool reads_prefix(const tarn__decoder *d) { return tarn__config_task(d->m
 
 static int64_t greatest_length(const tarn__decoder *d, const tarn__item *item) {
   const int64_t tokens = item->length;
+  const double more = item->own ? item->own->max_len_a : d->options.max_len_a;
+  const int64_t least = item->own ? item->own->max_len_b : d->options.max_len_b;
   if (!tarn__decoder_translates(d)) {
     const int64_t fit = tarn__model_longest(d->model) - tokens;
-    const int64_t wanted = item->own ? item->own->max_tokens : d->options.max_len_b;
-    return wanted < fit ? wanted : fit;
+    return least < fit ? least : fit;
   }
   int64_t most = d->model->config->model.max_length - 1;
-  double wanted = d->options.max_len_a * (double)tokens + (double)d->options.max_len_b;
+  double wanted = more * (double)tokens + (double)least;
   most = wanted < (double)most ? (int64_t)wanted : most;
   return most > item->prefix_length ? most - item->prefix_length : 0;
 }
@@ -247,24 +269,52 @@ static tarn_status force(tarn__slot *s) {
   return name_line(s, tarn__beam_force(&s->beam, s->item.forced, s->item.prefix, s->item.prefix_length));
 }
 
+// An item of a feed fails alone.
+static void give_up(const tarn__feed *feed, tarn__slot *s, tarn_status status) {
+  s->open = false;
+  feed->done(feed->user, &s->item, status, NULL);
+}
+
+static tarn_status begin(tarn__decoder *d, tarn__slot *s) {
+  s->read = 0;
+  TARN_TRY(tarn__beam_start(&s->beam, tarn__slot_search(d, s), greatest_length(d, &s->item)));
+  if (s->item.forced) TARN_TRY(force(s));
+  tarn__next_begin(d, s);
+  return TARN_STATUS_OK;
+}
+
+// Begins the searches of the items that were taken. Those that cannot begin lose their slots. Returns how many have.
+static tarn_status begin_all(tarn__decoder *d, const tarn__feed *feed, int64_t taken, int64_t *begun) {
+  *begun = 0;
+  for (int64_t i = 0; i < taken; i++) {
+    int32_t *const at = &d->order[d->active + i], *const to = &d->order[d->active + *begun], number = *at;
+    const tarn_status status = begin(d, &d->slots[number]);
+    if (status != TARN_STATUS_OK && !feed) return status;
+    if (status != TARN_STATUS_OK) {
+      give_up(feed, &d->slots[number], status);
+      continue;
+    }
+    *at = *to;
+    *to = number;
+    ++*begun;
+  }
+  return TARN_STATUS_OK;
+}
+
 // Takes new items once a quarter of the slots is free, which makes encoding them together worthwhile; those of a feed,
 // for which somebody waits, at once.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (!queue->feed && d->active > d->most * 3 / 4) return TARN_STATUS_OK;
-  int64_t fresh = take(d, queue);
+  const int64_t taken = take(d, queue), first = d->active;
+  int64_t fresh;
+  TARN_TRY(begin_all(d, queue->feed, taken, &fresh));
   if (fresh == 0) return TARN_STATUS_OK;
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
-  const int64_t first = d->active;
   for (int64_t i = 0; i < fresh; i++) {
     tarn__slot *s = &d->slots[d->order[d->active]];
     s->reader = reader_of(d, d->active, first);
-    tarn__beam_options search = d->options.search;
-    if (s->item.own) search.min_length = s->item.own->min_tokens;
-    s->read = 0;
-    TARN_TRY(tarn__beam_start(&s->beam, &search, greatest_length(d, &s->item)));
-    if (s->item.forced) TARN_TRY(force(s));
-    tarn__next_begin(d, s);
     d->source_tokens += s->item.length;
+    d->width += s->beam.options.beam;
     d->stats.source_tokens += s->item.length;
     d->active++;
   }
@@ -468,8 +518,10 @@ static tarn_status run_step(tarn__decoder *d) {
 }
 
 // Copies the best hypotheses of a finished sentence to the results.
-static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__translation *translation) {
-  int64_t count = beam->finished_count < d->options.n_best ? beam->finished_count : d->options.n_best;
+static tarn_status keep_results(tarn__decoder *d, const tarn__slot *s, tarn__translation *translation) {
+  const tarn__beam *beam = &s->beam;
+  const int64_t n_best = s->item.own ? s->item.own->n_best : d->options.n_best;
+  int64_t count = beam->finished_count < n_best ? beam->finished_count : n_best;
   void *memory;
   TARN_TRY(tarn__arena_alloc(&d->results, &memory, (size_t)count, sizeof(tarn__hypothesis)));
   tarn__hypothesis *hypotheses = memory;
@@ -489,20 +541,21 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
 }
 
 // Advances the search of a slot, and tells its token.
-static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__choices *all) {
-  const int64_t count = tarn__beam_choices(&d->options.search), at = s->first_choice;
+static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__beam_rows *all) {
+  const int64_t count = all->count, at = s->first_choice;
+  const tarn__beam_rows rows = {all->ids + at * count, all->values + at * (count + 1),
+                                all->own ? all->own + at * (count + 1) : NULL, count};
   s->reader = -1;
   if (s->item.forced) tarn__next_want(d, s);
-  TARN_TRY(name_line(s, tarn__beam_advance(&s->beam, all->ids + at * count, all->values + at * (count + 1),
-                                           all->own ? all->own + at * (count + 1) : NULL)));
-  const tarn__listener *listener = s->item.own ? &s->item.own->listener : s->item.listener;
+  TARN_TRY(name_line(s, tarn__beam_advance(&s->beam, &rows)));
+  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
   return listener && listener->hear ? tarn__next_tell(d, s, listener) : TARN_STATUS_OK;
 }
 
 // Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of
 // layers will see in the next step.
 static tarn_status choose(tarn__decoder *d, const tarn__feed *feed, int64_t past[TARN__SIGHTS]) {
-  tarn__choices all;
+  tarn__beam_rows all;
   TARN_TRY(tarn__next_choices(d, &all));
   for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
   for (int64_t a = 0; a < d->active; a++) {
@@ -513,8 +566,7 @@ static tarn_status choose(tarn__decoder *d, const tarn__feed *feed, int64_t past
       if (status != TARN_STATUS_OK && !feed) return status;
       if (status != TARN_STATUS_OK) {
         s->beam.done = true;
-        s->open = false;
-        feed->done(feed->user, &s->item, status, NULL);
+        give_up(feed, s, status);
       }
     }
     for (int i = 0; i < TARN__SIGHTS && !s->beam.done; i++)
@@ -540,7 +592,7 @@ static tarn_status give_result(tarn__decoder *d, const tarn__feed *feed, tarn__s
   tarn__translation result;
   if (!s->open) return TARN_STATUS_OK;
   tarn__arena_reset(&d->results);
-  const tarn_status status = keep_results(d, &s->beam, &result);
+  const tarn_status status = keep_results(d, s, &result);
   s->open = false;
   feed->done(feed->user, &s->item, status, status == TARN_STATUS_OK ? &result : NULL);
   return TARN_STATUS_OK;
@@ -557,7 +609,8 @@ static tarn_status advance(tarn__decoder *d, const tarn__feed *feed, tarn__trans
     tarn__slot *s = &d->slots[number];
     if (s->beam.done) {
       d->source_tokens -= s->item.length;
-      TARN_TRY(feed ? give_result(d, feed, s) : keep_results(d, &s->beam, &results[s->item.index]));
+      d->width -= s->beam.options.beam;
+      TARN_TRY(feed ? give_result(d, feed, s) : keep_results(d, s, &results[s->item.index]));
       continue;
     }
     if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
@@ -580,8 +633,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
   tarn_profile *profile = d->options.profile;
   // The model's weights and the lent memory are written on the default stream.
   TARN_TRY(tarn__device_synchronise(d->model->device));
-  d->active = 0;
-  d->source_tokens = 0;
+  d->active = d->source_tokens = d->width = 0;
   tarn__caches_reset(&d->source);
   for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_reset(&d->sights[i].caches);
   for (;;) {

@@ -40,18 +40,20 @@ typedef struct tarn__listener {
   void *user;
 } tarn__listener;
 
-// What an item of a feed has in place of the decoder's options, with a beam of 1 and sampling. Greedy search is
-// sampling with a top_k of 1.
+// What an item of a feed has in place of the decoder's options (below). A decoder that draws draws all of its items,
+// each with a beam of 1.
 typedef struct tarn__item_options {
-  tarn__sampling sampling;
-  const tarn__processing *processing;  // NULL: nothing changes logits
-  const tarn__stops *stops;            // NULL: nothing but the length ends it before its end of sentence
-  int64_t max_tokens, min_tokens;
-  int64_t tops;             // likeliest tokens that the listener is told of
+  tarn__beam_options search;  // with the decoder's end of sentence and banned tokens
+  tarn__sampling sampling;    // where the decoder draws
+  const tarn__processing *processing;
+  const tarn__stops *stops;
+  double max_len_a;
+  int64_t max_len_b, n_best;
+  int64_t tops;             // likeliest tokens that the listener is told of; 0 where the decoder searches
   tarn__listener listener;  // hear() NULL: nobody hears
 } tarn__item_options;
 
-// The options of every kind of decoder.
+// The options of every kind of decoder. One with a feed searches with a beam of 1 here, and its items have others.
 typedef struct tarn__decoder_options {
   tarn__beam_options search;
   const tarn__sampling *sampling;  // draws each next token; search.beam is 1, and each item is one sample. NULL: search
@@ -98,6 +100,9 @@ typedef struct tarn__decoder_stats {
 // Maximum number of hypotheses per decoder. Products of this many rows run at full speed; more would overflow the
 // caches.
 enum { TARN__DECODER_ROWS = 320 };
+
+// Options as those of an item.
+tarn__item_options tarn__decoder_item(const tarn__decoder_options *options);
 
 typedef struct tarn__decoder tarn__decoder;
 

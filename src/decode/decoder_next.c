@@ -10,12 +10,10 @@ enum {
 };
 
 // Whether logits are changed: of an item, and of any.
-static bool processes_slot(const tarn__decoder *d, const tarn__slot *s) {
-  const tarn__processing *processing = tarn__slot_processing(d, s);
-  return processing && tarn__processing_acts(processing);
-}
+static bool acts(const tarn__processing *processing) { return processing && tarn__processing_acts(processing); }
+static bool processes_slot(const tarn__decoder *d, const tarn__slot *s) { return acts(tarn__slot_processing(d, s)); }
 static bool processes(const tarn__decoder *d) {
-  if (d->options.processing && tarn__processing_acts(d->options.processing)) return true;
+  if (acts(d->options.processing)) return true;
   for (int64_t a = 0; a < d->active; a++) {
     const tarn__slot *s = &d->slots[d->order[a]];
     if (s->item.own && processes_slot(d, s)) return true;
@@ -23,9 +21,14 @@ static bool processes(const tarn__decoder *d) {
   return false;
 }
 
-int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows) {
+bool tarn__next_whole(const tarn__decoder *d, const tarn__item *item) {
+  if (d->options.sampling || d->options.forced || acts(d->options.processing)) return true;
+  return item && (item->forced || (item->own && acts(item->own->processing)));
+}
+
+int64_t tarn__next_fit(const tarn__decoder *d) {
   const int64_t fit = (int64_t)SAMPLED_BYTES / (d->model->target_vocab * (int64_t)sizeof(float));
-  return (d->options.sampling || d->options.forced || processes(d)) && rows > fit ? fit : rows;
+  return fit < d->most_rows ? fit : d->most_rows;
 }
 
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) {
@@ -47,9 +50,19 @@ static int64_t tops_of(const tarn__decoder *d) {
   return most < d->model->target_vocab ? most : d->model->target_vocab;
 }
 
-// The number of best continuations that a search or a draw needs; 0: all words.
+// The most choices that a search needs.
+static int64_t choices_of(const tarn__decoder *d) {
+  int64_t most = tarn__beam_choices(&d->options.search);
+  for (int64_t a = 0; a < d->active; a++) {
+    const int64_t own = tarn__beam_choices(tarn__slot_search(d, &d->slots[d->order[a]]));
+    if (own > most) most = own;
+  }
+  return most;
+}
+
+// The number of best continuations that searches or draws need; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
-  if (!d->options.sampling) return tarn__beam_choices(&d->options.search);
+  if (!d->options.sampling) return choices_of(d);
   if (processes(d) || d->tops_count > 0) return 0;
   int64_t most = 0;
   for (int64_t a = 0; a < d->active; a++) {
@@ -224,7 +237,7 @@ void tarn__next_request(const tarn__decoder *d, tarn__model_step *step) {
 }
 
 // Makes each drawn token the only continuation of its hypothesis.
-static tarn_status take_draws(tarn__decoder *d, tarn__choices *out) {
+static tarn_status take_draws(tarn__decoder *d, tarn__beam_rows *out) {
   const int64_t count = tarn__beam_choices(&d->options.search);
   TARN_TRY(tarn__id_list_room(&d->drawn_ids, d->draw_count * count));
   TARN_TRY(
@@ -238,14 +251,14 @@ static tarn_status take_draws(tarn__decoder *d, tarn__choices *out) {
     values[0] = drawn[0];
     values[count] = drawn[1];
   }
-  *out = (tarn__choices){d->drawn_ids.data, d->drawn_values, NULL};
+  *out = (tarn__beam_rows){d->drawn_ids.data, d->drawn_values, NULL, count};
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) {
-  *out = (tarn__choices){NULL, NULL, NULL};
+tarn_status tarn__next_choices(tarn__decoder *d, tarn__beam_rows *out) {
+  *out = (tarn__beam_rows){0};
   if (d->predicted_count == 0) return TARN_STATUS_OK;
   if (d->options.sampling) return take_draws(d, out);
-  *out = (tarn__choices){d->top_ids, d->top_values, d->top_own};
+  *out = (tarn__beam_rows){d->top_ids, d->top_values, d->top_own, choices_of(d)};
   return TARN_STATUS_OK;
 }

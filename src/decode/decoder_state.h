@@ -46,6 +46,7 @@ struct tarn__decoder {
   tarn__slot *slots;  // [most]
   int32_t *order;     // [most] slots; the first `active` are in use, their hypotheses follow each other in this order
   int64_t most, active, source_tokens;  // source_tokens: of the active items
+  int64_t width, most_rows;             // hypotheses of the active items at most, and of all that may be active
   bool sequential;                      // one token of a hypothesis per step
 
   // Sentences that are encoded together, and the keys and values of the encoder's output for all active sentences.
@@ -94,6 +95,9 @@ struct tarn__decoder {
 bool tarn__decoder_translates(const tarn__decoder *d);
 
 // The options of an item: its own, or the decoder's.
+static inline const tarn__beam_options *tarn__slot_search(const tarn__decoder *d, const tarn__slot *s) {
+  return s->item.own ? &s->item.own->search : &d->options.search;
+}
 static inline const tarn__sampling *tarn__slot_sampling(const tarn__decoder *d, const tarn__slot *s) {
   return s->item.own ? &s->item.own->sampling : d->options.sampling;
 }
@@ -104,8 +108,9 @@ static inline const tarn__stops *tarn__slot_stops(const tarn__decoder *d, const 
   return s->item.own ? s->item.own->stops : d->options.stops;
 }
 
-// The rows of a step whose logits are all in memory, at most, given the wish for `rows`.
-int64_t tarn__next_rows(const tarn__decoder *d, int64_t rows);
+// Whether a step with an item needs the logits of all its rows in memory; and the rows of such a step, at most.
+bool tarn__next_whole(const tarn__decoder *d, const tarn__item *item);
+int64_t tarn__next_fit(const tarn__decoder *d);
 
 // Before a step, whose rows are known: what the processors change, and the tokens that are to be drawn. Then what the
 // step has to find for the next tokens.
@@ -117,14 +122,9 @@ tarn_status tarn__next_tell(const tarn__decoder *d, const tarn__slot *s, const t
 // After the step.
 tarn_status tarn__next_read(tarn__decoder *d, const tarn__next *next) TARN_CHECKED;
 
-// The choices of the searches: tarn__beam_choices() ids per row, and one more log-probability; `own`: those of the
-// model where the first are after processors, else NULL.
-typedef struct tarn__choices {
-  const int32_t *ids;
-  const float *values, *own;
-} tarn__choices;
+// The choices of all searches, in the layout of the one that needs most of them.
 // Gives the search of a slot, which has phrases, what the step says of the tokens that they want.
 void tarn__next_want(const tarn__decoder *d, tarn__slot *s);
-tarn_status tarn__next_choices(tarn__decoder *d, tarn__choices *out) TARN_CHECKED;
+tarn_status tarn__next_choices(tarn__decoder *d, tarn__beam_rows *out) TARN_CHECKED;
 
 #endif

@@ -52,6 +52,7 @@ tarn_status tarn__forced_text_open(tarn__forced_text *f, const char *const *word
   *f = (tarn__forced_text){.vocab = vocab, .longest = longest, .count = count};
   list l;
   void *memory;
+  if (count == 0) return TARN_STATUS_OK;
   TARN_TRY(make_list(&l, &f->memory, (int64_t)count));
   TARN_TRY(tarn__arena_alloc(&f->memory, &memory, count, sizeof *words));
   const char **copies = memory;

@@ -12,16 +12,12 @@
 // Active prompt tokens of one decoder, whose keys and values stay in its caches.
 enum { PROMPT_TOKENS = 1 << 16 };
 
-// Of a decoder whose items have their own.
-static const tarn__sampling any_sampling = {.temperature = 1.0, .top_p = 1.0, .typical_p = 1.0};
-
 struct tarn__generator {
   tarn__generator_options options;
   const tarn__model *model;
   int threads;
   void *packed;  // weights of products; NULL on the reference device
   tarn__crew crew;
-  tarn__decoder *joining;  // of a feed; opened when needed
   // State of one run.
   tarn__item *items;
   tarn__translation *found;  // of each item
@@ -61,9 +57,8 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
   return TARN_STATUS_OK;
 }
 
-// The options must be the generator's own, because its decoders point to the sampling in them.
-static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t eos) {
-  const tarn__generator_options *o = &g->options;
+// They point to the sampling of `o`.
+static tarn__decoder_options decoder_options(const tarn__generator_options *o, int32_t eos) {
   tarn__decoder_options own = {.search = {.beam = o->beam,
                                           .length_penalty = o->length_penalty,
                                           .eos = eos,
@@ -79,6 +74,12 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t
                                .max_tokens = PROMPT_TOKENS,
                                .n_best = o->samples ? 1 : o->number};
   memcpy(own.search.banned, o->banned, sizeof o->banned);
+  return own;
+}
+
+// The options must be the generator's own, because its decoders point to the sampling in them.
+static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t eos) {
+  const tarn__decoder_options own = decoder_options(&g->options, eos);
   return tarn__crew_open(crew, g->model, &own, g->threads);
 }
 
@@ -132,7 +133,6 @@ void tarn__generator_close(tarn__generator **generator) {
   tarn__generator *g = *generator;
   if (!g) return;
   tarn__crew_close(&g->crew);
-  tarn__decoder_close(&g->joining);
   if (g->packed) {
     tarn__model_unpack(g->model);
     tarn__device_free(g->model->device, g->packed);
@@ -148,7 +148,6 @@ int64_t tarn__generator_longest(const tarn__generator *generator) { return tarn_
 
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats) {
   tarn__crew_get_stats(&generator->crew, stats);
-  if (generator->joining) tarn__decoder_add_stats(generator->joining, stats);
 }
 
 tarn_status tarn__generator_check_prompt(const tarn__generator *g, const int32_t *ids, int64_t length, int64_t number) {
@@ -164,10 +163,6 @@ tarn_status tarn__generator_check_prompt(const tarn__generator *g, const int32_t
 
 uint64_t tarn__generator_key(const int32_t *ids, int64_t length) {
   return tarn__hash64(ids, (size_t)length * sizeof *ids, 0);
-}
-
-tarn_status tarn__generator_check(const tarn__generator *generator, const tarn__generator_options *options) {
-  return check_options(options, generator->model, generator->crew.options.search.eos);
 }
 
 // Each sample of a prompt is a separate item.
@@ -216,30 +211,18 @@ tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *r
   return gather(generator, results, prompts);
 }
 
-tarn__sampling tarn__generator_sampling(const tarn__generator_options *options) {
-  tarn__sampling greedy = {.temperature = 1.0, .top_k = 1, .top_p = 1.0, .typical_p = 1.0};
-  return options->samples ? options->sampling : greedy;
+tarn_status tarn__generator_item(const tarn__generator *g, tarn__item_options *own, bool *draws,
+                                 const tarn__generator_options *options) {
+  const int32_t eos = g->crew.options.search.eos;
+  TARN_TRY(check_options(options, g->model, eos));
+  const tarn__decoder_options decoder = decoder_options(options, eos);
+  *own = tarn__decoder_item(&decoder);
+  *draws = options->beam == 1;
+  if (*draws && !options->samples)
+    own->sampling = (tarn__sampling){.temperature = 1.0, .top_k = 1, .top_p = 1.0, .typical_p = 1.0};
+  return TARN_STATUS_OK;
 }
 
-// A decoder of its own, because those of the crew are opened for one search or way of drawing.
-static tarn_status open_joining(tarn__generator *g) {
-  const tarn__generator_options *o = &g->options;
-  tarn__decoder_options own = {.search = {.beam = 1,
-                                          .length_penalty = 1.0,
-                                          .eos = g->crew.options.search.eos,
-                                          .open_end = true,
-                                          .banned_count = o->banned_count,
-                                          .groups = 1},
-                               .sampling = &any_sampling,
-                               .max_len_b = 1,
-                               .max_tokens = PROMPT_TOKENS,
-                               .n_best = 1};
-  memcpy(own.search.banned, o->banned, sizeof o->banned);
-  return tarn__decoder_open(&g->joining, g->model, &own, g->threads);
-}
-
-tarn_status tarn__generator_feed(tarn__generator *generator, const tarn__feed *feed) {
-  if (!generator->joining) TARN_TRY(open_joining(generator));
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .share = INT64_MAX, .weight = 1.0, .feed = feed};
-  return tarn__decoder_run(generator->joining, &queue, NULL);
+tarn_status tarn__generator_feed(tarn__generator *generator, bool draws, const tarn__feed *feed) {
+  return tarn__crew_feed(&generator->crew, draws, feed);
 }

@@ -53,22 +53,17 @@ int64_t tarn__generator_longest(const tarn__generator *generator);
 tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
                                 const int64_t *offsets, int64_t prompts) TARN_CHECKED;
 
-// Continues the prompts of a feed, which join those at work at the next step, until it has none and all are done. Each
-// item is one continuation with options of its own; the generator's do not matter, but for threads and banned tokens.
-// Fails with MEMORY, or as its device does; then all items taken from the feed are done, with that status.
-tarn_status tarn__generator_feed(tarn__generator *generator, const tarn__feed *feed) TARN_CHECKED;
-
-// The sampling of a generator's options, which for a greedy search leaves the most likely token.
-tarn__sampling tarn__generator_sampling(const tarn__generator_options *options);
+// Continues the prompts of a feed (crew.h: tarn__crew_feed()).
+tarn_status tarn__generator_feed(tarn__generator *generator, bool draws, const tarn__feed *feed) TARN_CHECKED;
+// Options as those of an item of a feed, and whether that is drawn: all but a beam, where greedy search draws the most
+// likely token. Fails with USAGE if they are not possible for the generator's model.
+tarn_status tarn__generator_item(const tarn__generator *generator, tarn__item_options *own, bool *draws,
+                                 const tarn__generator_options *options) TARN_CHECKED;
 
 // Whether a prompt can be continued, `number` in messages; and what stands for it in random numbers.
 tarn_status tarn__generator_check_prompt(const tarn__generator *generator, const int32_t *ids, int64_t length,
                                          int64_t number) TARN_CHECKED;
 uint64_t tarn__generator_key(const int32_t *ids, int64_t length);
-
-// Whether options are possible for the generator's model. Fails with USAGE.
-tarn_status tarn__generator_check(const tarn__generator *generator,
-                                  const tarn__generator_options *options) TARN_CHECKED;
 
 // Totals of all runs since open.
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats);

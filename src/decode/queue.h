@@ -11,7 +11,6 @@
 #include "base/work.h"
 
 struct tarn__item_options;  // decoder.h
-struct tarn__listener;
 struct tarn__translation;
 
 // A sentence or prompt to process.
@@ -25,8 +24,7 @@ typedef struct tarn__item {
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;
-  const struct tarn__item_options *own;   // in place of the decoder's options; NULL: none
-  const struct tarn__listener *listener;  // without options of its own; NULL: nobody hears
+  const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
 } tarn__item;
 
 // Where a decoder takes further items while it runs, so that they join those at work, and where their results go. One

@@ -77,6 +77,8 @@ tarn_status tarn__steering_check_sampling(const tarn__sampling *s) {
 // Copies texts into the memory of the steering.
 static tarn_status copy_texts(tarn__steering *s, const char *const **to, const char *const *texts, size_t count) {
   void *memory;
+  *to = NULL;
+  if (count == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__arena_alloc(&s->memory, &memory, count, sizeof *texts));
   const char **copies = memory;
   for (size_t i = 0; i < count; i++) {
@@ -107,6 +109,7 @@ tarn_status tarn__steering_phrase(tarn__arena *arena, tarn__phrase *phrase, cons
 static tarn_status encode_banned(tarn__steering *s, const tarn_vocab *vocab) {
   const tarn_decoding *d = &s->decoding;
   void *memory;
+  if (d->banned_count == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__arena_alloc(&s->memory, &memory, d->banned_count, sizeof(tarn__phrase)));
   tarn__phrase *phrases = memory;
   tarn_vocab_ids ids = {0};

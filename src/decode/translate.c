@@ -23,9 +23,8 @@ struct tarn__translator {
   const int32_t *prefix_ids;  // of the next run
   const int64_t *prefix_offsets;
   const tarn__forced *forced;  // the same
-  const tarn__listener *listener;
-  tarn__aligner aligner;  // open if it was ever needed
-  tarn__arena samples;    // of the last run
+  tarn__aligner aligner;       // open if it was ever needed
+  tarn__arena samples;         // of the last run
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -77,8 +76,8 @@ static void ban(tarn__beam_options *search, int32_t id) {
   if (id >= 0 && id != search->eos) search->banned[search->banned_count++] = id;
 }
 
-static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_t eos) {
-  const tarn__translator_options *options = &t->options;
+// They point to the sampling of `options`.
+static tarn__decoder_options decoder_options(const tarn__translator_options *options, int32_t eos) {
   const int64_t beam = options->samples > 0 ? 1 : options->beam;
   tarn__decoder_options own = {.search = {.beam = beam,
                                           .length_penalty = options->length_penalty,
@@ -103,6 +102,11 @@ static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_
                                .profile = options->profile};
   ban(&own.search, options->pad);
   if (!options->allow_unk) ban(&own.search, options->unk);
+  return own;
+}
+
+static tarn_status open_crew(tarn__crew *crew, const tarn__translator *t, int32_t eos) {
+  const tarn__decoder_options own = decoder_options(&t->options, eos);
   return tarn__crew_open(crew, t->model, &own, t->threads);
 }
 
@@ -211,39 +215,41 @@ static int longest_first(const void *a, const void *b) {
   return (x->index > y->index) - (x->index < y->index);
 }
 
-static long long number_of(const tarn__translator *t, const tarn__item *sentence) {
-  return (long long)(sentence->index / (t->options.samples > 0 ? t->options.samples : 1)) + 1;
-}
+// Each sample of a sentence is an item.
+static int64_t items_each(const tarn__translator *t) { return t->options.samples > 0 ? t->options.samples : 1; }
 
-static tarn_status check_sentence(const tarn__translator *t, const tarn__item *sentence) {
+// The number of a sentence, of which there are `each` items.
+static long long number_of(const tarn__item *sentence, int64_t each) { return (long long)(sentence->index / each) + 1; }
+
+static tarn_status check_sentence(const tarn__translator *t, const tarn__item *sentence, int64_t each) {
   int64_t longest = t->model->config->model.max_length;
   TARN_REQUIRE(sentence->length >= 1 && sentence->length <= longest, DATA,
-               "sentence %lld has %lld tokens, and the model takes 1 to %lld", number_of(t, sentence),
+               "sentence %lld has %lld tokens, and the model takes 1 to %lld", number_of(sentence, each),
                (long long)sentence->length, (long long)longest);
   for (int64_t i = 0; i < sentence->length; i++)
     TARN_REQUIRE(sentence->ids[i] >= 0 && sentence->ids[i] < t->model->source_vocab, DATA,
-                 "sentence %lld has the token %d, which is outside the vocabulary", number_of(t, sentence),
+                 "sentence %lld has the token %d, which is outside the vocabulary", number_of(sentence, each),
                  sentence->ids[i]);
   return TARN_STATUS_OK;
 }
 
-static tarn_status check_prefix(const tarn__translator *t, const tarn__item *sentence) {
+static tarn_status check_prefix(const tarn__translator *t, const tarn__item *sentence, int64_t each) {
   const int64_t longest = t->model->config->model.max_length - 2;
   TARN_REQUIRE(sentence->prefix_length <= longest, DATA,
-               "the prefix of sentence %lld has %lld tokens, and the model takes at most %lld", number_of(t, sentence),
-               (long long)sentence->prefix_length, (long long)longest);
+               "the prefix of sentence %lld has %lld tokens, and the model takes at most %lld",
+               number_of(sentence, each), (long long)sentence->prefix_length, (long long)longest);
   for (int64_t i = 0; i < sentence->prefix_length; i++)
     TARN_REQUIRE(sentence->prefix[i] >= 0 && sentence->prefix[i] < t->model->target_vocab, DATA,
                  "the prefix of sentence %lld has the token %d, which is outside the vocabulary",
-                 number_of(t, sentence), sentence->prefix[i]);
+                 number_of(sentence, each), sentence->prefix[i]);
   return TARN_STATUS_OK;
 }
 
 static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64_t sentences,
                                    tarn__translation *translations) {
   for (int64_t s = 0; s < sentences; s++) {
-    TARN_TRY(check_sentence(t, &items[s]));
-    TARN_TRY(check_prefix(t, &items[s]));
+    TARN_TRY(check_sentence(t, &items[s], items_each(t)));
+    TARN_TRY(check_prefix(t, &items[s], items_each(t)));
   }
   qsort(items, (size_t)sentences, sizeof *items, longest_first);
   return tarn__crew_run(&t->crew, items, sentences, translations);
@@ -263,9 +269,6 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   return status;
 }
 
-// Each sample of a sentence is an item.
-static int64_t items_each(const tarn__translator *t) { return t->options.samples > 0 ? t->options.samples : 1; }
-
 static void fill_items(const tarn__translator *t, tarn__item *items, const int32_t *ids, const int64_t *offsets,
                        int64_t sentences) {
   const int64_t each = items_each(t);
@@ -275,7 +278,6 @@ static void fill_items(const tarn__translator *t, tarn__item *items, const int32
       item.prefix = t->prefix_ids + t->prefix_offsets[s];
       item.prefix_length = t->prefix_offsets[s + 1] - t->prefix_offsets[s];
     }
-    item.listener = t->listener;
     if (t->forced && t->forced[s].count > 0) item.forced = &t->forced[s];
     if (t->options.samples > 0) item.key = tarn__hash64(item.ids, (size_t)item.length * sizeof *ids, 0);
     for (int64_t n = 0; n < each; n++) {
@@ -301,13 +303,17 @@ static tarn_status gather(tarn__translator *t, tarn__translation *translations, 
   return TARN_STATUS_OK;
 }
 
+// Of each item the best `keep` hypotheses remain.
+static tarn_status align(tarn__translator *t, tarn__translation *found, const tarn__item *items, int64_t count,
+                         int64_t keep, const tarn__translator_options *o) {
+  const tarn__align_options options = {o->coverage_penalty, o->alignment};
+  return aligns(o) ? tarn__aligner_run(&t->aligner, found, items, count, keep, &options) : TARN_STATUS_OK;
+}
+
 static tarn_status run_items(tarn__translator *t, tarn__item *items, int64_t count, tarn__translation *found) {
   TARN_TRY(t->options.weights_change ? translate_packed(t, items, count, found)
                                      : translate_items(t, items, count, found));
-  const tarn__translator_options *o = &t->options;
-  if (!aligns(o)) return TARN_STATUS_OK;
-  const tarn__align_options options = {o->coverage_penalty, o->alignment};
-  return tarn__aligner_run(&t->aligner, found, items, count, o->samples > 0 ? 1 : o->n_best, &options);
+  return align(t, found, items, count, t->options.samples > 0 ? 1 : t->options.n_best, &t->options);
 }
 
 // A run without other ranks.
@@ -340,16 +346,39 @@ void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, c
 
 void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced) { translator->forced = forced; }
 
-void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener) {
-  translator->listener = listener;
+tarn_status tarn__translator_feed(tarn__translator *translator, bool draws, const tarn__feed *feed) {
+  TARN_REQUIRE(!translator->options.weights_change && !translator->shared.share.comm, INTERNAL,
+               "a feed is translated by one process, with weights that stay");
+  return tarn__crew_feed(&translator->crew, draws, feed);
+}
+
+tarn_status tarn__translator_item(tarn__translator *t, tarn__item_options *own,
+                                  const tarn__translator_options *options) {
+  const int32_t eos = t->crew.options.search.eos;
+  TARN_TRY(check_options(options, t->model, eos));
+  TARN_TRY(open_aligner(t, eos, options));
+  const tarn__decoder_options decoder = decoder_options(options, eos);
+  *own = tarn__decoder_item(&decoder);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__translator_check_item(const tarn__translator *translator, const tarn__item *item) {
+  TARN_TRY(check_sentence(translator, item, 1));
+  return check_prefix(translator, item, 1);
+}
+
+tarn_status tarn__translator_complete(tarn__translator *translator, tarn__translation *found, const tarn__item *item,
+                                      const tarn__translator_options *options) {
+  tarn__item own = *item;
+  own.index = 0;
+  return align(translator, found, &own, 1, options->n_best, options);
 }
 
 // Rank 0 checks all sentences, so that messages contain the original numbers.
 static tarn_status check_all(const tarn__translator *t, const int32_t *ids, const int64_t *offsets, int64_t sentences) {
   for (int64_t s = 0; s < sentences; s++) {
-    const tarn__item sentence = {
-        .ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s * items_each(t)};
-    TARN_TRY(check_sentence(t, &sentence));
+    const tarn__item sentence = {.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
+    TARN_TRY(check_sentence(t, &sentence, 1));
   }
   return TARN_STATUS_OK;
 }

@@ -96,9 +96,19 @@ void tarn__translator_prefix(tarn__translator *translator, const int32_t *ids, c
 // fails with DATA if a translation cannot have them. NULL: none.
 void tarn__translator_force(tarn__translator *translator, const tarn__forced *forced);
 
-// Who is told of the tokens of the next run, which has one sentence and at most one sample of it; on this process
-// alone. If the listener fails, so does the run. NULL: nobody.
-void tarn__translator_listen(tarn__translator *translator, const tarn__listener *listener);
+// Continuous batching, on this process alone and with weights that do not change: translates the items of a feed
+// (crew.h: tarn__crew_feed()).
+tarn_status tarn__translator_feed(tarn__translator *translator, bool draws, const tarn__feed *feed) TARN_CHECKED;
+// Options as those of an item of a feed, which point to `processing`; those that translator_set() does not set do not
+// matter. Opens what else they need. Fails with USAGE or MEMORY.
+tarn_status tarn__translator_item(tarn__translator *translator, tarn__item_options *own,
+                                  const tarn__translator_options *options) TARN_CHECKED;
+// Whether an item can be translated; messages name its index, from 1. Fails with DATA.
+tarn_status tarn__translator_check_item(const tarn__translator *translator, const tarn__item *item) TARN_CHECKED;
+// Completes what was found for an item with such options, as a run does: alignment and coverage penalty. The
+// hypotheses live until the next call or run.
+tarn_status tarn__translator_complete(tarn__translator *translator, tarn__translation *found, const tarn__item *item,
+                                      const tarn__translator_options *options) TARN_CHECKED;
 
 // With several ranks a run is collective: rank 0 supplies the sentences and receives the translations; the arguments of
 // other ranks are ignored. tarn__translator_help() executes the runs on another rank until rank 0 calls

@@ -4,50 +4,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
 #include "comm/ranks.h"
-#include "decode/detokenizer.h"
-#include "decode/forced_text.h"
 #include "decode/mbr.h"
-#include "decode/steering.h"
-#include "decode/translate.h"
+#include "decode/translate_state.h"
 #include "graph/profile.h"
-#include "store/checkpoint.h"
-#include "tarn/translate.h"
 #include "task/task.h"
-#include "text/line_block.h"
-#include "text/repair.h"
-
-struct tarn_translator {
-  tarn_translator_options options;
-  tarn__checkpoint *checkpoint;
-  tarn__steering steering;
-  tarn__forced_text forced;
-  tarn__translator *translator;
-  tarn_translate_summary summary;
-
-  // The lines of one call. Lines without a token have no sentence.
-  tarn_vocab_ids line_ids;
-  tarn_vocab_text text;
-  int32_t *ids;                     // of all sentences
-  int64_t *offsets;                 // [sentences + 1]
-  tarn__translation *translations;  // [lines]; empty for lines without a token
-  size_t ids_capacity, offsets_capacity, translations_capacity, lines;
-  int32_t *prefix_ids;      // of all sentences, with options.prefixes
-  int64_t *prefix_offsets;  // [sentences + 1]
-  size_t prefix_ids_capacity, prefix_offsets_capacity, prefix_count;
-  tarn_vocab_ids whole;  // a prefix and what follows
-  tarn__repaired repaired;
-  int64_t before;  // lines of the file before this call
-  tarn__arena results;
-
-  // The window of tarn_translator_file().
-  tarn__line_block block;
-  tarn_translate_result *window;
-  size_t window_capacity;
-};
 
 void tarn_translator_default(tarn_translator_options *options) {
   *options = (tarn_translator_options){.beam = 0,
@@ -100,14 +63,12 @@ static tarn_status fill_options(tarn_translator_options *options, const tarn__ch
   return TARN_STATUS_OK;
 }
 
-// Whether translations may have to contain something.
-static bool forces(const tarn_translator_options *options) {
+bool tarn__translate_forces(const tarn_translator_options *options) {
   return options->force_columns || options->force_words_count > 0;
 }
 
-// Options for tarn__translator_open() and tarn__translator_set(); the defaults of `options` are filled in.
-static void core_options(tarn__translator_options *core, const tarn_translator *t,
-                         const tarn_translator_options *options) {
+void tarn__translate_core(tarn__translator_options *core, const tarn_translator *t,
+                          const tarn_translator_options *options, const tarn__steering *steering) {
   const tarn_config_translate *description = &t->checkpoint->config->translate;
   tarn__translator_default(core);
   if (options->beam != 0) core->beam = options->beam;  // those that the model does not have keep their defaults
@@ -136,10 +97,10 @@ static void core_options(tarn__translator_options *core, const tarn_translator *
   core->unk = tarn_vocab_unk(t->checkpoint->target);
   core->rounding = tarn__rounding_of(options->precision);
   core->comm = tarn__ranks_comm(options->ranks);
-  core->processing = tarn__processing_acts(&t->steering.processing) ? &t->steering.processing : NULL;
+  core->processing = tarn__processing_acts(&steering->processing) ? &steering->processing : NULL;
   core->groups = options->decoding.groups;
   core->diversity = options->decoding.diversity_penalty;
-  core->forced = forces(options);
+  core->forced = tarn__translate_forces(options);
   core->coverage_penalty = options->coverage_penalty;
   core->alignment = options->alignment;
 }
@@ -150,7 +111,7 @@ static tarn_status check_kind(const tarn_translator_options *options, const tarn
     bool given, shared;
     const char *name;
   } all[] = {{options->prefixes, false, "prefixes"},
-             {forces(options), false, "forced texts"},
+             {tarn__translate_forces(options), false, "forced texts"},
              {options->alignment, false, "alignment"},
              {options->coverage_penalty != 0.0, true, "a coverage penalty"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -165,16 +126,15 @@ static tarn_status check_kind(const tarn_translator_options *options, const tarn
                "the coverage penalty must be from -100 to 100, not %g", options->coverage_penalty);
   TARN_REQUIRE(options->coverage_penalty == 0.0 || options->decoding.mbr == TARN_MBR_NONE, USAGE,
                "a coverage penalty has no effect with minimum Bayes risk");
-  if (!forces(options)) return TARN_STATUS_OK;
+  if (!tarn__translate_forces(options)) return TARN_STATUS_OK;
   TARN_REQUIRE(options->samples == 0 && options->beam > 1, USAGE,
                "forced texts need a search with a beam of 2 or more");
   TARN_REQUIRE(options->decoding.groups <= 1, USAGE, "forced texts exclude groups of the beam");
   return TARN_STATUS_OK;
 }
 
-// The steering of `options` and what it forces, whose texts become copies.
-static tarn_status steer(tarn__steering *steering, tarn__forced_text *forced, tarn_translator_options *options,
-                         const tarn__checkpoint *checkpoint) {
+tarn_status tarn__translate_steer(tarn__steering *steering, tarn__forced_text *forced, tarn_translator_options *options,
+                                  const tarn__checkpoint *checkpoint) {
   TARN_TRY(tarn__steering_open(steering, &options->decoding, NULL, 0, checkpoint->target));
   TARN_TRY(tarn__forced_text_open(forced, options->force_words, options->force_words_count, checkpoint->target,
                                   checkpoint->config->model.max_length - 1));
@@ -199,9 +159,9 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   TARN_TRY(fill_options(options, t->checkpoint));
   TARN_TRY(check_kind(options, t->checkpoint));
-  TARN_TRY(steer(&t->steering, &t->forced, options, t->checkpoint));
+  TARN_TRY(tarn__translate_steer(&t->steering, &t->forced, options, t->checkpoint));
   tarn__translator_options core;
-  core_options(&core, t, options);
+  tarn__translate_core(&core, t, options, &t->steering);
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
 
@@ -244,36 +204,43 @@ void tarn_translator_close(tarn_translator **translator) {
   *translator = NULL;
 }
 
+tarn_status tarn__translate_options(const tarn_translator *t, tarn_translator_options *wanted,
+                                    const tarn_translator_options *options) {
+  *wanted = t->options;
+  wanted->beam = options->beam;
+  wanted->length_penalty = options->length_penalty;
+  wanted->max_len_a = options->max_len_a;
+  wanted->max_len_b = options->max_len_b;
+  wanted->max_tokens = options->max_tokens;
+  wanted->n_best = options->n_best;
+  wanted->samples = options->samples;
+  wanted->temperature = options->temperature;
+  wanted->top_k = options->top_k;
+  wanted->top_p = options->top_p;
+  wanted->seed = options->seed;
+  wanted->decoding = options->decoding;
+  wanted->prefixes = options->prefixes;
+  wanted->force_words = options->force_words;
+  wanted->force_words_count = options->force_words_count;
+  wanted->force_columns = options->force_columns;
+  wanted->coverage_penalty = options->coverage_penalty;
+  wanted->alignment = options->alignment;
+  wanted->iterations = options->iterations;
+  wanted->length_beam = options->length_beam;
+  wanted->placeholder_penalty = options->placeholder_penalty;
+  TARN_TRY(fill_options(wanted, t->checkpoint));
+  return check_kind(wanted, t->checkpoint);
+}
+
 tarn_status tarn_translator_set(tarn_translator *translator, const tarn_translator_options *options) {
-  tarn_translator_options wanted = translator->options;
-  wanted.beam = options->beam;
-  wanted.length_penalty = options->length_penalty;
-  wanted.max_len_a = options->max_len_a;
-  wanted.max_len_b = options->max_len_b;
-  wanted.max_tokens = options->max_tokens;
-  wanted.n_best = options->n_best;
-  wanted.samples = options->samples;
-  wanted.temperature = options->temperature;
-  wanted.top_k = options->top_k;
-  wanted.top_p = options->top_p;
-  wanted.seed = options->seed;
-  wanted.decoding = options->decoding;
-  wanted.prefixes = options->prefixes;
-  wanted.force_words = options->force_words;
-  wanted.force_words_count = options->force_words_count;
-  wanted.force_columns = options->force_columns;
-  wanted.coverage_penalty = options->coverage_penalty;
-  wanted.alignment = options->alignment;
-  wanted.iterations = options->iterations;
-  wanted.length_beam = options->length_beam;
-  wanted.placeholder_penalty = options->placeholder_penalty;
-  TARN_TRY(fill_options(&wanted, translator->checkpoint));
-  TARN_TRY(check_kind(&wanted, translator->checkpoint));
+  tarn_translator_options wanted;
+  TARN_TRY(tarn__translate_options(translator, &wanted, options));
   tarn__steering before = translator->steering;
   tarn__forced_text forced_before = translator->forced;
-  tarn_status status = steer(&translator->steering, &translator->forced, &wanted, translator->checkpoint);
+  tarn_status status =
+      tarn__translate_steer(&translator->steering, &translator->forced, &wanted, translator->checkpoint);
   tarn__translator_options core;
-  core_options(&core, translator, &wanted);
+  tarn__translate_core(&core, translator, &wanted, &translator->steering);
   if (status == TARN_STATUS_OK) status = tarn__translator_set(translator->translator, &core);
   if (status != TARN_STATUS_OK) {
     tarn__steering_close(&translator->steering);
@@ -305,13 +272,17 @@ void tarn_translator_summary(const tarn_translator *translator, tarn_translate_s
   summary->iterations = comm && comm->size > 1 ? 0 : stats.iterations;
 }
 
-// Appends the prefix of a line to those of the sentences; `text` NULL: it has none.
-static tarn_status encode_prefix(tarn_translator *t, const char *text, size_t length) {
+tarn_status tarn__translate_encode_prefix(tarn_translator *t, const char *text, size_t length) {
   const char *from = text ? text : "";
   bool replaced;
   TARN_TRY(tarn__repair(&t->repaired, &from, &length, t->options.strict, &replaced));
   t->summary.replaced += replaced;
-  TARN_TRY(tarn_vocab_encode(t->checkpoint->target, &t->line_ids, from, length));
+  return tarn_vocab_encode(t->checkpoint->target, &t->line_ids, from, length);
+}
+
+// Appends the prefix of a line to those of the sentences.
+static tarn_status add_prefix(tarn_translator *t, const char *text, size_t length) {
+  TARN_TRY(tarn__translate_encode_prefix(t, text, length));
   const size_t count = t->line_ids.count;
   TARN_TRY(tarn__grow(&t->prefix_ids, &t->prefix_ids_capacity, t->prefix_count + count + 1, sizeof *t->prefix_ids));
   if (count > 0) memcpy(t->prefix_ids + t->prefix_count, t->line_ids.data, count * sizeof *t->prefix_ids);
@@ -319,17 +290,16 @@ static tarn_status encode_prefix(tarn_translator *t, const char *text, size_t le
   return TARN_STATUS_OK;
 }
 
-// Appends the sentence of one line to the ids and sets its token count in `result`.
-static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length,
-                               size_t *count) {
+tarn_status tarn__translate_encode(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length) {
   const tarn__checkpoint *checkpoint = t->checkpoint;
+  tarn_vocab_ids *ids = &t->line_ids;
   int64_t most = checkpoint->config->model.max_length;
   bool replaced;
   TARN_TRY(tarn__repair(&t->repaired, &line, &length, t->options.strict, &replaced));
   t->summary.replaced += replaced;
-  TARN_TRY(tarn_vocab_encode(checkpoint->source, &t->line_ids, line, length));
-  int64_t tokens = (int64_t)t->line_ids.count;
-  t->summary.cut += t->line_ids.parts > 1;
+  TARN_TRY(tarn_vocab_encode(checkpoint->source, ids, line, length));
+  int64_t tokens = (int64_t)ids->count;
+  t->summary.cut += ids->parts > 1;
   if (tokens == 0) return TARN_STATUS_OK;
   if (tokens > most - 1) {
     TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
@@ -339,24 +309,31 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
     result->truncated = true;
   }
   const int32_t unknown = tarn_vocab_unk(checkpoint->source);
-  for (int64_t i = 0; i < tokens; i++) t->summary.unknown += t->line_ids.data[i] == unknown;
-  TARN_TRY(tarn__grow(&t->ids, &t->ids_capacity, *count + (size_t)tokens + 1, sizeof *t->ids));
-  memcpy(t->ids + *count, t->line_ids.data, (size_t)tokens * sizeof *t->ids);
-  *count += (size_t)tokens;
-  t->ids[(*count)++] = tarn_vocab_eos(checkpoint->source);
+  for (int64_t i = 0; i < tokens; i++) t->summary.unknown += ids->data[i] == unknown;
+  TARN_TRY(tarn__grow(&ids->data, &ids->capacity, (size_t)tokens + 1, sizeof *ids->data));
+  ids->data[tokens] = tarn_vocab_eos(checkpoint->source);
+  ids->count = (size_t)tokens + 1;
   result->source_tokens = tokens + 1;
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__translate_add(tarn_translator *t, const int32_t *ids, size_t count, size_t *at) {
+  TARN_TRY(tarn__grow(&t->ids, &t->ids_capacity, *at + count + 1, sizeof *t->ids));
+  if (count > 0) memcpy(t->ids + *at, ids, count * sizeof *t->ids);
+  *at += count;
+  return TARN_STATUS_OK;
+}
+
 // One line in, one line out.
-static void make_line(char *text, size_t length) {
+void tarn__translate_line(char *text, size_t length) {
   for (size_t i = 0; i < length; i++)
     if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';
 }
 
-// The text of one hypothesis behind a prefix, in the arena of the results.
+// The text of one hypothesis behind a prefix.
 static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
-                                     const tarn__hypothesis *hypothesis, const tarn__phrase *prefix) {
+                                     const tarn__hypothesis *hypothesis, const tarn__translated *from) {
+  const tarn__phrase *prefix = &from->prefix;
   // The end of sentence is removed here, because not every vocabulary recognises its own.
   const size_t before = (size_t)prefix->length, own = (size_t)hypothesis->length - 1;
   const int32_t *ids = hypothesis->ids;
@@ -369,8 +346,8 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, ids, before + own));
   char *text;
   size_t length;
-  TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
-  make_line(text, length);
+  TARN_TRY(tarn__repair_copy(from->memory, &text, &length, t->text.data, t->text.length));
+  tarn__translate_line(text, length);
   *out = (tarn_translate_hypothesis){.text = text,
                                      .length = length,
                                      .tokens = hypothesis->length,
@@ -381,14 +358,15 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
 }
 
 // Puts the samples of a line in the order of their scores, or of their expected utilities, and keeps the best.
-static tarn_status rank(tarn_translator *t, tarn_translate_hypothesis *hypotheses, tarn__translation *translation) {
+static tarn_status rank(const tarn__translated *from, tarn_translate_hypothesis *hypotheses) {
+  tarn__translation *translation = from->translation;
   const int64_t count = translation->count;
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count,
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)count,
                              sizeof(tarn__hypothesis) + sizeof(tarn_translate_hypothesis)));
   tarn__hypothesis *ranked = memory;
   tarn_translate_hypothesis *texts = (tarn_translate_hypothesis *)(void *)(ranked + count);
-  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)count, sizeof(double) + sizeof(char *) + sizeof(int32_t)));
   double *expected = memory;
   const char **lines = (const char **)(void *)(expected + count);
   int32_t *order = (int32_t *)(void *)(lines + count);
@@ -399,25 +377,32 @@ static tarn_status rank(tarn_translator *t, tarn_translate_hypothesis *hypothese
     for (; at > 0 && texts[order[at - 1]].score < texts[i].score; at--) order[at] = order[at - 1];
     order[at] = (int32_t)i;
   }
-  const tarn_mbr mbr = t->options.decoding.mbr;
+  const tarn_mbr mbr = from->options->decoding.mbr;
   if (mbr != TARN_MBR_NONE) TARN_TRY(tarn__mbr_rank(mbr, lines, count, expected, order));
   for (int64_t i = 0; i < count; i++) {
     hypotheses[i] = texts[order[i]];
     if (mbr != TARN_MBR_NONE) hypotheses[i].score = expected[order[i]];
     ranked[i] = translation->hypotheses[order[i]];
   }
-  *translation = (tarn__translation){ranked, t->options.n_best};
+  *translation = (tarn__translation){ranked, from->options->n_best};
   return TARN_STATUS_OK;
 }
 
-static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result, tarn__translation *translation,
-                                 const tarn__phrase *prefix) {
+tarn_status tarn__translate_result(tarn_translator *t, tarn_translate_result *result, const tarn__translated *from) {
+  static const tarn_translate_hypothesis nothing = {.text = ""};
+  const tarn__translation *translation = from->translation;
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
+  if (!result->source_tokens) {
+    t->summary.empty++;
+    result->hypotheses = &nothing;
+    result->count = 1;
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__arena_alloc(from->memory, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
   tarn_translate_hypothesis *hypotheses = memory;
   for (int64_t i = 0; i < translation->count; i++)
-    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i], prefix));
-  if (t->options.samples > 0) TARN_TRY(rank(t, hypotheses, translation));
+    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i], from));
+  if (from->options->samples > 0) TARN_TRY(rank(from, hypotheses));
   result->hypotheses = hypotheses;
   result->count = translation->count;
   t->summary.source_tokens += result->source_tokens;
@@ -425,12 +410,6 @@ static tarn_status decode_result(tarn_translator *t, tarn_translate_result *resu
   t->summary.truncated += result->truncated;
   return TARN_STATUS_OK;
 }
-
-// The columns of a line; NULL: there is none.
-typedef struct columns {
-  size_t length, prefix_length, forced_length;  // length: of the sentence, in front
-  const char *prefix, *forced;
-} columns;
 
 // What follows the next tab of a text, which ends there.
 static const char *behind_tab(const char *text, size_t *length, size_t *rest) {
@@ -440,11 +419,11 @@ static const char *behind_tab(const char *text, size_t *length, size_t *rest) {
   return tab ? tab + 1 : NULL;
 }
 
-static columns split(const tarn_translator *t, const char *line, size_t length) {
-  columns c = {.length = length};
-  if (t->options.prefixes) c.prefix = behind_tab(line, &c.length, &c.prefix_length);
-  if (!t->options.force_columns) return c;
-  if (t->options.prefixes)
+tarn__columns tarn__translate_split(const tarn_translator_options *options, const char *line, size_t length) {
+  tarn__columns c = {.length = length};
+  if (options->prefixes) c.prefix = behind_tab(line, &c.length, &c.prefix_length);
+  if (!options->force_columns) return c;
+  if (options->prefixes)
     c.forced = behind_tab(c.prefix, &c.prefix_length, &c.forced_length);
   else
     c.forced = behind_tab(line, &c.length, &c.forced_length);
@@ -452,13 +431,13 @@ static columns split(const tarn_translator *t, const char *line, size_t length) 
 }
 
 // The columns of the line with this sentence, from 1.
-static tarn_status encode_columns(tarn_translator *t, const columns *c, int64_t sentence, int64_t line) {
+static tarn_status encode_columns(tarn_translator *t, const tarn__columns *c, int64_t sentence, int64_t line) {
   bool replaced = false;
   if (t->options.prefixes) {
-    TARN_TRY(encode_prefix(t, c->prefix, c->prefix_length));
+    TARN_TRY(add_prefix(t, c->prefix, c->prefix_length));
     t->prefix_offsets[sentence] = (int64_t)t->prefix_count;
   }
-  if (!forces(&t->options)) return TARN_STATUS_OK;
+  if (!tarn__translate_forces(&t->options)) return TARN_STATUS_OK;
   TARN_TRY(tarn__forced_text_add(&t->forced, (size_t)sentence - 1, c->forced, c->forced_length, t->options.strict,
                                  &replaced));
   t->forced.lines[sentence - 1].line = line;
@@ -469,15 +448,15 @@ static tarn_status encode_columns(tarn_translator *t, const columns *c, int64_t 
 // Encodes all lines, and their columns. Returns the number of sentences.
 static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
                                 const size_t *lengths, size_t count, int64_t *sentences) {
-  static const tarn_translate_hypothesis nothing = {.text = ""};
   size_t tokens = 0;
   *sentences = 0;
   t->prefix_count = 0;
   t->offsets[0] = 0;
   for (size_t i = 0; i < count; i++) {
-    results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
-    const columns parts = split(t, lines[i], lengths[i]);
-    tarn_status status = encode_line(t, &results[i], lines[i], parts.length, &tokens);
+    results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1};
+    const tarn__columns parts = tarn__translate_split(&t->options, lines[i], lengths[i]);
+    tarn_status status = tarn__translate_encode(t, &results[i], lines[i], parts.length);
+    if (status == TARN_STATUS_OK) status = tarn__translate_add(t, t->line_ids.data, t->line_ids.count, &tokens);
     if (status == TARN_STATUS_OK && results[i].source_tokens) {
       t->offsets[++*sentences] = (int64_t)tokens;
       status = encode_columns(t, &parts, *sentences, results[i].number);
@@ -495,15 +474,12 @@ static tarn_status decode_lines(tarn_translator *t, tarn_translate_result *resul
     t->translations[i] = results[i].source_tokens ? t->translations[--s] : (tarn__translation){0};
   int64_t s = 0;
   for (size_t i = 0; i < count; i++) {
-    tarn__phrase prefix = {0};
-    if (!results[i].source_tokens) {
-      t->summary.empty++;
-      continue;
-    }
-    if (t->options.prefixes)
-      prefix = (tarn__phrase){t->prefix_ids + t->prefix_offsets[s], t->prefix_offsets[s + 1] - t->prefix_offsets[s]};
-    TARN_TRY(decode_result(t, &results[i], &t->translations[i], &prefix));
-    s++;
+    tarn__translated from = {.options = &t->options, .translation = &t->translations[i], .memory = &t->results};
+    if (results[i].source_tokens && t->options.prefixes)
+      from.prefix =
+          (tarn__phrase){t->prefix_ids + t->prefix_offsets[s], t->prefix_offsets[s + 1] - t->prefix_offsets[s]};
+    TARN_TRY(tarn__translate_result(t, &results[i], &from));
+    s += results[i].source_tokens > 0;
   }
   return TARN_STATUS_OK;
 }
@@ -516,7 +492,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
     TARN_TRY(tarn__grow(&t->prefix_offsets, &t->prefix_offsets_capacity, count + 1, sizeof *t->prefix_offsets));
     t->prefix_offsets[0] = 0;
   }
-  if (forces(&t->options)) TARN_TRY(tarn__forced_text_begin(&t->forced, count));
+  if (tarn__translate_forces(&t->options)) TARN_TRY(tarn__forced_text_begin(&t->forced, count));
   tarn__arena_reset(&t->results);
   int64_t sentences;
   t->lines = 0;
@@ -524,7 +500,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   TARN_TRY(encode_lines(t, results, lines, lengths, count, &sentences));
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   tarn__translator_prefix(t->translator, t->prefix_ids, t->options.prefixes ? t->prefix_offsets : NULL);
-  tarn__translator_force(t->translator, forces(&t->options) ? t->forced.lines : NULL);
+  tarn__translator_force(t->translator, tarn__translate_forces(&t->options) ? t->forced.lines : NULL);
   TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
   begin = tarn__profile_clock(t->options.profile);
   TARN_TRY(decode_lines(t, results, count, sentences));
@@ -549,66 +525,6 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
                                   const size_t *lengths, size_t count) {
   TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_lines()"));
   return translate_measured(translator, results, lines, lengths, count);
-}
-
-// --- a stream --------------------------------------------------------------------------------------------------------
-
-typedef struct stream {
-  tarn_translator *translator;
-  tarn_translator_part part;
-  void *user;
-  tarn__detokenizer text;
-  bool begun;   // the prefix is in the text
-  size_t sent;  // bytes of the text, of which `told` were made
-  size_t told;
-  tarn__arena parts;
-} stream;
-
-static tarn_status begin_text(stream *s) {
-  const tarn_translator *t = s->translator;
-  s->begun = true;
-  TARN_TRY(tarn__detokenizer_begin(&s->text, t->checkpoint->target, NULL, 0));
-  for (size_t i = 0; i < t->prefix_count; i++) TARN_TRY(tarn__detokenizer_add(&s->text, t->prefix_ids[i]));
-  return TARN_STATUS_OK;
-}
-
-static tarn_status hear(void *user, const tarn__heard *heard) {
-  stream *s = user;
-  char *text;
-  size_t size;
-  if (heard->id < 0) return s->part(s->user, "", 0);
-  if (!s->begun) TARN_TRY(begin_text(s));
-  if (heard->id != tarn_vocab_eos(s->text.vocab)) TARN_TRY(tarn__detokenizer_add(&s->text, heard->id));
-  tarn__arena_reset(&s->parts);
-  TARN_TRY(tarn__repair_copy(&s->parts, &text, &size, s->text.text + s->sent, s->text.certain - s->sent));
-  make_line(text, size);
-  s->sent = s->text.certain;
-  s->told += size;
-  return s->part(s->user, text, size);
-}
-
-static tarn_status run_stream(stream *s, tarn_translate_result *result, const char *line, size_t length) {
-  tarn_translator *t = s->translator;
-  const tarn__listener listener = {hear, s};
-  const bool listens = t->options.samples <= 1;
-  if (listens) tarn__translator_listen(t->translator, &listener);
-  const tarn_status status = translate_measured(t, result, &line, &length, 1);
-  tarn__translator_listen(t->translator, NULL);
-  TARN_TRY(status);
-  // What the text has behind what was told, all of it if its tokens were not certain.
-  const tarn_translate_hypothesis *best = &result->hypotheses[0];
-  TARN_REQUIRE(s->told <= best->length, INTERNAL, "a stream is longer than its text");
-  return best->length > s->told ? s->part(s->user, best->text + s->told, best->length - s->told) : TARN_STATUS_OK;
-}
-
-tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result, const char *line,
-                                   size_t length, tarn_translator_part part, void *user) {
-  stream s = {.translator = translator, .part = part, .user = user};
-  TARN_TRY(tarn__ranks_must_be_one(translator->options.ranks, "tarn_translator_stream()"));
-  const tarn_status status = run_stream(&s, result, line, length);
-  tarn__detokenizer_close(&s.text);
-  tarn__arena_close(&s.parts);
-  return status;
 }
 
 int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids, const float **log_probabilities,

@@ -333,6 +333,7 @@ typedef struct joining {
   int64_t counts[JOINING];
   tarn_status statuses[JOINING];
   int stop_at;  // event of the last request at which its client leaves
+  bool beams;   // of several requests, which are told nothing before the end
 } joining;
 
 static joining *the_joining;  // items are pointers into its prompts
@@ -353,14 +354,16 @@ static void check_tops(const int32_t *ids, const float *values, int64_t tops, in
   assert_true(found && sum > 1.0 - 1e-5 && (tops == TINY_VOCAB || ids[TINY_VOCAB] == -1));
 }
 
-static int64_t tops_of(ptrdiff_t request) { return request == 3 ? 100 : request; }
+static int64_t tops_of(ptrdiff_t request) { return the_joining->beams ? 0 : request == 3 ? 100 : request; }
 
 static tarn_status hear(void *item, const tarn_generator_event *event) {
   joining *j = the_joining;
   const ptrdiff_t i = (const char **)item - j->prompts;
   char *to = j->streamed[i][event->sample];
   assert_true(strlen(to) + event->length < 200 && strlen(event->text) == event->length);
-  assert_true(event->log_probability <= 0 && event->id >= 0);
+  assert_true(event->log_probability <= 0);
+  const bool beam = j->options[i].method == TARN_GENERATOR_METHOD_BEAM;
+  assert_true(beam ? event->id == -1 && event->length == 0 && !event->last : event->id >= 0);
   if (event->last) assert_true((unsigned)event->end < TARN_GENERATOR_END_COUNT);
   assert_int_equal(event->tops, tops_of(i));
   check_tops(event->top_ids, event->top_log_probabilities, event->tops, event->id, event->log_probability);
@@ -395,6 +398,36 @@ static void take_done(void *user, void *item, tarn_status status, const tarn_gen
       check_tops(t->top_ids + k * t->tops, t->top_log_probabilities + k * t->tops, t->tops, t->ids[k],
                  t->log_probabilities[k]);
   }
+}
+
+// Beams of several widths join each other, and take turns with what is drawn.
+static void serves_beams(void) {
+  tarn_generator_options options[JOINING];
+  for (int i = 0; i < JOINING; i++) {
+    options[i] = short_texts();
+    options[i].max_tokens = 6 + i;
+    options[i].method = i == 3 ? TARN_GENERATOR_METHOD_SAMPLE : TARN_GENERATOR_METHOD_BEAM;
+    options[i].beam = 2 + i;
+  }
+  options[0].number = options[5].number = 2;
+  options[1].decoding.no_repeat_ngram = 2, options[1].number = 3, options[1].length_penalty = -1;
+  options[2].decoding.groups = 2, options[2].decoding.diversity_penalty = 0.5;
+  static joining j;
+  j = (joining){.options = options, .prompts = {"w3 w4 w5", "w3", "", "w7 w8", "w3", "w5"}, .beams = true};
+  the_joining = &j;
+  tarn_generator *generator = opened();
+  const tarn_generator_source source = {give, take_done, &j};
+  works(tarn_generator_serve(generator, &source));
+  assert_int_equal(j.done, JOINING);
+  assert_true(j.late >= 4);
+  for (int i = 0; i < JOINING; i++) {
+    tarn_generator_result alone;
+    works(tarn_generator_set(generator, &options[i]));
+    works(tarn_generator_lines(generator, &alone, &j.prompts[i], (const size_t[]){strlen(j.prompts[i])}, 1));
+    assert_int_equal(j.counts[i], alone.count);
+    for (int64_t s = 0; s < alone.count; s++) assert_string_equal(j.texts[i][s], alone.texts[s].continuation);
+  }
+  tarn_generator_close(&generator);
 }
 
 // Requests with options of their own, some of which join the others late, get what they get alone.
@@ -439,6 +472,7 @@ static void use_tarn_generator_serve(void) {
   const tarn_generator_source nothing = {0};
   refuses(tarn_generator_serve(generator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
   tarn_generator_close(&generator);
+  serves_beams();
 }
 
 static void use_tarn_generator_get_summary(void) {

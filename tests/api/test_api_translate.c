@@ -278,6 +278,142 @@ static void use_tarn_translator_stream(void) {
   tarn_translator_close(&translator);
 }
 
+enum { JOINING = 12, LINES = 4, LEAVES = 11 };
+
+typedef struct joining joining;
+
+// A request: what it gets joined, and in which step its client leaves.
+typedef struct joined_line {
+  joining *in;
+  const char *line;
+  tarn_translator_options options;
+  tarn_status status;
+  int64_t count, tokens[LINES];
+  char texts[LINES][200];
+  int32_t ids[LINES][40];
+  double scores[LINES];
+  float attention;
+  reading told;
+} joined_line;
+
+struct joining {
+  tarn_translator *translator;
+  joined_line requests[JOINING];
+  int next, done, steps, late;
+};
+
+static tarn_status hear_line(void *item, const char *text, size_t length) {
+  joined_line *r = item;
+  r->in->steps++;
+  return read_part(&r->told, text, length);
+}
+
+// All but the first two come one by one, after some steps of those.
+static bool give_line(void *user, tarn_translator_request *request) {
+  joining *j = user;
+  if (j->next == JOINING || (j->next >= 2 && j->steps < 2 * j->next && j->done < j->next)) return false;
+  joined_line *r = &j->requests[j->next++];
+  j->late += j->steps > 0 && j->done < j->next - 1;
+  *request = (tarn_translator_request){r->line, strlen(r->line), &r->options, j->next, hear_line, r};
+  return true;
+}
+
+static void keep_result(joined_line *r, tarn_translator *translator, const tarn_translate_result *result) {
+  const float *values;
+  const int32_t *ids;
+  r->count = result->count;
+  for (int64_t i = 0; i < result->count; i++) {
+    const tarn_translate_hypothesis *h = &result->hypotheses[i];
+    snprintf(r->texts[i], sizeof r->texts[i], "%s", h->text);
+    r->scores[i] = h->score;
+    r->tokens[i] = tarn_translator_tokens(translator, &ids, &values, 0, i);
+    assert_int_equal(r->tokens[i], h->tokens);
+    for (int64_t k = 0; k < r->tokens[i]; k++) r->ids[i][k] = ids[k];
+  }
+  r->attention = result->hypotheses[0].attention ? result->hypotheses[0].attention[1] : -1.0F;
+  assert_int_equal(tarn_translator_source(translator, &ids, 0), result->source_tokens);
+}
+
+static void take_line(void *user, void *item, tarn_status status, const tarn_translate_result *result) {
+  joining *j = user;
+  joined_line *r = item;
+  j->done++;
+  r->status = status;
+  assert_true((status == TARN_STATUS_OK) == (result != NULL));
+  if (r == &j->requests[8]) assert_non_null(strstr(tarn_error_message(), "line 9: the forced text \"w7"));
+  if (!result) return;
+  assert_int_equal(result->number, r - j->requests + 1);
+  keep_result(r, j->translator, result);
+}
+
+static void set_requests(joining *j) {
+  static const char *const own[JOINING] = {"w3 w4 w5",
+                                           "w3 w4 w5",
+                                           "w5 w4",
+                                           "w7 w8 w3 w9",
+                                           "w3 w4\tw7 w8",
+                                           "w3 w4\tw6 w7\t\tw5",
+                                           "w3 w4 w5",
+                                           "w3 w3 w3",
+                                           "w3\tw7",
+                                           "w3",
+                                           "",
+                                           "w4 w5 w6 w7 w8 w9 w10"};
+  static const char *const banned[] = {"w3"};
+  for (int i = 0; i < JOINING; i++) {
+    joined_line *r = &j->requests[i];
+    *r = (joined_line){.in = j, .line = own[i], .options = one_thread(), .told = {.leaves_at = i == LEAVES ? 2 : -1}};
+    r->options.beam = r->options.n_best = 3;
+  }
+  tarn_translator_options *o[JOINING];
+  for (int i = 0; i < JOINING; i++) o[i] = &j->requests[i].options;
+  o[1]->beam = o[1]->n_best = 1;
+  o[2]->beam = 5, o[2]->n_best = 2, o[2]->length_penalty = -1;
+  o[3]->beam = 4, o[3]->decoding.groups = 2, o[3]->decoding.diversity_penalty = 0.5;
+  o[4]->prefixes = true, o[4]->max_len_b = 3;
+  o[5]->beam = 4, o[5]->force_columns = o[5]->alignment = true, o[5]->coverage_penalty = 0.5;
+  o[6]->beam = 0, o[6]->samples = 4, o[6]->seed = 9, o[6]->top_k = 7;
+  o[7]->decoding.repetition_penalty = 1.5, o[7]->decoding.banned = banned, o[7]->decoding.banned_count = 1;
+  o[8]->force_columns = true, o[8]->max_len_a = 0, o[8]->max_len_b = 0;
+  o[9]->n_best = 9;
+}
+
+// Requests with options of their own, most of which join the others late, get what they get alone.
+static void use_tarn_translator_serve(void) {
+  static joining j;
+  j = (joining){.translator = opened()};
+  set_requests(&j);
+  const tarn_translator_requests source = {give_line, take_line, &j}, nothing = {0};
+  works(tarn_translator_serve(j.translator, &source));
+  assert_int_equal(j.done, JOINING);
+  assert_true(j.late >= 6);
+  for (int i = 0; i < JOINING; i++) {
+    const joined_line *r = &j.requests[i];
+    static joined_line alone;
+    tarn_translate_result result;
+    const size_t length = strlen(r->line);
+    if (i == 8) assert_int_equal(r->status, TARN_STATUS_DATA);
+    if (i == 9) assert_int_equal(r->status, TARN_STATUS_USAGE);
+    if (i == LEAVES) assert_true(r->status == TARN_STATUS_INTERRUPTED && r->told.steps == 2);
+    if (i == 8 || i == 9 || i == LEAVES) continue;
+    assert_int_equal(r->status, TARN_STATUS_OK);
+    works(tarn_translator_set(j.translator, &r->options));
+    works(tarn_translator_lines(j.translator, &result, &r->line, &length, 1));
+    alone = (joined_line){.in = &j};
+    keep_result(&alone, j.translator, &result);
+    assert_int_equal(r->count, alone.count);
+    assert_string_equal(r->told.text, alone.texts[0]);
+    assert_true(fabsf(r->attention - alone.attention) < 1e-6F);
+    for (int64_t k = 0; k < alone.count; k++) {
+      assert_string_equal(r->texts[k], alone.texts[k]);
+      assert_memory_equal(r->ids[k], alone.ids[k], sizeof alone.ids[k]);
+      assert_true(fabs(r->scores[k] - alone.scores[k]) < 1e-5);
+    }
+  }
+  refuses(tarn_translator_serve(j.translator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
+  tarn_translator_close(&j.translator);
+}
+
 static void use_tarn_translator_source(void) {
   tarn_translator *translator = opened();
   tarn_translate_result results[3];
@@ -411,8 +547,8 @@ int main(void) {
       USE(tarn_translate_precision_name), USE(tarn_translator_default), USE(tarn_translator_open),
       USE(tarn_translator_close),         USE(tarn_translator_set),     USE(tarn_translator_path),
       USE(tarn_translator_settings),      USE(tarn_translator_lines),   USE(tarn_translator_tokens),
-      USE(tarn_translator_stream),        USE(tarn_translator_source),  USE(tarn_translator_source_piece),
-      USE(tarn_translator_piece),         USE(tarn_translator_file),    USE(tarn_translator_summary),
-      USE(tarn_distill_default),          USE(tarn_distill_run)};
+      USE(tarn_translator_stream),        USE(tarn_translator_serve),   USE(tarn_translator_source),
+      USE(tarn_translator_source_piece),  USE(tarn_translator_piece),   USE(tarn_translator_file),
+      USE(tarn_translator_summary),       USE(tarn_distill_default),    USE(tarn_distill_run)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

@@ -127,7 +127,7 @@ streamed() {  # LEAST-EVENTS KEYS: the lines of lines.de with these
   curl -sN -H 'Content-Type: application/json' --data-binary "$(jq -c '. + {stream: true}' <<<"$body")" "$url/translate" >stream.txt
   [ "$(tail -n 2 stream.txt | head -n 1)" = 'data: [DONE]' ] || fail "the end of a stream: $(tail -n 3 stream.txt)"
   sed -n 's/^data: {/{/p' stream.txt >events.txt
-  jq -s -c '[.[] | select(.translation) | .translation]' events.txt | diff - <(jq -c .translations answer.json) || fail "a stream ends otherwise with $2"
+  jq -s -c 'map(select(.translation)) | sort_by(.index) | map(.translation)' events.txt | diff - <(jq -c .translations answer.json) || fail "a stream ends otherwise with $2"
   jq -s -c 'group_by(.index)[] | [.[].part // empty] | add' events.txt | diff - <(jq -c '.translations[].hypotheses[0].text' answer.json) || fail "other parts with $2"
   [ "$(wc -l <events.txt)" -ge "$1" ] || fail "a stream in $(wc -l <events.txt) pieces with $2: $(cat stream.txt)"
 }
@@ -136,6 +136,11 @@ streamed 24 'samples: 1, seed: 4, temperature: 0.5'
 streamed 8 'n_best: 2, force_words: "dog", alignment: true'
 streamed 24 'beam: 1, prefix: ["The", "The", "The", "The"]'
 expect 422 'the forced text .* needs [0-9]* tokens' /translate "{\"text\":\"a\",\"stream\":true,\"force_words\":\"$(printf 'x y %.0s' $(seq 30))\"}"
+# A text that fails in the middle of a stream is named by its own number.
+words=$(printf 'Das Bett. %.0s' $(seq 9))
+curl -sN -H 'Content-Type: application/json' -d "{\"text\":[\"$words\",\"$words\",\"a\"],\"stream\":true,\"force_words\":\"$(printf 'x y %.0s' $(seq 8))\"}" \
+  "$url/translate" >stream.txt
+grep -q '^data: {"error":"line 3: the forced text' stream.txt || grep -q '^{"error":"line 3: the forced text' stream.txt || fail "the line of an error: $(cat stream.txt)"
 expect 400 'stream.. must be true or false' /translate '{"text":"a","stream":1}'
 expect 400 'prefix.. must have as many strings' /translate '{"text":["a","b"],"prefix":["c"]}'
 expect 400 'text.. has a tab, and ..prefix.. is given' /translate '{"text":"a\tb","prefix":"c"}'

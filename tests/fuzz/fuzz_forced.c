@@ -42,7 +42,7 @@ static tarn_status advance(tarn__beam *beam, tarn__random *random) {
     more[h * (count + 1) + count] = row[EOS];
   }
   beam->wanted = (tarn__beam_wanted){wanted, more, NULL, count};
-  return tarn__beam_advance(beam, ids, values, NULL);
+  return tarn__beam_advance(beam, &(tarn__beam_rows){ids, values, NULL, choices});
 }
 
 static bool contains(const int32_t *ids, int64_t length, const tarn__phrase *phrase) {

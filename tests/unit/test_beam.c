@@ -35,7 +35,8 @@ static void toy_row(float *row, uint64_t seed, int vocab, const int32_t *prefix,
 // One step with whole rows of log-probabilities [running_count, vocab]: picks the best of each, lower ids first. A row
 // with something that is not a number has no numbers.
 static tarn_status advance_vocab(tarn__beam *beam, int vocab, const float *rows) {
-  const int64_t choices = tarn__beam_choices(&beam->options), count = beam->running_count;
+  // More than the search needs, as where others of the step need them.
+  const int64_t choices = tarn__beam_choices(&beam->options) + vocab % 3, count = beam->running_count;
   int32_t *ids = malloc((size_t)(count * choices) * sizeof *ids);
   float *values = malloc((size_t)(count * (choices + 1)) * sizeof *values);
   for (int64_t h = 0; h < count; h++) {
@@ -54,7 +55,7 @@ static tarn_status advance_vocab(tarn__beam *beam, int vocab, const float *rows)
     for (int i = 0; i < vocab; i++)
       if (isnan(row[i])) values[h * (choices + 1) + choices] = NAN;
   }
-  tarn_status status = tarn__beam_advance(beam, ids, values, NULL);
+  tarn_status status = tarn__beam_advance(beam, &(tarn__beam_rows){ids, values, NULL, choices});
   free(ids);
   free(values);
   return status;

@@ -157,23 +157,11 @@ json_t *serve_answer_prompt(const serve_request *request, const tarn_generator *
   return whole(object, good);
 }
 
-json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
-                           const tarn_generator_result *results) {
-  json_t *array = json_array();
-  bool good = array != NULL;
-  for (size_t i = 0; good && i < request->count; i++) {
-    good = add(array, serve_answer_prompt(request, generator, &results[i]));
-    request->source_tokens += results[i].prompt_tokens;
-    for (int64_t t = 0; t < results[i].count; t++) request->target_tokens += results[i].texts[t].tokens;
-  }
-  return wrap("generations", array, good);
-}
-
-json_t *serve_answer_prompts(const serve_request *request) {
+json_t *serve_answer_prompts(const serve_request *request, const char *name) {
   json_t *array = json_array();
   bool good = array != NULL;
   for (size_t i = 0; good && i < request->count; i++) good = add(array, json_incref(request->prompts[i].answer));
-  return wrap("generations", array, good);
+  return wrap(name, array, good);
 }
 
 json_t *serve_answer_label(const tarn_classifier *classifier, const tarn_classify_result *result) {

@@ -19,12 +19,10 @@ json_t *serve_answer_translation(const serve_request *request, const tarn_transl
 // {"text", "probability"}: a token.
 json_t *serve_answer_piece(const char *text, double log_probability);
 json_t *serve_answer_scores(serve_request *request, const tarn_lm *lm, const tarn_lm_line *results);
-json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
-                           const tarn_generator_result *results);
-// Of one text, without counting; and of all of request->prompts.
+// Of one text, without counting; and of all of request->prompts, as this array.
 json_t *serve_answer_prompt(const serve_request *request, const tarn_generator *generator,
                             const tarn_generator_result *result);
-json_t *serve_answer_prompts(const serve_request *request);
+json_t *serve_answer_prompts(const serve_request *request, const char *name);
 // Takes ownership of the labels.
 json_t *serve_answer_labels(serve_request *request, json_t **labels);
 // For a single text.

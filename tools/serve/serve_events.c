@@ -8,6 +8,8 @@
 #include "serve/serve_answer.h"
 #include "serve/serve_openai.h"
 
+#define SERVE_EVENT(text) "data: " text "\n\n"
+
 bool serve_events_put(serve_request *request, json_t *object) {
   char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
   json_decref(object);
@@ -23,15 +25,13 @@ bool serve_events_put(serve_request *request, json_t *object) {
   return good;
 }
 
-void serve_events_end(serve_request *request) {
-  static const char done[] = "data: [DONE]\n\n";
-  (void)serve_stream_put(&request->stream, done, sizeof done - 1);
-}
+void serve_events_end(serve_request *request) { serve_stream_last(&request->stream, "data: [DONE]\n\n"); }
 
 void serve_events_fail(serve_request *request, int code, const char *line) {
   const bool own = request->form == SERVE_FORM_TARN;
-  (void)serve_events_put(
-      request, own ? json_pack("{s:o}", "error", json_output_text(line)) : serve_openai_error(code, NULL, line));
+  json_t *error = own ? json_pack("{s:o}", "error", json_output_text(line)) : serve_openai_error(code, NULL, line);
+  if (!serve_events_put(request, error))
+    serve_stream_last(&request->stream, own ? SERVE_EVENT(SERVE_NO_MEMORY) : SERVE_EVENT(SERVE_NO_MEMORY_OPENAI));
 }
 
 bool serve_events_part(serve_request *request, size_t text, const char *part, size_t length) {

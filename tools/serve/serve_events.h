@@ -5,11 +5,12 @@
 
 #include "serve/serve_request.h"
 
-// Sends an object, of which it takes ownership; NULL: there was no memory. False: nobody reads any more.
+// Sends an object, of which it takes ownership; NULL: there was no memory. False: nobody reads any more, or there was
+// no memory for it.
 bool serve_events_put(serve_request *request, json_t *object);
 // The last event: data: [DONE].
 void serve_events_end(serve_request *request);
-// An event with an error, in the language of the request.
+// An event with an error, in the language of the request; without memory it says that.
 void serve_events_fail(serve_request *request, int code, const char *line);
 
 // {"index": text, "part": ...}: a part of the translation of a text, if it has any byte.

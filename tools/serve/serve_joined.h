@@ -1,5 +1,5 @@
-// Continuations without a beam: requests join the running batch at its next token, and leave it when they are complete
-// (tarn_generator_serve()).
+// Continuations, and translations by models that write token by token: requests join the running batch at its next
+// token, and leave it when they are complete (tarn_generator_serve(), tarn_translator_serve()).
 #ifndef TARN_TOOLS_SERVE_JOINED_H
 #define TARN_TOOLS_SERVE_JOINED_H
 

@@ -148,7 +148,7 @@ static void print_all(FILE *file, const serve_metrics *m, const char *const *pat
   print_histogram(file, "tarn_batch_texts", "", &m->batch_texts, TEXTS);
   print_head(file, "tarn_batch_seconds", "histogram", "Time to compute a batch, in seconds.");
   print_histogram(file, "tarn_batch_seconds", "", &m->batch_seconds, SECONDS);
-  print_head(file, "tarn_running_texts", "histogram", "Texts that are continued together, whenever one joins them.");
+  print_head(file, "tarn_running_texts", "histogram", "Texts that are computed together, whenever one joins them.");
   print_histogram(file, "tarn_running_texts", "", &m->batch_running, TEXTS);
   print_head(file, "tarn_queue_length", "histogram", "Requests that waited already when a request arrived.");
   print_histogram(file, "tarn_queue_length", "", &m->queue_requests, WAITING);

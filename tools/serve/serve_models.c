@@ -187,7 +187,7 @@ static tarn_status note_label(void *user, int64_t number, const tarn_classify_re
   return TARN_STATUS_OK;
 }
 
-static tarn_status set_translator(serve_models *m, const serve_request *request) {
+tarn_translator_options serve_models_translation(const serve_models *m, const serve_request *request) {
   const tarn_translator_options *wanted = &request->translation;
   tarn_translator_options options = *tarn_translator_settings(m->translator);
   set_beam(m, &options, request->beam);
@@ -205,26 +205,19 @@ static tarn_status set_translator(serve_models *m, const serve_request *request)
   options.top_p = wanted->top_p;
   options.seed = wanted->seed;
   if (options.samples > 0) options.n_best = options.samples;  // the best ones are chosen among all
-  return tarn_translator_set(m->translator, &options);
+  return options;
 }
 
 // Computes the texts; the results are in m->results.
 static tarn_status compute(serve_models *m, const serve_request *first, size_t texts) {
   classifying labels = {m, m->results};
   tarn_status status;
-  switch (first->use) {
-    case SERVE_TRANSLATE:
-      status = set_translator(m, first);
-      if (status != TARN_STATUS_OK) return status;
-      return tarn_translator_lines(m->translator, m->results, m->texts, m->lengths, texts);
-    case SERVE_SCORE:
-      return tarn_lm_score(m->lm, m->results, m->texts, m->lengths, texts);
-    case SERVE_GENERATE:
-      status = tarn_generator_set(m->generator, &first->generation);
-      if (status != TARN_STATUS_OK) return status;
-      return tarn_generator_lines(m->generator, m->results, m->texts, m->lengths, texts);
-    default:
-      break;
+  if (first->use == SERVE_SCORE) return tarn_lm_score(m->lm, m->results, m->texts, m->lengths, texts);
+  if (first->use == SERVE_TRANSLATE) {
+    const tarn_translator_options options = serve_models_translation(m, first);
+    status = tarn_translator_set(m->translator, &options);
+    if (status != TARN_STATUS_OK) return status;
+    return tarn_translator_lines(m->translator, m->results, m->texts, m->lengths, texts);
   }
   status = tarn_classifier_lines(m->classifier, m->texts, m->lengths, texts, note_label, &labels);
   for (size_t i = 0; status != TARN_STATUS_OK && i < texts; i++) json_decref(labels.answers[i]);
@@ -232,28 +225,16 @@ static tarn_status compute(serve_models *m, const serve_request *first, size_t t
 }
 
 static size_t result_size(serve_use use) {
-  const size_t sizes[SERVE_USES] = {sizeof(tarn_translate_result), sizeof(tarn_lm_line), sizeof(tarn_generator_result),
-                                    sizeof(json_t *), 0};
-  return sizes[use];
+  return use == SERVE_TRANSLATE ? sizeof(tarn_translate_result)
+         : use == SERVE_SCORE   ? sizeof(tarn_lm_line)
+                                : sizeof(json_t *);
 }
 
 // The answer of a request whose texts start at `from`.
 static void answer(serve_models *m, serve_request *r, size_t from) {
-  json_t *object = NULL;
-  switch (r->use) {
-    case SERVE_TRANSLATE:
-      object = serve_answer_translations(r, m->translator, m->results, from);
-      break;
-    case SERVE_SCORE:
-      object = serve_answer_scores(r, m->lm, (const tarn_lm_line *)m->results + from);
-      break;
-    case SERVE_GENERATE:
-      object = serve_answer_texts(r, m->generator, (const tarn_generator_result *)m->results + from);
-      break;
-    default:
-      object = serve_answer_labels(r, (json_t **)m->results + from);
-      break;
-  }
+  json_t *object = r->use == SERVE_TRANSLATE ? serve_answer_translations(r, m->translator, m->results, from)
+                   : r->use == SERVE_SCORE   ? serve_answer_scores(r, m->lm, (const tarn_lm_line *)m->results + from)
+                                             : serve_answer_labels(r, (json_t **)m->results + from);
   serve_request_answer(r, object);
 }
 
@@ -305,58 +286,8 @@ static tarn_status attend(serve_models *m, serve_request *request) {
   return status;
 }
 
-// --- streams of translations -----------------------------------------------------------------------------------------
-
-typedef struct streamed {
-  serve_request *request;
-  size_t text;
-} streamed;
-
-static tarn_status tell_part(void *user, const char *text, size_t length) {
-  const streamed *s = user;
-  return serve_events_part(s->request, s->text, text, length) ? TARN_STATUS_OK : TARN_STATUS_INTERRUPTED;
-}
-
-// The texts of a request one after another: parts while they are made, then what the answer would have of each. Counts
-// those that it begins.
-static tarn_status stream_texts(serve_models *m, serve_request *r, int64_t *begun) {
-  tarn_translate_result result;
-  tarn_status status = set_translator(m, r);
-  for (size_t i = 0; i < r->count && status == TARN_STATUS_OK; i++) {
-    streamed s = {r, i};
-    ++*begun;
-    status = tarn_translator_stream(m->translator, &result, r->texts[i], r->lengths[i], tell_part, &s);
-    if (status != TARN_STATUS_OK) break;
-    r->source_tokens += result.source_tokens;
-    r->target_tokens += result.hypotheses[0].tokens;
-    json_t *answer = serve_answer_translation(r, m->translator, &result, 0);
-    if (!serve_events_answer(r, i, "translation", answer)) status = TARN_STATUS_INTERRUPTED;
-  }
-  return status;
-}
-
-// A request whose answer is streamed is computed alone.
-static void stream(serve_models *m, serve_request *r) {
-  const double begin = serve_seconds();
-  int64_t begun = 0;
-  const tarn_status status = stream_texts(m, r, &begun);
-  if (status == TARN_STATUS_OK)
-    serve_events_end(r);
-  else if (serve_stream_has_begun(&r->stream))
-    serve_events_fail(r, serve_models_code(status),
-                      *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
-  else
-    serve_models_fail(r, status);
-  serve_metrics_batch(m->metrics, begun, serve_seconds() - begin, r->source_tokens, r->target_tokens);
-  m->done(r);
-}
-
 static void run(serve_models *m, serve_request *const *requests, size_t count) {
   tarn_status status;
-  if (requests[0]->streams) {
-    stream(m, requests[0]);
-    return;
-  }
   if (requests[0]->use == SERVE_ATTEND) {  // never batched
     status = attend(m, requests[0]);
     if (status == TARN_STATUS_OK) {

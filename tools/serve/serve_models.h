@@ -60,6 +60,9 @@ void serve_models_close(serve_models *models);
 // Computes a batch of compatible requests, at most SERVE_MODELS_BATCH.
 void serve_models_run(serve_models *models, serve_request *const *requests, size_t count);
 
+// The options of a request for translations, complete.
+tarn_translator_options serve_models_translation(const serve_models *models, const serve_request *request);
+
 // Whether a request has waited too long.
 bool serve_models_late(const serve_models *models, const serve_request *request, double now);
 

@@ -310,6 +310,8 @@ bool serve_openai_stream(serve_prompt *prompt, const tarn_generator *generator, 
 void serve_openai_stream_end(serve_request *request) {
   if (!request->usage || serve_events_put(request, completion(request, json_array(), usage(request))))
     serve_events_end(request);
+  else
+    serve_events_fail(request, 503, "there is not enough memory");
 }
 
 // --- models ----------------------------------------------------------------------------------------------------------

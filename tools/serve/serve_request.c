@@ -17,9 +17,7 @@ const char *serve_use_word(serve_use use, const tarn_verb *verb) {
 }
 
 static void set_answer(serve_request *request, int code, json_t *object) {
-  static const char *const out_of_memory[] = {"{\"error\":\"there is not enough memory\"}",
-                                              "{\"error\":{\"message\":\"there is not enough "
-                                              "memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}"};
+  static const char *const out_of_memory[] = {SERVE_NO_MEMORY, SERVE_NO_MEMORY_OPENAI};
   free(request->answer);
   request->answer = object ? json_dumps(object, JSON_COMPACT) : NULL;
   json_decref(object);
@@ -92,37 +90,29 @@ void serve_request_close(serve_request *request) {
   *request = (serve_request){0};
 }
 
+// Of models that refine whole sentences.
 static bool same_translation(const serve_request *a, const serve_request *b) {
   const tarn_translator_options *x = &a->translation, *y = &b->translation;
-  return a->beam == b->beam && x->length_penalty == y->length_penalty && x->iterations == y->iterations &&
-         x->placeholder_penalty == y->placeholder_penalty && x->samples == y->samples && x->prefixes == y->prefixes &&
-         x->force_columns == y->force_columns && x->coverage_penalty == y->coverage_penalty &&
-         x->alignment == y->alignment && x->temperature == y->temperature && x->top_k == y->top_k &&
-         x->top_p == y->top_p && x->seed == y->seed && tarn_decoding_same(&x->decoding, &y->decoding);
-}
-
-static bool same_generation(const serve_request *a, const serve_request *b) {
-  const tarn_generator_options *x = &a->generation, *y = &b->generation;
-  if (x->stop_count != y->stop_count) return false;
-  for (size_t i = 0; i < x->stop_count; i++)
-    if (strcmp(x->stop[i], y->stop[i]) != 0) return false;
-  return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
-         x->number == y->number && x->beam == y->beam && x->length_penalty == y->length_penalty &&
-         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed &&
-         tarn_decoding_same(&x->decoding, &y->decoding);
+  return a->beam == b->beam && x->iterations == y->iterations && x->placeholder_penalty == y->placeholder_penalty;
 }
 
 bool serve_request_joins(const serve_request *request) {
-  return request->use == SERVE_GENERATE && request->generation.method != TARN_GENERATOR_METHOD_BEAM;
+  return request->use == SERVE_GENERATE || (request->use == SERVE_TRANSLATE && !request->offer->limits.refines);
+}
+
+bool serve_request_draws(const serve_request *request) {
+  return request->use == SERVE_TRANSLATE ? request->translation.samples > 0
+                                         : request->generation.method != TARN_GENERATOR_METHOD_BEAM;
 }
 
 bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
   if (a->offer != b->offer) return false;
-  if (serve_request_joins(a) || serve_request_joins(b)) return serve_request_joins(a) && serve_request_joins(b);
-  if (a->use != b->use || a->use == SERVE_ATTEND || a->streams || b->streams) return false;
-  return a->use == SERVE_TRANSLATE ? same_translation(a, b) : a->use != SERVE_GENERATE || same_generation(a, b);
+  if (a->use != b->use) return false;
+  if (serve_request_joins(a)) return serve_request_draws(a) == serve_request_draws(b);
+  if (a->use == SERVE_ATTEND || a->streams || b->streams) return false;
+  return a->use != SERVE_TRANSLATE || same_translation(a, b);
 }
 
 // --- texts -----------------------------------------------------------------------------------------------------------
@@ -452,7 +442,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   if (request->use == SERVE_TRANSLATE && !check_translation(request, limits)) return false;
   if (request->use == SERVE_GENERATE && !(settle_method(request) && serve_request_check_generation(request, limits)))
     return false;
-  if (streams && request->use == SERVE_GENERATE && !serve_request_joins(request)) {
+  if (streams && request->use == SERVE_GENERATE && !serve_request_draws(request)) {
     serve_request_refuse_key(request, 400, "stream",
                              "\"stream\" excludes the method \"beam\": nothing is certain before "
                              "its end");

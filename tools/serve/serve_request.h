@@ -95,7 +95,8 @@ typedef struct serve_request {
   const tarn_generator *generator;  // which computes it
   serve_prompt *prompts;  // [count], while it is computed; of which `given` have begun and `left` are not done
   size_t given, left;
-  int failed;  // code of HTTP for a failure of one of them, and the line that says why
+  struct serve_request *after;  // in the ring of those that have more to give
+  int failed;                   // code of HTTP for a failure of one of them, and the line that says why
   char why[600];
   const char **banned, **stop, **force_words;  // the arrays of their texts, which are in `body`
   size_t force_count;
@@ -117,10 +118,12 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
 bool serve_request_texts(serve_request *request, const char *name, const serve_limits *limits);
 bool serve_request_check_generation(serve_request *request, const serve_limits *limits);
 
-// Whether the request joins a running batch: continuations without a beam.
+// Whether the request joins a running batch: a continuation, or a translation by a model that writes token by token;
+// and whether it is drawn there, or a continuation is greedy, and not searched for by a beam.
 bool serve_request_joins(const serve_request *request);
+bool serve_request_draws(const serve_request *request);
 
-// Whether two requests can be batched: same use and same settings, unless they join.
+// Whether two requests can be batched: same use and same settings; those that join, if both are drawn or neither is.
 bool serve_request_together(void *user, const void *first, const void *other);
 
 // Sets {"error": ...} as the answer.
@@ -130,6 +133,11 @@ void serve_request_refuse(serve_request *request, int code, const char *format, 
 // The same; `key` is the key of the body that is at fault.
 void serve_request_refuse_key(serve_request *request, int code, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+// The answer with code 503 where there is no memory for another.
+#define SERVE_NO_MEMORY "{\"error\":\"there is not enough memory\"}"
+#define SERVE_NO_MEMORY_OPENAI \
+  "{\"error\":{\"message\":\"there is not enough memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}"
 
 // Sets an object as the answer with code 200, or 500 if it is NULL for lack of memory. Takes ownership of the object.
 void serve_request_answer(serve_request *request, json_t *object);

@@ -29,17 +29,19 @@ static void wake(serve_stream *s) {
   s->wake(s->user);
 }
 
-// Makes room for `size` bytes. With the lock held.
+// Makes room for `size` bytes. Cuts the stream if all streams have too many. With the lock held.
 static bool grow(serve_stream *s, size_t size) {
   const size_t room = size > SERVE_STREAM_FREE / 2 ? 2 * size : SERVE_STREAM_FREE;
   const size_t more = room > SERVE_STREAM_FREE ? room - s->counted : 0;
   if (atomic_fetch_add(&s->total->bytes, more) > s->total->most - more || more > s->total->most) {
     atomic_fetch_sub(&s->total->bytes, more);
+    s->cut = true;
     return false;
   }
-  s->counted += more;
   char *grown = realloc(s->bytes, room);
+  if (!grown) atomic_fetch_sub(&s->total->bytes, more);
   if (!grown) return false;
+  s->counted += more;
   s->bytes = grown;
   s->room = room;
   return true;
@@ -47,7 +49,8 @@ static bool grow(serve_stream *s, size_t size) {
 
 // A part that is alone in the buffer may have any size. With the lock held.
 static bool append(serve_stream *s, const char *bytes, size_t size) {
-  if (s->size > 0 && (size > s->most || s->size > s->most - size)) return false;
+  if (s->size > 0 && (size > s->most || s->size > s->most - size)) s->cut = true;
+  if (s->cut) return false;
   if (s->size + size > s->room && !grow(s, s->size + size)) return false;
   memcpy(s->bytes + s->size, bytes, size);
   s->size += size;
@@ -56,13 +59,21 @@ static bool append(serve_stream *s, const char *bytes, size_t size) {
 
 bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size) {
   pthread_mutex_lock(&stream->lock);
-  if (!stream->cut) stream->cut = !append(stream, bytes, size);
+  const bool good = append(stream, bytes, size);
   if (stream->cut) drop_bytes(stream);  // nobody takes them any more
-  stream->begun = true;
-  const bool good = !stream->cut;
+  stream->begun |= good || stream->cut;
   wake(stream);
   pthread_mutex_unlock(&stream->lock);
   return good;
+}
+
+void serve_stream_last(serve_stream *stream, const char *bytes) {
+  pthread_mutex_lock(&stream->lock);
+  stream->last = bytes;
+  stream->last_size = strlen(bytes);
+  stream->begun = true;
+  wake(stream);
+  pthread_mutex_unlock(&stream->lock);
 }
 
 void serve_stream_end(serve_stream *stream) {
@@ -76,6 +87,7 @@ ssize_t serve_stream_take(serve_stream *stream, char *to, size_t most, void (*su
   ssize_t taken;
   pthread_mutex_lock(&stream->lock);
   const size_t size = stream->size < most ? stream->size : most;
+  const size_t rest = stream->last_size < most ? stream->last_size : most;
   if (stream->cut) {
     taken = SERVE_STREAM_CUT;
   } else if (size > 0) {
@@ -84,6 +96,11 @@ ssize_t serve_stream_take(serve_stream *stream, char *to, size_t most, void (*su
     stream->size -= size;
     if (stream->size == 0 && stream->counted > 0) drop_bytes(stream);
     taken = (ssize_t)size;
+  } else if (rest > 0) {
+    memcpy(to, stream->last, rest);
+    stream->last += rest;
+    stream->last_size -= rest;
+    taken = (ssize_t)rest;
   } else if (stream->ended) {
     taken = SERVE_STREAM_END;
   } else {

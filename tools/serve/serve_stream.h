@@ -23,6 +23,8 @@ typedef struct serve_stream {
   pthread_mutex_t lock;  // protects the following
   char *bytes;           // [size], not taken yet
   size_t size, room;
+  const char *last;  // [last_size], constant bytes behind all others
+  size_t last_size;
   bool begun, ended, cut;  // something was put in; nothing more comes; the client is gone or too slow
   bool waits;              // the connection is suspended until something comes
   size_t most;             // maximum of `size`
@@ -39,8 +41,11 @@ void serve_stream_open(serve_stream *stream, size_t most, serve_stream_total *to
                        void *user);
 void serve_stream_close(serve_stream *stream);
 
-// For the thread that computes. False: nobody reads any more, and it may stop.
+// For the thread that computes. False: nobody reads any more, and it may stop; or there was no memory, and the bytes
+// are lost.
 bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size);
+// The last bytes, which stay the caller's and take no memory.
+void serve_stream_last(serve_stream *stream, const char *bytes);
 // Nothing more comes.
 void serve_stream_end(serve_stream *stream);
 
