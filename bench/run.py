@@ -18,6 +18,7 @@ import architectures
 import characters
 import dynamics
 import freezing
+import generation
 import growth
 import kernels
 import labelled
@@ -40,7 +41,7 @@ from tables import print_table
 GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
           "parts": parts, "architectures": architectures,
           "freezing": freezing, "threads": threads, "ranks": ranks,
-          "translation": translation, "serving": serving, "kernels": kernels, "growth": growth,
+          "translation": translation, "generation": generation, "serving": serving, "kernels": kernels, "growth": growth,
           "dynamics": dynamics}
 
 

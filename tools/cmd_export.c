@@ -22,10 +22,10 @@ static const cli_command COMMAND = {
     "With --dense the output holds every parameter in fp32, frozen ones included, under the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well.\n\n"
     "With --precision bf16 the output is a checkpoint whose matrices are stored in bfloat16, about half as large. In\n"
-    "bf16 it computes the same bits as the original. With --precision int8 the matrices of a translation model are\n"
-    "stored as 8-bit integers with a scale for each row, about a quarter; it can be used in int8 only, where it\n"
-    "computes the same bits as the original. With --precision int4 they are 4-bit integers with a factor for 32 of\n"
-    "them, but for tables of vocabularies, which are as with int8; it can be used in int4 only."};
+    "bf16 it computes the same bits as the original. With --precision int8 the matrices are stored as 8-bit integers\n"
+    "with a scale for each row, about a quarter; it can be used in int8 only, where it computes the same bits as the\n"
+    "original. With --precision int4 they are 4-bit integers with a factor for 32 of them, but for tables of\n"
+    "vocabularies, which are as with int8; it can be used in int4 only."};
 
 static const char *const FORMATS[] = {"gpt2",    "llama",  "mistral",     "qwen2", "bert",
                                       "roberta", "marian", "ctranslate2", "gguf"};

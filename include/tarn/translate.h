@@ -38,7 +38,7 @@ typedef enum tarn_translate_precision {
   TARN_TRANSLATE_PRECISION_BF16,  // weights and activations; sums in fp32
   TARN_TRANSLATE_PRECISION_INT8,  // weights of products as 8-bit integers with a scale for each output, activations
                                   // quantized likewise, row by row, before each product; sums exact, the rest in fp32;
-                                  // in translation models also embedding look-ups
+                                  // also embedding look-ups
   TARN_TRANSLATE_PRECISION_INT4,  // the same with 4-bit integers and a factor for 32 terms of an output as well; tables
                                   // of vocabularies stay in int8
   TARN_TRANSLATE_PRECISION_AUTO,  // int8 or int4 for a file that holds it (tarn_checkpoint_export_int8()), else fp32

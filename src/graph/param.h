@@ -151,8 +151,8 @@ typedef struct tarn__param {
   tarn__param_training training;  // of a trained parameter
   tarn__param_decoding decoding;
   tarn__param_mapped mapped;
-  // In translation its values are read only by products of packed weights and by lookups in vocabularies, so integers
-  // can replace them (model/rounded.c): INT8 or, unless it is such a table, INT4 as well. NONE: nothing can.
+  // In use its values are read only by products of packed weights and by lookups in vocabularies, so integers can
+  // replace them (model/rounded.c): INT8 or, unless it is such a table, INT4 as well. NONE: nothing can.
   tarn__rounding rounds;
 } tarn__param;
 

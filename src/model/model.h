@@ -127,8 +127,8 @@ static inline void tarn__model_begin(const tarn__model *model, tarn__graph *grap
 // device does not have.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) TARN_CHECKED;
-// Decides for every parameter whether it may be rounded to INT8 (tarn__param.rounds): in a translation model that does
-// not train, the matrices and tables that its graphs read only in products and lookups. Part of tarn__model_open().
+// Decides for every parameter whether it may be rounded to INT8 (tarn__param.rounds): in a model that does not train,
+// the matrices and tables that the graphs of its uses read only in products and lookups. Part of tarn__model_open().
 tarn_status tarn__model_find_rounded(tarn__model *model) TARN_CHECKED;
 // Prepares a model for trainings that update each parameter as soon as its gradient is complete (graph/update.h):
 // gradients get no memory of their own. Call it before allocation.

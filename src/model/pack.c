@@ -63,9 +63,10 @@ static tarn_status round_table(const tarn__model *model, tarn__param *param, cha
   return TARN_STATUS_OK;
 }
 
-// Products no longer read the values, so the mapped file's pages can be given back.
+// Products no longer read the values, so the mapped file's pages can be given back; lookups read the few that they need
+// again.
 static void release(const tarn__model *model, const tarn__param *param) {
-  if (!model->map || is_table(model, param)) return;
+  if (!model->map) return;
   const size_t count = (size_t)(param->rows * param->cols);
   const bool int4 = param->mapped.rounding == TARN__ROUNDING_INT4;
   const size_t bytes = int4 ? (size_t)(param->rows * tarn__int4_bytes(param->cols)) : count;

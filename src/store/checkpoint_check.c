@@ -33,6 +33,7 @@ static tarn_status check_factors(const tarn__safetensors *tensors, const tarn__s
                    "%s: tensor \"%s\" holds the factor %d where -%d to %d was expected", tensors->path, tensor->name,
                    factor, TARN__INT4_MOST_FACTOR, TARN__INT4_MOST_FACTOR);
     }
+  tarn__map_release_part(&tensors->map, tensor->data, tensor->bytes);
   return TARN_STATUS_OK;
 }
 

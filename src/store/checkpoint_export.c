@@ -26,8 +26,12 @@ tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
 
 static tarn_status save_rounded(const char *output, const tarn__checkpoint *c, tarn__rounding rounding) {
   const tarn__device *device = c->model->device;
-  TARN_TRY(tarn__task_require(c->config, TARN__USE_TRANSLATE, c->path));
-  TARN_TRY(tarn__config_check_decoding(c->config));
+  bool any = false;
+  if (tarn__config_task(c->config)->uses >> TARN__USE_TRANSLATE & 1u) TARN_TRY(tarn__config_check_decoding(c->config));
+  for (size_t i = 0; i < c->model->param_count; i++) any |= c->model->params[i]->rounds != TARN__ROUNDING_NONE;
+  TARN_REQUIRE(any, UNSUPPORTED,
+               "%s: no matrix of its model is read by products and lookups alone, so none can be stored as integers",
+               c->path);
   TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED,
                "the device %s has no products of INT8 or INT4", device->name);
   tarn__checkpoint_extra extra = {

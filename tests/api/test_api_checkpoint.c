@@ -318,7 +318,9 @@ static void use_tarn_checkpoint_export_int8(void) {
   assert_string_equal(info->precision, "int8");
   tarn_checkpoint_info_close(&info);
   refuses(tarn_checkpoint_export("never", "quarter"), TARN_STATUS_DATA, "quarter: it holds int8");
-  refuses(tarn_checkpoint_export_int8("never", "language-model"), TARN_STATUS_USAGE, "language-model: ");
+  works(tarn_checkpoint_export_int8("quarter-language", "language-model"));
+  refuses(tarn_checkpoint_export_gpt2("never", "quarter-language"), TARN_STATUS_DATA,
+          "quarter-language: it holds int8");
   refuses(tarn_checkpoint_export_int8("missing/never", "run"), TARN_STATUS_IO, "missing/never");
   refuses_paths(tarn_checkpoint_export_int8);
 }
@@ -330,7 +332,8 @@ static void use_tarn_checkpoint_export_int4(void) {
   assert_string_equal(info->precision, "int4");
   tarn_checkpoint_info_close(&info);
   refuses(tarn_checkpoint_export("never", "eighth"), TARN_STATUS_DATA, "eighth: it holds int4");
-  refuses(tarn_checkpoint_export_int4("never", "language-model"), TARN_STATUS_USAGE, "language-model: ");
+  works(tarn_checkpoint_export_int4("eighth-language", "language-model"));
+  refuses(tarn_checkpoint_export_gpt2("never", "eighth-language"), TARN_STATUS_DATA, "eighth-language: it holds int4");
   refuses(tarn_checkpoint_export_int4("missing/never", "run"), TARN_STATUS_IO, "missing/never");
   refuses_paths(tarn_checkpoint_export_int4);
 }

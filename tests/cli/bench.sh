@@ -8,7 +8,7 @@ export TARN_BUILD TARN_PEERS=none THREADS=1
 bench() { python3 "$TARN_SOURCE_DIR/bench/run.py" "$@"; }
 
 bench --list >list.txt
-for name in peak-bf16 train-model0-bf16 train-esn-i-bf16 train-mlm-bf16 train-classify-bf16 train-char-bf16 freezing-structured-fp32 threads-small-bf16 growth-width translate-beam5-int8; do
+for name in peak-bf16 train-model0-bf16 train-esn-i-bf16 train-mlm-bf16 train-classify-bf16 train-char-bf16 freezing-structured-fp32 threads-small-bf16 growth-width translate-beam5-int8 generate-1-int4; do
   grep -qw -e "$name" list.txt || fail "no $name in the list"
 done
 

@@ -53,6 +53,12 @@ cmp all.txt few.txt || fail "labels depend on what is computed together"
 right=$(paste <(cut -f1 all.txt) <(tail -n +2 dev.tsv | cut -f3) | awk -F'\t' '$1 == $2 { n++ } END { printf "%.4f", n / NR }')
 grep -q "^accuracy $right " out.txt || fail "classify is right in $right, test says $(head -n 1 out.txt)"
 awk -F'\t' 'NF != 4 || $2 + $4 < 0.99999 || $2 + $4 > 1.00001 || $2 < $4 { exit 1 }' all.txt || fail "probabilities: $(head -n 3 all.txt)"
+for precision in int8 int4; do
+  "$TARN" classify c --precision $precision --top 9 pairs >rounded.txt 2>err.txt || fail "$precision: $(cat err.txt)"
+  cmp -s rounded.txt all.txt && fail "$precision is fp32"
+  "$TARN" export --precision $precision c $precision && "$TARN" classify $precision --top 9 pairs 2>err.txt | cmp -s - rounded.txt ||
+    fail "a file in $precision classifies otherwise: $(cat err.txt)"
+done
 "$TARN" classify c --json pairs >json.txt 2>/dev/null  # complete: it would fail if its reader exits
 head -n 1 json.txt | grep -qE '^\{"line":1,"truncated":false,"replaced":false,"label":"(bad|good\|fine)","probabilities":\{"(bad|good\|fine)":[0-9.]+\}\}$' || fail "JSON"
 printf 'a b %.0s' {1..40} >long

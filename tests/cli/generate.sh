@@ -58,8 +58,17 @@ for run in attention recurrent; do
   generate $run --beam 6 --number 6 --scores --length-penalty 0.5 >beam.txt
   [ "$(wc -l <beam.txt)" -eq 6 ] && cut -f 1 beam.txt | sort -rg | cmp -s - <(cut -f 1 beam.txt) ||
     fail "$run: the beam is not sorted: $(cat beam.txt)"
-  for precision in bf16 int8 int4; do generate $run --precision $precision >$precision.txt; done
+  # Files of other precisions compute what the run does in theirs.
+  for precision in bf16 int8 int4; do
+    generate $run --max-tokens 20 --precision $precision >$precision.txt
+    "$TARN" export --precision $precision $run $run.$precision 2>error.txt || fail "export in $precision: $(cat error.txt)"
+    [ "$("$TARN" inspect --json $run.$precision | jq -r .precision)" = $precision ] || fail "$run.$precision is in another"
+    generate $run.$precision --max-tokens 20 --precision $precision | cmp -s $precision.txt - || fail "$run.$precision: another text"
+    "$TARN" score $run.$precision corpus/test.en --precision $precision >scores.txt 2>error.txt || fail "$(cat error.txt)"
+    "$TARN" score $run corpus/test.en --precision $precision 2>error.txt | cmp -s scores.txt - || fail "$run.$precision: other scores"
+  done
 done
+refuse_prompt 2 'attention.int8: it holds int8, which .*; the precision cannot be fp32' attention.int8 --precision fp32
 
 # Penalties, banned texts and stop strings; a text does not depend on its neighbours.
 printf 'The old\nAnna\n\nThe young' >prompts

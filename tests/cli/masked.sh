@@ -87,6 +87,8 @@ jq -se --slurpfile sum sum.json 'def near(a; b): (a - b) | fabs < 1e-4;
   fail "pseudo-log-likelihoods do not add up: $(cat lines.json sum.json)"
 [ "$("$TARN" score run five 2>/dev/null | cut -f1,2 | tr '\t' ' ')" = "$(jq -r '"\(.log_probability) \(.tokens)"' lines.json |
   awk '{ printf "%.6f %d\n", $1, $2 }')" ] || fail "text and JSON differ"
+"$TARN" export --precision int4 run rounded && "$TARN" score rounded five >rounded.txt 2>error.txt || fail "int4: $(cat error.txt)"
+"$TARN" score run five --precision int4 2>error.txt | cmp -s - rounded.txt || fail "a file in int4 scores otherwise: $(cat error.txt)"
 refuse 2 'sees both sides of a token' "$TARN" score run five --stride 4
 refuse 2 'a masked language model does not continue text' "$TARN" generate run --prompt a
 refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" train m.yaml --run no \

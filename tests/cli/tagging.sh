@@ -110,6 +110,7 @@ sed 's/ task: tagging,//; s/valid: dev/valid: plain/; s/train: train/train: plai
 "$TARN" train c.yaml --run fine --quiet --set train.init_from=masked --set train.max_updates=40
 "$TARN" tag c lines --precision int8 --labels >int8.txt 2>/dev/null
 [ "$(wc -w <int8.txt)" -eq "$(wc -w <all.txt)" ] || fail "int8"
+"$TARN" export --precision int8 c int8 && "$TARN" tag int8 lines --labels 2>err.txt | cmp -s - int8.txt || fail "a file in int8: $(cat err.txt)"
 for type in char byte whitespace; do
   if [ $type = byte ]; then files=(); else files=(--size 60 text); fi
   "$TARN" vocab --type $type "${files[@]}" --mask-symbols --output v.$type >/dev/null

@@ -55,7 +55,7 @@ cp resume/checkpoint_last.safetensors last.safetensors
 # --- checkpoints: those of tests/versions/ say all keys of their configuration; here are some that say only what is not a
 # default, so that reading them takes less time. Hashes are passed over.
 "$tarn" export --dense "$made/models/frozen-shared-pre.safetensors" dense
-for file in "$made/models/frozen-shared-pre.safetensors" dense; do
+for file in "$made/models/frozen-shared-pre.safetensors" "$made/models/gpt2.safetensors" dense; do
   for precision in int8 int4; do
     "$tarn" export --precision $precision "$file" "$precision-$(basename "$file" .safetensors).safetensors"
   done
@@ -68,7 +68,7 @@ KEEP = re.compile(r"(d_model|embeddings|max_length|positions|frozen_embeddings|o
                   r"spectral_radius|embedding_std|nonlinearity|leak_rate|embedding_dropout|dropout): ")
 for name in sys.argv[3:] or ["frozen-shared-pre", "hadamard", "convolutions", "bigru", "esn-random", "esn-sparse", "lstm",
                              "learned-positions", "gpt2", "no-mixer", "int8-frozen-shared-pre", "int8-dense",
-                             "int4-frozen-shared-pre", "int4-dense"]:
+                             "int4-frozen-shared-pre", "int4-dense", "int8-gpt2", "int4-gpt2"]:
     folder = "." if name.startswith("int") else sys.argv[1]
     data = open(f"{folder}/{name}.safetensors", "rb").read()
     size = struct.unpack("<Q", data[:8])[0]

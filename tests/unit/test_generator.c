@@ -17,7 +17,7 @@
 #include "decode/generator.h"
 #include "score/scorer.h"
 
-enum { EOS = 2, VOCAB = 53, PROMPTS = 11, TOKENS = PROMPTS * 12 };
+enum { EOS = 2, VOCAB = 53, PROMPTS = 11, TOKENS = PROMPTS * 12, TEXT = 40 };
 
 #define LANGUAGE(model, layers, kinds) \
   "model: { d_model: 32, embeddings: none, " model " }\ndecoder: { layers: " layers " }\nkinds:\n" kinds
@@ -171,6 +171,61 @@ static void greedy_is_the_argmax(void **state) {
     }
     assert_true(different > 5);
     tarn__generator_close(&generator);
+    close_model(&f);
+  }
+}
+
+// The losses of tokens, and for each row the likeliest token and its log-probability, of a text of its prompts.
+static void losses_of(const fixture *f, const int32_t *targets, double losses[TEXT], int32_t best[TEXT],
+                      float values[TEXT]) {
+  int32_t positions[TEXT], rows[TEXT], offsets[2] = {0, TEXT};
+  tarn__packed_positions(positions, offsets, 1);
+  for (int i = 0; i < TEXT; i++) rows[i] = i;
+  const tarn__packed text = {
+      .sentences = 1, .rows = TEXT, .longest = TEXT, .ids = f->ids, .positions = positions, .offsets = offsets};
+  tarn__graph graph = {0};
+  tarn__top top;
+  void *workspace, *read;
+  tarn__model_begin(f->model, &graph, false, 1);
+  tarn__tensor *found = tarn__model_build_scores(f->model, &graph, &text, rows, targets, TEXT, &top);
+  must(tarn__graph_plan(&graph));
+  must(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  tarn__graph_bind(&graph, workspace);
+  must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
+  must(tarn__graph_result(&graph, &read, found));
+  for (int i = 0; i < TEXT; i++) losses[i] = ((const double *)read)[2 * i + 1];
+  must(tarn__graph_result(&graph, &read, top.ids));
+  memcpy(best, read, TEXT * sizeof *best);
+  must(tarn__graph_result(&graph, &read, top.values));
+  for (int i = 0; i < TEXT; i++) values[i] = ((const float *)read)[2 * i];
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+}
+
+// The loss of a token is that of the table by which the likeliest one is found, also if that is rounded.
+static void losses_are_of_rounded_tables(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KINDS; kind++) {
+    fixture f = {0};
+    double exact[TEXT], losses[TEXT];
+    int32_t best[TEXT];
+    float values[TEXT];
+    open_model(&f, DESCRIPTIONS[kind], VOCAB, TARN__F32);
+    if (tarn__model_pack_check(f.model, TARN__ROUNDING_INT8) == TARN_STATUS_OK) {
+      void *packed;
+      losses_of(&f, f.ids, losses, best, values);
+      losses_of(&f, best, exact, best, values);
+      must(tarn__alloc(&packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(f.model, TARN__ROUNDING_INT8), 1));
+      must(tarn__model_pack(f.model, packed, TARN__ROUNDING_INT8, 1));
+      losses_of(&f, f.ids, losses, best, values);
+      losses_of(&f, best, losses, best, values);
+      assert_true(memcmp(exact, losses, sizeof losses) != 0);
+      for (int i = 0; i < TEXT; i++)
+        if (!(fabs(losses[i] + (double)values[i]) < 1e-5))
+          fail_msg("kind %d: %g, %g", kind, losses[i], (double)values[i]);
+      tarn__model_unpack(f.model);
+      tarn__free(packed);
+    }
     close_model(&f);
   }
 }
@@ -568,6 +623,7 @@ static void no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(greedy_is_the_argmax),
+      cmocka_unit_test(losses_are_of_rounded_tables),
       cmocka_unit_test(batches_change_no_bit),
       cmocka_unit_test(samples_fit_by_chi_square),
       cmocka_unit_test(wide_beams_are_exhaustive),

@@ -387,7 +387,7 @@ static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t 
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; i++) {
       int32_t whole = (int32_t)(tarn__row_float_to_bits(tarn__fma(row[i], inverse, 12582912.0f)) - 0x4B400000u);
-      sum += whole;
+      sum += (signed char)whole;  // of numbers that are not finite it may be any, and sums of those do not fit
       out[first + i] = (uint8_t)(whole + zero);
     }
   }

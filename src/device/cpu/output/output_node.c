@@ -4,6 +4,7 @@
 // dx comes last, because it may overwrite x. The gradient of the table is as large as the table, so a chunk has many
 // rows (most_chunk_rows). Logits in fp32, in addition to dlogits in BF16, live only from their product to their loss:
 // they are computed for a part of a chunk at a time, which stays in the last-level cache. The table is packed once.
+// So are losses, without gradients, of a model whose table is packed as integers (tarn__model_pack()).
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"
@@ -35,6 +36,9 @@ static bool wants_grad(const tarn__node *node) {
   return node->out[1] != NULL || node->dparam[0] != NULL || node->dparam[1] != NULL;
 }
 
+static const tarn__param_decoding *decoding_of(const tarn__node *node) { return &node->in[1]->param->decoding; }
+static bool is_rounded(const tarn__node *node) { return decoding_of(node)->rounding != TARN__ROUNDING_NONE; }
+
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The three products of `rows` rows without memory, which does not exist yet when scratch is measured; only the
@@ -44,6 +48,8 @@ static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t 
                       .n = l->words,
                       .k = l->d,
                       .packed = l,
+                      .int8 = decoding_of(node)->rounding == TARN__ROUNDING_INT8,
+                      .int4 = decoding_of(node)->rounding == TARN__ROUNDING_INT4,
                       .lda = l->d,
                       .ldb = l->d,
                       .ldc = l->words,
@@ -86,7 +92,7 @@ static tarn__gemm logits_product(const tarn__node *node, const layout *l, int64_
   tarn__gemm product = logits_shape(node, l, rows);
   product.a = row_of(node->in[0], first);
   product.b = node->in[1]->data;
-  product.packed = (const char *)node->scratch + l->table;
+  product.packed = is_rounded(node) ? decoding_of(node)->packed : (const char *)node->scratch + l->table;
   product.c = (char *)node->scratch + l->logits;
   product.bias = bias != NULL ? bias->data : NULL;
   return product;
@@ -166,7 +172,7 @@ static layout layout_of(const tarn__node *node, int threads) {
   l.losses = after(&end, (size_t)l.rows * 2 * sizeof(double));
   l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.words * threads) * sizeof(float) : 0);
   tarn__gemm logits = logits_shape(node, &l, 1);
-  l.table = after(&end, tarn__gemm_pack_bytes(&logits));
+  l.table = after(&end, is_rounded(node) ? 0 : tarn__gemm_pack_bytes(&logits));
   l.table_dx = end;
   if (node->out[1] != NULL) {
     tarn__gemm dx = dx_shape(node, &l, 1);
@@ -179,7 +185,7 @@ static layout layout_of(const tarn__node *node, int threads) {
 
 size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads) {
   if (tarn__output_tiles_fit(node)) return tarn__output_tiles_scratch(node, threads);
-  if (tarn__output_blocks_fit(node)) return tarn__output_blocks_scratch(node, threads);
+  if (!is_rounded(node) && tarn__output_blocks_fit(node)) return tarn__output_blocks_scratch(node, threads);
   layout l = layout_of(node, threads);
   return l.bytes + products_scratch(node, &l, threads);
 }
@@ -238,6 +244,7 @@ static void chunk_gradients(const tarn__exec *exec, const tarn__node *node, cons
 }
 
 static void pack_table(const tarn__exec *exec, const tarn__node *node, const layout *l) {
+  if (is_rounded(node)) return;
   tarn__gemm logits = logits_product(node, l, 0, 1);
   tarn__gemm_pack((char *)node->scratch + l->table, &logits, exec->threads);
   if (node->out[1] == NULL) return;
@@ -257,7 +264,7 @@ tarn_status tarn__cpu_output_loss(const tarn__exec *exec, const tarn__node *node
     tarn__output_tiles_run(exec, node);
     return TARN_STATUS_OK;
   }
-  if (tarn__output_blocks_fit(node)) {
+  if (!is_rounded(node) && tarn__output_blocks_fit(node)) {
     tarn__output_blocks_run(exec, node);
     return TARN_STATUS_OK;
   }
