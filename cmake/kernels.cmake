@@ -2,8 +2,9 @@
 #   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
 #   *_amx.c   the same for Intel's matrix extension, whose other kernels are those of avx512_bf16
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
-# All instruction sets except "portable" are for x86-64. TARN_X86 and, for each instruction set compiled, TARN_WITH_AVX2
-# and so on are defined for all our files.
+# "portable" is for every processor, the other instruction sets are for x86-64 or for 64-bit ARM. TARN_X86 or TARN_ARM and,
+# for each instruction set compiled, TARN_WITH_AVX2 and so on are defined for all our files; TARN_NEON for the kernels that
+# are written for ARM's registers, because compilers for 64-bit ARM always have them, those of "portable" too.
 #
 # Kernels are large functions with many memory accesses. Under clang's address sanitizer they are compiled without the
 # other sanitizer, which would check the same pointers again: this cuts the compile time to a fifth. Its options come
@@ -33,20 +34,27 @@ set(TARN_KERNELS all CACHE STRING "instruction sets of the kernels: all, runnabl
 set_property(CACHE TARN_KERNELS PROPERTY STRINGS all runnable best portable)
 set(TARN_KERNELS_OPTIMISATION -O3 CACHE STRING "optimisation of the kernels, in all but debug builds")
 
-# Sets TARN_RUNNABLE: those of avx2, avx512, avx512_bf16 and amx that this machine supports, as in
-# src/device/cpu/isa/isa.c.
+# Sets TARN_RUNNABLE: those of the given sets that this machine supports, as in src/device/cpu/isa/isa.c; all of them when
+# compiling for another machine.
 function(tarn_find_runnable)
+  if(CMAKE_CROSSCOMPILING)
+    set(TARN_RUNNABLE ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
   set(flags)
   if(EXISTS /proc/cpuinfo)
-    file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
+    file(STRINGS /proc/cpuinfo flags REGEX "^([Ff]lags|Features)" LIMIT_COUNT 1)
     string(REPLACE " " ";" flags "${flags}")
   endif()
   set(avx2_needs avx2 fma bmi2 f16c)
   set(avx512_needs avx512f avx512bw avx512dq avx512vl)
   set(avx512_bf16_needs avx512_bf16 avx512_vnni)
   set(amx_needs amx_tile amx_bf16)
+  set(neon_needs asimd)
+  set(neon_dot_needs asimddp)
+  set(neon_bf16_needs bf16 i8mm)
   set(runnable)
-  foreach(isa avx2 avx512 avx512_bf16 amx)
+  foreach(isa ${ARGN})
     foreach(need ${${isa}_needs})
       if(NOT need IN_LIST flags)
         set(TARN_RUNNABLE ${runnable} PARENT_SCOPE)
@@ -59,11 +67,18 @@ function(tarn_find_runnable)
 endfunction()
 
 set(TARN_ISA_NAMES)
+set(sets)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
-  tarn_find_runnable()
+  set(sets avx2 avx512 avx512_bf16 amx)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  target_compile_definitions(tarn_flags INTERFACE TARN_ARM=1)
+  set(sets neon neon_dot neon_bf16)
+endif()
+if(sets)
+  tarn_find_runnable(${sets})
   if(TARN_KERNELS STREQUAL "all")
-    set(TARN_ISA_NAMES avx2 avx512 avx512_bf16 amx)
+    set(TARN_ISA_NAMES ${sets})
   elseif(TARN_KERNELS STREQUAL "runnable")
     set(TARN_ISA_NAMES ${TARN_RUNNABLE})
     if("avx512_bf16" IN_LIST TARN_RUNNABLE)
@@ -89,6 +104,9 @@ set(TARN_ISA_FLAGS_portable)
 set(TARN_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi2 -mf16c)
 set(TARN_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
 set(TARN_ISA_FLAGS_avx512_bf16 ${TARN_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
+set(TARN_ISA_FLAGS_neon -march=armv8-a -DTARN_NEON=1)
+set(TARN_ISA_FLAGS_neon_dot -march=armv8.2-a+dotprod -DTARN_NEON=1)
+set(TARN_ISA_FLAGS_neon_bf16 -march=armv8.2-a+dotprod+i8mm+bf16 -DTARN_NEON=1)
 
 # Sets TARN_KERNEL_TARGETS: the object libraries.
 function(tarn_add_kernels)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,15 @@
 static atomic_int pool_size;
 static _Thread_local int pooled = 1;  // threads in the OpenMP pool of the calling one, itself included
 
+#if defined(__aarch64__)
+// Sets bit FZ of the control register of floating-point numbers, for what is read and what is written.
+static void flush_thread(void) {
+  uint64_t control;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+  __asm__ volatile("msr fpcr, %0" : : "r"(control | UINT64_C(1) << 24));
+}
+#endif
+
 static void flush_denormals(int threads) {
 #if defined(__x86_64__)
   enum { FLUSH = 0x8040 };  // flush-to-zero and denormals-are-zero
@@ -28,6 +38,10 @@ static void flush_denormals(int threads) {
   _mm_setcsr(_mm_getcsr() | FLUSH);
 #pragma omp parallel num_threads(threads)
   _mm_setcsr(_mm_getcsr() | FLUSH);
+#elif defined(__aarch64__)
+  flush_thread();
+#pragma omp parallel num_threads(threads)
+  flush_thread();
 #else
   (void)threads;
 #endif

@@ -6,7 +6,8 @@
 
 // Sets the number of threads for everything that follows; 0 means one per core that this process may use, by
 // its affinity and by the CPU quota of its control group (a container's --cpus), rounded down. Denormal
-// numbers are flushed to zero on all threads (x86): they cost hundreds of cycles and are irrelevant.
+// numbers are flushed to zero on all threads (x86-64 and 64-bit ARM): they are irrelevant, and cost hundreds of cycles
+// on the former.
 //
 // OpenMP ends the program if it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is first
 // tested whether the threads can be started, plus one for callers that start one outside of the pool; if not, as many

@@ -13,6 +13,8 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(TARN_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "base/random.h"
@@ -68,10 +70,13 @@ static inline size_t tarn__dropout_room(int64_t cols) {
   return ((size_t)cols + TARN__DROPOUT_CHUNK - 1) / TARN__DROPOUT_CHUNK * TARN__DROPOUT_CHUNK;
 }
 
-// The vector forms keep each 32-bit word in a 64-bit lane, whose upper half may hold anything, because the widening
-// multiplication reads and writes such lanes: a round is 2 multiplications, 2 shifts and 2 exclusive ors for 8 (4)
-// counters. Lanes start with the blocks in the order that makes the interleaving at the end a shuffle within 128 bits:
+// The vector forms of x86 keep each 32-bit word in a 64-bit lane, whose upper half may hold anything, because the
+// widening multiplication reads and writes such lanes: a round is 2 multiplications, 2 shifts and 2 exclusive ors for 8
+// (4) counters. Lanes start with the blocks in the order that makes the interleaving at the end a shuffle within 128
+// bits:
 //   even lanes: blocks 0, 1, 2, 3 -> first half of the output; odd lanes: blocks 4, 5, 6, 7 -> second half.
+// That of ARM has four lanes of 32 bits in the order of the blocks: two multiplications give the 64 bits of the
+// products, which two instructions sort into low and high words, and one interleaves the words while it stores them.
 #if defined(__AVX512F__)
 
 enum { TARN__DROPOUT_LANES = 8 };
@@ -92,6 +97,19 @@ static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[
   __m512i high = _mm512_mask_shuffle_epi32(w[2], 0xAAAA, w[3], _MM_PERM_CCAA);
   _mm512_storeu_si512(out, _mm512_unpacklo_epi64(low, high));
   _mm512_storeu_si512(out + 32, _mm512_unpackhi_epi64(low, high));
+}
+
+#elif defined(TARN_NEON)
+
+enum { TARN__DROPOUT_LANES = 4 };
+typedef uint32x4_t tarn__dropout_vec;
+
+static inline tarn__dropout_vec tarn__dropout_fill(uint32_t x) { return vdupq_n_u32(x); }
+static inline tarn__dropout_vec tarn__dropout_first(uint32_t block) {
+  return vaddq_u32((uint32x4_t){0, 1, 2, 3}, vdupq_n_u32(block));
+}
+static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[4]) {
+  vst4q_u32((uint32_t *)(void *)out, ((uint32x4x4_t){{w[0], w[1], w[2], w[3]}}));
 }
 
 #elif defined(__AVX2__)
@@ -120,6 +138,53 @@ static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[
 
 #if defined(__AVX2__)
 
+#define TARN__DROPOUT_VECTOR 1
+typedef uint64_t tarn__dropout_lane;
+
+// The lane of counter l of a vector in the order of tarn__dropout_first().
+static inline int tarn__dropout_place(int l) {
+  const int half = TARN__DROPOUT_LANES / 2;
+  return l % half * 2 + l / half;
+}
+
+static inline __attribute__((always_inline)) void tarn__dropout_round(tarn__dropout_vec w[4], tarn__dropout_vec m0,
+                                                                      tarn__dropout_vec m1, tarn__dropout_vec key0,
+                                                                      tarn__dropout_vec key1) {
+  tarn__dropout_vec p0 = tarn__dropout_mul(w[0], m0), p1 = tarn__dropout_mul(w[2], m1);
+  w[0] = tarn__dropout_mix(p1, w[1], key0);
+  w[2] = tarn__dropout_mix(p0, w[3], key1);
+  w[1] = p1;
+  w[3] = p0;
+}
+
+#elif defined(TARN_NEON)
+
+#define TARN__DROPOUT_VECTOR 1
+typedef uint32_t tarn__dropout_lane;
+
+static inline int tarn__dropout_place(int l) { return l; }
+
+// The low and the high words of the products.
+static inline __attribute__((always_inline)) uint32x4x2_t tarn__dropout_product(uint32x4_t a, uint32x4_t b) {
+  const uint32x4_t first = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), vget_low_u32(b)));
+  const uint32x4_t second = vreinterpretq_u32_u64(vmull_high_u32(a, b));
+  return (uint32x4x2_t){{vuzp1q_u32(first, second), vuzp2q_u32(first, second)}};
+}
+
+static inline __attribute__((always_inline)) void tarn__dropout_round(tarn__dropout_vec w[4], tarn__dropout_vec m0,
+                                                                      tarn__dropout_vec m1, tarn__dropout_vec key0,
+                                                                      tarn__dropout_vec key1) {
+  const uint32x4x2_t p0 = tarn__dropout_product(w[0], m0), p1 = tarn__dropout_product(w[2], m1);
+  w[0] = veorq_u32(p1.val[1], veorq_u32(w[1], key0));
+  w[2] = veorq_u32(p0.val[1], veorq_u32(w[3], key1));
+  w[1] = p1.val[0];
+  w[3] = p0.val[0];
+}
+
+#endif
+
+#if defined(TARN__DROPOUT_VECTOR)
+
 // Vectors of counters processed at once, and their counters.
 enum { TARN__DROPOUT_VECTORS = 2, TARN__DROPOUT_STEP = TARN__DROPOUT_VECTORS * TARN__DROPOUT_LANES };
 
@@ -132,13 +197,7 @@ static inline __attribute__((always_inline)) void tarn__dropout_rounds(tarn__dro
   for (int round = 0; round < 10; round++) {
     const tarn__dropout_vec key0 = tarn__dropout_fill(k0), key1 = tarn__dropout_fill(k1);
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      tarn__dropout_vec p0 = tarn__dropout_mul(w[v][0], m0), p1 = tarn__dropout_mul(w[v][2], m1);
-      w[v][0] = tarn__dropout_mix(p1, w[v][1], key0);
-      w[v][2] = tarn__dropout_mix(p0, w[v][3], key1);
-      w[v][1] = p1;
-      w[v][3] = p0;
-    }
+    for (int v = 0; v < vectors; v++) tarn__dropout_round(w[v], m0, m1, key0, key1);
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -151,7 +210,7 @@ static inline __attribute__((always_inline)) void tarn__dropout_rounds(tarn__dro
 static inline void tarn__dropout_numbers(uint16_t *numbers, const tarn__exec *exec, uint32_t site, int64_t row,
                                          int64_t first, int64_t cols) {
   int64_t blocks = (int64_t)(tarn__dropout_room(cols) / TARN__DROPOUT_BLOCK);
-#if defined(__AVX2__)
+#if defined(TARN__DROPOUT_VECTOR)
   const tarn__dropout_vec c1 = tarn__dropout_fill((uint32_t)row), c2 = tarn__dropout_fill(site);
   const tarn__dropout_vec c3 = tarn__dropout_fill(exec->step);
   for (int64_t b = 0; b < blocks; b += TARN__DROPOUT_STEP) {
@@ -176,15 +235,13 @@ static inline void tarn__dropout_numbers(uint16_t *numbers, const tarn__exec *ex
 // tarn__dropout_room(rows * blocks * 8) numbers. Faster than row by row if rows are short.
 static inline void tarn__dropout_matrix(uint16_t *numbers, const tarn__exec *exec, uint32_t site, int64_t row,
                                         int64_t rows, int64_t first, int64_t blocks) {
-#if defined(__AVX2__)
+#if defined(TARN__DROPOUT_VECTOR)
   const tarn__dropout_vec c2 = tarn__dropout_fill(site), c3 = tarn__dropout_fill(exec->step);
   int64_t block = 0;
   for (int64_t i = 0; i < rows * blocks; i += TARN__DROPOUT_STEP) {
-    _Alignas(64) uint64_t row_of[TARN__DROPOUT_STEP], block_of[TARN__DROPOUT_STEP];
+    _Alignas(64) tarn__dropout_lane row_of[TARN__DROPOUT_STEP], block_of[TARN__DROPOUT_STEP];
     for (int l = 0; l < TARN__DROPOUT_STEP; l++) {
-      // The place of counter l in the order of tarn__dropout_first().
-      const int half = TARN__DROPOUT_LANES / 2, in = l % TARN__DROPOUT_LANES;
-      const int place = l - in + in % half * 2 + in / half;
+      const int in = l % TARN__DROPOUT_LANES, place = l - in + tarn__dropout_place(in);
       row_of[place] = (uint32_t)row;
       block_of[place] = (uint32_t)(first + block);
       if (++block == blocks) block = 0, row++;

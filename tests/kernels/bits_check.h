@@ -4,8 +4,8 @@
 //
 // Where a change means to change bits, or a test gets other cases, record anew:
 //   TARN_RECORD_BITS=/tmp/bits build/release/tests/test_NAME
-// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record, nor
-// are those of other devices (TARN_DEVICE), which scripts/gpu.sh compares with those of a second run.
+// appends the lines that take the place of the old ones. On record are the bits of x86-64 and of 64-bit ARM; not those
+// of other devices (TARN_DEVICE), which scripts/gpu.sh compares with those of a second run.
 #ifndef TARN_TESTS_BITS_CHECK_H
 #define TARN_TESTS_BITS_CHECK_H
 
@@ -51,10 +51,18 @@ static inline void bits_add_floats(const float *values, size_t n) {
   }
 }
 
+// The instruction set. Plain C has other bits on ARM, all of whose processors multiply and add with one rounding.
+static inline const char *bits_isa(void) {
+#ifdef TARN_ARM
+  if (tarn__isa_now() == TARN__ISA_PORTABLE) return "portable_arm";
+#endif
+  return tarn__isa_name();
+}
+
 // What computes: an instruction set, or another device.
 static inline const char *bits_name(void) {
   const char *device = getenv("TARN_DEVICE");
-  return device != NULL ? device : tarn__isa_name();
+  return device != NULL ? device : bits_isa();
 }
 
 // For an own look at where bits part: with TARN_TRACE_BITS, a line after every run of a graph.
@@ -66,9 +74,9 @@ static inline void bits_trace(const char *what) {
 }
 
 // The line of the record that begins as `own` does up to its third space, for this test and instruction set. Of other
-// processors than x86-64 there is none.
+// processors than x86-64 and 64-bit ARM there is none.
 static inline bool bits_on_record(char line[160], const char *own, FILE *record) {
-#ifdef TARN_X86
+#if defined(TARN_X86) || defined(TARN_ARM)
   const size_t name = (size_t)(strchr(strchr(own, ' ') + 1, ' ') - own) + 1;
   while (fgets(line, 160, record))
     if (strncmp(line, own, name) == 0) return true;
@@ -99,7 +107,7 @@ static inline bool bits_prove(void) {
   const bool asked = (getenv(BITS_PROVE) || getenv("TARN_SAMPLE")) && !getenv("TARN_RECORD_BITS");
   FILE *file = asked ? fopen(TARN_SOURCE_DIR "/tests/kernels/bits.txt", "r") : NULL;
   if (file == NULL) return false;
-  snprintf(own, sizeof own, "%s %s ", bits_program(), tarn__isa_name());
+  snprintf(own, sizeof own, "%s %s ", bits_program(), bits_isa());
   prove = bits_on_record(line, own, file);
   fclose(file);
   return prove;

@@ -501,7 +501,11 @@ static inline int check_run_all(int (*run)(void)) {
 // For main(): runs all tests once for every instruction set of this machine, or for the one that TARN_ISA names. It is
 // read once a process, so each gets its own; waiting threads sleep, because tests share the machine.
 static inline int check_each_isa(int (*run)(void)) {
+#ifdef TARN_ARM
+  static const char *const names[] = {"portable", "neon", "neon_dot", "neon_bf16"};
+#else
   static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
+#endif
   const char *wanted = getenv("TARN_ISA");
   if (getenv("TARN_DEVICE") != NULL) return check_run_all(run);
   if (wanted != NULL && getenv("TARN_EACH_ISA") && strcmp(wanted, tarn__isa_name()) != 0) {

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "tarn/text.h"
@@ -152,12 +153,29 @@ static void whole_numbers_are_read(void **state) {
   }
 }
 
+static void check_processor(const char *list, const char *expected) {
+  char name[TARN__PROCESSOR_TEXT];
+  FILE *file = fmemopen((void *)(uintptr_t)list, strlen(list), "r");
+  assert_non_null(file);
+  tarn__processor_in(name, file);
+  fclose(file);
+  assert_string_equal(name, expected);
+}
+
+static void processors_have_names(void **state) {
+  (void)state;
+  check_processor("processor\t: 0\nmodel name\t:  Intel(R)  Xeon(R) \n", "Intel(R) Xeon(R)");
+  check_processor("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n", "Neoverse-V2");
+  check_processor("CPU implementer\t: 0x61\nCPU part\t: 0x022\n", "ARM processor 0x61 0x22");
+  check_processor("processor\t: 0\n", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_carry_one_line),  cmocka_unit_test(codes_have_sentences),
       cmocka_unit_test(log_goes_to_the_receiver), cmocka_unit_test(nearest_word_is_found),
       cmocka_unit_test(hash_has_its_known_value), cmocka_unit_test(threads_are_set),
-      cmocka_unit_test(whole_numbers_are_read),
+      cmocka_unit_test(whole_numbers_are_read),   cmocka_unit_test(processors_have_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static void stacks_of_openmp(void **state) {
 // In the region and behind it, on each thread, whichever compiler's OpenMP it is.
 static void denormals_are_flushed(void **state) {
   (void)state;
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   enum { COUNT = 3 };
   volatile float least = FLT_MIN, half = 0.5f;
   float within[COUNT] = {1.0f, 1.0f, 1.0f};

@@ -54,30 +54,33 @@ static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, co
   return kernels->multiply_bf16 != NULL ? TARN__GEMM_BF16 : TARN__GEMM_WIDE;
 }
 
-// Chunks of k are whole units of 32 bits, except the last.
-static tarn__cut chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
-  int64_t bytes = arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
-  int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / bytes;
-  return tarn__cut_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
+// Chunks of k are whole units of 32 bits, and as many as lie side by side, except the last.
+static tarn__cut chunks_of(const tarn__gemm *g, const tarn__gemm_kernels *kernels, tarn__gemm_arithmetic arithmetic) {
+  const int64_t terms = tarn__gemm_unit_terms(arithmetic), whole = terms * tarn__gemm_beside(kernels, arithmetic);
+  const int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / (4 / terms);
+  return tarn__cut_into(g->k, whole > CHUNK_UNIT ? whole : CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
 // Rows whose distance is a whole number of pages map to the same few sets of the L1 cache; those of one step fit there.
-static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic, int64_t step) {
-  if (arithmetic == TARN__GEMM_INT8) return false;
-  bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
-  bool same_places = g->m > step && g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
-  return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
+static bool must_pack_a(const tarn__gemm *g, const plan *p) {
+  if (p->arithmetic == TARN__GEMM_INT8) return false;
+  const bool odd = p->arithmetic == TARN__GEMM_BF16 && g->k % (2 * p->kernels->beside) != 0;
+  const bool same_places = g->m > p->step && g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
+  return g->transpose_a || p->arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
-// Rows of A as bytes and their scales, in whole groups: after the last row a kernel reads arbitrary values, whose sums
-// are discarded.
-static size_t quantised_bytes(const tarn__gemm *g) {
+// Bytes of a row of A of INT8.
+static int64_t int8_row(const tarn__gemm *g, const plan *p) { return round_up(g->k, 4 * p->kernels->beside); }
+
+// Rows of A as bytes and their scales, in whole groups: after the last row, and after the last term of a row, a kernel
+// reads arbitrary values; sums of such rows are discarded, and B has zeros for such terms.
+static size_t quantised_bytes(const tarn__gemm *g, const plan *p) {
   const int64_t rows = round_up(g->m, INT8_ROWS);
-  return g->int8 ? aligned((size_t)(rows * round_up(g->k, 4))) + aligned((size_t)rows * sizeof(float)) : 0;
+  return g->int8 ? aligned((size_t)(rows * int8_row(g, p))) + aligned((size_t)rows * sizeof(float)) : 0;
 }
 
 static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
-  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
+  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(p->kernels, g->k, p->arithmetic)) * 4;
 }
 
 #ifdef TARN_WITH_AMX
@@ -107,14 +110,14 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   p.group = bf16 ? kernels->group_bf16 : kernels->group;
   p.step = bf16 ? kernels->step_bf16 : kernels->step;
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
-  p.k = chunks_of(g, p.arithmetic);
-  int64_t units = tarn__gemm_units(tarn__cut_largest(&p.k), p.arithmetic);
+  p.k = chunks_of(g, kernels, p.arithmetic);
+  int64_t units = tarn__gemm_units(kernels, tarn__cut_largest(&p.k), p.arithmetic);
   int64_t most = BLOCK_BYTES / (units * 4) / p.step * p.step;
   if (most < p.group) most = p.group;
   // Few rows: each thread reads its own part of B, the larger operand.
   bool narrow = g->m < g->n && g->m <= most;
   int64_t blocks = (g->m + most - 1) / most;
-  p.pack_a = must_pack_a(g, p.arithmetic, p.step);
+  p.pack_a = must_pack_a(g, &p);
   // More tasks than threads balance the load if one of them is disturbed.
   int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
@@ -158,7 +161,7 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   const tarn__gemm_way *way = way_of(gemm);
   if (way != NULL) return way->scratch(gemm, threads);
   plan p = plan_of(gemm, threads);
-  return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
+  return p.b_bytes + quantised_bytes(gemm, &p) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
 
 // Scratch does not grow with every row, because more rows may be divided into smaller blocks.
@@ -217,7 +220,7 @@ static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
                             .count = g->n,
                             .k = length,
                             .width = width,
-                            .stride = width * tarn__gemm_units(length, p->arithmetic),
+                            .stride = width * tarn__gemm_units(p->kernels, length, p->arithmetic),
                             .across = !g->transpose_b,
                             .arithmetic = p->arithmetic};
   if (g->transpose_b) {
@@ -229,7 +232,7 @@ static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
     int64_t first = part * PACK_TERMS;
     lines.from = element(g->b, g->dtype, (k + first) * g->ldb);
     lines.k = smaller(PACK_TERMS, length - first);
-    p->kernels->pack(out + width * tarn__gemm_units(first, p->arithmetic), &lines);
+    p->kernels->pack(out + width * tarn__gemm_units(p->kernels, first, p->arithmetic), &lines);
   }
 }
 
@@ -249,7 +252,7 @@ static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
                             .width = group,
                             .across = g->transpose_a,
                             .arithmetic = p->arithmetic};
-  int64_t units = tarn__gemm_units(lines.k, p->arithmetic);
+  int64_t units = tarn__gemm_units(p->kernels, lines.k, p->arithmetic);
   lines.stride = group * units;
   if (whole > 0) p->kernels->pack(out, &lines);
   if (whole == rows) return;
@@ -281,7 +284,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
   int64_t i = tarn__cut_start(&p->m, mi), rows = tarn__cut_size(&p->m, mi);
   int64_t j = tarn__cut_start(&p->n, ni), cols = tarn__cut_size(&p->n, ni);
-  int64_t units = tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
+  int64_t units = tarn__gemm_units(p->kernels, tarn__cut_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
   // Rows after others that do not fill a step are packed and padded with zeros, except for INT8.
   int64_t direct = p->pack_a ? 0 : g->int8 || rows <= p->step ? rows : rows / p->step * p->step;
@@ -332,7 +335,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
 // The address of the packed chunk after `chunk`.
 static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan *p, int64_t chunk) {
   int64_t columns = round_up(g->n, p->kernels->panel);
-  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
+  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(p->kernels, tarn__cut_size(&p->k, chunk), p->arithmetic);
 }
 
 // One block of C, which stays in the L2 cache while the chunks of k are added.
@@ -364,14 +367,14 @@ static float inverse_of(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f
 
 // Rows of A as bytes, and the scale of each.
 static void quantise_rows(const tarn__gemm *g, plan *p, char *memory) {
-  int64_t stride = round_up(g->k, 4);
+  int64_t stride = int8_row(g, p);
   float *scales = (float *)(void *)(memory + aligned((size_t)(round_up(g->m, INT8_ROWS) * stride)));
 #pragma omp for schedule(static)
   for (int64_t r = 0; r < g->m; r++) {
     uint8_t *out = (uint8_t *)memory + r * stride;
     const char *row = element(g->a, g->dtype, r * g->lda);
     scales[r] = p->kernels->magnitude(row, g->dtype, g->k) / INT8_MOST;
-    p->kernels->quantise(out, row, g->dtype, g->k, inverse_of(scales[r]), TARN__GEMM_ZERO);
+    p->kernels->quantise(out, row, g->dtype, g->k, inverse_of(scales[r]), p->kernels->zero);
   }
 }
 
@@ -386,10 +389,10 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
     return;
   }
   plan p = plan_of(gemm, threads);
-  char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm);
+  char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm, &p);
   if (gemm->int8) {
     p.a = quantised;
-    p.lda = round_up(gemm->k, 4);
+    p.lda = int8_row(gemm, &p);
     p.a_size = 1;
     p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(round_up(gemm->m, INT8_ROWS) * p.lda)));
   }
@@ -457,7 +460,7 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
   uint32_t *to = packed;
   for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
     int64_t k = tarn__cut_start(&p->k, chunk), end = k + tarn__cut_size(&p->k, chunk);
-    int64_t units = tarn__gemm_units(end - k, TARN__GEMM_INT8);
+    int64_t units = tarn__gemm_units(p->kernels, end - k, TARN__GEMM_INT8);
     uint32_t *at = to + j * units;
     memset(out.sums + chunk * columns + j, 0, (size_t)width * sizeof *out.sums);
     for (; k < end; k += TERMS) {
@@ -472,7 +475,7 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
                                 .stride = width * units,
                                 .arithmetic = TARN__GEMM_INT8};
       p->kernels->pack(at, &lines);
-      at += width * tarn__gemm_units(terms, TARN__GEMM_INT8);
+      at += width * tarn__gemm_units(p->kernels, terms, TARN__GEMM_INT8);
     }
     to += columns * units;
   }

@@ -4,19 +4,32 @@
 #include <string.h>
 
 #include "device/cpu/gemm/gemm_kernels.h"
+#include "device/cpu/gemm/gemm_neon_cpu.h"
 #include "device/cpu/gemm/gemm_pack_cpu.h"
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 
-// LANES floats per register; a group has at most 3 STEP rows.
+// LANES floats per register; a group has at most STEPS STEP rows.
 #if defined(__AVX512F__)
-enum { LANES = 16, STEP = 4 };
+enum { LANES = 16, STEP = 4, STEPS = 3 };
 #elif defined(__AVX2__)
-enum { LANES = 8, STEP = 2 };
+enum { LANES = 8, STEP = 2, STEPS = 3 };
+#elif defined(TARN_NEON)
+enum { LANES = 4, STEP = TARN__NEON_STEP, STEPS = TARN__NEON_ROWS / STEP };
 #else
-enum { LANES = 4, STEP = 2 };
+enum { LANES = 4, STEP = 2, STEPS = 3 };
 #endif
-enum { PANEL = 2 * LANES, GROUP = 3 * STEP, AHEAD = 1024 };  // AHEAD: bytes of B by which prefetching is ahead
+enum { PANEL = 2 * LANES, GROUP = STEPS * STEP, AHEAD = 1024 };  // AHEAD: bytes of B by which prefetching is ahead
+
+// The byte of A that represents 0 (INT8), and whether there are products of pairs of BF16.
+#if defined(TARN_NEON)
+enum { ZERO = 0, BESIDE = TARN__NEON_BESIDE };
+#else
+enum { ZERO = TARN__GEMM_ZERO, BESIDE = 1 };
+#endif
+#if defined(__AVX512BF16__) || defined(TARN__NEON_BLOCKS)
+#define HAS_BF16 1
+#endif
 
 typedef tarn__vec vec;
 typedef float vec_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -29,6 +42,9 @@ typedef uint32_t units_any __attribute__((vector_size(4 * LANES), aligned(4), ma
 
 // sum + a b; a is one unit for all lanes. Sums of INT8 are integers in the bits of the register.
 INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic arithmetic) {
+#if defined(TARN_NEON)
+  return tarn__neon_add(sum, (uint32x4_t)b, a, arithmetic);
+#else
   if (arithmetic == TARN__GEMM_INT8) {
 #if defined(__AVX512VNNI__)
     // With the intrinsic, gcc 12 copies every sum twice, because it changes the type of its register.
@@ -45,6 +61,7 @@ INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic a
     return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int32_t)a), (__m512bh)b);
 #endif
   return tarn__vec_axpy(tarn__row_bits_to_float(a), (vec)b, sum);
+#endif
 }
 
 // Stores two registers of a row of C.
@@ -56,6 +73,9 @@ INLINE void store_row(void *c, tarn__dtype dtype, vec low, vec high) {
   }
 #if defined(__AVX512BF16__)
   _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
+#elif defined(TARN_NEON)
+  tarn__vec_store_bf16(c, low);
+  tarn__vec_store_bf16((uint16_t *)c + LANES, high);
 #else
   float row[PANEL];
   memcpy(row, &low, sizeof low);
@@ -66,11 +86,15 @@ INLINE void store_row(void *c, tarn__dtype dtype, vec low, vec high) {
 
 INLINE vec load_c(const void *c, tarn__dtype dtype, int half) {
   if (dtype == TARN__F32) return ((const vec_any *)c)[half];
+#if defined(TARN_NEON)
+  return tarn__vec_load_bf16((const uint16_t *)c + half * LANES);
+#else
   float row[LANES];
   vec v;
   tarn__row_from_bf16(row, (const uint16_t *)c + half * LANES, LANES);
   memcpy(&v, row, sizeof v);
   return v;
+#endif
 }
 
 // Keeps NaN.
@@ -90,9 +114,9 @@ typedef struct finish {
   const int32_t *column_sums;
 } finish;
 
-// Converts integer sums of a row to floats and adds the bias. The bytes of A are offset by TARN__GEMM_ZERO.
+// Converts integer sums of a row to floats and adds the bias. The bytes of A are offset by ZERO.
 INLINE vec dequantise(vec sum, vec bias, const finish *f, int row, int half) {
-  mask whole = (mask)sum - TARN__GEMM_ZERO * ((const mask_any *)f->column_sums)[half];
+  mask whole = (mask)sum - ZERO * ((const mask_any *)f->column_sums)[half];
   return tarn__vec_fma(__builtin_convertvector(whole, vec),
                        f->row_scales[row] * ((const vec_any *)f->column_scales)[half], bias);
 }
@@ -117,19 +141,25 @@ INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arit
   }
 }
 
-// rows: 1 to 3 STEP. row_bytes: 0 for a packed group of A.
-INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
-                 tarn__gemm_arithmetic arithmetic, const finish *f) {
-  vec sums[GROUP][2] = {{{0}}};
+#if defined(TARN_NEON)
+INLINE void sum_tile(vec sums[GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
+                     tarn__gemm_arithmetic arithmetic) {
+#if defined(TARN__NEON_BLOCKS)
+  if (arithmetic != TARN__GEMM_F32) {
+    tarn__neon_block_tile(sums, a, row_bytes, b, units, rows, arithmetic);
+    return;
+  }
+#endif
+  tarn__neon_tile(sums, a, row_bytes, b, units, rows, arithmetic);
+}
+#else
+INLINE void sum_tile(vec sums[GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
+                     tarn__gemm_arithmetic arithmetic) {
   const int64_t row = row_bytes != 0 ? row_bytes : 4, unit = row_bytes != 0 ? 4 : 4 * rows;
   // Three rows are addressed from one base: base, base + row, base + 2 row.
   enum { BASES = (GROUP + 2) / 3 };
   const char *base[BASES];
   for (int i = 0; i < BASES; i++) base[i] = a + 3 * i * row;
-  for (int r = 0; r < rows; r++) {
-    __builtin_prefetch(f->c + r * f->row_bytes, 1);
-    __builtin_prefetch(f->c + r * f->row_bytes + 64, 1);
-  }
   for (int64_t u = 0; u < units; u++) {
     units_any low = ((const units_any *)b)[0], high = ((const units_any *)b)[1];
     __builtin_prefetch((const char *)b + AHEAD);
@@ -143,6 +173,18 @@ INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t un
     for (int i = 0; i < BASES; i++) base[i] += unit;
     b += PANEL;
   }
+}
+#endif
+
+// rows: 1 to STEPS times STEP. row_bytes: 0 for a packed group of A.
+INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
+                 tarn__gemm_arithmetic arithmetic, const finish *f) {
+  vec sums[GROUP][2] = {{{0}}};
+  for (int r = 0; r < rows; r++) {
+    __builtin_prefetch(f->c + r * f->row_bytes, 1);
+    __builtin_prefetch(f->c + r * f->row_bytes + 64, 1);
+  }
+  sum_tile(sums, a, row_bytes, b, units, rows, arithmetic);
   finish_rows(sums, rows, arithmetic, f);
 }
 
@@ -156,24 +198,24 @@ typedef void (*tile_function)(const char *a, int64_t row_bytes, const uint32_t *
   static void name##_as_it_lies(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
     tile(a, row_bytes, b, units, rows, arithmetic, f);                                                                 \
   }
-TILE(tile_f32_1, STEP, TARN__GEMM_F32)
-TILE(tile_f32_2, 2 * STEP, TARN__GEMM_F32)
-TILE(tile_f32_3, 3 * STEP, TARN__GEMM_F32)
-static const tile_function tiles_f32[2][3] = {{tile_f32_1_packed, tile_f32_2_packed, tile_f32_3_packed},
-                                              {tile_f32_1_as_it_lies, tile_f32_2_as_it_lies, tile_f32_3_as_it_lies}};
-TILE(tile_int8_1, STEP, TARN__GEMM_INT8)
-TILE(tile_int8_2, 2 * STEP, TARN__GEMM_INT8)
-TILE(tile_int8_3, 3 * STEP, TARN__GEMM_INT8)
-static const tile_function tiles_int8[2][3] = {
-    {tile_int8_1_packed, tile_int8_2_packed, tile_int8_3_packed},
-    {tile_int8_1_as_it_lies, tile_int8_2_as_it_lies, tile_int8_3_as_it_lies}};
-#if defined(__AVX512BF16__)
-TILE(tile_bf16_1, STEP, TARN__GEMM_BF16)
-TILE(tile_bf16_2, 2 * STEP, TARN__GEMM_BF16)
-TILE(tile_bf16_3, 3 * STEP, TARN__GEMM_BF16)
-static const tile_function tiles_bf16[2][3] = {
-    {tile_bf16_1_packed, tile_bf16_2_packed, tile_bf16_3_packed},
-    {tile_bf16_1_as_it_lies, tile_bf16_2_as_it_lies, tile_bf16_3_as_it_lies}};
+#if defined(TARN_NEON)
+#define TILES(name, arithmetic)                                                    \
+  TILE(name##_1, STEP, arithmetic)                                                 \
+  TILE(name##_2, 2 * STEP, arithmetic)                                             \
+  static const tile_function name[2][STEPS] = {{name##_1_packed, name##_2_packed}, \
+                                               {name##_1_as_it_lies, name##_2_as_it_lies}};
+#else
+#define TILES(name, arithmetic)                                                                     \
+  TILE(name##_1, STEP, arithmetic)                                                                  \
+  TILE(name##_2, 2 * STEP, arithmetic)                                                              \
+  TILE(name##_3, 3 * STEP, arithmetic)                                                              \
+  static const tile_function name[2][STEPS] = {{name##_1_packed, name##_2_packed, name##_3_packed}, \
+                                               {name##_1_as_it_lies, name##_2_as_it_lies, name##_3_as_it_lies}};
+#endif
+TILES(tiles_f32, TARN__GEMM_F32)
+TILES(tiles_int8, TARN__GEMM_INT8)
+#if defined(HAS_BF16)
+TILES(tiles_bf16, TARN__GEMM_BF16)
 #endif
 
 // One unit of each of the panels, which are `panel` units apart, for a few rows of A.
@@ -195,10 +237,15 @@ INLINE void few_step(vec sums[2][GROUP][2], const char *const at[STEP], int64_t 
 // Few rows: nearly all time is that of reading B from memory, once. Two panels are read side by side, far enough ahead
 // to keep as many cache lines on their way as the L2 cache allows, and no row is multiplied that C does not have. Every
 // sum is that of other tiles, term by term. f: of the first panel.
-INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows, int panels,
-                     tarn__gemm_arithmetic arithmetic, const finish *f) {
+INLINE void sum_few(vec sums[2][GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
+                    int panels, tarn__gemm_arithmetic arithmetic) {
   enum { TOGETHER = 2, FAR = 4096 };  // units; bytes by which prefetching is ahead
-  vec sums[2][GROUP][2] = {{{{0}}}};
+#if defined(TARN__NEON_BLOCKS)
+  if (arithmetic != TARN__GEMM_F32) {
+    tarn__neon_block_few(sums, a, row_bytes, b, units, units * PANEL, rows, panels, arithmetic);
+    return;
+  }
+#endif
   const char *at[STEP];
   const int64_t row = row_bytes != 0 ? row_bytes : 4, unit = row_bytes != 0 ? 4 : 4 * STEP, panel = units * PANEL;
   for (int r = 0; r < rows; r++) at[r] = a + r * row;
@@ -211,6 +258,12 @@ INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_
     few_step(sums, at, (u + 1) * unit, b + PANEL, panel, rows, panels, arithmetic);
   }
   if (u < units) few_step(sums, at, u * unit, b, panel, rows, panels, arithmetic);
+}
+
+INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows, int panels,
+                     tarn__gemm_arithmetic arithmetic, const finish *f) {
+  vec sums[2][GROUP][2] = {{{{0}}}};
+  sum_few(sums, a, row_bytes, b, units, rows, panels, arithmetic);
   for (int p = 0; p < panels; p++) {
     finish own = *f;
     own.c += p * PANEL * (int64_t)tarn__dtype_size(f->dtype);
@@ -224,7 +277,7 @@ INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_
   static void name(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
     few_tile(a, row_bytes, b, units, rows, panels, arithmetic, f);                                        \
   }
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(TARN_NEON)
 #define FEW_TABLE(name, arithmetic)                                                             \
   FEW(name##_1_1, 1, 1, arithmetic)                                                             \
   FEW(name##_2_1, 2, 1, arithmetic)                                                             \
@@ -246,7 +299,7 @@ INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_
 #endif
 FEW_TABLE(few_f32, TARN__GEMM_F32)
 FEW_TABLE(few_int8, TARN__GEMM_INT8)
-#if defined(__AVX512BF16__)
+#if defined(HAS_BF16)
 FEW_TABLE(few_bf16, TARN__GEMM_BF16)
 #endif
 
@@ -325,7 +378,7 @@ static void multiply_few(const tarn__gemm_block *g, const tile_function few[2][S
   }
 }
 
-static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3], const tile_function few[2][STEP]) {
+static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][STEPS], const tile_function few[2][STEP]) {
   if (g->m <= STEP) {
     multiply_few(g, few);
     return;
@@ -352,13 +405,9 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3],
 
 static void multiply_int8(const tarn__gemm_block *g) { multiply(g, tiles_int8, few_int8); }
 static void multiply_f32(const tarn__gemm_block *g) { multiply(g, tiles_f32, few_f32); }
-#if defined(__AVX512BF16__)
+#if defined(HAS_BF16)
 static void multiply_bf16(const tarn__gemm_block *g) { multiply(g, tiles_bf16, few_bf16); }
 #endif
-
-static int64_t element_bytes(tarn__gemm_arithmetic arithmetic) {
-  return arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
-}
 
 enum { PIECE = 512 };
 
@@ -397,6 +446,12 @@ static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t 
 
 // Passes the possible widths as constants.
 static void pack(uint32_t *out, const tarn__gemm_lines *l) {
+#if defined(TARN__NEON_BLOCKS)
+  if (tarn__gemm_unit_terms(l->arithmetic) > 1) {
+    tarn__gemm_pack_beside(out, l);
+    return;
+  }
+#endif
   if (l->across) {
     if (l->width == PANEL)
       tarn__gemm_pack_across(out, l, PANEL);
@@ -411,7 +466,7 @@ static void pack(uint32_t *out, const tarn__gemm_lines *l) {
     if (l->arithmetic == TARN__GEMM_WIDE)
       tarn__gemm_pack_wide(out, l, first, count);
     else
-      tarn__gemm_pack_along(out, l, first, count, element_bytes(l->arithmetic));
+      tarn__gemm_pack_along(out, l, first, count, 4 / tarn__gemm_unit_terms(l->arithmetic));
   }
 }
 
@@ -420,12 +475,14 @@ const tarn__gemm_kernels TARN__FAST(tarn__gemm_kernels) = {.panel = PANEL,
                                                            .step = STEP,
                                                            .group_bf16 = GROUP,
                                                            .step_bf16 = STEP,
+                                                           .beside = BESIDE,
+                                                           .zero = ZERO,
                                                            .pack = pack,
                                                            .multiply_f32 = multiply_f32,
                                                            .multiply_int8 = multiply_int8,
                                                            .magnitude = magnitude,
                                                            .quantise = quantise,
-#if defined(__AVX512BF16__)
+#if defined(HAS_BF16)
                                                            .multiply_bf16 = multiply_bf16
 #endif
 };

@@ -226,7 +226,7 @@ static size_t scratch(const tarn__gemm *gemm, int threads) {
 
 static void quantise_row(const tarn__gemm *g, char *memory, const layout *l, int64_t r) {
   const tarn__gemm_kernels *kernels = tarn__gemm_kernels_now();
-  const int zero = l->few ? 0 : TARN__GEMM_ZERO;
+  const int zero = l->few ? 0 : kernels->zero;
   const int64_t groups = l->row_bytes / GROUP, units = (g->k + 3) / 4 * 4;
   char *out = memory + r * l->row_bytes;
   float *scale = (float *)(void *)(memory + l->scales) + r;

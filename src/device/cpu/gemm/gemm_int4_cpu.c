@@ -1,18 +1,24 @@
 // A few rows of A at once, of which C has every one.
 #include "device/cpu/gemm/gemm_int4.h"
+#include "device/cpu/gemm/gemm_neon_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 
 enum {
   LANES = TARN__VEC_LANES,
   PANEL = 2 * LANES,
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(TARN_NEON)
   ROWS = 4,
 #else
   ROWS = 2,
 #endif
   WORDS = TARN__INT4_WORDS,
   PAIR_BYTES = PANEL * TARN__INT4_PAIR_BYTES,  // of a panel
-  FAR = 2048                                   // bytes by which prefetching is ahead
+  FAR = 2048,                                  // bytes by which prefetching is ahead
+#if defined(TARN_NEON)
+  BESIDE = TARN__NEON_BESIDE  // units of a column side by side in a panel of INT8
+#else
+  BESIDE = 1
+#endif
 };
 
 typedef tarn__vec_int whole;
@@ -36,6 +42,8 @@ INLINE whole add_product(whole sum, words b, uint32_t a) {
 #elif defined(__AVX2__)
   const __m256i pairs = _mm256_maddubs_epi16((__m256i)b, _mm256_set1_epi32((int)a));
   return sum + (whole)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+#elif defined(TARN_NEON)
+  return (whole)tarn__neon_add_bytes((tarn__vec)sum, (uint32x4_t)b, vdupq_n_u32(a));
 #else
   for (int i = 0; i < 4; i++) sum += (whole)(b >> 8 * i & 255u) * (int32_t)(int8_t)(a >> 8 * i & 255u);
   return sum;
@@ -151,7 +159,7 @@ static void multiply(const tarn__int4_block *g) {
       case 1:
         multiply_rows(g, row, 1);
         break;
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(TARN_NEON)
       case 2:
         multiply_rows(g, row, 2);
         break;
@@ -180,6 +188,16 @@ INLINE words times(words numbers, halves by) {
   return (words)((even & 255) | odd << 8);
 }
 
+// Two units of LANES columns, in the order of gemm_kernels.h; to: the first column's first one.
+INLINE void put_units(uint32_t *to, words first, words second) {
+#if defined(TARN__NEON_BLOCKS)
+  vst2q_u32(to, ((uint32x4x2_t){{(uint32x4_t)first, (uint32x4_t)second}}));
+#else
+  *(words_any *)to = first;
+  *(words_any *)(to + PANEL) = second;
+#endif
+}
+
 static void widen(uint32_t *out, const unsigned char *b, int64_t pairs) {
   for (int64_t pair = 0; pair < pairs; pair++, b += PAIR_BYTES)
     for (int group = 0; group < 2; group++, out += 2 * WORDS * PANEL)
@@ -188,11 +206,11 @@ static void widen(uint32_t *out, const unsigned char *b, int64_t pairs) {
         const words own = (words)factor(load_factors(b + half * PANEL), group) & 0xFFFFu;
         const halves by = (halves)(own | own << 16);
         const bytes zero = (bytes)times((words){0} + TARN__INT4_ZERO * 0x01010101u, by);
-        uint32_t *to = out + half * LANES;
+        uint32_t *to = out + half * LANES * BESIDE;
         for (int i = 0; i < WORDS; i++, from += PANEL * 4, to += 2 * PANEL) {
           const words both = *(const words_any *)(const void *)from;
-          *(words_any *)to = (words)((bytes)times(both & 0x0F0F0F0Fu, by) - zero);
-          *(words_any *)(to + PANEL) = (words)((bytes)times(both >> 4 & 0x0F0F0F0Fu, by) - zero);
+          put_units(to, (words)((bytes)times(both & 0x0F0F0F0Fu, by) - zero),
+                    (words)((bytes)times(both >> 4 & 0x0F0F0F0Fu, by) - zero));
         }
       }
 }

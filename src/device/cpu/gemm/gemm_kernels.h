@@ -5,6 +5,9 @@
 // group]. If a panel or a group extends beyond the matrix, it is padded with zeros. So a kernel reads both operands
 // sequentially, and a tile of C stays in registers for the whole sum (Goto and van de Geijn 2008; Van Zee and van de
 // Geijn 2015). An A with contiguous rows is read in place: packing it would cost more than it gains.
+//
+// Where instructions multiply blocks of two rows and two columns, two units of a line lie side by side (`beside`):
+// panels of BF16 and INT8 are then [units / 2][panel][2], and groups likewise.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_KERNELS_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_KERNELS_H
 
@@ -20,7 +23,7 @@ typedef enum tarn__gemm_arithmetic {
   TARN__GEMM_F32,   // F32
   TARN__GEMM_WIDE,  // BF16, packed as F32: for processors without dot products of BF16
   TARN__GEMM_BF16,  // pairs of BF16; only with multiply_bf16
-  TARN__GEMM_INT8   // A: bytes from 1 to 255 that represent -127 to 127; B: signed bytes
+  TARN__GEMM_INT8   // A: -127 to 127 as bytes, of which `zero` represents 0; B: signed bytes
 } tarn__gemm_arithmetic;
 
 // Rows of A or columns of B: the lines. They are packed to panels of `width` lines each, `stride` units apart.
@@ -56,6 +59,8 @@ typedef struct tarn__gemm_kernels {
   int64_t panel;                  // columns of a panel
   int64_t group, step;            // rows of a group: `group`, and for the last one a multiple of `step`
   int64_t group_bf16, step_bf16;  // the same for multiply_bf16
+  int64_t beside;                 // units of a line of BF16 or INT8 that lie side by side: 1 or 2
+  int zero;                       // INT8: the byte of A that represents 0, 128 or 0
   void (*pack)(uint32_t *out, const tarn__gemm_lines *lines);
   void (*multiply_f32)(const tarn__gemm_block *block);
   void (*multiply_bf16)(const tarn__gemm_block *block);  // NULL without dot products of BF16
@@ -83,15 +88,27 @@ typedef struct tarn__gemm_way {
   void (*pack)(void *packed, const tarn__gemm *gemm, int threads);
 } tarn__gemm_way;
 
-enum { TARN__GEMM_ZERO = 128 };  // the byte of A that represents 0
+enum { TARN__GEMM_ZERO = 128 };  // the byte of A that represents 0 where bytes of A are multiplied as unsigned ones
 
 // Rows of the next group when `left` rows remain.
 static inline int64_t tarn__gemm_group(int64_t left, int64_t group, int64_t step) {
   return left >= group ? group : (left + step - 1) / step * step;
 }
 
-static inline int64_t tarn__gemm_units(int64_t k, tarn__gemm_arithmetic arithmetic) {
-  return arithmetic == TARN__GEMM_BF16 ? (k + 1) / 2 : arithmetic == TARN__GEMM_INT8 ? (k + 3) / 4 : k;
+// Elements of a line in a unit.
+static inline int64_t tarn__gemm_unit_terms(tarn__gemm_arithmetic arithmetic) {
+  return arithmetic == TARN__GEMM_BF16 ? 2 : arithmetic == TARN__GEMM_INT8 ? 4 : 1;
+}
+
+// Units that lie side by side.
+static inline int64_t tarn__gemm_beside(const tarn__gemm_kernels *kernels, tarn__gemm_arithmetic arithmetic) {
+  return tarn__gemm_unit_terms(arithmetic) > 1 ? kernels->beside : 1;
+}
+
+// Units of k elements, padded to whole ones that lie side by side.
+static inline int64_t tarn__gemm_units(const tarn__gemm_kernels *kernels, int64_t k, tarn__gemm_arithmetic arithmetic) {
+  const int64_t beside = tarn__gemm_beside(kernels, arithmetic), terms = tarn__gemm_unit_terms(arithmetic) * beside;
+  return (k + terms - 1) / terms * beside;
 }
 
 #endif

@@ -131,4 +131,55 @@ static inline void tarn__gemm_pack_wide(uint32_t *out, const tarn__gemm_lines *l
   }
 }
 
+#if defined(TARN_NEON)
+
+// Two units of one line that begin at `from`, of which `bytes` exist.
+static inline uint64_t tarn__gemm_two_units(const char *from, int64_t bytes) {
+  uint64_t units = 0;
+  memcpy(&units, from, (size_t)(bytes < 8 ? bytes : 8));
+  return units;
+}
+
+// Two units of `count` strided lines of BF16 from four rows, of which `rows` exist.
+static inline void tarn__gemm_beside_across(uint64_t *out, const uint16_t *from, int64_t ld, int64_t rows,
+                                            int64_t count) {
+  int64_t line = 0;
+  for (; rows == 4 && line + 8 <= count; line += 8) {
+    uint16x8x4_t four;
+    for (int r = 0; r < 4; r++) four.val[r] = vld1q_u16(from + r * ld + line);
+    vst4q_u16((uint16_t *)(void *)(out + line), four);
+  }
+  for (; line < count; line++) {
+    out[line] = 0;
+    for (int r = 0; r < rows; r++) out[line] |= (uint64_t)from[r * ld + line] << 16 * r;
+  }
+}
+
+// Two units of the lines of the panel that begins at line `first`, from term k on.
+static inline void tarn__gemm_beside_panel(uint64_t *out, const tarn__gemm_lines *l, int64_t first, int64_t k) {
+  const int64_t size = 4 / tarn__gemm_unit_terms(l->arithmetic), terms = l->k - k < 8 / size ? l->k - k : 8 / size;
+  const int64_t count = l->count - first < l->width ? l->count - first : l->width;
+  if (l->across) {
+    tarn__gemm_beside_across(out, (const uint16_t *)l->from + k * l->ld + first, l->ld, terms, count);
+  } else {
+    const char *from = (const char *)l->from + (first * l->ld + k) * size;
+    for (int64_t line = 0; line < count; line++, from += l->ld * size)
+      out[line] = tarn__gemm_two_units(from, terms * size);
+  }
+  for (int64_t line = count; line < l->width; line++) out[line] = 0;
+}
+
+// All panels, with two units of a line side by side (`beside` of gemm_kernels.h), in the order in which lines lie.
+static inline void tarn__gemm_pack_beside(uint32_t *out, const tarn__gemm_lines *l) {
+  const int64_t terms = 2 * tarn__gemm_unit_terms(l->arithmetic), panels = (l->count + l->width - 1) / l->width;
+  const int64_t steps = (l->k + terms - 1) / terms;
+  for (int64_t i = 0; i < panels * steps; i++) {
+    const int64_t panel = l->across ? i % panels : i / steps, step = l->across ? i / panels : i % steps;
+    tarn__gemm_beside_panel((uint64_t *)(void *)(out + panel * l->stride) + step * l->width, l, panel * l->width,
+                            step * terms);
+  }
+}
+
+#endif
+
 #endif

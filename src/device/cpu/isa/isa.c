@@ -8,12 +8,31 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(TARN_ARM)
+#include <sys/auxv.h>
 #endif
 
 #include "base/log.h"
 
-static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
+static const char *const names[] = {
+    [TARN__ISA_PORTABLE] = "portable", [TARN__ISA_AVX2] = "avx2",
+    [TARN__ISA_AVX512] = "avx512",     [TARN__ISA_AVX512_BF16] = "avx512_bf16",
+    [TARN__ISA_AMX] = "amx",           [TARN__ISA_NEON] = "neon",
+    [TARN__ISA_NEON_DOT] = "neon_dot", [TARN__ISA_NEON_BF16] = "neon_bf16",
+};
 enum { ISA_COUNT = sizeof names / sizeof names[0] };
+
+// Those of this kind of processor, besides portable, and what TARN_ISA may name.
+#if defined(TARN_X86)
+enum { FIRST = TARN__ISA_AVX2, LAST = TARN__ISA_AMX };
+#define WORDS "portable, avx2, avx512, avx512_bf16, amx"
+#elif defined(TARN_ARM)
+enum { FIRST = TARN__ISA_NEON, LAST = TARN__ISA_NEON_BF16 };
+#define WORDS "portable, neon, neon_dot, neon_bf16"
+#else
+enum { FIRST = ISA_COUNT, LAST = 0 };
+#define WORDS "portable"
+#endif
 
 // Whether kernels were compiled for an instruction set: test builds omit some (TARN_KERNELS of CMake).
 static const bool compiled[ISA_COUNT] = {
@@ -29,6 +48,15 @@ static const bool compiled[ISA_COUNT] = {
 #endif
 #ifdef TARN_WITH_AMX
     [TARN__ISA_AMX] = true,
+#endif
+#ifdef TARN_WITH_NEON
+    [TARN__ISA_NEON] = true,
+#endif
+#ifdef TARN_WITH_NEON_DOT
+    [TARN__ISA_NEON_DOT] = true,
+#endif
+#ifdef TARN_WITH_NEON_BF16
+    [TARN__ISA_NEON_BF16] = true,
 #endif
 };
 
@@ -47,7 +75,8 @@ static bool may_use_tiles(void) {
 }
 #endif
 
-// The compiler's run-time check also asks the operating system which registers it saves (XCR0).
+// On x86-64 the compiler's run-time check also asks the operating system which registers it saves (XCR0). On ARM the
+// system says what it found; the numbers are those of Linux's asm/hwcap.h, of which older headers lack some.
 static tarn__isa detect(void) {
 #ifdef TARN_X86
   __builtin_cpu_init();
@@ -58,6 +87,11 @@ static tarn__isa detect(void) {
     return TARN__ISA_AVX2;
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) return TARN__ISA_AVX512;
   return may_use_tiles() ? TARN__ISA_AMX : TARN__ISA_AVX512_BF16;
+#elif defined(TARN_ARM)
+  enum { DOT = 1 << 20, I8MM = 1 << 13, BF16 = 1 << 14 };
+  if (!(getauxval(AT_HWCAP) & DOT)) return TARN__ISA_NEON;
+  const unsigned long second = getauxval(AT_HWCAP2);
+  return (second & I8MM) && (second & BF16) ? TARN__ISA_NEON_BF16 : TARN__ISA_NEON_DOT;
 #else
   return TARN__ISA_PORTABLE;
 #endif
@@ -66,19 +100,23 @@ static tarn__isa detect(void) {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tarn__isa chosen;
 
+// The set of this name among those of this kind of processor; ISA_COUNT: none.
+static int named(const char *name) {
+  if (strcmp(name, names[TARN__ISA_PORTABLE]) == 0) return TARN__ISA_PORTABLE;
+  for (int isa = FIRST; isa <= LAST; isa++)
+    if (strcmp(name, names[isa]) == 0) return isa;
+  return ISA_COUNT;
+}
+
 static void choose(void) {
   chosen = detect();
   const char *wanted = getenv("TARN_ISA");
-  int named = ISA_COUNT;
-  if (wanted != NULL && *wanted != '\0') {
-    named = 0;
-    while (named < ISA_COUNT && strcmp(wanted, names[named]) != 0) named++;
-    if (named < (int)chosen) chosen = (tarn__isa)named;
-  }
+  const bool asked = wanted != NULL && *wanted != '\0';
+  const int most = asked ? named(wanted) : ISA_COUNT;
+  if (most < (int)chosen) chosen = (tarn__isa)most;
   while (!compiled[chosen]) chosen--;
-  if (wanted != NULL && *wanted != '\0' && named == ISA_COUNT)
-    tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of portable, avx2, avx512, avx512_bf16, amx; using %s", wanted,
-              names[chosen]);
+  if (asked && most == ISA_COUNT)
+    tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of " WORDS "; using %s", wanted, names[chosen]);
 }
 
 tarn__isa tarn__isa_now(void) {

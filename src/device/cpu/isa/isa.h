@@ -1,17 +1,21 @@
-// Instruction sets of the fast kernels, chosen at run time. The environment variable TARN_ISA (portable, avx2, avx512,
-// avx512_bf16, amx) lowers the choice, for tests.
+// Instruction sets of the fast kernels, chosen at run time. The environment variable TARN_ISA (on x86-64 portable,
+// avx2, avx512, avx512_bf16, amx; on 64-bit ARM portable, neon, neon_dot, neon_bf16) lowers the choice, for tests.
 #ifndef TARN_DEVICE_CPU_ISA_ISA_H
 #define TARN_DEVICE_CPU_ISA_ISA_H
 
 #include <stdbool.h>
 
+// Those of one kind of processor follow one another, from the least to the greatest.
 typedef enum tarn__isa {
-  TARN__ISA_PORTABLE,
+  TARN__ISA_PORTABLE,     // plain C, for every processor
   TARN__ISA_AVX2,         // AVX2, FMA
   TARN__ISA_AVX512,       // F, BW, DQ, VL
   TARN__ISA_AVX512_BF16,  // and dot products of bf16 pairs and of int8 (BF16, VNNI)
-  TARN__ISA_AMX           // and products of tiles of bf16 (AMX-TILE, AMX-BF16): *_amx.c; other kernels are those of the
+  TARN__ISA_AMX,          // and products of tiles of bf16 (AMX-TILE, AMX-BF16): *_amx.c; other kernels are those of the
                           // previous set
+  TARN__ISA_NEON,         // 64-bit ARM: every processor
+  TARN__ISA_NEON_DOT,     // and dot products of int8 (FEAT_DotProd)
+  TARN__ISA_NEON_BF16     // and products of 2 x 2 blocks of bf16 and of int8 (FEAT_BF16, FEAT_I8MM)
 } tarn__isa;
 
 // The best set supported by the processor and the operating system, or a lower one requested by TARN_ISA. Constant

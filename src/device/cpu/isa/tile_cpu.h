@@ -11,8 +11,8 @@
 // Padded lengths are a multiple of this on every instruction set.
 enum { TARN__TILE_PAD = 16 };
 
-// A tile of the product is ROWS rows times VECTORS registers of accumulators.
-#if defined(__AVX512F__)
+// A tile of the product is ROWS rows times VECTORS registers of accumulators: 24 of 32 registers on AVX-512 and ARM.
+#if defined(__AVX512F__) || defined(TARN_NEON)
 enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 4 };
 #else
 enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 2 };

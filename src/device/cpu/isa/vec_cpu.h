@@ -7,6 +7,8 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(TARN_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "device/cpu/isa/fma_cpu.h"
@@ -45,6 +47,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_all(float x) {
   return (tarn__vec)_mm512_set1_ps(x);
 #elif defined(__AVX2__)
   return (tarn__vec)_mm256_set1_ps(x);
+#elif defined(TARN_NEON)
+  return (tarn__vec)vdupq_n_f32(x);
 #else
   return (tarn__vec){x, x, x, x};
 #endif
@@ -56,6 +60,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_fma(tarn__vec a, tarn__vec b, tarn__vec c) 
   return (tarn__vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(__AVX2__)
   return (tarn__vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(TARN_NEON)
+  return (tarn__vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #elif TARN__HAS_FMA
   for (int i = 0; i < TARN__VEC_LANES; i++) c[i] = tarn__fma(a[i], b[i], c[i]);
   return c;
@@ -72,12 +78,14 @@ TARN__VEC_INLINE tarn__vec tarn__vec_horner(tarn__vec p, tarn__vec x, float next
   return tarn__vec_fma(p, x, tarn__vec_all(next));
 }
 
-// The maximum of two registers per lane.
+// The maximum of two registers per lane; b if one of them is NaN. (ARM's own instruction returns NaN.)
 TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
 #if defined(__AVX512F__)
   return (tarn__vec)_mm512_max_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
   return (tarn__vec)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(TARN_NEON)
+  return (tarn__vec)vbslq_f32(vcgtq_f32((float32x4_t)a, (float32x4_t)b), (float32x4_t)a, (float32x4_t)b);
 #else
   for (int i = 0; i < TARN__VEC_LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
   return a;
@@ -143,6 +151,8 @@ TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
   return (tarn__vec_int)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from));
 #elif defined(__AVX2__)
   return (tarn__vec_int)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
+#elif defined(TARN_NEON)
+  return (tarn__vec_int)vmovl_u16(vld1_u16(from));
 #else
   return (tarn__vec_int) __builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits);
 #endif
@@ -150,14 +160,20 @@ TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
 
 // bf16 to float is exact.
 TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
+#if defined(TARN_NEON)
+  return (tarn__vec)vshll_n_u16(vld1_u16(from), 16);
+#else
   return (tarn__vec)((tarn__vec_bits)tarn__vec_load_u16(from) << 16);
+#endif
 }
 
-// Equal to tarn__bf16_from_f32(), except that the instruction of AVX512_BF16 flushes denormal numbers to zero, like all
-// arithmetic here (tarn__threads_set).
+// Equal to tarn__bf16_from_f32(), except that the instructions of AVX512_BF16 and NEON_BF16 flush denormal numbers to
+// zero, like all arithmetic here (tarn__threads_set).
 TARN__VEC_INLINE void tarn__vec_store_bf16(uint16_t *to, tarn__vec v) {
 #if defined(__AVX512BF16__)
   _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#elif defined(TARN_NEON) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  vst1_u16(to, vreinterpret_u16_bf16(vcvt_bf16_f32((float32x4_t)v)));
 #else
   const tarn__vec_bits bits = (tarn__vec_bits)v, rounded = bits + 0x7FFFu + (bits >> 16 & 1u);
   const tarn__vec_bits nan = (tarn__vec_bits)(v != v);

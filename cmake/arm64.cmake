@@ -1,0 +1,18 @@
+# The toolchain for 64-bit ARM on another machine: Debian's cross compiler, libraries below TARN_ARM_ROOT, which
+# `./run arm` fetches, and programs that qemu runs.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+get_filename_component(here "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+set(TARN_ARM_ROOT ${here}/build/arm-root CACHE PATH "a file system with the libraries of 64-bit ARM")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TARN_ARM_ROOT)
+set(CMAKE_SYSROOT ${TARN_ARM_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TARN_ARM_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${TARN_ARM_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${TARN_ARM_ROOT}/usr/share/pkgconfig)
+set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;${TARN_ARM_ROOT};-cpu;max")

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# scripts/arm.sh root|test [TEST...]: 64-bit ARM on another machine (./run arm). `root` fetches the libraries of Debian for
+# arm64 into build/arm-root, without installing them; `test` runs the tests of build/arm under qemu, as plain C and for each
+# instruction set, and counts them; TEST: only those, such as test_gemm.
+set -u
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
+root=$PWD/build/arm-root build=$PWD/build/arm
+
+packages=(libsentencepiece-dev libprotobuf-dev libyaml-dev libjansson-dev libpcre2-dev libicu-dev libxxhash-dev liblapack-dev
+  libarpack2-dev libcmocka-dev zlib1g-dev liblzma-dev libzstd-dev libminizip-dev libpng-dev libc6-dev libgomp1)
+
+fail() {
+  echo "arm: $*" >&2
+  exit 1
+}
+
+# apt with nothing installed and lists of its own, so that it finds all that the packages need, and leaves this machine alone.
+apt_of_root() {
+  apt-get -q "-oAPT::Architecture=arm64" "-oAPT::Architectures=arm64" "-oAPT::Install-Recommends=false" \
+    "-oAPT::Sandbox::User=" "-oDebug::NoLocking=true" "-oDir::State=$fresh/apt" "-oDir::State::status=$fresh/apt/status" \
+    "-oDir::Cache=$fresh/apt/cache" "$@"
+}
+
+make_root() {
+  [ ! -e "$root/complete" ] || return 0
+  local name link lib archive
+  fresh=$root.new
+  rm -rf "$fresh" "$root"
+  mkdir -p "$fresh/apt/lists/partial" "$fresh/apt/cache/archives/partial"
+  : >"$fresh/apt/status"
+  echo "fetching the libraries for arm64 (build/arm-root)"
+  { apt_of_root update && apt_of_root -y --download-only install "${packages[@]}"; } >"$fresh/log" 2>&1 || {
+    tail -n 5 "$fresh/log" >&2
+    fail "the distribution of this machine has no packages for arm64 at its own address, as Debian does"
+  }
+  for archive in "$fresh"/apt/cache/archives/*.deb; do
+    dpkg-deb -x "$archive" "$fresh" || fail "$archive cannot be unpacked"
+  done
+  rm -rf "$fresh/apt"
+  # Links from the root of the file system, and those that installing would make.
+  find "$fresh" -type l -lname '/*' | while IFS= read -r link; do
+    ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$fresh$(readlink "$link")")" "$link"
+  done
+  lib=$fresh/usr/lib/aarch64-linux-gnu
+  for name in blas lapack; do
+    ln -sfn "$name/lib$name.so.3" "$lib/lib$name.so.3"
+    ln -sfn "$name/lib$name.so" "$lib/lib$name.so"
+    ln -sfn "$name-netlib.pc" "$lib/pkgconfig/$name.pc"
+  done
+  # Distributions in which /lib is a link: the loader is expected there.
+  [ -e "$fresh/lib" ] || ln -s usr/lib "$fresh/lib"
+  touch "$fresh/complete" && mv "$fresh" "$root"
+}
+
+emulator=qemu-aarch64-static
+command -v $emulator >/dev/null || emulator=qemu-aarch64
+
+# emulate CPU PROGRAM...
+emulate() {
+  local cpu=$1
+  shift
+  $emulator -L "$root" -cpu "$cpu" "$@"
+}
+
+# one CPU ISA TEST: runs a test; ISA "own" leaves the choice to the program. What passed under another instruction set needs
+# no comparison with the reference where its bits are on record, as on x86-64 (tests/kernels/bits_check.h).
+one() {
+  local cpu=$1 isa=$2 test=$3 start=$SECONDS log code word=passed
+  log=$build/arm-logs/$test.$cpu.$isa
+  (
+    cd "$build/tests" || exit 1
+    export TARN_SOURCE_DIR=$PWD TARN_SYSFS=/nonexistent OMP_WAIT_POLICY=passive TARN_SAMPLE=1
+    [ "$isa" = own ] || export TARN_ISA=$isa TARN_EACH_ISA=1
+    emulate "$cpu" "./$test"
+  ) >"$log" 2>&1
+  code=$?
+  [ $code -eq 0 ] || word=failed
+  echo "$word $test $cpu $isa $((SECONDS - start)) s" | tee -a "$build/arm-results.txt"
+  [ $code -eq 0 ] || tail -n 20 "$log"
+}
+
+# On each of these processors each of these sets is used, so that no test is passed by another one than it names.
+check_choice() {
+  local cpu isa got
+  while read -r cpu isa; do
+    got=$(emulate "$cpu" "$build/tarn" version | sed -n 's/^instruction set: \([a-z0-9_]*\) .*/\1/p')
+    [ "$got" = "$isa" ] || fail "on the processor $cpu the program chooses \"$got\", not $isa"
+  done <<<"cortex-a53 neon
+neoverse-n1 neon_dot
+max neon_bf16"
+  for isa in portable neon neon_dot neon_bf16; do
+    got=$(TARN_ISA=$isa emulate max "$build/tarn" version | sed -n 's/^instruction set: \([a-z0-9_]*\) .*/\1/p')
+    [ "$got" = "$isa" ] || fail "TARN_ISA=$isa chooses \"$got\""
+  done
+}
+
+run_tests() {
+  local test cpu isa kind failed
+  check_choice
+  rm -rf "$build/arm-results.txt" "$build/arm-logs"
+  mkdir -p "$build/arm-logs"
+  # Kernels with every set; gradients and whole models with the least one, on a processor that has no other, and the greatest.
+  while read -r kind test; do
+    if [ "$kind" = kernels ]; then
+      printf '%s\n' "max portable $test" "max neon $test" "max neon_dot $test" "max neon_bf16 $test"
+    fi
+    [ "$kind" = kernels ] || printf '%s\n' "max own $test" "cortex-a53 own $test"
+  done < <(if [ $# -gt 0 ]; then grep -wF "$(printf '%s\n' "$@")" "$build/arm_tests.txt"; else cat "$build/arm_tests.txt"; fi) |
+    xargs -P "${TARN_JOBS:-$(nproc)}" -L 1 scripts/arm.sh one
+  failed=$(grep -c '^failed' "$build/arm-results.txt")
+  echo "$(grep -c '^passed' "$build/arm-results.txt") passed, $failed failed"
+  [ "$failed" -eq 0 ] && [ -s "$build/arm-results.txt" ]
+}
+
+case ${1:-} in
+  root) make_root ;;
+  test) run_tests "${@:2}" ;;
+  one) one "${@:2}" ;;
+  *) fail "root or test is expected" ;;
+esac
