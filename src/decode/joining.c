@@ -109,8 +109,9 @@ static bool take_request(tarn__joined *j) {
   for (;;) {
     if (!j->spare) {
       void *memory;
-      tarn__failure_note(&j->failure, tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, j->kind->bytes));
-      if (j->failure.status != TARN_STATUS_OK) return false;
+      const tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, j->kind->bytes);
+      tarn__failure_note(&j->failure, status);
+      if (status != TARN_STATUS_OK) return false;
       j->spare = memory;
     }
     tarn__joined_request *r = j->spare;
