@@ -17,6 +17,7 @@ typedef struct joined {
   size_t count, at;
   serve_request kind;               // a copy of the first one: what joins is compared with it
   serve_request *current;           // who gave the last text, in a ring of those with more of them; NULL: nobody has
+  bool fresh;                       // the last text was the first one of its request
   tarn_translator_options options;  // of a translation that is given
   int64_t active;                   // texts
   int64_t running, bytes;           // requests that have begun and are not done; bytes of their texts at work
@@ -150,11 +151,13 @@ static serve_request *take(joined *j) {
   return full ? NULL : tarn_work_queue_join(m->queue, &j->kind);
 }
 
-// The next text; NULL: there is none.
+// The next text; NULL: there is none. First texts of requests and further ones take turns, so that neither those that
+// arrive nor those with many texts keep the others waiting.
 static serve_prompt *next_text(joined *j) {
-  serve_request *fresh = take(j);
+  serve_request *fresh = j->fresh && j->current ? NULL : take(j);
   while (fresh && !begin(j, fresh)) fresh = take(j);
   if (fresh) enter(j, fresh);
+  j->fresh = fresh != NULL;
   if (!j->current) return NULL;
   serve_request *r = j->current->after;
   const size_t i = r->given++;
