@@ -127,7 +127,7 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   serve_prompt *p = item;
   serve_request *r = p->request;
   if (r->failed) return TARN_STATUS_INTERRUPTED;
-  if (event->id < 0) return TARN_STATUS_OK;  // of a beam, which is not streamed
+  if (!serve_request_draws(r)) return TARN_STATUS_OK;  // a beam is not streamed, and counted in the end
   if (r->first == 0) r->first = serve_seconds();
   r->target_tokens++;  // here, as a stream that is cut has no result
   if (!r->streams) return TARN_STATUS_OK;
