@@ -331,7 +331,7 @@ typedef struct tarn_generator_event {
 typedef struct tarn_generator_request {
   const char *prompt;  // `length` bytes, which live until it is done
   size_t length;
-  const tarn_generator_options *options;  // copied; precision, threads and window are the generator's
+  const tarn_generator_options *options;  // copied, with their texts; precision, threads and window are the generator's
   // Told of every token; any status but TARN_STATUS_OK ends the request as its failure. NULL: nobody is.
   tarn_status (*hear)(void *item, const tarn_generator_event *event);
   void *item;    // the caller's

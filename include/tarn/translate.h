@@ -188,7 +188,8 @@ TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_tr
 typedef struct tarn_translator_request {
   const char *line;  // `length` bytes, which live until it is done
   size_t length;
-  const tarn_translator_options *options;  // of which the values that tarn_translator_set() sets count, but max_tokens
+  const tarn_translator_options *options;  // copied, with their texts; those that tarn_translator_set() sets count, but
+                                           // max_tokens
   int64_t number;                          // of the line, in messages and in its result; 0: 1
   // Receives the best translation as tarn_translator_stream() gives it. Any status but TARN_STATUS_OK ends the request
   // as its failure. NULL: nobody does.

@@ -305,9 +305,12 @@ static tarn_status begin_all(tarn__decoder *d, const tarn__feed *feed, int64_t t
 // for which somebody waits, at once.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (!queue->feed && d->active > d->most * 3 / 4) return TARN_STATUS_OK;
-  const int64_t taken = take(d, queue), first = d->active;
-  int64_t fresh;
-  TARN_TRY(begin_all(d, queue->feed, taken, &fresh));
+  const int64_t first = d->active;
+  int64_t taken, fresh;
+  do {  // where none of them can begin, the queue may hold another that had no room beside them
+    taken = take(d, queue);
+    TARN_TRY(begin_all(d, queue->feed, taken, &fresh));
+  } while (taken > 0 && fresh == 0);
   if (fresh == 0) return TARN_STATUS_OK;
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
   for (int64_t i = 0; i < fresh; i++) {

@@ -7,13 +7,11 @@
 
 // A request that is done leaves its memory to another, as a block of an arena is large and has to be cleared.
 static void leave_memory(tarn__joined *j, tarn__joined_request *r) {
-  tarn__arena memory = r->memory, parts = r->parts;
+  tarn__arena memory = r->memory;
   j->kind->close(r);
   tarn__arena_reset(&memory);
-  tarn__arena_reset(&parts);
   memset(r, 0, j->kind->bytes);
   r->memory = memory;
-  r->parts = parts;
   r->after = j->spare;
   j->spare = r;
 }
@@ -23,7 +21,6 @@ static void free_spare(tarn__joined *j) {
     tarn__joined_request *r = j->spare;
     j->spare = r->after;
     tarn__arena_close(&r->memory);
-    tarn__arena_close(&r->parts);
     tarn__free(r);
   }
 }
@@ -49,7 +46,7 @@ tarn_status tarn__joined_grow(tarn__joined_item *item, const tarn__heard *heard,
                               bool *stopped) {
   static const tarn__stops nothing = {0};
   tarn__detokenizer *text = &item->text;
-  tarn__arena *parts = &item->of->parts;
+  tarn__arena *part = &item->of->in->part;
   const tarn__stops *stops = item->own.stops ? item->own.stops : &nothing;
   if (heard->id != tarn_vocab_eos(text->vocab)) TARN_TRY(tarn__detokenizer_add(text, heard->id));
   const size_t from = item->searched > stops->longest ? item->searched - stops->longest : 0;
@@ -60,8 +57,8 @@ tarn_status tarn__joined_grow(tarn__joined_item *item, const tarn__heard *heard,
   if (found < end) end = found;
   if (!heard->last) end -= tarn__stops_begun(stops, text->text, end);
   if (end < item->sent) end = item->sent;
-  tarn__arena_reset(parts);
-  TARN_TRY(tarn__repair_copy(parts, out, size, text->text + item->sent, end - item->sent));
+  tarn__arena_reset(part);
+  TARN_TRY(tarn__repair_copy(part, out, size, text->text + item->sent, end - item->sent));
   item->sent = end;
   return TARN_STATUS_OK;
 }
@@ -109,8 +106,9 @@ static bool take_request(tarn__joined *j) {
   for (;;) {
     if (!j->spare) {
       void *memory;
-      tarn__failure_note(&j->failure, tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, j->kind->bytes));
-      if (j->failure.status != TARN_STATUS_OK) return false;
+      const tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, j->kind->bytes);
+      tarn__failure_note(&j->failure, status);
+      if (status != TARN_STATUS_OK) return false;
       j->spare = memory;
     }
     tarn__joined_request *r = j->spare;
@@ -223,5 +221,6 @@ tarn_status tarn__joined_run(tarn__joined *j) {
     finish(j->taken);
   }
   free_spare(j);
+  tarn__arena_close(&j->part);
   return status == TARN_STATUS_OK ? tarn__failure_raise(&j->failure) : status;
 }

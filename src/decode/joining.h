@@ -27,7 +27,7 @@ typedef struct tarn__joined_request {
   float **top_values;
   int64_t handed, active;  // items taken by the decoder, and of these not done
   tarn__failure failure;
-  tarn__arena memory, parts;           // until it is done; until more of the text is told
+  tarn__arena memory;                  // until it is done
   struct tarn__joined_request *after;  // of those that are done, whose arenas the next ones take
 } tarn__joined_request;
 
@@ -70,13 +70,14 @@ struct tarn__joined {
   tarn__joined_request *taken, *spare;  // the last one, if items of it are still to be taken; for the next ones
   bool draws;                           // what the decoder at work does
   tarn__failure failure;                // no request could be taken
+  tarn__arena part;                     // what is told of a text, until the next part of any
 };
 
 // Computes the requests of a source until none waits and all are done. Fails with MEMORY, or as the device does.
 tarn_status tarn__joined_run(tarn__joined *joined) TARN_CHECKED;
 
-// For `hear`: adds a token to the text of the item, and returns what may be told of it, `size` bytes in the memory of
-// the request's parts. `stopped`: a stop string ends it.
+// For `hear`: adds a token to the text of the item, and returns what may be told of it, `size` bytes that live until
+// the next call. `stopped`: a stop string ends it.
 tarn_status tarn__joined_grow(tarn__joined_item *item, const tarn__heard *heard, char **text, size_t *size,
                               bool *stopped) TARN_CHECKED;
 

@@ -378,6 +378,41 @@ static void set_requests(joining *j) {
   o[9]->n_best = 9;
 }
 
+enum { REFUSED = 400 };
+
+typedef struct refusing {
+  tarn_translator_options options;
+  int64_t given, done;
+} refusing;
+
+static bool give_refused(void *user, tarn_translator_request *request) {
+  refusing *r = user;
+  if (r->given == REFUSED) return false;
+  *request = (tarn_translator_request){"w3\tw7", 5, &r->options, ++r->given, NULL, NULL};
+  return true;
+}
+
+static void take_refused(void *user, void *item, tarn_status status, const tarn_translate_result *result) {
+  refusing *r = user;
+  (void)item;
+  r->done++;
+  assert_true(status == TARN_STATUS_DATA && !result);
+}
+
+// None of more requests than have room at once can begin, and each is done all the same.
+static void serves_refused(void) {
+  refusing r = {.options = one_thread()};
+  r.options.beam = 3;
+  r.options.force_columns = true;
+  r.options.max_len_a = 0, r.options.max_len_b = 0;
+  tarn_translator *translator = opened();
+  const tarn_translator_requests source = {give_refused, take_refused, &r};
+  works(tarn_translator_serve(translator, &source));
+  assert_int_equal(r.given, REFUSED);
+  assert_int_equal(r.done, REFUSED);
+  tarn_translator_close(&translator);
+}
+
 // Requests with options of their own, most of which join the others late, get what they get alone.
 static void use_tarn_translator_serve(void) {
   static joining j;
@@ -412,6 +447,7 @@ static void use_tarn_translator_serve(void) {
   }
   refuses(tarn_translator_serve(j.translator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
   tarn_translator_close(&j.translator);
+  serves_refused();
 }
 
 static void use_tarn_translator_source(void) {

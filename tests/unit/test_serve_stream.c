@@ -51,10 +51,14 @@ static void the_last_bytes_need_no_memory(void **state) {
   takes(&stream, "the last");
   assert_int_equal(serve_stream_take(&stream, bytes, sizeof bytes, fall_asleep), SERVE_STREAM_END);
   serve_stream_close(&stream);
-  // Nothing has begun: the request may have a whole answer instead.
+  // Nothing has begun: the request may have a whole answer instead, for which alone its connection wakes.
   serve_stream_open(&stream, 100, &total, wake_up, NULL);
+  const int before = awake;
   assert_false(serve_stream_put(&stream, "first", 5));
   assert_false(serve_stream_has_begun(&stream));
+  assert_int_equal(awake, before);
+  serve_stream_end(&stream);
+  assert_int_equal(awake, before + 1);
   serve_stream_close(&stream);
   refused = false;
 }

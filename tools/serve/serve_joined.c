@@ -17,6 +17,7 @@ typedef struct joined {
   size_t count, at;
   serve_request kind;               // a copy of the first one: what joins is compared with it
   serve_request *current;           // who gave the last text, in a ring of those with more of them; NULL: nobody has
+  bool fresh;                       // the last text was the first one of its request
   tarn_translator_options options;  // of a translation that is given
   int64_t active;                   // texts
   int64_t running, bytes;           // requests that have begun and are not done; bytes of their texts at work
@@ -126,7 +127,7 @@ static tarn_status hear(void *item, const tarn_generator_event *event) {
   serve_prompt *p = item;
   serve_request *r = p->request;
   if (r->failed) return TARN_STATUS_INTERRUPTED;
-  if (event->id < 0) return TARN_STATUS_OK;  // of a beam, which is not streamed
+  if (!serve_request_draws(r)) return TARN_STATUS_OK;  // a beam is not streamed, and counted in the end
   if (r->first == 0) r->first = serve_seconds();
   r->target_tokens++;  // here, as a stream that is cut has no result
   if (!r->streams) return TARN_STATUS_OK;
@@ -150,11 +151,13 @@ static serve_request *take(joined *j) {
   return full ? NULL : tarn_work_queue_join(m->queue, &j->kind);
 }
 
-// The next text; NULL: there is none.
+// The next text; NULL: there is none. First texts of requests and further ones take turns, so that neither those that
+// arrive nor those with many texts keep the others waiting.
 static serve_prompt *next_text(joined *j) {
-  serve_request *fresh = take(j);
+  serve_request *fresh = j->fresh && j->current ? NULL : take(j);
   while (fresh && !begin(j, fresh)) fresh = take(j);
   if (fresh) enter(j, fresh);
+  j->fresh = fresh != NULL;
   if (!j->current) return NULL;
   serve_request *r = j->current->after;
   const size_t i = r->given++;

@@ -62,7 +62,7 @@ bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size) {
   const bool good = append(stream, bytes, size);
   if (stream->cut) drop_bytes(stream);  // nobody takes them any more
   stream->begun |= good || stream->cut;
-  wake(stream);
+  if (stream->begun) wake(stream);  // else the request goes on, and its connection sleeps until it is done
   pthread_mutex_unlock(&stream->lock);
   return good;
 }
