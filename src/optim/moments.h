@@ -77,19 +77,21 @@ static inline TARN__HOST_DEVICE float tarn__moment_float(uint32_t bits) {
 }
 
 // The unit of a block, from the bits of its largest magnitude, which may become the next code above it. Infinite for
-// one that is not finite: then all elements are read as infinite or NaN.
+// one that is not finite, or above 1.875 * 2^127: then all elements are read as infinite or NaN.
 static inline TARN__HOST_DEVICE float tarn__moment_unit_of(uint32_t largest, int span) {
   const int carried = (int)((largest + (1u << TARN__MOMENT_DROPPED) - 1) >> 23), least = TARN__MOMENT_LEAST_UNIT;
   const int exponent = carried >= 255 ? 255 : carried - span > least ? carried - span : least;
   return tarn__moment_float((uint32_t)exponent << 23);
 }
 
-// The code of a magnitude: below the unit it is moved up by one octave, where its bits count eighths of the unit.
+// The code of a magnitude: below the unit it is moved up by one octave, where its bits count eighths of the unit. Those
+// of a NaN are lowered: a card's (0x7FFFFFFF) would carry into the sign, and be read as -0.
 static inline TARN__HOST_DEVICE uint32_t tarn__moment_code(float magnitude, float unit, uint16_t number) {
   const uint32_t random = ((uint32_t)number << 4) + 8u;
   const float moved = magnitude < unit ? magnitude + unit : magnitude;
+  const uint32_t bits = tarn__moment_bits(moved), most = 0x7FE00000u, lowered = bits < most ? bits : most;
   const uint32_t code =
-      ((tarn__moment_bits(moved) + random) >> TARN__MOMENT_DROPPED) - (tarn__moment_bits(unit) >> TARN__MOMENT_DROPPED);
+      ((lowered + random) >> TARN__MOMENT_DROPPED) - (tarn__moment_bits(unit) >> TARN__MOMENT_DROPPED);
   return magnitude < unit ? code : code + 8u;
 }
 
