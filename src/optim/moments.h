@@ -1,9 +1,9 @@
 // Moments in fewer bytes than fp32.
 //
-// BF16. An update changes the second moment by a share of 1 - beta2, far below the resolution of BF16 (8
-// bits): rounded to nearest, it would never move again. So moments are rounded stochastically, with the fp32 value as
-// expectation: a random number of 16 bits is added to the bits of the float, whose upper half is kept. The numbers are
-// those of dropout (ops/dropout.h), a function of
+// BF16. An update changes the second moment by a share of 1 - beta2, far below the resolution of BF16 (8 bits): rounded
+// to nearest, it would never move again. So moments are rounded stochastically, with the fp32 value as expectation: a
+// random number of 16 bits is added to the bits of the float, whose upper half is kept. The numbers are those of
+// dropout (ops/dropout.h), a function of
 //
 //   key = seed and a word of their own;  counter = (element / 8, 0, number of the parameter, update)
 //
@@ -13,7 +13,8 @@
 //
 // F8. As in 8-bit Adam (Dettmers et al. 2022, arXiv 2110.02861), every 256 elements of a parameter are a block with a
 // scale of its own. Their codes are floats of 8 bits with 3 bits of mantissa, in multiples of a unit that is a power of
-// two: the first moment has a sign and 4 bits of exponent (E4M3), the second one 5 (E5M3).
+// two: the first moment has a sign and 4 bits of exponent (E4M3), the second one 5 (E5M3). Unlike in OCP's E4M3 every
+// code is a number; a block that is not finite has an infinite unit.
 //
 //   code 0 .. 7: unit * code / 8 (subnormal);   from 8 on: unit * 2^(code / 8 - 1) * (1 + code % 8 / 8)
 //
@@ -22,7 +23,8 @@
 // coarser below. With random rounding its squared error is a third of this one's where the elements of a block are
 // alike, and eight to nine times this one's where their gradients differ by factors of 5 (bench/performance.md).
 //
-// A second moment above 0 is never rounded to 0: the step, divided by its root, would have no bound.
+// A second moment above 0 is never rounded to 0: the step, divided by its root, would have no bound. Only there, below
+// an eighth of the unit, rounding has a bias.
 #ifndef TARN_OPTIM_MOMENTS_H
 #define TARN_OPTIM_MOMENTS_H
 
