@@ -350,8 +350,8 @@ typedef struct tarn_config_train {
   double label_smoothing;    // probability mass spread evenly over the vocabulary (PyTorch's definition) [0.1 for
                              // translation, else 0]
   tarn_precision precision;  // [fp32]
-  // Of the optimiser's moments. bf16 and fp8 use unbiased stochastic rounding: a half and a quarter of the memory,
-  // different results [fp32]
+  // Of the optimiser's moments. bf16 and fp8 use stochastic rounding: a half and a quarter of the memory, different
+  // results [fp32]
   tarn_moments moments;
   // Of gradients exchanged by ranks: bf16 halves the bytes and changes results; a single rank sends none [fp32]
   tarn_precision reduce;

@@ -1,7 +1,8 @@
 // The sharded optimiser (train.shard_optimiser; ZeRO stage 1: Rajbhandari et al. 2020, arXiv 1910.02054): every trained
 // parameter is cut into one part for each rank, which alone keeps its moments, AutoFreeze's sums and, for a bf16
 // parameter, its fp32 master copy, and updates it. Parts follow the order of the ranks. Their sizes are equal up to one
-// unit: 32 elements (256 with moments in F8), or a row (or a few) of a table with separately updated rows.
+// unit: 32 elements (256 with moments in F8), or 2^n rows of a table with separately updated rows, the fewest whose
+// elements are a multiple of 8 (256).
 //
 // Ranks that do not share the optimiser also use the parts: each sums the squares of its part of the gradients.
 #ifndef TARN_DIST_OPTIM_PARTS_H

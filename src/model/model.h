@@ -172,8 +172,8 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
 // Whether train.autofreeze sums the gradients of a parameter: it belongs to a trained set of the encoder.
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
-// Bytes of such a sum (0: none), and of each moment of a trained parameter, in the type of train.moments; multiples of
-// 64.
+// Bytes of such a sum (0: none), and of each moment of a trained parameter; multiples of 64. tarn__model_moments() is
+// the format of its moments, by train.moments: with fp8 those of vectors are in fp32.
 size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param);
 tarn__moments tarn__model_moments(const tarn__model *model, const tarn__param *param);
 size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param);

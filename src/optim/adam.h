@@ -20,7 +20,7 @@ typedef struct tarn__adam_options {
   double epsilon;       // 1e-8
   double weight_decay;  // 0: none
   bool decoupled;       // AdamW
-  uint64_t seed;        // of the rounding of moments in BF16
+  uint64_t seed;        // of the rounding of moments in BF16 and F8
 } tarn__adam_options;
 
 // Updates every parameter of the table that moves; the others stay as they are, as PyTorch does with a gradient of
@@ -54,7 +54,7 @@ typedef struct tarn__adam_factors {
   double gradient, decay_gradient, keep_weight;
   double beta1_rest, beta2, beta2_rest;
   double step_size, inverse_correction2, epsilon;
-  uint64_t seed;  // of the rounding of moments in BF16, and the update
+  uint64_t seed;  // of the rounding of moments in BF16 and F8, and the update
   uint32_t step;
   bool clips;  // gradients are multiplied by the factor of the update's numbers, and not by `gradient`
 } tarn__adam_factors;

@@ -1,9 +1,9 @@
 // Moments in fewer bytes than fp32.
 //
-// BF16. An update changes the second moment by a share of 1 - beta2, far below the resolution of BF16 (8
-// bits): rounded to nearest, it would never move again. So moments are rounded stochastically, with the fp32 value as
-// expectation: a random number of 16 bits is added to the bits of the float, whose upper half is kept. The numbers are
-// those of dropout (ops/dropout.h), a function of
+// BF16. An update changes the second moment by a share of 1 - beta2, far below the resolution of BF16 (8 bits): rounded
+// to nearest, it would never move again. So moments are rounded stochastically, with the fp32 value as expectation: a
+// random number of 16 bits is added to the bits of the float, whose upper half is kept. The numbers are those of
+// dropout (ops/dropout.h), a function of
 //
 //   key = seed and a word of their own;  counter = (element / 8, 0, number of the parameter, update)
 //
@@ -13,7 +13,8 @@
 //
 // F8. As in 8-bit Adam (Dettmers et al. 2022, arXiv 2110.02861), every 256 elements of a parameter are a block with a
 // scale of its own. Their codes are floats of 8 bits with 3 bits of mantissa, in multiples of a unit that is a power of
-// two: the first moment has a sign and 4 bits of exponent (E4M3), the second one 5 (E5M3).
+// two: the first moment has a sign and 4 bits of exponent (E4M3), the second one 5 (E5M3). Unlike in OCP's E4M3 every
+// code is a number; a block that is not finite has an infinite unit.
 //
 //   code 0 .. 7: unit * code / 8 (subnormal);   from 8 on: unit * 2^(code / 8 - 1) * (1 + code % 8 / 8)
 //
@@ -22,7 +23,8 @@
 // coarser below. With random rounding its squared error is a third of this one's where the elements of a block are
 // alike, and eight to nine times this one's where their gradients differ by factors of 5 (bench/performance.md).
 //
-// A second moment above 0 is never rounded to 0: the step, divided by its root, would have no bound.
+// A second moment above 0 is never rounded to 0: the step, divided by its root, would have no bound. Only there, below
+// an eighth of the unit, rounding has a bias.
 #ifndef TARN_OPTIM_MOMENTS_H
 #define TARN_OPTIM_MOMENTS_H
 
@@ -77,19 +79,21 @@ static inline TARN__HOST_DEVICE float tarn__moment_float(uint32_t bits) {
 }
 
 // The unit of a block, from the bits of its largest magnitude, which may become the next code above it. Infinite for
-// one that is not finite: then all elements are read as infinite or NaN.
+// one that is not finite, or above 1.875 * 2^127: then all elements are read as infinite or NaN.
 static inline TARN__HOST_DEVICE float tarn__moment_unit_of(uint32_t largest, int span) {
   const int carried = (int)((largest + (1u << TARN__MOMENT_DROPPED) - 1) >> 23), least = TARN__MOMENT_LEAST_UNIT;
   const int exponent = carried >= 255 ? 255 : carried - span > least ? carried - span : least;
   return tarn__moment_float((uint32_t)exponent << 23);
 }
 
-// The code of a magnitude: below the unit it is moved up by one octave, where its bits count eighths of the unit.
+// The code of a magnitude: below the unit it is moved up by one octave, where its bits count eighths of the unit. Those
+// of a NaN are lowered: a card's (0x7FFFFFFF) would carry into the sign, and be read as -0.
 static inline TARN__HOST_DEVICE uint32_t tarn__moment_code(float magnitude, float unit, uint16_t number) {
   const uint32_t random = ((uint32_t)number << 4) + 8u;
   const float moved = magnitude < unit ? magnitude + unit : magnitude;
+  const uint32_t bits = tarn__moment_bits(moved), most = 0x7FE00000u, lowered = bits < most ? bits : most;
   const uint32_t code =
-      ((tarn__moment_bits(moved) + random) >> TARN__MOMENT_DROPPED) - (tarn__moment_bits(unit) >> TARN__MOMENT_DROPPED);
+      ((lowered + random) >> TARN__MOMENT_DROPPED) - (tarn__moment_bits(unit) >> TARN__MOMENT_DROPPED);
   return magnitude < unit ? code : code + 8u;
 }
 

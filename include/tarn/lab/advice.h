@@ -50,7 +50,7 @@ typedef struct tarn_advice_form {
   int64_t parameters, trained_parameters, frozen_parameters;  // each counted once
   double frozen_share;                                        // frozen parameters over all
   double trained_share;                                       // trained parameters over the baseline's
-  double optimiser_bytes;  // Adam's moments of the trained parameters; 0 with optimiser ridge
+  double optimiser_bytes;  // Adam's moments of the trained parameters (fp8: 1 byte a number); 0 with optimiser ridge
   // Time of an update over the baseline's: medians over the lines of a log and over runs, by the training clock. Only
   // runs on one kind of processor, with as many threads, are compared, those of the kind that both have most runs on.
   double update_share;

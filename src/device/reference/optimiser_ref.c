@@ -65,7 +65,8 @@ static void store_blocks(const tarn__param *param, int64_t i, int64_t count, con
   tarn__moment_block *block2 = (tarn__moment_block *)param->training.moment2 + i / TARN__MOMENT_BLOCK;
   uint32_t largest1 = 0, largest2 = 0;
   for (int64_t k = 0; k < count; k++) {
-    const uint32_t bits1 = tarn__moment_bits(values1[k]) & 0x7FFFFFFFu, bits2 = tarn__moment_bits(values2[k]);
+    const uint32_t bits1 = tarn__moment_bits(values1[k]) & 0x7FFFFFFFu;
+    const uint32_t bits2 = tarn__moment_bits(values2[k]) & 0x7FFFFFFFu;
     if (bits1 > largest1) largest1 = bits1;
     if (bits2 > largest2) largest2 = bits2;
   }

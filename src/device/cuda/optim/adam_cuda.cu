@@ -175,7 +175,8 @@ static __device__ __forceinline__ double step_eight(const tarn__moved &p, int64_
     sum = tarn__quad_squares(grad, sum);
     move_quad(w, m[h], v[h], grad, p, at, count, gradient, f);
     for (int k = 0; k < TARN__QUAD && k < count; k++) {
-      const uint32_t bits1 = tarn__moment_bits(m[h][k]) & 0x7FFFFFFFu, bits2 = tarn__moment_bits(v[h][k]);
+      const uint32_t bits1 = tarn__moment_bits(m[h][k]) & 0x7FFFFFFFu;
+      const uint32_t bits2 = tarn__moment_bits(v[h][k]) & 0x7FFFFFFFu;
       largest1 = bits1 > largest1 ? bits1 : largest1;
       largest2 = bits2 > largest2 ? bits2 : largest2;
     }
