@@ -144,8 +144,9 @@ TARN_API void tarn_limits_default(tarn_limits *limits);
 // before opening models.
 TARN_API void tarn_limits_set(const tarn_limits *limits);
 
-// Files read through memory maps: data (tarn/data.h), checkpoints, caches of a training. Model files in bf16 and INT8
-// stay mapped, and must not change, while a translator or the states of a model are open.
+// Files read through memory maps: data (tarn/data.h), checkpoints, caches of a training. Model files in bf16, INT8
+// and INT4 stay mapped, and must not change, while what uses them is open: a translator, a language model or its
+// generator, a classifier, the states of a model.
 //
 // If such a file is truncated or overwritten while it is read (`cp new.tarn train.tarn`), or its disk fails, the system
 // raises SIGBUS, which ends the process. A library must not install process-wide handlers, so a program that wants an

@@ -109,8 +109,10 @@ static tarn_status make_result(tarn__joined_request *base) {
 
 static void done(tarn__joined_request *base, tarn_status status) {
   const tarn_generator_source *source = base->in->source;
+  const tarn_generator *g = base->in->owner;
   const request *r = of(base);
-  source->done(source->user, r->from.item, status, status == TARN_STATUS_OK ? &r->result : NULL);
+  const tarn_status judged = tarn__map_judge(&g->checkpoint->file.map, status);
+  source->done(source->user, r->from.item, judged, judged == TARN_STATUS_OK ? &r->result : NULL);
 }
 
 static void close_request(tarn__joined_request *base) { tarn__steering_close(&of(base)->steering); }
@@ -125,7 +127,7 @@ static tarn_status serve(tarn_generator *generator, const tarn_generator_source 
                                          make_result,     done, close_request, feed};
   tarn__joined joined = {.kind = &kind, .owner = generator, .source = source, .kept = kept};
   const double start = tarn__seconds();
-  const tarn_status status = tarn__joined_run(&joined);
+  const tarn_status status = tarn__map_judge(&generator->checkpoint->file.map, tarn__joined_run(&joined));
   generator->summary.seconds += tarn__seconds() - start;
   return status;
 }

@@ -295,7 +295,8 @@ static tarn_status generate(tarn_generator *g, tarn_generator_result *results, c
 tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results, const char *const *prompts,
                                  const size_t *lengths, size_t count) {
   const double start = tarn__seconds();
-  tarn_status status = generate(generator, results, prompts, lengths, count);
+  const tarn_status status =
+      tarn__map_judge(&generator->checkpoint->file.map, generate(generator, results, prompts, lengths, count));
   generator->summary.seconds += tarn__seconds() - start;
   return status;
 }

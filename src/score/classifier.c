@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "comm/ranks.h"
@@ -118,7 +119,8 @@ tarn_status tarn__classifier_run(tarn_classifier *c, const tarn__batch *batch, c
   TARN_TRY(tarn__graph_plan(&c->graph));
   TARN_TRY(make_room(c));
   tarn__graph_bind(&c->graph, c->workspace);
-  TARN_TRY(tarn__graph_run(&c->graph, &(tarn__exec){.threads = tarn__threads()}));
+  const tarn_status status = tarn__graph_run(&c->graph, &(tarn__exec){.threads = tarn__threads()});
+  TARN_TRY(model->map ? tarn__map_judge(model->map, status) : status);
   TARN_TRY(tarn__graph_result(&c->graph, &read, sums));
   *loss = ((const double *)read)[0];
   TARN_TRY(tarn__graph_result(&c->graph, &read, found));

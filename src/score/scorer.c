@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
@@ -296,9 +297,7 @@ static tarn_status run_masked(tarn__scorer *s, const tarn__scorer_sentence *sent
   return TARN_STATUS_OK;
 }
 
-// Without other ranks.
-static tarn_status run_alone(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
-  if (scorer->options.mask >= 0) return run_masked(scorer, sentences, count);
+static tarn_status run_plain(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
   TARN_TRY(sort_sentences(scorer, sentences, count));
   double done = 0, all = 0;  // tokens
   for (int64_t i = 0; i < count; i++) all += (double)sentences[i].length;
@@ -309,6 +308,14 @@ static tarn_status run_alone(tarn__scorer *scorer, const tarn__scorer_sentence *
     tarn__work_within(tarn__work_at_hand(), done / all);
   }
   return TARN_STATUS_OK;
+}
+
+// Without other ranks. What was computed of a file that has changed is not a result.
+static tarn_status run_alone(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
+  const bool masked = scorer->options.mask >= 0;
+  const tarn__map *map = scorer->model->map;
+  const tarn_status status = masked ? run_masked(scorer, sentences, count) : run_plain(scorer, sentences, count);
+  return map ? tarn__map_judge(map, status) : status;
 }
 
 static tarn_status run_shared(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count, bool *more) {

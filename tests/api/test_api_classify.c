@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "api_models.h"
+#include "tarn/checkpoint.h"
 #include "tarn/classify.h"
 
 static int open_all(void **state) {
@@ -177,6 +178,17 @@ static void use_tarn_classifier_lines(void) {
           "text:1: a sentence that gives no token");
   refuses(tarn_classifier_lines(classifier, lines + 1, (const size_t[]){3}, 1, count_to, &left), TARN_STATUS_DATA,
           "text:1: a sentence that gives no token");
+  tarn_classifier_close(&classifier);
+  // A file whose values stay in it.
+  works(tarn_checkpoint_export_int8("quarter", "run"));
+  classifier = opened_of("quarter");
+  left = 10;
+  works(tarn_classifier_lines(classifier, lines, lengths, 2, count_to, &left));
+  assert_int_equal(left, 8);
+  api_change("quarter");
+  refuses(tarn_classifier_lines(classifier, lines, lengths, 2, count_to, &left), TARN_STATUS_IO,
+          "quarter: it changed while it was in use");
+  assert_int_equal(left, 8);
   tarn_classifier_close(&classifier);
 }
 

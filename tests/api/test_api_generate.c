@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "api_models.h"
+#include "tarn/checkpoint.h"
 #include "tarn/lm.h"
 
 static const char *const prompts[] = {"w3 w4 w5", ""};
@@ -285,6 +286,24 @@ static tarn_status take_part(void *user, const char *text, size_t length) {
   return --p->left == 0 ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
 }
 
+// A file whose values stay in it.
+static void refuses_changed(void) {
+  const tarn_generator_options options = short_texts();
+  tarn_generator *generator;
+  tarn_generator_result results[2];
+  parts p = {.left = 100};
+  works(tarn_checkpoint_export_int8("quarter", "run"));
+  works(tarn_generator_open(&generator, "quarter", &options));
+  works(tarn_generator_lines(generator, results, prompts, lengths, 2));
+  works(tarn_generator_stream(generator, results, prompts[0], lengths[0], take_part, &p));
+  api_change("quarter");
+  refuses(tarn_generator_lines(generator, results, prompts, lengths, 2), TARN_STATUS_IO,
+          "quarter: it changed while it was in use");
+  refuses(tarn_generator_stream(generator, results, prompts[0], lengths[0], take_part, &p), TARN_STATUS_IO,
+          "quarter: it changed while it was in use");
+  tarn_generator_close(&generator);
+}
+
 static void use_tarn_generator_stream(void) {
   tarn_generator_options options = short_texts();
   options.decoding.no_repeat_ngram = 1, options.min_tokens = 4;
@@ -320,6 +339,7 @@ static void use_tarn_generator_stream(void) {
   refuses(tarn_generator_stream(generator, &result, prompts[0], lengths[0], take_part, &p), TARN_STATUS_USAGE,
           "a stream has one continuation");
   tarn_generator_close(&generator);
+  refuses_changed();
 }
 
 enum { JOINING = 6 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "api_models.h"
+#include "tarn/checkpoint.h"
 #include "tarn/lm.h"
 
 static const char *const lines[] = {"w3 w4 w5", "", "w10 unheard"};
@@ -114,6 +115,13 @@ static void use_tarn_lm_score(void) {
   works(tarn_lm_score(lm, results, masked, (const size_t[]){5, 0}, 2));
   assert_int_equal(results[0].tokens, 2);
   assert_int_equal(results[1].tokens, 0);
+  tarn_lm_close(&lm);
+  // A file whose values stay in it.
+  works(tarn_checkpoint_export_int8("quarter", "run"));
+  lm = opened_of("quarter");
+  works(tarn_lm_score(lm, results, lines, lengths, 2));
+  api_change("quarter");
+  refuses(tarn_lm_score(lm, results, lines, lengths, 2), TARN_STATUS_IO, "quarter: it changed while it was in use");
   tarn_lm_close(&lm);
 }
 
