@@ -148,13 +148,14 @@ TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char 
 // are rounded as for computing in int8, the only arithmetic in which the file can be used, so results are bit-identical
 // to those of the checkpoint at `path` in int8. Other parameters are stored in fp32; frozen weights keep their form (a
 // seed, or values as above if the file is dense). The model can only be used: it cannot be trained, averaged or
-// exported. Fails with UNSUPPORTED on a device without int8 products and for a model without a matrix that can be
-// stored so, USAGE for a translation model that cannot be decoded, DATA (also for weights that are not finite), IO or
-// MEMORY.
+// exported. Fails with UNSUPPORTED on a device without int8 products and for a model of which no matrix would be stored
+// so (all are frozen and given by a seed, for example), USAGE for a translation model that cannot be decoded, DATA
+// (also for weights that are not finite), IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) TARN_CHECKED;
 
 // The same for int4: 4-bit integers, with a factor for 32 terms of a row beside its scale, and the tables of
-// vocabularies as in int8; between a seventh and a quarter of the size.
+// vocabularies as in int8; between a seventh and a quarter of the size. It also fails if only such tables would be
+// stored as integers.
 TARN_API tarn_status tarn_checkpoint_export_int4(const char *output, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -24,14 +24,24 @@ tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
   return status;
 }
 
+// Only what a file holds says in what it is used, so one that holds no such matrix is not written: frozen weights may
+// be given by their seed, and INT4 leaves tables of vocabularies in INT8.
+static bool would_hold(const tarn__checkpoint *c, tarn__rounding rounding) {
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    const tarn__param *param = c->model->params[i];
+    if (param->rounds >= rounding && (param->trained || c->dense)) return true;
+  }
+  return false;
+}
+
 static tarn_status save_rounded(const char *output, const tarn__checkpoint *c, tarn__rounding rounding) {
   const tarn__device *device = c->model->device;
-  bool any = false;
+  const bool int4 = rounding == TARN__ROUNDING_INT4;
   if (tarn__config_task(c->config)->uses >> TARN__USE_TRANSLATE & 1u) TARN_TRY(tarn__config_check_decoding(c->config));
-  for (size_t i = 0; i < c->model->param_count; i++) any |= c->model->params[i]->rounds != TARN__ROUNDING_NONE;
-  TARN_REQUIRE(any, UNSUPPORTED,
-               "%s: no matrix of its model is read by products and lookups alone, so none can be stored as integers",
-               c->path);
+  TARN_REQUIRE(would_hold(c, rounding), UNSUPPORTED,
+               "%s: in %s its file would hold no matrix: each is frozen and given by its seed, %sor read by more than "
+               "products and lookups",
+               c->path, int4 ? "int4" : "int8", int4 ? "a table of a vocabulary (int8 holds it), " : "");
   TARN_REQUIRE(device->type->quantise && device->type->host_memory, UNSUPPORTED,
                "the device %s has no products of INT8 or INT4", device->name);
   tarn__checkpoint_extra extra = {

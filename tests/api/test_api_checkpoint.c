@@ -325,6 +325,18 @@ static void use_tarn_checkpoint_export_int8(void) {
   refuses_paths(tarn_checkpoint_export_int8);
 }
 
+// A language model of whose matrices only the table of its vocabulary is trained.
+static void train_table(const char *run) {
+  static const char description[] =
+      "model: { d_model: 16, dropout: 0, max_length: 20 }\ndecoder: { layers: R }\n"
+      "kinds: { R: { mixer: attention, heads: 2, ffn: 32, frozen: yes } }\n"
+      "data: { vocab: vocab, train: sentences }\n"
+      "train: { max_updates: 2, lr: 0.01, warmup: 4, max_tokens: 400, threads: 1 }\n";
+  make_text_shard("sentences", 60, TINY_VOCAB, 5);
+  sandbox_write("table.yaml", description, sizeof description - 1);
+  works(tiny_train("table.yaml", run, NULL, 0, NULL, NULL, NULL));
+}
+
 static void use_tarn_checkpoint_export_int4(void) {
   tarn_checkpoint_info *info;
   works(tarn_checkpoint_export_int4("eighth", "run"));
@@ -335,6 +347,13 @@ static void use_tarn_checkpoint_export_int4(void) {
   works(tarn_checkpoint_export_int4("eighth-language", "language-model"));
   refuses(tarn_checkpoint_export_gpt2("never", "eighth-language"), TARN_STATUS_DATA, "eighth-language: it holds int4");
   refuses(tarn_checkpoint_export_int4("missing/never", "run"), TARN_STATUS_IO, "missing/never");
+  // A file that said nothing of INT4 would be used in INT8; one that holds the frozen matrices says it.
+  train_table("table");
+  works(tarn_checkpoint_export_int8("quarter-table", "table"));
+  refuses(tarn_checkpoint_export_int4("never", "table"), TARN_STATUS_UNSUPPORTED,
+          ": in int4 its file would hold no matrix");
+  works(tarn_checkpoint_export("dense-table", "table"));
+  works(tarn_checkpoint_export_int4("eighth-table", "dense-table"));
   refuses_paths(tarn_checkpoint_export_int4);
 }
 
