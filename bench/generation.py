@@ -74,7 +74,8 @@ def find_peers():
 
 
 def of_tarn(model, batch, precision):
-    """Prompts in windows of a batch, so that one process generates several times. No text ends before its last token."""
+    """Prompts in windows of a batch, so that one process generates several times; the speed is of all of them, where that of
+    a peer is of its fastest run. No text ends before its last token."""
     prompts = model.path(f"prompts-{batch}")
     with open(prompts, "w", encoding="utf-8") as file:
         file.write("".join(prompt + "\n" for prompt in model.prompts[:batch] * REPEAT))
