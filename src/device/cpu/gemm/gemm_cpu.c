@@ -21,7 +21,8 @@ enum { LANES = 4, STEP = 2, STEPS = 3 };
 #endif
 enum { PANEL = 2 * LANES, GROUP = STEPS * STEP, AHEAD = 1024 };  // AHEAD: bytes of B by which prefetching is ahead
 
-// The byte of A that represents 0 (INT8), and whether there are products of pairs of BF16.
+// The byte of A that represents 0 (INT8), the units of a line that lie side by side, and whether BF16 is multiplied as
+// such.
 #if defined(TARN_NEON)
 enum { ZERO = 0, BESIDE = TARN__NEON_BESIDE };
 #else
