@@ -27,9 +27,10 @@ server=""
 trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null' EXIT
 # Sets $server to the server's process id and $port to its port; its address is in address.txt, its output in
 # server.txt.
-start() {  # ARGUMENT...
-  rm -f address.txt
-  "$TARN" serve run --port 0 --threads 1 --wait 0 "$@" >address.txt 2>server.txt &
+start() { start_with run "$@"; }  # ARGUMENT...
+start_with() {  # MODEL ARGUMENT...
+  rm -f address.txt  # else the previous server's may be found, and be empty when it is read
+  "$TARN" serve "$@" --port 0 --threads 1 --wait 0 >address.txt 2>server.txt &
   server=$!
   within_two_minutes eval '[ -s address.txt ] || gone $server'
   port=$(sed -n 's|.*:\([0-9]*\)/$|\1|p' address.txt)

@@ -77,11 +77,7 @@ if [ -z "${TARN_SANITIZED:-}" ]; then  # which keep freed memory
   done
   for memory in 0 half; do
     [ $memory = 0 ] || memory=$((one_bytes + (both_bytes - one_bytes) / 2))
-    "$TARN" serve big --port 0 --threads 1 --wait 0 --model large=large --model-memory $memory >address.txt 2>server.txt &
-    server=$!
-    within_two_minutes eval 'grep -q "^http.*/$" address.txt || gone $server'
-    port=$(sed -n 's|.*:\([0-9]*\)/$|\1|p' address.txt)
-    [ -n "$port" ] || fail "a bound of $memory: $(cat server.txt)"
+    start_with big --model large=large --model-memory $memory
     url=http://127.0.0.1:$port
     one_bytes=$(metric tarn_model_bytes)
     for name in large big large; do [ -n "$(one $name)" ] || fail "no text of $name"; done
