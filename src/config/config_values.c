@@ -11,6 +11,7 @@
 #include "parts/table/part_table.h"
 #include "tarn/measure.h"
 #include "tarn/text.h"
+#include "text/utf8.h"
 
 static void *field_of(const tarn__option *option, void *section) { return (char *)section + option->offset; }
 
@@ -115,23 +116,12 @@ static tarn_status set_word(const tarn__option *option, void *field, const char 
   return tarn__known_fail(&known, "not", text);
 }
 
-// Rejects text that tarn_config_write() could not write to a YAML file and read back: control characters, line
-// separators and noncharacters. The YAML reader guarantees valid UTF-8.
-static bool is_writable(const char *text) {
-  for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-    if (*p < 0x20 || *p == 0x7F) return false;
-    if (p[0] == 0xC2 && p[1] < 0xA0) return false;
-    if (p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9)) return false;
-    if (p[0] == 0xEF && p[1] == 0xBB && p[2] == 0xBF) return false;
-    if (p[0] == 0xEF && p[1] == 0xBF && p[2] >= 0xBE) return false;
-  }
-  return true;
-}
-
 static tarn_status set_text(const char **out, const char *text, tarn__arena *arena) {
   char *copy;
+  int32_t code;
   TARN_REQUIRE(text[0] != 0, USAGE, "an empty text");
-  TARN_REQUIRE(is_writable(text), USAGE, "control characters in a text");
+  // Such text could not be written to a YAML file and read back.
+  TARN_REQUIRE(tarn__utf8_line(&code, text, strlen(text)) == strlen(text), USAGE, "control characters in a text");
   TARN_TRY(tarn__arena_strdup(arena, &copy, text));
   *out = copy;
   return TARN_STATUS_OK;

@@ -10,6 +10,12 @@
 
 static uint64_t hash_of(const char *name, size_t length) { return tarn__hash64(name, length, 0); }
 
+bool tarn__class_name_valid(const char *name, size_t length) {
+  int32_t code;
+  return length > 0 && length <= TARN__SHARD_NAME_LONGEST && name[0] != '|' &&
+         tarn__utf8_line(&code, name, length) == length;
+}
+
 int32_t tarn__class_names_find(const tarn__class_names *classes, const char *name, size_t length) {
   size_t step = 0;
   for (;;) {

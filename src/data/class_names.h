@@ -3,11 +3,15 @@
 #ifndef TARN_DATA_CLASS_NAMES_H
 #define TARN_DATA_CLASS_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/index.h"
 #include "base/status.h"
+
+// Whether a class may have this name: what the functions below add, and no other name is in a shard.
+bool tarn__class_name_valid(const char *name, size_t length);
 
 // Zero-initialise.
 typedef struct tarn__class_names {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "text/utf8.h"
+#include "data/class_names.h"
 
 bool tarn__shard_same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size) {
   char text[TARN__HASH_TEXT];
@@ -90,21 +90,14 @@ tarn_status tarn__shard_take_rows(tarn__shard_rows *rows, size_t *beside, const 
   return tarn__add_size(beside, *beside, sizeof *rows);
 }
 
-// A name is not empty, no longer than allowed, UTF-8, and has no control characters.
-static bool is_name(const char *name, size_t length) {
-  if (length == 0 || length > TARN__SHARD_NAME_LONGEST || tarn__utf8_valid(name, length) != length) return false;
-  for (size_t i = 0; i < length; i++)
-    if ((unsigned char)name[i] < ' ' || name[i] == 0x7F) return false;
-  return true;
-}
-
 // Points to the names of the classes, which are concatenated in byte order.
 static tarn_status take_names(const char **names, const tarn__shard_rows *rows, const char *text) {
   size_t left = (size_t)rows->names_size;
   for (int32_t c = 0; c < rows->classes; c++) {
     const char *end = memchr(text, 0, left);
-    TARN_REQUIRE(end && is_name(text, (size_t)(end - text)) && (c == 0 || strcmp(names[c - 1], text) < 0), DATA,
-                 "damaged shard: class %d has no name or a wrong one", c);
+    TARN_REQUIRE(
+        end && tarn__class_name_valid(text, (size_t)(end - text)) && (c == 0 || strcmp(names[c - 1], text) < 0), DATA,
+        "damaged shard: class %d has no name or a wrong one", c);
     names[c] = text;
     left -= (size_t)(end - text) + 1;
     text = end + 1;

@@ -19,7 +19,7 @@ static bool has_rows(const tarn__model *model, const tarn__param *param) {
 // The unit of a part: whole rows of tables, and always what moments can be divided into.
 static int64_t unit_of(const tarn__model *model, const tarn__param *param) {
   enum { LEAST = 32 };
-  const int64_t block = tarn__moment_unit(tarn__model_moments(model, param));
+  const int64_t block = tarn__moment_divisor(tarn__model_moments(model, param));
   if (!has_rows(model, param)) return block > LEAST ? block : LEAST;
   int64_t rows = 1;
   while (rows * param->cols % block != 0) rows *= 2;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "device/dtype.h"
@@ -64,7 +65,18 @@ typedef enum tarn__moments {
   TARN__MOMENTS_F8     // the same, in blocks with one scale each
 } tarn__moments;
 
-enum { TARN__MOMENT_BLOCK = 256, TARN__MOMENT_SCALE = 4 };  // elements of a block of F8, bytes of its scale
+enum {
+  TARN__MOMENT_BLOCK = 256,     // elements of a block of F8
+  TARN__MOMENT_SCALE = 4,       // bytes of its scale
+  TARN__MOMENT_LEAST_UNIT = 16  // exponent field of the least scale: so that no subnormal float is computed with
+};
+
+// Whether a block can have this scale: 0 before its first update, then a power of two or infinity.
+static inline bool tarn__moment_is_scale(float scale) {
+  uint32_t bits;
+  memcpy(&bits, &scale, sizeof bits);
+  return bits == 0 || ((bits & 0x807FFFFFu) == 0 && bits >> 23 >= TARN__MOMENT_LEAST_UNIT);
+}
 
 // Bytes of a moment of so many elements. Blocks of F8 are whole.
 static inline size_t tarn__moment_bytes(tarn__moments moments, size_t count) {
@@ -74,7 +86,7 @@ static inline size_t tarn__moment_bytes(tarn__moments moments, size_t count) {
 }
 
 // Moments can be divided between elements whose index is a multiple of it: blocks of random numbers, or of F8.
-static inline int64_t tarn__moment_unit(tarn__moments moments) {
+static inline int64_t tarn__moment_divisor(tarn__moments moments) {
   return moments == TARN__MOMENTS_F8 ? TARN__MOMENT_BLOCK : 8;
 }
 
@@ -96,7 +108,7 @@ typedef struct tarn__param_training {
   // With a sharded optimiser (train.shard_optimiser): the elements that this rank updates, as a separate parameter. It
   // owns what the whole then lacks: moments, grad_sum, and the master copy of a bf16 parameter. Else NULL.
   struct tarn__param *part;
-  int64_t first;  // of a part: its first element in the whole, a multiple of tarn__moment_unit(); else 0
+  int64_t first;  // of a part: its first element in the whole, a multiple of tarn__moment_divisor(); else 0
 } tarn__param_training;
 
 // Its state during decoding.

@@ -57,8 +57,7 @@ static inline TARN__HOST_DEVICE uint16_t tarn__moment_round(float value, uint16_
 enum {
   TARN__MOMENT_SPAN1 = 14,  // octaves above the unit that the largest element may be, by the width of the exponent
   TARN__MOMENT_SPAN2 = 30,
-  TARN__MOMENT_DROPPED = 20,    // bits of a float's mantissa that a code lacks
-  TARN__MOMENT_LEAST_UNIT = 16  // exponent field: so that no subnormal float is computed with
+  TARN__MOMENT_DROPPED = 20  // bits of a float's mantissa that a code lacks
 };
 
 typedef struct tarn__moment_block {

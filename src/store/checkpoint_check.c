@@ -95,13 +95,20 @@ tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, cons
   return check_typed(tensors, prefix, param, "F32");
 }
 
-// Any bytes are blocks of F8.
+// Any bytes are codes of F8.
 static tarn_status check_blocks(const tarn__safetensors *tensors, const char *prefix, const tarn__param *param) {
   const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
   const size_t bytes = tarn__moment_bytes(TARN__MOMENTS_F8, (size_t)(param->rows * param->cols));
   TARN_REQUIRE(tarn__stored_is(tensor, "U8") && tensor->dims == 1 && tensor->bytes == bytes, DATA,
                "%s: tensor \"%s%s\" is not U8 of %zu, which its description asks for", tensors->path, prefix,
                param->name, bytes);
+  for (size_t at = 0; at < bytes; at += TARN__MOMENT_SCALE + TARN__MOMENT_BLOCK) {
+    float scale;
+    memcpy(&scale, (const char *)tensor->data + at, sizeof scale);
+    TARN_REQUIRE(tarn__moment_is_scale(scale), DATA,
+                 "%s: block %zu of tensor \"%s\" has the scale %g, which is no power of two", tensors->path,
+                 at / (TARN__MOMENT_SCALE + TARN__MOMENT_BLOCK), tensor->name, (double)scale);
+  }
   return TARN_STATUS_OK;
 }
 

@@ -233,7 +233,7 @@ static void parts_are_the_whole(void **state) {
   for (int c = 0; c < 6; c++) {
     const tarn__dtype dtype = c % 2 ? TARN__BF16 : TARN__F32;
     const tarn__moments moments = formats[c / 2];
-    const size_t unit = (size_t)tarn__moment_unit(moments), first = (1024 / unit + 5) * unit;
+    const size_t unit = (size_t)tarn__moment_divisor(moments), first = (1024 / unit + 5) * unit;
     const size_t bytes = tarn__moment_bytes(moments, N);
     trained whole = open_param(ROWS, COLS, dtype, moments, true), shared = open_param(ROWS, COLS, dtype, moments, true);
     tarn__param parts[2], *list[] = {&whole.param}, *pieces[] = {&parts[0], &parts[1]};

@@ -1,4 +1,5 @@
 // Values of single parameters: mapped, drawn, widened; each is what the whole model has.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "store/checkpoint.h"
+#include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
 #include "tarn/process.h"
@@ -249,11 +251,38 @@ static void survives_lack_of_memory(void **state) {
   tarn_checkpoint_info_close(&info);
 }
 
+// Moments in 8 bits: a scale that no optimiser makes would make the whole block wrong.
+static void scales_of_moments_are_checked(void **state) {
+  (void)state;
+  unsigned char blocks[2][TARN__MOMENT_SCALE + TARN__MOMENT_BLOCK] = {{0}};
+  tarn__stored stored[2] = {
+      {.name = TARN__TENSOR_MOMENT1 "a", .dtype = "U8", .dims = 1, .shape = {sizeof blocks}, .data = blocks},
+      {.name = TARN__TENSOR_MOMENT2 "a", .dtype = "U8", .dims = 1, .shape = {sizeof blocks}, .data = blocks}};
+  stored[0].bytes = stored[1].bytes = sizeof blocks;
+  const tarn__safetensors file = {.tensors = stored, .count = 2, .path = "file"};
+  const tarn__param param = {
+      .name = "a", .rows = 2, .cols = 200, .trained = true, .training.moments = TARN__MOMENTS_F8};
+  const float good[] = {0, 0x1p-111f, 1, 0x1p127f, INFINITY}, bad[] = {-1, 1.5f, 0x1p-112f, -0.0f, NAN, -INFINITY};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    memcpy(blocks[1], &good[i], sizeof *good);
+    assert_int_equal(tarn__checkpoint_check_moments(&file, &param), TARN_STATUS_OK);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    memcpy(blocks[1], &bad[i], sizeof *bad);
+    assert_int_equal(tarn__checkpoint_check_moments(&file, &param), TARN_STATUS_DATA);
+    assert_non_null(strstr(tarn_error_message(), "file: block 1 of tensor \"optimiser.moment1.a\" has the scale"));
+  }
+  stored[0].bytes -= 1;
+  assert_int_equal(tarn__checkpoint_check_moments(&file, &param), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "is not U8 of 520"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(are_those_of_the_model),           cmocka_unit_test(are_widened),
       cmocka_unit_test(int8_is_multiplied_by_its_scales), cmocka_unit_test(int4_is_multiplied_by_its_scales),
       cmocka_unit_test(unaligned_ones_are_copied),        cmocka_unit_test(are_checked),
-      cmocka_unit_test(a_changed_file_is_noticed),        cmocka_unit_test(survives_lack_of_memory)};
+      cmocka_unit_test(a_changed_file_is_noticed),        cmocka_unit_test(survives_lack_of_memory),
+      cmocka_unit_test(scales_of_moments_are_checked)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

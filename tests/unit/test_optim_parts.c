@@ -61,7 +61,7 @@ static void check_cut(const tarn__optim_parts *parts) {
       assert_int_equal(range.first, at);
       assert_true(range.count >= 0);
       if (range.count > 0)
-        assert_int_equal(range.first % tarn__moment_unit(tarn__model_moments(parts->model, param)), 0);
+        assert_int_equal(range.first % tarn__moment_divisor(tarn__model_moments(parts->model, param)), 0);
       if (range.count > 0 && param->training.used_rows) assert_int_equal(range.first % param->cols, 0);
       at += range.count;
     }
