@@ -76,6 +76,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
     unsigned types;
   } table[] = {{"size", g->size != CLI_NO_INT, PIECES | COUNTED},
                {"character-coverage", !isnan(g->character_coverage), PIECES},
+               {"byte-fallback", options->byte_fallback, PIECES},
                {"lowercase", options->lowercase, PIECES | COUNTED},
                {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
                {"sentences", g->sentences != CLI_NO_INT, PIECES},
@@ -152,18 +153,19 @@ static const char *normalization_of(const tarn_vocab_report *r) {
 }
 
 static int print_json(const char *output, const tarn_vocab_report *r) {
-  json_t *object =
-      json_pack("{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "output",
-                json_output_text(output), "lines", (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes",
-                (json_int_t)r->used_bytes, "used", share_used(r), "given", (json_int_t)r->given, "drawn",
-                (json_int_t)r->drawn, "long_lines", (json_int_t)r->long_lines, "split_words",
-                (json_int_t)r->split_words, "replaced", (json_int_t)r->replaced, "replaced_bytes",
-                (json_int_t)r->replaced_bytes, "invisible_bytes", (json_int_t)r->invisible_bytes, "reserved",
-                (json_int_t)r->reserved, "joined", (json_int_t)r->joined, "normalization", normalization_of(r));
+  json_t *object = json_pack(
+      "{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "output",
+      json_output_text(output), "lines", (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes",
+      (json_int_t)r->used_bytes, "used", share_used(r), "given", (json_int_t)r->given, "drawn", (json_int_t)r->drawn,
+      "long_lines", (json_int_t)r->long_lines, "split_words", (json_int_t)r->split_words, "replaced",
+      (json_int_t)r->replaced, "replaced_bytes", (json_int_t)r->replaced_bytes, "invisible_bytes",
+      (json_int_t)r->invisible_bytes, "reserved", (json_int_t)r->reserved, "characters", (json_int_t)r->characters,
+      "joined", (json_int_t)r->joined, "normalization", normalization_of(r));
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
-static void print_text(const tarn_vocab_report *r, int64_t sentences) {
+static void print_text(const tarn_vocab_report *r, const tarn_vocab_options *options) {
+  const int64_t sentences = options->sentences;
   printf("lines  %12" PRId64 "\ntext   %12" PRId64 " bytes, %.2f %% used\n", r->lines, r->bytes, 100.0 * share_used(r));
   if (sentences > 0 && sentences < r->given)
     printf("drawn  %12" PRId64 " of %" PRId64 " lines (--sentences)\n", sentences, r->given);
@@ -178,6 +180,10 @@ static void print_text(const tarn_vocab_report *r, int64_t sentences) {
   if (r->joined)
     printf("letters joined by U+200C or U+200D in: %s, normalization %s\n", CLI_COUNT(r->joined, "line"),
            normalization_of(r));
+  if (options->character_coverage == 0 && !options->byte_fallback && 4 * r->characters > options->size)
+    printf("tokens of one character: %" PRId64 " of %" PRId64
+           "; --character-coverage 0.9995 or --byte-fallback leaves out the rarest\n",
+           r->characters, options->size);
   if (r->reserved)
     printf("blanks in place of U+2585, which SentencePiece keeps for itself: %" PRId64 "\n", r->reserved);
 }
@@ -194,7 +200,7 @@ static int train(const char *output, const cli_list *files, tarn_vocab_options *
   tarn_status status = tarn_vocab_train(output, files->items, files->count, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   if (json) return print_json(output, &report);
-  if (files->count > 0) print_text(&report, options->sentences);
+  if (files->count > 0) print_text(&report, options);
   return CLI_OK;
 }
 
@@ -223,7 +229,11 @@ int cmd_vocab(int argc, char **argv) {
       {"size", CLI_INT, &g.size, "N",
        "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
       {"character-coverage", CLI_REAL, &g.character_coverage, "SHARE",
-       "share of the characters that get tokens (bpe, unigram; default 1)", 0.9, 1.0},
+       "share of the text whose characters get tokens; the rarest get none (bpe, unigram; default 1, with "
+       "--byte-fallback 0.9995)",
+       0.98, 1.0},
+      {"byte-fallback", CLI_FLAG, &options.byte_fallback, NULL,
+       "256 tokens for bytes, which spell characters that have no token (bpe, unigram)", 0, 0},
       {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte, not --import-gpt2)", 0,
        0},
       {"normalization", CLI_TEXT, &g.normalization, "NAME",
@@ -237,7 +247,7 @@ int cmd_vocab(int argc, char **argv) {
       {"threads", CLI_INT, &g.threads, "N",
        "threads of the training (bpe, unigram; default 2); for unigram part of the result", 1, 1024},
       {"memory", CLI_TEXT, &g.memory, "BYTES",
-       "memory of the training, as 2G; of a text that takes more, a sample is drawn (bpe, unigram; default 8G)", 0, 0},
+       "memory of the training, as 2G; of a text that takes more, a sample is drawn (bpe, unigram; default 1G)", 0, 0},
       {"mask-symbols", CLI_FLAG, &options.mask_symbols, NULL,
        "add <cls>, <sep> and <mask>, which masked language models and classification need", 0, 0},
       {"allow-loss", CLI_FLAG, &options.allow_loss, NULL,

@@ -70,11 +70,12 @@ typedef struct tarn_vocab_report {
   int64_t replaced;         // lines with invalid UTF-8 replaced by U+FFFD; every type
   int64_t replaced_bytes;   // invalid bytes in them
   int64_t joined;           // lines with a joiner between joining letters; SentencePiece only
+  int64_t characters;       // tokens that are one character each, of those that text gives; SentencePiece only
   tarn_vocab_normalization normalization;  // the one used; AUTO: the type has none
 } tarn_vocab_report;
 
 #define TARN_VOCAB_MOST_LOST 0.01         // share of the bytes of a text that may be lost without `allow_loss`
-#define TARN_VOCAB_MEMORY 8000000000LL    // bytes; see tarn_vocab_options
+#define TARN_VOCAB_MEMORY 1000000000LL    // bytes; see tarn_vocab_options
 #define TARN_VOCAB_LEAST_MEMORY 64000000  // bytes
 #define TARN_VOCAB_UNKNOWN_WARNED 0.01    // commands warn above this share of unknown tokens
 
@@ -85,8 +86,14 @@ typedef struct tarn_vocab_options {
   // this size or fails; a whitespace or character vocabulary has at most this size; a byte vocabulary has 259 or 262
   // tokens and ignores it.
   int64_t size;
-  // Share of the text's characters that get their own tokens, 0.9 .. 1; default 1. SentencePiece only.
+  // Share of the text that the characters with tokens of their own make up, 0.98 .. 1; the rarest get none. In a text
+  // of many scripts thousands are rarer than one in 10,000, and leave few tokens for words. Default 0: 1, and with
+  // `byte_fallback` 0.9995, SentencePiece's own. SentencePiece only.
   double character_coverage;
+  // 256 tokens for bytes, which spell the characters that have no token, so none is unknown and decoding gives them
+  // back (Kudo and Richardson 2018; as in Llama's vocabularies). They count in `size`. Default false. SentencePiece
+  // only.
+  bool byte_fallback;
   // Fold the case of all text, in training and in encoding; default false. SentencePiece then uses nmt_nfkc_cf instead
   // of nmt_nfkc, so it requires `normalization` AUTO. Not allowed for a byte vocabulary.
   bool lowercase;
@@ -99,9 +106,10 @@ typedef struct tarn_vocab_options {
   // the result depends on this number. The default is a constant, so equal text gives equal bytes on every machine.
   int threads;
   // Approximate memory limit of the training in bytes; at least TARN_VOCAB_LEAST_MEMORY. Default 0: TARN_VOCAB_MEMORY,
-  // a constant, so equal text gives equal bytes on every machine. SentencePiece keeps its text in memory; if that would
-  // exceed the limit, it gets a sample of the lines, drawn uniformly from the whole text with a fixed seed. With
-  // `sentences` it keeps only that many lines, and this has no effect. SentencePiece only.
+  // a constant, so equal text gives equal bytes on every machine: 97 MB of text for byte-pair encoding, 36 MB for
+  // unigram. SentencePiece keeps its text in memory; if that would exceed the limit, it gets a sample of the lines,
+  // drawn uniformly from the whole text with a fixed seed; more text changes a vocabulary little, and takes longer.
+  // With `sentences` it keeps only that many lines, and this has no effect. SentencePiece only.
   int64_t memory;
   // Add <cls>, <sep> and <mask> as control symbols, which text never produces: masked language models need <mask>, and
   // classification with head.pool: cls needs <cls>. Default false. They count in `size`.

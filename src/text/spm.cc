@@ -313,10 +313,12 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
   *bytes = nullptr;
   *size = 0;
   return guard([&] {
+    const double usual = options->byte_fallback ? 0.9995 : 1;
+    const double coverage = options->character_coverage > 0 ? options->character_coverage : usual;
     Arguments arguments = {
         {"model_type", options->type == TARN_VOCAB_TYPE_UNIGRAM ? "unigram" : "bpe"},
         {"vocab_size", std::to_string(options->size)},
-        {"character_coverage", std::to_string(options->character_coverage)},
+        {"character_coverage", std::to_string(coverage)},
         {"input_sentence_size", std::to_string(options->sentences)},
         {"max_sentence_length", std::to_string(static_cast<int>(TARN__CUT_LONGEST))},
         {"num_threads", std::to_string(options->threads)},
@@ -325,6 +327,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
         {"eos_id", "2"},
         {"pad_id", "-1"},
     };
+    if (options->byte_fallback) arguments["byte_fallback"] = "true";
     if (options->mask_symbols) arguments["control_symbols"] = "<cls>,<sep>,<mask>";
     TARN_TRY(set_normalization(&arguments, options->normalization));
     Lines lines(next, user);

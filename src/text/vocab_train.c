@@ -16,6 +16,7 @@
 #include "text/line_sample.h"
 #include "text/lines.h"
 #include "text/spm.h"
+#include "text/spm_pieces.h"
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 #include "text/words.h"
@@ -25,8 +26,7 @@ static const char RESERVED[] = "\xE2\x96\x85";
 enum { RESERVED_BYTES = sizeof RESERVED - 1, MARK_OF_SPACE = 0x2581 };
 
 void tarn_vocab_default(tarn_vocab_options *options) {
-  *options = (tarn_vocab_options){
-      .type = TARN_VOCAB_TYPE_BPE, .size = 8000, .character_coverage = 1.0, .minimum_count = 1, .threads = 2};
+  *options = (tarn_vocab_options){.type = TARN_VOCAB_TYPE_BPE, .size = 8000, .minimum_count = 1, .threads = 2};
 }
 
 // The lines of several files, one after the other; for SentencePiece, long ones in parts, and without text that it
@@ -226,6 +226,19 @@ static tarn_status look_ahead(bool *joiners, const feed *whole) {
   return status;
 }
 
+static tarn_status count_characters(int64_t *characters, const void *bytes, size_t size) {
+  tarn__spm_list list = {0};
+  const tarn_status status = tarn__spm_list_read(&list, bytes, size);
+  for (size_t i = 0; status == TARN_STATUS_OK && i < list.count; i++) {
+    int32_t code;
+    const tarn__spm_entry *entry = &list.entries[i];
+    *characters +=
+        entry->type == TARN__SPM_NORMAL && tarn__utf8_decode(&code, entry->text, entry->length) == entry->length;
+  }
+  tarn__spm_list_close(&list);
+  return status;
+}
+
 // Takes the requested rule, or finds one, and trains.
 static tarn_status train_pieces(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   tarn_vocab_options own = *options;
@@ -243,7 +256,9 @@ static tarn_status train_pieces(char **bytes, size_t *size, feed *f, const tarn_
   else if (found)
     own.normalization = joiners ? TARN_VOCAB_NORMALIZATION_NMT_NFKC_JOINERS : TARN_VOCAB_NORMALIZATION_NMT_NFKC;
   f->report.normalization = own.normalization;
-  return tarn__spm_train(bytes, size, f->sampled ? sampled_next : feed_next, f->work.fn ? note_pieces : NULL, f, &own);
+  TARN_TRY(
+      tarn__spm_train(bytes, size, f->sampled ? sampled_next : feed_next, f->work.fn ? note_pieces : NULL, f, &own));
+  return count_characters(&f->report.characters, *bytes, *size);
 }
 
 // Options that do not apply to a type must have their defaults.
@@ -260,6 +275,8 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
                "only whitespace and character vocabularies take a minimum count");
   TARN_REQUIRE(pieces || o->character_coverage == fresh.character_coverage, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
+  TARN_REQUIRE(pieces || !o->byte_fallback, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) have bytes for characters without a token");
   TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
   TARN_REQUIRE(
@@ -280,11 +297,12 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
 
 static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   TARN_REQUIRE(count > 0 || o->type == TARN_VOCAB_TYPE_BYTE, USAGE, "a vocabulary needs at least one text file");
-  const int least = tarn__vocab_count_specials(o) + 1;
-  TARN_REQUIRE(o->size >= least && o->size <= 1000000, USAGE, "the size of a vocabulary%s is %d to 1000000, not %lld",
-               o->mask_symbols ? " with <cls>, <sep> and <mask>" : "", least, (long long)o->size);
-  TARN_REQUIRE(o->character_coverage >= 0.9 && o->character_coverage <= 1.0, USAGE,
-               "the character coverage is 0.9 to 1, not %g", o->character_coverage);
+  const int least = tarn__vocab_count_specials(o) + (o->byte_fallback ? 256 : 0) + 1;
+  TARN_REQUIRE(o->size >= least && o->size <= 1000000, USAGE, "the size of a vocabulary%s%s is %d to 1000000, not %lld",
+               o->mask_symbols ? " with <cls>, <sep> and <mask>" : "", o->byte_fallback ? " with bytes" : "", least,
+               (long long)o->size);
+  TARN_REQUIRE(o->character_coverage == 0 || (o->character_coverage >= 0.98 && o->character_coverage <= 1.0), USAGE,
+               "the character coverage is 0.98 to 1, not %g", o->character_coverage);
   TARN_REQUIRE(o->minimum_count >= 1, USAGE, "the minimum count is at least 1, not %lld", (long long)o->minimum_count);
   TARN_REQUIRE(o->threads >= 1 && o->threads <= 1024, USAGE, "the number of threads is 1 to 1024, not %d", o->threads);
   TARN_REQUIRE(o->memory == 0 || o->memory >= TARN_VOCAB_LEAST_MEMORY, USAGE,

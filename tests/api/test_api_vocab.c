@@ -91,8 +91,8 @@ static void use_tarn_vocab_default(void) {
   tarn_vocab_default(&options);
   assert_int_equal(options.type, TARN_VOCAB_TYPE_BPE);
   assert_int_equal(options.size, 8000);
-  assert_true(options.character_coverage == 1.0);
-  assert_false(options.lowercase || options.mask_symbols || options.allow_loss);
+  assert_true(options.character_coverage == 0);
+  assert_false(options.byte_fallback || options.lowercase || options.mask_symbols || options.allow_loss);
   assert_int_equal(options.minimum_count, 1);
   assert_int_equal(options.sentences, 0);
   assert_int_equal(options.threads, 2);
@@ -122,7 +122,7 @@ static void refuses_options(void) {
   refuses_training("text", o, usage, "with <cls>, <sep> and <mask> is 7 to");
   o = fresh;
   o.character_coverage = 0.5;
-  refuses_training("text", o, usage, "the character coverage is 0.9 to 1");
+  refuses_training("text", o, usage, "the character coverage is 0.98 to 1");
   o = fresh;
   o.minimum_count = 0;
   refuses_training("text", o, usage, "the minimum count is at least 1");

@@ -56,7 +56,7 @@ refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
 refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
 refuse 2 "an argument is missing" "$TARN" vocab --type char --output x
 refuse 2 "bpe, unigram, whitespace, byte or char, not" "$TARN" vocab --type qqqqqqqq --output x text
-for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-count 2" "--sentences 10" "--threads 3" "--memory 1G"; do
+for option in "--lowercase" "--size 300" "--character-coverage 0.99" "--byte-fallback" "--minimum-count 2" "--sentences 10" "--threads 3" "--memory 1G"; do
   # shellcheck disable=SC2086
   refuse 2 "it is, without ${option%% *}" "$TARN" vocab --import-gpt2 . $option --output x
   # shellcheck disable=SC2086
@@ -65,6 +65,15 @@ done
 refuse 2 "it is, without --mask-symbols" "$TARN" vocab --import-gpt2 . --mask-symbols --output x
 "$TARN" vocab --import-gpt2 . --json --output imported | grep -qxF '{"output":"imported","from":"."}' || fail "--json of an import"
 refuse 2 "it takes no text" "$TARN" vocab --type byte --output x text
+# A text of many scripts: it says what its characters take.
+for i in {19968..20067}; do printf "%.0sa b c a b c\n" {1..20}; printf "\\u$(printf '%04x' "$i")\n"; done >scripts
+"$TARN" vocab --size 120 --output x scripts >out.txt 2>error.txt || fail "many scripts: $(cat error.txt)"
+grep -q "^tokens of one character: 10[0-9] of 120; --character-coverage 0.9995 or --byte-fallback leaves out the rarest$" out.txt ||
+  fail "no word of the characters: $(cat out.txt)"
+"$TARN" vocab --size 264 --byte-fallback --character-coverage 0.98 --output x scripts >out.txt 2>error.txt || fail "bytes: $(cat error.txt)"
+[ "$(printf 'a 猫\n' | "$TARN" encode --vocab x | "$TARN" decode --vocab x)" = "a 猫" ] || fail "a character of bytes"
+[ "$(printf 'a 猫\n' | "$TARN" encode --vocab x)" = "▁a ▁ <0xE7> <0x8C> <0xAB>" ] || fail "bytes: $(printf 'a 猫\n' | "$TARN" encode --vocab x)"
+rm x
 refuse 2 "type whitespace takes no --character-coverage" \
   "$TARN" vocab --type whitespace --character-coverage 1 --output x text
 refuse 2 "type whitespace takes no --sentences" "$TARN" vocab --type whitespace --sentences 10 --output x text

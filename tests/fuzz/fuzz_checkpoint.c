@@ -54,6 +54,20 @@ static void score(void) {
   tarn_lm_close(&lm);
 }
 
+static void generate(void) {
+  const char *prompts[] = {"ab c", ""};
+  const size_t lengths[] = {4, 0};
+  tarn_generator_result results[2];
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  options.threads = 1;
+  options.max_tokens = 4;
+  tarn_generator *generator;
+  if (!fuzz_good(tarn_generator_open(&generator, FILE_NAME, &options))) return;
+  (void)fuzz_good(tarn_generator_lines(generator, results, prompts, lengths, 2));
+  tarn_generator_close(&generator);
+}
+
 static void load(tarn__dtype dtype) {
   tarn__checkpoint *checkpoint;
   if (fuzz_good(tarn__checkpoint_open(&checkpoint, FILE_NAME, dtype))) tarn__checkpoint_close(&checkpoint);
@@ -80,16 +94,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_write(FILE_NAME, data, size);
   if (!fuzz_good(tarn_checkpoint_info_open(&info, FILE_NAME))) return 0;
   bool small = is_small(info);
-  bool lm = strstr(info->model, "\nencoder:") == NULL;
+  const bool encoder = strstr(info->model, "\nencoder:"), decoder = strstr(info->model, "\ndecoder:");
   tarn_checkpoint_info_close(&info);
   if (!small) return 0;
   load(how % 2 ? TARN__F32 : TARN__BF16);
   if (how % 8 == 0) write_out(how / 8 % 5, how / 40 % 2);
   if (how % 8 != 1) return 0;
-  if (lm)
-    score();
-  else
+  if (encoder && decoder)
     translate();
+  else if (decoder && how / 8 % 2)
+    generate();
+  else
+    score();  // a masked model too
   return 0;
 }
 

@@ -259,7 +259,7 @@ static void test_forged(void **state) {
   const struct {
     size_t at;
     char byte;
-  } names[] = {{0, 0}, {0, 'h'}, {1, '\n'}, {2, '\x7F'}, {3, 'x'}, {4, 'a'}, {11, '\xFF'}};
+  } names[] = {{0, 0}, {0, 'h'}, {1, '\n'}, {2, '\x7F'}, {3, 'x'}, {4, 'a'}, {9, '|'}, {11, '\xFF'}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char *bytes = fresh(&size);
     names_of(bytes)[names[i].at] = names[i].byte;

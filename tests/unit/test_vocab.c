@@ -89,6 +89,35 @@ static void test_types(void **state) {
   }
 }
 
+// Characters without a token are unknown, or with bytes come back.
+static void test_rare_characters(void **state) {
+  (void)state;
+  const char *files[] = {"text.de"};
+  static const char text[] = "Der Vögel sieht 猫 und \xF0\x9F\x90\x88.";
+  write_text(files[0]);
+  for (int how = 0; how < 4; how++) {
+    tarn_vocab_report report = {0};
+    tarn_vocab_options options;
+    tarn_vocab *vocab;
+    tarn_vocab_ids ids = {0};
+    size_t unknown = 0;
+    tarn_vocab_default(&options);
+    options.type = how % 2 ? TARN_VOCAB_TYPE_UNIGRAM : TARN_VOCAB_TYPE_BPE;
+    options.byte_fallback = how >= 2;
+    options.size = how >= 2 ? 320 : 70;
+    options.report = &report;
+    assert_int_equal(tarn_vocab_train("v.model", files, 1, &options), TARN_STATUS_OK);
+    assert_in_range(report.characters, 30, 50);
+    assert_int_equal(tarn_vocab_open(&vocab, "v.model"), TARN_STATUS_OK);
+    assert_int_equal(tarn_vocab_encode(vocab, &ids, text, strlen(text)), TARN_STATUS_OK);
+    for (size_t i = 0; i < ids.count; i++) unknown += ids.data[i] == tarn_vocab_unk(vocab);
+    assert_int_equal(unknown, how < 2 ? 2 : 0);
+    if (how >= 2) round_trip(vocab, text, text);
+    tarn_vocab_ids_close(&ids);
+    tarn_vocab_close(&vocab);
+  }
+}
+
 // A text must not be able to end a sentence or to begin one.
 static void test_no_special_from_text(void **state) {
   (void)state;
@@ -183,7 +212,7 @@ static void test_bad_requests(void **state) {
   assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
   options.size = 70;
   assert_int_equal(tarn_vocab_train("x", files, 0, &options), TARN_STATUS_USAGE);
-  options.character_coverage = 0.0;
+  options.character_coverage = 0.5;
   assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
   // What a type does not take.
   static const struct {
@@ -191,10 +220,10 @@ static void test_bad_requests(void **state) {
     int64_t minimum_count, sentences;
     double coverage;
     const char *words;
-  } unused[] = {{TARN_VOCAB_TYPE_BPE, 2, 0, 1, "take a minimum count"},
-                {TARN_VOCAB_TYPE_UNIGRAM, 2, 0, 1, "take a minimum count"},
-                {TARN_VOCAB_TYPE_WHITESPACE, 1, 5, 1, "take a number of sentences"},
-                {TARN_VOCAB_TYPE_CHAR, 1, 0, 0.95, "take a character coverage"}};
+  } unused[] = {{TARN_VOCAB_TYPE_BPE, 2, 0, 0, "take a minimum count"},
+                {TARN_VOCAB_TYPE_UNIGRAM, 2, 0, 0, "take a minimum count"},
+                {TARN_VOCAB_TYPE_WHITESPACE, 1, 5, 0, "take a number of sentences"},
+                {TARN_VOCAB_TYPE_CHAR, 1, 0, 0.99, "take a character coverage"}};
   for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
     tarn_vocab_default(&options);
     options.type = unused[i].type;
@@ -204,6 +233,15 @@ static void test_bad_requests(void **state) {
     assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
     if (!strstr(tarn_error_message(), unused[i].words)) fail_msg("%s", tarn_error_message());
   }
+  tarn_vocab_default(&options);
+  options.byte_fallback = true;
+  options.size = 259;
+  assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "with bytes is 260 to"));
+  options.type = TARN_VOCAB_TYPE_WHITESPACE;
+  options.size = 1000;
+  assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "have bytes for characters"));
   tarn_vocab_default(&options);
   options.sentences = 100;
   assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
@@ -471,6 +509,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_trainings_at_once),
       cmocka_unit_test(test_types),
+      cmocka_unit_test(test_rare_characters),
       cmocka_unit_test(test_no_special_from_text),
       cmocka_unit_test(test_lowercase),
       cmocka_unit_test(test_deterministic_and_from_memory),
