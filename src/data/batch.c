@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/pixel_words.h"
 #include "base/random.h"
+#include "data/batch_bounds.h"
 
 typedef struct entry {
   uint64_t key;
@@ -45,6 +46,7 @@ struct tarn__batcher {
   int64_t *stretches;     // (count): their order
   int64_t *block_begin;   // (blocks + 1): the first batch of each
   tarn__batch_room room;  // of tarn__batcher_next()
+  int64_t most;           // sentences of any batch
   int64_t unreleased;     // sentences read since the shard's pages were released
 };
 
@@ -407,6 +409,9 @@ static tarn_status open_checked(tarn__batcher **batcher, const tarn__shard *shar
   b->options = *options;
   b->options.finish.close = NULL;  // the caller's, until opening has succeeded
   tarn_status status = set_tracks(b);
+  if (status == TARN_STATUS_OK)
+    status = tarn__batch_most_sentences(&b->most, shard, b->options.max_tokens, b->options.max_sentences,
+                                        front(&b->options));
   if (status == TARN_STATUS_OK) status = take_memory(b);
   if (status == TARN_STATUS_OK)
     begin_epoch(b, 0);
@@ -596,8 +601,5 @@ void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t
   *source_rows = side_rows(b, b->shard->source_tokens, b->shard->longest_source);
   *target_rows = side_rows(b, b->shard->target_tokens + front(&b->options) * b->shard->pairs,
                            b->shard->longest_target + front(&b->options));
-  int64_t rows = b->shard->text ? *target_rows : smaller(*source_rows, *target_rows);
-  const int64_t least = b->shard->continues || b->shard->patch ? 1 : 2;  // tokens of a sentence
-  *sentences = smaller(b->shard->pairs, rows / least);
-  if (b->options.max_sentences > 0) *sentences = smaller(*sentences, b->options.max_sentences);
+  *sentences = b->most;
 }

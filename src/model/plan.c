@@ -145,7 +145,7 @@ static void raise_plan(tarn_plan *plan, const tarn__model *model, const tarn__gr
   if (description > plan->program_bytes) plan->program_bytes = description;
 }
 
-static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
+static tarn_status plan_steps(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
                               const tarn__batch *step, tarn__graph *graph) {
   tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
   tarn__model_shortcuts shortcuts = {0};
@@ -163,6 +163,11 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   }
   TARN_TRY(plan_step(graph, model, step, &shortcuts, 0, threads));
   raise_plan(plan, model, graph);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_parts(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
+                             const tarn__graph *graph) {
   void *parts;
   const tarn__task *task = tarn__config_task(model->config);
   // Outside the layers: embeddings, output, the two stacks' own, and other.
@@ -175,6 +180,33 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   add_beside(plan, model, "output");
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;
+}
+
+// Plans steps whose rows are so many sentences of equal length, and with `parts` describes them.
+static tarn_status plan_division(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
+                                 int64_t sentences, bool parts) {
+  tarn__graph graph = {0};
+  int32_t *source_offsets = NULL;
+  int32_t *target_offsets = NULL;
+  tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
+  if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
+  if (status == TARN_STATUS_OK) {
+    tarn__batch step = {.source = {.sentences = sentences,
+                                   .rows = batch->source_rows,
+                                   .longest = batch->longest_source,
+                                   .offsets = source_offsets},
+                        .target = {.sentences = sentences,
+                                   .rows = batch->target_rows,
+                                   .longest = batch->longest_target,
+                                   .offsets = target_offsets}};
+    tarn__task_largest(&step, model->config);
+    status = plan_steps(plan, model, batch, threads, &step, &graph);
+    if (status == TARN_STATUS_OK && parts) status = add_parts(plan, model, batch, &graph);
+  }
+  tarn__graph_close(&graph);
+  tarn__free(source_offsets);
+  tarn__free(target_offsets);
+  return status;
 }
 
 tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads) {
@@ -197,30 +229,14 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   plan->fp32 = model->config->train.fp32;
   plan->shared_uses = size.shared_uses;
   plan->shared_layers = size.shared_layers;
-  double mean = batch->source_length > batch->target_length ? batch->source_length : batch->target_length;
-  int64_t rows = batch->source_rows > batch->target_rows ? batch->source_rows : batch->target_rows;
-  int64_t sentences = (int64_t)((double)rows / mean);
-  if (sentences < 1) sentences = 1;
-  tarn__graph graph = {0};
-  int32_t *source_offsets = NULL;
-  int32_t *target_offsets = NULL;
-  tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
-  if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
-  if (status == TARN_STATUS_OK) {
-    tarn__batch step = {.source = {.sentences = sentences,
-                                   .rows = batch->source_rows,
-                                   .longest = batch->longest_source,
-                                   .offsets = source_offsets},
-                        .target = {.sentences = sentences,
-                                   .rows = batch->target_rows,
-                                   .longest = batch->longest_target,
-                                   .offsets = target_offsets}};
-    tarn__task_largest(&step, config);
-    status = plan_graph(plan, model, batch, threads, &step, &graph);
-  }
-  tarn__graph_close(&graph);
-  tarn__free(source_offsets);
-  tarn__free(target_offsets);
+  const double mean = batch->source_length > batch->target_length ? batch->source_length : batch->target_length;
+  const int64_t rows = batch->source_rows > batch->target_rows ? batch->source_rows : batch->target_rows;
+  const int64_t usual = (int64_t)((double)rows / mean);
+  // Many short sentences take more memory where layers keep something for each, few long ones where they compare all
+  // tokens of a sentence. Operations are those of sentences of the mean length.
+  tarn_status status = plan_division(plan, model, batch, threads, usual > 1 ? usual : 1, true);
+  if (status == TARN_STATUS_OK && batch->sentences > 0)
+    status = plan_division(plan, model, batch, threads, batch->sentences, false);
   plan->total_bytes = plan->trained_bytes + plan->frozen_bytes + plan->gradient_bytes + plan->optimiser_bytes +
                       plan->activation_bytes + plan->workspace_bytes;
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);

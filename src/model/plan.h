@@ -10,6 +10,7 @@ typedef struct tarn__plan_batch {
   int64_t source_rows, target_rows;        // of the largest batch
   double source_length, target_length;     // tokens of a mean sentence, at least 1
   int64_t longest_source, longest_target;  // tokens of the longest sentence
+  int64_t sentences;                       // the most of any batch; 0: as many as their mean length gives
   int64_t source_tokens;                   // of all training data; 0: unknown
 } tarn__plan_batch;
 

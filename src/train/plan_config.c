@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "data/batch.h"
+#include "data/batch_bounds.h"
 #include "data/shard.h"
 #include "dist/gradient_sum.h"
 #include "tarn/vocab.h"
@@ -54,7 +55,7 @@ static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_conf
 }
 
 // All sides contain the same sentences, so the longest one fills the batch and the others have fewer rows.
-static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
+static tarn_status assume_batch(tarn__plan_batch *batch, const tarn_config *config, const tarn__shard *shard) {
   const double usual = 25.0;  // tokens per sentence without data
   const bool known = shard->pairs > 0;
   const int64_t rows = config->train.max_tokens;
@@ -77,13 +78,15 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
     const int64_t share = side == fullest ? rows : (int64_t)((double)rows * length[side] / length[fullest]);
     filled[side] = tarn__batch_side_rows(share, config->train.max_sentences, tokens[side], longest[side]);
   }
-  return (tarn__plan_batch){.source_rows = filled[TARN__SIDE_SOURCE],
-                            .target_rows = filled[TARN__SIDE_TARGET],
-                            .source_length = length[TARN__SIDE_SOURCE],
-                            .target_length = length[TARN__SIDE_TARGET],
-                            .longest_source = longest[TARN__SIDE_SOURCE],
-                            .longest_target = longest[TARN__SIDE_TARGET],
-                            .source_tokens = known && read[TARN__SIDE_SOURCE] ? shard->source_tokens : 0};
+  *batch = (tarn__plan_batch){.source_rows = filled[TARN__SIDE_SOURCE],
+                              .target_rows = filled[TARN__SIDE_TARGET],
+                              .source_length = length[TARN__SIDE_SOURCE],
+                              .target_length = length[TARN__SIDE_TARGET],
+                              .longest_source = longest[TARN__SIDE_SOURCE],
+                              .longest_target = longest[TARN__SIDE_TARGET],
+                              .source_tokens = known && read[TARN__SIDE_SOURCE] ? shard->source_tokens : 0};
+  if (!known) return TARN_STATUS_OK;
+  return tarn__batch_most_sentences(&batch->sentences, shard, rows, config->train.max_sentences, 0);
 }
 
 static tarn_status check_options(const tarn_plan_options *o) {
@@ -112,7 +115,8 @@ static tarn_status plan_ranks(tarn__planned *p, const tarn_config *config, const
   if (tarn__plan_updates_at_once(config, ranks)) tarn__model_update_at_once(p->model);
   int threads = options->threads ? options->threads : (int)config->train.threads;
   if (threads == 0) threads = tarn__threads();
-  const tarn__plan_batch batch = assumed_batch(config, &p->shard);
+  tarn__plan_batch batch;
+  TARN_TRY(assume_batch(&batch, config, &p->shard));
   TARN_TRY(tarn__plan_run(&p->plan, p->model, &batch, &p->shard, threads));
   const size_t sums = tarn__gradient_sum_bytes(p->model, ranks);
   p->plan.program_bytes += sums;

@@ -142,6 +142,7 @@ static tarn_status make_plan(tarn_train *t) {
                             .target_length = (double)t->shard.target_tokens / (double)t->shard.pairs,
                             .longest_source = bounds.longest_source,
                             .longest_target = bounds.longest_target,
+                            .sentences = bounds.sentences,
                             .source_tokens = t->shard.source_tokens};
   TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
   TARN_TRY(tarn__plan_share(&t->plan, t->model, t->comm->size));

@@ -83,6 +83,7 @@ static void test_every_sentence_once(void **state) {
     int64_t largest_source;
     int64_t largest_target;
     int64_t largest_sentences;
+    int64_t most = 0;
     tarn__batcher_largest(batcher, &largest_source, &largest_target, &largest_sentences);
     for (int epoch = 0; epoch < 3; epoch++) {
       int seen[PAIRS] = {0};
@@ -98,9 +99,12 @@ static void test_every_sentence_once(void **state) {
         check_batch(&batch, seen);
         assert_true(batch.source.rows <= largest_source && batch.target.rows <= largest_target);
         assert_true(batch.target.sentences <= largest_sentences);
+        if (batch.target.sentences > most) most = batch.target.sentences;
       }
       for (int i = 0; i < PAIRS; i++) assert_int_equal(seen[i], 1);
     }
+    if (k == 0)
+      assert_true(2 * most >= largest_sentences);  // not as many as tokens allow, which is three times as much
     tarn__batcher_close(&batcher);
     assert_null(batcher);
     tarn__batcher_close(&batcher);
