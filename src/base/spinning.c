@@ -14,12 +14,14 @@
 #define BUSY_AFTER 3.0  // seconds
 
 void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, double waited) {
-  if (waited > BUSY_SHARE * seconds) {
+  const bool busy = waited > BUSY_SHARE * seconds;
+  if (busy && (spinning->busy || spinning->limited)) {
     spinning->limited = true;
     spinning->busy_until = now + BUSY_AFTER;
   } else if (now >= spinning->busy_until) {
     spinning->limited = false;
   }
+  spinning->busy = busy;
 }
 
 // GCC's OpenMP reads how long to spin once, when it is loaded, but spins a hundred times at most while the program has
