@@ -94,20 +94,56 @@ static void find_rows(view *v, int64_t column, int64_t begin) {
   }
 }
 
+// out[i] = the sum of all lanes of v[i], with the bits of tarn__vec_sum_lanes(): several registers share each step.
+TARN__VEC_INLINE void sum_lanes_8(float *out, const tarn__vec v[8]) {
+#if defined(__AVX512F__)
+#define JOIN(a, b, ...) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, __VA_ARGS__)
+  tarn__vec four[4], two[2];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    const tarn__vec a = v[2 * i], b = v[2 * i + 1];
+    four[i] = JOIN(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+              JOIN(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    const tarn__vec a = four[2 * i], b = four[2 * i + 1];
+    two[i] = JOIN(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+             JOIN(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+  }
+  const tarn__vec one = JOIN(two[0], two[1], 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29) +
+                        JOIN(two[0], two[1], 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31);
+  const tarn__vec sums = one + TARN__VEC_TURN_1(one);
+  for (int i = 0; i < 8; i++) out[i] = sums[2 * i];
+#undef JOIN
+#else
+  for (int i = 0; i < 8; i++) out[i] = tarn__vec_sum_lanes(v[i])[0];
+#endif
+}
+
+// The lanes of x . k, over n registers.
+TARN__VEC_INLINE tarn__vec product_lanes(const tarn__vec *x, const float *k, int n) {
+  tarn__vec sum = n > 1 ? x[1] * tarn__vec_load(k + TARN__VEC_LANES) : (tarn__vec){0};
+  sum = n > 1 ? tarn__vec_fma(x[0], tarn__vec_load(k), sum) : x[0] * tarn__vec_load(k);
+#pragma GCC unroll 4
+  for (int i = 2; i < n; i++) sum = tarn__vec_fma(x[i], tarn__vec_load(k + i * TARN__VEC_LANES), sum);
+  return sum;
+}
+
 // scores[j] = (scores[j] +) q . rows[j][at ..], over n registers; q: from there on.
 TARN__VEC_INLINE void score_part(const view *v, float *scores, const float *q, int64_t at, int n, bool add) {
-  tarn__vec x[VECTORS];
+  tarn__vec x[VECTORS], sums[BLOCK];
+  float totals[BLOCK];
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + i * TARN__VEC_LANES);
-  for (int64_t j = 0; j < v->here; j++) {
-    const float *k = v->rows[j] + at;
-    tarn__vec sum = n > 1 ? x[1] * tarn__vec_load(k + TARN__VEC_LANES) : (tarn__vec){0};
-    sum = n > 1 ? tarn__vec_fma(x[0], tarn__vec_load(k), sum) : x[0] * tarn__vec_load(k);
-#pragma GCC unroll 4
-    for (int i = 2; i < n; i++) sum = tarn__vec_fma(x[i], tarn__vec_load(k + i * TARN__VEC_LANES), sum);
-    const float total = tarn__vec_sum_lanes(sum)[0];
-    scores[j] = add ? scores[j] + total : total;
+  if (v->here == BLOCK) {
+#pragma GCC unroll 8
+    for (int j = 0; j < BLOCK; j++) sums[j] = product_lanes(x, v->rows[j] + at, n);
+    sum_lanes_8(totals, sums);
+  } else {
+    for (int64_t j = 0; j < v->here; j++) totals[j] = tarn__vec_sum_lanes(product_lanes(x, v->rows[j] + at, n))[0];
   }
+  for (int64_t j = 0; j < v->here; j++) scores[j] = add ? scores[j] + totals[j] : totals[j];
 }
 
 // out = (out +) sum of scores[j] rows[j][at ..], over n registers.

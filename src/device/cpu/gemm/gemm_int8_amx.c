@@ -180,10 +180,13 @@ void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
       }
     }
   } else {
+    // Only the last block may be copied, and once is enough, unless there are parts of tiles.
+    const int64_t end = (g->m - 1) / BLOCK * BLOCK;
+    const lines last = take_rows(&t, g, end, room);
     for (int64_t j = 0; j < g->n; j += PANEL) {
       take_panel(&t, g, j);
       for (int64_t i = 0; i < g->m; i += BLOCK) {
-        const lines a = take_rows(&t, g, i, room);
+        const lines a = i == end && t.units == 0 ? last : take_rows(&t, g, i, room);
         multiply_panel(g, &t, &a, i, j, i == 0);
       }
     }
