@@ -309,9 +309,9 @@ TARN_API tarn_status tarn_generator_stream(tarn_generator *generator, tarn_gener
                                            size_t length, tarn_generator_part part, void *user) TARN_CHECKED;
 
 // Continuous batching: prompts join those that are being continued at the next token, each with options of its own, and
-// leave when they are complete, in any order. All callbacks come from the thread of the call. Beams, and what is drawn
-// or greedy, are computed in turns: a request of the other kind waits until those at work are complete, and no more
-// join these.
+// leave when they are complete, in any order. Callbacks come one at a time, from the thread of the call or another one
+// that computes. Beams, and what is drawn or greedy, are computed in turns: a request of the other kind waits until
+// those at work are complete, and no more join these.
 
 // A token of a continuation, as soon as it is chosen. After a step of a beam of more than 1 nothing is certain, and the
 // event has no text and the id -1.

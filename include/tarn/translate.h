@@ -183,8 +183,9 @@ TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_tr
                                             void *user) TARN_CHECKED;
 
 // Continuous batching: lines join those that are being translated at the next token, each with options of its own, and
-// leave when they are complete, in any order. All callbacks come from the thread of the call. Samples and searches are
-// computed in turns: a request of the other kind waits until those at work are complete, and no more join these.
+// leave when they are complete, in any order. Callbacks come one at a time, from the thread of the call or another one
+// that computes. Samples and searches are computed in turns: a request of the other kind waits until those at work are
+// complete, and no more join these.
 typedef struct tarn_translator_request {
   const char *line;  // `length` bytes, which live until it is done
   size_t length;

@@ -4,8 +4,14 @@
 #include "base/threads.h"
 #include "base/work.h"
 
-// With fewer items per decoder, one decoder that uses all threads is faster.
-enum { LEAST_ITEMS = 8 };
+enum {
+  // With fewer items per decoder, one decoder that uses all threads is faster.
+  LEAST_ITEMS = 8,
+  // But not those of a feed by a model of up to so many parameters: its steps are so short that threads, which share
+  // the processors with those of a server, would wait for each other longer than they compute. Larger weights cost more
+  // to be read by each thread.
+  SMALL_MODEL = 1 << 24
+};
 
 tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const tarn__decoder_options *options,
                             int threads) {
@@ -14,6 +20,12 @@ tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const ta
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)threads, sizeof *crew->apart));
   crew->apart = memory;
+  for (int draws = 0; draws < 2; draws++) {
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)threads, sizeof *crew->fed[draws]));
+    crew->fed[draws] = memory;
+  }
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)threads, sizeof *crew->at_work));
+  crew->at_work = memory;
   return engine->open(&crew->together, model, options, threads);
 }
 
@@ -21,7 +33,11 @@ void tarn__crew_close(tarn__crew *crew) {
   if (crew->together) crew->engine->close(&crew->together);
   for (int i = 0; crew->apart && i < crew->threads; i++)
     if (crew->apart[i]) crew->engine->close(&crew->apart[i]);
-  for (int draws = 0; draws < 2; draws++) tarn__decoder_close(&crew->fed[draws]);
+  for (int draws = 0; draws < 2; draws++) {
+    for (int i = 0; crew->fed[draws] && i < crew->threads; i++) tarn__decoder_close(&crew->fed[draws][i]);
+    tarn__free(crew->fed[draws]);
+  }
+  tarn__free(crew->at_work);
   tarn__free(crew->apart);
   tarn__free(crew->dealt);
   *crew = (tarn__crew){0};
@@ -33,7 +49,8 @@ void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats) {
   for (int i = 0; i < crew->threads; i++)
     if (crew->apart[i]) crew->engine->add_stats(crew->apart[i], stats);
   for (int draws = 0; draws < 2; draws++)
-    if (crew->fed[draws]) tarn__decoder_add_stats(crew->fed[draws], stats);
+    for (int i = 0; i < crew->threads; i++)
+      if (crew->fed[draws][i]) tarn__decoder_add_stats(crew->fed[draws][i], stats);
 }
 
 void tarn__crew_reset(tarn__crew *crew) {
@@ -101,21 +118,81 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
 }
 
 // A decoder whose items have options of their own, beside the end of sentence and the banned tokens.
-static tarn_status open_fed(tarn__crew *crew, bool draws) {
+static tarn_status open_fed(tarn__crew *crew, bool draws, int number) {
   static const tarn__sampling any = {.temperature = 1.0, .top_p = 1.0, .typical_p = 1.0};
   tarn__decoder_options own = crew->options;
+  if (crew->fed[draws][number]) return TARN_STATUS_OK;
   own.search.beam = own.search.groups = own.n_best = 1;
   own.sampling = draws ? &any : NULL;
   own.processing = NULL;
   own.stops = NULL;
   own.forced = false;
-  return tarn__decoder_open(&crew->fed[draws], crew->model, &own, crew->threads);
+  return tarn__decoder_open(&crew->fed[draws][number], crew->model, &own, crew->threads);
+}
+
+// Items of a feed that a single decoder has at most.
+static int64_t least_to_divide(const tarn__crew *crew) {
+  int64_t parameters = 0;
+  for (size_t i = 0; i < crew->model->param_count; i++)
+    parameters += crew->model->params[i]->rows * crew->model->params[i]->cols;
+  return (parameters <= SMALL_MODEL ? 1 : LEAST_ITEMS) * (int64_t)crew->threads;
+}
+
+// The decoder that uses all threads runs until nothing is left, or it has its share and more wait.
+static tarn_status feed_one(tarn__crew *crew, tarn__decoder *decoder, tarn__queue *queue) {
+  tarn__decoder_seat(decoder, 0, crew->threads);
+  queue->decoders = 1;
+  queue->idle = 0;
+  return tarn__decoder_run(decoder, queue, NULL);
+}
+
+// All decoders, each on its own thread, run until at most one has anything left.
+static tarn_status feed_apart(tarn__crew *crew, bool draws, tarn__queue *queue) {
+  for (int i = 0; i < crew->threads; i++) {
+    tarn__decoder_seat(crew->fed[draws][i], i, 1);
+    crew->at_work[i] = tarn__decoder_at_work(crew->fed[draws][i]);
+  }
+  tarn__failure failure = {0};
+  queue->decoders = crew->threads;
+  queue->idle = 0;
+  queue->over = false;
+#pragma omp parallel for num_threads(crew->threads) schedule(static, 1)
+  for (int i = 0; i < crew->threads; i++)
+    tarn__failure_note(&failure, tarn__decoder_run(crew->fed[draws][i], queue, NULL));
+  return tarn__failure_raise(&failure);
+}
+
+// A decoder with items at work; NULL: there is none.
+static tarn__decoder *busy(const tarn__crew *crew, bool draws) {
+  for (int i = 0; i < crew->threads; i++) {
+    tarn__decoder *d = crew->fed[draws][i];
+    if (d && tarn__decoder_at_work(d).items > 0) return d;
+  }
+  return NULL;
 }
 
 tarn_status tarn__crew_feed(tarn__crew *crew, bool draws, const tarn__feed *feed) {
   TARN_REQUIRE(crew->engine == &tarn__token_engine, USAGE,
                "only models that write token by token take texts into a running batch");
-  if (!crew->fed[draws]) TARN_TRY(open_fed(crew, draws));
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .share = INT64_MAX, .weight = 1.0, .feed = feed};
-  return tarn__decoder_run(crew->fed[draws], &queue, NULL);
+  // A profile belongs to a single thread.
+  const bool divides = crew->threads > 1 && !crew->options.profile;
+  for (int i = 0; i < (divides ? crew->threads : 1); i++) TARN_TRY(open_fed(crew, draws, i));
+  const int64_t share = least_to_divide(crew);
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .changed = PTHREAD_COND_INITIALIZER,
+                       .weight = 1.0,
+                       .feed = feed,
+                       .at_work = crew->at_work,
+                       .few = share / 2};
+  tarn__failure failure = {0};
+  tarn__decoder *at_work = crew->fed[draws][0];
+  while (at_work) {
+    // After a failure, what other decoders have at work is completed.
+    queue.share = divides && !queue.closed ? share : INT64_MAX;
+    tarn__failure_note(&failure, feed_one(crew, at_work, &queue));
+    queue.share = INT64_MAX;
+    if (tarn__decoder_at_work(at_work).items > 0) tarn__failure_note(&failure, feed_apart(crew, draws, &queue));
+    at_work = busy(crew, draws);
+  }
+  return tarn__failure_raise(&failure);
 }

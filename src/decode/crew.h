@@ -17,7 +17,8 @@ typedef struct tarn__crew {
   size_t lent_bytes;
   tarn__item *dealt;  // reordered items
   size_t dealt_room;
-  tarn__decoder *fed[2];  // the decoders of feeds: one that searches, and one that draws; opened when needed
+  tarn__decoder **fed[2];  // [threads] the decoders of feeds, opened when needed: that search, and that draw
+  tarn__at_work *at_work;  // [threads]
 } tarn__crew;
 
 // The model must stay open. After a failure too, tarn__crew_close() frees all memory.
@@ -38,8 +39,9 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
                            tarn__translation *results) TARN_CHECKED;
 
 // Processes the items of a feed, each with options of its own, which join those at work at the next step, until it has
-// none and all are done; all are drawn, or searches. Only for models whose engine is that of tokens. Fails with MEMORY,
-// or as the device does; then all items taken from the feed are done, with that status.
+// none and all are done; all are drawn, or searches. As long as they are few, a decoder that uses all threads has them,
+// else one per thread. The feed's functions are called by one thread at a time. Only for models whose engine is that of
+// tokens. Fails with MEMORY, or as the device does; then all items taken from the feed are done, with that status.
 tarn_status tarn__crew_feed(tarn__crew *crew, bool draws, const tarn__feed *feed) TARN_CHECKED;
 
 #endif

@@ -127,6 +127,15 @@ void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
   tarn__region_lend(&d->region, memory, bytes);
 }
 
+void tarn__decoder_seat(tarn__decoder *decoder, int place, int threads) {
+  decoder->place = place;
+  decoder->threads = threads;
+}
+
+tarn__at_work tarn__decoder_at_work(const tarn__decoder *decoder) {
+  return (tarn__at_work){decoder->active, decoder->active > 0 ? decoder->width : 0};
+}
+
 void tarn__decoder_reset(tarn__decoder *decoder) { tarn__arena_reset(&decoder->results); }
 
 void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *stats) {
@@ -164,10 +173,15 @@ static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens, width = d->width;
   pthread_mutex_lock(&queue->lock);
   while (d->active + taken < d->most && d->active + taken < queue->share) {
+    if (queue->feed && !tarn__queue_turn(queue, d->place, &(tarn__at_work){d->active + taken, width})) break;
     const tarn__item *item = tarn__queue_peek(queue);
-    if (!item || (tokens > 0 && tokens + item->length > d->options.max_tokens)) break;
+    if (!item) break;
     const int64_t own = item->own ? item->own->search.beam : d->options.search.beam;
-    if (width > 0 && width + own > room_with(d, d->active + taken, item)) break;
+    if ((tokens > 0 && tokens + item->length > d->options.max_tokens) ||
+        (width > 0 && width + own > room_with(d, d->active + taken, item))) {
+      queue->refused = true;
+      break;
+    }
     tarn__slot *s = &d->slots[d->order[d->active + taken++]];
     s->item = *item;
     s->open = queue->feed != NULL;
@@ -175,6 +189,7 @@ static int64_t take(tarn__decoder *d, tarn__queue *queue) {
     width += own;
     tarn__queue_take(queue);
   }
+  if (queue->feed) queue->at_work[d->place] = (tarn__at_work){d->active + taken, width};
   pthread_mutex_unlock(&queue->lock);
   return taken;
 }
@@ -270,9 +285,9 @@ static tarn_status force(tarn__slot *s) {
 }
 
 // An item of a feed fails alone.
-static void give_up(const tarn__feed *feed, tarn__slot *s, tarn_status status) {
+static void give_up(tarn__queue *queue, tarn__slot *s, tarn_status status) {
   s->open = false;
-  feed->done(feed->user, &s->item, status, NULL);
+  tarn__queue_done(queue, &s->item, status, NULL);
 }
 
 static tarn_status begin(tarn__decoder *d, tarn__slot *s) {
@@ -284,14 +299,14 @@ static tarn_status begin(tarn__decoder *d, tarn__slot *s) {
 }
 
 // Begins the searches of the items that were taken. Those that cannot begin lose their slots. Returns how many have.
-static tarn_status begin_all(tarn__decoder *d, const tarn__feed *feed, int64_t taken, int64_t *begun) {
+static tarn_status begin_all(tarn__decoder *d, tarn__queue *queue, int64_t taken, int64_t *begun) {
   *begun = 0;
   for (int64_t i = 0; i < taken; i++) {
     int32_t *const at = &d->order[d->active + i], *const to = &d->order[d->active + *begun], number = *at;
     const tarn_status status = begin(d, &d->slots[number]);
-    if (status != TARN_STATUS_OK && !feed) return status;
+    if (status != TARN_STATUS_OK && !queue->feed) return status;
     if (status != TARN_STATUS_OK) {
-      give_up(feed, &d->slots[number], status);
+      give_up(queue, &d->slots[number], status);
       continue;
     }
     *at = *to;
@@ -309,7 +324,7 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken, fresh;
   do {  // where none of them can begin, the queue may hold another that had no room beside them
     taken = take(d, queue);
-    TARN_TRY(begin_all(d, queue->feed, taken, &fresh));
+    TARN_TRY(begin_all(d, queue, taken, &fresh));
   } while (taken > 0 && fresh == 0);
   if (fresh == 0) return TARN_STATUS_OK;
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
@@ -543,21 +558,30 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__slot *s, tarn__tra
   return TARN_STATUS_OK;
 }
 
+// Tells the listener of an item its token.
+static tarn_status tell(const tarn__decoder *d, tarn__queue *queue, const tarn__slot *s) {
+  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
+  if (!listener || !listener->hear) return TARN_STATUS_OK;
+  pthread_mutex_lock(&queue->lock);
+  const tarn_status status = tarn__next_tell(d, s, listener);
+  pthread_mutex_unlock(&queue->lock);
+  return status;
+}
+
 // Advances the search of a slot, and tells its token.
-static tarn_status advance_slot(tarn__decoder *d, tarn__slot *s, const tarn__beam_rows *all) {
+static tarn_status advance_slot(tarn__decoder *d, tarn__queue *queue, tarn__slot *s, const tarn__beam_rows *all) {
   const int64_t count = all->count, at = s->first_choice;
   const tarn__beam_rows rows = {all->ids + at * count, all->values + at * (count + 1),
                                 all->own ? all->own + at * (count + 1) : NULL, count};
   s->reader = -1;
   if (s->item.forced) tarn__next_want(d, s);
   TARN_TRY(name_line(s, tarn__beam_advance(&s->beam, &rows)));
-  const tarn__listener *listener = s->item.own ? &s->item.own->listener : NULL;
-  return listener && listener->hear ? tarn__next_tell(d, s, listener) : TARN_STATUS_OK;
+  return tell(d, queue, s);
 }
 
 // Advances every search, or its position in the beginning. Returns in `past` the number of past rows that each group of
 // layers will see in the next step.
-static tarn_status choose(tarn__decoder *d, const tarn__feed *feed, int64_t past[TARN__SIGHTS]) {
+static tarn_status choose(tarn__decoder *d, tarn__queue *queue, int64_t past[TARN__SIGHTS]) {
   tarn__beam_rows all;
   TARN_TRY(tarn__next_choices(d, &all));
   for (int i = 0; i < TARN__SIGHTS; i++) past[i] = 0;
@@ -565,11 +589,11 @@ static tarn_status choose(tarn__decoder *d, const tarn__feed *feed, int64_t past
     tarn__slot *s = &d->slots[d->order[a]];
     if (begins(d, s)) s->read += s->rows;
     if (s->first_top >= 0) {
-      const tarn_status status = advance_slot(d, s, &all);
-      if (status != TARN_STATUS_OK && !feed) return status;
+      const tarn_status status = advance_slot(d, queue, s, &all);
+      if (status != TARN_STATUS_OK && !queue->feed) return status;
       if (status != TARN_STATUS_OK) {
         s->beam.done = true;
-        give_up(feed, s, status);
+        give_up(queue, s, status);
       }
     }
     for (int i = 0; i < TARN__SIGHTS && !s->beam.done; i++)
@@ -591,21 +615,21 @@ static void keep_past(tarn__decoder *d, int64_t past[TARN__SIGHTS], const tarn__
 }
 
 // Gives the result of a finished item to the feed.
-static tarn_status give_result(tarn__decoder *d, const tarn__feed *feed, tarn__slot *s) {
+static tarn_status give_result(tarn__decoder *d, tarn__queue *queue, tarn__slot *s) {
   tarn__translation result;
   if (!s->open) return TARN_STATUS_OK;
   tarn__arena_reset(&d->results);
   const tarn_status status = keep_results(d, s, &result);
   s->open = false;
-  feed->done(feed->user, &s->item, status, status == TARN_STATUS_OK ? &result : NULL);
+  tarn__queue_done(queue, &s->item, status, status == TARN_STATUS_OK ? &result : NULL);
   return TARN_STATUS_OK;
 }
 
 // Advances every search, frees the slots of finished ones, and gives each continuing hypothesis the history of the one
 // it continues.
-static tarn_status advance(tarn__decoder *d, const tarn__feed *feed, tarn__translation *results) {
+static tarn_status advance(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   int64_t kept = 0, past[TARN__SIGHTS] = {0}, wanted[TARN__SIGHTS];
-  TARN_TRY(choose(d, feed, wanted));
+  TARN_TRY(choose(d, queue, wanted));
   for (int i = 0; i < TARN__SIGHTS; i++) TARN_TRY(tarn__id_list_room(&d->sights[i].past, wanted[i]));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
@@ -613,7 +637,7 @@ static tarn_status advance(tarn__decoder *d, const tarn__feed *feed, tarn__trans
     if (s->beam.done) {
       d->source_tokens -= s->item.length;
       d->width -= s->beam.options.beam;
-      TARN_TRY(feed ? give_result(d, feed, s) : keep_results(d, s, &results[s->item.index]));
+      TARN_TRY(queue->feed ? give_result(d, queue, s) : keep_results(d, s, &results[s->item.index]));
       continue;
     }
     if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
@@ -636,13 +660,17 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
   tarn_profile *profile = d->options.profile;
   // The model's weights and the lent memory are written on the default stream.
   TARN_TRY(tarn__device_synchronise(d->model->device));
-  d->active = d->source_tokens = d->width = 0;
-  tarn__caches_reset(&d->source);
-  for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_reset(&d->sights[i].caches);
+  if (!queue->feed) d->active = 0;  // after a failure
+  if (d->active == 0) {
+    d->source_tokens = d->width = 0;
+    tarn__caches_reset(&d->source);
+    for (int i = 0; i < TARN__SIGHTS; i++) tarn__caches_reset(&d->sights[i].caches);
+  }
   for (;;) {
     double unit_begin = tarn__profile_clock(profile);
     TARN_TRY(refill(d, queue));
-    if (d->active == 0) return TARN_STATUS_OK;
+    if (d->active == 0 && queue->feed && tarn__queue_wait(queue)) continue;
+    if (d->active == 0 || (queue->feed && tarn__queue_leaves(queue, d->active))) return TARN_STATUS_OK;
     double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(d));
     TARN_TRY(tarn__next_prepare(d));
@@ -650,7 +678,7 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     TARN_TRY(run_step(d));
     begin = tarn__profile_clock(profile);
     const int64_t weight = weight_of(d);
-    TARN_TRY(advance(d, queue->feed, results));
+    TARN_TRY(advance(d, queue, results));
     tarn__queue_finish(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
@@ -659,14 +687,10 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
 
 // After a failure of the decoder: all items that it has of a feed fail.
 static void fail_all(tarn__decoder *d, tarn__queue *queue, tarn_status status) {
-  const tarn__feed *feed = queue->feed;
-  for (int64_t i = 0; i < d->most; i++) {
-    tarn__slot *s = &d->slots[i];
-    if (s->open) feed->done(feed->user, &s->item, status, NULL);
-    s->open = false;
-  }
-  if (queue->holds) feed->done(feed->user, &queue->fed, status, NULL);
-  queue->holds = false;
+  for (int64_t i = 0; i < d->most; i++)
+    if (d->slots[i].open) give_up(queue, &d->slots[i], status);
+  d->active = 0;
+  tarn__queue_fail(queue, status);
 }
 
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) {

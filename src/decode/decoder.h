@@ -114,13 +114,19 @@ void tarn__decoder_close(tarn__decoder **decoder);
 // Lends memory, aligned to 64 bytes, and releases all large blocks that the decoder holds (tarn__translator_lend()).
 void tarn__decoder_lend(tarn__decoder *decoder, void *memory, size_t bytes);
 
+// The place of a decoder among those that share a feed, and its threads from now on.
+void tarn__decoder_seat(tarn__decoder *decoder, int place, int threads);
+// What it has at work of a feed, also between two runs.
+tarn__at_work tarn__decoder_at_work(const tarn__decoder *decoder);
+
 // Discards the results of earlier runs.
 void tarn__decoder_reset(tarn__decoder *decoder);
 
 // Processes items of the queue until it is empty: results[index] of each. Their data belong to the decoder and live
 // until reset or close. A failure empties the queue, so that other decoders stop as well. With a feed, `results` may be
 // NULL; an item whose listener fails, or for which nothing can be chosen, fails alone, and with a failure of the
-// decoder itself all that it has.
+// decoder itself all that it has. It may return while items of a feed are at work (tarn__queue_leaves()); the next run
+// goes on with them.
 tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) TARN_CHECKED;
 
 // Adds the decoder's totals since it was opened.

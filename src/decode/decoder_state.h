@@ -37,7 +37,7 @@ typedef struct tarn__sight {
 struct tarn__decoder {
   tarn__decoder_options options;
   const tarn__model *model;
-  int threads;
+  int threads, place;           // place: among the decoders that share a feed
   tarn__device_stream *stream;  // of the model's device: decoders run in parallel
   tarn__decoder_stats stats;
   tarn__region region;  // source of the large blocks of memory

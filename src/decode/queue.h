@@ -27,8 +27,8 @@ typedef struct tarn__item {
   const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
 } tarn__item;
 
-// Where a decoder takes further items while it runs, so that they join those at work, and where their results go. One
-// decoder has it, and calls it from the thread that runs it.
+// Where decoders take further items while they run, so that they join those at work, and where their results go. The
+// decoders call it on their own threads, one at a time.
 typedef struct tarn__feed {
   // The next item, whose ids and options live until it is done. False: none waits at the moment.
   bool (*next)(void *user, tarn__item *item);
@@ -36,6 +36,11 @@ typedef struct tarn__feed {
   void (*done)(void *user, const tarn__item *item, tarn_status status, const struct tarn__translation *result);
   void *user;
 } tarn__feed;
+
+// What a decoder has at work of a feed.
+typedef struct tarn__at_work {
+  int64_t items, hypotheses;
+} tarn__at_work;
 
 // The remaining items: items[next] .. items[count - 1].
 typedef struct tarn__queue {
@@ -51,11 +56,35 @@ typedef struct tarn__queue {
   const tarn__feed *feed;
   tarn__item fed;  // taken from it, and waiting for room, if `holds`
   bool holds;
+  bool refused;            // a decoder has no room for it
+  bool closed;             // nothing more is taken from the feed
+  int decoders, idle;      // that share the feed, each on its own thread; without work
+  tarn__at_work *at_work;  // [decoders]
+  int64_t few;             // items at work below which no more than one decoder is to have any
+  bool over;               // the decoders leave what is at work to a single one
+  int64_t calls;           // of idle decoders, as there is work for them
+  pthread_cond_t changed;
 } tarn__queue;
 
 // The next item, which stays in the queue until it is taken; NULL: there is none. With the lock held.
 const tarn__item *tarn__queue_peek(tarn__queue *queue);
 void tarn__queue_take(tarn__queue *queue);
+
+// Of a feed that several decoders share, with the lock held: whether it is the turn of the one at this place, which has
+// so much at work, to take the next item. The one that has least takes it; if few are at work, the one that has most.
+bool tarn__queue_turn(tarn__queue *queue, int place, const tarn__at_work *own);
+
+// Of a feed, whether a decoder is to leave its items at work for now: one alone when it has its share and more wait, so
+// that others help it, and one of several when these are idle, so that it gets their threads.
+bool tarn__queue_leaves(tarn__queue *queue, int64_t active);
+// Waits until there may be work for a decoder that has none; false: it is to end.
+bool tarn__queue_wait(tarn__queue *queue);
+// A decoder that had to end does no more.
+void tarn__queue_fail(tarn__queue *queue, tarn_status status);
+
+// An item of the feed is done.
+void tarn__queue_done(tarn__queue *queue, const tarn__item *item, tarn_status status,
+                      const struct tarn__translation *result);
 
 // Reports items of this weight as finished.
 void tarn__queue_finish(tarn__queue *queue, int64_t weight);

@@ -400,12 +400,13 @@ static void take_refused(void *user, void *item, tarn_status status, const tarn_
 }
 
 // None of more requests than have room at once can begin, and each is done all the same.
-static void serves_refused(void) {
+static void serves_refused(int threads) {
   refusing r = {.options = one_thread()};
+  r.options.threads = threads;
   r.options.beam = 3;
   r.options.force_columns = true;
   r.options.max_len_a = 0, r.options.max_len_b = 0;
-  tarn_translator *translator = opened();
+  tarn_translator *translator = opened_with(r.options);
   const tarn_translator_requests source = {give_refused, take_refused, &r};
   works(tarn_translator_serve(translator, &source));
   assert_int_equal(r.given, REFUSED);
@@ -413,15 +414,18 @@ static void serves_refused(void) {
   tarn_translator_close(&translator);
 }
 
-// Requests with options of their own, most of which join the others late, get what they get alone.
-static void use_tarn_translator_serve(void) {
+// Requests with options of their own, most of which join the others late, get what they get alone; with several threads
+// these divide them.
+static void serves_joining(int threads) {
   static joining j;
-  j = (joining){.translator = opened()};
+  tarn_translator_options options = one_thread();
+  options.threads = threads;
+  j = (joining){.translator = opened_with(options)};
   set_requests(&j);
   const tarn_translator_requests source = {give_line, take_line, &j}, nothing = {0};
   works(tarn_translator_serve(j.translator, &source));
   assert_int_equal(j.done, JOINING);
-  assert_true(j.late >= 6);
+  assert_true(threads > 1 || j.late >= 6);
   for (int i = 0; i < JOINING; i++) {
     const joined_line *r = &j.requests[i];
     static joined_line alone;
@@ -447,7 +451,13 @@ static void use_tarn_translator_serve(void) {
   }
   refuses(tarn_translator_serve(j.translator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
   tarn_translator_close(&j.translator);
-  serves_refused();
+}
+
+static void use_tarn_translator_serve(void) {
+  for (int threads = 1; threads <= 3; threads += 2) {
+    serves_joining(threads);
+    serves_refused(threads);
+  }
 }
 
 static void use_tarn_translator_source(void) {

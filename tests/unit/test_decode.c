@@ -593,13 +593,77 @@ static void test_caches(void **state) {
   tarn__caches_close(&caches);
 }
 
+static bool give_item(void *user, tarn__item *item) {
+  int64_t *left = user;
+  *item = (tarn__item){.length = 1};
+  return (*left)-- > 0;
+}
+
+// Who takes the next item of a feed that two decoders share, and when they leave it.
+static void test_turns(void **state) {
+  int64_t left = 2;
+  const tarn__feed feed = {give_item, NULL, &left};
+  tarn__at_work at_work[2] = {{3, 15}, {2, 10}};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .changed = PTHREAD_COND_INITIALIZER,
+                       .feed = &feed,
+                       .share = 3,
+                       .decoders = 2,
+                       .few = 4,
+                       .at_work = at_work};
+  (void)state;
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[0]));  // as much as the other
+  assert_false(tarn__queue_leaves(&queue, 2));
+  // An idle one is called, but only if something waits.
+  assert_int_equal(queue.calls, 0);
+  queue.idle = 1;
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_int_equal(queue.calls, 1);
+  assert_true(queue.holds && left == 1);
+  queue.refused = true;  // by the other one
+  assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_int_equal(queue.calls, 2);
+  tarn__queue_take(&queue);
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  tarn__queue_take(&queue);
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_true(queue.calls == 3 && !queue.holds);
+  // Of few, the one with most.
+  at_work[0] = (tarn__at_work){2, 10}, at_work[1] = (tarn__at_work){1, 5};
+  assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_false(tarn__queue_turn(&queue, 1, &at_work[1]));
+  assert_false(tarn__queue_turn(&queue, 1, &(tarn__at_work){1, 10}));
+  // The other one is idle; then both are.
+  assert_true(tarn__queue_leaves(&queue, 2));
+  queue.over = false;
+  assert_false(tarn__queue_wait(&queue));
+  queue.decoders = 1;
+  left = 1;
+  assert_false(tarn__queue_leaves(&queue, 2));
+  assert_true(tarn__queue_leaves(&queue, 3));
+  tarn__queue_take(&queue);
+  assert_false(tarn__queue_leaves(&queue, 3));
+  left = 1;
+  tarn__queue_fail(&queue, TARN_STATUS_MEMORY);
+  assert_false(tarn__queue_leaves(&queue, 3));
+}
+
 int main(void) {
   tarn__threads_set(2);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
-                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_planned_memory),
-                                     cmocka_unit_test(test_lent_memory),     cmocka_unit_test(test_n_best),
-                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_devices),
-                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
-                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),
+                                     cmocka_unit_test(test_incremental),
+                                     cmocka_unit_test(test_batches),
+                                     cmocka_unit_test(test_planned_memory),
+                                     cmocka_unit_test(test_lent_memory),
+                                     cmocka_unit_test(test_n_best),
+                                     cmocka_unit_test(test_repeatable),
+                                     cmocka_unit_test(test_devices),
+                                     cmocka_unit_test(test_greatest_length),
+                                     cmocka_unit_test(test_bad_input),
+                                     cmocka_unit_test(test_not_a_number),
+                                     cmocka_unit_test(test_no_memory),
+                                     cmocka_unit_test(test_turns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
