@@ -72,6 +72,9 @@ static void print_text(FILE *stream, const tarn_profile_summary *s) {
   fprintf(stream, "\nprofile     %.3f s", s->seconds);
   if (s->units > 0) fprintf(stream, ", %lld %s%s", (long long)s->units, s->unit, s->units == 1 ? "" : "s");
   fprintf(stream, "; outside of ops %.3f s\n", outside);
+  if (s->left_out > 0)
+    fprintf(stream, "left out    the first update, in which memory is allocated and weights are packed: %.3f s\n",
+            s->left_out_seconds / (double)s->left_out);
   if (s->peaks.bytes > 0)
     fprintf(stream, "peaks       fp32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, memory %.1f GB/s, caches %.1f GB/s\n",
             s->peaks.fp32_flops * 1e-9, s->peaks.bf16_flops * 1e-9, s->peaks.bytes * 1e-9,
@@ -94,10 +97,11 @@ static int print_json(const cli_command *command, FILE *stream, const tarn_profi
                         "bytes_seconds", row->bytes_seconds, "floor_seconds", row->floor_seconds));
   }
   json_t *object =
-      json_pack("{s:s, s:f, s:f, s:f, s:I, s:s, s:{s:f, s:f, s:f, s:f}, s:o}", "kind", "profile", "seconds", s->seconds,
-                "unit_seconds", s->unit_seconds, "floor_seconds", s->floor_seconds, "units", (json_int_t)s->units,
-                "unit", s->unit, "peaks", "fp32_flops", s->peaks.fp32_flops, "bf16_flops", s->peaks.bf16_flops, "bytes",
-                s->peaks.bytes, "cached_bytes", s->peaks.cached_bytes, "rows", rows);
+      json_pack("{s:s, s:f, s:f, s:f, s:I, s:s, s:{s:f, s:f, s:f, s:f}, s:I, s:f, s:o}", "kind", "profile", "seconds",
+                s->seconds, "unit_seconds", s->unit_seconds, "floor_seconds", s->floor_seconds, "units",
+                (json_int_t)s->units, "unit", s->unit, "peaks", "fp32_flops", s->peaks.fp32_flops, "bf16_flops",
+                s->peaks.bf16_flops, "bytes", s->peaks.bytes, "cached_bytes", s->peaks.cached_bytes, "left_out",
+                (json_int_t)s->left_out, "left_out_seconds", s->left_out_seconds, "rows", rows);
   return json_output_print(command, stream, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 

@@ -138,13 +138,17 @@ typedef struct tarn_profile_peaks {
 typedef struct tarn_profile_summary {
   const tarn_profile_row *rows;  // longest first; their times add up to `seconds`: the row "other" is
   size_t count;                  // the unaccounted time
-  double seconds;                // between the beginning and the end of the training or translation
-  double unit_seconds;           // of the updates, or decoding steps, alone
-  double floor_seconds;          // the sum of all floors: about what these ops take at least on this machine, as far as
-                                 // its peaks were measured undisturbed; 0: the peaks are unknown
-  int64_t units;                 // updates, decoding steps, or groups of sentences translated whole
-  const char *unit;              // "update", "step" or "group"; "" if there was none
+  double seconds;        // between the beginning and the end of the training or translation, without left_out_seconds
+  double unit_seconds;   // of the updates, or decoding steps, alone
+  double floor_seconds;  // the sum of all floors: about what these ops take at least on this machine, as far as
+                         // its peaks were measured undisturbed; 0: the peaks are unknown
+  int64_t units;         // updates, decoding steps, or groups of sentences translated whole
+  const char *unit;      // "update", "step" or "group"; "" if there was none
   tarn_profile_peaks peaks;
+  // The first update of each training, in which memory is allocated and mapped and weights are packed: in none of the
+  // above, only in the trace.
+  int64_t left_out;
+  double left_out_seconds;
 } tarn_profile_summary;
 
 typedef struct tarn_profile tarn_profile;

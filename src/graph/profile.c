@@ -37,7 +37,24 @@ void tarn__profile_start(tarn_profile *profile) {
 }
 
 void tarn__profile_stop(tarn_profile *profile) {
-  if (profile) profile->seconds += tarn__seconds() - profile->started;
+  if (!profile) return;
+  profile->seconds += tarn__seconds() - profile->started;
+  profile->leaving_out = false;
+}
+
+void tarn__profile_leave_out(tarn_profile *profile) {
+  if (!profile) return;
+  profile->leaving_out = true;
+  profile->leaving_since = tarn__seconds();
+}
+
+// The end of a unit that is left out: as if its time had not been.
+static void end_leaving_out(tarn_profile *p) {
+  const double seconds = tarn__seconds() - p->leaving_since;
+  p->leaving_out = false;
+  p->started += seconds;
+  p->left_out_seconds += seconds;
+  p->left_out++;
 }
 
 static uint32_t mix(uint32_t h, const char *text) {
@@ -69,7 +86,7 @@ static tarn_status find_entry(tarn_profile *p, int *found, const char *op, const
 }
 
 static tarn_status add_event(tarn_profile *p, tarn__profile_event event) {
-  if (p->units >= p->traced || p->event_count >= TARN__PROFILE_EVENTS) return TARN_STATUS_OK;
+  if (p->units + p->left_out >= p->traced || p->event_count >= TARN__PROFILE_EVENTS) return TARN_STATUS_OK;
   TARN_TRY(tarn__grow(&p->events, &p->event_capacity, p->event_count + 1, sizeof *p->events));
   p->events[p->event_count++] = event;
   return TARN_STATUS_OK;
@@ -86,6 +103,9 @@ static double rate_of(const tarn__device_peaks *peaks, double bytes) {
 // `peak`: of the operations; 0 if unknown.
 static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event, double peak) {
   tarn__profile_entry *e = &p->entries[entry];
+  event.entry = entry;
+  event.lane = TARN__PROFILE_MAIN;
+  if (p->leaving_out) return add_event(p, event);
   e->calls++;
   e->seconds += event.end - event.begin;
   e->flops += event.flops;
@@ -95,8 +115,6 @@ static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event,
   e->flops_seconds += arithmetic;
   e->bytes_seconds += traffic;
   e->floor += arithmetic > traffic ? arithmetic : traffic;
-  event.entry = entry;
-  event.lane = TARN__PROFILE_MAIN;
   return add_event(p, event);
 }
 
@@ -159,8 +177,12 @@ tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double b
   TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
   const double end = tarn__seconds();
   TARN_TRY(record(profile, entry, (tarn__profile_event){.begin = begin, .end = end}, 0.0));
-  profile->unit_seconds += end - begin;
   profile->unit = what;
+  if (profile->leaving_out) {
+    end_leaving_out(profile);
+    return TARN_STATUS_OK;
+  }
+  profile->unit_seconds += end - begin;
   profile->units++;
   return TARN_STATUS_OK;
 }
@@ -214,7 +236,7 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
   profile->row_count = 0;
   for (size_t i = 0; i < profile->entry_count; i++) {
     const tarn__profile_entry *e = &profile->entries[i];
-    if (!e->counted) continue;
+    if (!e->counted || e->calls == 0) continue;
     tarn_profile_row row = {.op = e->op,
                             .pass = e->pass,
                             .calls = e->calls,
@@ -241,6 +263,8 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
                                     .floor_seconds = limit,
                                     .units = profile->units,
                                     .unit = profile->unit,
+                                    .left_out = profile->left_out,
+                                    .left_out_seconds = profile->left_out_seconds,
                                     .peaks = {.fp32_flops = peaks->flops[TARN__F32],
                                               .bf16_flops = peaks->flops[TARN__BF16],
                                               .bytes = peaks->bytes,

@@ -12,6 +12,9 @@ double tarn__profile_clock(const tarn_profile *profile);
 // Enclose everything that the profile covers; they add to the summary's seconds.
 void tarn__profile_start(tarn_profile *profile);
 void tarn__profile_stop(tarn_profile *profile);
+// Leaves the next unit out of the table, with all that is recorded from now until its end: the first update of a
+// training, in which memory is allocated, pages are mapped and weights are packed. The trace shows it.
+void tarn__profile_leave_out(tarn_profile *profile);
 
 // Measures the device's peak rates, once per profile.
 tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) TARN_CHECKED;
@@ -60,9 +63,11 @@ struct tarn_profile {
   size_t event_count, event_capacity;
   tarn_profile_row *rows;
   size_t row_count, row_capacity;
-  int64_t traced, units;
+  int64_t traced, units, left_out;
   const char *unit;
+  bool leaving_out;
   double started, seconds, unit_seconds;
+  double leaving_since, left_out_seconds;
   tarn__device_peaks peaks;
   bool peaks_known;
 };

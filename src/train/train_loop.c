@@ -315,6 +315,7 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
     if (ended) break;
     if (!begun && t->comm->rank == 0)
       unlink(t->dir.average);  // the average of an earlier end, no longer that of this run
+    if (!begun) tarn__profile_leave_out(t->profile);
     begun = true;
     TARN_TRY(step_and_log(t));
   }

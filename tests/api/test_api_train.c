@@ -430,7 +430,7 @@ static void use_tarn_profile_close(void) {
 static void use_tarn_profile_sum(void) {
   tarn_profile_summary summary;
   works(tarn_profile_sum(profile, &summary));
-  assert_int_equal(summary.units, 12);
+  assert_true(summary.units == 11 && summary.left_out == 1 && summary.left_out_seconds > 0);
   assert_string_equal(summary.unit, "update");
   assert_true(summary.count > 10 && summary.seconds > 0);
   tarn_profile *unused;

@@ -19,7 +19,8 @@
 #include "task/measure_entry.h"
 #include "tiny_run.h"
 
-enum { UPDATES = 12, VALIDATIONS = 4, TRACED = 5 };  // of tiny_config; one validation is that of the average
+// Of tiny_config, without the first update; one validation is that of the average.
+enum { UPDATES = 11, VALIDATIONS = 4, TRACED = 5 };
 
 static void train(const char *run, tarn_profile *profile, tarn_train_result *result) {
   tarn_train_options options;
@@ -46,6 +47,8 @@ static void check_table(tarn_profile *profile) {
   tarn_profile_summary s;
   assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
   assert_int_equal(s.units, UPDATES);
+  assert_int_equal(s.left_out, 1);
+  assert_true(s.left_out_seconds > 0);
   assert_string_equal(s.unit, "update");
   double seconds = 0;
   for (size_t i = 0; i < s.count; i++) {
@@ -143,7 +146,7 @@ static void measures_a_training(void **state) {
   tarn_profile_summary summary;
   assert_int_equal(tarn_profile_sum(profile, &summary), TARN_STATUS_OK);
   assert_int_equal(tarn_profile_write_trace(profile, "trace.json"), TARN_STATUS_OK);
-  check_trace("trace.json", summary.seconds);
+  check_trace("trace.json", summary.seconds + summary.left_out_seconds);
   assert_int_equal(tarn_profile_write_trace(profile, "nowhere/trace.json"), TARN_STATUS_IO);
   tarn_profile_close(&profile);
   assert_null(profile);
@@ -229,6 +232,35 @@ static void counts_bytes(void **state) {
   assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * (4 * (1 + 2) + 2 * 4 + 2));
   weight.training.moments = TARN__MOMENTS_F8;
   assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * (4 * (1 + 2) + 2) + 4 * 260);
+}
+
+// A unit that is left out appears in the trace alone, with all that was recorded during it; what follows counts.
+static void leaves_out(void **state) {
+  (void)state;
+  tarn_profile *profile;
+  tarn_profile_summary s;
+  assert_int_equal(tarn_profile_open(&profile, 2), TARN_STATUS_OK);
+  const double begin = tarn__profile_clock(profile);
+  tarn__profile_start(profile);
+  assert_int_equal(tarn__profile_work(profile, "reading", begin), TARN_STATUS_OK);
+  tarn__profile_leave_out(profile);
+  for (int unit = 0; unit < 3; unit++) {
+    const double first = tarn__profile_clock(profile);
+    assert_int_equal(tarn__profile_work(profile, "work", first), TARN_STATUS_OK);
+    if (unit == 0) assert_int_equal(tarn__profile_work(profile, "only once", first), TARN_STATUS_OK);
+    assert_int_equal(tarn__profile_unit(profile, "unit", first), TARN_STATUS_OK);
+  }
+  tarn__profile_stop(profile);
+  const double all = tarn__profile_clock(profile) - begin;
+  assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+  assert_true(s.units == 2 && s.left_out == 1 && s.left_out_seconds > 0);
+  assert_true(s.seconds > 0 && s.seconds + s.left_out_seconds <= all);
+  assert_int_equal(find(&s, "reading", "", TARN_PROFILE_OUTSIDE)->calls, 1);
+  assert_int_equal(find(&s, "work", "", TARN_PROFILE_OUTSIDE)->calls, 2);
+  for (size_t i = 0; i < s.count; i++) assert_string_not_equal(s.rows[i].op, "only once");
+  assert_int_equal(profile->event_count, 1 + 3 + 2);  // the trace ends behind the second unit
+  tarn_profile_close(&profile);
+  tarn__profile_leave_out(NULL);
 }
 
 // A device that does a thousand operations and a hundred bytes a second.
@@ -360,9 +392,9 @@ static void measures_the_processor(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training),   cmocka_unit_test(bounds_and_nothing),
-                                     cmocka_unit_test(counts_bytes),          cmocka_unit_test(compares_with_peaks),
-                                     cmocka_unit_test(counts_caches),         cmocka_unit_test(counts_splits),
-                                     cmocka_unit_test(measures_the_processor)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
+                                     cmocka_unit_test(counts_bytes),        cmocka_unit_test(leaves_out),
+                                     cmocka_unit_test(compares_with_peaks), cmocka_unit_test(counts_caches),
+                                     cmocka_unit_test(counts_splits),       cmocka_unit_test(measures_the_processor)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }
