@@ -29,7 +29,9 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *bias = node->in[TARN__GROUPED_BIAS], *offsets = node->in[TARN__GROUPED_OFFSETS];
   const tarn__activation activation = *(const tarn__activation *)node->attr;
   tarn__tensor *saved = node->out[tarn__keeps_z(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
-  tarn__tensor *dz = tarn__linear_dz(graph, node->out[TARN__LINEAR_Y]->grad, saved, NULL, activation);
+  tarn__tensor *dz = node->out[TARN__LINEAR_Y]->grad;
+  if (activation != TARN__IDENTITY && !tarn__linear_masks(graph, &op_dx, TARN__GROUPED_DX_SAVED, dz, saved, activation))
+    dz = tarn__linear_dz(graph, dz, saved, NULL, activation);
   const bool learns_bias = bias && bias->needs_grad;
   if (weight->needs_grad || learns_bias) {
     tarn__node *back = tarn__graph_node(graph, &op_dweight, 0);
@@ -41,7 +43,8 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
     tarn__graph_emit(graph, back);
   }
   if (x->needs_grad) {
-    tarn__node *back = tarn__graph_node(graph, &op_dx, 0);
+    tarn__node *back = tarn__graph_node(graph, &op_dx, sizeof(tarn__linear_attr));
+    ((tarn__linear_attr *)back->attr)->activation = TARN__IDENTITY;
     back->in[TARN__GROUPED_DX_DZ] = dz;
     back->in[TARN__GROUPED_DX_WEIGHT] = weight;
     back->in[TARN__GROUPED_DX_OFFSETS] = offsets;

@@ -50,8 +50,7 @@ tarn_status TARN__REF(tarn__linear_ref)(const tarn__exec *exec, const tarn__node
   return TARN_STATUS_OK;
 }
 
-// Takes gradients through an activation, in place.
-static void through_activation(real *dz, const real *saved, tarn__activation activation, int64_t count) {
+void TARN__REF(tarn__linear_slope)(real *dz, const real *saved, tarn__activation activation, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     if (activation == TARN__RELU)
       dz[i] = saved[i] > 0 ? dz[i] : 0;
@@ -73,7 +72,8 @@ tarn_status TARN__REF(tarn__linear_dz_ref)(const tarn__exec *exec, const tarn__n
   (void)exec;
   const tarn__tensor *dy = node->in[0];
   const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
-  if (activation != TARN__IDENTITY) through_activation(dy->data, node->in[1]->data, activation, dy->rows * dy->cols);
+  if (activation != TARN__IDENTITY)
+    TARN__REF(tarn__linear_slope)(dy->data, node->in[1]->data, activation, dy->rows * dy->cols);
   if (node->dparam[0] != NULL) add_bias(node->dparam[0], dy);
   return TARN_STATUS_OK;
 }
@@ -107,7 +107,7 @@ tarn_status TARN__REF(tarn__linear_dx_ref)(const tarn__exec *exec, const tarn__n
         sum += ((const real *)dz->data)[r * dz->cols + j] * ((const real *)weight->data)[j * weight->cols + i];
       out[r * dx->cols + i] = sum;
     }
-  if (saved != NULL)
-    through_activation(out, saved->data, ((const tarn__linear_attr *)node->attr)->activation, dx->rows * dx->cols);
+  if (saved != NULL) TARN__REF(tarn__linear_slope)
+  (out, saved->data, ((const tarn__linear_attr *)node->attr)->activation, dx->rows * dx->cols);
   return TARN_STATUS_OK;
 }

@@ -160,6 +160,9 @@ void TARN__REF(tarn__attention_zero_unwritten)(const struct tarn__attention_attr
 TARN_REAL TARN__REF(tarn__activation_value)(TARN_REAL x, tarn__activation form);
 TARN_REAL TARN__REF(tarn__activation_slope)(TARN_REAL x, tarn__activation form);
 
+// Takes gradients through an activation before which there was `saved`, in place (ops/linear.h).
+void TARN__REF(tarn__linear_slope)(TARN_REAL *dz, const TARN_REAL *saved, tarn__activation activation, int64_t count);
+
 extern const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS];
 
 #endif

@@ -32,6 +32,14 @@ static void apply_activation(const tarn__gemm *gemm, int64_t row, int64_t rows, 
                          column, columns);
 }
 
+// Takes a block of dx through the activation before it.
+static void apply_slope(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const tarn__node *node = gemm->user;
+  const char *saved = node->in[TARN__GROUPED_DX_SAVED]->data;
+  tarn__linear_slope(gemm, saved + ((char *)gemm->c - (char *)node->out[0]->data),
+                     ((const tarn__linear_attr *)node->attr)->activation, row, rows, column, columns);
+}
+
 // `rows` rows from row `first` on of expert e.
 static tarn__gemm forward_product(const tarn__node *node, int64_t e, int64_t first, int64_t rows) {
   const tarn__tensor *x = node->in[TARN__GROUPED_X], *weight = node->in[TARN__GROUPED_WEIGHT];
@@ -88,7 +96,9 @@ static tarn__gemm dx_product(const tarn__node *node, int64_t e, int64_t first, i
                       .dtype = dz->dtype,
                       .fp32 = node->fp32,
                       .c_dtype = dx->dtype,
-                      .accumulate = node->in[TARN__GROUPED_DX_PREVIOUS] != NULL};
+                      .accumulate = node->in[TARN__GROUPED_DX_PREVIOUS] != NULL,
+                      .complete = node->in[TARN__GROUPED_DX_SAVED] ? apply_slope : NULL,
+                      .user = node};
 }
 
 static tarn__gemm dx_group(const void *user, int64_t e) {
@@ -123,17 +133,21 @@ static tarn__gemm dweight_product(const tarn__node *node, int64_t e, int64_t fir
 typedef struct gradient {
   const tarn__node *node;
   bool accumulate;
+  float *dbias;
 } gradient;
 
 static tarn__gemm dweight_group(const void *user, int64_t e) {
   const gradient *of = user;
   const int32_t *offset = of->node->in[TARN__GROUPED_DWEIGHT_OFFSETS]->data;
-  return dweight_product(of->node, e, offset[e], offset[e + 1] - offset[e], of->accumulate);
+  tarn__gemm product = dweight_product(of->node, e, offset[e], offset[e + 1] - offset[e], of->accumulate);
+  if (of->dbias) product.row_sums = of->dbias + e * product.m;
+  return product;
 }
 
-static void dweight(const tarn__exec *exec, const tarn__node *node) {
+// dbias: to which the products add the gradient of the bias; NULL: they do not.
+static void dweight(const tarn__exec *exec, const tarn__node *node, float *dbias) {
   const tarn__tensor *offsets = node->in[TARN__GROUPED_DWEIGHT_OFFSETS];
-  const gradient of = {node, tarn__param_accumulate(node->dparam[0]) != 0};
+  const gradient of = {node, tarn__param_accumulate(node->dparam[0]) != 0, dbias};
   for (int64_t e = 0; !of.accumulate && e + 1 < offsets->cols; e++) {
     const tarn__gemm product = dweight_group(&of, e);
     if (product.k == 0) memset(product.c, 0, (size_t)(product.m * product.n) * sizeof(float));
@@ -148,7 +162,6 @@ static void dbias(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *offset = offsets->data;
   const size_t width = tarn__row_floats(dz->cols);
   float *grad = node->dparam[1]->training.grad;
-  if (!tarn__param_accumulate(node->dparam[1])) memset(grad, 0, (size_t)node->dparam[1]->cols * sizeof *grad);
 #pragma omp parallel for schedule(static, 1) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
     float *sums = (float *)node->scratch + (size_t)part * width;
@@ -161,8 +174,13 @@ static void dbias(const tarn__exec *exec, const tarn__node *node) {
 }
 
 tarn_status tarn__cpu_grouped_dweight(const tarn__exec *exec, const tarn__node *node) {
-  if (node->dparam[0]) dweight(exec, node);
-  if (node->dparam[1]) dbias(exec, node);
+  tarn__param *weight = node->dparam[0], *bias = node->dparam[1];
+  float *sums = bias ? bias->training.grad : NULL;
+  if (bias && !tarn__param_accumulate(bias)) memset(sums, 0, (size_t)bias->cols * sizeof *sums);
+  const tarn__gemm product = weight ? dweight_product(node, 0, 0, 0, false) : (tarn__gemm){0};
+  const bool together = weight && bias && tarn__gemm_sums_rows(&product);
+  if (weight) dweight(exec, node, together ? sums : NULL);
+  if (bias && !together) dbias(exec, node);
   return TARN_STATUS_OK;
 }
 

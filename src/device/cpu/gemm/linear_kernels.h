@@ -13,4 +13,10 @@ typedef struct tarn__linear_kernels {
 } tarn__linear_kernels;
 TARN__TABLES(tarn__linear_kernels);
 
+// Multiplies a block of the gradient that a product computes by the slope of the activation before it, while the block
+// is in the cache; `saved` belongs to the first row of the product.
+struct tarn__gemm;
+void tarn__linear_slope(const struct tarn__gemm *gemm, const void *saved, tarn__activation activation, int64_t row,
+                        int64_t rows, int64_t column, int64_t columns);
+
 #endif

@@ -40,17 +40,20 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .user = node};
 }
 
-// Takes a block of the gradient through the activation before it, while the block is in the cache.
-static void apply_slope(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+void tarn__linear_slope(const tarn__gemm *gemm, const void *saved, tarn__activation activation, int64_t row,
+                        int64_t rows, int64_t column, int64_t columns) {
   const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
-  const tarn__node *node = gemm->user;
-  const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
   const int64_t size = (int64_t)tarn__dtype_size(gemm->c_dtype);
   for (int64_t r = row; r < row + rows; r++) {
     const int64_t at = (r * gemm->ldc + column) * size;
-    kernels->dz((char *)gemm->c + at, (const char *)node->in[TARN__LINEAR_DX_SAVED]->data + at, NULL, gemm->c_dtype,
-                activation, columns, 0, 1);
+    kernels->dz((char *)gemm->c + at, (const char *)saved + at, NULL, gemm->c_dtype, activation, columns, 0, 1);
   }
+}
+
+static void apply_slope(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const tarn__node *node = gemm->user;
+  tarn__linear_slope(gemm, node->in[TARN__LINEAR_DX_SAVED]->data, ((const tarn__linear_attr *)node->attr)->activation,
+                     row, rows, column, columns);
 }
 
 // dx (+)= dz weight

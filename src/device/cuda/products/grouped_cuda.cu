@@ -2,6 +2,7 @@
 // are as many of them as groups can need together, and those that are left over end at once.
 #include "device/cuda/cuda_kernels.h"
 #include "device/cuda/products/activation_cuda.h"
+#include "device/cuda/products/activation_op_cuda.h"
 #include "device/cuda/products/tile_cuda.h"
 
 extern "C" {
@@ -121,7 +122,10 @@ static tarn_status grouped_dx(const tarn__exec *exec, const tarn__node *node) {
                (T *)dx->data, (const T *)dz->data, (const T *)node->in[TARN__GROUPED_DX_WEIGHT]->data,
                (const int32_t *)node->in[TARN__GROUPED_DX_OFFSETS]->data, shape,
                node->in[TARN__GROUPED_DX_PREVIOUS] != NULL);
-  return TARN_STATUS_OK;
+  const tarn__tensor *saved = node->in[TARN__GROUPED_DX_SAVED];
+  if (!saved) return TARN_STATUS_OK;
+  return tarn__cuda_through_activation(dx, saved, ((const tarn__linear_attr *)node->attr)->activation, nullptr, nullptr,
+                                       tarn__cuda_stream(exec->stream));
 }
 
 static tarn_status grouped_dx_node(const tarn__exec *exec, const tarn__node *node) {
