@@ -8,12 +8,12 @@
 
 enum {
   LANES = TARN__VEC_LANES,
-  BLOCK = 8,  // experts whose sums are in registers together
+  BLOCK = 8,  // experts whose sums are in registers together, and registers of a row of dx
   ROWS = 4    // whose gradients of the router are added together
 };
 
-// The scratch of a thread, in floats: rows of x times their noise, the random numbers of the noise and the noise
-// itself, numbers of experts, and sums of the router's gradient. For noisy gating, whose second matrix counts as
+// The scratch of a thread, in floats: rows of x times their noise, the random numbers of the noise, numbers of experts,
+// and sums of the router's gradient. For noisy gating, whose second matrix counts as
 // additional experts: the quantities of a row, if they are not stored elsewhere, and its h; derivatives of its losses.
 typedef struct room {
   float *x, *numbers, *logits, *dweight, *row, *h;
@@ -38,8 +38,8 @@ static size_t noisy_floats(const tarn__node *node) {
 
 static size_t part_floats(const tarn__node *node) {
   const int64_t d = node->in[TARN__ROUTE_X]->cols, products = products_of(node);
-  return (ROWS + 1) * tarn__row_floats(d) + tarn__row_floats(numbers_of(node)) +
-         (ROWS + 1) * tarn__row_floats(products) + tarn__row_floats(products * d) + noisy_floats(node);
+  return ROWS * tarn__row_floats(d) + tarn__row_floats(numbers_of(node)) + (ROWS + 1) * tarn__row_floats(products) +
+         tarn__row_floats(products * d) + noisy_floats(node);
 }
 
 static size_t scratch(const tarn__node *node, int threads) {
@@ -51,7 +51,7 @@ static room room_of(const tarn__node *node, int part) {
   const size_t experts = tarn__row_floats(node->in[TARN__ROUTE_WEIGHT]->rows);
   room own = {.x = (float *)node->scratch + part_floats(node) * (size_t)part, .stride = (int64_t)tarn__row_floats(d)};
   own.numbers = own.x + ROWS * tarn__row_floats(d);
-  own.logits = own.numbers + tarn__row_floats(numbers_of(node)) + tarn__row_floats(d);
+  own.logits = own.numbers + tarn__row_floats(numbers_of(node));
   own.dweight = own.logits + (ROWS + 1) * tarn__row_floats(products);
   if (!node->in[TARN__ROUTE_NOISE]) return own;
   own.h = own.dweight + tarn__row_floats(products * d);
@@ -61,30 +61,42 @@ static room room_of(const tarn__node *node, int part) {
   return own;
 }
 
-// The noise factors of the elements of row r, if attr->noisy. `numbers` has room for their random numbers.
-static void jitter_row(float *factors, float *numbers, const tarn__exec *exec, const tarn__route_attr *attr, int64_t r,
-                       int64_t d) {
-  const float noise = (float)attr->spec.noise, step = noise / 32768.0f, least = 1.0f - noise + 0.5f * step;
-  uint16_t *drawn = (uint16_t *)(void *)numbers;
-  tarn__dropout_numbers(drawn, exec, attr->site, r, 0, d);
-#pragma omp simd
-  for (int64_t c = 0; c < d; c++) factors[c] = tarn__fma((float)drawn[c], step, least);
-}
+// The noise factors of a row's elements: numbers drawn for them times `step`, plus `least`. drawn NULL: none.
+typedef struct jitter {
+  const uint16_t *drawn;
+  float step, least;
+} jitter;
 
-// They come after their random numbers.
-static float *factors_of(const room *own, const tarn__node *node) {
-  return own->numbers + tarn__row_floats(numbers_of(node));
-}
-
-// Row r of x, times its noise factors if it has any.
-static void read_row(float *row, const float *factors, const tarn__node *node, int64_t r) {
-  const tarn__tensor *x = node->in[TARN__ROUTE_X];
+static jitter draw_jitter(const room *own, const tarn__exec *exec, const tarn__node *node, int64_t r) {
   const tarn__route_attr *attr = node->attr;
-  const int64_t d = x->cols;
-  tarn__row_copy(row, x->data, x->dtype, r * d, d);
-  if (!attr->noisy) return;
-#pragma omp simd
-  for (int64_t c = 0; c < d; c++) row[c] *= factors[c];
+  if (!attr->noisy) return (jitter){0};
+  const float noise = (float)attr->spec.noise, step = noise / 32768.0f;
+  uint16_t *drawn = (uint16_t *)(void *)own->numbers;
+  tarn__dropout_numbers(drawn, exec, attr->site, r, 0, node->in[TARN__ROUTE_X]->cols);
+  return (jitter){drawn, step, 1.0f - noise + 0.5f * step};
+}
+
+// Those of the elements from c on. What is drawn is followed by room for a register.
+TARN__VEC_INLINE tarn__vec factors_at(const jitter *j, int64_t c) {
+  const tarn__vec drawn = __builtin_convertvector(tarn__vec_load_u16(j->drawn + c), tarn__vec);
+  return tarn__vec_fma(drawn, tarn__vec_all(j->step), tarn__vec_all(j->least));
+}
+
+// Row r of an array, times its noise factors if it has any.
+TARN__VEC_INLINE void read_typed(float *row, const jitter *j, const void *x, tarn__dtype dtype, int64_t d, int64_t r) {
+#define STEP(c, n)                                                \
+  {                                                               \
+    tarn__vec v = tarn__vec_read_first(x, dtype, r * d + (c), n); \
+    if (j->drawn) v *= factors_at(j, c);                          \
+    tarn__vec_write_first(row, TARN__F32, c, v, n);               \
+  }
+  TARN__VEC_EACH(0, d, STEP);
+#undef STEP
+}
+
+static void read_row(float *row, const jitter *j, const tarn__tensor *x, int64_t r) {
+  x->dtype == TARN__BF16 ? read_typed(row, j, x->data, TARN__BF16, x->cols, r)
+                         : read_typed(row, j, x->data, TARN__F32, x->cols, r);
 }
 
 // The dot products of a row with `n` rows of a matrix.
@@ -251,9 +263,8 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, const ro
   float *p = kept ? (float *)kept->data + r * experts : own->logits;
   float *gates = (float *)node->out[TARN__ROUTE_GATES]->data + r * choices, sum = 0.0f;
   int32_t *chosen = (int32_t *)node->out[TARN__ROUTE_PLACES]->data + r * choices;
-  float *factors = factors_of(own, node);
-  if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, weight->cols);
-  read_row(own->x, factors, node, r);
+  const jitter noise = draw_jitter(own, exec, node, r);
+  read_row(own->x, &noise, node->in[TARN__ROUTE_X], r);
   if (node->in[TARN__ROUTE_NOISE]) {
     forward_noisy(gates, chosen, exec, node, own, r);
     return;
@@ -329,35 +340,48 @@ static void row_gradient(float *dlogits, const tarn__node *node, const float *fi
   for (int64_t e = 0; e < experts; e++) dlogits[e] = p[e] * (dlogits[e] - dot);
 }
 
-// dx of row r from the gradient of its logits; `factors`: its noise, or NULL.
-TARN__VEC_INLINE void dx_row(const tarn__node *node, const float *dlogits, const float *factors, tarn__dtype dtype,
+// sums += columns [c, c + n) of the rows of a matrix, times the gradients of their logits, in `count` registers; n is
+// LANES, except for a single register at the end of a row.
+TARN__VEC_INLINE void add_experts(tarn__vec *sums, const float *dlogits, const tarn__tensor *matrix, tarn__dtype dtype,
+                                  int64_t c, int64_t n, int64_t count) {
+  for (int64_t e = 0; e < matrix->rows; e++)
+    for (int64_t i = 0; i < count; i++)
+      sums[i] = tarn__vec_axpy(dlogits[e],
+                               tarn__vec_read_first(matrix->data, dtype, e * matrix->cols + c + i * LANES, n), sums[i]);
+}
+
+// dx of row r from the gradient of its logits.
+TARN__VEC_INLINE void dx_row(const tarn__node *node, const float *dlogits, const jitter *j, tarn__dtype dtype,
                              tarn__dtype weight_dtype, int64_t r) {
   const tarn__tensor *weight = node->in[TARN__ROUTE_WEIGHT], *noise = node->in[TARN__ROUTE_NOISE], *dx = node->out[0];
-  const int64_t d = weight->cols, at = r * d;
-  const float *dnoise = dlogits + weight->rows;
-#define STEP(c, n)                                                                                             \
-  {                                                                                                            \
-    tarn__vec sum = {0};                                                                                       \
-    for (int64_t e = 0; e < weight->rows; e++)                                                                 \
-      sum = tarn__vec_axpy(dlogits[e], tarn__vec_read_first(weight->data, weight_dtype, e * d + (c), n), sum); \
-    for (int64_t e = 0; noise && e < weight->rows; e++)                                                        \
-      sum = tarn__vec_axpy(dnoise[e], tarn__vec_read_first(noise->data, weight_dtype, e * d + (c), n), sum);   \
-    if (factors) sum *= tarn__vec_read_first(factors, TARN__F32, c, n);                                        \
-    if (node->in[TARN__ROUTE_PREVIOUS]) sum += tarn__vec_read_first(dx->data, dtype, at + (c), n);             \
-    tarn__vec_write_first(dx->data, dtype, at + (c), sum, n);                                                  \
+  const int64_t d = weight->cols;
+#define STEP(c, n, count)                                                                          \
+  {                                                                                                \
+    tarn__vec sums[BLOCK] = {{0}};                                                                 \
+    add_experts(sums, dlogits, weight, weight_dtype, c, n, count);                                 \
+    if (noise) add_experts(sums, dlogits + weight->rows, noise, weight_dtype, c, n, count);        \
+    for (int64_t i = 0; i < (count); i++) {                                                        \
+      const int64_t at = r * d + (c) + i * LANES;                                                  \
+      if (j->drawn) sums[i] *= factors_at(j, (c) + i * LANES);                                     \
+      if (node->in[TARN__ROUTE_PREVIOUS]) sums[i] += tarn__vec_read_first(dx->data, dtype, at, n); \
+      tarn__vec_write_first(dx->data, dtype, at, sums[i], n);                                      \
+    }                                                                                              \
   }
-  TARN__VEC_EACH(0, d, STEP);
+  int64_t c = 0;
+  for (; c + BLOCK * LANES <= d; c += BLOCK * LANES) STEP(c, LANES, BLOCK)
+  for (; c + LANES <= d; c += LANES) STEP(c, LANES, 1)
+  if (c < d) STEP(c, d - c, 1)
 #undef STEP
 }
 
-static void write_dx(const tarn__node *node, const float *dlogits, const float *factors, int64_t r) {
+static void write_dx(const tarn__node *node, const float *dlogits, const jitter *j, int64_t r) {
   const tarn__dtype weight = node->in[TARN__ROUTE_WEIGHT]->dtype;
   if (node->out[0]->dtype == TARN__F32)
-    dx_row(node, dlogits, factors, TARN__F32, TARN__F32, r);
+    dx_row(node, dlogits, j, TARN__F32, TARN__F32, r);
   else if (weight == TARN__F32)
-    dx_row(node, dlogits, factors, TARN__BF16, TARN__F32, r);
+    dx_row(node, dlogits, j, TARN__BF16, TARN__F32, r);
   else
-    dx_row(node, dlogits, factors, TARN__BF16, TARN__BF16, r);
+    dx_row(node, dlogits, j, TARN__BF16, TARN__BF16, r);
 }
 
 // sums [experts, d] += the products of the gradients of ROWS rows and the rows.
@@ -381,12 +405,11 @@ static void add_dweight(const room *own, const float *dlogits, int64_t logits_st
 // Rows [first_row, last) of a part, ROWS at a time; the last step is padded with zeros.
 static void backward_part(const tarn__exec *exec, const tarn__node *node, const room *own, const float *first,
                           int64_t first_row, int64_t last) {
-  const tarn__route_attr *attr = node->attr;
   const int64_t d = node->in[TARN__ROUTE_X]->cols, experts = products_of(node);
   const int64_t stride = (int64_t)tarn__row_floats(experts);
   const bool weights = node->dparam[0] || node->dparam[1];
   const room losses = room_of(node, 0);
-  float *dlogits = own->logits + stride, *factors = factors_of(own, node);
+  float *dlogits = own->logits + stride;
   if (weights) memset(own->dweight, 0, (size_t)(experts * d) * sizeof(float));
   for (int64_t begin = first_row; begin < last; begin += ROWS) {
     for (int i = 0; i < ROWS; i++) {
@@ -401,9 +424,9 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, const 
         noisy_gradient(dlogits + i * stride, node, own, &losses, r);
       else
         row_gradient(dlogits + i * stride, node, first, r);
-      if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, d);
-      if (weights) read_row(x, factors, node, r);
-      if (node->out[0]) write_dx(node, dlogits + i * stride, attr->noisy ? factors : NULL, r);
+      const jitter noise = draw_jitter(own, exec, node, r);
+      if (weights) read_row(x, &noise, node->in[TARN__ROUTE_X], r);
+      if (node->out[0]) write_dx(node, dlogits + i * stride, &noise, r);
     }
     if (!weights) continue;
     add_dweight(own, dlogits, stride, experts, d);
@@ -459,16 +482,15 @@ static void tangent_row(const tarn__exec *exec, const tarn__node *node, const ro
   const tarn__route_attr *attr = node->attr;
   const int64_t experts = weight->rows, choices = attr->spec.choices, d = weight->cols;
   const float *p = (const float *)node->in[TARN__ROUTE_P]->data + r * experts;
-  float *dp = own->logits, *dgates = (float *)node->out[0]->data + row * choices, *factors = factors_of(own, node);
+  float *dp = own->logits, *dgates = (float *)node->out[0]->data + row * choices;
   int32_t chosen[TARN__ROUTE_MOST_CHOICES];
   float mean = 0.0f, sum = 0.0f, moved = 0.0f;
-  memcpy(own->x, (const float *)dx->data + row * d, (size_t)d * sizeof *own->x);
+  const jitter noise = draw_jitter(own, exec, node, r);
+  read_row(own->x, &noise, dx, row);
   if (node->in[TARN__ROUTE_NOISE]) {
     push_noisy(dgates, node, own, r);
     return;
   }
-  if (attr->noisy) jitter_row(factors, own->numbers, exec, attr, r, d);
-  for (int64_t c = 0; attr->noisy && c < d; c++) own->x[c] *= factors[c];
   all_dots(dp, own->x, weight->data, TARN__F32, d, experts);
   choose(chosen, p, experts, choices);
   for (int64_t e = 0; e < experts; e++) mean = tarn__fma(p[e], dp[e], mean);

@@ -7,7 +7,29 @@
 #include "ops/route.h"
 #include "ops/weighted_rows.h"
 
-enum { LANES = TARN__VEC_LANES, BLOCK = 8 };  // registers of a row that are summed together
+enum {
+  LANES = TARN__VEC_LANES,
+  BLOCK = 8,  // registers of a row that are summed together
+  AHEAD = 3   // rows after which a gathered row is wanted, when it is prefetched
+};
+
+// Rows of a table are gathered in an order that the hardware prefetcher does not recognise: prefetches those of row
+// r + AHEAD. `wanted`: to be written.
+TARN__VEC_INLINE void fetch_ahead(const tarn__tensor *table, const tarn__tensor *ids, int64_t r, bool wanted) {
+  if (r + AHEAD >= ids->rows) return;
+  const int64_t bytes = table->cols * (int64_t)tarn__dtype_size(table->dtype);
+  const int32_t *id = (const int32_t *)ids->data + (r + AHEAD) * ids->cols;
+  for (int64_t j = 0; j < ids->cols; j++) {
+    if (id[j] < 0) continue;
+    const char *row = (const char *)table->data + id[j] * bytes;
+    for (int64_t at = 0; at < bytes; at += 64) {
+      if (wanted)
+        __builtin_prefetch(row + at, 1);
+      else
+        __builtin_prefetch(row + at, 0);
+    }
+  }
+}
 
 // Columns [c, c + n) of the sum over j of gates[j] times row ids[j] of a table, plus `start`, in `count` registers; n
 // is LANES, except for a single register at the end of a row. gates NULL: ones.
@@ -53,18 +75,22 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *ids = node->in[TARN__WEIGHTED_IDS], *y = node->out[0];
   const float *gates = node->in[TARN__WEIGHTED_GATES]->data;
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t r = 0; r < y->rows; r++)
+  for (int64_t r = 0; r < y->rows; r++) {
+    fetch_ahead(node->in[TARN__WEIGHTED_TABLE], ids, r, false);
     row_of(y, false, node->in[TARN__WEIGHTED_TABLE], (const int32_t *)ids->data + r * ids->cols, gates + r * ids->cols,
            ids->cols, r);
+  }
   return TARN_STATUS_OK;
 }
 
 static tarn_status gather_backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *places = node->in[TARN__GATHER_PLACES], *dx = node->out[0];
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t r = 0; r < dx->rows; r++)
+  for (int64_t r = 0; r < dx->rows; r++) {
+    fetch_ahead(node->in[TARN__GATHER_DY], places, r, false);
     row_of(dx, node->in[TARN__GATHER_PREVIOUS] != NULL, node->in[TARN__GATHER_DY],
            (const int32_t *)places->data + r * places->cols, NULL, places->cols, r);
+  }
   return TARN_STATUS_OK;
 }
 
@@ -73,13 +99,15 @@ static tarn_status gather(const tarn__exec *exec, const tarn__node *node) {
   const size_t bytes = (size_t)x->cols * tarn__dtype_size(x->dtype);
   const int64_t block = tarn__gather_block(node);
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t r = 0; r < x->rows; r++)
+  for (int64_t r = 0; r < x->rows; r++) {
+    if (x->rows == places->rows) fetch_ahead(node->out[0], places, r, true);
     for (int64_t j = 0; j < places->cols; j++) {
       const int32_t place = ((const int32_t *)places->data)[r % places->rows * places->cols + j];
       const int64_t to = r / places->rows * block + place;
       if (place >= 0)
         memcpy((char *)node->out[0]->data + (size_t)to * bytes, (const char *)x->data + (size_t)r * bytes, bytes);
     }
+  }
   return TARN_STATUS_OK;
 }
 
@@ -207,11 +235,15 @@ static void table_gradient(const tarn__exec *exec, const tarn__node *node) {
 }
 
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__tensor *dy = node->in[TARN__WEIGHTED_DY];
-  if (node->out[TARN__WEIGHTED_DGATES] || node->out[TARN__WEIGHTED_DTABLE]) {
+  const tarn__tensor *dy = node->in[TARN__WEIGHTED_DY], *dgates = node->out[TARN__WEIGHTED_DGATES];
+  const tarn__tensor *dtable = node->out[TARN__WEIGHTED_DTABLE];
+  if (dgates || dtable) {
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-    for (int64_t r = 0; r < dy->rows; r++)
+    for (int64_t r = 0; r < dy->rows; r++) {
+      if (dgates) fetch_ahead(node->in[TARN__WEIGHTED_TABLE], node->in[TARN__WEIGHTED_IDS], r, false);
+      if (dtable) fetch_ahead(dtable, node->in[TARN__WEIGHTED_IDS], r, true);
       dy->dtype == TARN__BF16 ? backward_row(node, TARN__BF16, r) : backward_row(node, TARN__F32, r);
+    }
   }
   if (node->dparam[0]) table_gradient(exec, node);
   return TARN_STATUS_OK;
