@@ -86,6 +86,9 @@ typedef struct tarn__device_type {
   // Checks whether the device can compute a node of an op that it has a kernel for. Returns the missing feature, worded
   // to follow "needs"; NULL: nothing is missing. If this is NULL, the device can compute all such nodes.
   const char *(*lacks)(const tarn__device *device, const struct tarn__node *node);
+  // Whether the kernel of a node also does, if it is told so by node->joined, the work of another one that is in place
+  // and next to it: `other` writes what the node reads (before), or reads what the node writes. NULL: never.
+  bool (*joins)(const struct tarn__node *node, const struct tarn__node *other, bool before);
   // The feature missing for fp32 products of a kind that is not EXACT, worded likewise. If this is NULL, the device has
   // no such products.
   const char *(*fp32_lacks)(const tarn__device *device, tarn__fp32 fp32);

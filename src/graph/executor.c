@@ -52,6 +52,7 @@ tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec,
   graph->results_read = false;
   if (!graph->device->type->host_memory) TARN_TRY(send_inputs(graph, exec->stream));
   for (size_t n = 0; n < graph->node_count; n++) {
+    if (graph->nodes[n]->joins) continue;
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
     if (ran) TARN_TRY(ran(user, n + 1));
   }

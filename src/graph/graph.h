@@ -26,6 +26,7 @@
 enum { TARN__MAX_INPUTS = 9, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
 
 typedef struct tarn__graph tarn__graph;
+enum { TARN__MOST_JOINED = 2 };
 typedef struct tarn__node tarn__node;
 
 typedef enum tarn__place {
@@ -120,6 +121,11 @@ struct tarn__node {
   int segment;        // of the forward pass, from 1; 0: none
   bool lean;          // in a segment whose results are always recomputed
   bool again;         // repeats a forward node in the backward pass
+  // Set by planning, where the device joins nodes: nodes that work in place right before this one, on what it reads, or
+  // right behind it, on what it writes, whose work its kernel does while the data are in a cache; and whether this node
+  // is such a one and does not run itself.
+  tarn__node *joined[TARN__MOST_JOINED];
+  bool joins;
 };
 
 struct tarn__graph {

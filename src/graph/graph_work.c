@@ -5,6 +5,6 @@ void tarn__graph_work(const tarn__graph *graph, double *operations, double *byte
     const tarn__node *node = graph->nodes[n];
     if (node->op->flops) *operations += node->op->flops(node);
     if (node->op->gradient_flops) *operations += node->op->gradient_flops(node);
-    *bytes += tarn__node_bytes(node);
+    if (!node->joins) *bytes += tarn__node_bytes(node);
   }
 }

@@ -72,6 +72,32 @@ static void share_in_place(tarn__graph *graph) {
   }
 }
 
+// Gives a node the work of another one if the device can do both at once.
+static bool join(const tarn__graph *graph, tarn__node *node, tarn__node *other, bool before) {
+  const tarn__op *op = other->op;
+  int count = 0;
+  while (count < TARN__MOST_JOINED && node->joined[count]) count++;
+  if (count == TARN__MOST_JOINED || !op->in_place || other->joins || node->joins) return false;
+  // What shares its memory is read by nobody else before it.
+  tarn__tensor *from = other->in[op->inplace_in], *to = other->out[op->inplace_out];
+  if (!from || !to || tarn__tensor_owner(from) != tarn__tensor_owner(to)) return false;
+  if (!graph->device->type->joins(node, other, before)) return false;
+  node->joined[count] = other;
+  other->joins = true;
+  return true;
+}
+
+static void join_neighbours(tarn__graph *graph) {
+  for (size_t n = 0; n < graph->node_count; n++) {
+    graph->nodes[n]->joins = false;
+    memset(graph->nodes[n]->joined, 0, sizeof graph->nodes[n]->joined);
+  }
+  for (size_t n = 0; graph->device->type->joins && n < graph->node_count; n++) {
+    for (size_t k = n; k > 0 && join(graph, graph->nodes[n], graph->nodes[k - 1], true);) k--;
+    for (size_t k = n + 1; k < graph->node_count && join(graph, graph->nodes[n], graph->nodes[k], false);) k++;
+  }
+}
+
 static int larger_first(const void *a, const void *b) {
   const tarn__tensor *x = *(tarn__tensor *const *)a;
   const tarn__tensor *y = *(tarn__tensor *const *)b;
@@ -224,6 +250,7 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   if (graph->forward_count == 0) graph->forward_count = graph->node_count;
   lifetimes(graph);
   share_in_place(graph);
+  join_neighbours(graph);
   void *memory;
   TARN_TRY(tarn__arena_alloc(&graph->arena, &memory, graph->tensor_count + 1, sizeof(tarn__tensor *)));
   tarn__tensor **order = memory;

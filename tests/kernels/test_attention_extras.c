@@ -1,5 +1,6 @@
 // Attention with a table of biases by head and distance (T5), and with fewer heads of keys and values than of queries:
-// kernels against the reference, gradients, buckets, and steps of decoding against whole sequences.
+// kernels against the reference, gradients, buckets, and steps of decoding against whole sequences; queries and keys
+// that are turned for it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,11 +225,82 @@ static void refused(void **state) {
   }
 }
 
+enum { TURNED = 37 };
+
+// Queries and keys that are turned for attention, which a device may do while it computes that: sentences at positions
+// that begin anywhere, or far apart, so that no table holds them; heads that share keys.
+typedef struct attending {
+  int kv_heads;
+  int32_t step;  // between the positions of a sentence
+  bool last;     // nothing but attention reads the turned keys; else a product before it does
+} attending;
+
+static tarn__tensor *attention_of(check *c, tarn__graph *graph, tarn__tensor *x, const attending *a) {
+  static const int32_t offsets[] = {0, 9, 9, 30, 37};
+  enum { HEAD = 32, QUERIES = 4 };
+  int32_t positions[TURNED];
+  for (int s = 0; s < 4; s++)
+    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) positions[r] = 5 + (r - offsets[s]) * a->step;
+  tarn__tensor *places = check_ints(c, graph, positions, TURNED), *at = check_ints(c, graph, offsets, 5);
+  const int64_t d = HEAD * QUERIES, kv = (int64_t)HEAD * a->kv_heads;
+  tarn__param *wq = check_param(c, a->kv_heads == QUERIES ? 3 * d : d, 24, 0.15, true);
+  tarn__param *wkv = a->kv_heads == QUERIES ? NULL : check_param(c, 2 * kv, 24, 0.15, true);
+  tarn__tensor *q = tarn__linear(graph, x, wq, NULL, TARN__IDENTITY);
+  tarn__tensor *k = wkv ? tarn__linear(graph, x, wkv, NULL, TARN__IDENTITY) : q;
+  tarn__rotary_spec turn = {.heads = wkv ? QUERIES : 2 * QUERIES, .width = HEAD, .rotated = 24, .base = 100.0};
+  q = tarn__rotary(graph, q, places, turn);
+  turn.heads = a->kv_heads;
+  k = wkv ? tarn__rotary(graph, k, places, turn) : q;
+  if (!a->last) check_output(c, tarn__linear(graph, k, check_param(c, 3, k->cols, 0.3, true), NULL, TARN__IDENTITY));
+  const tarn__attention_spec spec = {.heads = QUERIES,
+                                     .d = d,
+                                     .key_column = wkv ? 0 : d,
+                                     .value_column = wkv ? kv : 2 * d,
+                                     .causal = true,
+                                     .longest = 21};
+  return tarn__attention_with(graph, q, k, at, at, spec, (tarn__attention_extras){.kv_heads = a->kv_heads});
+}
+
+static void build_attention(check *c, tarn__graph *graph, const void *spec) {
+  check_output(c, attention_of(c, graph, check_input(c, graph, TURNED, 24, 1.0, true), spec));
+}
+
+static int joined;  // rotations of the last graph that were left to attention
+
+static void count_joined(const tarn__graph *graph) {
+  joined = 0;
+  for (size_t n = 0; n < graph->node_count; n++) joined += graph->nodes[n]->joins;
+}
+
+// On the processor, forward and backward.
+static int joined_of(const attending *a) {
+  check c;
+  check_open(&c);
+  c.after = count_joined;
+  check_run(&c, build_attention, a, &tarn__device_cpu, TARN__F32, true);
+  check_close(&c);
+  return joined;
+}
+
+static void turned(void **state) {
+  (void)state;
+  static const attending cases[] = {{4, 1, true}, {2, 1, true}, {4, 1000, true}, {4, 1, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%d heads of keys, positions %d apart%s", cases[i].kv_heads, (int)cases[i].step,
+             cases[i].last ? "" : ", read apart");
+    check_kernels(build_attention, &cases[i], name, 1e-5, 0.05);
+  }
+  assert_int_equal(joined_of(&cases[0]), 2);  // forward and backward
+  assert_int_equal(joined_of(&cases[1]), 2);  // backward, of queries and of keys
+  assert_int_equal(joined_of(&cases[3]), 0);
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(biases),  cmocka_unit_test(groups),
-                                     cmocka_unit_test(shared),  cmocka_unit_test(long_sequences),
-                                     cmocka_unit_test(buckets), cmocka_unit_test(gradients),
-                                     cmocka_unit_test(steps),   cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(biases),         cmocka_unit_test(groups),  cmocka_unit_test(shared),
+      cmocka_unit_test(long_sequences), cmocka_unit_test(buckets), cmocka_unit_test(gradients),
+      cmocka_unit_test(steps),          cmocka_unit_test(refused), cmocka_unit_test(turned)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

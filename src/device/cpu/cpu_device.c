@@ -73,6 +73,7 @@ const tarn__device_type tarn__cpu_type = {
     .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
     .open = open,
     .variant = variant,
+    .joins = tarn__cpu_attention_joins,
     .fp32_lacks = fp32_lacks,
     .peaks = peaks,
     TARN__HOST_MEMORY,

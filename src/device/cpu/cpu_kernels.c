@@ -86,12 +86,11 @@ NODE_OF(widen_forward, tarn__widen_kernels, forward)
 #undef NODE_OF
 
 static size_t attention_scratch(const tarn__node *node, int threads) {
-  return TARN__TABLE_NOW(tarn__attention_kernels)->scratch(node->attr, node->out[0]->dtype, threads);
+  return TARN__TABLE_NOW(tarn__attention_kernels)->scratch(node, threads);
 }
 
 static size_t attention_backward_scratch(const tarn__node *node, int threads) {
-  return TARN__TABLE_NOW(tarn__attention_kernels)
-      ->backward_scratch(node->attr, node->in[TARN__ATTENTION_DO]->dtype, threads);
+  return TARN__TABLE_NOW(tarn__attention_kernels)->backward_scratch(node, threads);
 }
 
 static size_t attention_rows_scratch(const tarn__node *node, int threads) {

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 
 tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node);
+bool tarn__cpu_attention_joins(const tarn__node *node, const tarn__node *other, bool before);
 tarn_status tarn__cpu_bias_table(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_bias_table_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node);

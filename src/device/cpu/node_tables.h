@@ -15,8 +15,8 @@ TARN__TABLES(tarn__add_kernels);
 
 typedef struct tarn__attention_kernels {
   tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__attention_spec *spec, tarn__dtype dtype, int threads);           // bytes
-  size_t (*backward_scratch)(const tarn__attention_spec *spec, tarn__dtype dtype, int threads);  // bytes
+  size_t (*scratch)(const tarn__node *node, int threads);  // bytes
+  size_t (*backward_scratch)(const tarn__node *node, int threads);
 } tarn__attention_kernels;
 TARN__TABLES(tarn__attention_kernels);
 
@@ -78,9 +78,21 @@ typedef struct tarn__residual_norm_kernels {
 } tarn__residual_norm_kernels;
 TARN__TABLES(tarn__residual_norm_kernels);
 
+// Cosines and sines of the angles of all positions from `least` on, for a node of rotary that is joined to another.
+typedef struct tarn__rotary_table {
+  const tarn__node *node;
+  const float *angles;
+  int32_t least;
+} tarn__rotary_table;
+
 typedef struct tarn__rotary_kernels {
   tarn__kernel forward;
   size_t (*scratch)(const tarn__node *node, int threads);  // bytes
+  // A table of at most `most` positions: its bytes, and the table in such memory; false: there are more positions.
+  size_t (*table_bytes)(const tarn__node *node, int64_t most);
+  bool (*table)(tarn__rotary_table *table, const tarn__node *node, float *memory, int64_t most, int threads);
+  // Turns a head of the node in rows [first, last), in place.
+  void (*turn)(const tarn__rotary_table *table, int64_t head, int64_t first, int64_t last);
 } tarn__rotary_kernels;
 TARN__TABLES(tarn__rotary_kernels);
 

@@ -234,19 +234,80 @@ static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 // These kernels do not need `reference` bytes, the scratch of the reference; including them keeps the sizes of plans
 // unchanged.
-static size_t scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
+static size_t own_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t reference = (size_t)spec->longest * sizeof(double);
   const int64_t floats = apart(family_of(spec, dtype).floats(attr_of(spec)));
   const size_t bytes = (size_t)floats * sizeof(float) * (size_t)threads;
   return bytes > reference ? bytes : reference;
 }
 
-static size_t backward_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
+static size_t own_backward_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
   const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
   const int64_t floats = apart(family_of(spec, dtype).backward_floats(attr_of(spec)));
   const size_t bytes = (size_t)floats * sizeof(float) * (size_t)threads;
   return bytes > reference ? bytes : reference;
+}
+
+// --- rotations of queries and keys, or of their gradients, that are joined to attention: each head of a sequence is
+// turned right before (behind) it is read (written), while it is in the cache
+
+typedef struct turning {
+  tarn__rotary_table table[TARN__MOST_JOINED];
+  int count;
+} turning;
+
+static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Scratch of the node itself, and behind it that of the tables.
+static size_t with_tables(const tarn__node *node, size_t own) {
+  const tarn__attention_spec *spec = node->attr;
+  size_t bytes = own;
+  for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++)
+    bytes = whole_lines(bytes) + TARN__TABLE_NOW(tarn__rotary_kernels)->table_bytes(node->joined[k], spec->longest);
+  return bytes;
+}
+
+static size_t scratch(const tarn__node *node, int threads) {
+  return with_tables(node, own_scratch(node->attr, node->out[0]->dtype, threads));
+}
+
+static size_t backward_scratch(const tarn__node *node, int threads) {
+  return with_tables(node, own_backward_scratch(node->attr, node->in[TARN__ATTENTION_DO]->dtype, threads));
+}
+
+// Makes the tables, in the scratch behind the node's own; false: positions are too far apart for them.
+static bool make_tables(turning *t, const tarn__exec *exec, const tarn__node *node, size_t own) {
+  const tarn__attention_spec *spec = node->attr;
+  *t = (turning){.count = 0};
+  for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++) {
+    const tarn__node *rotary = node->joined[k];
+    own = whole_lines(own);
+    if (!TARN__TABLE_NOW(tarn__rotary_kernels)
+             ->table(&t->table[k], rotary, (float *)(void *)((char *)node->scratch + own), spec->longest,
+                     exec->threads))
+      return false;
+    own += TARN__TABLE_NOW(tarn__rotary_kernels)->table_bytes(rotary, spec->longest);
+    t->count++;
+  }
+  return true;
+}
+
+// The same as nodes of their own.
+static tarn_status turn_all(const tarn__exec *exec, const tarn__node *node) {
+  for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++)
+    TARN_TRY(TARN__TABLE_NOW(tarn__rotary_kernels)->forward(exec, node->joined[k]));
+  return TARN_STATUS_OK;
+}
+
+// Columns from `column` on, a head of queries or keys, in rows [first, first + rows) of a tensor.
+static void turn_head(const turning *t, const tarn__tensor *tensor, int64_t column, int64_t first, int64_t rows) {
+  for (int k = 0; k < t->count; k++) {
+    const tarn__rotary_table *table = &t->table[k];
+    const tarn__rotary_spec *spec = table->node->attr;
+    if (tensor && table->node->out[0]->data == tensor->data)
+      TARN__TABLE_NOW(tarn__rotary_kernels)->turn(table, (column - spec->column) / spec->width, first, first + rows);
+  }
 }
 
 // Sets the data to prefetch for the next sequence while this one is computed.
@@ -264,7 +325,12 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t floats = apart(kernels.floats(node->attr));
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
   double slopes[TARN__ATTENTION_HEADS];
+  turning turns;
   tarn__attention_slopes(spec, slopes);
+  if (!make_tables(&turns, exec, node, own_scratch(spec, node->out[0]->dtype, exec->threads))) {
+    turns.count = 0;
+    TARN_TRY(turn_all(exec, node));
+  }
 #pragma omp parallel num_threads(exec->threads)
   {
     if (kernels.begin) kernels.begin();
@@ -276,6 +342,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
       ahead(&h, queries, query_offsets, item, items);
       if (kv != queries) ahead(&h, kv, key_offsets, item, items);
       ahead(&h, node->out[0], query_offsets, item, items);
+      turn_head(&turns, queries, spec->query_column + h.column, h.query, h.queries);
+      turn_head(&turns, kv, spec->key_column + h.kv_column, h.key, h.keys);
       kernels.forward(&h, node);
     }
     if (kernels.end) kernels.end();
@@ -286,7 +354,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 // The heads of a sequence that share keys and values, one after another in one scratch, where these gradients are
 // summed.
 static void backward_group(const family *kernels, const tarn__exec *exec, const tarn__node *node,
-                           const tarn__attention_backward *b, const double *slopes, int64_t item, float *memory) {
+                           const tarn__attention_backward *b, const turning *turns, const double *slopes, int64_t item,
+                           float *memory) {
   const tarn__attention_attr *attr = node->attr;
   const int64_t heads = attr->spec.heads, group = heads / attr->kv_heads, items = b->sequences * heads;
   for (int64_t i = item * group; i < (item + 1) * group; i++) {
@@ -295,6 +364,8 @@ static void backward_group(const family *kernels, const tarn__exec *exec, const 
     if (b->keys_values != b->queries) ahead(&h, b->keys_values, b->key_offsets, i, items);
     ahead(&h, b->dout, b->query_offsets, i, items);
     kernels->backward(&h, b);
+    turn_head(turns, b->dqueries, attr->spec.query_column + h.column, h.query, h.queries);
+    if (h.group_last) turn_head(turns, b->dkeys_values, attr->spec.key_column + h.kv_column, h.key, h.keys);
   }
 }
 
@@ -320,15 +391,20 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t floats = apart(kernels.backward_floats(attr));
   const int64_t items = b.sequences * attr->kv_heads;
   double slopes[TARN__ATTENTION_HEADS];
+  turning turns;
   tarn__attention_slopes(spec, slopes);
+  const bool within = make_tables(&turns, exec, node, own_backward_scratch(spec, b.dout->dtype, exec->threads));
+  if (!within) turns.count = 0;
 #pragma omp parallel num_threads(exec->threads)
   {
     if (kernels.begin) kernels.begin();
 #pragma omp for schedule(guided, attr->kv_heads) nowait
     for (int64_t item = 0; item < items; item++)
-      backward_group(&kernels, exec, node, &b, slopes, item, (float *)node->scratch + omp_get_thread_num() * floats);
+      backward_group(&kernels, exec, node, &b, &turns, slopes, item,
+                     (float *)node->scratch + omp_get_thread_num() * floats);
     if (kernels.end) kernels.end();
   }
+  if (!within) TARN_TRY(turn_all(exec, node));
   if (!b.dbiases) return TARN_STATUS_OK;
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
   for (int64_t h = 0; h < b.dbiases->rows; h++) sum_biases(&b, h);

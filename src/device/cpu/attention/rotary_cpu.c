@@ -1,14 +1,19 @@
-// Fast kernel: the cosines and sines of a row are computed once, in double, for all of its heads. No library functions
-// or fused operations are used here, so every instruction set and every compiler gives the same bits.
+// Fast kernel: cosines and sines are computed in double, once for each position if there are few of them, else once for
+// all heads of a row. No library functions or fused operations are used here, so every instruction set and every
+// compiler gives the same bits.
 #include "base/fixed.h"
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 #include "device/cpu/node_tables.h"
 #include "ops/rotary.h"
 
-enum { LANES = TARN__VEC_LANES };
+enum {
+  LANES = TARN__VEC_LANES,
+  MOST = 1024  // positions of a table
+};
 
-// Floats of the scratch: the turns of position 1 in double, followed by a row of cosines and one of sines per thread.
+// Floats of the scratch: the turns of position 1 in double, followed by a table, or by a row of cosines and one of
+// sines per thread.
 static size_t turns_floats(int64_t half) { return 2 * tarn__row_floats(half); }
 static size_t part_floats(int64_t half) { return 2 * tarn__row_floats(half); }
 
@@ -16,7 +21,8 @@ static int64_t half_of(const tarn__node *node) { return ((const tarn__rotary_att
 
 static size_t scratch(const tarn__node *node, int threads) {
   const int64_t half = half_of(node);
-  return (turns_floats(half) + part_floats(half) * (size_t)threads) * sizeof(float);
+  const size_t parts = part_floats(half) * (size_t)threads, whole = part_floats(half) * MOST;
+  return (turns_floats(half) + (parts > whole ? parts : whole)) * sizeof(float);
 }
 
 // Angles of position 1, in turns.
@@ -75,19 +81,84 @@ TARN__VEC_INLINE void turn_head(void *y, int64_t at, const float *cosine, const 
 #undef STEP
 }
 
-static void run_rows(const tarn__node *node, const double *turns, float *part, int64_t begin, int64_t end) {
+// Between the rows of a table, of cosines and then sines.
+static int64_t angles_stride(int64_t half) { return (int64_t)part_floats(half); }
+
+// The least position, and how many there are from it to the largest.
+static int64_t span_of(int32_t *least, const tarn__tensor *positions) {
+  const int32_t *position = positions->data;
+  if (positions->cols == 0) return 0;
+  int32_t low = position[0], high = position[0];
+  for (int64_t r = 1; r < positions->cols; r++) {
+    if (position[r] < low) low = position[r];
+    if (position[r] > high) high = position[r];
+  }
+  *least = low;
+  return (int64_t)high - low + 1;
+}
+
+static void fill_table(float *angles, const tarn__node *node, const double *turns, int32_t least, int64_t count,
+                       int threads) {
+  const int64_t half = half_of(node), stride = angles_stride(half);
+  const double sign = ((const tarn__rotary_attr *)node->attr)->back ? -1.0 : 1.0;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < count; i++)
+    make_angles(angles + i * stride, angles + i * stride + stride / 2, (double)(least + i), sign, turns, half);
+}
+
+static size_t table_bytes(const tarn__node *node, int64_t most) {
+  const int64_t half = half_of(node);
+  return (turns_floats(half) + (size_t)(angles_stride(half) * most)) * sizeof(float);
+}
+
+static bool table(tarn__rotary_table *out, const tarn__node *node, float *memory, int64_t most, int threads) {
+  *out = (tarn__rotary_table){.node = node};
+  const int64_t count = span_of(&out->least, node->in[TARN__ROTARY_POSITIONS]);
+  if (count > most) return false;
+  double *turns = (double *)(void *)memory;
+  float *angles = memory + turns_floats(half_of(node));
+  make_turns(turns, &((const tarn__rotary_attr *)node->attr)->spec);
+  fill_table(angles, node, turns, out->least, count, threads);
+  out->angles = angles;
+  return true;
+}
+
+static const float *angles_at(const tarn__rotary_table *t, int64_t r) {
+  const int32_t *position = t->node->in[TARN__ROTARY_POSITIONS]->data;
+  return t->angles + ((int64_t)position[r] - t->least) * angles_stride(half_of(t->node));
+}
+
+static void turn(const tarn__rotary_table *t, int64_t head, int64_t first, int64_t last) {
+  const tarn__rotary_spec *spec = &((const tarn__rotary_attr *)t->node->attr)->spec;
+  const tarn__tensor *y = t->node->out[0];
+  const int64_t half = half_of(t->node), stride = angles_stride(half);
+  for (int64_t r = first; r < last; r++) {
+    const float *cosine = angles_at(t, r);
+    const int64_t at = r * y->cols + spec->column + head * spec->width;
+    if (y->dtype == TARN__BF16)
+      turn_head(y->data, at, cosine, cosine + stride / 2, half, TARN__BF16);
+    else
+      turn_head(y->data, at, cosine, cosine + stride / 2, half, TARN__F32);
+  }
+}
+
+// Rows [begin, end), by a table (NULL: none), or with `part`, room for the angles of a row.
+static void run_rows(const tarn__node *node, const tarn__rotary_table *t, const double *turns, float *part,
+                     int64_t begin, int64_t end) {
   const tarn__rotary_attr *attr = node->attr;
   const tarn__rotary_spec *spec = &attr->spec;
   const tarn__tensor *x = node->in[TARN__ROTARY_X], *y = node->out[0];
   const int32_t *position = node->in[TARN__ROTARY_POSITIONS]->data;
   const int64_t half = half_of(node);
   const size_t row_bytes = (size_t)x->cols * tarn__dtype_size(x->dtype);
-  float *cosine = part, *sine = part + tarn__row_floats(half);
+  const float *cosine = part, *sine = part + tarn__row_floats(half);
   for (int64_t r = begin; r < end; r++) {
     if (y->data != x->data)
       memcpy((char *)y->data + (size_t)r * row_bytes, (const char *)x->data + (size_t)r * row_bytes, row_bytes);
-    if (r == begin || position[r] != position[r - 1])
-      make_angles(cosine, sine, (double)position[r], attr->back ? -1.0 : 1.0, turns, half);
+    if (t)
+      sine = (cosine = angles_at(t, r)) + tarn__row_floats(half);
+    else if (r == begin || position[r] != position[r - 1])
+      make_angles(part, part + tarn__row_floats(half), (double)position[r], attr->back ? -1.0 : 1.0, turns, half);
     for (int64_t h = 0; h < spec->heads; h++) {
       const int64_t at = r * x->cols + spec->column + h * spec->width;
       if (y->dtype == TARN__BF16)
@@ -103,12 +174,14 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t half = half_of(node), rows = node->out[0]->rows;
   double *turns = node->scratch;
   float *parts = (float *)node->scratch + turns_floats(half);
-  make_turns(turns, &attr->spec);
+  tarn__rotary_table angles;
+  const bool few = table(&angles, node, node->scratch, rows < MOST ? rows : MOST, exec->threads);
+  if (!few) make_turns(turns, &attr->spec);
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int which = 0; which < exec->threads; which++)
-    run_rows(node, turns, parts + (size_t)which * part_floats(half), rows * which / exec->threads,
+    run_rows(node, few ? &angles : NULL, turns, parts + (size_t)which * part_floats(half), rows * which / exec->threads,
              rows * (which + 1) / exec->threads);
   return TARN_STATUS_OK;
 }
 
-const tarn__rotary_kernels TARN__FAST(tarn__rotary_kernels) = {forward, scratch};
+const tarn__rotary_kernels TARN__FAST(tarn__rotary_kernels) = {forward, scratch, table_bytes, table, turn};
