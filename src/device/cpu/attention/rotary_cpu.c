@@ -128,18 +128,29 @@ static const float *angles_at(const tarn__rotary_table *t, int64_t r) {
   return t->angles + ((int64_t)position[r] - t->least) * angles_stride(half_of(t->node));
 }
 
+// A head's columns of rows [first, last). They are short pieces far apart, which the hardware prefetcher does not
+// recognise.
+TARN__VEC_INLINE void turn_rows(const tarn__rotary_table *t, void *y, tarn__dtype dtype, int64_t cols, int64_t column,
+                                int64_t half, int64_t first, int64_t last) {
+  enum { AHEAD = 12 };  // rows
+  const int32_t *position = t->node->in[TARN__ROTARY_POSITIONS]->data;
+  const int64_t stride = angles_stride(half), bytes = 2 * half * (int64_t)tarn__dtype_size(dtype);
+  for (int64_t r = first; r < last; r++) {
+    const float *cosine = t->angles + ((int64_t)position[r] - t->least) * stride;
+    const char *next = (const char *)y + ((r + AHEAD) * cols + column) * (int64_t)tarn__dtype_size(dtype);
+    for (int64_t i = 0; i < bytes && r + AHEAD < last; i += 64) __builtin_prefetch(next + i, 1);
+    turn_head(y, r * cols + column, cosine, cosine + stride / 2, half, dtype);
+  }
+}
+
 static void turn(const tarn__rotary_table *t, int64_t head, int64_t first, int64_t last) {
   const tarn__rotary_spec *spec = &((const tarn__rotary_attr *)t->node->attr)->spec;
   const tarn__tensor *y = t->node->out[0];
-  const int64_t half = half_of(t->node), stride = angles_stride(half);
-  for (int64_t r = first; r < last; r++) {
-    const float *cosine = angles_at(t, r);
-    const int64_t at = r * y->cols + spec->column + head * spec->width;
-    if (y->dtype == TARN__BF16)
-      turn_head(y->data, at, cosine, cosine + stride / 2, half, TARN__BF16);
-    else
-      turn_head(y->data, at, cosine, cosine + stride / 2, half, TARN__F32);
-  }
+  const int64_t column = spec->column + head * spec->width;
+  if (y->dtype == TARN__BF16)
+    turn_rows(t, y->data, TARN__BF16, y->cols, column, half_of(t->node), first, last);
+  else
+    turn_rows(t, y->data, TARN__F32, y->cols, column, half_of(t->node), first, last);
 }
 
 // Rows [begin, end), by a table (NULL: none), or with `part`, room for the angles of a row.
