@@ -308,14 +308,16 @@ static void pack_b(void *packed, const tarn__gemm *gemm, int threads) {
 
 // --- groups
 
-// Each task packs its columns of its group's B. A part of it is packed once or, if groups have many rows, a few times,
-// and nothing is written to memory and read back. Prefetching it would slow the multiplications by more than it saves.
+// Each task packs its columns of its group's B, so that nothing is written to memory and read back; prefetching it
+// would slow the multiplications by more than it saves. Rows are divided no further than there are tasks wanted, for
+// every block of them packs B again, unless sums are kept over spans of k.
 static plan group_plan_of(const tarn__gemm *g, int64_t groups, int threads) {
   plan p = {.steps = over(g->k, TERMS), .direct = lies_well(g), .own_b = true, .threads = threads};
   const bool whole = p.steps <= WHOLE_STEPS;
   p.span = whole ? p.steps : SPAN_STEPS;
   const int64_t fit = whole ? B_BYTES / (p.steps * STEP) * LINES : SPAN_COLUMNS, tasks = (int64_t)GROUP_TASKS * threads;
   int64_t parts = over(g->n, fit), blocks = over(g->m, MOST_ROWS);
+  if (whole) blocks = smaller(blocks, larger(1, over(tasks, parts * groups)));
   if (blocks * parts * groups < tasks)
     parts = larger(parts, smaller(over(tasks, blocks * groups), g->n / GROUP_COLUMNS));
   if (blocks * parts * groups < threads) blocks = smaller(over(threads, parts * groups), larger(1, g->m / LEAST_ROWS));
