@@ -56,6 +56,9 @@ if(TARN_BUNDLED)
   # threads, and objects of Jansson its own hashes. What libtarn does not use itself is named.
   target_link_options(tarn_shared PRIVATE LINKER:-u,json_pack LINKER:-u,dsyevr_)
   target_link_libraries(tarn_lab_shared PRIVATE m dl)
+  if(TARN_MINIZIP)  # which libtarn does not use, and which has no state of its own
+    target_link_libraries(tarn_lab_shared PRIVATE PkgConfig::MINIZIP)
+  endif()
 else()
   target_link_libraries(tarn_lab_shared PRIVATE tarn_dependencies)
   target_link_options(tarn_lab_shared PRIVATE LINKER:--as-needed)  # most of them are used only by libtarn

@@ -2,6 +2,7 @@
 # scripts/arm.sh root|test [TEST...]: 64-bit ARM on another machine (./run arm). `root` fetches the libraries of Debian for
 # arm64 into build/arm-root, without installing them; `test` runs the tests of build/arm under qemu, as plain C and for each
 # instruction set, and counts them; TEST: only those, such as test_gemm.
+# ARM_LIMIT: seconds after which a test that has not ended counts as failed (default 7200; a test that hangs would hold up all).
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
 root=$PWD/build/arm-root build=$PWD/build/arm
@@ -52,6 +53,7 @@ make_root() {
   touch "$fresh/complete" && mv "$fresh" "$root"
 }
 
+limit=${ARM_LIMIT:-7200}
 emulator=qemu-aarch64-static
 command -v $emulator >/dev/null || emulator=qemu-aarch64
 
@@ -59,7 +61,7 @@ command -v $emulator >/dev/null || emulator=qemu-aarch64
 emulate() {
   local cpu=$1
   shift
-  $emulator -L "$root" -cpu "$cpu" "$@"
+  timeout "$limit" $emulator -L "$root" -cpu "$cpu" "$@"
 }
 
 # one CPU ISA TEST: runs a test; ISA "own" leaves the choice to the program. As in `./run test --quick` the longest tests do
@@ -76,6 +78,7 @@ one() {
   ) >"$log" 2>&1
   code=$?
   [ $code -eq 0 ] || word=failed
+  [ $code -ne 124 ] || echo "not ended after $limit s (ARM_LIMIT)" >>"$log"
   echo "$word $test $cpu $isa $((SECONDS - start)) s" | tee -a "$build/arm-results.txt"
   [ $code -eq 0 ] || tail -n 20 "$log"
 }

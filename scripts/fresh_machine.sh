@@ -249,10 +249,11 @@ case $what in
     directory=/home/someone
     user="setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/someone ${PIP_CERT:+PIP_CERT=/dist/index.crt} sh -c"
     inside "the archive" "$user '! command -v cc && tar xzf /dist/*.tar.gz && PATH=\$(echo ~/tarn-*/bin):\$PATH sh first_sentence.sh'"
-    if chroot "$root" sh -c "apt-get -q -q update && apt-cache show python3 | grep -q '^Version: 3\.[1-9][0-9]'"; then
+    if chroot "$root" sh -c "apt-get -q -q update && apt-cache show python3 | grep -qE '^Version: 3\.(9|[1-9][0-9])'"; then
       inside "its Python" "apt-get -q -q -y --no-install-recommends install python3-venv >/dev/null"
-      inside "the wheel" "$user '! command -v cc && python3 -m venv there && there/bin/pip install -q /dist/*.whl &&
-        PATH=~/there/bin:\$PATH sh first_sentence.sh && there/bin/python -c \"import tarn; print(tarn.Run(\\\"run\\\").translate([\\\"Mein Bruder kauft ein Haus.\\\"]))\"'"
+      inside "the wheel by pip" "$user '! command -v cc && python3 -m venv there && there/bin/pip install -q /dist/*.whl'"
+      inside "its first sentence" "$user 'PATH=~/there/bin:\$PATH sh first_sentence.sh'"
+      inside "its package" "$user 'there/bin/python -c \"import tarn; print(tarn.Run(\\\"run\\\").translate([\\\"Mein Bruder kauft ein Haus.\\\"]))\"'"
     else
       echo "$name: $suite has a Python that is too old for the package"
     fi

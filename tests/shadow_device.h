@@ -8,6 +8,7 @@
 #define TARN_TESTS_SHADOW_DEVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,10 @@ static struct {
   shadow_block *blocks;
   int inside;        // kernels and copies now running
   size_t now, most;  // bytes, in whole pages
-  int sums, means;   // number of calls that compute AutoFreeze's norms, and averages of checkpoints
-  int taken;         // number of calls that take device rows as samples of a regression
-  int64_t reads;     // copies to the host
+  // Counted by all ranks and streams, whose threads run at once.
+  atomic_int sums, means;      // calls that compute AutoFreeze's norms, and averages of checkpoints
+  atomic_int taken;            // calls that take device rows as samples of a regression
+  atomic_int_least64_t reads;  // copies to the host
 } shadow = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline void shadow_protect(int how) {

@@ -67,6 +67,22 @@ TEXT
 }
 examples "$tree" archive
 
+# Whether the optional parts are in the program: Marian's own files need minizip, and its deflated arrays zlib.
+cp -r "$sources/tests/golden/marian_own/all" marian && cp "$sources"/tests/golden/marian_model/swish/*.spm marian
+"$tree/bin/tarn" import marian --output marian.safetensors >marian.log 2>&1 || fail "import of Marian's .npz: $(cat marian.log)"
+python3 - marian/cases.json lines wanted <<'TEXT'
+import json, sys
+cases = json.load(open(sys.argv[1]))["translations"]
+for path, key in zip(sys.argv[2:], ("text", "translation")):
+    open(path, "w").write("".join(case[key] + "\n" for case in cases))
+TEXT
+"$tree/bin/tarn" translate marian.safetensors <lines 2>marian.log | diff - wanted || fail "translations of Marian's model: $(cat marian.log)"
+for pack in gzip:gz xz:xz zstd:zst; do
+  command -v ${pack%:*} >/dev/null || continue
+  ${pack%:*} -c wanted >"wanted.${pack#*:}"
+  "$tree/bin/tarn" bleu --reference "wanted.${pack#*:}" <wanted >bleu.log 2>&1 || fail "text in .${pack#*:}: $(cat bleu.log)"
+done
+
 python3 -m venv environment
 environment/bin/pip install -q --disable-pip-version-check "$wheel" || fail "pip cannot install the wheel"
 package=$(environment/bin/python -c 'import tarn; print(tarn.__path__[0])') || fail "the package cannot be imported"

@@ -44,6 +44,7 @@ Dir::Cache "$work/archives";
 Dir::Etc::SourceList "$work/sources.list";
 Dir::Etc::SourceParts "-";
 APT::Sandbox::User "root";
+Acquire::Retries "5";
 TEXT
 apt-get indextargets --format 'deb-src $(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
   sort -u >"$work/sources.list"

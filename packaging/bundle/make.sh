@@ -17,11 +17,19 @@ again() { [ "$(cat "$1/key" 2>/dev/null)" != "$2" ]; }
 key=$(sha256sum $here/requirements.txt; python3 --version)
 if again $tools "$key"; then
   rm -rf $tools
-  python3 -m venv $tools && $tools/bin/pip install -q --disable-pip-version-check -r $here/requirements.txt ||
-    {
-      echo "run wheel: pip cannot install what $here/requirements.txt names" >&2
+  python3 -m venv $tools
+  # ziglang has 80 MB: pip tries again where it cannot connect, but not where a download breaks off. What had arrived whole is
+  # in its cache.
+  for try in 1 2 3 4 5; do
+    $tools/bin/pip install -q --disable-pip-version-check --retries 5 --timeout 60 -r $here/requirements.txt && break
+    [ $try -lt 5 ] || {
+      echo "run wheel: pip could not install what $here/requirements.txt names, in 5 tries (its last message is above);" \
+        "./run wheel goes on from here" >&2
       exit 1
     }
+    echo "run wheel: pip tries again ($try of 4)" >&2
+    sleep $((try * 5))
+  done
   echo "$key" >$tools/key
 fi
 key=$(sha256sum $here/libraries.sh $here/requirements.txt; dpkg-query --show gcc-12-base libc6-dev 'libsentencepiece-dev' \

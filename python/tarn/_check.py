@@ -38,7 +38,8 @@ def whole(what: str, value: Any, least: int, most: int) -> int:
 
 def real(what: str, value: Any) -> float:
     """A number. NAN, which is in no range, is refused."""
-    if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
+    # In Python 3.9 and in NumPy complex numbers have a __float__ too.
+    if isinstance(value, (bool, np.bool_, str, bytes, complex, np.complexfloating)) or not hasattr(value, "__float__"):
         raise TypeError(f"{what}: a number is expected, not {value!r}")
     try:
         number = float(value)

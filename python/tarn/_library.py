@@ -16,12 +16,13 @@ import logging
 import os
 import queue
 import re
+import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union
 
 from . import _check, errors
 
@@ -31,8 +32,9 @@ except ModuleNotFoundError:
     raise ImportError(f"tarn: {__file__} was not installed: its _binding.py is made with the library", name="tarn") from None
 
 T = TypeVar("T")
-Text = str | bytes
-PathLike = str | os.PathLike[str]
+# Aliases are computed, unlike annotations, and Python 3.9 has no `|` of types.
+Text = Union[str, bytes]
+PathLike = Union[str, os.PathLike[str]]
 
 log = logging.getLogger("tarn")
 
@@ -231,16 +233,22 @@ def call(name: str, *arguments: Any) -> Any:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
     """A folder that the worker removes: a call that was interrupted may still write into it."""
-    folder = tempfile.TemporaryDirectory(prefix="tarn-", ignore_cleanup_errors=True)
+    folder = tempfile.mkdtemp(prefix="tarn-")
+
+    def remove() -> None:
+        atexit.unregister(remove)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)  # if the worker does not come to it
     try:
-        yield folder.name
+        yield folder
     except Exception:
-        worker.call(folder.cleanup)
+        worker.call(remove)
         raise
     except BaseException:  # an interrupt, which does not wait
-        worker.submit(folder.cleanup)
+        worker.submit(remove)
         raise
-    worker.call(folder.cleanup)
+    worker.call(remove)
 
 
 def pool(threads: int) -> int:

@@ -11,15 +11,15 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Union
 
 import numpy as np
 
 from ._library import PathLike, Text, no_text, path_bytes, renamed, temporary_folder, unknown
 from .errors import UsageError
 
-Texts = PathLike | Iterable[Text]  # a path, or the lines themselves
-Row = Mapping[str, Any] | tuple[Any, ...] | list[Any]
+Texts = Union[PathLike, Iterable[Text]]  # a path, or the lines themselves
+Row = Union[Mapping[str, Any], tuple[Any, ...], list[Any]]
 
 
 def is_path(given: object) -> bool:

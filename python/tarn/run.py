@@ -337,7 +337,9 @@ class Run:
         given = texts(lines, "translate")
         handle = self._translator(_translating(options))
         call_of = c.tarn_translate_result, "tarn_translator_lines", handle
-        return self._each(given, *call_of, _hypotheses) if details else self._each(given, *call_of, _best)
+        if details:
+            return self._each(given, *call_of, _hypotheses)
+        return self._each(given, *call_of, _best)
 
     def _translator(self, given: dict[str, Any]) -> Handle:
         options = c.tarn_translator_options()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from .vocabulary import Tokens
 
 SIDES = words("TARN_STATES_SIDE_")
 FORMS = words("TARN_STATES_FORM_")
-Numbers = NDArray[np.float32] | NDArray[np.int32]
+Numbers = Union[NDArray[np.float32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, co
   return graph->kernels[node->op->id].run(exec, node);
 }
 
-static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n) {
-  const double bytes = tarn__node_bytes(graph->nodes[n]);
+static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n, double bytes) {
   double begin = tarn__profile_clock(exec->profile);
   TARN_TRY(run_node(graph, exec, graph->nodes[n]));
   TARN_TRY(tarn__device_stream_synchronise(graph->device, exec->stream));
@@ -53,7 +52,10 @@ tarn_status tarn__graph_run_telling(tarn__graph *graph, const tarn__exec *exec,
   if (!graph->device->type->host_memory) TARN_TRY(send_inputs(graph, exec->stream));
   for (size_t n = 0; n < graph->node_count; n++) {
     if (graph->nodes[n]->joins) continue;
-    TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
+    // Before the node runs: whether it adds to a gradient or is the first to write it, nobody can say afterwards.
+    const double bytes = exec->profile || exec->moved_bytes ? tarn__node_bytes(graph->nodes[n]) : 0.0;
+    if (exec->moved_bytes) *exec->moved_bytes += bytes;
+    TARN_TRY(exec->profile ? run_measured(graph, exec, n, bytes) : run_node(graph, exec, graph->nodes[n]));
     if (ran) TARN_TRY(ran(user, n + 1));
   }
   return TARN_STATUS_OK;

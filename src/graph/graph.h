@@ -75,6 +75,7 @@ typedef struct tarn__exec {
   const struct tarn__adam_factors *update;
   double *squares;
   tarn__device_stream *stream;  // stream of the device for all nodes; NULL: the default stream
+  double *moved_bytes;          // gets the memory traffic of every node, by tarn__node_bytes(), in addition; NULL: none
 } tarn__exec;
 
 // An op: one entry in src/ops/ per kind of node. Its kernels belong to the devices.

@@ -4,8 +4,7 @@
 
 #include "graph/graph.h"
 
-// Adds the work of one run of a planned graph: floating-point operations as counted by its ops, including the gradients
-// of parameters, and memory traffic by tarn__node_bytes().
-void tarn__graph_work(const tarn__graph *graph, double *operations, double *bytes);
+// Floating-point operations of one run of a planned graph as counted by its ops, including the gradients of parameters.
+double tarn__graph_operations(const tarn__graph *graph);
 
 #endif

@@ -113,7 +113,7 @@ static tarn_status make_room(tarn__stepper *s) {
 
 // Counts the work of the graph that has run.
 static void count_work(tarn__stepper *s) {
-  tarn__graph_work(&s->graph, &s->operations, &s->moved_bytes);
+  s->operations += tarn__graph_operations(&s->graph);
   if (s->energy) tarn__energy_watch(s->energy);
 }
 
@@ -121,6 +121,7 @@ static void count_work(tarn__stepper *s) {
 static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
   s->exec.update = training ? s->factors : NULL;
   s->exec.squares = training && s->numbers ? &s->numbers->squares : NULL;
+  s->exec.moved_bytes = training ? &s->moved_bytes : NULL;
   tarn_status status = tarn__profile_work(s->exec.profile, "building and planning graphs", begin);
   const bool follows = training && s->follower;
   if (status == TARN_STATUS_OK && follows) status = s->follow(s->follower, &s->graph);

@@ -32,7 +32,7 @@ typedef struct tarn__stepper {
   void *follower;
   tarn_status (*follow)(void *follower, const tarn__graph *graph);
   tarn_status (*followed)(void *follower, size_t nodes);
-  // Work of training steps and passes over the data so far (graph/graph_work.h); reset by the caller.
+  // Work of training steps and passes over the data so far (tarn__graph_operations(), tarn__exec); reset by the caller.
   double operations, moved_bytes;
   tarn__energy *energy;          // sampled whenever a graph runs; set it after open; NULL: none
   struct tarn_profile *profile;  // measures training, not evaluation; set it after open; NULL: none

@@ -54,15 +54,19 @@ sed -n 's/^tarn_\(module\|optional\)([A-Z0-9]* \([a-z0-9.-]*\).*/\2/p' "$TARN_SO
 [ "$(wc -l <asked.txt)" -ge 12 ] || fail "cmake/dependencies.cmake is not understood"
 sed -n 's/^module \([a-z0-9.-]*\) .*/\1/p' "$packaging/bundle/libraries.sh" | grep -v '^libmicrohttpd$' | sort >bundled.txt
 diff asked.txt bundled.txt || fail "packaging/bundle/libraries.sh bundles other libraries than the build uses"
-for package in $(sed -n '/^for package in lib/,/; do$/p' "$packaging/bundle/libraries.sh" | grep -oE '[a-z0-9.-]+-dev'); do
+sed -n '/^for package in lib/,/; do$/p' "$packaging/bundle/libraries.sh" | grep -oE '[a-z0-9.-]+-dev' >packages.txt
+[ "$(wc -l <packages.txt)" -ge 12 ] || fail "packaging/bundle/libraries.sh is not understood"
+while read -r package; do
   grep -qE "(^| )'?$package'?( |;)" "$packaging/bundle/make.sh" || fail "make.sh does not know when $package changes"
-done
+done <packages.txt
 
 # conda's recipe has the optional ones too, under conda's names.
-for module in $(sed -n 's/^tarn_optional([A-Z0-9]* \([a-z0-9.-]*\).*/\1/p' "$TARN_SOURCE_DIR/cmake/dependencies.cmake"); do
+sed -n 's/^tarn_optional([A-Z0-9]* \([a-z0-9.-]*\).*/\1/p' "$TARN_SOURCE_DIR/cmake/dependencies.cmake" >optional.txt
+[ "$(wc -l <optional.txt)" -ge 3 ] || fail "cmake/dependencies.cmake is not understood"
+while read -r module; do
   case $module in libzstd) package=zstd ;; liblzma) package=liblzma-devel ;; *) package=$module ;; esac
   grep -qx "    - $package" "$packaging/conda/meta.yaml" || fail "the recipe lacks $package"
-done
+done <optional.txt
 
 version=$(sed -n 's/^project(tarn VERSION \([0-9.]*\).*/\1/p' "$TARN_SOURCE_DIR/CMakeLists.txt")
 grep -qF "{% set version = \"$version\" %}" "$packaging/conda/meta.yaml" || fail "the recipe is for another version than $version"

@@ -141,10 +141,15 @@ static void measures_a_training(void **state) {
     train(run, profile, &measured);
   }
   train("plain", NULL, &plain);
+  assert_true(measured.cost.moved_bytes == plain.cost.moved_bytes);
   assert_true(measured.scores[TARN__METRIC_LOSS] == plain.scores[TARN__METRIC_LOSS]);
   check_table(profile);
   tarn_profile_summary summary;
   assert_int_equal(tarn_profile_sum(profile, &summary), TARN_STATUS_OK);
+  // What a training says that it moved is what the profile counts, and what the update moved that is left out.
+  double bytes = 0;
+  for (size_t i = 0; i < summary.count; i++) bytes += summary.rows[i].bytes;
+  assert_true(plain.cost.moved_bytes > bytes && plain.cost.moved_bytes < 1.25 * bytes);
   assert_int_equal(tarn_profile_write_trace(profile, "trace.json"), TARN_STATUS_OK);
   check_trace("trace.json", summary.seconds + summary.left_out_seconds);
   assert_int_equal(tarn_profile_write_trace(profile, "nowhere/trace.json"), TARN_STATUS_IO);

@@ -63,6 +63,14 @@ static void shares_and_parts(void **state) {
   tarn_progress_set(NULL, NULL);
 }
 
+// What the thread of the clock has told so far.
+static int reports(tarn__work *work, const told *t) {
+  pthread_mutex_lock(&work->lock);
+  const int count = t->reports;
+  pthread_mutex_unlock(&work->lock);
+  return count;
+}
+
 // What says nothing of itself is told of by the clock; and of work without a report nobody hears.
 static void ticks(void **state) {
   (void)state;
@@ -74,7 +82,7 @@ static void ticks(void **state) {
   assert_int_equal(t.reports + t.overs, 0);
   tarn__work_begin(&work, "slow", "");
   tarn__work_tick(&work);
-  for (int i = 0; i < 1000 && *(volatile int *)&t.reports == 0; i++) wait_for_next();
+  for (int i = 0; i < 1000 && reports(&work, &t) == 0; i++) wait_for_next();
   tarn__work_end(&work);
   assert_true(t.reports > 0 && t.overs == 1 && isnan(t.share));
   tarn_progress_set(NULL, NULL);
