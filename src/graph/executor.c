@@ -5,6 +5,8 @@
 #include "graph/run_telling.h"
 
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
+  for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++)
+    if (node->joined[k]->op->check) TARN_TRY(node->joined[k]->op->check(node->joined[k]));
   if (node->op->check) TARN_TRY(node->op->check(node));
   return graph->kernels[node->op->id].run(exec, node);
 }

@@ -72,15 +72,29 @@ static void share_in_place(tarn__graph *graph) {
   }
 }
 
+// Whether a node has other tensors in the workspace than these two.
+static bool places_others(const tarn__graph *graph, const tarn__node *node, const tarn__tensor *from,
+                          const tarn__tensor *to) {
+  for (int k = 0; k < TARN__MAX_INPUTS; k++)
+    if (node->in[k] && node->in[k] != from && is_placed(graph, node->in[k])) return true;
+  for (int k = 0; k < TARN__MAX_OUTPUTS; k++)
+    if (node->out[k] && node->out[k] != to && is_placed(graph, node->out[k])) return true;
+  for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
+    if (node->dparam_grad[k] && is_placed(graph, node->dparam_grad[k])) return true;
+  return false;
+}
+
 // Gives a node the work of another one if the device can do both at once.
 static bool join(const tarn__graph *graph, tarn__node *node, tarn__node *other, bool before) {
   const tarn__op *op = other->op;
   int count = 0;
   while (count < TARN__MOST_JOINED && node->joined[count]) count++;
-  if (count == TARN__MOST_JOINED || !op->in_place || other->joins || node->joins) return false;
+  if (count == TARN__MOST_JOINED || !op->in_place || other->joins || other->joined[0] || node->joins) return false;
   // What shares its memory is read by nobody else before it.
   tarn__tensor *from = other->in[op->inplace_in], *to = other->out[op->inplace_out];
   if (!from || !to || tarn__tensor_owner(from) != tarn__tensor_owner(to)) return false;
+  // The other's work is done when the node runs, but its tensors live at its own place in the graph.
+  if (places_others(graph, other, from, to)) return false;
   if (!graph->device->type->joins(node, other, before)) return false;
   node->joined[count] = other;
   other->joins = true;

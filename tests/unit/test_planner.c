@@ -79,6 +79,37 @@ static void test_in_place_spares_what_is_read_later(void **state) {
   tarn__graph_close(&graph);
 }
 
+static bool joins_in_place(const tarn__node *node, const tarn__node *other, bool before) {
+  (void)node;
+  return before && other->op == &in_place;
+}
+
+// A node does the work of the one before it, unless memory of that one ends before its own, or it does others' work.
+static void test_joined_nodes_live_together(void **state) {
+  (void)state;
+  tarn__device_type type = *tarn__device_cpu.type;
+  type.joins = joins_in_place;
+  tarn__device device = tarn__device_cpu;
+  device.type = &type;
+  for (int reads = 0; reads < 2; reads++) {
+    tarn__graph graph = {0};
+    tarn__graph_begin(&graph, &device, TARN__F32, false, 1);
+    tarn__tensor *other = step(&graph, &plain, NULL, NULL, 64), *t = step(&graph, &plain, NULL, NULL, 64);
+    t = step(&graph, &in_place, t, reads ? other : NULL, 64);
+    t = step(&graph, &plain, t, NULL, 32);
+    t = step(&graph, &in_place, t, NULL, 32);
+    t = step(&graph, &in_place, t, NULL, 32);
+    step(&graph, &plain, t, NULL, 8);
+    assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+    assert_ptr_equal(graph.nodes[3]->joined[0], reads ? NULL : graph.nodes[2]);
+    assert_int_equal(graph.nodes[2]->joins, !reads);
+    assert_ptr_equal(graph.nodes[5]->joined[0], graph.nodes[4]);
+    assert_null(graph.nodes[6]->joined[0]);
+    assert_false(graph.nodes[5]->joins);
+    tarn__graph_close(&graph);
+  }
+}
+
 static void test_kept_tensors_survive(void **state) {
   (void)state;
   tarn__graph graph = {0};
@@ -163,6 +194,7 @@ int main(void) {
       cmocka_unit_test(test_chain_needs_two_buffers),
       cmocka_unit_test(test_in_place_needs_one),
       cmocka_unit_test(test_in_place_spares_what_is_read_later),
+      cmocka_unit_test(test_joined_nodes_live_together),
       cmocka_unit_test(test_kept_tensors_survive),
       cmocka_unit_test(test_random_graphs_never_overlap),
       cmocka_unit_test(test_failures_of_building_are_reported_by_plan),
