@@ -38,6 +38,7 @@ static void sizes(void **state) {
       {4, 24, 40, {0, 17, 0, 3}, true, TARN__RELU},
       {3, 72, 64, {64, 1, 70}, false, TARN__GELU},
       {5, 100, 33, {2, 0, 130, 9, 0}, true, TARN__SWISH},
+      {GROUPS_MOST, 40, 48, {3, 0, 1100}, true, TARN__RELU},  // most rows in one, which are divided
       {GROUPS_MOST, 16, 24, {0}, true, TARN__GELU_TANH},
   };
   shape *many = &shapes[sizeof shapes / sizeof *shapes - 1];

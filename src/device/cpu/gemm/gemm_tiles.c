@@ -309,15 +309,16 @@ static void pack_b(void *packed, const tarn__gemm *gemm, int threads) {
 // --- groups
 
 // Each task packs its columns of its group's B, so that nothing is written to memory and read back; prefetching it
-// would slow the multiplications by more than it saves. Rows are divided no further than there are tasks wanted, for
-// every block of them packs B again, unless sums are kept over spans of k.
-static plan group_plan_of(const tarn__gemm *g, int64_t groups, int threads) {
+// would slow the multiplications by more than it saves. Rows are divided no further than there are tasks wanted for
+// their share of `all_rows`, those of all groups: every block of them packs B again, unless sums are kept over spans of
+// k.
+static plan group_plan_of(const tarn__gemm *g, int64_t groups, int64_t all_rows, int threads) {
   plan p = {.steps = over(g->k, TERMS), .direct = lies_well(g), .own_b = true, .threads = threads};
   const bool whole = p.steps <= WHOLE_STEPS;
   p.span = whole ? p.steps : SPAN_STEPS;
   const int64_t fit = whole ? B_BYTES / (p.steps * STEP) * LINES : SPAN_COLUMNS, tasks = (int64_t)GROUP_TASKS * threads;
   int64_t parts = over(g->n, fit), blocks = over(g->m, MOST_ROWS);
-  if (whole) blocks = smaller(blocks, larger(1, over(tasks, parts * groups)));
+  if (whole) blocks = smaller(blocks, larger(over(tasks, parts * groups), over(tasks * g->m, parts * all_rows)));
   if (blocks * parts * groups < tasks)
     parts = larger(parts, smaller(over(tasks, blocks * groups), g->n / GROUP_COLUMNS));
   if (blocks * parts * groups < threads) blocks = smaller(over(threads, parts * groups), larger(1, g->m / LEAST_ROWS));
@@ -350,17 +351,17 @@ typedef struct cursor {
   plan p;
 } cursor;
 
-static cursor cursor_at(const tarn__gemm_groups *groups, int64_t group, int64_t first, int threads) {
+static cursor cursor_at(const tarn__gemm_groups *groups, int64_t group, int64_t first, int64_t all_rows, int threads) {
   cursor c = {.group = group, .first = first, .g = groups->product(groups->user, group)};
   if (c.g.m == 0 || c.g.n == 0 || c.g.k == 0) return c;
-  c.p = group_plan_of(&c.g, groups->count, threads);
+  c.p = group_plan_of(&c.g, groups->count, all_rows, threads);
   c.tasks = c.p.m.pieces * c.p.n.pieces;
   return c;
 }
 
 // Advances to the group of a task, which must exist.
-static void move_to(cursor *c, const tarn__gemm_groups *groups, int64_t task, int threads) {
-  while (task >= c->first + c->tasks) *c = cursor_at(groups, c->group + 1, c->first + c->tasks, threads);
+static void move_to(cursor *c, const tarn__gemm_groups *groups, int64_t task, int64_t all_rows, int threads) {
+  while (task >= c->first + c->tasks) *c = cursor_at(groups, c->group + 1, c->first + c->tasks, all_rows, threads);
 }
 
 static void run_group_task(const tarn__gemm *g, const plan *p, char *memory, int64_t task) {
@@ -384,22 +385,23 @@ static void run_group_task(const tarn__gemm *g, const plan *p, char *memory, int
 static void run_groups(const tarn__gemm_groups *groups, int threads, void *scratch, size_t bytes) {
   const size_t own = bytes / (size_t)threads / 64 * 64;
   double flops = 0.0;
+  int64_t tasks = 0, all_rows = 0;
   for (int64_t e = 0; e < groups->count; e++) {
     const tarn__gemm g = groups->product(groups->user, e);
+    all_rows += g.m;
     flops += 2.0 * (double)g.m * (double)g.n * (double)g.k;
   }
   if (flops < SERIAL_FLOPS) threads = 1;
-  int64_t tasks = 0;
-  for (int64_t e = 0; e < groups->count; e++) tasks += cursor_at(groups, e, 0, threads).tasks;
+  for (int64_t e = 0; e < groups->count; e++) tasks += cursor_at(groups, e, 0, all_rows, threads).tasks;
 #pragma omp parallel num_threads(threads)
   {
     char *memory = (char *)scratch + own * (size_t)omp_get_thread_num();
     // The cursor only moves forward, so a thread's tasks must too, which dynamic schedules do not guarantee.
-    cursor here = cursor_at(groups, 0, 0, threads);
+    cursor here = cursor_at(groups, 0, 0, all_rows, threads);
     tarn__tiles_begin();
 #pragma omp for schedule(monotonic : dynamic, 1) nowait
     for (int64_t task = 0; task < tasks; task++) {
-      move_to(&here, groups, task, threads);
+      move_to(&here, groups, task, all_rows, threads);
       run_group_task(&here.g, &here.p, memory, task - here.first);
     }
     tarn__tiles_end();
