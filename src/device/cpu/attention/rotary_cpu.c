@@ -9,7 +9,8 @@
 
 enum {
   LANES = TARN__VEC_LANES,
-  MOST = 1024  // positions of a table
+  MOST = 1024,  // positions of a table
+  SERIAL = 64   // positions that are computed faster than threads are woken
 };
 
 // Floats of the scratch: the turns of position 1 in double, followed by a table, or by a row of cosines and one of
@@ -19,9 +20,12 @@ static size_t part_floats(int64_t half) { return 2 * tarn__row_floats(half); }
 
 static int64_t half_of(const tarn__node *node) { return ((const tarn__rotary_attr *)node->attr)->spec.rotated / 2; }
 
+// Positions of the table for a node that is not joined.
+static int64_t most_of(const tarn__node *node) { return node->out[0]->rows < MOST ? node->out[0]->rows : MOST; }
+
 static size_t scratch(const tarn__node *node, int threads) {
   const int64_t half = half_of(node);
-  const size_t parts = part_floats(half) * (size_t)threads, whole = part_floats(half) * MOST;
+  const size_t parts = part_floats(half) * (size_t)threads, whole = part_floats(half) * (size_t)most_of(node);
   return (turns_floats(half) + (parts > whole ? parts : whole)) * sizeof(float);
 }
 
@@ -101,7 +105,7 @@ static void fill_table(float *angles, const tarn__node *node, const double *turn
                        int threads) {
   const int64_t half = half_of(node), stride = angles_stride(half);
   const double sign = ((const tarn__rotary_attr *)node->attr)->back ? -1.0 : 1.0;
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (count >= SERIAL)
   for (int64_t i = 0; i < count; i++)
     make_angles(angles + i * stride, angles + i * stride + stride / 2, (double)(least + i), sign, turns, half);
 }
@@ -186,7 +190,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   double *turns = node->scratch;
   float *parts = (float *)node->scratch + turns_floats(half);
   tarn__rotary_table angles;
-  const bool few = table(&angles, node, node->scratch, rows < MOST ? rows : MOST, exec->threads);
+  const bool few = table(&angles, node, node->scratch, most_of(node), exec->threads);
   if (!few) make_turns(turns, &attr->spec);
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int which = 0; which < exec->threads; which++)

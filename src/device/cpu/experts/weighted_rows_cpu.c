@@ -9,8 +9,9 @@
 
 enum {
   LANES = TARN__VEC_LANES,
-  BLOCK = 8,  // registers of a row that are summed together
-  AHEAD = 3   // rows after which a gathered row is wanted, when it is prefetched
+  BLOCK = 8,           // registers of a row that are summed together
+  AHEAD = 3,           // rows after which a gathered row is wanted, when it is prefetched
+  AHEAD_BYTES = 16384  // at most, of one row's gathered rows: more would evict what is in use from the L1 cache
 };
 
 // Rows of a table are gathered in an order that the hardware prefetcher does not recognise: prefetches those of row
@@ -18,6 +19,7 @@ enum {
 TARN__VEC_INLINE void fetch_ahead(const tarn__tensor *table, const tarn__tensor *ids, int64_t r, bool wanted) {
   if (r + AHEAD >= ids->rows) return;
   const int64_t bytes = table->cols * (int64_t)tarn__dtype_size(table->dtype);
+  if (ids->cols * bytes > AHEAD_BYTES) return;
   const int32_t *id = (const int32_t *)ids->data + (r + AHEAD) * ids->cols;
   for (int64_t j = 0; j < ids->cols; j++) {
     if (id[j] < 0) continue;
