@@ -182,12 +182,16 @@ static tarn_status add_parts(tarn_plan *plan, const tarn__model *model, const ta
   return TARN_STATUS_OK;
 }
 
-// Plans steps whose rows are so many sentences of equal length, and with `parts` describes them.
+// Plans steps whose rows are so many sentences of equal length, or as many as the rows of a side allow, where one side
+// is far shorter than the other; with `parts` describes them.
 static tarn_status plan_division(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
                                  int64_t sentences, bool parts) {
   tarn__graph graph = {0};
   int32_t *source_offsets = NULL;
   int32_t *target_offsets = NULL;
+  const int64_t rows[] = {batch->source_rows, batch->target_rows};
+  for (int side = 0; side < 2; side++)
+    if (rows[side] > 0 && sentences > rows[side]) sentences = rows[side];
   tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
   if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
   if (status == TARN_STATUS_OK) {
