@@ -30,7 +30,8 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   const tarn__activation activation = *(const tarn__activation *)node->attr;
   tarn__tensor *saved = node->out[tarn__keeps_z(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
   tarn__tensor *dz = node->out[TARN__LINEAR_Y]->grad;
-  if (activation != TARN__IDENTITY && !tarn__linear_masks(graph, &op_dx, TARN__GROUPED_DX_SAVED, dz, saved, activation))
+  if (activation != TARN__IDENTITY &&
+      !tarn__linear_hand_slope(graph, &op_dx, TARN__GROUPED_DX_SAVED, dz, saved, activation))
     dz = tarn__linear_dz(graph, dz, saved, NULL, activation);
   const bool learns_bias = bias && bias->needs_grad;
   if (weight->needs_grad || learns_bias) {

@@ -41,8 +41,8 @@ tarn__tensor *tarn__linear_dz(tarn__graph *graph, tarn__tensor *dy, tarn__tensor
 // Makes the product that wrote dy also take it through the activation, so that dy need not be read and written again.
 // What else contributes to dy is part of it by then. The product must be the newest node: behind an older one there may
 // be nodes that read dy as it was, such as that of a shift whose op hands dy on as the gradient of its input.
-bool tarn__linear_masks(tarn__graph *graph, const tarn__op *op, int place, tarn__tensor *dy, tarn__tensor *saved,
-                        tarn__activation activation) {
+bool tarn__linear_hand_slope(tarn__graph *graph, const tarn__op *op, int place, tarn__tensor *dy, tarn__tensor *saved,
+                             tarn__activation activation) {
   tarn__node *product = dy->source;
   if (!product || product != graph->nodes[graph->node_count - 1] || product->op != op || product->out[0] != dy ||
       product->in[place])
@@ -59,8 +59,8 @@ static void gradient(tarn__graph *graph, tarn__node *linear) {
   tarn__tensor *saved = linear->out[tarn__keeps_z(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
   tarn__tensor *dz = linear->out[TARN__LINEAR_Y]->grad;
   // The weight's gradient reads all of dz too. Without it, or if dz must be computed anyhow, one pass does both.
-  const bool is_dz =
-      activation == TARN__IDENTITY || tarn__linear_masks(graph, &dx_op, TARN__LINEAR_DX_SAVED, dz, saved, activation);
+  const bool is_dz = activation == TARN__IDENTITY ||
+                     tarn__linear_hand_slope(graph, &dx_op, TARN__LINEAR_DX_SAVED, dz, saved, activation);
   const bool with_weight = is_dz && weight->needs_grad;
   if (!with_weight) dz = tarn__linear_dz(graph, dz, saved, bias, is_dz ? TARN__IDENTITY : activation);
   // The weight's gradient first: x may die before the memory of dx is taken.

@@ -29,9 +29,9 @@ typedef struct tarn__linear_attr {
 tarn__tensor *tarn__linear_dz(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *saved, tarn__param *bias,
                               tarn__activation activation);
 
-// Whether the newest node, of op `product`, wrote dy, and is to multiply it by the activation's slope as well, from
-// what it gets as input `place`.
-bool tarn__linear_masks(tarn__graph *graph, const tarn__op *product, int place, tarn__tensor *dy, tarn__tensor *saved,
-                        tarn__activation activation);
+// Has the product that wrote dy, which must be the newest node and of op `op`, multiply it by the activation's slope as
+// well, from `saved`, which becomes its input `place`; false: it cannot, and nothing is changed.
+bool tarn__linear_hand_slope(tarn__graph *graph, const tarn__op *op, int place, tarn__tensor *dy, tarn__tensor *saved,
+                             tarn__activation activation);
 
 #endif
