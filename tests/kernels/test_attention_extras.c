@@ -230,39 +230,56 @@ enum { TURNED = 37 };
 // Queries and keys that are turned for attention, which a device may do while it computes that: sentences at positions
 // that begin anywhere, or far apart, so that no table holds them; heads that share keys.
 typedef struct attending {
+  const char *name;
   int kv_heads;
   int32_t step;  // between the positions of a sentence
-  bool last;     // nothing but attention reads the turned keys; else a product before it does
+  enum {
+    ALONE,           // nothing but attention reads the turned queries and keys
+    READ_BEFORE,     // a product before it reads the keys
+    READ_BEHIND,     // a product behind it reads the queries, whose gradient it thus writes first
+    QUERIES_FROZEN,  // the queries need no gradient, of grouped heads
+    KEYS_FROZEN,     // nor do the keys and values
+    QUERIES_TURNED   // of a tensor with all of them the queries alone are turned
+  } form;
+  int joined;  // rotations that the processor leaves to attention, forward and backward
 } attending;
 
 static tarn__tensor *attention_of(check *c, tarn__graph *graph, tarn__tensor *x, const attending *a) {
   static const int32_t offsets[] = {0, 9, 9, 30, 37};
   enum { HEAD = 32, QUERIES = 4 };
+  static const int32_t starts[] = {12, 0, 5, 19};  // with steps of 1 within the positions of the longest sentence
   int32_t positions[TURNED];
   for (int s = 0; s < 4; s++)
-    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) positions[r] = 5 + (r - offsets[s]) * a->step;
+    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) positions[r] = starts[s] + (r - offsets[s]) * a->step;
   tarn__tensor *places = check_ints(c, graph, positions, TURNED), *at = check_ints(c, graph, offsets, 5);
   const int64_t d = HEAD * QUERIES, kv = (int64_t)HEAD * a->kv_heads;
-  tarn__param *wq = check_param(c, a->kv_heads == QUERIES ? 3 * d : d, 24, 0.15, true);
-  tarn__param *wkv = a->kv_heads == QUERIES ? NULL : check_param(c, 2 * kv, 24, 0.15, true);
+  tarn__param *wq = check_param(c, a->kv_heads == QUERIES ? 3 * d : d, 24, 0.15, a->form != QUERIES_FROZEN);
+  tarn__param *wkv = a->kv_heads == QUERIES ? NULL : check_param(c, 2 * kv, 24, 0.15, a->form != KEYS_FROZEN);
   tarn__tensor *q = tarn__linear(graph, x, wq, NULL, TARN__IDENTITY);
   tarn__tensor *k = wkv ? tarn__linear(graph, x, wkv, NULL, TARN__IDENTITY) : q;
-  tarn__rotary_spec turn = {.heads = wkv ? QUERIES : 2 * QUERIES, .width = HEAD, .rotated = 24, .base = 100.0};
+  tarn__rotary_spec turn = {
+      .heads = wkv || a->form == QUERIES_TURNED ? QUERIES : 2 * QUERIES, .width = HEAD, .rotated = 24, .base = 100.0};
   q = tarn__rotary(graph, q, places, turn);
   turn.heads = a->kv_heads;
   k = wkv ? tarn__rotary(graph, k, places, turn) : q;
-  if (!a->last) check_output(c, tarn__linear(graph, k, check_param(c, 3, k->cols, 0.3, true), NULL, TARN__IDENTITY));
+  tarn__tensor *reads = a->form == READ_BEFORE ? k : a->form == READ_BEHIND ? q : NULL;
+  tarn__param *product = reads ? check_param(c, 3, reads->cols, 0.3, true) : NULL;
+  if (a->form == READ_BEFORE) check_output(c, tarn__linear(graph, k, product, NULL, TARN__IDENTITY));
   const tarn__attention_spec spec = {.heads = QUERIES,
                                      .d = d,
                                      .key_column = wkv ? 0 : d,
                                      .value_column = wkv ? kv : 2 * d,
                                      .causal = true,
                                      .longest = 21};
-  return tarn__attention_with(graph, q, k, at, at, spec, (tarn__attention_extras){.kv_heads = a->kv_heads});
+  tarn__tensor *y = tarn__attention_with(graph, q, k, at, at, spec, (tarn__attention_extras){.kv_heads = a->kv_heads});
+  if (a->form == READ_BEHIND) check_output(c, tarn__linear(graph, q, product, NULL, TARN__IDENTITY));
+  return y;
 }
 
 static void build_attention(check *c, tarn__graph *graph, const void *spec) {
-  check_output(c, attention_of(c, graph, check_input(c, graph, TURNED, 24, 1.0, true), spec));
+  const attending *a = spec;
+  const bool grad = a->form != QUERIES_FROZEN && a->form != KEYS_FROZEN;
+  check_output(c, attention_of(c, graph, check_input(c, graph, TURNED, 24, 1.0, grad), a));
 }
 
 static int joined;  // rotations of the last graph that were left to attention
@@ -284,16 +301,19 @@ static int joined_of(const attending *a) {
 
 static void turned(void **state) {
   (void)state;
-  static const attending cases[] = {{4, 1, true}, {2, 1, true}, {4, 1000, true}, {4, 1, false}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "%d heads of keys, positions %d apart%s", cases[i].kv_heads, (int)cases[i].step,
-             cases[i].last ? "" : ", read apart");
-    check_kernels(build_attention, &cases[i], name, 1e-5, 0.05);
+  static const attending cases[] = {{"turned, as many heads of keys", 4, 1, ALONE, 2},
+                                    {"turned, fewer heads of keys", 2, 1, ALONE, 2},  // backward, of both
+                                    {"turned, positions far apart", 4, 1000, ALONE, 2},
+                                    {"turned keys are read before", 4, 1, READ_BEFORE, 0},
+                                    {"turned queries are read behind", 4, 1, READ_BEHIND, 2},
+                                    {"turned queries are read behind, fewer keys", 2, 1, READ_BEHIND, 2},
+                                    {"turned queries are frozen", 2, 1, QUERIES_FROZEN, 1},
+                                    {"turned keys are frozen", 2, 1, KEYS_FROZEN, 1},
+                                    {"queries alone are turned", 4, 1, QUERIES_TURNED, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += attention_step(3)) {
+    check_kernels(build_attention, &cases[i], cases[i].name, 1e-5, 0.05);
+    if (joined_of(&cases[i]) != cases[i].joined) fail_msg("%s: %d are joined", cases[i].name, joined);
   }
-  assert_int_equal(joined_of(&cases[0]), 2);  // forward and backward
-  assert_int_equal(joined_of(&cases[1]), 2);  // backward, of queries and of keys
-  assert_int_equal(joined_of(&cases[3]), 0);
 }
 
 static int run(void) {
