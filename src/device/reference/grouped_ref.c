@@ -74,7 +74,9 @@ tarn_status TARN__REF(tarn__grouped_dx_ref)(const tarn__exec *exec, const tarn__
                  (const real *)node->in[TARN__GROUPED_DX_WEIGHT]->data + e * n * m + i % m, m, n);
     }
   const tarn__tensor *saved = node->in[TARN__GROUPED_DX_SAVED];
-  if (saved) TARN__REF(tarn__linear_slope)
-  (dx->data, saved->data, ((const tarn__linear_attr *)node->attr)->activation, offset[offsets->cols - 1] * m);
+  if (saved) {
+    TARN__REF(tarn__linear_slope)
+    (dx->data, saved->data, ((const tarn__linear_attr *)node->attr)->activation, offset[offsets->cols - 1] * m);
+  }
   return TARN_STATUS_OK;
 }

@@ -107,7 +107,9 @@ tarn_status TARN__REF(tarn__linear_dx_ref)(const tarn__exec *exec, const tarn__n
         sum += ((const real *)dz->data)[r * dz->cols + j] * ((const real *)weight->data)[j * weight->cols + i];
       out[r * dx->cols + i] = sum;
     }
-  if (saved != NULL) TARN__REF(tarn__linear_slope)
-  (out, saved->data, ((const tarn__linear_attr *)node->attr)->activation, dx->rows * dx->cols);
+  if (saved != NULL) {
+    TARN__REF(tarn__linear_slope)
+    (out, saved->data, ((const tarn__linear_attr *)node->attr)->activation, dx->rows * dx->cols);
+  }
   return TARN_STATUS_OK;
 }

@@ -23,6 +23,7 @@
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/tile_cpu.h"
 #include "device/cpu/node_tables.h"
+#include "ops/rotary.h"
 
 typedef tarn__attention_head head;
 
@@ -232,8 +233,8 @@ static const tarn__attention_attr *attr_of(const tarn__attention_spec *spec) {
 // Floats between the scratch of one thread and the next: whole cache lines.
 static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-// These kernels do not need `reference` bytes, the scratch of the reference; including them keeps the sizes of plans
-// unchanged.
+// Scratch of the node itself, without the tables of rotations joined to it. These kernels do not need `reference`
+// bytes, the scratch of the reference; having at least these leaves the sizes of small plans as they were.
 static size_t own_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t reference = (size_t)spec->longest * sizeof(double);
   const int64_t floats = apart(family_of(spec, dtype).floats(attr_of(spec)));
@@ -304,7 +305,7 @@ static tarn_status turn_all(const tarn__exec *exec, const tarn__node *node) {
 static void turn_head(const turning *t, const tarn__tensor *tensor, int64_t column, int64_t first, int64_t rows) {
   for (int k = 0; k < t->count; k++) {
     const tarn__rotary_table *table = &t->table[k];
-    const tarn__rotary_spec *spec = table->node->attr;
+    const tarn__rotary_spec *spec = &((const tarn__rotary_attr *)table->node->attr)->spec;
     if (tensor && table->node->out[0]->data == tensor->data)
       TARN__TABLE_NOW(tarn__rotary_kernels)->turn(table, (column - spec->column) / spec->width, first, first + rows);
   }
