@@ -75,6 +75,8 @@ static void print_text(FILE *stream, const tarn_profile_summary *s) {
   if (s->left_out > 0)
     fprintf(stream, "left out    the first update, in which memory is allocated and weights are packed: %.3f s\n",
             s->left_out_seconds / (double)s->left_out);
+  if (s->left_out > 0 && s->units == 0)
+    fputs("            there was no other one, so the table has no update\n", stream);
   if (s->peaks.bytes > 0)
     fprintf(stream, "peaks       fp32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, memory %.1f GB/s, caches %.1f GB/s\n",
             s->peaks.fp32_flops * 1e-9, s->peaks.bf16_flops * 1e-9, s->peaks.bytes * 1e-9,

@@ -11,6 +11,8 @@ refuse 2 "dry run" "$TARN" train model.yaml --dry-run --profile trace.json
 grep -Eq '^linear +encoder L1? +forward +[0-9]+ +[0-9.]+ +[0-9.]+%( +[0-9.]+){5} +-?[0-9.]+$' out.txt || fail "no profile: $(cat out.txt)"
 grep -Eq '^update +embeddings +backward +59 ' out.txt || fail "the profile lacks the updates: $(cat out.txt)"
 grep -Eq '^left out +the first update, .*: [0-9.]+ s$' out.txt || fail "the first update is not said to be left out: $(cat out.txt)"
+"$TARN" train model.yaml --run single --set train.max_updates=1 --profile single.json | grep -A 1 '^left out' >out.single
+grep -q '^ *there was no other one, so the table has no update$' out.single || fail "a single update: $(cat out.single)"
 grep -q '"name":"update".*"ph":"X"' trace.json || fail "no trace: $(head -c 500 trace.json)"
 [ "$(grep -c '^update .*tokens/s' out.txt)" -eq 12 ] || fail "lines of progress: $(cat out.txt)"
 [ "$(grep -c 'validation  loss .*BLEU' out.txt)" -eq 3 ] || fail "validations: $(cat out.txt)"
