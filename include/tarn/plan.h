@@ -111,6 +111,8 @@ typedef enum tarn_profile_pass {
   TARN_PROFILE_OUTSIDE  // not an op: batching, graph building, optimiser, validation, ...
 } tarn_profile_pass;
 
+// The processor rotates queries and keys within attention where it can (rotary positions): such rotations have no row
+// of their own, and their time is in attention's.
 typedef struct tarn_profile_row {
   const char *op;    // "linear_dx"; outside of graphs the activity: "optimiser"
   const char *part;  // "encoder R": the layers of one kind (or of one shared set) in a stack; "" outside of graphs
