@@ -180,7 +180,8 @@ static void print_text(const tarn_vocab_report *r, const tarn_vocab_options *opt
   if (r->joined)
     printf("letters joined by U+200C or U+200D in: %s, normalization %s\n", CLI_COUNT(r->joined, "line"),
            normalization_of(r));
-  if (options->character_coverage == 0 && !options->byte_fallback && 4 * r->characters > options->size)
+  const bool many = r->characters >= 1000 && 4 * r->characters > options->size;  // a small vocabulary is mostly of them
+  if (options->character_coverage == 0 && !options->byte_fallback && many)
     printf("tokens of one character: %" PRId64 " of %" PRId64
            "; --character-coverage 0.9995 or --byte-fallback leaves out the rarest\n",
            r->characters, options->size);
