@@ -602,7 +602,7 @@ static bool give_item(void *user, tarn__item *item) {
 // Who takes the next item of a feed that two decoders share, and when they leave it.
 static void test_turns(void **state) {
   int64_t left = 2;
-  const tarn__feed feed = {give_item, NULL, &left};
+  const tarn__feed feed = {.next = give_item, .user = &left};
   tarn__at_work at_work[2] = {{3, 15}, {2, 10}};
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .changed = PTHREAD_COND_INITIALIZER,
@@ -620,21 +620,30 @@ static void test_turns(void **state) {
   assert_int_equal(queue.calls, 0);
   queue.idle = 1;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  assert_int_equal(queue.calls, 1);
+  assert_true(queue.calls == 1 && queue.idle == 0);
   assert_true(queue.holds && left == 1);
-  queue.refused = true;  // by the other one
+  assert_false(tarn__queue_leaves(&queue, 2));  // the one that was called may take it
+  queue.refused = true;                         // by the other one
   assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_int_equal(queue.calls, 1);
+  tarn__queue_take(&queue);
+  queue.idle = 1;
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_int_equal(queue.calls, 2);
   tarn__queue_take(&queue);
+  queue.idle = 1;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  tarn__queue_take(&queue);
-  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  assert_true(queue.calls == 3 && !queue.holds);
-  // Of few, the one with most.
-  at_work[0] = (tarn__at_work){2, 10}, at_work[1] = (tarn__at_work){1, 5};
+  assert_true(queue.calls == 2 && !queue.holds);
+  // Few stay together where they are, unless there is no room; but are not put together.
+  at_work[0] = (tarn__at_work){2, 10}, at_work[1] = (tarn__at_work){0, 0};
   assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_false(tarn__queue_turn(&queue, 1, &at_work[1]));
-  assert_false(tarn__queue_turn(&queue, 1, &(tarn__at_work){1, 10}));
+  queue.refused = true;
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
+  queue.refused = false;
+  at_work[1] = (tarn__at_work){1, 5};
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
   // The other one is idle; then both are.
   assert_true(tarn__queue_leaves(&queue, 2));
   queue.over = false;
@@ -650,20 +659,76 @@ static void test_turns(void **state) {
   assert_false(tarn__queue_leaves(&queue, 3));
 }
 
+// What waits is taken by the last one that has become idle, whoever that is.
+static void test_last_turn(void **state) {
+  int64_t left = 1;
+  const tarn__feed feed = {.next = give_item, .user = &left};
+  const tarn__at_work none = {0};
+  tarn__at_work at_work[4] = {{0}, {0}, {1, 5}, {1, 5}};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .changed = PTHREAD_COND_INITIALIZER,
+                       .feed = &feed,
+                       .decoders = 4,
+                       .idle = 2,
+                       .few = 2,
+                       .at_work = at_work};
+  (void)state;
+  // 3 calls; 2 is done before those that were called come; 3 is done in that step too.
+  assert_false(tarn__queue_turn(&queue, 3, &at_work[3]));
+  assert_true(queue.holds && queue.calls == 1);
+  at_work[2] = none;
+  for (int i = 0; i < 3; i++) assert_false(tarn__queue_turn(&queue, i, &at_work[i]));
+  queue.idle = 3;
+  assert_true(tarn__queue_turn(&queue, 3, &none));
+  // Should all be idle while it waits, they ask again.
+  queue.idle = 3;
+  assert_true(tarn__queue_wait(&queue) && !queue.over && queue.idle == 0);
+  // 1 has no room; 0 is done and takes it; or 1, done in the same step.
+  at_work[0] = at_work[1] = (tarn__at_work){1, 5};
+  queue.decoders = 2, queue.few = 8;
+  queue.refused = true;
+  assert_true(tarn__queue_turn(&queue, 0, &none));
+  at_work[0] = none;
+  assert_true(tarn__queue_turn(&queue, 1, &none));
+}
+
+// Samples of two texts.
+static bool give_sample(void *user, tarn__item *item) {
+  static const int32_t texts[2][1];
+  int64_t *given = user;
+  if (*given == 10) return false;
+  const int64_t n = (*given)++;
+  *item = (tarn__item){.ids = texts[n / 5], .length = 1, .sample = (uint32_t)(n % 5), .samples = 5};
+  return true;
+}
+
+// Samples of a text stay together, in as many parts as there are threads.
+static void test_samples_follow(void **state) {
+  static const char *const follow = "yynynyynyn";  // whether the one after it does, in two parts; the last: nothing
+  int64_t given;
+  const tarn__feed feed = {.next = give_sample, .user = &given};
+  (void)state;
+  for (int parts = 1; parts <= 2; parts++) {
+    given = 0;
+    tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .feed = &feed, .parts = parts};
+    for (int i = 0; i < 10; i++) {
+      const tarn__item last = *tarn__queue_peek(&queue);
+      tarn__queue_take(&queue);
+      assert_int_equal(tarn__queue_follows(&queue, &last), parts == 1 ? i % 5 < 4 : follow[i] == 'y');
+    }
+    assert_false(tarn__queue_follows(&queue, &(tarn__item){.length = 1}));
+  }
+}
+
 int main(void) {
   tarn__threads_set(2);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),
-                                     cmocka_unit_test(test_incremental),
-                                     cmocka_unit_test(test_batches),
-                                     cmocka_unit_test(test_planned_memory),
-                                     cmocka_unit_test(test_lent_memory),
-                                     cmocka_unit_test(test_n_best),
-                                     cmocka_unit_test(test_repeatable),
-                                     cmocka_unit_test(test_devices),
-                                     cmocka_unit_test(test_greatest_length),
-                                     cmocka_unit_test(test_bad_input),
-                                     cmocka_unit_test(test_not_a_number),
-                                     cmocka_unit_test(test_no_memory),
-                                     cmocka_unit_test(test_turns)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
+                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_planned_memory),
+                                     cmocka_unit_test(test_lent_memory),     cmocka_unit_test(test_n_best),
+                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_devices),
+                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
+                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory),
+                                     cmocka_unit_test(test_turns),           cmocka_unit_test(test_last_turn),
+                                     cmocka_unit_test(test_samples_follow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
