@@ -1,6 +1,7 @@
 // Translation of ids by small random models: incremental against full decoding, batched against one by one, order,
 // n-best lists, repeatability, both devices and precisions, caches that are swept, bad input and no memory.
 #include <math.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -599,6 +600,62 @@ static bool give_item(void *user, tarn__item *item) {
   return (*left)-- > 0;
 }
 
+// Sentences of a feed that two decoders divide, and the allocation that is refused from then on.
+typedef struct feeding {
+  const fixture *from;
+  tarn__item_options own;
+  int64_t given, done[SENTENCES], failed, wrong;
+  bool divided;
+  uint64_t refused;
+} feeding;
+
+static bool give_sentence(void *user, tarn__item *item) {
+  feeding *f = user;
+  if (omp_get_thread_num() > 0 && !f->divided) {
+    f->divided = true;
+    tarn__memory_fail_after(f->refused);
+  }
+  // More than one decoder has alone; the other must ask for the rest.
+  if (f->given == SENTENCES || (f->given >= 4 && !f->divided)) return false;
+  const int64_t n = f->given++, from = f->from->offsets[n];
+  *item =
+      (tarn__item){.ids = f->from->ids + from, .length = f->from->offsets[n + 1] - from, .index = n, .own = &f->own};
+  return true;
+}
+
+static void take_sentence(void *user, const tarn__item *item, tarn_status status, const tarn__translation *result) {
+  feeding *f = user;
+  f->done[item->index]++;
+  f->failed += status == TARN_STATUS_MEMORY;
+  f->wrong +=
+      (status != TARN_STATUS_OK && status != TARN_STATUS_MEMORY) || (status == TARN_STATUS_OK) != (result != NULL);
+}
+
+// One of two decoders gets no memory: what either has taken is done all the same, once, and the run ends.
+static void test_divided_without_memory(void **state) {
+  fixture f = {0};
+  int ends = 0;
+  (void)state;
+  open_model(&f, 0, TARN__F32);
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  for (uint64_t n = 1; n < 60; n += 12) {
+    feeding to = {.from = &f, .refused = n};
+    const tarn__feed feed = {.next = give_sentence, .done = take_sentence, .user = &to};
+    tarn__translator *translator = open_threaded(&f, options.beam, 1, options.max_tokens, 2);
+    must(tarn__translator_item(translator, &to.own, &options));
+    const tarn_status status = tarn__translator_feed(translator, false, &feed);
+    tarn__memory_fail_after(0);
+    tarn__translator_close(&translator);
+    assert_true(to.divided && to.wrong == 0);
+    assert_true(status == TARN_STATUS_OK ? to.given == SENTENCES : status == TARN_STATUS_MEMORY && to.failed > 0);
+    for (int64_t i = 0; i < SENTENCES; i++) assert_int_equal(to.done[i], i < to.given);
+    ends += status == TARN_STATUS_MEMORY;
+  }
+  assert_true(ends > 0);
+  close_model(&f);
+}
+
 // Who takes the next item of a feed that two decoders share, and when they leave it.
 static void test_turns(void **state) {
   int64_t left = 2;
@@ -722,13 +779,21 @@ static void test_samples_follow(void **state) {
 
 int main(void) {
   tarn__threads_set(2);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
-                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_planned_memory),
-                                     cmocka_unit_test(test_lent_memory),     cmocka_unit_test(test_n_best),
-                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_devices),
-                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
-                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory),
-                                     cmocka_unit_test(test_turns),           cmocka_unit_test(test_last_turn),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),
+                                     cmocka_unit_test(test_incremental),
+                                     cmocka_unit_test(test_batches),
+                                     cmocka_unit_test(test_planned_memory),
+                                     cmocka_unit_test(test_lent_memory),
+                                     cmocka_unit_test(test_n_best),
+                                     cmocka_unit_test(test_repeatable),
+                                     cmocka_unit_test(test_devices),
+                                     cmocka_unit_test(test_greatest_length),
+                                     cmocka_unit_test(test_bad_input),
+                                     cmocka_unit_test(test_not_a_number),
+                                     cmocka_unit_test(test_no_memory),
+                                     cmocka_unit_test(test_divided_without_memory),
+                                     cmocka_unit_test(test_turns),
+                                     cmocka_unit_test(test_last_turn),
                                      cmocka_unit_test(test_samples_follow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
