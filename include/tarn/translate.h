@@ -176,8 +176,8 @@ typedef tarn_status (*tarn_translator_part)(void *user, const char *text, size_t
 // Translates one line, as tarn_translator_lines(), and passes its best translation to `part` while it is made: with a
 // beam of 1, or one sample, after each token what can no longer change of the text; else the whole text when it is
 // final. After each step of a search or of a sample `part` is called, maybe with no byte, so that it can stop the work;
-// by models that do not write token by token only at the end. The parts together are result->hypotheses[0].text. Fails
-// likewise, and with the status of `part`.
+// by models that do not write token by token only at the end; always on the thread of the call. The parts together are
+// result->hypotheses[0].text. Fails likewise, and with the status of `part`.
 TARN_API tarn_status tarn_translator_stream(tarn_translator *translator, tarn_translate_result *result,
                                             const char *line, size_t length, tarn_translator_part part,
                                             void *user) TARN_CHECKED;
@@ -204,7 +204,7 @@ typedef struct tarn_translator_requests {
   bool (*next)(void *user, tarn_translator_request *request);
   // A request is done: its result, whose memory lives until this returns, or NULL and the status of its failure, as of
   // tarn_translator_lines(), with a message for tarn_error_message(). Until then it is line 0 of the last call for the
-  // functions below.
+  // functions below, but for tarn_translator_summary(), which other threads may be writing.
   void (*done)(void *user, void *item, tarn_status status, const tarn_translate_result *result);
   void *user;
 } tarn_translator_requests;

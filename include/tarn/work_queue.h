@@ -57,9 +57,9 @@ TARN_API tarn_status tarn_work_queue_open(tarn_work_queue **queue, const tarn_wo
 // waiting, or the queue was stopped. The callback may process the item before this returns.
 TARN_API bool tarn_work_queue_add(tarn_work_queue *queue, void *item, int64_t cost);
 
-// For `work`, on the queue's thread: takes a waiting item that may be processed together with `first`, an item of the
-// current batch, to join that batch; the first of them in the order of arrival. NULL: none waits, or `max_items` items
-// have joined while an older one that may not was waiting: it must not wait for ever.
+// During `work`, by one thread at a time: takes a waiting item that may be processed together with `first`, an item of
+// the current batch, to join that batch; the first of them in the order of arrival. NULL: none waits, or `max_items`
+// items have joined while an older one that may not was waiting: it must not wait for ever.
 TARN_API void *tarn_work_queue_join(tarn_work_queue *queue, const void *first);
 
 // Number of waiting items, without those being processed.

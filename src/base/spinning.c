@@ -13,15 +13,15 @@
 #define BUSY_SHARE 0.1
 #define BUSY_AFTER 3.0  // seconds
 
-void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, double waited) {
-  const bool busy = waited > BUSY_SHARE * seconds;
-  if (busy && (spinning->busy || spinning->limited)) {
+void tarn__spinning_note(tarn__spinning *spinning, bool *busy, double now, double seconds, double waited) {
+  const bool before = *busy;
+  *busy = waited > BUSY_SHARE * seconds;
+  if (*busy && (before || spinning->limited)) {
     spinning->limited = true;
     spinning->busy_until = now + BUSY_AFTER;
   } else if (now >= spinning->busy_until) {
     spinning->limited = false;
   }
-  spinning->busy = busy;
 }
 
 // GCC's OpenMP reads how long to spin once, when it is loaded, but spins a hundred times at most while the program has
@@ -98,9 +98,10 @@ static double waited_seconds(void) {
 static void act(double now, double seconds, double waited, int threads) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static tarn__spinning state;
+  static _Thread_local bool busy;
   pthread_mutex_lock(&lock);
   bool before = state.limited;
-  tarn__spinning_note(&state, now, seconds, waited);
+  tarn__spinning_note(&state, &busy, now, seconds, waited);
   if (state.limited != before) tarn__spinning_limit(state.limited, threads);
   pthread_mutex_unlock(&lock);
 }

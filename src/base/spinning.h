@@ -9,14 +9,14 @@
 // The state of the waiting. Start it as {0}.
 typedef struct tarn__spinning {
   bool limited;       // waiting threads sleep at once
-  bool busy;          // so it was in the last record
   double busy_until;  // seconds of tarn__seconds(); until then the limit stays
 } tarn__spinning;
 
 // Records that a runnable thread waited for a processor for `waited` of the last `seconds` seconds. More than a tenth
-// in two records in a row limits spinning (the start of another program is no reason yet); after three seconds below
-// that the limit is lifted.
-void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, double waited);
+// in two records of the thread in a row limits spinning (the start of another program is no reason yet); after three
+// seconds below that the limit is lifted. *busy belongs to the thread, which starts it as false: whether it was more
+// than a tenth in the thread's last record.
+void tarn__spinning_note(tarn__spinning *spinning, bool *busy, double now, double seconds, double waited);
 
 // The GOMP_SPINCOUNT that the program sets for itself (tools/main.c): any other value is the user's.
 #define TARN__SPINNING_COUNT "20000"

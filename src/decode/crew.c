@@ -1,5 +1,7 @@
 #include "decode/crew.h"
 
+#include <omp.h>
+
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/work.h"
@@ -117,7 +119,7 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
   return apart ? run_apart(crew, &queue, results) : crew->engine->run(crew->together, &queue, results);
 }
 
-// A decoder whose items have options of their own, beside the end of sentence and the banned tokens.
+// Opens a decoder whose items have options of their own, beside the end of sentence and the banned tokens.
 static tarn_status open_fed(tarn__crew *crew, bool draws, int number) {
   static const tarn__sampling any = {.temperature = 1.0, .top_p = 1.0, .typical_p = 1.0};
   tarn__decoder_options own = crew->options;
@@ -146,53 +148,69 @@ static tarn_status feed_one(tarn__crew *crew, tarn__decoder *decoder, tarn__queu
   return tarn__decoder_run(decoder, queue, NULL);
 }
 
-// All decoders, each on its own thread, run until at most one has anything left.
+// All decoders, each on its own thread, run until at most one has anything left. OpenMP may give fewer threads than
+// were asked for (OMP_THREAD_LIMIT, OMP_DYNAMIC, within another parallel region); the first one, alone at work, gets
+// one of them.
 static tarn_status feed_apart(tarn__crew *crew, bool draws, tarn__queue *queue) {
   for (int i = 0; i < crew->threads; i++) {
     tarn__decoder_seat(crew->fed[draws][i], i, 1);
     crew->at_work[i] = tarn__decoder_at_work(crew->fed[draws][i]);
   }
   tarn__failure failure = {0};
-  queue->decoders = crew->threads;
   queue->idle = 0;
   queue->over = false;
-#pragma omp parallel for num_threads(crew->threads) schedule(static, 1)
-  for (int i = 0; i < crew->threads; i++)
-    tarn__failure_note(&failure, tarn__decoder_run(crew->fed[draws][i], queue, NULL));
+#pragma omp parallel num_threads(crew->threads)
+  {
+#pragma omp single
+    queue->decoders = omp_get_num_threads();
+    tarn__failure_note(&failure, tarn__decoder_run(crew->fed[draws][omp_get_thread_num()], queue, NULL));
+  }
   return tarn__failure_raise(&failure);
 }
 
-// A decoder with items at work; NULL: there is none.
-static tarn__decoder *busy(const tarn__crew *crew, bool draws) {
+// Puts a decoder with items at work first. False: there is none.
+static bool put_busy_first(tarn__crew *crew, bool draws) {
+  tarn__decoder **fed = crew->fed[draws];
   for (int i = 0; i < crew->threads; i++) {
-    tarn__decoder *d = crew->fed[draws][i];
-    if (d && tarn__decoder_at_work(d).items > 0) return d;
+    tarn__decoder *d = fed[i];
+    if (!d || tarn__decoder_at_work(d).items == 0) continue;
+    fed[i] = fed[0];
+    fed[0] = d;
+    return true;
   }
-  return NULL;
+  return false;
+}
+
+// Opens the other decoders. False: there is no memory for them, and the first one goes on alone.
+static bool open_others(tarn__crew *crew, bool draws) {
+  for (int i = 1; i < crew->threads; i++)
+    if (open_fed(crew, draws, i) != TARN_STATUS_OK) return false;
+  return true;
 }
 
 tarn_status tarn__crew_feed(tarn__crew *crew, bool draws, const tarn__feed *feed) {
   TARN_REQUIRE(crew->engine == &tarn__token_engine, USAGE,
                "only models that write token by token take texts into a running batch");
   // A profile belongs to a single thread.
-  const bool divides = crew->threads > 1 && !crew->options.profile;
-  for (int i = 0; i < (divides ? crew->threads : 1); i++) TARN_TRY(open_fed(crew, draws, i));
+  bool divides = crew->threads > 1 && !crew->options.profile && !feed->whole;
+  TARN_TRY(open_fed(crew, draws, 0));
   const int64_t share = least_to_divide(crew);
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .changed = PTHREAD_COND_INITIALIZER,
                        .weight = 1.0,
                        .feed = feed,
                        .at_work = crew->at_work,
+                       .parts = divides ? crew->threads : 1,
                        .few = share / 2};
   tarn__failure failure = {0};
-  tarn__decoder *at_work = crew->fed[draws][0];
-  while (at_work) {
+  do {
     // After a failure, what other decoders have at work is completed.
     queue.share = divides && !queue.closed ? share : INT64_MAX;
-    tarn__failure_note(&failure, feed_one(crew, at_work, &queue));
+    tarn__failure_note(&failure, feed_one(crew, crew->fed[draws][0], &queue));
     queue.share = INT64_MAX;
-    if (tarn__decoder_at_work(at_work).items > 0) tarn__failure_note(&failure, feed_apart(crew, draws, &queue));
-    at_work = busy(crew, draws);
-  }
+    if (tarn__decoder_at_work(crew->fed[draws][0]).items == 0) continue;
+    divides = open_others(crew, draws);
+    if (divides) tarn__failure_note(&failure, feed_apart(crew, draws, &queue));
+  } while (put_busy_first(crew, draws) || queue.holds);
   return tarn__failure_raise(&failure);
 }

@@ -152,10 +152,11 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, tarn__workspa
   return tarn__workspace_run(space, &d->region, graph, &exec, begin);
 }
 
-// Samples of a prompt are adjacent in the queue; those that are taken together share one reading of it.
-static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
-  if (!d->options.sampling || place == first) return -1;
+// Samples of a prompt are adjacent in the queue; those that are taken before the next step share one reading of it.
+static int32_t reader_of(const tarn__decoder *d, int64_t place) {
+  if (!d->options.sampling || place == 0) return -1;
   const tarn__slot *before = &d->slots[d->order[place - 1]], *s = &d->slots[d->order[place]];
+  if (before->read > 0) return -1;
   if (before->item.ids != s->item.ids || before->item.length != s->item.length) return -1;
   return before->reader >= 0 ? before->reader : d->order[place - 1];
 }
@@ -167,13 +168,24 @@ static int64_t room_with(const tarn__decoder *d, int64_t active, const tarn__ite
   return whole ? tarn__next_fit(d) : d->most_rows;
 }
 
+// Whether the next item can share the reading of the prompt of the last one before place `end`.
+static bool follows(const tarn__decoder *d, tarn__queue *queue, int64_t end) {
+  if (!queue->feed || end == 0) return false;
+  const tarn__slot *before = &d->slots[d->order[end - 1]];
+  // The searches of those that were just taken have not begun.
+  return (end > d->active || before->read == 0) && tarn__queue_follows(queue, &before->item);
+}
+
 // Moves items from the queue into free slots after the active ones, within the budgets of tokens and of hypotheses,
 // which only a single item may exceed. Returns their number.
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens, width = d->width;
   pthread_mutex_lock(&queue->lock);
-  while (d->active + taken < d->most && d->active + taken < queue->share) {
-    if (queue->feed && !tarn__queue_turn(queue, d->place, &(tarn__at_work){d->active + taken, width})) break;
+  while (d->active + taken < d->most) {
+    if (!follows(d, queue, d->active + taken)) {
+      if (d->active + taken >= queue->share) break;
+      if (queue->feed && !tarn__queue_turn(queue, d->place, &(tarn__at_work){d->active + taken, width})) break;
+    }
     const tarn__item *item = tarn__queue_peek(queue);
     if (!item) break;
     const int64_t own = item->own ? item->own->search.beam : d->options.search.beam;
@@ -320,7 +332,6 @@ static tarn_status begin_all(tarn__decoder *d, tarn__queue *queue, int64_t taken
 // for which somebody waits, at once.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (!queue->feed && d->active > d->most * 3 / 4) return TARN_STATUS_OK;
-  const int64_t first = d->active;
   int64_t taken, fresh;
   do {  // where none of them can begin, the queue may hold another that had no room beside them
     taken = take(d, queue);
@@ -330,7 +341,7 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (d->model->encoder.count > 0) TARN_TRY(encode(d, fresh));
   for (int64_t i = 0; i < fresh; i++) {
     tarn__slot *s = &d->slots[d->order[d->active]];
-    s->reader = reader_of(d, d->active, first);
+    s->reader = reader_of(d, d->active);
     d->source_tokens += s->item.length;
     d->width += s->beam.options.beam;
     d->stats.source_tokens += s->item.length;

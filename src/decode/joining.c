@@ -159,6 +159,7 @@ static bool next(void *user, tarn__item *out) {
     }
     *out = r->item;
     out->sample = (uint32_t)r->handed;
+    out->samples = r->draws ? r->number : 0;
     out->own = &item->own;
     r->active++;
     if (++r->handed == r->number) j->taken = NULL;
@@ -210,7 +211,7 @@ static void done(void *user, const tarn__item *from, tarn_status status, const t
 }
 
 tarn_status tarn__joined_run(tarn__joined *j) {
-  const tarn__feed feed = {next, done, j};
+  const tarn__feed feed = {next, done, j, j->kept != NULL};
   tarn_status status = TARN_STATUS_OK;
   while (status == TARN_STATUS_OK && (j->taken || take_request(j))) {
     j->draws = j->taken->draws;

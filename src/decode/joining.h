@@ -65,7 +65,8 @@ struct tarn__joined {
   const tarn__joined_kind *kind;
   void *owner;         // who computes them
   const void *source;  // of the kind
-  tarn__arena *kept;   // where the memory of the last request stays; NULL: nowhere
+  tarn__arena *kept;   // where the memory of the only request stays, whose functions are called on the thread of
+                       // tarn__joined_run(); NULL: there are several
   // Private.
   tarn__joined_request *taken, *spare;  // the last one, if items of it are still to be taken; for the next ones
   bool draws;                           // what the decoder at work does

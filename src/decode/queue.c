@@ -13,22 +13,36 @@ void tarn__queue_take(tarn__queue *queue) {
     queue->next++;
 }
 
+// Wakes the idle decoders, which are not idle from now on.
+static void call(tarn__queue *queue) {
+  queue->calls++;
+  queue->idle = 0;
+  pthread_cond_broadcast(&queue->changed);
+}
+
 bool tarn__queue_turn(tarn__queue *queue, int place, const tarn__at_work *own) {
   int64_t items = own->items;
-  bool least = true, most = true;
+  int holders = own->items > 0;
+  bool least = true;
   for (int i = 0; i < queue->decoders; i++) {
     const tarn__at_work *other = &queue->at_work[i];
     if (i == place) continue;
     items += other->items;
+    holders += other->items > 0;
     least &= own->hypotheses <= other->hypotheses;
-    most &= own->hypotheses > other->hypotheses || (own->hypotheses == other->hypotheses && place < i);
   }
-  if (items < queue->few) return most;
-  if (!least && queue->idle > 0 && tarn__queue_peek(queue)) {
-    queue->calls++;
-    pthread_cond_broadcast(&queue->changed);
-  }
+  // The last one that has become idle takes what waits: no other would ask for it again.
+  if (items == 0) return true;
+  if (items < queue->few && holders == 1 && !queue->refused) return own->items > 0;
+  if (!least && queue->idle > 0 && tarn__queue_peek(queue)) call(queue);
   return least || queue->refused;
+}
+
+bool tarn__queue_follows(tarn__queue *queue, const tarn__item *last) {
+  if (last->samples < 2) return false;
+  const int64_t part = (last->samples + queue->parts - 1) / queue->parts;
+  const tarn__item *item = tarn__queue_peek(queue);
+  return item && item->ids == last->ids && item->length == last->length && item->sample / part == last->sample / part;
 }
 
 static void end(tarn__queue *queue) {
@@ -52,10 +66,14 @@ bool tarn__queue_leaves(tarn__queue *queue, int64_t active) {
 bool tarn__queue_wait(tarn__queue *queue) {
   pthread_mutex_lock(&queue->lock);
   const int64_t calls = queue->calls;
-  if (++queue->idle == queue->decoders) end(queue);
+  if (++queue->idle == queue->decoders) {
+    if (queue->holds)
+      call(queue);
+    else
+      end(queue);
+  }
   while (!queue->over && queue->calls == calls) pthread_cond_wait(&queue->changed, &queue->lock);
   const bool more = !queue->over;
-  if (more) queue->idle--;
   pthread_mutex_unlock(&queue->lock);
   return more;
 }

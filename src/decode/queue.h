@@ -24,6 +24,7 @@ typedef struct tarn__item {
   // For sampling: the inputs of the random number generator.
   uint64_t key;
   uint32_t sample;
+  int64_t samples;                       // of a feed: how many are drawn of this text; 0: no sample
   const struct tarn__item_options *own;  // in place of the decoder's options; NULL: none
 } tarn__item;
 
@@ -35,6 +36,7 @@ typedef struct tarn__feed {
   // An item is done: its result, which is valid during the call, or NULL and the status of its failure.
   void (*done)(void *user, const tarn__item *item, tarn_status status, const struct tarn__translation *result);
   void *user;
+  bool whole;  // they are called on the thread of tarn__crew_feed() alone: its decoders do not divide the items
 } tarn__feed;
 
 // What a decoder has at work of a feed.
@@ -58,9 +60,10 @@ typedef struct tarn__queue {
   bool holds;
   bool refused;            // a decoder has no room for it
   bool closed;             // nothing more is taken from the feed
-  int decoders, idle;      // that share the feed, each on its own thread; without work
+  int decoders, idle;      // that share the feed, each on its own thread; without work, and not called
+  int parts;               // into which the samples of a text are divided
   tarn__at_work *at_work;  // [decoders]
-  int64_t few;             // items at work below which no more than one decoder is to have any
+  int64_t few;             // items at work below which a single decoder that has them all takes more
   bool over;               // the decoders leave what is at work to a single one
   int64_t calls;           // of idle decoders, as there is work for them
   pthread_cond_t changed;
@@ -71,8 +74,11 @@ const tarn__item *tarn__queue_peek(tarn__queue *queue);
 void tarn__queue_take(tarn__queue *queue);
 
 // Of a feed that several decoders share, with the lock held: whether it is the turn of the one at this place, which has
-// so much at work, to take the next item. The one that has least takes it; if few are at work, the one that has most.
+// so much at work, to take the next item. The one that has least takes it; if few are at work, and a single one has
+// them all, that one. Where it is another's turn, that one is at work and will ask, or is called.
 bool tarn__queue_turn(tarn__queue *queue, int place, const tarn__at_work *own);
+// Whether the next item is a sample of the same text as the last one, and in the same part of them.
+bool tarn__queue_follows(tarn__queue *queue, const tarn__item *last);
 
 // Of a feed, whether a decoder is to leave its items at work for now: one alone when it has its share and more wait, so
 // that others help it, and one of several when these are idle, so that it gets their threads.

@@ -32,7 +32,13 @@ static tarn_generator *opened_with(tarn_generator_options options) {
   return generator;
 }
 
-static tarn_generator *opened(void) { return opened_with(short_texts()); }
+static tarn_generator *opened_on(int threads) {
+  tarn_generator_options options = short_texts();
+  options.threads = threads;
+  return opened_with(options);
+}
+
+static tarn_generator *opened(void) { return opened_on(1); }
 
 static void use_tarn_generator_default(void) {
   tarn_generator_options options;
@@ -421,7 +427,7 @@ static void take_done(void *user, void *item, tarn_status status, const tarn_gen
 }
 
 // Beams of several widths join each other, and take turns with what is drawn.
-static void serves_beams(void) {
+static void serves_beams(int threads) {
   tarn_generator_options options[JOINING];
   for (int i = 0; i < JOINING; i++) {
     options[i] = short_texts();
@@ -435,11 +441,11 @@ static void serves_beams(void) {
   static joining j;
   j = (joining){.options = options, .prompts = {"w3 w4 w5", "w3", "", "w7 w8", "w3", "w5"}, .beams = true};
   the_joining = &j;
-  tarn_generator *generator = opened();
+  tarn_generator *generator = opened_on(threads);
   const tarn_generator_source source = {give, take_done, &j};
   works(tarn_generator_serve(generator, &source));
   assert_int_equal(j.done, JOINING);
-  assert_true(j.late >= 4);
+  assert_true(threads > 1 || j.late >= 4);
   for (int i = 0; i < JOINING; i++) {
     tarn_generator_result alone;
     works(tarn_generator_set(generator, &options[i]));
@@ -450,8 +456,9 @@ static void serves_beams(void) {
   tarn_generator_close(&generator);
 }
 
-// Requests with options of their own, some of which join the others late, get what they get alone.
-static void use_tarn_generator_serve(void) {
+// Requests with options of their own, some of which join the others late, get what they get alone; with
+// several threads these divide them.
+static void serves_joining(int threads) {
   tarn_generator_options options[JOINING];
   static const char *const stop[] = {"w1"};
   for (int i = 0; i < JOINING; i++) {
@@ -464,11 +471,11 @@ static void use_tarn_generator_serve(void) {
   options[4].method = TARN_GENERATOR_METHOD_BEAM;
   joining j = {.options = options, .prompts = {"w3 w4 w5", "w3", "", "w7 w8", "w3", "w5"}, .stop_at = 3};
   the_joining = &j;
-  tarn_generator *generator = opened();
+  tarn_generator *generator = opened_on(threads);
   const tarn_generator_source source = {give, take_done, &j};
   works(tarn_generator_serve(generator, &source));
   assert_int_equal(j.done, JOINING);
-  assert_true(j.late >= 4);
+  assert_true(threads > 1 || j.late >= 4);
   for (int i = 0; i < 4; i++) {
     tarn_generator_result alone;
     works(tarn_generator_set(generator, &options[i]));
@@ -492,7 +499,13 @@ static void use_tarn_generator_serve(void) {
   const tarn_generator_source nothing = {0};
   refuses(tarn_generator_serve(generator, &nothing), TARN_STATUS_USAGE, "a source needs the functions");
   tarn_generator_close(&generator);
-  serves_beams();
+}
+
+static void use_tarn_generator_serve(void) {
+  for (int threads = 1; threads <= 3; threads += 2) {
+    serves_joining(threads);
+    serves_beams(threads);
+  }
 }
 
 static void use_tarn_generator_get_summary(void) {

@@ -1,5 +1,7 @@
 // Translation of text, and distillation: tarn/translate.h, tarn/distill.h.
 #include <math.h>
+#include <omp.h>
+#include <pthread.h>
 
 #include "api_models.h"
 #include "tarn/distill.h"
@@ -233,7 +235,7 @@ static void use_tarn_translator_tokens(void) {
 // Parts of a translation, and the step at which who reads them leaves.
 typedef struct reading {
   char text[400];
-  int parts, steps, leaves_at;
+  int parts, steps, leaves_at, elsewhere;
 } reading;
 
 static tarn_status read_part(void *user, const char *text, size_t length) {
@@ -241,11 +243,15 @@ static tarn_status read_part(void *user, const char *text, size_t length) {
   assert_true(strlen(text) == length && strlen(r->text) + length < sizeof r->text);
   strcat(r->text, text);
   r->parts += length > 0;
+  r->elsewhere += omp_get_thread_num() > 0;
   return ++r->steps == r->leaves_at ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
 }
 
+// Its parts come on the thread of the call, also with more samples than threads.
 static void use_tarn_translator_stream(void) {
-  tarn_translator *translator = opened();
+  tarn_translator_options several = one_thread();
+  several.threads = 3;
+  tarn_translator *translator = opened_with(several);
   for (int i = 0; i < 4; i++) {
     tarn_translator_options options = one_thread();
     options.beam = i == 0 ? 1 : 3;
@@ -259,6 +265,7 @@ static void use_tarn_translator_stream(void) {
     reading r = {.leaves_at = -1}, left = {.leaves_at = 2};
     works(tarn_translator_stream(translator, &result, line, length, read_part, &r));
     assert_string_equal(r.text, result.hypotheses[0].text);
+    assert_int_equal(r.elsewhere, 0);
     char text[400];
     snprintf(text, sizeof text, "%s", r.text);
     const int64_t tokens = result.hypotheses[0].tokens;
@@ -381,36 +388,55 @@ static void set_requests(joining *j) {
 enum { REFUSED = 400 };
 
 typedef struct refusing {
-  tarn_translator_options options;
-  int64_t given, done;
+  tarn_translator_options options, good;
+  int64_t given, done, wrong;
+  pthread_t caller;
+  bool divided;
+  int elsewhere;  // asked for on another thread than the caller's
 } refusing;
 
 static bool give_refused(void *user, tarn_translator_request *request) {
   refusing *r = user;
+  r->elsewhere += !pthread_equal(pthread_self(), r->caller);
   if (r->given == REFUSED) return false;
-  *request = (tarn_translator_request){"w3\tw7", 5, &r->options, ++r->given, NULL, NULL};
+  // More than its decoder has alone; the others must ask for the rest.
+  if (r->divided && r->given >= 8 && r->elsewhere == 0) return false;
+  const bool good = r->given < 8 || r->given % 8 == 0;
+  *request = (tarn_translator_request){"w3\tw7",   5,    good ? &r->good : &r->options,
+                                       ++r->given, NULL, good ? &r->good : &r->options};
   return true;
 }
 
 static void take_refused(void *user, void *item, tarn_status status, const tarn_translate_result *result) {
   refusing *r = user;
-  (void)item;
+  const bool good = item == &r->good;
   r->done++;
-  assert_true(status == TARN_STATUS_DATA && !result);
+  // A failing assertion must not leave the parallel region.
+  r->wrong += status != (good ? TARN_STATUS_OK : TARN_STATUS_DATA) || good != (result != NULL);
 }
 
-// None of more requests than have room at once can begin, and each is done all the same.
-static void serves_refused(int threads) {
+// Most of more requests than have room at once cannot begin, and each is done all the same.
+// Within a parallel region OpenMP gives the call one thread.
+static void serves_refused(int threads, bool within) {
   refusing r = {.options = one_thread()};
   r.options.threads = threads;
   r.options.beam = 3;
   r.options.force_columns = true;
+  r.good = r.options;
   r.options.max_len_a = 0, r.options.max_len_b = 0;
+  r.caller = pthread_self();
+  r.divided = threads > 1 && !within;
   tarn_translator *translator = opened_with(r.options);
   const tarn_translator_requests source = {give_refused, take_refused, &r};
-  works(tarn_translator_serve(translator, &source));
+  tarn_status status = TARN_STATUS_INTERNAL;
+#pragma omp parallel num_threads(2) if (within)
+#pragma omp master
+  status = tarn_translator_serve(translator, &source);
+  works(status);
   assert_int_equal(r.given, REFUSED);
   assert_int_equal(r.done, REFUSED);
+  assert_int_equal(r.wrong, 0);
+  assert_true((r.elsewhere > 0) == r.divided);
   tarn_translator_close(&translator);
 }
 
@@ -454,9 +480,10 @@ static void serves_joining(int threads) {
 }
 
 static void use_tarn_translator_serve(void) {
+  serves_refused(3, true);
   for (int threads = 1; threads <= 3; threads += 2) {
     serves_joining(threads);
-    serves_refused(threads);
+    serves_refused(threads, false);
   }
 }
 

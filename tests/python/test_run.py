@@ -64,6 +64,9 @@ def test_translate_as_the_program(trained: tarn.Trained, corpus: Path) -> None:
             whole = run.stream_translation(lines[0], parts.append, beam=beam)
             assert "".join(parts) == whole.text == run.translate(lines[:1], beam=beam)[0]
             assert len(parts) >= whole.tokens and (beam > 1) == (len([p for p in parts if p]) == 1)
+        read: list[object] = []  # what hears a part may ask for more, also with more samples than threads
+        run.stream_translation(lines[0], lambda part: read.append(run.encode(lines[:1])), samples=4)
+        assert read
         with pytest.raises(tarn.StoppedError, match="was stopped"):
             run.stream_translation(lines[0], lambda part: False, beam=1)
 

@@ -1,6 +1,7 @@
 // Translation of ids by small random models: incremental against full decoding, batched against one by one, order,
 // n-best lists, repeatability, both devices and precisions, caches that are swept, bad input and no memory.
 #include <math.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -599,10 +600,66 @@ static bool give_item(void *user, tarn__item *item) {
   return (*left)-- > 0;
 }
 
+// Sentences of a feed that two decoders divide, and the allocation that is refused from then on.
+typedef struct feeding {
+  const fixture *from;
+  tarn__item_options own;
+  int64_t given, done[SENTENCES], failed, wrong;
+  bool divided;
+  uint64_t refused;
+} feeding;
+
+static bool give_sentence(void *user, tarn__item *item) {
+  feeding *f = user;
+  if (omp_get_thread_num() > 0 && !f->divided) {
+    f->divided = true;
+    tarn__memory_fail_after(f->refused);
+  }
+  // More than one decoder has alone; the other must ask for the rest.
+  if (f->given == SENTENCES || (f->given >= 4 && !f->divided)) return false;
+  const int64_t n = f->given++, from = f->from->offsets[n];
+  *item =
+      (tarn__item){.ids = f->from->ids + from, .length = f->from->offsets[n + 1] - from, .index = n, .own = &f->own};
+  return true;
+}
+
+static void take_sentence(void *user, const tarn__item *item, tarn_status status, const tarn__translation *result) {
+  feeding *f = user;
+  f->done[item->index]++;
+  f->failed += status == TARN_STATUS_MEMORY;
+  f->wrong +=
+      (status != TARN_STATUS_OK && status != TARN_STATUS_MEMORY) || (status == TARN_STATUS_OK) != (result != NULL);
+}
+
+// One of two decoders gets no memory: what either has taken is done all the same, once, and the run ends.
+static void test_divided_without_memory(void **state) {
+  fixture f = {0};
+  int ends = 0;
+  (void)state;
+  open_model(&f, 0, TARN__F32);
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  for (uint64_t n = 1; n < 60; n += 12) {
+    feeding to = {.from = &f, .refused = n};
+    const tarn__feed feed = {.next = give_sentence, .done = take_sentence, .user = &to};
+    tarn__translator *translator = open_threaded(&f, options.beam, 1, options.max_tokens, 2);
+    must(tarn__translator_item(translator, &to.own, &options));
+    const tarn_status status = tarn__translator_feed(translator, false, &feed);
+    tarn__memory_fail_after(0);
+    tarn__translator_close(&translator);
+    assert_true(to.divided && to.wrong == 0);
+    assert_true(status == TARN_STATUS_OK ? to.given == SENTENCES : status == TARN_STATUS_MEMORY && to.failed > 0);
+    for (int64_t i = 0; i < SENTENCES; i++) assert_int_equal(to.done[i], i < to.given);
+    ends += status == TARN_STATUS_MEMORY;
+  }
+  assert_true(ends > 0);
+  close_model(&f);
+}
+
 // Who takes the next item of a feed that two decoders share, and when they leave it.
 static void test_turns(void **state) {
   int64_t left = 2;
-  const tarn__feed feed = {give_item, NULL, &left};
+  const tarn__feed feed = {.next = give_item, .user = &left};
   tarn__at_work at_work[2] = {{3, 15}, {2, 10}};
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .changed = PTHREAD_COND_INITIALIZER,
@@ -620,21 +677,30 @@ static void test_turns(void **state) {
   assert_int_equal(queue.calls, 0);
   queue.idle = 1;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  assert_int_equal(queue.calls, 1);
+  assert_true(queue.calls == 1 && queue.idle == 0);
   assert_true(queue.holds && left == 1);
-  queue.refused = true;  // by the other one
+  assert_false(tarn__queue_leaves(&queue, 2));  // the one that was called may take it
+  queue.refused = true;                         // by the other one
   assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_int_equal(queue.calls, 1);
+  tarn__queue_take(&queue);
+  queue.idle = 1;
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_int_equal(queue.calls, 2);
   tarn__queue_take(&queue);
+  queue.idle = 1;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  tarn__queue_take(&queue);
-  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
-  assert_true(queue.calls == 3 && !queue.holds);
-  // Of few, the one with most.
-  at_work[0] = (tarn__at_work){2, 10}, at_work[1] = (tarn__at_work){1, 5};
+  assert_true(queue.calls == 2 && !queue.holds);
+  // Few stay together where they are, unless there is no room; but are not put together.
+  at_work[0] = (tarn__at_work){2, 10}, at_work[1] = (tarn__at_work){0, 0};
   assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_false(tarn__queue_turn(&queue, 1, &at_work[1]));
-  assert_false(tarn__queue_turn(&queue, 1, &(tarn__at_work){1, 10}));
+  queue.refused = true;
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
+  queue.refused = false;
+  at_work[1] = (tarn__at_work){1, 5};
+  assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
+  assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
   // The other one is idle; then both are.
   assert_true(tarn__queue_leaves(&queue, 2));
   queue.over = false;
@@ -648,6 +714,67 @@ static void test_turns(void **state) {
   left = 1;
   tarn__queue_fail(&queue, TARN_STATUS_MEMORY);
   assert_false(tarn__queue_leaves(&queue, 3));
+}
+
+// What waits is taken by the last one that has become idle, whoever that is.
+static void test_last_turn(void **state) {
+  int64_t left = 1;
+  const tarn__feed feed = {.next = give_item, .user = &left};
+  const tarn__at_work none = {0};
+  tarn__at_work at_work[4] = {{0}, {0}, {1, 5}, {1, 5}};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .changed = PTHREAD_COND_INITIALIZER,
+                       .feed = &feed,
+                       .decoders = 4,
+                       .idle = 2,
+                       .few = 2,
+                       .at_work = at_work};
+  (void)state;
+  // 3 calls; 2 is done before those that were called come; 3 is done in that step too.
+  assert_false(tarn__queue_turn(&queue, 3, &at_work[3]));
+  assert_true(queue.holds && queue.calls == 1);
+  at_work[2] = none;
+  for (int i = 0; i < 3; i++) assert_false(tarn__queue_turn(&queue, i, &at_work[i]));
+  queue.idle = 3;
+  assert_true(tarn__queue_turn(&queue, 3, &none));
+  // Should all be idle while it waits, they ask again.
+  queue.idle = 3;
+  assert_true(tarn__queue_wait(&queue) && !queue.over && queue.idle == 0);
+  // 1 has no room; 0 is done and takes it; or 1, done in the same step.
+  at_work[0] = at_work[1] = (tarn__at_work){1, 5};
+  queue.decoders = 2, queue.few = 8;
+  queue.refused = true;
+  assert_true(tarn__queue_turn(&queue, 0, &none));
+  at_work[0] = none;
+  assert_true(tarn__queue_turn(&queue, 1, &none));
+}
+
+// Samples of two texts.
+static bool give_sample(void *user, tarn__item *item) {
+  static const int32_t texts[2][1];
+  int64_t *given = user;
+  if (*given == 10) return false;
+  const int64_t n = (*given)++;
+  *item = (tarn__item){.ids = texts[n / 5], .length = 1, .sample = (uint32_t)(n % 5), .samples = 5};
+  return true;
+}
+
+// Samples of a text stay together, in as many parts as there are threads.
+static void test_samples_follow(void **state) {
+  static const char *const follow = "yynynyynyn";  // whether the one after it does, in two parts; the last: nothing
+  int64_t given;
+  const tarn__feed feed = {.next = give_sample, .user = &given};
+  (void)state;
+  for (int parts = 1; parts <= 2; parts++) {
+    given = 0;
+    tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .feed = &feed, .parts = parts};
+    for (int i = 0; i < 10; i++) {
+      const tarn__item last = *tarn__queue_peek(&queue);
+      tarn__queue_take(&queue);
+      assert_int_equal(tarn__queue_follows(&queue, &last), parts == 1 ? i % 5 < 4 : follow[i] == 'y');
+    }
+    assert_false(tarn__queue_follows(&queue, &(tarn__item){.length = 1}));
+  }
 }
 
 int main(void) {
@@ -664,6 +791,9 @@ int main(void) {
                                      cmocka_unit_test(test_bad_input),
                                      cmocka_unit_test(test_not_a_number),
                                      cmocka_unit_test(test_no_memory),
-                                     cmocka_unit_test(test_turns)};
+                                     cmocka_unit_test(test_divided_without_memory),
+                                     cmocka_unit_test(test_turns),
+                                     cmocka_unit_test(test_last_turn),
+                                     cmocka_unit_test(test_samples_follow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,23 +26,26 @@
 static void waiting_limits(void **state) {
   (void)state;
   tarn__spinning spinning = {0};
-  tarn__spinning_note(&spinning, 10, 0.25, 0.02);
+  bool busy = false, of_another = false;
+  tarn__spinning_note(&spinning, &busy, 10, 0.25, 0.02);
   assert_false(spinning.limited);
   // A short disturbance is not enough.
-  tarn__spinning_note(&spinning, 10.25, 0.25, 0.026);
+  tarn__spinning_note(&spinning, &busy, 10.25, 0.25, 0.026);
   assert_false(spinning.limited);
-  tarn__spinning_note(&spinning, 10.5, 0.25, 0.02);
-  tarn__spinning_note(&spinning, 10.75, 0.25, 0.026);
+  tarn__spinning_note(&spinning, &busy, 10.5, 0.25, 0.02);
+  tarn__spinning_note(&spinning, &busy, 10.75, 0.25, 0.026);
   assert_false(spinning.limited);
-  tarn__spinning_note(&spinning, 11, 0.25, 0.026);
+  tarn__spinning_note(&spinning, &of_another, 10.8, 0.25, 0.026);
+  assert_false(spinning.limited);
+  tarn__spinning_note(&spinning, &busy, 11, 0.25, 0.026);
   assert_true(spinning.limited);
   // Short rests of the other program do not lift the limit, three seconds do.
-  tarn__spinning_note(&spinning, 12.75, 0.25, 0);
+  tarn__spinning_note(&spinning, &busy, 12.75, 0.25, 0);
   assert_true(spinning.limited);
-  tarn__spinning_note(&spinning, 13, 0.25, 0.2);
-  tarn__spinning_note(&spinning, 15.9, 0.25, 0);
+  tarn__spinning_note(&spinning, &busy, 13, 0.25, 0.2);
+  tarn__spinning_note(&spinning, &busy, 15.9, 0.25, 0);
   assert_true(spinning.limited);
-  tarn__spinning_note(&spinning, 16, 0.25, 0);
+  tarn__spinning_note(&spinning, &busy, 16, 0.25, 0);
   assert_false(spinning.limited);
 }
 
