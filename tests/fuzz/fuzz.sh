@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs fuzz targets, which the preset `sanitize` builds, and keeps in BUILD what they find.
-#   fuzz.sh short BUILD TARGET             two seconds from the seeds, for the tests; what is found is thrown away
+#   fuzz.sh short BUILD TARGET             one second from the seeds, for the tests; what is found is thrown away
 #   fuzz.sh long BUILD SECONDS [TARGET...] each target in turn, on from what earlier runs found (BUILD/corpus); a line each
 #   fuzz.sh tally BUILD                    executions of each target in all long runs
 #   fuzz.sh coverage BUILD [TARGET...]     lines of each reader's sources that seeds and BUILD/corpus reach
@@ -69,7 +69,7 @@ short() {
   local folder code
   folder=$(mktemp -d)
   log=$folder/log
-  fuzz "$1" "${TARN_FUZZ_SECONDS:-2}" "$folder/new"
+  fuzz "$1" "${TARN_FUZZ_SECONDS:-1}" "$folder/new"
   code=$?
   if [ $code -eq 0 ]; then
     echo "$1: $(runs_of) executions, $(reached)"
