@@ -5,7 +5,7 @@
 # scaling laws to fit, a line for each: the name of its figure (FIGURE.svg beside the page) and options of `tarn fit`, quoted
 # as in a shell. Its page is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and
 # "<!-- end -->", with "<!-- results/NAME: VARIANT... -->" a table of these variants and the baseline, or with "<!-- results -->"
-# a table of all folders. A recipe has its scores "from: results/NAME, VARIANT". --check changes nothing and fails where a page, a
+# a table of all folders, in docs/. A recipe has its scores "from: results/NAME, VARIANT". --check changes nothing and fails where a page, a
 # figure, a document or a recipe differs from its record. Any other figure about quality in a document is refused, unless a line
 # "<!-- figures: SOURCE -->" before it, which holds up to the next heading, says where it comes from.
 set -euo pipefail
@@ -86,8 +86,8 @@ quality() {
   awk '
     function judge(text) {
       gsub(/95 %|[0-9.]+e-[0-9]+|[0-9]+\.[0-9]+\.[0-9]+|arXiv [0-9.]+|(sacreBLEU|CTranslate2) [0-9.]+/, "", text)
-      if (!source && text ~ /BLEU|[Pp]erplexit|[Aa]ccurac|BLiMP|AUCC|chrF|(^|[^_])nll|NRMSE|(^|[^a-z])nats|[Bb]its.(a |per )?(char|byte)|F1/ &&
-          text ~ /[0-9]\.[0-9]|[0-9] (%|points|per cent)|BLEU (of )?(about )?[0-9]/) print first ": " substr(text, 1, 100)
+      if (!source && text ~ /BLEU|[Pp]erplexit|[Aa]ccurac|BLiMP|AUCC|chrF|(^|[^_])nll|NRMSE|(^|[^a-z])nats|[Bb]its.(a |per )?(char|byte)|F1([^0-9]|$)|loss of [0-9]/ &&
+          text ~ /[0-9]\.[0-9]|[0-9] (%|points|per cent)|(BLEU|loss) (of )?(about )?[0-9]/) print first ": " substr(text, 1, 100)
     }
     function flush(  sentences, count, i) {
       count = split(text, sentences, /[.!?] /)
@@ -101,6 +101,7 @@ quality() {
     /^#/ { flush(); source = 0; next }
     /^$/ { flush(); next }
     quoted || fenced || /^    / { next }
+    /^ *([-*]|[0-9]+\.) / { flush() }
     { first = FNR; line = $0; gsub(/`[^`]*`/, "", line) }
     /^\|/ { if (head == "") head = line; else judge(head " " line); next }
     { text = text " " line }
@@ -161,7 +162,8 @@ done < <(find $documents -name '*.md' | sort)
 
 # Expected scores of recipes, one a seed.
 for file in "$recipes"/*.yaml; do
-  from=$(sed -n 's|^  from: results/||p' "$file" 2>/dev/null)
+  [ -f "$file" ] || continue
+  from=$(sed -n 's|^  from: results/||p' "$file")
   [ -n "$from" ] || continue
   name=${from%%, *} variant=${from#*, }
   [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file has its scores from results/$name, which is no record"; }
