@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Recomputes the pages of results/ from the records there, and the paragraphs of documents that quote them.
+# Recomputes the pages of results/ from the records there, what documents quote from them, and the expected scores of recipes.
 #   results.sh [--check] [NAME...]
 # results/NAME has a record (`tarn record`), question.md, and perhaps published.tsv: variant and published figures, or fits.txt:
 # scaling laws to fit, a line for each: the name of its figure (FIGURE.svg beside the page) and options of `tarn fit`, quoted
 # as in a shell. Its page is results/NAME/README.md. A document has a summary between the lines "<!-- results/NAME -->" and
-# "<!-- end -->", or with "<!-- results/NAME: VARIANT... -->" a table of these variants and the baseline. --check changes
-# nothing and fails where a page, a figure or a document differs from its record.
+# "<!-- end -->", with "<!-- results/NAME: VARIANT... -->" a table of these variants and the baseline, or with "<!-- results -->"
+# a table of all folders, in docs/. A recipe has its scores "from: results/NAME, VARIANT". --check changes nothing and fails where a page, a
+# figure, a document or a recipe differs from its record. Any other figure about quality in a document is refused, unless a line
+# "<!-- figures: SOURCE -->" before it, which holds up to the next heading, says where it comes from.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
 results=${TARN_RESULTS:-$root/results}
-documents=${TARN_DOCUMENTS:-$root/docs $root/README.md}
+documents=${TARN_DOCUMENTS:-$root/README.md $root/CONTRIBUTING.md $root/docs $root/examples $root/src $root/tools $root/tests}
+recipes=${TARN_RECIPES:-$root/examples/recipes}
 check=no
 fail() { echo "results.sh: $*" >&2; exit 2; }
 [ "${1:-}" != --check ] || { check=yes; shift; }
@@ -64,6 +67,47 @@ fits() {
   done <"$results/$1/fits.txt"
 }
 
+# all: a table of the folders.
+all() {
+  local question name state page
+  echo '| question | runs |'
+  echo '| --- | --- |'
+  for question in "$results"/*/question.md; do
+    name=$(basename "$(dirname "$question")") state='not begun'
+    [ ! -f "$work/$name.json" ] || state=$(jq -r '[.configurations[].runs[]] | "\(map(select(.state == "finished")) | length) of \(length) finished"' "$work/$name.json")
+    [ -f "$work/$name.json" ] && page=README.md || page=question.md
+    printf '| [%s](../results/%s/%s) | %s |\n' "$(sed -n '1s/^# //p' "$question")" "$name" $page "$state"
+  done
+}
+
+# quality FILE: sentences, and rows of tables with their heads, that have figures about quality, are no code and no quotes, and
+# have no source.
+quality() {
+  awk '
+    function judge(text) {
+      gsub(/95 %|[0-9.]+e-[0-9]+|[0-9]+\.[0-9]+\.[0-9]+|arXiv [0-9.]+|(sacreBLEU|CTranslate2) [0-9.]+/, "", text)
+      if (!source && text ~ /BLEU|[Pp]erplexit|[Aa]ccurac|BLiMP|AUCC|chrF|(^|[^_])nll|NRMSE|(^|[^a-z])nats|[Bb]its.(a |per )?(char|byte)|F1([^0-9]|$)|loss of [0-9]/ &&
+          text ~ /[0-9]\.[0-9]|[0-9] (%|points|per cent)|(BLEU|loss) (of )?(about )?[0-9]/) print first ": " substr(text, 1, 100)
+    }
+    function flush(  sentences, count, i) {
+      count = split(text, sentences, /[.!?] /)
+      for (i = 1; i <= count; i++) judge(sentences[i])
+      text = head = ""
+    }
+    /^```/ { fenced = !fenced }
+    /^<!-- results/ { flush(); quoted = 1 }
+    /^<!-- end -->/ { quoted = 0; next }
+    /^<!-- figures: .* -->$/ { flush(); source = 1; next }
+    /^#/ { flush(); source = 0; next }
+    /^$/ { flush(); next }
+    quoted || fenced || /^    / { next }
+    /^ *([-*]|[0-9]+\.) / { flush() }
+    { first = FNR; line = $0; gsub(/`[^`]*`/, "", line) }
+    /^\|/ { if (head == "") head = line; else judge(head " " line); next }
+    { text = text " " line }
+    END { flush() }' "$1"
+}
+
 claims=("$@")
 [ $# -gt 0 ] || for file in "$results"/*/sweep.json; do [ ! -e "$file" ] || claims+=("$(basename "$(dirname "$file")")"); done
 for name in ${claims[@]+"${claims[@]}"}; do
@@ -77,29 +121,55 @@ done
 
 # Documents that quote a record.
 # shellcheck disable=SC2086
-quoting=$(grep -l -r '^<!-- results/' --include='*.md' $documents || true)
+quoting=$(grep -l -r '^<!-- results[ /]' --include='*.md' $documents || true)
 while read -r file; do
   [ -n "$file" ] || continue
   cp "$file" "$work/document"
   while IFS= read -r quote; do
     name=${quote%%:*} rows=${quote#"$name"}
+    name=${name#/}
     read -r rows <<<"${rows#:}" || true
-    [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
-    if [ -n "$rows" ]; then
+    [ -z "$quote" ] || [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file quotes results/$name, which is no record"; }
+    if [ -z "$quote" ]; then
+      [ $# -eq 0 ] || continue  # a table of all needs the records of all
+      all
+    elif [ -n "$rows" ]; then
       page "$name" rows "$rows" || fail "$file quotes $rows of results/$name"
     elif [ -f "$results/$name/fits.txt" ]; then
       fits "$name" summary
     else
       page "$name" summary
     fi >"$work/quoted"
-    if [ -n "$rows" ]; then cat "$work/quoted"; else fold -s -w 124 "$work/quoted" | sed 's/ *$//'; fi >"$work/text"
-    awk -v begin="<!-- results/$quote -->" -v text="$work/text" '
+    if [ -z "$quote$rows" ] || [ -n "$rows" ]; then cat "$work/quoted"; else fold -s -w 124 "$work/quoted" | sed 's/ *$//'; fi >"$work/text"
+    awk -v begin="<!-- results$quote -->" -v text="$work/text" '
       $0 == begin { print; print ""; while ((getline line < text) > 0) print line; print ""; inside = 1; next }
       inside && $0 == "<!-- end -->" { inside = 0 }
       !inside { print }
-      END { exit inside }' "$work/document" >"$work/next" || fail "$file: <!-- results/$quote --> has no <!-- end -->"
+      END { exit inside }' "$work/document" >"$work/next" || fail "$file: <!-- results$quote --> has no <!-- end -->"
     mv "$work/next" "$work/document"
-  done < <(sed -n 's|^<!-- results/\(.*\) -->$|\1|p' "$file")
+  done < <(sed -n 's|^<!-- results\(/.*\)\{0,1\} -->$|\1|p' "$file")
   put "$work/document" "$file"
 done <<<"$quoting"
+
+# shellcheck disable=SC2086
+while read -r file; do
+  found=$(quality "$file")
+  [ -z "$found" ] && continue
+  sed "s|^|${file#"$root"/}:|" <<<"$found" >&2
+  echo "results.sh: ${file#"$root"/} has figures about quality that are quoted from no record and have no source" >&2
+  code=1
+done < <(find $documents -name '*.md' | sort)
+
+# Expected scores of recipes, one a seed.
+for file in "$recipes"/*.yaml; do
+  [ -f "$file" ] || continue
+  from=$(sed -n 's|^  from: results/||p' "$file")
+  [ -n "$from" ] || continue
+  name=${from%%, *} variant=${from#*, }
+  [ -f "$work/$name.json" ] || { [ $# -gt 0 ] && continue; fail "$file has its scores from results/$name, which is no record"; }
+  scores=$(jq -r --arg variant "$variant" '[.configurations[] | select(.name == $variant) | .runs[] | .test_score | select(.) | . * 10000 | round / 10000 | tostring] |
+    if . == [] then error("no variant \($variant) with scores") else join(", ") end' "$work/$name.json") || fail "$file has its scores from $from"
+  sed "s|^  scores: .*|  scores: [$scores]|" "$file" >"$work/recipe"
+  put "$work/recipe" "$file"
+done
 exit $code

@@ -45,7 +45,7 @@ mkdir -p results documents
 printf '# Does it scale?\n' >results/laws/question.md
 echo "laws --family 'regular=regular-*' --family 'frozen=frozen-*' --resamples 40" >results/laws/fits.txt
 printf '<!-- results/laws -->\n<!-- end -->\n' >documents/page.md
-pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_DIR/scripts/results.sh" "$@"; }
+pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents TARN_RECIPES=$PWD/recipes "$TARN_SOURCE_DIR/scripts/results.sh" "$@"; }
 pages >out.txt 2>error.txt || fail "pages: $(cat error.txt)"
 grep -q "^    tarn fit results/laws --family 'regular=regular-\*'" results/laws/README.md && grep -q '^    frozen minus regular$' results/laws/README.md &&
   grep -q '](laws.svg)$' results/laws/README.md || fail "$(cat results/laws/README.md)"

@@ -122,7 +122,7 @@ mv kept results/claim
 printf '# Does it matter?\n\nMore layers.\n' >results/claim/question.md
 printf 'other\t12.3\n' >results/claim/published.tsv
 printf 'Before.\n\n<!-- results/claim -->\n<!-- end -->\n\nAfter.\n' >documents/page.md
-pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents "$TARN_SOURCE_DIR/scripts/results.sh" "$@"; }
+pages() { TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents TARN_RECIPES=$PWD/recipes "$TARN_SOURCE_DIR/scripts/results.sh" "$@"; }
 ! pages --check >out.txt 2>error.txt || fail "pages that are not there pass"
 pages >out.txt || fail "pages"
 [ "$(wc -l <out.txt)" -eq 2 ] || fail "two files: $(cat out.txt)"
@@ -143,6 +143,30 @@ grep -Eq '^\| other \| 2 \| 2 \| 0.00 M \| - \| [0-9.]+ ± [0-9.]+ \| [0-9.]+ \(
 sed -i 's/claim: other/claim: othre/' documents/page.md
 ! pages >out.txt 2>error.txt || fail "an unknown variant passes"
 grep -q 'no variant othre' error.txt && grep -q 'page.md quotes othre of results/claim$' error.txt || fail "$(cat error.txt)"
-rm documents/page.md
+# All questions, with those that have not begun.
+mkdir results/plan
+printf '# What next?\n' >results/plan/question.md
+printf '<!-- results -->\n<!-- end -->\n' >documents/page.md
+pages >out.txt || fail "all questions"
+[ "$(grep -c '^| \[' documents/page.md)" -eq 2 ] && grep -qxF '| [Does it matter?](../results/claim/README.md) | 6 of 6 finished |' documents/page.md &&
+  grep -qxF '| [What next?](../results/plan/question.md) | not begun |' documents/page.md || fail "$(cat documents/page.md)"
+# Figures about quality are quotes, or say where they come from.
+said() {
+  printf '%s\n' "$@" >documents/page.md
+  pages --check >out.txt 2>error.txt
+}
+! said 'It has 31.7 BLEU.' '' 'A BLEU of about 39.' '' 'Its accuracy' 'is 73 %.' '' '- one: two' '- three: a perplexity of 4.5' '' '| model | nll |' \
+  '| --- | --- |' '| a | 1.25 |' '' '<!-- figures: a paper -->' '' 'It has 31.8 BLEU.' '# Next' 'It has 31.9 BLEU.' || fail "figures without a source pass"
+[ "$(sed -n 's/.*page.md:\([0-9]*\): .*/\1/p' error.txt | tr '\n' ' ')" = "1 3 6 9 13 19 " ] && grep -q 'page.md has figures about quality' error.txt || fail "$(cat error.txt)"
+said '    31.7 BLEU' '' 'BLEU has a p of its own. It takes 2.5 seconds.' 'sacreBLEU 2.6.0 prints `BLEU 31.7`.' '<!-- figures: a paper -->' 'It has 31.8 BLEU.' ||
+  fail "no figure about quality, or one with a source: $(cat error.txt)"
+# Expected scores of a recipe; this record has none of the kind.
+mkdir recipes
+printf 'expected:\n  scores: [1]\n  from: results/claim, other\n' >recipes/own.yaml
+! said 'Nothing.' || fail "scores that the record has not"
+grep -q 'own.yaml has its scores from claim, other$' error.txt || fail "$(cat error.txt)"
+sed -i 's/, other/, othre/' recipes/own.yaml
+! said 'Nothing.' || fail "a recipe names no variant of its record"
+rm -r documents/page.md recipes results/plan
 pages --check || fail "no document quotes a record"
 exit 0
