@@ -348,7 +348,8 @@ size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle) 
   const int64_t block = shuffle ? block_of(shard, 0) : 0, rows = block ? block : shard->pairs;
   const int64_t stretches = block ? shard->pairs / TARN__BATCH_STRETCH + 1 : 0;
   if (tracks) return 0;
-  return (size_t)rows * (2 * sizeof(entry) + 2 * sizeof(int64_t)) + (size_t)stretches * sizeof(int64_t);
+  // Of `starts` and `order`, which could hold a batch for each row, only the first pages are ever touched.
+  return (size_t)rows * 2 * sizeof(entry) + (size_t)stretches * sizeof(int64_t);
 }
 
 // A shard in blocks has another order than the same rows without blocks.

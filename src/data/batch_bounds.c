@@ -45,3 +45,9 @@ tarn_status tarn__batch_most_sentences(int64_t *sentences, const tarn__shard *sh
   tarn__free(memory);
   return TARN_STATUS_OK;
 }
+
+size_t tarn__batch_mapped_bytes(size_t file_bytes, size_t offset_bytes) {
+  const size_t around = 64 << 10;  // what the system maps with a page
+  if (file_bytes > TARN__BATCH_RESIDENT) return TARN__BATCH_RELEASED * around;
+  return file_bytes > offset_bytes ? file_bytes - offset_bytes : 0;
+}

@@ -13,4 +13,10 @@
 tarn_status tarn__batch_most_sentences(int64_t *sentences, const tarn__shard *shard, int64_t max_tokens,
                                        int64_t max_sentences, int64_t front) TARN_CHECKED;
 
+// Bytes of the pages of a shard's file that stay in memory while it is read, of which `offset_bytes` are copied and
+// released at opening: all others of a small file; of a larger one what the system maps for the sentences between two
+// releases (TARN__BATCH_RELEASED), at its usual 64 kB for each. Where the page cache has larger folios it is up to
+// TARN__BATCH_RESIDENT.
+size_t tarn__batch_mapped_bytes(size_t file_bytes, size_t offset_bytes);
+
 #endif

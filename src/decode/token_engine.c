@@ -82,6 +82,9 @@ static tarn_status plan(size_t *bytes, const tarn__model *model, const tarn__tra
                         int64_t all) {
   int64_t rows = smaller(options->max_tokens, TARN__DECODER_ROWS);
   int64_t sentences = smaller(rows > options->beam ? rows / options->beam : 1, all);
+  // The sources decoded together share a budget of tokens, too.
+  const int64_t fit = (int64_t)((double)options->max_tokens / (length > 1 ? length : 1));
+  sentences = smaller(sentences, fit > 1 ? fit : 1);
   int64_t source_rows = (int64_t)((double)sentences * length) + 1;
   if (source_rows > options->max_tokens) source_rows = options->max_tokens;
   rows = sentences * options->beam;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "config/config_carry.h"
+#include "data/batch_bounds.h"
 #include "decode/crew.h"
 #include "eval/agreement.h"
 #include "task/images.h"
@@ -13,13 +14,13 @@
 #include "train/validator.h"
 
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
-static const size_t PROGRAM = 20000000;
+static const size_t PROGRAM = 22000000;
 
 // The part of a shard and its batches that stays in memory: its offsets, the order of its rows, and the pages of the
-// file not yet released.
+// file not yet released. The offsets are a copy, whose pages of the file are released at opening.
 static size_t shard_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
-  const size_t most = TARN__BATCH_RESIDENT, offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
-  return ((size_t)shard->file_bytes < most ? (size_t)shard->file_bytes : most) + offsets +
+  const size_t offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
+  return tarn__batch_mapped_bytes((size_t)shard->file_bytes, offsets) + offsets +
          tarn__batcher_bytes(shard, tracks, shuffle);
 }
 

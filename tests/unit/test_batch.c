@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "data/batch.h"
+#include "data/batch_bounds.h"
 #include "make_shard.h"
 #include "sandbox.h"
 
@@ -268,15 +269,25 @@ static void test_refusals(void **state) {
   tarn__batcher_close(&batcher);
 }
 
+// What plans count for the pages of a shard's file and for the order of its rows.
+static void test_memory_of_a_shard(void **state) {
+  (void)state;
+  // A small file is read whole, but for its offsets.
+  assert_int_equal(tarn__batch_mapped_bytes(1000, 300), 700);
+  assert_int_equal(tarn__batch_mapped_bytes(100, 300), 0);
+  assert_int_equal(tarn__batch_mapped_bytes(TARN__BATCH_RESIDENT, 0), TARN__BATCH_RESIDENT);
+  // Of a large one 64 sentences are mapped at a time.
+  assert_int_equal(tarn__batch_mapped_bytes((size_t)TARN__BATCH_RESIDENT + 1, 300), 4 << 20);
+  // The order takes two entries of 16 bytes for each row; batches are too few to count.
+  assert_int_equal(tarn__batcher_bytes(&shard, false, true), PAIRS * 32);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_sentence_once),
-      cmocka_unit_test(test_seeds_and_epochs),
-      cmocka_unit_test(test_seek),
-      cmocka_unit_test(test_unshuffled_is_sorted),
-      cmocka_unit_test(test_buckets),
-      cmocka_unit_test(test_no_allocation_after_open),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_memory_of_a_shard),        cmocka_unit_test(test_every_sentence_once),
+      cmocka_unit_test(test_seeds_and_epochs),         cmocka_unit_test(test_seek),
+      cmocka_unit_test(test_unshuffled_is_sorted),     cmocka_unit_test(test_buckets),
+      cmocka_unit_test(test_no_allocation_after_open), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,15 +1,19 @@
-// The memory planner: lifetimes that overlap get disjoint bytes, others may share, in place where an op allows it.
+// The memory planner: lifetimes that overlap get disjoint bytes, others may share, in place where an op allows it. And
+// the sizes that plans of training and translation are made for.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "decode/translate.h"
 #include "device/devices.h"
 #include "graph/graph.h"
+#include "model/plan.h"
 
 // An op of the forward pass through which no gradient could flow must not cut the path to what learns in silence.
 static void test_an_op_without_gradient_fails_in_training(void **state) {
@@ -188,6 +192,61 @@ static void test_failures_of_building_are_reported_by_plan(void **state) {
   tarn__graph_close(&graph);
 }
 
+static tarn__model *open_linformer(tarn_config **config) {
+  static const char text[] =
+      "model: { d_model: 64, max_length: 64 }\nencoder: { layers: L }\ndecoder: { layers: D }\n"
+      "kinds:\n  L: { mixer: linformer, heads: 2, ffn: 64 }\n  D: { mixer: attention, heads: 2, ffn: 64 }\n";
+  tarn__model *model;
+  assert_int_equal(tarn_config_parse(config, "test", text, strlen(text), NULL, 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, *config, 37, 83, TARN__F32, true), TARN_STATUS_OK);
+  return model;
+}
+
+// The sources decoded together share a budget of tokens, so that more sentences than fit take no more memory.
+static void test_planned_budget(void **state) {
+  (void)state;
+  tarn_config *config;
+  tarn__model *model = open_linformer(&config);
+  size_t fit, fewer, many;
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.threads = options.beam = 1;
+  options.max_tokens = 64;
+  assert_int_equal(tarn__translator_plan(&fewer, model, &options, 10.0, 3), TARN_STATUS_OK);
+  assert_int_equal(tarn__translator_plan(&fit, model, &options, 10.0, 6), TARN_STATUS_OK);
+  assert_int_equal(tarn__translator_plan(&many, model, &options, 10.0, 1000), TARN_STATUS_OK);
+  assert_true(fewer < fit);
+  assert_int_equal(fit, many);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
+// A step has no more sentences than rows, whatever the data would allow.
+static void test_planned_sentences(void **state) {
+  (void)state;
+  const int64_t sentences[] = {1, 8, 16, 1000};
+  size_t bytes[4];
+  tarn_config *config;
+  tarn__model *model = open_linformer(&config);
+  for (int i = 0; i < 4; i++) {
+    tarn_plan plan;
+    const tarn__plan_batch batch = {.source_rows = 64,
+                                    .target_rows = 16,
+                                    .source_length = 64,
+                                    .target_length = 16,
+                                    .longest_source = 64,
+                                    .longest_target = 16,
+                                    .sentences = sentences[i]};
+    assert_int_equal(tarn__plan_model(&plan, model, &batch, 1), TARN_STATUS_OK);
+    bytes[i] = plan.activation_bytes;
+    tarn_plan_close(&plan);
+  }
+  assert_true(bytes[0] < bytes[1] && bytes[1] < bytes[2]);
+  assert_int_equal(bytes[2], bytes[3]);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_op_without_gradient_fails_in_training),
@@ -198,6 +257,8 @@ int main(void) {
       cmocka_unit_test(test_kept_tensors_survive),
       cmocka_unit_test(test_random_graphs_never_overlap),
       cmocka_unit_test(test_failures_of_building_are_reported_by_plan),
+      cmocka_unit_test(test_planned_budget),
+      cmocka_unit_test(test_planned_sentences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
