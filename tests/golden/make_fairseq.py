@@ -160,7 +160,7 @@ def draw(seed, s, sizes, learned):
         matrix(name + ".bias", D, width=0.2)
 
     for side, size in zip(("encoder", "decoder"), sizes):
-        matrix(side + ".embed_tokens.weight", size, D)
+        matrix(side + ".embed_tokens.weight", size, D, width=0.3)
         if learned:
             matrix(side + ".embed_positions.weight", 32 + PAD + 1, D)
         else:

@@ -181,7 +181,6 @@ static void wrong_settings(void **state) {
       {"\"encoder_learned_pos\": false", "\"encoder_learned_pos\": true", "\"encoder_learned_pos\" is true"},
       {"\"share_all_embeddings\": false", "\"share_all_embeddings\": true", "the embeddings in in/model.safetensors"},
       {"\"source_lang\": \"de\"", "\"source_lang\": \"../de\"", "\"source_lang\" is not the language"},
-      {"\"source_lang\": \"de\"", "\"source_lang\": \"en\"", "in/dict.en.txt: the vocabulary has 32 tokens"},
       {"\"source_lang\": \"de\",", "", "it has no \"source_lang\""},
       {"\"max_source_positions\": 1024", "\"max_source_positions\": -1", "\"max_source_positions\" is not a whole"},
   };
@@ -190,6 +189,11 @@ static void wrong_settings(void **state) {
     write_changed("in/config.json", golden("iwslt", "config.json"), cases[i].from, cases[i].to);
     refused(cases[i].words);
   }
+  copy_file(golden("iwslt", "config.json"), "in/config.json");
+  sandbox_write("in/dict.en.txt", "a 9\n", 4);
+  refused(
+      "in/dict.en.txt: the vocabulary has 5 tokens, 4 special ones included, but tensor "
+      "\"decoder.embed_tokens.weight\" has");
 }
 
 // Writes the tensors with one left out, or called otherwise.
