@@ -191,7 +191,9 @@ static tarn_status add_positions(target *t, const char *side, const tarn__param 
   const bool paper = m->positions.part == &tarn__position_sinusoidal_paper.part;
   const double steps = paper ? (double)half : half > 1 ? (double)(half - 1) : 1.0;
   char full[64];
+  double first = 0.0;  // which only these sinusoids have
   void *memory;
+  tarn__part_number(&m->positions, "first", &first);
   snprintf(full, sizeof full, "%s/position_encodings/encodings", side);
   if (learned) {
     const tarn__hf_name name = {{full}, learned->name};
@@ -201,7 +203,7 @@ static tarn_status add_positions(target *t, const char *side, const tarn__param 
   float *values = memory;
   for (int64_t p = 0; p < rows; p++)
     for (int64_t i = 0; i < half; i++) {
-      const double angle = (double)p * tarn__embedding_turns(i, steps) * 6.283185307179586476925;
+      const double angle = ((double)p + first) * tarn__embedding_turns(i, steps) * 6.283185307179586476925;
       values[p * d + i] = (float)sin(angle);
       values[p * d + half + i] = (float)cos(angle);
     }

@@ -17,8 +17,10 @@ void tarn__hf_import_close(tarn__hf_import *import) {
 }
 
 // Weights that older models have only as pickles, which are programs: reading one would run it.
-static tarn_status refuse_pickles(const char *folder) {
-  static const char *const names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.bin"};
+tarn_status tarn__hf_refuse_pickles(const char *folder) {
+  static const char *const names[] = {
+      "pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt",          "model.bin",
+      "model1.pt",         "checkpoint_best.pt",           "checkpoint_last.pt"};
   char path[PATH_MAX];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     TARN_TRY(tarn__path_join(path, folder, names[i]));
@@ -35,7 +37,7 @@ tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix)
   if (tarn__file_exists(path)) return tarn__hf_tensors_open(&import->tensors, path, prefix);
   TARN_TRY(tarn__path_join(path, import->folder, TARN__HF_INDEX));
   if (tarn__file_exists(path)) return tarn__hf_tensors_open_index(&import->tensors, path, prefix);
-  TARN_TRY(refuse_pickles(import->folder));
+  TARN_TRY(tarn__hf_refuse_pickles(import->folder));
   TARN_TRY(tarn__path_join(path, import->folder, TARN__HF_WEIGHTS));
   return tarn__hf_tensors_open(&import->tensors, path, prefix);
 }

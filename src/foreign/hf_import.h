@@ -30,6 +30,9 @@ void tarn__hf_import_close(tarn__hf_import *import);
 // has only pickles, such as pytorch_model.bin, is refused with the way to convert them.
 tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix) TARN_CHECKED;
 
+// Fails with DATA if a folder has a file of weights that is a pickle.
+tarn_status tarn__hf_refuse_pickles(const char *folder) TARN_CHECKED;
+
 // Opens a vocabulary, which must have `size` tokens. Fails with DATA.
 tarn_status tarn__hf_import_vocab_file(tarn__hf_import *import, const char *path, int64_t size) TARN_CHECKED;
 // Opens the vocabulary `given` or, if NULL, the folder's, of which one of two files must exist (`files`, called `what`

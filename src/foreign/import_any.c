@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "foreign/fairseq_format.h"
 #include "foreign/hf_config.h"
+#include "foreign/hf_import.h"
 #include "run/file_kind.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/text.h"
@@ -54,6 +56,8 @@ tarn_status tarn_checkpoint_import(const char *output, const char *path, const c
     return tarn_checkpoint_import_gguf(output, path, vocab);
   }
   if (tarn__marian_is_own(path)) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);
+  if (tarn__fairseq_is_folder(path)) return tarn__fairseq_import_model(output, path, vocab, target_vocab);
+  if (tarn__file_kind_at(path) == TARN__FILE_KIND_FOLDER) TARN_TRY(tarn__hf_refuse_pickles(path));
   const tarn_status status = read_type(&type, path);
   TARN_TRY(tarn__file_kind_explain(status, path, TARN__FILE_KIND_HF_FOLDER));
   if (!TYPES[type].import) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);

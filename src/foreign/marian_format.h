@@ -39,6 +39,8 @@ typedef struct tarn__marian_config {
   tarn__marian_stack encoder, decoder;
   int64_t d_model, positions, vocab, target_vocab;
   const struct tarn__part *sinusoids;
+  int64_t first;           // position of the first token of a sentence, where it is not 0
+  bool unbiased;           // logits have no bias
   double epsilon;          // of norms
   bool pre;                // norms stand before each sublayer and behind each stack
   const char *embeddings;  // model.embeddings
@@ -90,6 +92,10 @@ typedef struct tarn__marian_names {
 tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__marian_names *names,
                                     const tarn__marian_stack *stack, const char *side, int count,
                                     bool set) TARN_CHECKED;
+
+// The same for the norm behind a pre-norm stack; names[]: of its gain and bias, behind the side's.
+tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *const names[2],
+                                  bool set) TARN_CHECKED;
 
 // The logit of what is never chosen: exp() of it is 0, and with label smoothing a loss stays usable.
 #define TARN__MARIAN_NEVER (-1e4f)

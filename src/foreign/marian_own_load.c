@@ -129,29 +129,16 @@ static tarn_status take_bias(tarn__marian_source *s, bool set) {
   return status;
 }
 
-// The norm behind a pre-norm stack.
-static tarn_status take_top(tarn__marian_source *s, const char *side, bool set) {
-  static const char *const ends[][2] = {{"_top_ln_scale", ".norm.gain"}, {"_top_ln_bias", ".norm.bias"}};
-  for (int i = 0; i < 2 && s->config.pre; i++) {
-    char theirs[48], ours[48];
-    const char *names[TARN__HF_PARTS] = {theirs};
-    snprintf(theirs, sizeof theirs, "%s%s", side, ends[i][0]);
-    snprintf(ours, sizeof ours, "%s%s", side, ends[i][1]);
-    const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&s->import.tensors, theirs)};
-    TARN_TRY(tarn__hf_import_parts(&s->import, ours, tensors, names, 0, set));
-  }
-  return TARN_STATUS_OK;
-}
-
 static tarn_status take_all(void *user, bool set) {
+  static const char *const top[2] = {"_top_ln_scale", "_top_ln_bias"};
   tarn__marian_source *s = user;
   const tarn__marian_names names = {tarn__marian_own_names, "%s_l%lld_", 1, s->config.pre ? "_pre" : ""};
   TARN_TRY(take_tables(s, set));
   TARN_TRY(take_bias(s, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
-  TARN_TRY(take_top(s, "encoder", set));
-  return take_top(s, "decoder", set);
+  TARN_TRY(tarn__marian_take_top(s, "encoder", top, set));
+  return tarn__marian_take_top(s, "decoder", top, set);
 }
 
 static tarn_status check_rest(const void *user) {

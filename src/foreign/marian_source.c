@@ -21,14 +21,17 @@ tarn__hf_name tarn__marian_name(tarn__marian_parts *names, int i) {
 }
 
 tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) {
-  char text[1600];
+  char text[1600], positions[80];
   const tarn__marian_config *c = &source->config;
   const char *mixer = tarn__mixer_attention.part.word;
   // Their lengths count the decoder's first token and the end of sentence, ours neither.
   const int64_t longest = c->longest > 2 ? c->longest - 2 : 0, shortest = c->shortest > 1 ? c->shortest - 1 : 0;
+  snprintf(positions, sizeof positions, "%s", c->sinusoids->word);
+  if (c->first > 0)
+    snprintf(positions, sizeof positions, "{ type: %s, first: %lld }", c->sinusoids->word, (long long)c->first);
   snprintf(text, sizeof text,
            "model: { d_model: %lld, norm: %s, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
-           "         dropout: %.9g, embeddings: %s, embedding_scale: %s, output_bias: yes, activation: %s,\n"
+           "         dropout: %.9g, embeddings: %s, embedding_scale: %s, output_bias: %s, activation: %s,\n"
            "         decoder_start: %lld }\n"
            "encoder: { layers: E*%lld, layerdrop: %.9g }\n"
            "decoder: { layers: D*%lld, layerdrop: %.9g }\n"
@@ -37,11 +40,11 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
            "  D: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
            "translate: { beam: %lld, length_penalty: %.9g, max_len_a: %.9g, max_len_b: %lld, min_length: %lld,\n"
            "             early_stopping: %s, allow_unk: %s }\n",
-           (long long)c->d_model, c->pre ? "pre" : "post", c->epsilon, c->sinusoids->word, (long long)c->positions,
-           c->dropout, c->embeddings, c->scaled ? "yes" : "no", c->activation->word, (long long)c->start,
-           (long long)c->encoder.layers, c->encoder.layerdrop, (long long)c->decoder.layers, c->decoder.layerdrop,
-           mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn, mixer,
-           (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
+           (long long)c->d_model, c->pre ? "pre" : "post", c->epsilon, positions, (long long)c->positions, c->dropout,
+           c->embeddings, c->scaled ? "yes" : "no", c->unbiased ? "no" : "yes", c->activation->word,
+           (long long)c->start, (long long)c->encoder.layers, c->encoder.layerdrop, (long long)c->decoder.layers,
+           c->decoder.layerdrop, mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn,
+           mixer, (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
            c->length_penalty, c->longest_share, (long long)longest, (long long)shortest,
            c->early_stopping ? "yes" : "no", c->allow_unk ? "yes" : "no");
   return tarn__hf_import_describe(&source->import, text, strlen(text), keys);
@@ -70,5 +73,18 @@ tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__mar
       const tarn__hf_name name = tarn__marian_name(names->names, i);
       TARN_TRY(take_param(source, names, &name, side, l, set));
     }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *const names[2], bool set) {
+  static const char *const ours_of[2] = {".norm.gain", ".norm.bias"};
+  for (int i = 0; i < 2 && source->config.pre; i++) {
+    char theirs[64], ours[48];
+    const char *list[TARN__HF_PARTS] = {theirs};
+    snprintf(theirs, sizeof theirs, "%s%s", side, names[i]);
+    snprintf(ours, sizeof ours, "%s%s", side, ours_of[i]);
+    const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&source->import.tensors, theirs)};
+    TARN_TRY(tarn__hf_import_parts(&source->import, ours, tensors, list, 0, set));
+  }
   return TARN_STATUS_OK;
 }

@@ -54,7 +54,8 @@ static const tarn__op op_embedding = {
     .id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .bytes = bytes, .cheap = true, .check = check};
 
 static tarn__tensor *build(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
-                           tarn__param *learned, double scale, double steps, int64_t shift, double dropout) {
+                           tarn__param *learned, double scale, double steps, int64_t first, int64_t shift,
+                           double dropout) {
   bool fits = ids->dtype == TARN__I32 && ids->rows == 1;
   if (positions) fits = fits && positions->dtype == TARN__I32 && positions->rows == 1 && positions->cols == ids->cols;
   if (learned) fits = fits && positions && learned->cols == table->cols;
@@ -62,7 +63,8 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "embedding: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_embedding, sizeof(tarn__embedding_attr));
   tarn__embedding_attr *attr = node->attr;
-  *attr = (tarn__embedding_attr){.scale = scale, .steps = steps, .dropout = tarn__dropout_make(graph, dropout)};
+  *attr = (tarn__embedding_attr){
+      .scale = scale, .steps = steps, .dropout = tarn__dropout_make(graph, dropout), .first = first};
   if (shift > 0) attr->shift_site = tarn__graph_site(graph);
   if (graph->training) attr->shift = (uint32_t)shift;
   node->in[TARN__EMBEDDING_IDS] = ids;
@@ -81,15 +83,20 @@ static double steps_of(const tarn__param *table) {
 
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout) {
-  return build(graph, ids, positions, table, learned, scale, steps_of(table), 0, dropout);
+  return build(graph, ids, positions, table, learned, scale, steps_of(table), 0, 0, dropout);
 }
 
 tarn__tensor *tarn__embedding_shifted(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions,
                                       tarn__param *table, double scale, int64_t shift, double dropout) {
-  return build(graph, ids, positions, table, NULL, scale, steps_of(table), shift, dropout);
+  return build(graph, ids, positions, table, NULL, scale, steps_of(table), 0, shift, dropout);
+}
+
+tarn__tensor *tarn__embedding_from(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
+                                   double scale, int64_t first, double dropout) {
+  return build(graph, ids, positions, table, NULL, scale, steps_of(table), first, 0, dropout);
 }
 
 tarn__tensor *tarn__embedding_paper(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                                     double scale, double dropout) {
-  return build(graph, ids, positions, table, NULL, scale, (double)(table->cols / 2), 0, dropout);
+  return build(graph, ids, positions, table, NULL, scale, (double)(table->cols / 2), 0, 0, dropout);
 }

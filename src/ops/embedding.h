@@ -10,6 +10,7 @@ typedef struct tarn__embedding_attr {
   double steps;  // of sinusoids: dimensions between the frequencies 1 and 1/10000, for tarn__embedding_turns()
   tarn__dropout dropout;
   uint32_t shift, shift_site;  // of tarn__embedding_shifted(), in training; else 0
+  int64_t first;               // sinusoids of a sentence begin at this position, of tarn__embedding_from(); else 0
 } tarn__embedding_attr;
 
 // positions may be NULL; learned, their table, too: then they are sinusoids. An untrained table without rows counts as
@@ -40,6 +41,10 @@ static inline int64_t tarn__embedding_shift(const tarn__embedding_attr *attr, co
 // `position` rows before. shift < 2^31.
 tarn__tensor *tarn__embedding_shifted(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions,
                                       tarn__param *table, double scale, int64_t shift, double dropout);
+
+// tarn__embedding() with sinusoids whose positions begin at `first`, 0 .. 2^24.
+tarn__tensor *tarn__embedding_from(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
+                                   double scale, int64_t first, double dropout);
 
 // tarn__embedding() with sinusoids as in Marian and in the formula of Vaswani et al. 2017: frequencies exp(-i ln(10000)
 // / (d/2)).

@@ -20,7 +20,7 @@
 #define TARN__PICKLE_NAME "a pickle, a program that reading it would run"
 #define TARN__PICKLE_ADVICE                                                                                           \
   "; save the model anew in Python as safetensors: with save_pretrained() of transformers, or with torch.load(FILE, " \
-  "weights_only=True) and save_file() of safetensors.torch"
+  "weights_only=True) and save_file() of safetensors.torch (docs/translation.md)"
 
 typedef enum tarn__file_kind {
   TARN__FILE_KIND_UNKNOWN,  // unknown bytes, or unreadable

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "run/file_kind.h"
+#include "text/fairseq.h"
 #include "text/gpt2.h"
 #include "text/marian.h"
 #include "text/patches.h"
@@ -26,9 +27,9 @@ struct tarn_vocab {
 };
 
 // The first kind that accepts the bytes is used; the last one accepts all.
-static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind,  &tarn__gpt2_kind,  &tarn__wordpiece_kind,
-                                                &tarn__bytes_kind,  &tarn__chars_kind, &tarn__patches_kind,
-                                                &tarn__marian_kind, &tarn__bpe_kind,   &tarn__spm_kind};
+static const tarn__vocab_kind *const KINDS[] = {
+    &tarn__words_kind,   &tarn__gpt2_kind,   &tarn__wordpiece_kind, &tarn__bytes_kind,   &tarn__chars_kind,
+    &tarn__patches_kind, &tarn__marian_kind, &tarn__bpe_kind,       &tarn__fairseq_kind, &tarn__spm_kind};
 
 // Takes over the bytes, even on failure.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -68,8 +69,13 @@ static bool is_wordpiece(const char *path) {
   return tarn__wordpiece_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
 }
 
+// A file of ours may also be named dict.de.txt.
+static bool is_fairseq(const char *path) {
+  return tarn__fairseq_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
+}
+
 static bool is_original(const char *path) {
-  return is_wordpiece(path) || tarn__tokenizer_is_original(path) || tarn__gpt2_is_original(path);
+  return is_wordpiece(path) || is_fairseq(path) || tarn__tokenizer_is_original(path) || tarn__gpt2_is_original(path);
 }
 
 static const tarn__tokenizer_wish NO_WISH = {.bos = -1, .eos = -1};
@@ -79,6 +85,8 @@ static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiec
   size_t size;
   if (is_wordpiece(path))
     TARN_TRY(tarn__wordpiece_import(&bytes, &size, path, casing));
+  else if (is_fairseq(path))
+    TARN_TRY(tarn__fairseq_import(&bytes, &size, path));
   else if (tarn__tokenizer_is_original(path))
     TARN_TRY(tarn__tokenizer_import(&bytes, &size, path, &NO_WISH));
   else if (tarn__gpt2_is_original(path))

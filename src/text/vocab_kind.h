@@ -47,7 +47,7 @@ enum {
 extern const char *const tarn__vocab_specials[TARN__VOCAB_ALL_SPECIALS];
 
 extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__wordpiece_kind, tarn__bytes_kind,
-    tarn__chars_kind, tarn__patches_kind, tarn__marian_kind, tarn__bpe_kind;
+    tarn__chars_kind, tarn__patches_kind, tarn__marian_kind, tarn__bpe_kind, tarn__fairseq_kind;
 
 // The number of special tokens for `options`: TARN__VOCAB_SPECIALS or TARN__VOCAB_ALL_SPECIALS.
 int tarn__vocab_count_specials(const tarn_vocab_options *options);

@@ -1,4 +1,5 @@
-// Marian's vocabularies: one file of ours, or an archive of the package's files, read for both sides.
+// Marian's and fairseq's vocabularies: one file of ours, or an archive of the package's files, read for both sides, or
+// of fairseq's.
 #include "fuzz/vocab_use.h"
 #include "text/vocab_formats.h"
 
@@ -8,6 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tarn_vocab *vocab;
   vocab_read(data, size, false);
   if (fuzz_unpack("in", data, size) == 0) return 0;
+  if (fuzz_good(tarn_vocab_open(&vocab, "in/dict.de.txt"))) {
+    vocab_use(vocab, (const char *)data, size < 300 ? size : 300, false);
+    tarn_vocab_close(&vocab);
+  }
   for (int target = 0; target < 2; target++) {
     if (!fuzz_good(tarn__vocab_open_marian(&vocab, "in", target == 1))) continue;
     FUZZ_REQUIRE(tarn__vocab_is_marian(vocab));

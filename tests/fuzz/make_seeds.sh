@@ -324,6 +324,8 @@ own="$root/tests/golden/marian_own"
 cp "$own/separate/"{decoder.yml,vocab.src.yml,vocab.trg.yml} marian
 archive marian decoder.yml vocab.src.yml vocab.trg.yml source.spm target.spm >"$out/marian/own"
 archive "$own/source" decoder.yml both.spm >"$out/marian/own_pieces"
+# fairseq's: a dictionary and codes.
+archive "$root/tests/golden/fairseq/iwslt" dict.de.txt code >"$out/marian/fairseq"
 
 cat >gpt2.yaml <<'END'
 model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }

@@ -78,6 +78,9 @@ TARN_API tarn_status tarn_checkpoint_import_bert(const char *output, const char 
 TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path,
                                                  tarn_bert_format format) TARN_CHECKED;
 
+// fairseq's translation models: a folder with the state dict as model.safetensors, config.json with what fairseq keeps
+// beside it, and dict.LANGUAGE.txt of both sides (docs/translation.md). tarn_checkpoint_import() reads it.
+
 // Marian models (the OPUS-MT family): a folder with config.json ("model_type": marian), model.safetensors, and the
 // vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_import_marian()); generation_config.json is optional.
 // The generation settings of these files become the section `translate` of the checkpoint's description. vocab,

@@ -28,7 +28,8 @@ tarn_status TARN__REF(tarn__embedding_ref)(const tarn__exec *exec, const tarn__n
       if (learned)
         value += learned[place * d + c];
       else if (positions)
-        value += (real)position_value(place + tarn__embedding_shift(attr, exec, r - place), c, d, attr->steps);
+        value +=
+            (real)position_value(place + attr->first + tarn__embedding_shift(attr, exec, r - place), c, d, attr->steps);
       ((real *)y->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? keep * value : 0;
     }
   return TARN_STATUS_OK;

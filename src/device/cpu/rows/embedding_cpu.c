@@ -83,7 +83,7 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, float *s
     tarn__row_add(out, tarn__row_read(learned->data, learned->dtype, place * d, d, scratch_rows + tarn__row_floats(d)),
                   d);
   else if (positions)
-    add_position(out, (double)(place + tarn__embedding_shift(attr, exec, r - place)), turns, d / 2);
+    add_position(out, (double)(place + attr->first + tarn__embedding_shift(attr, exec, r - place)), turns, d / 2);
   drop(out, (uint16_t *)(void *)(scratch_rows + 2 * tarn__row_floats(d)), exec, attr->dropout, r, d);
   tarn__row_write(y->data, y->dtype, r * d, d, out);
 }

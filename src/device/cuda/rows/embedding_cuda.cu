@@ -21,6 +21,7 @@ typedef struct embedding_of {
   float scale;
   double steps;
   uint32_t shift, shift_site;
+  int64_t first;
   tarn__mask mask;
   bool whole;
 } embedding_of;
@@ -90,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS) embedding_kernel(T *y, const e
       tarn__read8_of(at, a.learned, a.learned_bf16, place * a.cols + column, left, a.whole);
       for (int k = 0; k < TARN__EIGHT; k++) v[k] += at[k];
     } else if (sinusoids) {
-      const double position = (double)(place + shift_of(a, row - place));
+      const double position = (double)(place + a.first + shift_of(a, row - place));
       for (int k = 0; k < TARN__EIGHT; k++) v[k] += sinusoid(position, turns, column + k, half, a.steps);
     }
     tarn__drop8(v, a.mask, row, column);
@@ -127,6 +128,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   a.scale = (float)attr->scale;
   a.steps = attr->steps;
   a.shift = attr->shift;
+  a.first = attr->first;
   a.shift_site = attr->shift_site;
   a.mask = tarn__mask_of(attr->dropout, exec);
   a.whole = tarn__whole_eights(2, y->cols, a.table, a.learned, y->data);
