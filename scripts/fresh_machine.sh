@@ -2,7 +2,7 @@
 # Checks the README on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of HEAD, and
 # in it `./run demo` and `./run test`. Needs root and debootstrap; uses the apt sources, proxies and keys of this
 # machine.
-# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --wheel | --short] [--keep]
+# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --wheel] [--keep]
 #   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
 #   --quick       a demo of ten seconds per model and `./run test --quick`, the fast tests
 #   --build       only `./run build` and `tarn --version`
@@ -11,9 +11,7 @@
 #   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
 #   --wheel       what `./run wheel` made (build/dist), where there is no compiler, by a user: archive, wheel and what an image
 #                 does, each to a model that is trained in 12 seconds and translates
-#   --names       no root: whether the suite has a package for every name in ./run's lists
-#   --short       for ./run test: names, and a build if that takes less than four minutes; problems with the network, or
-#                 with missing tools, are no failures (exit code 77)
+#   --names       no root: whether the suite has a package for every name in ./run's lists (for ./run test)
 #   --keep        keep the root that was used, and print its path
 # FRESH_ROOTS is the folder of bare roots (default /var/tmp/tarn-roots/SUITE; each run uses a copy), FRESH_MIRROR the
 # archive (default: that of this machine's apt). The last line says what passed. Exit code 77: it cannot be tried here.
@@ -24,7 +22,7 @@ roots=${FRESH_ROOTS:-/var/tmp/tarn-roots}
 suite="" what=all keep=no
 for word in "$@"; do
   case $word in
-    --quick | --build | --packages | --compilers | --names | --wheel | --short) what=${word#--} ;;
+    --quick | --build | --packages | --compilers | --names | --wheel) what=${word#--} ;;
     --keep) keep=yes ;;
     -*) suite="" && break ;;
     *) suite=$word ;;
@@ -38,11 +36,6 @@ fi
 skip() {
   echo "$name: skipped, $*"
   exit 77
-}
-# Messages of network problems, which are no failures of a test.
-lack() {
-  [ $what != short ] || skip "$*"
-  fail "$*"
 }
 fail() {
   echo "$name: $suite: $*" >&2
@@ -126,17 +119,9 @@ trap 'exit 143' TERM
 
 mirror=$(mirror_of "$work")
 [ -n "$mirror" ] || skip "no archive of apt's sources has the suite $suite (or none can be reached)"
-if [ $what = names ] || { [ $what = short ] && [ -z "${FRESH_LIMITED:-}" ]; }; then
+if [ $what = names ]; then
   check_names "$mirror" "$work"
-fi
-[ $what != names ] || exit 0
-limit=240
-if [ $what = short ] && [ -z "${FRESH_LIMITED:-}" ]; then
-  # The time limit applies to everything below, and this script then undoes its mounts.
-  code=0
-  FRESH_LIMITED=1 timeout "$limit" "$0" "$suite" --short || code=$?
-  [ $code -ne 124 ] || skip "more than $limit s on this machine"
-  exit $code
+  exit 0
 fi
 
 # --- the bare root ----------------------------------------------------------------------------------------------------
@@ -149,8 +134,6 @@ command -v git >/dev/null || skip "git is not installed"
 http_proxy=${http_proxy:-$(apt-config dump --format '%v' Acquire::http::Proxy)}
 [ -z "$http_proxy" ] || export http_proxy
 
-# A test removes everything.
-[ $what != short ] || [ -e "$roots/$suite/etc/debian_version" ] || roots=$work
 bare=$roots/$suite
 if [ ! -e "$bare/etc/debian_version" ]; then
   mkdir -p "$roots"
@@ -159,7 +142,7 @@ if [ ! -e "$bare/etc/debian_version" ]; then
   [ -e "/usr/share/debootstrap/scripts/$suite" ] || script=/usr/share/debootstrap/scripts/sid
   echo "$name: debootstrap of $suite"
   debootstrap --variant=minbase "$suite" "$bare.new" "$mirror" ${script:+"$script"} >"$work/debootstrap.log" 2>&1 ||
-    lack "debootstrap failed: $(tail -n 3 "$work/debootstrap.log")"
+    fail "debootstrap failed: $(tail -n 3 "$work/debootstrap.log")"
   mv "$bare.new" "$bare"
 fi
 # Sets `root` to a new copy of the bare root with a working apt.
@@ -198,19 +181,7 @@ inside() {  # NAME COMMAND...
   if [ $code -eq 0 ]; then passed+=("$title ($((SECONDS - start)) s)"); else failed+=("$title (exit code $code)"); fi
 }
 
-# Downloads what ./run installs in advance, to distinguish network problems from failures.
-fetch() {
-  local packages
-  mapfile -t packages < <(names)
-  chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -c \
-    "apt-get -q -q update && apt-get -q -q -y --no-install-recommends --download-only install $* ${packages[*]}"
-}
-
 case $what in
-  short)
-    fetch libprotobuf-dev libabsl-dev >"$work/fetch.log" 2>&1 || skip "packages cannot be fetched: $(tail -n 1 "$work/fetch.log")"
-    inside "./run build" "./run build && build/release/tarn --version"
-    ;;
   compilers)
     inside "./run build" ./run build
     list="apt-cache pkgnames | grep -E '^(gcc-1[1-9]|clang-(1[4-9]|[2-9][0-9]))\$'"

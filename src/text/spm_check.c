@@ -11,14 +11,29 @@
 
 enum { MATCHES = 32, DEPTH = 128 };  // DEPTH: bytes of the longest key; real ones have about 20
 
+// A unit's children are those of the 256 units around its base whose low byte is that of their place XOR the base. So
+// the units of such a block fall into 256 lists, by the base of the parent that they can have: `first` holds the head
+// of each base's list, and `next` what follows a unit in its own; both are 1 + a place in the block, 0 is the end.
 typedef struct trie {
   const uint8_t *units;
   size_t count;         // of units
   size_t strings_size;  // of the leaves' strings
   uint8_t *matches;     // for each unit: 1 + most matches on any walk from it; 0: not yet known
+  uint16_t *first, *next;
 } trie;
 
 static uint32_t unit_at(const trie *t, size_t i) { return tarn__wire_u32(t->units + 4 * i); }
+
+// Lists the units that can be children; the last block may be a part of one, into which no walk may lead.
+static void list_children(trie *t) {
+  for (size_t i = 0; i < (t->count & ~(size_t)0xFF); i++) {
+    uint32_t unit = unit_at(t, i);
+    if (unit >> 31) continue;  // a leaf
+    uint16_t *head = &t->first[(i & ~(size_t)0xFF) | ((i ^ unit) & 0xFF)];
+    t->next[i] = *head;
+    *head = (uint16_t)(1 + (i & 0xFF));
+  }
+}
 
 // Checks everything that a walk reaches from unit `at`. A cycle ends at the depth limit.
 static bool check_unit(trie *t, size_t at, int depth) {
@@ -33,9 +48,10 @@ static bool check_unit(trie *t, size_t at, int depth) {
     if (!(leaf >> 31) || (leaf & 0x7FFFFFFFu) >= t->strings_size) return false;
   }
   int most = 0;
-  for (uint32_t label = 0; label < 256; label++) {  // 0 too: a text may hold zero bytes
-    size_t child = base ^ label;
-    if ((unit_at(t, child) & (1u << 31 | 0xFF)) != label) continue;
+  // With label 0 too: a text may hold zero bytes.
+  for (uint16_t place = t->first[base]; place;) {
+    size_t child = (base & ~(size_t)0xFF) | (size_t)(place - 1);
+    place = t->next[child];
     if (!check_unit(t, child, depth + 1)) return false;
     if (t->matches[child] - 1 > most) most = t->matches[child] - 1;
   }
@@ -52,11 +68,14 @@ static tarn_status check_table(const tarn__wire *table) {
   TARN_REQUIRE(trie_size > 0 && trie_size % 4 == 0 && trie_size < size - 4 && table->end[-1] == '\0', DATA,
                "the normaliser's table is damaged");
   trie t = {.units = table->at + 4, .count = trie_size / 4, .strings_size = size - 4 - trie_size};
-  void *matches;
-  TARN_TRY(tarn__alloc(&matches, TARN__MEMORY_OTHER, t.count, 1));
-  t.matches = matches;
+  void *space;
+  TARN_TRY(tarn__alloc(&space, TARN__MEMORY_OTHER, t.count, 2 * sizeof(uint16_t) + 1));
+  t.first = space;
+  t.next = t.first + t.count;
+  t.matches = (uint8_t *)(t.next + t.count);
+  list_children(&t);
   bool sound = check_unit(&t, 0, 0);
-  tarn__free(matches);
+  tarn__free(space);
   TARN_REQUIRE(sound, DATA, "the normaliser's table is damaged");
   return TARN_STATUS_OK;
 }
