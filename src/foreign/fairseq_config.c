@@ -49,10 +49,23 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__marian_source *
   TARN_REQUIRE(!all || (c->shared && c->tied), DATA,
                "%s: \"share_all_embeddings\" is true, but the embeddings in %s differ", file->path,
                s->import.tensors.path);
+  TARN_REQUIRE(output || all || tied, DATA,
+               "%s: tensor \"" TARN__FAIRSEQ_OUTPUT "\" is missing, and by %s the output shares no other matrix",
+               s->import.tensors.path, file->path);
   TARN_REQUIRE(!tied || c->tied, DATA,
                "%s: \"share_decoder_input_output_embed\" is true, but tensors \"" TARN__FAIRSEQ_DECODER_WORDS
                "\" and \"" TARN__FAIRSEQ_OUTPUT "\" differ",
                file->path);
+  return TARN_STATUS_OK;
+}
+
+// What config.json may say of a size that the tensors show.
+static tarn_status demand_size(const tarn__hf_config *file, const tarn__marian_source *s, const char *key,
+                               int64_t shown) {
+  int64_t told;
+  TARN_TRY(tarn__hf_size(file, &told, key, shown));
+  TARN_REQUIRE(told == shown, DATA, "%s: \"%s\" is %lld, but by the tensors of %s it is %lld", file->path, key,
+               (long long)told, s->import.tensors.path, (long long)shown);
   return TARN_STATUS_OK;
 }
 
@@ -69,6 +82,11 @@ static tarn_status read_stack(const tarn__hf_config *file, const tarn__marian_so
   }
   snprintf(key, sizeof key, "%s_layers", side);
   TARN_TRY(tarn__hf_check_layers(file, key, stack->layers));
+  TARN_TRY(demand_size(file, s, key, stack->layers));
+  snprintf(key, sizeof key, "%s_ffn_embed_dim", side);
+  TARN_TRY(demand_size(file, s, key, stack->ffn));
+  snprintf(key, sizeof key, "%s_embed_dim", side);
+  TARN_TRY(demand_size(file, s, key, s->config.d_model));
   snprintf(key, sizeof key, "%s_layerdrop", side);
   TARN_TRY(tarn__hf_real(file, &stack->layerdrop, key, 0.0));
   snprintf(key, sizeof key, "%s_attention_heads", side);
@@ -96,7 +114,7 @@ static tarn_status read_norms(const tarn__hf_config *file, tarn__marian_source *
   return TARN_STATUS_OK;
 }
 
-// Sinusoids have no tensors; learned tables have rows that are never read before the first position.
+// Sinusoids have no tensors; learned tables have unused rows before the first position.
 static tarn_status read_positions(const tarn__hf_config *file, tarn__marian_source *s) {
   const tarn__stored *learned = find(s, "encoder", "embed_positions.weight");
   int64_t source, target;

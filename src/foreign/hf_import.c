@@ -21,7 +21,12 @@ tarn_status tarn__hf_refuse_pickles(const char *folder) {
   static const char *const names[] = {
       "pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt",          "model.bin",
       "model1.pt",         "checkpoint_best.pt",           "checkpoint_last.pt"};
+  static const char *const weights[] = {TARN__HF_WEIGHTS, TARN__HF_INDEX};
   char path[PATH_MAX];
+  for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+    TARN_TRY(tarn__path_join(path, folder, weights[i]));
+    if (tarn__file_exists(path)) return TARN_STATUS_OK;  // folders often hold both
+  }
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     TARN_TRY(tarn__path_join(path, folder, names[i]));
     TARN_REQUIRE(!tarn__file_exists(path), DATA,

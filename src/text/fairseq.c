@@ -98,7 +98,7 @@ static tarn_status read_tokens(fairseq *f, tarn__vocab_reader *reader) {
     f->ids[f->pieces[i]] = f->size++;
   }
   for (int i = 0; i < TARN__FAIRSEQ_SPECIALS; i++)
-    TARN_REQUIRE(strcmp(f->words.items[i], tarn__fairseq_specials[i]) == 0, DATA,
+    TARN_REQUIRE(strcmp(f->words.items[f->pieces[i]], tarn__fairseq_specials[i]) == 0, DATA,
                  "damaged vocabulary: token %d must be %s", i, tarn__fairseq_specials[i]);
   return TARN_STATUS_OK;
 }
@@ -127,12 +127,18 @@ static tarn_status take_code(fairseq *f, const char *line, size_t length, int64_
   return status;
 }
 
+static bool is_version(const char *text, size_t length) {
+  while (length > 0 && *text == ' ') text++, length--;
+  while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\r')) length--;
+  return length == 3 && memcmp(text, "0.2", 3) == 0;
+}
+
 // The header says how the end of a word is told; fastBPE has none, but counts.
 static tarn_status check_version(const char *line, size_t length, bool *counts) {
   const bool header = length >= VERSION_LENGTH && memcmp(line, VERSION, VERSION_LENGTH) == 0;
   const char *blank = memchr(line, ' ', length);
   *counts = !header && blank && memchr(blank + 1, ' ', (size_t)(line + length - blank - 1));
-  TARN_REQUIRE(*counts || (header && memmem(line, length, "0.2", 3)), DATA,
+  TARN_REQUIRE(*counts || (header && is_version(line + VERSION_LENGTH, length - VERSION_LENGTH)), DATA,
                "codes, line 1: they are neither of subword-nmt's version 0.2 (\"#version: 0.2\") nor of fastBPE");
   return TARN_STATUS_OK;
 }
@@ -270,7 +276,7 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   return TARN_STATUS_OK;
 }
 
-// Which token begins a word depends on the one before it; those that end one word and begin the next are all others.
+// Whether a token begins a word depends on the token before it; one without "@@" at its end is taken to begin one.
 static bool begins_word(const void *self, int32_t id) {
   const char *token = piece(self, id);
   return !joins(token, strlen(token));

@@ -34,8 +34,8 @@ static size_t without_blanks(const char *line, size_t length) {
   return length;
 }
 
-// The token of a line: what is before its last blank, or with the mark that it replaces an earlier one, before the one
-// before.
+// The token of a line: what stands before the blank in front of the count. Behind the count there may be the mark that
+// the token replaces an earlier one.
 static tarn_status take_line(tarn_vocab_text *tokens, const char *line, size_t length, int64_t number,
                              const char *path) {
   length = without_blanks(line, length);

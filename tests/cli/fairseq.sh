@@ -4,6 +4,7 @@ set -u
 golden="$TARN_SOURCE_DIR/tests/golden"
 
 cp -r "$golden/fairseq/iwslt" in && chmod -R u+w in
+: >in/pytorch_model.bin  # folders often hold the same weights as a pickle
 "$TARN" import in --output model.safetensors || fail "import"
 jq -r '.translations[].text' in/cases.json >lines
 jq -r '.translations[].translation' in/cases.json >wanted
@@ -34,6 +35,12 @@ head -c 400 /dev/zero >zeros && { printf 'PK\003\004'; printf 'archive/data.pkl'
 refuse 1 'this is a pickle, .*docs/translation.md' "$TARN" import in/checkpoint_best.pt --output y
 mkdir only && cp in/checkpoint_best.pt only
 refuse 1 'only: there is no model.safetensors, and checkpoint_best.pt is a pickle' "$TARN" import only --output y
+jq '.encoder_layers = 5' in/config.json >config && cp -r in other && mv config other/config.json
+refuse 1 'other/config.json: "encoder_layers" is 5, but by the tensors of other/model.safetensors it is [1-9]' "$TARN" import other --output y
+printf 'tarn-vocab fairseq 1\nsize 4\n<s>\n<s>\n<s>\n<s>\ncodes 0\n' >same.vocab
+refuse 1 'same.vocab: .*token 1 must be <pad>' "$TARN" encode --vocab same.vocab
+cp -r "$golden/marian_model/relu" both && chmod -R u+w both && : >both/pytorch_model.bin
+"$TARN" import both --output both.safetensors || fail "import of a folder that also has a pickle"
 head -c 3000 in/model.safetensors >short && mv short in/model.safetensors
 refuse 1 'in/model.safetensors' "$TARN" import in --output y
 [ ! -e y ] || fail "a file was written"
