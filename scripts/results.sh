@@ -98,7 +98,7 @@ quality() {
     /^<!-- results/ { flush(); quoted = 1 }
     /^<!-- end -->/ { quoted = 0; next }
     /^<!-- figures: .* -->$/ { flush(); source = 1; next }
-    /^#/ { flush(); source = 0; next }
+    /^#/ && !fenced { flush(); source = 0; next }
     /^$/ { flush(); next }
     quoted || fenced || /^    / { next }
     /^ *([-*]|[0-9]+\.) / { flush() }

@@ -83,6 +83,7 @@ int command_run(fault_command *c, const char *script, double kill_after, double 
   pid_t pid = fork();
   if (pid < 0) give_up("fork: %s", strerror(errno));
   if (pid == 0) become(c, script);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   bool late = false;
   double spent = 0;
   for (double last = begin;;) {
@@ -104,8 +105,13 @@ int command_run(fault_command *c, const char *script, double kill_after, double 
     const struct timespec most = {(time_t)pause, (long)((pause - (double)(time_t)pause) * 1e9)};
     sigtimedwait(&children, NULL, &most);
   }
-  // What it started dies with it, a moment later; nothing may be left that writes.
-  for (int i = 0; i < 2000 && kill(-pid, 0) == 0; i++) usleep(1000);
+  // What it started dies with it, a moment later; nothing may be left that writes. An init may reap orphans seconds
+  // later, such as a sanitizer's symbolizer, so this driver does.
+  for (int i = 0; i < 2000 && kill(-pid, 0) == 0; i++) {
+    while (waitpid(-pid, NULL, WNOHANG) > 0) {
+    }
+    if (kill(-pid, 0) == 0) usleep(1000);
+  }
   kill(-pid, SIGKILL);
   if (seconds) *seconds = now() - begin;
   return late ? -1 : status;
