@@ -344,12 +344,22 @@ static void set_blocks(tarn__batcher *b) {
   b->room_rows = b->each * b->stretch;
 }
 
-size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
-  const int64_t block = shuffle ? block_of(shard, 0) : 0, rows = block ? block : shard->pairs;
+// No more batches than this can there be: a batch ends where the next sentence would exceed a limit, so that two
+// neighbours have more tokens than one may have on a side, or the first has all the sentences that it may have.
+static int64_t most_batches(const tarn__shard *shard, const tarn__batcher_options *options, int64_t rows) {
+  const int64_t tokens = shard->source_tokens + shard->target_tokens + shard->pairs;
+  int64_t most = 2 * (tokens / options->max_tokens) + 1;
+  if (options->max_sentences > 0) most += shard->pairs / options->max_sentences;
+  return smaller(most, rows);
+}
+
+size_t tarn__batcher_bytes(const tarn__shard *shard, const tarn__batcher_options *options) {
+  const int64_t block = options->shuffle ? block_of(shard, 0) : 0, rows = block ? block : shard->pairs;
   const int64_t stretches = block ? shard->pairs / TARN__BATCH_STRETCH + 1 : 0;
-  if (tracks) return 0;
-  // Of `starts` and `order`, which could hold a batch for each row, only the first pages are ever touched.
-  return (size_t)rows * 2 * sizeof(entry) + (size_t)stretches * sizeof(int64_t);
+  if (options->tracks > 0) return 0;
+  // `starts` and `order` could hold a batch for each row, but are touched for those that there are only.
+  return (size_t)rows * 2 * sizeof(entry) +
+         (size_t)(2 * most_batches(shard, options, rows) + stretches) * sizeof(int64_t);
 }
 
 // A shard in blocks has another order than the same rows without blocks.

@@ -171,9 +171,9 @@ tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t in
 // Rows of the longest sentence of the target side, skipped or not.
 int64_t tarn__batcher_longest_target(const tarn__batcher *batcher);
 
-// Bytes that a batcher of a shard keeps by default, without the memory of batches. `tracks` and `shuffle`: whether it
-// has these options.
-size_t tarn__batcher_bytes(const tarn__shard *shard, bool tracks, bool shuffle);
+// Bytes that a batcher of a shard keeps, without the memory of batches. Of the options tracks, shuffle, max_tokens and
+// max_sentences count.
+size_t tarn__batcher_bytes(const tarn__shard *shard, const tarn__batcher_options *options);
 
 // The most rows of a side of a batch, from the limits of tokens and of sentences (0: none), the tokens of the side in
 // all, and those of its longest sentence.

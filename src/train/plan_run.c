@@ -18,10 +18,15 @@ static const size_t PROGRAM = 22000000;
 
 // The part of a shard and its batches that stays in memory: its offsets, the order of its rows, and the pages of the
 // file not yet released. The offsets are a copy, whose pages of the file are released at opening.
-static size_t shard_bytes(const tarn__shard *shard, bool tracks, bool shuffle) {
+static size_t shard_bytes(const tarn__shard *shard, const tarn_config *config, bool shuffle) {
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  options.max_tokens = config->train.max_tokens;
+  options.max_sentences = config->train.max_sentences;
+  options.tracks = tarn__config_reads_tracks(config);
+  options.shuffle = shuffle;
   const size_t offsets = (size_t)shard->pairs * (shard->text ? 1 : 2) * sizeof(int64_t);
-  return tarn__batch_mapped_bytes((size_t)shard->file_bytes, offsets) + offsets +
-         tarn__batcher_bytes(shard, tracks, shuffle);
+  return tarn__batch_mapped_bytes((size_t)shard->file_bytes, offsets) + offsets + tarn__batcher_bytes(shard, &options);
 }
 
 // The validation data, each opened and checked once: data.valid, then the sets. A missing file, which a plan permits,
@@ -60,9 +65,9 @@ static tarn_status open_sets(sets *s, const tarn_config *config) {
 }
 
 // All of them stay open during training.
-static void plan_sets(tarn_plan *plan, const sets *s, bool tracks) {
+static void plan_sets(tarn_plan *plan, const sets *s, const tarn_config *config) {
   for (int32_t i = 0; i < s->count; i++)
-    if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], tracks, false);
+    if (s->shards[i].file_bytes > 0) plan->program_bytes += shard_bytes(&s->shards[i], config, false);
 }
 
 // The number of sentences that validation translates; if the data are unreadable, more than any decoder holds.
@@ -152,19 +157,18 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
                            const tarn__shard *shard, int threads) {
   TARN_TRY(tarn__features_check_model(model));
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
-  const bool tracks = tarn__config_reads_tracks(model->config);
   sets s;
   tarn_status status = open_sets(&s, model->config);
   if (status == TARN_STATUS_OK) {
     status = plan_validation(plan, &s, model, batch, threads);
     plan_labels(plan, &s, model->config);
     plan_average(plan, model);
-    plan_sets(plan, &s, tracks);
+    plan_sets(plan, &s, model->config);
     const tarn__plan_use use = {.model = model, .batch = batch, .sets = s.shards, .set_count = s.count};
     tarn__features_plan(plan, &use);
     close_sets(&s);
   }
-  plan->program_bytes += PROGRAM + shard_bytes(shard, tracks, true);
+  plan->program_bytes += PROGRAM + shard_bytes(shard, model->config, true);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   tarn__plan_add_workspace(plan, model->device->type->stream_bytes);
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);

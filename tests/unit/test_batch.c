@@ -278,8 +278,20 @@ static void test_memory_of_a_shard(void **state) {
   assert_int_equal(tarn__batch_mapped_bytes(TARN__BATCH_RESIDENT, 0), TARN__BATCH_RESIDENT);
   // Of a large one 64 sentences are mapped at a time.
   assert_int_equal(tarn__batch_mapped_bytes((size_t)TARN__BATCH_RESIDENT + 1, 300), 4 << 20);
-  // The order takes two entries of 16 bytes for each row; batches are too few to count.
-  assert_int_equal(tarn__batcher_bytes(&shard, false, true), PAIRS * 32);
+  // The order takes two entries of 16 bytes for each row, and 16 for each batch that there can be: at most one a row.
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  for (options.max_tokens = 64; options.max_tokens <= 4096; options.max_tokens *= 4) {
+    tarn__batcher *batcher;
+    assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_OK);
+    const size_t batches = (size_t)tarn__batcher_batches(batcher), bytes = tarn__batcher_bytes(&shard, &options);
+    assert_true(bytes >= PAIRS * 32 + 16 * batches && bytes <= PAIRS * 32 + 16 * (5 * batches + 1));
+    tarn__batcher_close(&batcher);
+  }
+  options.max_tokens = 1;
+  assert_int_equal(tarn__batcher_bytes(&shard, &options), PAIRS * 48);
+  options.tracks = 1;
+  assert_int_equal(tarn__batcher_bytes(&shard, &options), 0);
 }
 
 int main(void) {

@@ -159,14 +159,18 @@ static void plans_count_the_states(void **state) {
     must(tarn_plan_make(&plan, config, &(tarn_plan_options){.threads = 1}));
     tarn_train *train = tiny_open_train("tiny.yaml", carry ? "planned" : "planned-apart", keys, 4);
     if (!carry) {
+      tarn__batcher_options options;
+      tarn__batcher_default(&options);
+      options.max_tokens = config->train.max_tokens;
       must(tarn__shard_open(&shard, config->data.train));
-      order = tarn__batcher_bytes(&shard, false, true);
+      order = tarn__batcher_bytes(&shard, &options);
+      options.shuffle = false;
       tarn__shard_close(&shard);
       must(tarn__shard_open(&shard, config->data.valid));
-      order += tarn__batcher_bytes(&shard, false, false);
+      order += tarn__batcher_bytes(&shard, &options);
       tarn__shard_close(&shard);
       must(tarn__shard_open(&shard, "stream.narrow"));
-      order += tarn__batcher_bytes(&shard, false, false);
+      order += tarn__batcher_bytes(&shard, &options);
       tarn__shard_close(&shard);
       assert_true(order > 0);
     }
