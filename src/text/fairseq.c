@@ -107,7 +107,8 @@ static tarn_status read_tokens(fairseq *f, tarn__vocab_reader *reader) {
 static tarn_status take_code(fairseq *f, const char *line, size_t length, int64_t number, bool counts) {
   const char *end = line + length, *blank = memchr(line, ' ', length), *right = blank ? blank + 1 : NULL;
   const char *second = right ? memchr(right, ' ', (size_t)(end - right)) : NULL, *stop = second ? second : end;
-  const bool fits = right && blank > line && stop > right && (second != NULL) == counts;
+  const bool fits = right && blank > line && stop > right && (second != NULL) == counts &&
+                    (!counts || tarn__fairseq_is_count(second + 1, (size_t)(end - second - 1)));
   TARN_REQUIRE(fits && tarn__utf8_valid(line, length) == length && !memchr(line, '\0', length), DATA,
                "codes, line %lld: it is not two symbols%s", (long long)number, counts ? " and a count" : "");
   tarn__merge merge;

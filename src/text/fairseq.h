@@ -25,6 +25,9 @@ enum { TARN__FAIRSEQ_MOST = 1000000 };  // tokens
 // Whether a path is called dict.LANGUAGE.txt.
 bool tarn__fairseq_is_original(const char *path);
 
+// Whether a text is a count as dictionaries and codes have them: digits, perhaps behind a sign.
+bool tarn__fairseq_is_count(const char *text, size_t length);
+
 // Makes the bytes of a vocabulary from such a dictionary and what cuts texts in its folder: codes (bpecodes, codes or
 // code), or a SentencePiece model (sentencepiece.bpe.model, sentencepiece.model or spm.model; then it is of Marian's
 // kind). The caller frees them with tarn__free(). Fails with IO, MEMORY, or DATA, naming the line.

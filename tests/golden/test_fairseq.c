@@ -149,6 +149,9 @@ static void wrong_dictionaries(void **state) {
   refused_vocab("a 9\nb many\n", NULL, "v/dict.x.txt:2: it is not a token");
   refused_vocab(" 9\n", NULL, "v/dict.x.txt:1: it is not a token");
   refused_vocab("\xff 9\n", NULL, "v/dict.x.txt:1: the token is not UTF-8");
+  refused_vocab("a 9\nb 7\na 2\n", NULL, "v/dict.x.txt:3: token \"a\" occurs before");
+  refused_vocab("a 9\n<pad> 1\n", NULL, "v/dict.x.txt:2: token \"<pad>\" occurs before");
+  refused_vocab("a 9\n", "a b c\n", "codes, line 1: it is not two symbols and a count");
   refused_vocab("a 9\n", "a b\n", "neither of subword-nmt's version 0.2");
   refused_vocab("a 9\n", "#version: 0.2\na b c\n", "codes, line 2: it is not two symbols");
   refused_vocab("a 9\n", "a b 3\na b\n", "codes, line 2: it is not two symbols and a count");
