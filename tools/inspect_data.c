@@ -15,6 +15,16 @@ static const char *rows_of(const tarn_data_info *info) {
                          : "sentences";
 }
 
+// The first names are enough to recognise a set of thousands.
+enum { SHOWN_CLASSES = 20 };
+
+static void print_classes(const tarn_data_info *info) {
+  printf("classes       %d: ", info->classes);
+  for (int32_t i = 0; i < info->classes && i < SHOWN_CLASSES; i++) printf("%s%s", i ? ", " : "", info->class_names[i]);
+  if (info->classes > SHOWN_CLASSES) printf(" and %d more", info->classes - SHOWN_CLASSES);
+  printf("\n");
+}
+
 static void print_text(const tarn_data_info *info) {
   printf("file          %s (%s)\n", info->path, info->part_count > 1 ? "index of shards" : "shard");
   printf("rows          %" PRId64 " %s\n", info->rows, rows_of(info));
@@ -26,7 +36,7 @@ static void print_text(const tarn_data_info *info) {
   else
     printf("%s        %" PRId64 " tokens of a vocabulary of %" PRId64 ", longest row %" PRId64 "\n",
            info->text ? "text  " : "target", info->target_tokens, info->target_vocab, info->longest_target);
-  if (info->classes) printf("classes       %d\n", info->classes);
+  if (info->classes) print_classes(info);
   printf("bytes         %" PRId64 "\nhash          %s\n", info->bytes, info->hash);
   if (info->part_count == 1) return;
   printf("\n%12s %14s %14s %14s  %-32s  %s\n", "rows", "source tokens", info->text ? "text tokens" : "target tokens",
@@ -47,14 +57,16 @@ static json_t *part_json(const tarn_data_part *p) {
 static int print_json(const cli_command *command, const tarn_data_info *info) {
   json_t *parts = json_array();
   for (int64_t i = 0; i < info->part_count; i++) json_array_append_new(parts, part_json(&info->parts[i]));
+  json_t *names = json_array();
+  for (int32_t i = 0; i < info->classes; i++) json_array_append_new(names, json_output_text(info->class_names[i]));
   json_t *object =
-      json_pack("{s:o, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:o}", "path",
+      json_pack("{s:o, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:o, s:o}", "path",
                 json_output_text(info->path), "kind", rows_of(info), "hash", info->hash, "classes", (int)info->classes,
                 "bytes", (json_int_t)info->bytes, "rows", (json_int_t)info->rows, "source_tokens",
                 (json_int_t)info->source_tokens, "target_tokens", (json_int_t)info->target_tokens, "longest_source",
                 (json_int_t)info->longest_source, "longest_target", (json_int_t)info->longest_target, "source_vocab",
                 (json_int_t)info->source_vocab, "target_vocab", (json_int_t)info->target_vocab, "height", info->height,
-                "width", info->width, "channels", info->channels, "parts", parts);
+                "width", info->width, "channels", info->channels, "class_names", names, "parts", parts);
   return json_output_print(command, stdout, object, JSON_COMPACT);
 }
 

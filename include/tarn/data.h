@@ -150,6 +150,7 @@ typedef struct tarn_data_info {
   const tarn_data_part *parts;         // [part_count]
   // Of images, whose tokens are their bytes: pixels, and 1 (grey) or 3 (colour) channels; else 0.
   int height, width, channels;
+  const char *const *class_names;  // [classes], sorted by their bytes; UTF-8 without control characters
 } tarn_data_info;
 
 // Whether `prefix` is a shard or an index, judged by its first bytes; if there is no such file, whether "<prefix>.tarn"

@@ -55,7 +55,8 @@ static tarn_status fill(whole *w, const char *prefix) {
                              .parts = w->parts,
                              .height = s->image.height,
                              .width = s->image.width,
-                             .channels = s->image.channels};
+                             .channels = s->image.channels,
+                             .class_names = s->names};
   return TARN_STATUS_OK;
 }
 

@@ -13,6 +13,9 @@ export TARN
 printf 'sentence\tlabel\na b\tgood\n"quoted" c\tbad\nd e f\tgood\n' >one.tsv
 p --table one.tsv --text sentence --labels label --output train >out.txt
 grep -q '^labels          2 classes, the most frequent one has 66.67 % of the rows$' out.txt || fail "$(cat out.txt)"
+"$TARN" inspect train >set.txt || fail "inspect"
+grep -q '^classes       2: bad, good$' set.txt || fail "names of the classes: $(cat set.txt)"
+"$TARN" inspect train --json | grep -q '"class_names":\["bad","good"\]' || fail "names of the classes in JSON"
 grep -q '10 tokens, 0 unknown' out.txt || fail "quotes are not text: $(cat out.txt)"
 # The same rows without a header, with other columns and another order of classes: class numbers follow from the names.
 printf 'x\tbad\t\t"quoted" c\nx\tgood\t\td e f\r\nx\tgood\t\ta b' >number.tsv
