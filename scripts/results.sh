@@ -109,7 +109,10 @@ quality() {
 }
 
 claims=("$@")
-[ $# -gt 0 ] || for file in "$results"/*/sweep.json; do [ ! -e "$file" ] || claims+=("$(basename "$(dirname "$file")")"); done
+[ $# -gt 0 ] || for folder in "$results"/*/; do
+  # A queue writes sweep.json when it starts the first run.
+  [ ! -f "$folder/sweep.json" ] || ! compgen -G "$folder/*/seed-*" >"$work/runs" || claims+=("$(basename "$folder")")
+done
 for name in ${claims[@]+"${claims[@]}"}; do
   [ -f "$results/$name/sweep.json" ] || fail "results/$name holds no record: it has no sweep.json"
   [ -f "$results/$name/question.md" ] || fail "results/$name/question.md is missing"
