@@ -15,6 +15,9 @@
 
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
 static const size_t PROGRAM = 22000000;
+// What averaging takes in addition, as measured: of two open checkpoints the headers, which hold description and
+// vocabularies, and the pages being read.
+static const size_t AVERAGING = 8000000;
 
 // The part of a shard and its batches that stays in memory: its offsets, the order of its rows, and the pages of the
 // file not yet released. The offsets are a copy, whose pages of the file are released at opening.
@@ -142,7 +145,9 @@ tarn_status tarn__plan_check_threads(int threads) {
 static void plan_average(tarn_plan *plan, const tarn__model *model) {
   const size_t room = plan->activation_bytes + plan->workspace_bytes;
   size_t need = 0, largest = 0;
-  if (!model->updates_at_once || model->config->train.average == 0) return;
+  if (model->config->train.average == 0) return;
+  plan->program_bytes += AVERAGING;
+  if (!model->updates_at_once) return;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     const size_t bytes = ((size_t)(param->rows * param->cols) * sizeof(float) + 63) & ~(size_t)63;
