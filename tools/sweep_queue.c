@@ -66,10 +66,11 @@ static void print_state_json(view *v, const tarn_queue *queue) {
     for (size_t c = 0; c < s->comparison_count; c++)
       json_array_append_new(comparisons, comparison_json(&s->comparisons[c]));
     json_array_append_new(
-        sweeps, json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:I, s:I, s:o}", "name", json_output_text(s->name), "folder",
-                          json_output_text(s->folder), "problem", json_output_text(s->problem), "uncommitted",
+        sweeps, json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:I, s:I, s:I, s:o?, s:o}", "name", json_output_text(s->name),
+                          "folder", json_output_text(s->folder), "problem", json_output_text(s->problem), "uncommitted",
                           json_output_text(s->uncommitted), "baseline", json_output_text(s->baseline), "finished",
-                          (json_int_t)s->finished, "failed", (json_int_t)s->failed, "comparisons", comparisons));
+                          (json_int_t)s->finished, "failed", (json_int_t)s->failed, "waiting", (json_int_t)s->waiting,
+                          "awaited", json_output_text(s->awaited), "comparisons", comparisons));
   }
   const tarn_queue_choice *n = &queue->next;
   json_t *next = n->variant
@@ -95,6 +96,9 @@ static bool print_state(const tarn_queue *queue) {
       sequential_text_row(&table, one->variant, &one->verdict, &s->design, -1, one->words ? one->words : "");
     }
     whole_text = text_table_print(&table) && whole_text;
+    if (s->waiting > 0)
+      printf("%s of it %s for the end of the training that train.init_from names, the first for that of %s\n",
+             CLI_COUNT((int64_t)s->waiting, "run"), s->waiting == 1 ? "waits" : "wait", s->awaited);
     printf("\n");
   }
   return whole_text;

@@ -9,7 +9,8 @@
 #include "tarn/lab/sequential.h"
 
 typedef enum tarn__queue_state {
-  TARN__QUEUE_WAITING,  // zero
+  TARN__QUEUE_READY,    // zero
+  TARN__QUEUE_WAITING,  // for another training (queue_body.c)
   TARN__QUEUE_RUNNING,
   TARN__QUEUE_OVER
 } tarn__queue_state;

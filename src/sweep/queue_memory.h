@@ -1,4 +1,5 @@
-// A queue, for the files that share it: queue_open.c, queue_check.c, queue_state.c, queue_run.c, queue_commit.c.
+// A queue, for the files that share it: queue_open.c, queue_check.c, queue_body.c, queue_state.c,
+// queue_run.c, queue_commit.c.
 #ifndef TARN_SWEEP_QUEUE_MEMORY_H
 #define TARN_SWEEP_QUEUE_MEMORY_H
 
@@ -31,6 +32,7 @@ typedef struct tarn__queue_sweep {
   int failures;                     // in a row
   bool unrecorded;                  // runs are over that could not be recorded yet
   double unread_since;              // on the clock: the records cannot be read; 0: they can
+  char awaited[PATH_MAX];           // tarn_queue_sweep.awaited
   int lock;
 } tarn__queue_sweep;
 
@@ -67,6 +69,9 @@ tarn_status tarn__queue_path(char path[PATH_MAX], const tarn__queue_sweep *sweep
 
 // queue_check.c: whether the data of a sweep are there, and what its trainings will take. Else it has a problem.
 tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
+
+// queue_body.c: which runs wait for another training, as things stand.
+tarn_status tarn__queue_await(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
 
 // queue_state.c: reads the records of a sweep, if they have changed, and tells what follows for its comparisons.
 tarn_status tarn__queue_read(struct tarn__queue_memory *q, size_t sweep, bool tell) TARN_CHECKED;

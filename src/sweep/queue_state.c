@@ -310,6 +310,7 @@ tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pic
       continue;
     }
     TARN_TRY(apply_budget(q, i));
+    TARN_TRY(tarn__queue_await(q, i));
     q->lanes[i].full =
         q->views[i].problem || q->sweeps[i].unrecorded || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
   }

@@ -278,6 +278,7 @@ static tarn_status outline(tarn_sweep *sweep, const char *file) {
   struct tarn__sweep_memory *m = sweep->memory;
   for (size_t i = 0; i < sweep->variant_count; i++) {
     status = tarn__sweep_config(sweep, &m->configs[i], &m->edits[i], sweep->seeds[0]);
+    if (status == TARN_STATUS_OK) status = tarn__sweep_body(sweep, &m->bodies[i], &m->edits[i]);
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: variant %s: ", file, sweep->variants[i].name);
     m->variants[i].config = m->configs[i];
   }

@@ -66,6 +66,33 @@ queue results/clear --dry-run --budget '0.001 s' >out.txt || fail "a small budge
 grep -q 'closed by the budget: the next look takes' out.txt && grep -q '^next: none, no comparison is open' out.txt || fail "$(cat out.txt)"
 [ ! -e results/clear/sweep.json ] && [ ! -e out/clear/runs ] || fail "a dry run writes"
 
+# A fine-tuning waits for its body.
+description tuned <<'END'
+base: base.yaml
+baseline: regular
+seeds: [1, 2]
+parallel: 2
+threads: 1
+sequential: { max_seeds: 3 }
+set: { train.init_from: "../clear/runs/regular/seed-{seed}" }
+variants:
+  regular: {}
+  slow: { train.lr: 0.0001, train.init_from: out/none.safetensors }
+END
+mkdir out/tuned
+for name in vocab train.tarn valid.tarn; do ln -s ../../$name "out/tuned/$name"; done
+queue results/tuned --dry-run >out.txt || fail "without bodies"
+grep -q '^6 runs of it wait for the end of the training that train.init_from names, the first for that of out/tuned/../clear/runs/regular/seed-1$' out.txt &&
+  grep -q '^next: no run can be taken$' out.txt || fail "without bodies: $(cat out.txt)"
+mkdir -p out/clear/runs/regular/seed-2
+queue results/tuned --dry-run --json | jq -e '.sweeps[0] | .waiting == 6' >/dev/null || fail "a body that is not trained yet"
+mkdir -p out/tuned/out && : >out/tuned/out/none.safetensors
+queue results/tuned --dry-run | grep -q '^next: tuned: slow seed 1, ' || fail "a body as a file"
+echo '{}' >out/clear/runs/regular/seed-2/result.json
+queue results/tuned --dry-run --json | jq -e '.sweeps[0].waiting == 2' >/dev/null ||
+  fail "a body that is trained: $(queue results/tuned --dry-run --json)"
+rm -r results/tuned out/tuned out/clear/runs
+
 # Killed after the first record, stopped after the next, and ended by another start.
 recorded() { [ "$(find results -name result.json | wc -l)" -ge "$1" ]; }
 workers() { grep -l -a "[-]-only\|[r]uns/" /proc/[0-9]*/cmdline 2>/dev/null | while read -r p; do case $(readlink "${p%/cmdline}/cwd") in "$PWD"/out/*) echo "$p" ;; esac; done; }

@@ -14,6 +14,9 @@
 // worth G / C, and a run of the baseline the sum over all comparisons that need it. The one worth most is taken; of
 // equal ones the first by folder, seed and variant.
 //
+// A run that begins with the weights of another training (train.init_from) waits until that is over; so one queue may
+// train bodies and fine-tune them.
+//
 // Runs of a folder train in OUTPUT/NAME/runs, NAME being the folder's name, and relative paths of its description are
 // looked for in OUTPUT/NAME.
 #ifndef TARN_LAB_QUEUE_H
@@ -88,6 +91,10 @@ typedef struct tarn_queue_sweep {
   size_t finished, failed;                   // recorded runs
   const tarn_queue_comparison *comparisons;  // (comparison_count)
   size_t comparison_count;
+  // Runs whose train.init_from is not there yet, or is the directory of a training that is not over, and the first such
+  // path; 0 and NULL: none.
+  size_t waiting;
+  const char *awaited;
 } tarn_queue_sweep;
 
 // The next run.
