@@ -53,8 +53,12 @@ if(TARN_CUDA_FOUND)
   target_compile_definitions(tarn_cuda PRIVATE _GNU_SOURCE TARN_VERSION="${PROJECT_VERSION}" TARN_CUDA_TOOLKIT="CUDA ${version}")
   target_compile_options(tarn_cuda PRIVATE "SHELL:-gencode arch=compute_${least},code=[compute_${least},sm_${codes}]"
     -Xcompiler=-Wall,-Wextra $<$<BOOL:${TARN_WERROR}>:-Werror=all-warnings> --diag-suppress=1650 -Xfatbin=-compress-all)
-  add_dependencies(tarn_program tarn_cuda)
   if(TARN_INSTALL)
     install(TARGETS tarn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tarn COMPONENT cuda)
   endif()
+endif()
+# The program with its module. The program alone is what ./run demo builds: the module takes minutes to compile.
+add_custom_target(tarn_whole DEPENDS tarn_program)
+if(TARGET tarn_cuda)
+  add_dependencies(tarn_whole tarn_cuda)
 endif()

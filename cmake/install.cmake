@@ -3,7 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-add_custom_target(tarn_installed DEPENDS tarn_program tarn_shared tarn_static tarn_lab_shared tarn_lab_static)
+add_custom_target(tarn_installed DEPENDS tarn_shared tarn_static tarn_lab_shared tarn_lab_static)
+add_dependencies(tarn_installed tarn_whole)
 if(TARGET tarn_pages)
   add_dependencies(tarn_installed tarn_pages)
 endif()
