@@ -40,8 +40,8 @@ typedef struct tarn_plan {
   size_t optimiser_bytes;
   size_t activation_bytes;  // tensors of one step, forward and backward
   size_t workspace_bytes;   // scratch of the kernels, and on a card that of its libraries
-  size_t validation_bytes;  // of validation, beyond the memory of the step, which it reuses: translation, or
-                            // predictions for sets with labels
+  size_t validation_bytes;  // of validation, beyond the memory of the step, which it reuses: translation,
+                            // predictions for sets with labels, the copy of the model for dynamics.input
   size_t program_bytes;     // the program with its libraries and vocabularies; the training data and their order
   size_t total_bytes;       // the sum of the eight: resident memory of the whole run
   // Parameters, each set counted once; shared_uses: uses - 1 times the size of every shared set; shared_layers: the

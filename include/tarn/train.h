@@ -32,12 +32,19 @@ extern "C" {
 #endif
 
 typedef enum tarn_train_event_kind {
-  TARN_TRAIN_EVENT_UPDATE,  // an optimiser step is done; its loss and gradient norm
-  TARN_TRAIN_EVENT_LOG,     // a line was added to the log; means since the previous line
-  TARN_TRAIN_EVENT_VALID,   // a validation is done and logged
-  TARN_TRAIN_EVENT_FREEZE,  // layers are frozen from now on; logged
-  TARN_TRAIN_EVENT_SAVED    // a checkpoint is on disk
+  TARN_TRAIN_EVENT_UPDATE,   // an optimiser step is done; its loss and gradient norm
+  TARN_TRAIN_EVENT_LOG,      // a line was added to the log; means since the previous line
+  TARN_TRAIN_EVENT_VALID,    // a validation is done and logged
+  TARN_TRAIN_EVENT_FREEZE,   // layers are frozen from now on; logged
+  TARN_TRAIN_EVENT_SAVED,    // a checkpoint is on disk
+  TARN_TRAIN_EVENT_DYNAMICS  // exponents of the model are computed and logged (dynamics.input)
 } tarn_train_event_kind;
+
+// A number of a line of the log.
+typedef struct tarn_train_number {
+  const char *name;  // "exponent"
+  double value;      // finite
+} tarn_train_number;
 
 // The argument of the event callback. Pointers are valid during the call.
 typedef struct tarn_train_event {
@@ -61,8 +68,36 @@ typedef struct tarn_train_event {
   const char *path;          // of the saved or validated checkpoint; NULL: the model in memory
   const char *layers;        // FREEZE: the layers, separated by spaces
   double joules;             // of the training so far; NAN: unknown
-  const char *line;          // LOG, VALID, FREEZE: the line of the log, without newline
+  const char *line;          // LOG, VALID, FREEZE, DYNAMICS: the line of the log, without newline
+  const tarn_train_number *numbers;  // DYNAMICS: [number_count], in the order of the line
+  size_t number_count;
 } tarn_train_event;
+
+typedef struct tarn_train tarn_train;
+
+// Lyapunov exponents over a training, which the key dynamics.input of a description asks for. This library does not
+// compute them: tarn_dynamics_follow() (tarn/lab/dynamics.h) gives the options these functions, and other programs may
+// give their own, which see the model between two updates. They are called on rank 0: `open` by tarn_train_open(),
+// also with plan_only; `measure` by tarn_train_run() before the first update, every dynamics.every updates and at the
+// end; `close` by tarn_train_close(). The model has the weights of that update, never a mean of checkpoints, and the
+// training is the same with and without being measured.
+//
+// Numbers go to one line of the log, {"kind": "dynamics", "step": ..., "epoch": ..., "time": ..., NAME: VALUE, ...,
+// "seconds": ...}, and are curves of results (docs/experiments.md) of the names "dynamics/NAME". The time that
+// measuring takes does not count as training time.
+typedef struct tarn_train_numbers tarn_train_numbers;
+enum { TARN_TRAIN_IDENTITY = 33 };  // bytes of a text with its zero byte
+typedef struct tarn_train_measuring {
+  // Refuses what cannot be measured, and says in `identity` what is measured, as the hash of its text: a training goes
+  // on only with the same one. *state is the caller's.
+  tarn_status (*open)(void **state, tarn_train *train, char identity[TARN_TRAIN_IDENTITY]);
+  // Adds its numbers. INTERRUPTED stops the training, which measures again when it goes on.
+  tarn_status (*measure)(void *state, tarn_train *train, tarn_train_numbers *numbers);
+  void (*close)(void *state);
+} tarn_train_measuring;
+// Adds a number, with a name of 1 to 64 letters, digits, "_" or "/" that is not there yet and no other key of the line;
+// one that is not finite is left out. Fails with USAGE (the name) or MEMORY.
+TARN_API tarn_status tarn_train_numbers_add(tarn_train_numbers *numbers, const char *name, double value) TARN_CHECKED;
 
 typedef struct tarn_train_options {
   const char *config;            // description file; NULL with `resume`
@@ -94,11 +129,12 @@ typedef struct tarn_train_options {
   // incremented by a signal handler. NULL: never.
   const volatile sig_atomic_t *save;
   tarn_profile *profile;  // measures tarn_train_run(); owned by the caller. NULL: no profile
+  // Computes what dynamics.input asks for; must outlive the training. NULL: such a description can be planned, and is
+  // refused by tarn_train_open() otherwise.
+  const tarn_train_measuring *measuring;
 } tarn_train_options;
 
 TARN_API void tarn_train_default(tarn_train_options *options);
-
-typedef struct tarn_train tarn_train;
 
 // Reads and checks description, vocabularies and data, locks the run directory, plans, compares the plan with the
 // available memory, allocates all memory, and initialises the model or loads the last checkpoint. Fails with USAGE

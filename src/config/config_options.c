@@ -27,6 +27,8 @@ static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD
 #define TASK(NAME, entries, word, text) {word, text, TARN__LEARNS_##NAME},
 static const tarn_config_word task_words[] = {TARN__TASK_LIST(TASK)};
 static const tarn_config_word pool_words[] = {TARN_POOL_MAP(WORD)};
+static const tarn_config_word iterated_words[] = {TARN_ITERATED_MAP(WORD)};
+static const tarn_config_word iterating_words[] = {TARN_ITERATING_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
 const char *tarn_fp32_name(tarn_fp32 fp32) { return (unsigned)fp32 < TARN_FP32_COUNT ? fp32_words[fp32].word : NULL; }
@@ -457,6 +459,30 @@ static const tarn__option set_options[] = {
      .help = "sentences translated, from the first; 0: all"},
 };
 
+static const tarn__option dynamics_options[] = {
+    {"input", TEXT(tarn_config_dynamics, input),
+     .help = "text file, one sentence a line, on which the model is iterated; without it no exponents are computed",
+     .also = "file text data"},
+    {"sentences", INTEGER(tarn_config_dynamics, sentences, 0, 1e6), .value = "16", .unit = "sentences",
+     .help = "sentences iterated, from the first; 0: all", .also = "max_sentences"},
+    {"every", INTEGER(tarn_config_dynamics, every, 0, 1e12), .derived = "valid.every", .unit = "updates",
+     .help = "updates between two computations; 0: at the end of every epoch; the first is before training, the last "
+             "at its end",
+     .also = "interval"},
+    {"iterations", INTEGER(tarn_config_dynamics, iterations, 0, 1e7), .value = "0", .unit = "iterations",
+     .help = "of a sentence; 0: 1000, of layers all of them, of a text its tokens", .also = "steps"},
+    {"exponents", INTEGER(tarn_config_dynamics, exponents, 1, 64), .value = "1",
+     .help = "Lyapunov exponents of each sentence"},
+    {"precision", CHOICE(tarn_config_dynamics, precision, iterating_words), .value = "fp32",
+     .help = "of states and perturbations"},
+    {"map", CHOICE(tarn_config_dynamics, map, iterated_words), .value = "auto", .help = "what is iterated"},
+    {"first_layer", INTEGER(tarn_config_dynamics, first_layer, 0, 65536), .value = "0",
+     .help = "of a period, or the recurrent layer, from 1; 0: found"},
+    {"last_layer", INTEGER(tarn_config_dynamics, last_layer, 0, 65536), .value = "0", .help = "of a period; 0: found"},
+    {"discard", INTEGER(tarn_config_dynamics, discard, -1, 1e7), .value = "-1", .unit = "iterations",
+     .help = "iterations that the exponents leave out; -1: half of them, of layers and of a text none"},
+};
+
 static const tarn__option translate_options[] = {
     {"beam", INTEGER(tarn_config_translate, beam, 1, 1024), .value = "5", .help = "hypotheses kept; 1: greedy",
      .also = "beam_size"},
@@ -507,6 +533,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
     [TARN__SECTION_SETS] = SECTION("sets", set_options, 0),
+    [TARN__SECTION_DYNAMICS] = SECTION("dynamics", dynamics_options, offsetof(tarn_config, dynamics)),
     [TARN__SECTION_TRANSLATE] = SECTION("translate", translate_options, offsetof(tarn_config, translate)),
 };
 

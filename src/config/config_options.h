@@ -32,7 +32,8 @@ typedef enum tarn__section_id {
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
   TARN__SECTION_TRANSLATE,
-  TARN__SECTION_SETS,  // fills a tarn_config_scored_set
+  TARN__SECTION_SETS,      // fills a tarn_config_scored_set
+  TARN__SECTION_DYNAMICS,  // written if it has an input
   TARN__SECTION_COUNT
 } tarn__section_id;
 

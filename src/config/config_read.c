@@ -489,7 +489,8 @@ static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
 
 // Words that are kinds of log lines, or could be mistaken for them.
 static bool is_set_name(const char *name) {
-  static const char *const taken[] = {"train", "valid", "average", "freeze", "backskip", "scored", "log_accepted"};
+  static const char *const taken[] = {"train",    "valid",  "average",      "freeze",
+                                      "backskip", "scored", "log_accepted", "dynamics"};
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
     if (strcmp(name, taken[i]) == 0) return false;
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -547,9 +548,10 @@ static tarn_status read_sets(reader *r) {
 
 static tarn_status read_tree(reader *r) {
   tarn_config *config = r->config;
-  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA,      TARN__SECTION_MASKING,
-                                           TARN__SECTION_HEAD,  TARN__SECTION_IMAGE,     TARN__SECTION_TRAIN,
-                                           TARN__SECTION_VALID, TARN__SECTION_TRANSLATE, TARN__SECTION_LEVENSHTEIN};
+  static const tarn__section_id plain[] = {TARN__SECTION_MODEL,   TARN__SECTION_DATA,      TARN__SECTION_MASKING,
+                                           TARN__SECTION_HEAD,    TARN__SECTION_IMAGE,     TARN__SECTION_TRAIN,
+                                           TARN__SECTION_VALID,   TARN__SECTION_TRANSLATE, TARN__SECTION_LEVENSHTEIN,
+                                           TARN__SECTION_DYNAMICS};
   TARN_TRY(check_top(r));
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     const tarn__section *section = tarn__config_section(plain[i]);

@@ -7,6 +7,7 @@
 #include "config/architecture.h"
 #include "config/config_adaptive.h"
 #include "config/config_carry.h"
+#include "config/config_dynamics.h"
 #include "config/config_freeze.h"
 #include "config/config_funnel.h"
 #include "config/config_part.h"
@@ -450,6 +451,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(tarn__config_check_ridge(config, root));
   if (config->train.carry_state) TARN_TRY(tarn__config_check_carry(config, root));
   TARN_TRY(tarn__config_check_average(config, root));
+  TARN_TRY(tarn__config_resolve_dynamics(config, root));
   return check_train(config, root);
 }
 

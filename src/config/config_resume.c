@@ -26,6 +26,7 @@ static const char *const free_keys[] = {
     "data.train=",
     "data.valid=",
     "data.valid_reference=",
+    "dynamics.every=",
     "translate.beam=",
     "translate.length_penalty=",
     "translate.max_len_a=",
@@ -44,11 +45,15 @@ enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 static const char *const free_set_keys[] = {".data=", ".reference=", ".every="};
 enum { FREE_SET_KEYS = sizeof free_set_keys / sizeof *free_set_keys };
 
+// May change, but has no default: it says whether there are exponents at all.
+static const char free_input[] = "dynamics.input=";
+
 // `key` is the key of an override, including its "=".
 static bool is_free(const char *key, size_t length) {
   static const char sets[] = "sets.";
   for (size_t k = 0; k < FREE_KEYS; k++)
     if (strlen(free_keys[k]) == length && strncmp(free_keys[k], key, length) == 0) return true;
+  if (strlen(free_input) == length && strncmp(free_input, key, length) == 0) return true;
   if (strncmp(key, sets, strlen(sets)) != 0) return false;
   const size_t name = strlen(sets) + strcspn(key + strlen(sets), ".=");
   for (size_t k = 0; k < FREE_SET_KEYS; k++)
@@ -66,7 +71,8 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
         "%.*s cannot change when a run goes on; limits (train.max_updates, ...), train.log_every, "
         "train.save_every, train.keep_last, train.average, train.patience, train.recompute, train.shard_optimiser, "
         "train.threads, train.tensorboard, train.cache_frozen, train.core_watts, train.co2_per_kwh, "
-        "valid.every, data.*, sets.NAME.data, sets.NAME.reference, sets.NAME.every and translate.* can",
+        "valid.every, data.*, sets.NAME.data, sets.NAME.reference, sets.NAME.every, dynamics.input, dynamics.every and "
+        "translate.* can",
         (int)length - 1, overrides[i]);
   }
   return TARN_STATUS_OK;
@@ -80,6 +86,7 @@ static tarn_status neutral(char **text, const char *name, const char *yaml) {
     config->sets[i].data = config->sets[i].reference = NULL;
     config->sets[i].every = config->valid.every;
   }
+  if (config->dynamics.input) config->dynamics.input = "";
   tarn_status status = tarn_config_write(config, text);
   tarn_config_close(&config);
   return status;

@@ -256,6 +256,7 @@ tarn_status tarn_config_write(const tarn_config *config, char **text) {
   put_section(&w, TARN__SECTION_TRAIN, config);
   put_section(&w, TARN__SECTION_VALID, config);
   put_sets(&w, config);
+  if (config->dynamics.input) put_section(&w, TARN__SECTION_DYNAMICS, config);
   put_section(&w, TARN__SECTION_TRANSLATE, config);
   return finish(&w, text);
 }

@@ -100,6 +100,16 @@
   X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all; of a word, its last token") \
   X(TARN_POOL_FIRST, "first", "of a word, its first token")
 
+// Of a model as a dynamical system: what is iterated, and in which numbers (docs/dynamics.md).
+#define TARN_ITERATED_MAP(X)                                                                                   \
+  X(TARN_ITERATED_AUTO, "auto", "a period if there is one, else the first recurrence, else the layers")        \
+  X(TARN_ITERATED_PERIOD, "period", "the repeated layers of a stack that shares weights, any number of times") \
+  X(TARN_ITERATED_LAYERS, "layers", "the layers of a stack, once, from the bottom to the top")                 \
+  X(TARN_ITERATED_RECURRENCE, "recurrence", "a layer that reads its text token by token")
+#define TARN_ITERATING_MAP(X)                                                             \
+  X(TARN_ITERATING_FP32, "fp32", "states and perturbations in fp32, by the fast kernels") \
+  X(TARN_ITERATING_DOUBLE, "double", "in double, by the reference kernels: about fifty times slower")
+
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
 typedef enum tarn_gate { TARN_GATE_MAP(TARN_CHOICE_VALUE) TARN_GATE_COUNT } tarn_gate;
@@ -117,6 +127,8 @@ typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPU
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
 typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn_pool;
+typedef enum tarn_iterated { TARN_ITERATED_MAP(TARN_CHOICE_VALUE) TARN_ITERATED_COUNT } tarn_iterated;
+typedef enum tarn_iterating { TARN_ITERATING_MAP(TARN_CHOICE_VALUE) TARN_ITERATING_COUNT } tarn_iterating;
 #undef TARN_CHOICE_VALUE
 
 enum {
@@ -416,6 +428,21 @@ typedef struct tarn_config_scored_set {
   int64_t max_sentences;             // number of sentences translated, from the beginning; 0: all [0]
 } tarn_config_scored_set;
 
+// Lyapunov exponents of the model over its training (docs/dynamics.md), with the options of `tarn dynamics`. The model
+// is iterated on some sentences before the first update, at intervals, and at the end; the log has the exponents.
+typedef struct tarn_config_dynamics {
+  const char *input;                // text file, one sentence per line; NULL: nothing is computed [none]
+  int64_t sentences;                // sentences iterated, from the beginning of the file; 0: all [16]
+  int64_t every;                    // updates between two computations; 0: at the end of every epoch [valid.every]
+  int64_t iterations;               // 0: 1000 of a period, all layers, all tokens of a text [0]
+  int64_t exponents;                // of each sentence, 1 .. 64 [1]
+  tarn_iterating precision;         // [fp32]
+  tarn_iterated map;                // [auto]
+  int64_t first_layer, last_layer;  // as in tarn_dynamics_options; 0: detected [0]
+  int64_t discard;                  // iterations excluded from the exponents; -1: half of them, or none for layers and
+                                    // texts [-1]
+} tarn_config_dynamics;
+
 // Defaults of `tarn translate`; its options override them.
 typedef struct tarn_config_translate {
   int64_t beam;           // 1: greedy [5]
@@ -454,6 +481,7 @@ struct tarn_config {
   tarn_config_valid valid;
   tarn_config_scored_set *sets;  // in the order of the file
   int32_t set_count;
+  tarn_config_dynamics dynamics;
   tarn_config_translate translate;
   struct tarn__config_memory *memory;  // owns all strings and arrays above
 };

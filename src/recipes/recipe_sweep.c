@@ -224,6 +224,7 @@ static tarn_status check_paths(const tarn_recipe *recipe, const tarn_config *con
                {"data.train", config->data.train},
                {"data.valid", config->data.valid},
                {"data.valid_reference", config->data.valid_reference},
+               {"dynamics.input", config->dynamics.input},
                {"train.init_from", config->train.init_from}};
   char shown[TARN__YAML_SHOWN];
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)

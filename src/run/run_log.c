@@ -35,13 +35,14 @@ static tarn_status keep_line(bool *keep, const char *line, size_t length, const 
   bool valid = kind && strcmp(kind, "valid") == 0;
   const bool score = kind && strcmp(kind, "scored") == 0;
   const bool scored = is_scored(at, json_string_value(json_object_get(record, "set")), step);
+  const bool exponents = kind && strcmp(kind, "dynamics") == 0;
   bool first_freeze = kind && step == 0 && at->update == 0 && strcmp(kind, "freeze") == 0;
   // That of the untrained model has a separate mark.
   bool validated = step == 0 ? at->at_start : at->validated == step;
   // The validation of an average comes after everything else of its step.
   *keep = step < at->update ? checkpoint == NULL
-                            : step == at->update && (!valid || validated) && (!score || scored) && !first_freeze &&
-                                  checkpoint == NULL;
+                            : step == at->update && (!valid || validated) && (!score || scored) &&
+                                  (!exponents || at->measured == step + 1) && !first_freeze && checkpoint == NULL;
   json_decref(record);
   return TARN_STATUS_OK;
 }

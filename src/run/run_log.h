@@ -25,6 +25,7 @@ typedef struct tarn__run_log_place {
   const char *const *sets;  // [set_count] names of the scored sets
   const int64_t *scored;    // [set_count] 1 + the update of the set's last score; 0: none yet
   int32_t set_count;
+  int64_t measured;   // 1 + the update of the last line of exponents; 0: none yet
   tarn__log_sum log;  // of the log at that time; zero if unknown
 } tarn__run_log_place;
 

@@ -65,6 +65,7 @@ typedef struct tarn__progress {
   int64_t validated;                     // update of the last validation; 0: none yet
   int64_t at_start;                      // 1: the untrained model was validated (valid.at_start)
   int64_t scored[TARN_CONFIG_SETS];      // for each of sets: 1 + the update of its last score; 0: none yet
+  int64_t measured;                      // 1 + the update of the last exponents (dynamics.input); 0: none yet
   int64_t saved;                         // update of the last numbered checkpoint; 0: none yet
   int64_t source_tokens, target_tokens;  // trained on so far
   // Sums since the last line of the log.
@@ -104,6 +105,7 @@ typedef struct tarn__checkpoint_extra {
   const char *data_hash;           // of the training shard; NULL: none
   const char *valid_hash;          // of the validation data; NULL: none
   const char *set_hashes;          // of the scored sets, in order; NULL: none
+  const char *measured;            // what exponents are computed of (tarn_train_measuring); NULL: none
   const tarn__progress *progress;  // NULL: the model only, without moments
   tarn__part_reader parts;         // of a model with shares_optimiser
   const tarn__stored *states;      // [state_count] further tensors of the training (train/features/carried.h)

@@ -42,6 +42,7 @@ static const struct {
     FIELD(window_source, COUNT),
     FIELD(window_target, COUNT),
     {"at_start", COUNT, offsetof(tarn__progress, at_start), true},
+    {"measured", COUNT, offsetof(tarn__progress, measured), true},
     {"frozen_sets", COUNT, offsetof(tarn__progress, frozen_sets), true},
     {"peak_bytes", COUNT, offsetof(tarn__progress, peak_bytes), true},
     {"joules", AMOUNT, offsetof(tarn__progress, joules), true},

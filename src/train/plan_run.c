@@ -8,6 +8,7 @@
 #include "data/batch_bounds.h"
 #include "decode/crew.h"
 #include "eval/agreement.h"
+#include "store/twin.h"
 #include "task/images.h"
 #include "task/labelled.h"
 #include "train/feature.h"
@@ -158,6 +159,18 @@ static void plan_average(tarn_plan *plan, const tarn__model *model) {
   if (need > room) plan->validation_bytes += largest < room ? need - room + largest : need;
 }
 
+// The copy of the model of which exponents are computed (dynamics.input), without the states that they are computed of,
+// which depend on the sentences.
+static tarn_status plan_dynamics(tarn_plan *plan, const tarn__model *model) {
+  const tarn_config_dynamics *dynamics = &model->config->dynamics;
+  tarn__model *twin;
+  if (!dynamics->input) return TARN_STATUS_OK;
+  TARN_TRY(tarn__twin_open(&twin, model, dynamics->precision == TARN_ITERATING_DOUBLE ? TARN__F64 : TARN__F32));
+  plan->validation_bytes += tarn__twin_bytes(twin);
+  tarn__model_close(&twin);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) {
   TARN_TRY(tarn__features_check_model(model));
@@ -166,6 +179,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   tarn_status status = open_sets(&s, model->config);
   if (status == TARN_STATUS_OK) {
     status = plan_validation(plan, &s, model, batch, threads);
+    if (status == TARN_STATUS_OK) status = plan_dynamics(plan, model);
     plan_labels(plan, &s, model->config);
     plan_average(plan, model);
     plan_sets(plan, &s, model->config);

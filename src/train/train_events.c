@@ -66,6 +66,16 @@ static double set_seconds_left(const tarn_train *t, double updates, bool *known)
   return seconds;
 }
 
+// The same for exponents.
+static double measuring_seconds_left(const tarn_train *t, double updates, bool *known) {
+  const double took = t->session.measuring_seconds;
+  if (!t->config->dynamics.input) return 0.0;
+  const bool done = t->progress.measured == t->progress.update + 1;
+  const double count = scores_left(t, t->config->dynamics.every, done, updates);
+  *known = *known && (took > 0 || count <= 0);
+  return count * took;
+}
+
 // Wall-clock seconds: steps at their speed in this session, validations at the duration of the last one.
 static double seconds_left(const tarn_train *t, bool *at_least) {
   const tarn__progress *p = &t->progress;
@@ -76,7 +86,7 @@ static double seconds_left(const tarn_train *t, bool *at_least) {
   const double updates = left * (double)p->update / p->seconds;
   const double validations = validations_left(t, updates);
   bool known = validations <= 0 || t->session.validation_seconds > 0;
-  const double sets = set_seconds_left(t, updates, &known);
+  const double sets = set_seconds_left(t, updates, &known) + measuring_seconds_left(t, updates, &known);
   *at_least = !known;
   return left * wall + validations * t->session.validation_seconds + sets;
 }

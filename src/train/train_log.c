@@ -32,6 +32,7 @@ static tarn_status open_log(tarn_train *t, const tarn__message *config) {
                                   .sets = sets,
                                   .scored = p->scored,
                                   .set_count = t->config->set_count,
+                                  .measured = p->measured,
                                   .log = p->log};
   return tarn__run_log_open(&t->session.log, t->dir.log, &at, config ? t->dir.path : NULL, config);
 }

@@ -222,6 +222,12 @@ static tarn_status score_sets(tarn_train *t) {
   return validate_together(t, tarn__train_score_sets, tarn__train_help_sets);
 }
 
+// Rank 0 computes them, with the weights that the others may hold.
+static tarn_status measure(tarn_train *t) {
+  const tarn_status status = tarn__train_lead(t, tarn__train_measure);
+  return status == TARN_STATUS_INTERRUPTED ? interrupt(t) : status;
+}
+
 static tarn_status validate_now(tarn_train *t) {
   TARN_TRY(tarn__numbers_read(t));
   TARN_TRY(validate_together(t, validate, help_validation));
@@ -242,6 +248,7 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   }
   t->session.ends = *ended;
   if (tarn__train_sets_due(t, *ended)) TARN_TRY(score_sets(t));
+  if (tarn__train_measuring_due(t, *ended)) TARN_TRY(measure(t));
   bool save = t->save && *t->save != t->session.saves;
   if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);

@@ -249,6 +249,15 @@ static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_f
   return TARN_STATUS_OK;
 }
 
+// The same for exponents.
+static tarn_status check_same_measured(const tarn_train *t, const tarn__checkpoint_file *file) {
+  const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_DYNAMICS);
+  if (!stored || !*t->measured || file->progress.measured == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(tarn__hash_same(stored, t->measured), DATA, "%s has exponents of other sentences than %s",
+               file->tensors.path, t->config->dynamics.input);
+  return TARN_STATUS_OK;
+}
+
 // A curve with lost lines is a different one. Checkpoints of older versions have no record of their log.
 static tarn_status check_same_log(tarn_train *t, const tarn__checkpoint_file *file) {
   const tarn__log_sum *sum = &file->progress.log;
@@ -268,6 +277,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
   TARN_TRY(check_same_sets(t, file));
+  TARN_TRY(check_same_measured(t, file));
   TARN_TRY(tarn__checkpoint_check_names(file, t->model));
   TARN_TRY(check_same_log(t, file));
   t->progress = file->progress;
@@ -328,6 +338,7 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   TARN_TRY(tarn__train_open_scoring(t));
+  TARN_TRY(tarn__train_open_measuring(t, o));
   TARN_TRY(tarn__plan_check_memory(&t->plan, t->model));
   // When memory is allocated, loading the last checkpoint makes the same checks.
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
@@ -464,6 +475,7 @@ void tarn_train_close(tarn_train **train) {
   tarn__stepper_close(&t->stepper);
   tarn__features_close(&t->features);
   tarn__train_close_scoring(t);
+  tarn__train_close_measuring(t);
   tarn__numbers_close(&t->numbers);
   if (t->model) tarn__param_table_close(t->model->device, &t->params);
   if (t->model) tarn__param_table_close(t->model->device, &t->helpers);

@@ -15,7 +15,7 @@
 #include "tiny_run.h"
 
 static tarn_profile *profile;  // of the run
-static int events[TARN_TRAIN_EVENT_SAVED + 1];
+static int events[TARN_TRAIN_EVENT_DYNAMICS + 1];
 static tarn_train_result ended;
 
 static void count_event(void *user, const tarn_train_event *event) {
@@ -612,6 +612,55 @@ static void use_tarn_testset_run(void) {
   refuses_testset(o, usage, "there is no rule 9 for texts that are overlong");
 }
 
+// What a program measures of its own, at updates 0, 8 and 12.
+static tarn_status open_counting(void **state, tarn_train *train, char identity[TARN_TRAIN_IDENTITY]) {
+  static int64_t counted;
+  assert_int_equal(tarn_train_update(train), 0);
+  snprintf(identity, TARN_TRAIN_IDENTITY, "updates");
+  counted = 0;
+  *state = &counted;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status count_updates(void *state, tarn_train *train, tarn_train_numbers *numbers) {
+  int64_t *counted = state;
+  works(tarn_train_numbers_add(numbers, "update", (double)tarn_train_update(train)));
+  works(tarn_train_numbers_add(numbers, "of/all", (double)++*counted));
+  works(tarn_train_numbers_add(numbers, "infinite", INFINITY));
+  refuses(tarn_train_numbers_add(numbers, "update", 1), TARN_STATUS_USAGE, "\"update\" is no name of a number");
+  refuses(tarn_train_numbers_add(numbers, "step", 1), TARN_STATUS_USAGE, "\"step\"");
+  refuses(tarn_train_numbers_add(numbers, "seconds", 1), TARN_STATUS_USAGE, "\"seconds\"");
+  refuses(tarn_train_numbers_add(numbers, "", 1), TARN_STATUS_USAGE, "\"\"");
+  refuses(tarn_train_numbers_add(numbers, "a b", 1), TARN_STATUS_USAGE, "\"a b\"");
+  return TARN_STATUS_OK;
+}
+
+static void end_counting(void *state) { assert_int_equal(*(int64_t *)state, 3); }
+
+static void see_numbers(void *user, const tarn_train_event *event) {
+  int *seen = user;
+  if (event->kind != TARN_TRAIN_EVENT_DYNAMICS) return;
+  assert_int_equal(event->number_count, 2);
+  assert_string_equal(event->numbers[0].name, "update");
+  assert_true(event->numbers[0].value == (double)event->update && event->numbers[1].value == (double)++*seen);
+  assert_non_null(strstr(event->line, "{\"kind\":\"dynamics\",\"step\":"));
+  assert_non_null(strstr(event->line, "\"of/all\":"));
+  assert_null(strstr(event->line, "infinite"));
+}
+
+static void use_tarn_train_numbers_add(void) {
+  static const tarn_train_measuring counting = {open_counting, count_updates, end_counting};
+  static const char *const overrides[] = {"dynamics={input: anything, every: 8}"};
+  int seen = 0;
+  tarn_train_options options = of_run("counted");
+  options.overrides = overrides, options.override_count = 1;
+  refuses_train(options, TARN_STATUS_USAGE, "dynamics.input: asks for exponents");
+  options.measuring = &counting;
+  options.on_event = see_numbers, options.user = &seen;
+  works(tiny_run(&options));
+  assert_int_equal(seen, 3);
+}
+
 int main(void) {
   static const char *const headers[] = {"train.h", "plan.h", "lab/forecast.h", "process.h", "lab/sweep.h", NULL};
   static const api_use uses[] = {
@@ -627,6 +676,7 @@ int main(void) {
       USE(tarn_ranks_close),         USE(tarn_ranks_rank),      USE(tarn_ranks_count),
       USE(tarn_ranks_leave),         USE(tarn_ranks_meet),      USE(tarn_ranks_fail),
       USE(tarn_ranks_abandon),       USE(tarn_testset_default), USE(tarn_testset_run),
+      USE(tarn_train_numbers_add),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, close_all);
 }

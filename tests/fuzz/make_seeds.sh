@@ -150,6 +150,7 @@ encoder: { place: { reservoirs: 1, of: 3, rule: middle } }
 decoder: { layers: L*2, layers_to_keep: [1] }
 kinds: { L: { heads: 2, ffn: 8 }, R: { mixer: none, ffn: 8, init: hadamard, frozen: yes } }
 train: { freeze: { encoder.layer1: 5 }, schedule: cosine, max_updates: 9, autofreeze: 3 }
+dynamics: { input: lines, every: 2, iterations: 5, map: period, precision: double }
 END
 
 # --- sweeps, with the data that the target makes
