@@ -14,7 +14,11 @@ def names: if . == [] then "none" else join(", ") end;
 # What is judged: the measure of the sequential design, else the test.
 (if $design == null or $design.measure == $test.key then $test
  elif $design.measure == "best" then {key: "best", title: "Best \(.metric)", digits: 3, unit: 1}
+ elif $design.measure == "exponent" then {key: "exponent", title: "Largest exponent at the end", digits: 4, unit: 1}
  else {key: $design.measure, title: "Area under \(.metric) by time", digits: 3, unit: 1} end) as $judged |
+# No exponent is better than another.
+def word($word): if $judged.key == "exponent" then {"better": "larger", "worse": "smaller"}[$word] // $word else $word end;
+def worded: if $judged.key == "exponent" then sub("better"; "larger") | sub("worse"; "smaller") else . end;
 def verdict($key): if $design then .sequential else (.verdicts // {})[$key] end;
 def decided($key; $word): [.configurations[] | select(.baseline | not) | select(verdict($key).decision == $word) | .name];
 def summary($key; $title; $digits):
@@ -25,7 +29,7 @@ def summary($key; $title; $digits):
 def sequential:
   ([.configurations[] | .sequential | select(.) | .comparisons][0]) as $count |
   "\($judged.title), against \($baseline), looked at after \($design.looks | map(tostring) | join(", ")) seeds (p counts the looks, by \($design.spending) spending of \($design.alpha), and \($count) comparisons): " +
-    "better: \(decided($judged.key; "better") | names); worse: \(decided($judged.key; "worse") | names); " +
+    "\(word("better")): \(decided($judged.key; "better") | names); \(word("worse")): \(decided($judged.key; "worse") | names); " +
     (if $design.equivalence > 0 then "equivalent within \($design.equivalence): \(decided($judged.key; "equivalent") | names); " else "" end) +
     "closed without a verdict: \(decided($judged.key; "full") + decided($judged.key; "hopeless") | names); open: \(decided($judged.key; "open") | names).";
 ([.configurations[].runs[]] | length) as $runs |
@@ -45,7 +49,7 @@ if $form == "rows" then
       (if $operations and $row.token_operations.mean then "\(100 * $row.token_operations.mean / $operations | fixed(0)) %" else "-" end),
       ($row[$judged.key] | spread($judged.digits)),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
-      (if $row.baseline then "" elif $design then $verdict.words else $verdict | probability end)
+      (if $row.baseline then "" elif $design then $verdict.words | worded else $verdict | probability end)
     ] | "| " + join(" | ") + " |")
 elif $form == "summary" then
   $state + if $design then sequential else summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end) end
@@ -56,8 +60,8 @@ else
   (if $design then "Means ± standard deviations over seeds; differences from \($baseline) at the latest look with their repeated \(100 * (1 - $design.alpha)) % interval, which holds at all looks together, p as above."
    else "Means ± standard deviations over seeds; differences from \($baseline) with their 95 % interval, p as above." end),
   "",
-  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) | difference | p |" + (if $design then " looks | verdict |" else "" end) + (if $published then " published |" else "" end),
-  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $design then " ---: | --- |" else "" end) + (if $published then " --- |" else "" end),
+  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) |" + (if $judged.key == "exponent" then " \($judged.title) |" else "" end) + " difference | p |" + (if $design then " looks | verdict |" else "" end) + (if $published then " published |" else "" end),
+  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $judged.key == "exponent" then " ---: |" else "" end) + (if $design then " ---: | --- |" else "" end) + (if $published then " --- |" else "" end),
   (.configurations[] | . as $row | ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($judged.key) as $verdict |
     ($row.encoder.frozen + $row.decoder.frozen) as $frozen |
     [ $row.name,
@@ -67,9 +71,10 @@ else
       ($row.finished | tostring) + (if $row.failed > 0 then " (\($row.failed) failed)" else "" end),
       ($row.best | spread(3)),
       ($row[$test.key] | spread($test.digits)),
+      (if $judged.key == "exponent" then $row.exponent | spread($judged.digits) else empty end),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
       (if $row.baseline then "" else $verdict | probability end)
-    ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
+    ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", ($verdict.words | worded)] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
   ([.notes[] | select(startswith("the sweep is looked at") | not) |
     # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.
     select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF|of another checkpoint than `tarn test`") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)

@@ -129,6 +129,7 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_object_set_new(o, "test_chrf", json_output_real(run->test_chrf));
   json_object_set_new(o, "test_blimp", json_output_real(run->test_blimp));
   json_object_set_new(o, "test_score", json_output_real(m->test_score));
+  json_object_set_new(o, "exponent", json_output_real(m->exponent));
   json_object_set_new(o, "test_checkpoint", text(run->test_checkpoint));
   json_object_set_new(o, "parameters", whole(run->parameters));
   json_object_set_new(o, "trained_parameters", whole(run->trained_parameters));
@@ -182,6 +183,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "test_chrf", statistic(&row->test_chrf));
   json_object_set_new(o, "test_blimp", statistic(&row->test_blimp));
   json_object_set_new(o, "test_score", statistic(&row->test_score));
+  json_object_set_new(o, "exponent", statistic(&row->exponent));
   json_object_set_new(o, "peak_bytes", statistic(&row->peak_bytes));
   json_object_set_new(o, "joules", statistic(&row->joules));
   json_object_set_new(o, "epoch_joules", statistic(&row->epoch_joules));

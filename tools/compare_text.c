@@ -28,6 +28,8 @@ typedef struct column {
   int judged;  // tarn_results_judged_measure, or -1
 } column;
 
+enum { EXPONENT_DIGITS = 4 };
+
 #define ROW(field) offsetof(tarn_results_row, field)
 
 static tarn_results_statistic statistic_of(const tarn_results_row *row, size_t offset) {
@@ -92,7 +94,8 @@ static void print_scores(printer *p) {
                             {"test BLEU", ROW(test_bleu), 1, 2, TARN_RESULTS_JUDGED_TEST_BLEU},
                             {"test chrF", ROW(test_chrf), 1, 2, TARN_RESULTS_JUDGED_TEST_CHRF},
                             {"BLiMP %", ROW(test_blimp), 1, 2, TARN_RESULTS_JUDGED_TEST_BLIMP},
-                            {tested, ROW(test_score), 1, test ? test->digits : 2, TARN_RESULTS_JUDGED_TEST_SCORE}};
+                            {tested, ROW(test_score), 1, test ? test->digits : 2, TARN_RESULTS_JUDGED_TEST_SCORE},
+                            {"last exponent", ROW(exponent), 1, EXPONENT_DIGITS, TARN_RESULTS_JUDGED_EXPONENT}};
   const size_t count = sizeof columns / sizeof *columns;
   text_table table = {0};
   text_table_row(&table);
@@ -259,6 +262,7 @@ static void print_verdict(text_table *table, const printer *p, const tarn_result
 
 static int digits_of(const printer *p, int measure) {
   if (measure == TARN_RESULTS_JUDGED_TEST_SCORE) return p->table->test_measure ? p->table->test_measure->digits : 2;
+  if (measure == TARN_RESULTS_JUDGED_EXPONENT) return EXPONENT_DIGITS;
   return measure < TARN_RESULTS_JUDGED_BEST ? 2 : p->digits;
 }
 
@@ -326,6 +330,7 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_SCORE, tested);
   print_verdicts(&p, TARN_RESULTS_JUDGED_BEST, best);
   print_verdicts(&p, TARN_RESULTS_JUDGED_AUCC, "AUCC/T");
+  print_verdicts(&p, TARN_RESULTS_JUDGED_EXPONENT, "last exponent (better: larger)");
   print_sequential(&p);
   bool marked = false;
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) marked |= t->judged[m].leader < t->row_count;

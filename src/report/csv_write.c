@@ -39,6 +39,7 @@ static const struct {
     STATISTIC(test_chrf),
     STATISTIC(test_blimp),
     STATISTIC(test_score),
+    STATISTIC(exponent),
     STATISTIC(peak_bytes),
     STATISTIC(joules),
     STATISTIC(epoch_joules),
@@ -120,7 +121,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
       "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,min_train_loss,min_train_loss_seconds,"
       "epoch_train_loss,epoch_seconds,budget_step,"
-      "budget_epoch,test_bleu,test_chrf,test_blimp,test_score,test_measure,test_checkpoint,"
+      "budget_epoch,test_bleu,test_chrf,test_blimp,test_score,test_measure,test_checkpoint,exponent,"
       "energy_source,joules,epoch_joules,best_joules,co2_grams,token_operations,operations,best_operations,"
       "moved_bytes\n");
   for (size_t i = 0; i < view->count; i++) {
@@ -161,6 +162,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       for (size_t r = 0; r < sizeof reals / sizeof *reals; r++) tarn__csv_real(out, reals[r]);
       tarn__csv_text(out, view->table->test_measure && !isnan(m->test_score) ? view->table->test_measure->word : "");
       tarn__csv_text(out, run->test_checkpoint);
+      tarn__csv_real(out, m->exponent);
       tarn__csv_text(out, run->cost.source);
       const double costs[] = {m->joules,           m->epoch_joules, m->best_joules,     m->co2_grams,
                               m->token_operations, m->operations,   m->best_operations, m->moved_bytes};

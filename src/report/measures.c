@@ -25,6 +25,7 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .test_chrf = NAN,
                                .test_blimp = NAN,
                                .test_score = NAN,
+                               .exponent = NAN,
                                .min_train_loss = NAN,
                                .min_train_loss_seconds = NAN,
                                .epoch_train_loss = NAN,
@@ -175,6 +176,13 @@ static void measure_training(tarn_results_measures *m, const tarn_results_run *r
   if (weights > 0) m->epoch_train_loss = sum / weights;
 }
 
+static void measure_exponent(tarn_results_measures *m, const tarn_results_run *run, double budget) {
+  const tarn_results_series *series = tarn_results_find(run, "dynamics/exponent");
+  const double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
+  for (size_t i = 0; series && i < series->count && series->points[i].seconds <= limit; i++)
+    m->exponent = series->points[i].value;
+}
+
 // The cost until the best validation is known only for the validation chosen by valid.metric.
 static void measure_cost(tarn_results_measures *m, const tarn_results_run *run) {
   const tarn_cost *cost = &run->cost;
@@ -208,6 +216,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
     m->min_loss_step = least->step;
   }
   measure_training(m, run, budget);
+  measure_exponent(m, run, budget);
   if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
   measure_position(m, run, budget);
   measure_cost(m, run);

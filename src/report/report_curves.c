@@ -169,6 +169,7 @@ static bool has_negative(const curves *c) {
 }
 
 static const char *unit_of(tarn__report *view, const char *metric) {
+  if (strcmp(metric, "dynamics/exponent") == 0) return "exponent";
   const tarn_measure *measure = tarn_measure_find(metric);
   return measure ? measure->axis : tarn__report_score(view, metric);
 }
@@ -229,10 +230,31 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
        x_label, &close);
 }
 
+// Of models as dynamical systems, whose sign is what matters: 0 is in the picture.
+static void draw_exponents(tarn__figures *figures, tarn__report *view) {
+  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0};
+  range shown = {0, 0, 0};
+  collect(&c, 0, true);
+  for (size_t i = 0; i < c.count; i++)
+    for (size_t k = 0; k < c.lines[i].count; k++) {
+      if (c.lines[i].y[k] < 0) shown.low = NAN;
+      if (c.lines[i].y[k] > 0) shown.high = NAN;
+    }
+  if (c.count == 0) return;
+  if (shown.low >= 0 && shown.high >= 0) shown.high = NAN;
+  draw(figures, &c, "exponent-updates", "Largest Lyapunov exponent over updates",
+       tarn__report_text(view,
+                         "Largest Lyapunov exponent of each model as a dynamical system, per iteration, median over "
+                         "sentences and mean over seeds: above 0 small perturbations grow, below 0 they vanish. %s",
+                         tarn__report_bars(view, "The band")),
+       "updates", &shown);
+}
+
 void tarn__report_curves(tarn__figures *figures, tarn__report *view) {
   draw_score(figures, view, view->table->metric, TARN_RESULTS_SECONDS);
   draw_score(figures, view, view->table->metric, TARN_RESULTS_STEPS);
   if (strcmp(view->table->metric, "valid/loss") != 0) draw_score(figures, view, "valid/loss", TARN_RESULTS_SECONDS);
+  draw_exponents(figures, view);
 }
 
 // --- backskipping

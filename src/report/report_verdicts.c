@@ -6,6 +6,7 @@
 const char *tarn__report_judged(tarn__report *view, tarn_results_judged_measure measure, int *decimals) {
   *decimals = measure == TARN_RESULTS_JUDGED_TEST_SCORE ? view->test_decimals
               : measure < TARN_RESULTS_JUDGED_BEST      ? 2
+              : measure == TARN_RESULTS_JUDGED_EXPONENT ? 4
                                                         : view->decimals;
   switch (measure) {
     case TARN_RESULTS_JUDGED_TEST_BLEU:
@@ -20,6 +21,8 @@ const char *tarn__report_judged(tarn__report *view, tarn_results_judged_measure 
       return tarn__report_text(view, "best %s", view->score);
     case TARN_RESULTS_JUDGED_AUCC:
       return "AUCC / time";
+    case TARN_RESULTS_JUDGED_EXPONENT:
+      return "last exponent";
     default:
       return view->table->judged[measure].key;
   }

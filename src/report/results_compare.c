@@ -234,6 +234,7 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   SUMMARISE(test_chrf);
   SUMMARISE(test_blimp);
   SUMMARISE(test_score);
+  SUMMARISE(exponent);
   SUMMARISE(min_train_loss);
   SUMMARISE(min_train_loss_seconds);
   SUMMARISE(epoch_train_loss);

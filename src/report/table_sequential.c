@@ -17,9 +17,10 @@ int tarn__table_sequential_measure(const struct tarn__results_table_memory *t) {
   for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {
     const char *key = t->public.judged[m].key;
     if (!key || strcmp(key, design->measure) != 0) continue;
-    const bool logged = m == TARN_RESULTS_JUDGED_BEST || m == TARN_RESULTS_JUDGED_AUCC;
+    const bool chosen = m == TARN_RESULTS_JUDGED_BEST || m == TARN_RESULTS_JUDGED_AUCC;
+    const bool tested = m < TARN_RESULTS_JUDGED_BEST;
     // A design is of one measure: not of one that the caller chose.
-    return (logged && o->metric) || o->budget > 0 || (!logged && o->resamples == 0) ? -1 : m;
+    return (chosen && o->metric) || o->budget > 0 || (tested && o->resamples == 0) ? -1 : m;
   }
   return -1;
 }

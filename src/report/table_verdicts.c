@@ -18,6 +18,7 @@ static const struct {
     [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false},  // `less` is the measure's
     [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},                    // `less` is the table's
     [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false},
+    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), false, false},
     [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false},
     [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false},
     [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false},
@@ -164,7 +165,7 @@ static size_t leader_of(const tarn__judging *w) {
   for (size_t g = 0; g < count; g++)
     if (w->sides[g].runs > 0 && (best == count || sign * mean_of(&w->sides[g]) > sign * mean_of(&w->sides[best])))
       best = g;
-  if (w->table->public.judged[w->measure].rows < 2) return count;
+  if (w->table->public.judged[w->measure].rows < 2 || w->measure == TARN_RESULTS_JUDGED_EXPONENT) return count;
   for (size_t g = 0; g < count; g++) {
     tarn_results_verdict v;
     if (g == best || w->sides[g].runs == 0) continue;

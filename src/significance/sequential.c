@@ -51,7 +51,7 @@ void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequentia
 }
 
 static bool is_measure(const char *word) {
-  static const char *const measures[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean"};
+  static const char *const measures[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean", "exponent"};
   for (size_t i = 0; word && i < sizeof measures / sizeof *measures; i++)
     if (strcmp(measures[i], word) == 0) return true;
   return false;
@@ -66,7 +66,8 @@ const char *tarn_sequential_problem(const tarn_sequential_design *d) {
     if (d->looks[k] < 3 || (k > 0 && d->looks[k] <= d->looks[k - 1]) || d->looks[k] > d->max_seeds)
       return "looks: expected ascending numbers of seeds, from 3 to max_seeds";
   if (d->looks[d->look_count - 1] != d->max_seeds) return "looks: the last one is at max_seeds";
-  if (!is_measure(d->measure)) return "measure: expected test_bleu, test_blimp, test_score, best or aucc_mean";
+  if (!is_measure(d->measure))
+    return "measure: expected test_bleu, test_blimp, test_score, best, aucc_mean or exponent";
   if (!is_within(d->alpha, 0.0001, 0.2)) return "alpha: expected 0.0001 to 0.2";
   if (!tarn_sequential_spending_name(d->spending)) return "spending: expected obrien-fleming or pocock";
   if (!is_within(d->equivalence, 0, 1e9)) return "equivalence: expected a margin of 0 to 1e9";

@@ -37,12 +37,13 @@ static tarn_status read_looks(const tarn__yaml_node *map, tarn_sequential_design
 
 // What the sweep's test gives, else the best validation.
 static tarn_status read_measure(const tarn_sweep *sweep, const tarn__yaml_node *map, tarn_sequential_design *design) {
-  static const char *const names[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean"};
+  static const char *const names[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean", "exponent"};
   const bool labelled = sweep->test_labelled || sweep->test_text;
   const int own = sweep->test_source ? 0 : sweep->test_blimp ? 1 : labelled ? 2 : 3;
   const tarn__yaml_node *node = tarn__yaml_get(map, "measure");
   int word = own;
-  if (!tarn__yaml_is_empty(node)) TARN_TRY(tarn__sweep_read_word(node, "sequential.measure", names, 5, &word));
+  if (!tarn__yaml_is_empty(node))
+    TARN_TRY(tarn__sweep_read_word(node, "sequential.measure", names, sizeof names / sizeof *names, &word));
   if (word < 3 && word != own)
     return tarn__yaml_fail(node, "sequential.measure: the sweep's test does not give %s, but %s", names[word],
                            own < 3 ? names[own] : "there is none");

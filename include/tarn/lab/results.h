@@ -257,7 +257,9 @@ typedef struct tarn_results_measures {
   double budget_step, budget_epoch;  // position of the run at T-hat, by linear interpolation; or its end, if earlier
   double test_bleu, test_chrf, test_blimp;  // as in the run
   double test_score;                        // the run's `test` of the table's test_measure
-  double peak_bytes;                        // as in the run
+  // The last "dynamics/exponent" up to T-hat: the largest Lyapunov exponent at the end of training (dynamics.input).
+  double exponent;
+  double peak_bytes;  // as in the run
 
   // Energy and operations, as in the run. Those until the best validation refer to that of `best`: NAN if valid.metric
   // selected a different one than the table's score and T-hat.
@@ -371,6 +373,8 @@ typedef enum tarn_results_judged_measure {
   TARN_RESULTS_JUDGED_TEST_SCORE,  // of test_measure, by seeds only: rows of the test are not resampled
   TARN_RESULTS_JUDGED_BEST,
   TARN_RESULTS_JUDGED_AUCC,  // divided by T-hat
+  // No exponent is better than another: `better` is the larger one, and no row leads.
+  TARN_RESULTS_JUDGED_EXPONENT,
   TARN_RESULTS_JUDGED_SCORES,
   TARN_RESULTS_JUDGED_MIN_LOSS = TARN_RESULTS_JUDGED_SCORES,
   TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS,
@@ -403,9 +407,9 @@ typedef struct tarn_results_row {
   size_t group;   // index into tarn_results.groups; rows are in the order of the groups
   bool baseline;  // this is the baseline
   tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
-      budget_epoch, test_bleu, test_chrf, test_blimp, test_score, peak_bytes, min_train_loss, min_train_loss_seconds,
-      epoch_train_loss, joules, epoch_joules, best_joules, co2_grams, token_operations, operations, best_operations,
-      moved_bytes;
+      budget_epoch, test_bleu, test_chrf, test_blimp, test_score, exponent, peak_bytes, min_train_loss,
+      min_train_loss_seconds, epoch_train_loss, joules, epoch_joules, best_joules, co2_grams, token_operations,
+      operations, best_operations, moved_bytes;
   size_t held, assumed_start;  // number of finished runs with these flags
   // The regular configuration (no frozen or shared layer, no LayerDrop) with the same number of updatable layers in
   // encoder and decoder, and the one with the same number of layers in total: the baseline if it is one, else the first

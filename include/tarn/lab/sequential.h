@@ -60,7 +60,8 @@ typedef struct tarn_sequential_design {
   int64_t
       looks[TARN_SEQUENTIAL_SEEDS];  // (look_count) seeds of either side, ascending, 3 .. max_seeds, which is the last
   size_t look_count;
-  const char *measure;  // key of a tarn_results_judged: "test_bleu", "test_blimp", "test_score", "best", "aucc_mean"
+  const char *measure;  // key of a tarn_results_judged: "test_bleu", "test_blimp", "test_score", "best", "aucc_mean",
+                        // "exponent"
   double alpha;         // 0.0001 .. 0.2; default 0.05
   tarn_sequential_spending spending;
   double equivalence;  // margin, in units of the measure; 0: equivalence is not asked (default)
