@@ -6,6 +6,7 @@
 
 #include "make_shard.h"
 #include "sandbox.h"
+#include "tarn/lab/dynamics.h"
 #include "tarn/train.h"
 
 enum { TINY_VOCAB = 60 };
@@ -88,6 +89,7 @@ static inline tarn_status tiny_train(const char *config, const char *run, const 
   options.on_event = on_event;
   options.user = user;
   options.stop = stop;
+  tarn_dynamics_follow(&options);  // of descriptions that ask for exponents
   return tiny_run(&options);
 }
 

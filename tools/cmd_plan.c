@@ -8,6 +8,7 @@
 #include "plan_output.h"
 #include "scale_output.h"
 #include "tarn/lab/advice.h"
+#include "tarn/lab/dynamics.h"
 #include "tarn/lab/forecast.h"
 #include "tarn/plan.h"
 
@@ -97,6 +98,7 @@ static tarn_status answer(answers *a, const planning *p, const tarn_scale_option
   tarn_status status = tarn_config_read(&config, p->path, p->overrides.items, p->overrides.count);
   if (status != TARN_STATUS_OK) return status;
   status = tarn_plan_make(&a->plan, config, &wanted);
+  if (status == TARN_STATUS_OK) status = tarn_dynamics_check(config);
   tarn_config_close(&config);
   if (status == TARN_STATUS_OK && p->time)
     status = tarn_train_duration(&a->duration, &training, &a->plan, is_run ? p->path : NULL);

@@ -15,6 +15,7 @@
 #include "progress_show.h"
 #include "sharing_text.h"
 #include "stop_signal.h"
+#include "tarn/lab/dynamics.h"
 #include "tarn/measure.h"
 #include "tarn/process.h"
 #include "tarn/train.h"
@@ -82,6 +83,23 @@ static void print_validation(const view *v, const tarn_train_event *e) {
   fflush(stdout);
 }
 
+// A number of the line by name; NAN: not there.
+static double number_of(const tarn_train_event *e, const char *name) {
+  for (size_t i = 0; i < e->number_count; i++)
+    if (strcmp(e->numbers[i].name, name) == 0) return e->numbers[i].value;
+  return NAN;
+}
+
+static void print_exponents(const tarn_train_event *e) {
+  printf("update %lld  epoch %.2f  ", (long long)e->update, e->epoch);
+  if (isnan(number_of(e, "exponent")))
+    printf("no exponents: perturbations vanish, or states are not finite\n");
+  else
+    printf("exponent %.4f (quartiles %.4f to %.4f of the sentences)\n", number_of(e, "exponent"),
+           number_of(e, "exponent_lower"), number_of(e, "exponent_upper"));
+  fflush(stdout);
+}
+
 static void on_event(void *user, const tarn_train_event *e) {
   view *v = user;
   if (v->quiet) return;
@@ -108,6 +126,10 @@ static void on_event(void *user, const tarn_train_event *e) {
       progress_line_clear();
       printf("update %lld  frozen from now on: %s\n", (long long)e->update, e->layers);
       fflush(stdout);
+      break;
+    case TARN_TRAIN_EVENT_DYNAMICS:
+      progress_line_clear();
+      print_exponents(e);
       break;
     case TARN_TRAIN_EVENT_SAVED:
       break;
@@ -309,6 +331,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
   options->told = &v->told;
   options->stop = &stop_signal;
   options->save = &save_signal;
+  tarn_dynamics_follow(options);
   if (profile) {
     tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
     if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);

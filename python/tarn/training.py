@@ -33,7 +33,7 @@ ENDS = words("TARN_TRAIN_END_")
 class Event:
     """An event of a training. Unknown numbers are NAN."""
 
-    kind: str  # "update", "log" (means since the previous line), "valid", "freeze", "saved"
+    kind: str  # "update", "log" (means since the previous line), "valid", "freeze", "saved", "dynamics"
     update: int  # optimiser steps done
     epoch: float  # passes over the data done
     seconds: float  # training time so far, without validation and saving
@@ -49,6 +49,7 @@ class Event:
     path: str | None = None  # of the saved or validated checkpoint
     layers: str | None = None  # the frozen ones
     line: str | None = None  # of the log: JSON
+    numbers: dict[str, float] = field(default_factory=dict)  # "dynamics": exponents of the model, by name
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def _event(event: Any) -> Event:
         path=_word(event.path),
         layers=_word(event.layers),
         line=_word(event.line),
+        numbers={event.numbers[i].name.decode(): event.numbers[i].value for i in range(event.number_count)},
     )
 
 
@@ -397,6 +399,7 @@ def train_seeds(
     with source.open(description):
         options = c.tarn_train_options()
         lib.tarn_train_default(ctypes.byref(options))
+        lib.tarn_dynamics_follow(ctypes.byref(options))
         changes, _, count = strings(change.encode() for change in source.overrides)
         fill(options, {"config": source.path, "run": path_bytes(run), "resume": resume, "accept_log": accept_log})
         options.overrides, options.override_count, options.threads = changes, count, threads

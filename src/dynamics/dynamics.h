@@ -11,6 +11,8 @@ struct tarn_dynamics {
   tarn_dynamics_options options;  // with their texts, which belong to the caller until opening is done
   tarn_dynamics_info info;
   tarn__checkpoint *checkpoint;  // NULL: a reservoir alone
+  bool shared;                   // it is another's, who closes it
+  bool planned;                  // its model has no values yet, so that nothing can be run
   void *packed;                  // weights of products in reading order, in the memory of the device
   size_t packed_bytes;
   tarn_states *states;  // the texts as tokens
@@ -21,6 +23,13 @@ struct tarn_dynamics {
 // Opens a checkpoint, or a description with random weights, without a file: path is that of the description.
 tarn_status tarn__dynamics_open_source(tarn__checkpoint **checkpoint, bool *trained, const char *path,
                                        const tarn_dynamics_options *options) TARN_CHECKED;
+
+// As tarn_dynamics_open() for a model that stays open, of the precision's type. `planned`: only to be checked.
+tarn_status tarn__dynamics_open_checkpoint(tarn_dynamics **dynamics, tarn__checkpoint *checkpoint, bool planned,
+                                           const tarn_dynamics_options *options) TARN_CHECKED;
+
+// Fails as tarn_dynamics_run() would for the options, the sentences, or an op without a rule for perturbations.
+tarn_status tarn__dynamics_check(const tarn_dynamics *dynamics) TARN_CHECKED;
 
 // Chooses what is iterated, and describes it in info.
 tarn_status tarn__dynamics_choose(tarn_dynamics *dynamics) TARN_CHECKED;

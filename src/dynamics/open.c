@@ -73,22 +73,38 @@ static tarn_status prepare_products(tarn_dynamics *d) {
   return tarn__model_pack(model, d->packed, false, tarn__threads());
 }
 
-static tarn_status open_model(tarn_dynamics *d, const char *path) {
+// Of d->checkpoint.
+static tarn_status open_model(tarn_dynamics *d) {
   tarn_states_options reading;
   tarn_states_default(&reading);
   reading.strict = d->options.strict;
   reading.threads = d->options.threads;
-  TARN_TRY(tarn__dynamics_open_source(&d->checkpoint, &d->info.trained, path, &d->options));
   d->info.path = d->checkpoint->path;
   d->info.update = d->checkpoint->update;
   TARN_TRY(tarn__states_open_checkpoint(&d->states, d->checkpoint, &reading));
   TARN_TRY(tarn__dynamics_choose(d));
+  if (d->planned) return TARN_STATUS_OK;
   return d->info.map == TARN_DYNAMICS_MAP_RECURRENCE ? describe_cell(d) : prepare_products(d);
 }
 
 tarn_status tarn_dynamics_open(tarn_dynamics **dynamics, const char *path, const tarn_dynamics_options *options) {
   TARN_TRY(make(dynamics, options));
-  const tarn_status status = open_model(*dynamics, path);
+  tarn_dynamics *d = *dynamics;
+  tarn_status status = tarn__dynamics_open_source(&d->checkpoint, &d->info.trained, path, &d->options);
+  if (status == TARN_STATUS_OK) status = open_model(d);
+  if (status != TARN_STATUS_OK) tarn_dynamics_close(dynamics);
+  return status;
+}
+
+tarn_status tarn__dynamics_open_checkpoint(tarn_dynamics **dynamics, tarn__checkpoint *checkpoint, bool planned,
+                                           const tarn_dynamics_options *options) {
+  TARN_TRY(make(dynamics, options));
+  tarn_dynamics *d = *dynamics;
+  d->checkpoint = checkpoint;
+  d->shared = true;
+  d->planned = planned;
+  d->info.trained = true;
+  const tarn_status status = open_model(d);
   if (status != TARN_STATUS_OK) tarn_dynamics_close(dynamics);
   return status;
 }
@@ -149,7 +165,7 @@ void tarn_dynamics_close(tarn_dynamics **dynamics) {
     tarn__model_unpack(d->checkpoint->model);
     tarn__device_free(d->checkpoint->model->device, d->packed);
   }
-  tarn__checkpoint_close(&d->checkpoint);
+  if (!d->shared) tarn__checkpoint_close(&d->checkpoint);
   tarn__arena_close(&d->texts);
   tarn__free(d);
   *dynamics = NULL;

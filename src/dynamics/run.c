@@ -10,22 +10,27 @@
 #include "model/layers.h"
 #include "states/states.h"
 
-// Layers, from the embeddings of the texts.
+// Layers, from the embeddings of the texts, as a map; `map` must outlive it.
+static tarn__iterated iterate_stack(const tarn_dynamics *d, tarn__stack_map *map, const tarn__packed *packed) {
+  const bool whole = d->info.map == TARN_DYNAMICS_MAP_PERIOD;
+  *map = (tarn__stack_map){.model = d->checkpoint->model,
+                           .packed = packed,
+                           .first = d->info.first_layer - 1,
+                           .last = d->info.last_layer,
+                           .whole = whole,
+                           .bytes = d->packed_bytes};
+  return (tarn__iterated){.self = map,
+                          .systems = packed->sentences,
+                          .width = d->info.width,
+                          .offsets = tarn_states_offsets(d->states, TARN_STATES_SIDE_SOURCE),
+                          .autonomous = whole,
+                          .step = tarn__stack_map_step};
+}
+
 static tarn_status run_stack(const tarn_dynamics *d, tarn_dynamics_result **result,
                              const tarn_dynamics_options *options, const tarn__packed *packed) {
-  const bool whole = d->info.map == TARN_DYNAMICS_MAP_PERIOD;
-  tarn__stack_map map = {.model = d->checkpoint->model,
-                         .packed = packed,
-                         .first = d->info.first_layer - 1,
-                         .last = d->info.last_layer,
-                         .whole = whole,
-                         .bytes = d->packed_bytes};
-  const tarn__iterated iterated = {.self = &map,
-                                   .systems = packed->sentences,
-                                   .width = d->info.width,
-                                   .offsets = tarn_states_offsets(d->states, TARN_STATES_SIDE_SOURCE),
-                                   .autonomous = whole,
-                                   .step = tarn__stack_map_step};
+  tarn__stack_map map;
+  const tarn__iterated iterated = iterate_stack(d, &map, packed);
   void *start = NULL;
   tarn_status status = tarn__stack_map_open(&map, options->exponents, options->apart > 0.0, options->max_memory);
   if (status == TARN_STATUS_OK)
@@ -43,6 +48,24 @@ static tarn_status run_text(const tarn_dynamics *d, tarn_dynamics_result **resul
   void *memory;
   TARN_TRY(tarn__dynamics_pack(d, &packed, &memory));
   const tarn_status status = run_stack(d, result, options, &packed);
+  tarn__free(memory);
+  return status;
+}
+
+// A recurrence has its rules for every input.
+tarn_status tarn__dynamics_check(const tarn_dynamics *d) {
+  tarn_dynamics_options options = d->options;
+  tarn__packed packed;
+  tarn__stack_map map;
+  void *memory;
+  TARN_TRY(tarn__dynamics_iterations(d, &options.iterations));
+  if (d->info.map == TARN_DYNAMICS_MAP_RECURRENCE) return TARN_STATUS_OK;
+  TARN_TRY(tarn__dynamics_pack(d, &packed, &memory));
+  const tarn__iterated iterated = iterate_stack(d, &map, &packed);
+  tarn_status status = tarn__trajectory_check(&iterated, &options, options.iterations);
+  if (status == TARN_STATUS_OK)
+    status = tarn__stack_map_open(&map, options.exponents, options.apart > 0.0, options.max_memory);
+  tarn__stack_map_close(&map);
   tarn__free(memory);
   return status;
 }

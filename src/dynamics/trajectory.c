@@ -376,16 +376,15 @@ static tarn_status draw_plane(trajectory *t) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status check(const trajectory *t) {
-  const tarn_dynamics_options *o = t->options;
-  for (int64_t i = 0; i < t->map->systems; i++) {
-    const int64_t dimensions = tarn__iterated_dimensions(t->map, i);
+tarn_status tarn__trajectory_check(const tarn__iterated *map, const tarn_dynamics_options *o, int64_t iterations) {
+  for (int64_t i = 0; i < map->systems; i++) {
+    const int64_t dimensions = tarn__iterated_dimensions(map, i);
     TARN_REQUIRE(o->exponents <= dimensions, USAGE,
                  "%lld exponents are asked for, and the state of sentence %lld has %lld dimensions",
-                 (long long)o->exponents, (long long)(t->map->lines ? t->map->lines[i] : i + 1), (long long)dimensions);
+                 (long long)o->exponents, (long long)(map->lines ? map->lines[i] : i + 1), (long long)dimensions);
   }
-  TARN_REQUIRE(o->discard < t->result->iterations, USAGE, "the exponents leave out %lld iterations, and there are %lld",
-               (long long)o->discard, (long long)t->result->iterations);
+  TARN_REQUIRE(o->discard < iterations, USAGE, "the exponents leave out %lld iterations, and there are %lld",
+               (long long)o->discard, (long long)iterations);
   return TARN_STATUS_OK;
 }
 
@@ -394,7 +393,7 @@ static tarn_status run(trajectory *t, tarn_dynamics_result **result, const doubl
   void *memory;
   const double begun = tarn__seconds();
   TARN_TRY(open_result(t, result));
-  TARN_TRY(check(t));
+  TARN_TRY(tarn__trajectory_check(t->map, t->options, t->result->iterations));
   TARN_TRY(take(t, &memory, (size_t)t->map->systems, sizeof(walk)));
   t->systems = memory;
   for (int64_t i = 0; i < t->map->systems; i++) TARN_TRY(open_sentence(t, i));

@@ -15,6 +15,7 @@
 #include "run/file_kind.h"
 #include "run/names.h"
 #include "sweep/spec.h"
+#include "tarn/lab/dynamics.h"
 #include "tarn/score.h"
 #include "task/task.h"
 
@@ -142,6 +143,23 @@ static tarn_status check_data(const tarn_sweep *sweep) {
   return TARN_STATUS_OK;
 }
 
+// Exponents over the trainings.
+static tarn_status check_dynamics(const tarn_sweep *sweep) {
+  const char *measure = sweep->sequential.measure;
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    const tarn_config *config = sweep->variants[i].config;
+    const char *input = config->dynamics.input;
+    tarn_status status = TARN_STATUS_OK;
+    if (!input && measure && strcmp(measure, "exponent") == 0)
+      status = tarn__fail(TARN_STATUS_USAGE, "sequential.measure: there are no exponents without dynamics.input");
+    if (input && !tarn__file_exists(input))
+      status = tarn__fail(TARN_STATUS_IO, "dynamics.input: there is no file %s", input);
+    if (status == TARN_STATUS_OK) status = tarn_dynamics_check(config);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "variant %s: ", sweep->variants[i].name);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_pairs(const char *path) {
   size_t files = 0;
   DIR *folder = opendir(path);
@@ -241,6 +259,7 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
   status = check_collisions(sweep);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   status = check_data(sweep);
+  if (status == TARN_STATUS_OK) status = check_dynamics(sweep);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   TARN_TRY(check_test(sweep));
   if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));

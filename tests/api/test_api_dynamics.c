@@ -393,6 +393,30 @@ static void use_tarn_dynamics_summarise(void) {
   refuses(tarn_dynamics_summarise(&summary, &endless), TARN_STATUS_MEMORY, "out of memory");
 }
 
+static void use_tarn_dynamics_follow(void) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  assert_null(options.measuring);
+  tarn_dynamics_follow(&options);
+  assert_true(options.measuring && options.measuring->open && options.measuring->measure && options.measuring->close);
+}
+
+static void use_tarn_dynamics_check(void) {
+  const char *overrides[] = {"dynamics={input: lines, iterations: 4}", "dynamics.map=auto"};
+  tarn_config *config;
+  works(tarn_config_read(&config, "tiny.yaml", NULL, 0));
+  works(tarn_dynamics_check(config));  // asks for nothing
+  tarn_config_close(&config);
+  sandbox_write("lines", "w3 w4\n", 6);
+  works(tarn_config_read(&config, "tiny.yaml", overrides, 2));
+  works(tarn_dynamics_check(config));
+  tarn_config_close(&config);
+  overrides[1] = "dynamics.map=recurrence";
+  works(tarn_config_read(&config, "tiny.yaml", overrides, 2));
+  refuses(tarn_dynamics_check(config), TARN_STATUS_USAGE, "dynamics: tiny.yaml: no layer");
+  tarn_config_close(&config);
+}
+
 static void use_tarn_dynamics_report_default(void) {
   tarn_dynamics_report_options options;
   tarn_dynamics_report_default(&options);
@@ -444,6 +468,8 @@ int main(void) {
                                  USE(tarn_dynamics_scan_run),
                                  USE(tarn_dynamics_scan_close),
                                  USE(tarn_dynamics_summarise),
+                                 USE(tarn_dynamics_follow),
+                                 USE(tarn_dynamics_check),
                                  USE(tarn_dynamics_report_default),
                                  USE(tarn_dynamics_report_write)};
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);

@@ -63,7 +63,9 @@ if command -v jq >/dev/null; then
 fi
 
 # Several models, over a training, as a page.
-"$TARN" train shared.yaml --run run --quiet 2>error.txt || fail "train: $(cat error.txt)"
+followed="dynamics={ input: three, every: 2, iterations: 12, exponents: 2, precision: double }"
+"$TARN" train shared.yaml --run run --set "$followed" >trained.txt 2>error.txt || fail "train: $(cat error.txt)"
+[ "$(grep -c "^update [024] .*  exponent -\?[0-9.]* (quartiles .* of the sentences)$" trained.txt)" -eq 3 ] || fail "exponents: $(cat trained.txt)"
 dynamics run shared.yaml --input three --iterations 12 --exponents 2 --over-training --output page --title "Two <models>"
 grep -q "^page/dynamics.html$" printed.txt || fail "no page: $(cat printed.txt)"
 grep -q "took run/checkpoint_" error.txt || fail "it does not say which checkpoint: $(cat error.txt)"
@@ -72,6 +74,12 @@ for file in dynamics.html dynamics.md sentences.csv iterations.csv training.csv;
 [ "$(wc -l <page/sentences.csv)" -eq 7 ] || fail "sentences.csv: $(cat page/sentences.csv)"
 [ "$(wc -l <page/iterations.csv)" -eq 79 ] || fail "iterations.csv has $(wc -l <page/iterations.csv) lines"
 [ "$(cut -d, -f1 page/training.csv | tail -n +2 | tr '\n' ' ')" = "2 4 " ] || fail "training.csv: $(cat page/training.csv)"
+# A training computes the same of itself.
+for update in 2 4; do
+  said=$(sed -n "s/^{\"kind\":\"dynamics\",\"step\":$update,.*\"exponent\":\([^,]*\),.*/\1/p" run/log.jsonl)
+  awk -F, -v update=$update -v said="$said" '$1 == update && said != "" { d = $3 - said; found = d * d < 1e-16 } END { exit !found }' page/training.csv ||
+    fail "update $update: \"$said\" in the log, and $(cat page/training.csv)"
+done
 grep -q "Two &lt;models&gt;" page/dynamics.html || fail "the title is not escaped"
 # The most important parts come first; the rows of sentences are folded after the figures.
 order=$(grep -o '<h2 id="[a-z]*"\|<figure id\|<details id="sentences"' page/dynamics.html | uniq | tr '\n' ' ')
@@ -110,6 +118,11 @@ refuse 2 "no sentence" "$TARN" dynamics shared.yaml --input empty
 touch blocked
 refuse 1 "blocked is no folder" "$TARN" dynamics shared.yaml --input nowhere --iterations 3 --output blocked
 refuse 2 "output must name a folder" "$TARN" dynamics shared.yaml --input nowhere --output ""
+
+refuse 2 "dynamics: layers.yaml: .*shares no period" "$TARN" plan layers.yaml --set "$followed"
+refuse 2 "dynamics: layers.yaml: .*shares no period" "$TARN" train layers.yaml --run never --set "$followed"
+refuse 2 "no exponents are computed without dynamics.input" "$TARN" plan layers.yaml --set dynamics.every=3
+[ ! -e never ] || fail "a refused training has made its folder"
 
 # Options without effect.
 refuse 2 "title is that of the page" "$TARN" dynamics shared.yaml --input three --title T

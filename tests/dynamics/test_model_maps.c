@@ -1,5 +1,5 @@
-// Stacks of models as maps: what is iterated, against the model itself, Jacobians against differences, and what is
-// refused.
+// Stacks of models as maps: what is iterated, against the model itself, Jacobians against differences, exponents over a
+// training against those of its checkpoints, and what is refused.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 #include "base/random.h"
 #include "dynamics/dynamics.h"
 #include "dynamics/stack_map.h"
+#include "same_run.h"
+#include "tarn/lab/results.h"
 #include "tarn/lab/states.h"
-#include "tiny_run.h"
 
 static const char *const lines[] = {"w3 w7 w9 w4 w4 w11", "w5 w8 w3"};
 static const size_t lengths[] = {18, 8};
@@ -371,11 +372,200 @@ static void test_one_token(void **state) {
   tarn_dynamics_close(&dynamics);
 }
 
+// --- over a training
+
+#define FOLLOWED "dynamics={input: text, every: 5, sentences: 2, iterations: 20, exponents: 2}"
+
+static const char sentences[] = "w3 w7 w9 w4 w4 w11\nw5 w8 w3\nw3\n";
+
+// The line of the log with exponents of an update; NULL: none. *count counts all such lines.
+static const json_t *exponents_at(const json_t *log, int64_t update, size_t *count) {
+  const json_t *found = NULL;
+  *count = 0;
+  for (size_t i = 0; i < json_array_size(log); i++) {
+    const json_t *record = json_array_get(log, i);
+    if (strcmp(json_string_value(json_object_get(record, "kind")), "dynamics") != 0) continue;
+    (*count)++;
+    if (json_integer_value(json_object_get(record, "step")) == update) found = record;
+  }
+  return found;
+}
+
+static void same_number(const json_t *record, const char *name, double value) {
+  const json_t *number = json_object_get(record, name);
+  assert_true(json_is_number(number));
+  near(name, json_number_value(number), value, 1e-8 * fabs(value) + 1e-300);  // the log has nine digits
+}
+
+// What the log says of an update is what its checkpoint gives.
+static void assert_followed(const char *run_folder, int64_t update, const char *file,
+                            tarn_dynamics_precision precision) {
+  char path[256];
+  size_t count;
+  json_t *log = read_log(run_folder);
+  const json_t *record = exponents_at(log, update, &count);
+  tarn_dynamics_options o = options_of(20, 2);
+  tarn_dynamics_summary s;
+  o.precision = precision;
+  join(path, run_folder, file);
+  tarn_dynamics_result *result = run(path, &o);
+  must(tarn_dynamics_summarise(&s, result));
+  assert_non_null(record);
+  same_number(record, "exponent", s.exponent.median);
+  same_number(record, "exponent_lower", s.exponent.lower);
+  same_number(record, "exponent_2", (result->sentences[0].exponents[1] + result->sentences[1].exponents[1]) / 2);
+  same_number(record, "growth", s.growth.median);
+  same_number(record, "participation", s.participation.median);
+  same_number(record, "expanding", (double)s.verdicts[TARN_DYNAMICS_VERDICT_EXPANDING] / 2);
+  tarn_dynamics_result_close(&result);
+  json_decref(log);
+}
+
+static void test_followed(void **state) {
+  (void)state;
+  static const char *const plain[] = {FOLLOWED};
+  // Weights of which the training has no fp32 values, frozen ones that change, and numbers in double.
+  static const char *const others[] = {FOLLOWED, "train.precision=bf16", "dynamics.precision=double", "train.average=0",
+                                       "kinds.L={ mixer: performer, heads: 2, ffn: 32, features: 8, redraw: 3 }"};
+  sandbox_write("text", sentences, strlen(sentences));
+  run_through("alone", NULL, 0);
+  run_through("followed", plain, 1);
+  assert_followed("followed", 10, "checkpoint_10.safetensors", TARN_DYNAMICS_PRECISION_FP32);
+  assert_followed("followed", 12, TARN__CHECKPOINT_LAST, TARN_DYNAMICS_PRECISION_FP32);
+  run_through("other", others, sizeof others / sizeof *others);
+  assert_followed("other", 10, "checkpoint_10.safetensors", TARN_DYNAMICS_PRECISION_DOUBLE);
+  // Before the first update, every five, and at the end; nothing of the training changes, also if it stops and goes on.
+  json_t *log = read_log("followed");
+  size_t count;
+  for (int64_t update = 0; update <= 12; update++)
+    assert_int_equal(exponents_at(log, update, &count) != NULL, update % 5 == 0 || update == 12);
+  assert_int_equal(count, 4);
+  json_decref(log);
+  assert_same_tensors("alone", "followed", TARN__CHECKPOINT_LAST);
+  assert_same_tensors("alone", "followed", TARN__CHECKPOINT_AVERAGE);
+  run_in_pieces("pieces", 1, plain, 1);
+  assert_same_run("followed", "pieces");
+}
+
+// A training that ended after its exponents of an update, and then goes on, has them once; also where its log does not
+// count.
+static void test_followed_further(void **state) {
+  (void)state;
+  static const char *const shorter[] = {FOLLOWED, "train.max_updates=5"}, *const longer = "train.max_updates=12";
+  run_through("further", shorter, 2);
+  must(tiny_train(NULL, "further", &longer, 1, NULL, NULL, NULL));
+  json_t *log = read_log("further");
+  size_t count;
+  assert_non_null(exponents_at(log, 5, &count));
+  assert_int_equal(count, 4);
+  json_decref(log);
+  run_through("lost", shorter, 2);
+  char *text;
+  size_t size;
+  must(tarn__file_read("lost/log.jsonl", &text, &size));
+  const size_t first = strcspn(text, "\n") + 1;  // the exponents of update 0
+  sandbox_write("lost/log.jsonl", text + first, size - first);
+  tarn__free(text);
+  tarn_train_options training;
+  tarn_train_default(&training);
+  training.run = "lost", training.resume = training.accept_log = true;
+  training.overrides = &longer, training.override_count = 1;
+  tarn_dynamics_follow(&training);
+  must(tiny_run(&training));
+  log = read_log("lost");
+  assert_non_null(exponents_at(log, 5, &count));
+  assert_int_equal(count, 3);
+  json_decref(log);
+}
+
+// A curve of results; its last value is that of a run.
+static void test_followed_results(void **state) {
+  (void)state;
+  static const char *const paths[] = {"followed"};
+  tarn_results *results;
+  tarn_results_table *table;
+  must(tarn_results_open(&results, paths, 1));
+  must(tarn_results_compare(&table, results, NULL));
+  const tarn_results_series *series = tarn_results_find(&results->runs[0], "dynamics/exponent");
+  assert_non_null(series);
+  assert_int_equal(series->count, 4);
+  assert_int_equal(series->points[0].step, 0);
+  assert_true(series->points[3].step == 12 && table->measures[0].exponent == series->points[3].value);
+  assert_string_equal(table->judged[TARN_RESULTS_JUDGED_EXPONENT].key, "exponent");
+  tarn_report_options report;
+  tarn_report_default(&report);
+  report.output = "report";
+  must(tarn_report_write(results, table, &report));
+  assert_true(tarn__file_exists("report/figures/exponent-updates.svg"));
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+}
+
+static void refuse_training(const char *config, const char *override, tarn_status status, const char *text) {
+  const char *const overrides[] = {FOLLOWED, override};
+  tarn_config *read = NULL;
+  tarn_status plan = tarn_config_read(&read, config, overrides, 2);
+  if (plan == TARN_STATUS_OK) plan = tarn_dynamics_check(read);
+  tarn_config_close(&read);
+  if (status != TARN_STATUS_IO) assert_int_equal(plan, status);  // a plan needs no files
+  assert_int_equal(tiny_train(config, "refused", overrides, 2, NULL, NULL, NULL), status);
+  if (!strstr(tarn_error_message(), text)) fail_msg("%s", tarn_error_message());
+  assert_false(tarn__file_exists("refused"));
+}
+
+// At the start, not at update N.
+static void test_followed_refused(void **state) {
+  (void)state;
+  sandbox_write("empty", "", 0);
+  refuse_training("tiny.yaml", "dynamics.map=recurrence", TARN_STATUS_USAGE, "dynamics: tiny.yaml: no layer");
+  refuse_training("tiny.yaml", "dynamics.last_layer=9", TARN_STATUS_USAGE, "layers 0 to 9 cannot be iterated");
+  refuse_training("tiny.yaml", "dynamics.discard=20", TARN_STATUS_USAGE, "leave out 20 iterations");
+  refuse_training("tiny.yaml", "encoder.layers=L*2", TARN_STATUS_USAGE, "shares no period");
+  refuse_training("tiny.yaml", "dynamics.input=empty", TARN_STATUS_DATA, "no sentences to start from");
+  refuse_training("tiny.yaml", "dynamics.input=none", TARN_STATUS_IO, "none");
+  refuse_training("tiny.yaml", "dynamics.iteration=3", TARN_STATUS_USAGE, "did you mean \"iterations\"?");
+  refuse_training("tiny.yaml", "dynamics.input=", TARN_STATUS_USAGE,
+                  "no exponents are computed without dynamics.input");
+  refuse_training("tiny.yaml", "dynamics.input='-'", TARN_STATUS_USAGE, "standard input can be read once");
+  refuse_training("tiny.yaml", "dynamics.exponents=0", TARN_STATUS_USAGE, "dynamics.exponents");
+  // A program that computes none.
+  static const char *const overrides[] = {FOLLOWED};
+  tarn_train_options training;
+  tarn_train *train;
+  tarn_train_default(&training);
+  training.config = "tiny.yaml", training.run = "refused", training.overrides = overrides, training.override_count = 1;
+  assert_int_equal(tarn_train_open(&train, &training), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "dynamics.input: asks for exponents"));
+  training.plan_only = true;
+  must(tarn_train_open(&train, &training));
+  tarn_train_close(&train);
+  // A curve is of one text, of which the file may move.
+  static const char *const moved[] = {"dynamics.input=moved", "dynamics.every=4"};
+  static const char *const longer[] = {"dynamics.iterations=30"};
+  stopper s = {.every = 6};
+  assert_int_equal(tiny_train("tiny.yaml", "moves", overrides, 1, stop_now_and_then, &s, &s.stop),
+                   TARN_STATUS_INTERRUPTED);
+  sandbox_write("moved", "w3\nw4\n", 6);
+  assert_int_equal(tiny_train(NULL, "moves", moved, 2, NULL, NULL, NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "has exponents of other sentences than moved"));
+  assert_int_equal(tiny_train(NULL, "moves", longer, 1, NULL, NULL, NULL), TARN_STATUS_USAGE);
+  sandbox_write("moved", sentences, strlen(sentences));
+  must(tiny_train(NULL, "moves", moved, 2, NULL, NULL, NULL));
+  json_t *log = read_log("moves");
+  size_t count;
+  assert_non_null(exponents_at(log, 8, &count));
+  assert_int_equal(count, 4);  // 0, 5, 8, 12
+  json_decref(log);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_choices),      cmocka_unit_test(test_trained), cmocka_unit_test(test_jacobian),
-      cmocka_unit_test(test_layers),       cmocka_unit_test(test_refused), cmocka_unit_test(test_precisions),
-      cmocka_unit_test(test_one_token),    cmocka_unit_test(test_split),   cmocka_unit_test(test_language_model),
-      cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices),          cmocka_unit_test(test_trained),
+                                     cmocka_unit_test(test_jacobian),         cmocka_unit_test(test_layers),
+                                     cmocka_unit_test(test_refused),          cmocka_unit_test(test_precisions),
+                                     cmocka_unit_test(test_one_token),        cmocka_unit_test(test_split),
+                                     cmocka_unit_test(test_language_model),   cmocka_unit_test(test_memory_limit),
+                                     cmocka_unit_test(test_memory),           cmocka_unit_test(test_followed),
+                                     cmocka_unit_test(test_followed_further), cmocka_unit_test(test_followed_results),
+                                     cmocka_unit_test(test_followed_refused)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

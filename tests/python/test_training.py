@@ -46,6 +46,19 @@ def test_callback_sees_everything(description: Description, tmp_path: Path) -> N
     assert any(event.kind == "saved" and event.path and os.path.exists(event.path) for event in events)
 
 
+def test_exponents_over_a_training(description: Description, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("the dog sees the cat\nthe cat sleeps\n")
+    events: list[tarn.Event] = []
+    dynamics = {"input": str(text), "every": 20, "map": "period", "first_layer": 1, "iterations": 10}
+    tarn.train(description, tmp_path / "run", overrides={"dynamics": dynamics}, callback=events.append)
+    seen = [event for event in events if event.kind == "dynamics"]
+    assert [event.update for event in seen] == [0, 20, 40]
+    points = [row for row in tarn.results(tmp_path / "run").curves() if row["name"] == "dynamics/exponent"]
+    assert [row["step"] for row in points] == [0, 20, 40]
+    assert [row["value"] for row in points] == pytest.approx([event.numbers["exponent"] for event in seen], rel=1e-8)
+
+
 def test_callback_stops_and_resuming_changes_no_bit(
     trained: tarn.Trained, description: Description, tmp_path: Path
 ) -> None:

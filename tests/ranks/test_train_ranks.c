@@ -80,6 +80,7 @@ static void prepare(int size, const char *config, const char *run, const char *c
     ranks[r].options.override_count = count;
     ranks[r].options.stop = &ranks[r].stop;
     ranks[r].options.save = &ranks[r].save;
+    tarn_dynamics_follow(&ranks[r].options);
   }
 }
 
@@ -395,15 +396,18 @@ static void train_in_pieces(int size, const char *config, const char *run, int64
 // differ.
 static void optimisers_are_shared_from_one_stop_to_the_next(void **state) {
   (void)state;
-  static const char *const keys[] = {"train.precision=bf16", "train.shard_optimiser=yes", "valid.at_start=yes"};
+  // Exponents are of weights that the other ranks have.
+  static const char *const keys[] = {"train.precision=bf16", "dynamics={input: lines, every: 4, iterations: 5}",
+                                     "train.shard_optimiser=yes"};
   static const char *const changes[] = {"train.shard_optimiser=no", "train.shard_optimiser=yes"};
   const int64_t every = 3;
-  prepare(3, tiny, "stays-whole", keys, 1);
+  sandbox_write("lines", "w3 w4 w5\n", 9);
+  prepare(3, tiny, "stays-whole", keys, 2);
   go(3);
   must_end(3, TARN_STATUS_OK);
   int stops = 0;
   for (;; stops++) {
-    prepare(3, stops > 0 ? NULL : tiny, "is-shared", stops > 0 ? &changes[stops % 2] : keys, stops > 0 ? 1 : 2);
+    prepare(3, stops > 0 ? NULL : tiny, "is-shared", stops > 0 ? &changes[stops % 2] : keys, stops > 0 ? 1 : 3);
     ranks[0].options.on_event = stop_rank_1;
     ranks[0].options.user = (void *)(uintptr_t)&every;
     go(3);

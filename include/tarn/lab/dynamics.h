@@ -9,6 +9,7 @@
 #include "tarn/config.h"
 #include "tarn/lab/series.h"
 #include "tarn/status.h"
+#include "tarn/train.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -284,6 +285,21 @@ typedef struct tarn_dynamics_checkpoints {
 TARN_API tarn_status tarn_dynamics_checkpoints_find(tarn_dynamics_checkpoints *checkpoints,
                                                     const char *run) TARN_CHECKED;
 TARN_API void tarn_dynamics_checkpoints_close(tarn_dynamics_checkpoints *checkpoints);
+
+// Exponents over a training whose description has dynamics.input: the options get the functions that compute them
+// (tarn_train_options.measuring). At each of these updates the model in memory is iterated as tarn_dynamics_run() would
+// iterate its checkpoint, with the options of the description, `apart` and `kept` 0, and the threads of the training.
+// Of the summary over sentences, the log gets
+//   exponent, exponent_lower, exponent_upper   median and quartiles of the first exponent
+//   exponent_2 ...                             medians of the others
+//   kaplan_yorke, growth, expansion_end, participation, rank_collapse, token_distance, token_cosine   medians
+//   contracting, transient, expanding, drifting, diverged   shares of the sentences with these verdicts
+//   vanished                                   the share whose first exponent is -INFINITY
+// A median that no sentence has is left out. Of other descriptions nothing is computed.
+TARN_API void tarn_dynamics_follow(tarn_train_options *options);
+// Fails as tarn_train_open() with these functions would, for a plan: with USAGE, DATA or UNSUPPORTED. What cannot be
+// read, the vocabulary or the sentences, is not checked.
+TARN_API tarn_status tarn_dynamics_check(const tarn_config *config) TARN_CHECKED;
 
 // The echo state property: exponents and memory of an echo state network over spectral radius and leak rate.
 typedef struct tarn_dynamics_scan_options {
