@@ -28,7 +28,7 @@ static bool stack_part_at(const tarn_config *config, tarn__stack_id id, int inde
   if (index == stack->depth) {
     *part = (tarn__freeze_part){.trained = true, .layer = -1};
     snprintf(part->name, sizeof part->name, "%s.norm", name);
-    return index > 0 && config->kinds[stack->pattern[index - 1].kind].norm == TARN_NORM_PRE;
+    return tarn__config_final_norm(config, id);
   }
   if (index > stack->depth) {
     int64_t heads;

@@ -7,6 +7,7 @@
 #define WORD(value, word, text) {word, text, value},
 
 static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
+static const tarn_config_word final_norm_words[] = {TARN_FINAL_NORM_MAP(WORD)};
 static const tarn_config_word gate_words[] = {TARN_GATE_MAP(WORD)};
 static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
@@ -136,7 +137,7 @@ static const tarn__option model_options[] = {
          "where it begins; of an encoder alone",
      .also = "type_vocab_size token_type_embeddings num_segments segment_embeddings"},
     {"embedding_norm", BOOL(tarn_config_model, embedding_norm), .value = "no", .later = true,
-     .help = "a norm on the sum of embeddings, positions and segments; not with a source and a target",
+     .help = "a norm on the sum of embeddings, positions and segments; a source and a target each have their own",
      .also = "layernorm_embedding encoder_normalize_before emb_layer_norm"},
     {"decoder_start", INTEGER(tarn_config_model, decoder_start, -1, 1 << 24), .value = "-1", .later = true,
      .help = "token that the decoder of a translation or language model reads first, by its id; -1: the end of "
@@ -154,6 +155,9 @@ static const tarn__option stack_options[] = {
     {"layerdrop", REAL(tarn_stack, layerdrop, 0, 1), BELOW_MOST, .value = "0",
      .help = "probability that a training step leaves a layer out (LayerDrop)",
      .also = "encoder_layerdrop decoder_layerdrop layer_drop structured_dropout"},
+    {"final_norm", CHOICE(tarn_stack, final_norm, final_norm_words), .value = "auto", .later = true,
+     .help = "whether a norm stands behind the highest layer, of that layer's norm_type",
+     .also = "encoder_norm decoder_norm final_layer_norm add_final_layer_norm no_decoder_final_norm"},
     {"pool_after", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_stack, pool_after), .least = 1,
      .most = TARN_CONFIG_LAYERS, .later = true,
      .help =

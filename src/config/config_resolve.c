@@ -262,6 +262,9 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
     return tarn__yaml_fail_key(root, key,
                                "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
   }
+  if (config->model.embedding_norm)
+    return tarn__yaml_fail_key(root, key,
+                               "the frozen layers read model.embedding_norm, which is trained; set it to no");
   const tarn__stack_id id = bottom->id;
   const tarn_stack *stack = tarn__config_stack(config, id);
   const tarn_kind *lowest = &config->kinds[stack->layers[0].kind];

@@ -14,7 +14,7 @@
   X(TARN_NORM_POST, "post", "y = Norm(x + f(x)): Vaswani et al. 2017, fairseq's default")      \
   X(TARN_NORM_PRE, "pre",                                                                      \
     "y = x + f(Norm(x)), and one more norm at the top of each stack "                          \
-    "whose last layer is pre-norm")                                                            \
+    "whose last layer is pre-norm, unless final_norm says otherwise")                          \
   X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")                                           \
   X(TARN_NORM_B2T, "b2t",                                                                      \
     "post, and the layer's input is added once more before its last norm: "                    \
@@ -25,6 +25,10 @@
   X(TARN_NORM_FIXUP, "fixup",                                                                  \
     "y = x + a f(x + b), no norm, a and b one trained number each per branch, at first 1 and " \
     "0, and first values of the branches set by how many there are: Zhang et al. 2019")
+#define TARN_FINAL_NORM_MAP(X)                                                                        \
+  X(TARN_FINAL_NORM_AUTO, "auto", "where the highest layer of the pattern is pre-norm")               \
+  X(TARN_FINAL_NORM_YES, "yes", "a norm, as torch.nn.Transformer has it behind post-norm layers too") \
+  X(TARN_FINAL_NORM_NO, "no", "none")
 #define TARN_GATE_MAP(X)                                                                      \
   X(TARN_GATE_NONE, "none", "f(x)")                                                           \
   X(TARN_GATE_SCALAR, "scalar",                                                               \
@@ -112,6 +116,7 @@
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
+typedef enum tarn_final_norm { TARN_FINAL_NORM_MAP(TARN_CHOICE_VALUE) TARN_FINAL_NORM_COUNT } tarn_final_norm;
 typedef enum tarn_gate { TARN_GATE_MAP(TARN_CHOICE_VALUE) TARN_GATE_COUNT } tarn_gate;
 typedef enum tarn_embeddings { TARN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_EMBEDDINGS_COUNT } tarn_embeddings;
 typedef enum tarn_frozen_embeddings {
@@ -207,7 +212,7 @@ typedef struct tarn_config_model {
                         // of an encoder alone (BERT's token types); a row's second sentence has the last of two; 0:
                         // none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
-                        // dropout; not with a source and a target [no]
+                        // dropout; with a source and a target each has its own [no]
   int64_t decoder_start;  // the first token read by the decoder of a translation or language model, by its id in the
                           // target vocabulary, such as the padding in Marian's models and <s> in LLaMA's; -1: the end
                           // of sentence, as in fairseq [-1]
@@ -297,8 +302,9 @@ typedef struct tarn_stack {
   const int64_t *layers_to_keep;
   int64_t keep_count;  // 0: all
   tarn_layer
-      *pattern;      // the whole pattern: `layers`, and the removed ones. Its highest layer decides whether the stack
-  int32_t depth;     // ends in a norm of its own
+      *pattern;   // the whole pattern: `layers`, and the removed ones. Its highest layer decides which norm the stack
+  int32_t depth;  // ends in
+  tarn_final_norm final_norm;  // whether there is a norm behind the highest layer [auto]
   double layerdrop;  // probability that a training step skips a layer, drawn for every layer and batch; all run in
                      // validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
   // Universal Transformer (Dehghani et al. 2019), for a pattern that repeats one sequence of sets: before each step the

@@ -133,6 +133,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                USAGE, "%s: model.positions is %s, and CTranslate2 adds a table of positions to the embeddings", c->path,
                positions->word);
   TARN_TRY(tarn__hf_check_tables(c->path, m, "CTranslate2"));
+  TARN_TRY(tarn__hf_check_embedding_norm(c->path, m, "CTranslate2"));
   TARN_TRY(tarn__hf_check_stacks(c->path, c->config, "CTranslate2"));
   TARN_REQUIRE(tarn_vocab_unk(c->source) >= 0 && tarn_vocab_unk(c->target) >= 0, USAGE,
                "%s: CTranslate2 needs an unknown token, which its vocabulary does not have", c->path);

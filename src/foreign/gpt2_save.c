@@ -55,6 +55,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
   TARN_TRY(tarn__hf_check_tables(c->path, m, "GPT-2"));
+  TARN_TRY(tarn__hf_check_embedding_norm(c->path, m, "GPT-2"));
   TARN_TRY(tarn__hf_check_stacks(c->path, c->config, "GPT-2"));
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
   // It belongs to the pattern's highest layer, which layers_to_keep may exclude.

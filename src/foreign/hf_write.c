@@ -44,7 +44,19 @@ tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *mod
   return TARN_STATUS_OK;
 }
 
-static tarn_status check_stack(const char *path, const tarn_stack *stack, const char *name, const char *format) {
+tarn_status tarn__hf_check_embedding_norm(const char *path, const tarn_config_model *model, const char *format) {
+  TARN_REQUIRE(!model->embedding_norm, USAGE, "%s: model.embedding_norm is yes, and %s's format has none", path,
+               format);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_stack(const char *path, const tarn_config *config, tarn__stack_id id, const char *format) {
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  const char *name = tarn__stack_name(id);
+  const bool pre = stack->depth > 0 && config->kinds[stack->pattern[stack->depth - 1].kind].norm == TARN_NORM_PRE;
+  TARN_REQUIRE(tarn__config_final_norm(config, id) == pre, USAGE,
+               "%s: %s.final_norm is %s, and in %s's format a norm stands behind pre-norm layers alone", path, name,
+               pre ? "no" : "yes", format);
   TARN_REQUIRE(!stack->step_embeddings, USAGE, "%s: %s.step_embeddings is yes, and %s's format has none", path, name,
                format);
   TARN_REQUIRE(stack->pool_count == 0, USAGE, "%s: %s.pool_after pools rows, and %s's format has a row for every token",
@@ -59,8 +71,8 @@ static tarn_status check_stack(const char *path, const tarn_stack *stack, const 
 tarn_status tarn__hf_check_stacks(const char *path, const tarn_config *config, const char *format) {
   TARN_REQUIRE(!tarn__config_task(config)->stacks[0].prefix, USAGE, "%s: %s, and %s's format has an encoder", path,
                tarn__config_task(config)->model, format);
-  TARN_TRY(check_stack(path, &config->encoder, "encoder", format));
-  return check_stack(path, &config->decoder, "decoder", format);
+  TARN_TRY(check_stack(path, config, TARN__STACK_ENCODER, format));
+  return check_stack(path, config, TARN__STACK_DECODER, format);
 }
 
 double tarn__hf_number(const tarn_kind *kind, const char *key) {

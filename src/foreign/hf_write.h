@@ -39,7 +39,10 @@ tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const 
 // The same for a vocabulary in bands, embeddings with a projection, and an output with a mixture or two matrices, which
 // no other program's format supports.
 tarn_status tarn__hf_check_tables(const char *path, const tarn_config_model *model, const char *format) TARN_CHECKED;
-// The same for stacks with steps of a Universal Transformer.
+// The same for a norm of the embeddings, which BERT's format has.
+tarn_status tarn__hf_check_embedding_norm(const char *path, const tarn_config_model *model,
+                                          const char *format) TARN_CHECKED;
+// The same for stacks with steps of a Universal Transformer, or with a norm behind post-norm layers.
 tarn_status tarn__hf_check_stacks(const char *path, const tarn_config *config, const char *format) TARN_CHECKED;
 // A number of a kind by its key, 0: none; and its activation.
 double tarn__hf_number(const tarn_kind *kind, const char *key);

@@ -68,9 +68,9 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as " FORMAT "'s are", c->path, tarn__position_rotary.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and " FORMAT "'s format has none",
                c->path);
-  TARN_REQUIRE(!m->embedding_norm, USAGE, "%s: model.embedding_norm is yes, and " FORMAT "'s format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and " FORMAT "'s format has none", c->path);
   TARN_TRY(tarn__hf_check_tables(c->path, m, FORMAT));
+  TARN_TRY(tarn__hf_check_embedding_norm(c->path, m, FORMAT));
   TARN_TRY(tarn__hf_check_stacks(c->path, c->config, FORMAT));
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
   const tarn_part_use *top = &c->model->decoder.norm.use;

@@ -77,6 +77,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(m->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT, USAGE,
                "%s: model.embeddings is encoder_output, which Marian's format does not have", c->path);
   TARN_TRY(tarn__hf_check_tables(c->path, m, "Marian"));
+  TARN_TRY(tarn__hf_check_embedding_norm(c->path, m, "Marian"));
   TARN_TRY(tarn__hf_check_stacks(c->path, c->config, "Marian"));
   TARN_TRY(check_stack(c, &c->config->encoder));
   return check_stack(c, &c->config->decoder);

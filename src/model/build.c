@@ -95,7 +95,7 @@ static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *
   tarn__param *table = table_of(model, side), *learned = source ? model->source_positions : model->target_positions;
   const double dropout = model->config->model.embedding_dropout;
   tarn__graph *graph = run->graph;
-  const tarn__norm_weights *norm = &model->embedding_norm;
+  const tarn__norm_weights *norm = &model->embedding_norms[side];
   if (!model->segments && !model->weights.patches && !norm->use.part && bands->count == 0)
     return embed_plain(model, run, table, learned, t, dropout);
   tarn__tensor *second = embed_second(model, graph, t);
@@ -189,7 +189,7 @@ static tarn__tensor *offsets_of(tarn__graph *graph, tarn__side side, const tarn_
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
   const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
-  if (!what || table_of(model, what->side)->trained) return 0;
+  if (!what || table_of(model, what->side)->trained || model->embedding_norms[what->side].gain) return 0;
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   if ((stack->biases && stack->biases->trained) || stack->halting.weight || stack->steps->pool_count > 0) return 0;
   while (layers < stack->count && stack->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;

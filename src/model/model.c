@@ -88,7 +88,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
   }
   declare->role = TARN__ROLE_STACK;
   const tarn_kind *top = &model->config->kinds[layers->pattern[layers->depth - 1].kind];
-  if (top->norm == TARN_NORM_PRE) {
+  if (tarn__config_final_norm(model->config, id)) {
     declare->prefix = name;
     declare->kind = NULL;
     declare->norm = top->norm_type;
@@ -124,11 +124,13 @@ static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
   if (config->segments > 0)
     model->segments = tarn__declare_param(declare, "segments.weight", config->segments, declare->d_model,
                                           model->weights.target_table->trained, init);
-  if (config->embedding_norm) {
-    declare->kind = NULL;
-    declare->norm = config->norm_type;
-    model->embedding_norm = tarn__declare_norm(declare, "norm");
-  }
+  const bool apart = model->weights.source_table && model->weights.target_table;
+  declare->kind = NULL;
+  declare->norm = config->norm_type;
+  if (config->embedding_norm && model->weights.source_table)
+    model->embedding_norms[TARN__SIDE_SOURCE] = tarn__declare_norm(declare, apart ? "source_norm" : "norm");
+  if (config->embedding_norm && model->weights.target_table)
+    model->embedding_norms[TARN__SIDE_TARGET] = tarn__declare_norm(declare, apart ? "target_norm" : "norm");
   return declare->status;
 }
 

@@ -66,7 +66,7 @@ typedef struct tarn__model_stack {
   tarn__model_layer *layers;  // from the bottom
   int count;
   double skip;                   // the factor of x in norm deepnorm
-  tarn__norm_weights norm;       // the final norm, when the last layer is pre-norm; else without an entry
+  tarn__norm_weights norm;       // the final norm; without an entry: there is none
   const tarn_stack *steps;       // of the description: the keys of whole architectures
   int step_layers;               // of a step; 0: the sets of weights do not repeat
   tarn__linear_weights halting;  // of adaptive computation time; weight NULL: none
@@ -91,7 +91,7 @@ typedef struct tarn__model {
   tarn__task_weights weights;                        // those outside the layers
   tarn__param *source_positions, *target_positions;  // learned ones [max_length, d_model], or NULL
   tarn__param *segments;                             // [model.segments, d_model] of a text's sentences, or NULL
-  tarn__norm_weights embedding_norm;                 // of the embeddings of a text; else without an entry
+  tarn__norm_weights embedding_norms[TARN__SIDES];   // of the sums of embeddings; without an entry: there is none
   // A table of embeddings without rows, as wide as the model: with adaptive inputs, a separate node adds the positions
   // and looks nothing up.
   tarn__param no_table;

@@ -67,7 +67,9 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   if (param == model->source_positions) append(places, "source positions");
   if (param == model->target_positions) append(places, "target positions");
   if (param == model->segments) append(places, "segments");
-  if (param == model->embedding_norm.gain || param == model->embedding_norm.bias) append(places, "embeddings");
+  for (int side = 0; side < TARN__SIDES; side++)
+    if (param == model->embedding_norms[side].gain || param == model->embedding_norms[side].bias)
+      append(places, "embeddings");
   if (param->role == TARN__ROLE_OUTPUT) append(places, "output");
   if (param == model->weights.source_table) append(places, "source");
   if (param == model->weights.target_table) append(places, "target");

@@ -58,6 +58,9 @@ static const tarn__param *find_theirs(const tarn__model *model, const tarn__para
     if (param == model->weights.target_projection.weight) return other->weights.source_projection.weight;
     if (param == model->weights.target_projection.bias) return other->weights.source_projection.bias;
     if (param == model->target_positions) return other->source_positions;
+    const tarn__norm_weights *norm = &model->embedding_norms[TARN__SIDE_TARGET];
+    if (param == norm->gain) return other->embedding_norms[TARN__SIDE_SOURCE].gain;
+    if (param == norm->bias) return other->embedding_norms[TARN__SIDE_SOURCE].bias;
     for (int i = 0; i < TARN__BAND_PARAMS; i++)
       if (param == tarn__bands_param(&model->weights.target_bands, i))
         return tarn__bands_param(&other->weights.source_bands, i);

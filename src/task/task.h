@@ -236,10 +236,12 @@ void tarn__task_embeddings(char text[TARN__TASK_TEXT], const tarn__task *task, u
 // The layers of a stack in a description, and the name of its section, with which names of parameters begin.
 const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id);
 const char *tarn__stack_name(tarn__stack_id id);
+// Whether a norm stands behind the highest layer of a stack.
+bool tarn__config_final_norm(const tarn_config *config, tarn__stack_id id);
 // The parts of a model besides its layers, by number 0 .. TARN__TASK_PARTS-1: embeddings, learned positions, segments,
-// their norm, the projection of patches, and the parameters of the output layer besides the output table. False: it has
-// no such part of its own.
-enum { TARN__TASK_PARTS = 9 };
+// norms of their sums, the projection of patches, and the parameters of the output layer besides the output table.
+// False: it has no such part of its own.
+enum { TARN__TASK_PARTS = 10 };
 typedef struct tarn__task_part {
   const char *name;  // prefix of the names of its parameters: "embeddings.source"
   bool trained;

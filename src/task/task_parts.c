@@ -17,7 +17,8 @@ bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *p
                                                "embeddings.source_positions",
                                                text ? "embeddings.positions" : "embeddings.target_positions",
                                                "embeddings.segments",
-                                               "embeddings.norm",
+                                               "embeddings.source_norm",
+                                               text ? "embeddings.norm" : "embeddings.target_norm",
                                                "embeddings.patches"};
   const bool own[TARN__TASK_PARTS] = {
       true,
@@ -28,6 +29,7 @@ bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *p
       learned && !text,
       learned,
       config->model.segments > 0,
+      config->model.embedding_norm && !text,
       config->model.embedding_norm,
       (task->sections >> TARN__TASK_IMAGE & 1u) != 0};
   const bool trained[TARN__TASK_PARTS] = {
@@ -38,6 +40,7 @@ bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *p
       !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER,
       text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,
       frozen == TARN_FROZEN_EMBEDDINGS_NONE,
+      true,
       true,
       frozen == TARN_FROZEN_EMBEDDINGS_NONE};
   *part = (tarn__task_part){.name = single && index == 0 ? "embeddings" : names[index], .trained = trained[index]};

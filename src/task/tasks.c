@@ -111,6 +111,13 @@ const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id i
 
 const char *tarn__stack_name(tarn__stack_id id) { return id == TARN__STACK_ENCODER ? "encoder" : "decoder"; }
 
+bool tarn__config_final_norm(const tarn_config *config, tarn__stack_id id) {
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  if (stack->depth == 0) return false;
+  if (stack->final_norm != TARN_FINAL_NORM_AUTO) return stack->final_norm == TARN_FINAL_NORM_YES;
+  return config->kinds[stack->pattern[stack->depth - 1].kind].norm == TARN_NORM_PRE;
+}
+
 bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind) {
   const tarn__task *task = tarn__config_task(config);
   if (!tarn__mixer_of(kind)->attends) return false;
@@ -243,8 +250,6 @@ void tarn__task_largest(tarn__batch *batch, const tarn_config *config) {
 
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn__task *task = tarn__config_task(config);
-  if (config->model.embedding_norm && task->source)
-    return keys->fail(keys->root, "model.embedding_norm", "is for models of one text; there are a source and a target");
   if (config->model.segments > 0 && !task->segments)
     return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
   if (config->model.decoder_start >= 0 && !task->source && task->task != TARN__LEARNS_LANGUAGE_MODEL)

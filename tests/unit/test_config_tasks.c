@@ -37,9 +37,8 @@ static void tasks_have_measures(void **state) {
        "encoder-decoder"},
       {SMALL, "masking={share: 0.2}",
        "--set masking={share: 0.2}: masking.share: a translation model has no masking; leave the section out"},
-      {SMALL, "model.embedding_norm=yes",
-       "--set model.embedding_norm=yes: model.embedding_norm: is for models of one text; there are a source and a "
-       "target"},
+      {SMALL, "model.segments=2",
+       "--set model.segments=2: model.segments: is for an encoder alone, whose rows may have two sentences"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { segments: 2 }\n", NULL,
        "m.yaml:3: model.segments: is for an encoder alone, whose rows may have two sentences"},
       {"encoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: decoder }\n", NULL,

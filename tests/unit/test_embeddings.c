@@ -50,6 +50,9 @@ static void every_sharing_of_every_task(void **state) {
       {"embeddings: all, positions: learned, max_length: 6", ENCODER DECODER,
        "weight 20x4 3, source_positions.weight 6x4 1, target_positions.weight 6x4 1, projection.weight 8x4 3, "
        "projection.bias 1x8 2"},
+      {"embeddings: all, embedding_norm: yes", ENCODER DECODER,
+       "weight 20x4 3, source_norm.gain 1x4 1, source_norm.bias 1x4 1, target_norm.gain 1x4 1, target_norm.bias 1x4 1, "
+       "projection.weight 8x4 3, projection.bias 1x8 2"},
       {"embeddings: decoder, output_bias: yes", DECODER,
        "weight 20x4 2, projection.weight 8x4 2, projection.bias 1x8 1, output.bias 1x20 1"},
       {"embeddings: none, frozen_embeddings: decoder", DECODER,

@@ -351,6 +351,7 @@ static void what_cannot_be_cached_is_refused(void **state) {
       {"model.frozen_embeddings=none", "set model.frozen_embeddings to encoder or both"},
       {"encoder.layers=L R", "the lowest layer of the encoder (kind L) is trained"},
       {"model.embedding_dropout=", "model.embedding_dropout is 0.2"},
+      {"model.embedding_norm=yes", "the frozen layers read model.embedding_norm, which is trained"},
       {"kinds.F.dropout=0.25", "kinds.F.dropout is 0.25"},
       {"kinds.F={mixer: light_conv, frozen: yes, dropout: 0, kernel_dropout: 0.25}", "kinds.F.kernel_dropout is 0.25"},
       {"kinds.F={mixer: attention, frozen: yes, dropout: 0, attention_dropout: 0.25}",

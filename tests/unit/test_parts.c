@@ -449,6 +449,17 @@ static void final_norms_have_the_kind(void **state) {
   assert_ptr_equal(model->decoder.norm.use.part, &tarn__norm_rms.part);
   tarn__model_close(&model);
   tarn_config_close(&config);
+  // One that stands behind post-norm layers, and is a part that may be frozen; and none behind pre-norm layers.
+  assert_int_equal(parse(&config,
+                         "model: { d_model: 8 }\nencoder: { layers: L, final_norm: yes }\n"
+                         "decoder: { layers: K, final_norm: no }\n"
+                         "kinds: { L: , K: { norm: pre } }\ntrain: { freeze: { encoder.norm: 5 } }\n"),
+                   TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
+  assert_ptr_equal(model->encoder.norm.use.part, &tarn__norm_layer.part);
+  assert_null(model->decoder.norm.use.part);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
 }
 
 // A scheme that turns queries and keys stays valid where pruning leaves no layer that has any.
