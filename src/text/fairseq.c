@@ -198,6 +198,26 @@ static tarn_status take_token(const fairseq *f, tarn_vocab_ids *ids, const char 
   return TARN_STATUS_OK;
 }
 
+// The first blank of a text, as fairseq's regular expression has it, and its bytes; `end` and 0: there is none.
+static const char *find_blank(const char *at, const char *end, size_t *size) {
+  for (int32_t code; at < end; at += *size) {
+    *size = tarn__utf8_decode(&code, at, (size_t)(end - at));
+    if (tarn__utf8_is_blank(code)) return at;
+  }
+  *size = 0;
+  return end;
+}
+
+// The tokens of a text, with blanks between them.
+static tarn_status take_tokens(const fairseq *f, tarn_vocab_ids *ids, const char *text, size_t length) {
+  size_t size;
+  for (const char *end = text + length, *stop; text < end; text = stop + size) {
+    stop = find_blank(text, end, &size);
+    if (stop > text) TARN_TRY(take_token(f, ids, text, (size_t)(stop - text)));
+  }
+  return TARN_STATUS_OK;
+}
+
 // The characters of a word as symbols, of which the last one ends the word; `other` is one that no code has.
 static size_t first_symbols(const fairseq *f, int32_t *out, const char *word, size_t length, int32_t other) {
   size_t count = 0;
@@ -235,26 +255,27 @@ static tarn_status cut_word(const fairseq *f, tarn_vocab_ids *ids, const char *w
     const size_t size = symbol_length(f, symbols[i], other, word + at, length - at);
     memcpy(text, word + at, size);
     memcpy(text + size, JOIN, JOIN_LENGTH);
-    status = take_token(f, ids, text, size + (last ? 0 : JOIN_LENGTH));
+    status = take_tokens(f, ids, text, size + (last ? 0 : JOIN_LENGTH));
     at += size;
   }
   tarn__free(memory);
   return status;
 }
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
+// What cuts words takes a line apart at the character blank alone; fairseq then splits what that gives at all blanks.
 static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
   const fairseq *f = self;
-  const char *end = text + length;
+  const char *at = text, *end = text + length;
   ids->count = 0;
-  for (const char *at = text;;) {
-    while (at < end && is_space(*at)) at++;
-    const char *word = at;
-    while (at < end && !is_space(*at)) at++;
-    if (at == word) return TARN_STATUS_OK;
-    TARN_TRY((f->cuts ? cut_word : take_token)(f, ids, word, (size_t)(at - word)));
+  if (!f->cuts) return take_tokens(f, ids, text, length);
+  while (at < end && strchr("\r\n ", *at) && *at) at++;
+  while (at < end && strchr("\r\n ", end[-1]) && end[-1]) end--;
+  while (at < end) {
+    const char *blank = memchr(at, ' ', (size_t)(end - at)), *stop = blank ? blank : end;
+    if (stop > at) TARN_TRY(cut_word(f, ids, at, (size_t)(stop - at)));
+    at = blank ? blank + 1 : end;
   }
+  return TARN_STATUS_OK;
 }
 
 static bool joins(const char *token, size_t length) {

@@ -1,7 +1,6 @@
 #include "text/marian.h"
 
 #include <string.h>
-#include <unicode/uchar.h>
 
 #include "base/hash.h"
 #include "base/index.h"
@@ -142,9 +141,6 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
   return TARN_STATUS_OK;
 }
 
-// White space as removed by Python's str.strip().
-static bool is_space(int32_t code) { return code >= 0 && (u_isUWhiteSpace(code) || (code >= 0x1C && code <= 0x1F)); }
-
 // Replaces the mark of a blank by a blank, and strips white space at both ends.
 static void tidy(tarn_vocab_text *text) {
   size_t to = 0, kept = 0;
@@ -152,7 +148,7 @@ static void tidy(tarn_vocab_text *text) {
     int32_t code;
     const size_t length = tarn__utf8_decode(&code, text->data + at, text->length - at);
     const bool mark = length == BLANK_LENGTH && memcmp(text->data + at, BLANK, BLANK_LENGTH) == 0;
-    const bool blank = mark || is_space(code);
+    const bool blank = mark || tarn__utf8_is_blank(code);
     if (mark) text->data[to] = ' ';
     if (!mark) memmove(text->data + to, text->data + at, length);
     if (!blank || kept > 0) to += mark ? 1 : length;

@@ -1,5 +1,7 @@
 #include "text/utf8.h"
 
+#include <unicode/uchar.h>
+
 #include <string.h>
 
 #include "tarn/text.h"
@@ -49,4 +51,8 @@ size_t tarn__utf8_repair(char *out, const char *text, size_t size) {
     i += length;
   }
   return used;
+}
+
+bool tarn__utf8_is_blank(int32_t code) {
+  return code >= 0 && (u_isUWhiteSpace(code) || (code >= 0x1C && code <= 0x1F));
 }

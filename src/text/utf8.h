@@ -25,6 +25,9 @@ size_t tarn__utf8_valid(const char *text, size_t size);
 // YAML, in which names of classes are kept; `size` if there is none. *code: that character, -1 for an invalid byte.
 size_t tarn__utf8_line(int32_t *code, const char *text, size_t size);
 
+// White space as Python's str.split() and str.strip() have it; -1, an invalid byte, is none.
+bool tarn__utf8_is_blank(int32_t code);
+
 // Copies text with every invalid subpart replaced by U+FFFD and returns the bytes written, at most 3 * size. `out` must
 // not overlap `text`.
 size_t tarn__utf8_repair(char *out, const char *text, size_t size);

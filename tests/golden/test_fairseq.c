@@ -99,10 +99,21 @@ static void parts(void **state) {
   check_logits("again", golden("iwslt", "expected.safetensors"), 1e-5);
 }
 
+  // Blanks are Python's: no-break and ideographic spaces, a next line, a file separator, but not a zero-width one.
+  encodes("a 9\nb 7\n", NULL,
+          "a\xc2\xa0"
+          "b\xe3\x80\x80"
+          "a\xc2\x85\x1c b a\xe2\x80\x8b",
+          "4 5 4 5 3", "a b a b <unk>");
 static void encodes(const char *dictionary, const char *codes, const char *text, const char *wanted, const char *back) {
   tarn_vocab *vocab;
   tarn_vocab_ids ids = {0};
   tarn_vocab_text out = {0};
+  // Codes are applied between blanks of ASCII, and their symbols split at all others.
+  encodes("ab 9\nab@@ 8\n@@ 7\na@@ 6\nb 5\n", codes,
+          "\n ab\xc2\xa0"
+          "ab  ab\r\n",
+          "5 6 4 4", "abab ab");
   char line[256] = "";
   (void)system("rm -rf v");
   mkdir("v", 0700);
