@@ -9,6 +9,7 @@
 #include "json_output.h"
 #include "limit_options.h"
 #include "progress_show.h"
+#include "tarn/checkpoint.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
 
@@ -20,7 +21,7 @@ static const cli_command COMMAND = {
     "--import-tokenizer one of a tokenizer.json as Llama's, Mistral's and Qwen2's,\n"
     "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents,\n"
     "--import-marian one of source.spm, or with --target of target.spm, and the tokens in vocab.json, or in the lists\n"
-    "that decoder.yml names.\n"
+    "that decoder.yml names. --import-checkpoint takes that of a model, for training that goes on.\n"
     "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
     "example). bpe and unigram are given lines of more than 65536 bytes in parts, cut at white space."};
 
@@ -98,27 +99,43 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
 
 // Imports a vocabulary of another program.
 typedef struct imported {
-  const char *gpt2, *wordpiece, *marian, *tokenizer;
+  const char *gpt2, *wordpiece, *marian, *tokenizer, *checkpoint;
   bool cased, target;
 } imported;
 
 // What is imported, and the option that says so; NULL: nothing.
 static const char *imported_path(const imported *from, const char **option) {
-  *option = from->gpt2        ? "--import-gpt2"
-            : from->tokenizer ? "--import-tokenizer"
-            : from->marian    ? "--import-marian"
-                              : "--import-wordpiece";
-  return from->gpt2 ? from->gpt2 : from->tokenizer ? from->tokenizer : from->marian ? from->marian : from->wordpiece;
+  const struct {
+    const char *path, *option;
+  } all[] = {{from->gpt2, "--import-gpt2"},
+             {from->tokenizer, "--import-tokenizer"},
+             {from->marian, "--import-marian"},
+             {from->checkpoint, "--import-checkpoint"},
+             {from->wordpiece, "--import-wordpiece"}};
+  size_t i = 0;
+  while (!all[i].path && i + 1 < sizeof all / sizeof *all) i++;
+  *option = all[i].option;
+  return all[i].path;
+}
+
+static tarn_status import_checkpoint(const char *output, const char *path, bool target) {
+  tarn_vocab *source = NULL, *other = NULL;
+  tarn_status status = tarn_checkpoint_vocabs(&source, &other, path);
+  if (status == TARN_STATUS_OK) status = tarn_vocab_save(target && other ? other : source, output);
+  tarn_vocab_close(&source);
+  tarn_vocab_close(&other);
+  return status;
 }
 
 static int import(const char *output, const imported *from, bool lowercase, bool json) {
   const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
                                      : lowercase ? TARN_WORDPIECE_UNCASED
                                                  : TARN_WORDPIECE_CASE_AS_SAID;
-  tarn_status status = from->gpt2        ? tarn_vocab_import_gpt2(output, from->gpt2)
-                       : from->tokenizer ? tarn_vocab_import_tokenizer(output, from->tokenizer)
-                       : from->marian    ? tarn_vocab_import_marian(output, from->marian, from->target)
-                                         : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
+  tarn_status status = from->gpt2         ? tarn_vocab_import_gpt2(output, from->gpt2)
+                       : from->tokenizer  ? tarn_vocab_import_tokenizer(output, from->tokenizer)
+                       : from->marian     ? tarn_vocab_import_marian(output, from->marian, from->target)
+                       : from->checkpoint ? import_checkpoint(output, from->checkpoint, from->target)
+                                          : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   const char *option, *path = imported_path(from, &option);
   return json ? json_output_made(&COMMAND, output, "from", path) : CLI_OK;
@@ -128,10 +145,12 @@ static int import(const char *output, const imported *from, bool lowercase, bool
 static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others) {
   const char *name, *path = imported_path(from, &name);
   const bool lowercase = options->lowercase;
-  if (!!from->gpt2 + !!from->wordpiece + !!from->marian + !!from->tokenizer > 1)
+  if (!!from->gpt2 + !!from->wordpiece + !!from->marian + !!from->tokenizer + !!from->checkpoint > 1)
     return cli_usage(&COMMAND,
-                     "--import-gpt2, --import-tokenizer, --import-wordpiece and --import-marian exclude each other");
-  if (from->target && !from->marian) return cli_usage(&COMMAND, "--target goes with --import-marian only");
+                     "--import-gpt2, --import-tokenizer, --import-wordpiece, --import-marian and --import-checkpoint "
+                     "exclude each other");
+  if (from->target && !from->marian && !from->checkpoint)
+    return cli_usage(&COMMAND, "--target goes with --import-marian and --import-checkpoint only");
   if (from->cased && !from->wordpiece) return cli_usage(&COMMAND, "--cased goes with --import-wordpiece only");
   if (!path) return -1;
   if (others) return cli_usage(&COMMAND, "%s takes neither --type nor text files", name);
@@ -225,7 +244,10 @@ int cmd_vocab(int argc, char **argv) {
        "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
       {"import-marian", CLI_TEXT, &from.marian, "FOLDER",
        "a folder with vocab.json or decoder.yml, source.spm and target.spm: the vocabulary of the source", 0, 0},
-      {"target", CLI_FLAG, &from.target, NULL, "the vocabulary of the target instead (with --import-marian)", 0, 0},
+      {"import-checkpoint", CLI_TEXT, &from.checkpoint, "MODEL",
+       "a checkpoint, or a run: the vocabulary of its source, or of its texts", 0, 0},
+      {"target", CLI_FLAG, &from.target, NULL,
+       "the vocabulary of the target instead (with --import-marian, --import-checkpoint)", 0, 0},
       {"cased", CLI_FLAG, &from.cased, NULL, "keep case and accents (with --import-wordpiece)", 0, 0},
       {"size", CLI_INT, &g.size, "N",
        "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
@@ -257,12 +279,12 @@ int cmd_vocab(int argc, char **argv) {
       PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
+  const char *option;
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) code = check_import(&options, &g, &from, type || files.count);
   if (code < 0)
-    code = (from.gpt2 || from.tokenizer || from.wordpiece || from.marian)
-               ? import(output, &from, options.lowercase, json)
-               : train(output, &files, &options, &g, type ? type : "bpe", json);
+    code = imported_path(&from, &option) ? import(output, &from, options.lowercase, json)
+                                         : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;
 }

@@ -176,10 +176,15 @@ TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *fo
 
 // Opens a file, or a copy of its bytes. The kind is detected by the first bytes. A path for tarn_vocab_import_gpt2() or
 // tarn_vocab_import_wordpiece() opens the vocabulary that the import would write (with AS_SAID), with the same bytes
-// and hash. A damaged file fails with DATA.
+// and hash. A file called dict.LANGUAGE.txt is a dictionary of fairseq, one called tokens.NAME.txt a list of tokens as
+// torchtext has it, a token a line (docs/vocabularies.md). A damaged file fails with DATA.
 TARN_API tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) TARN_CHECKED;
 TARN_API tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t size) TARN_CHECKED;
 TARN_API void tarn_vocab_close(tarn_vocab **vocab);
+
+// Writes a vocabulary as one tarn file, atomically, creating its folder: for training with that of a checkpoint
+// (tarn_checkpoint_vocabs()). Fails with IO.
+TARN_API tarn_status tarn_vocab_save(const tarn_vocab *vocab, const char *output) TARN_CHECKED;
 
 // Number of tokens; ids are 0 .. size-1.
 TARN_API int32_t tarn_vocab_size(const tarn_vocab *vocab);

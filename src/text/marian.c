@@ -44,6 +44,8 @@ static int32_t find(const marian *m, const char *token, size_t length) {
   return -1;
 }
 
+static int32_t find_token(const void *self, const char *token) { return find(self, token, strlen(token)); }
+
 static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader) {
   int64_t count;
   void *memory;
@@ -73,8 +75,9 @@ static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader) {
                                  .pad = find(m, "<pad>", 5),
                                  .bos = -1,
                                  .special = TARN__VOCAB_NO_SPECIAL};
-  TARN_REQUIRE(m->facts.unk >= 0 && m->facts.eos >= 0, DATA, "the vocabulary needs the tokens <unk> and </s>");
-  return TARN_STATUS_OK;
+  // Marian's lists have these; the special tokens of torchtext's have other names (text/list.h).
+  if (m->facts.unk >= 0 && m->facts.eos >= 0) return TARN_STATUS_OK;
+  return tarn__vocab_named_facts(&m->facts, m, find_token);
 }
 
 static tarn_status parse(marian *m, const void *bytes, size_t size) {
@@ -115,7 +118,7 @@ static tarn_status take_piece(void *user, const char *text, size_t length) {
   tarn_vocab_ids *ids = e->ids;
   const int32_t id = find(e->vocab, text, length);
   TARN_TRY(tarn__grow(&ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data));
-  ids->data[ids->count++] = id < 0 || id == f->eos || id == f->pad ? f->unk : id;
+  ids->data[ids->count++] = id < 0 || id == f->bos || id == f->eos || id == f->pad ? f->unk : id;
   return TARN_STATUS_OK;
 }
 
@@ -166,7 +169,8 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   const char **pieces = memory;
   size_t kept = 0;
   for (size_t i = 0; i < count; i++)
-    if (ids[i] != m->facts.unk && ids[i] != m->facts.eos && ids[i] != m->facts.pad) pieces[kept++] = m->tokens[ids[i]];
+    if (ids[i] != m->facts.unk && ids[i] != m->facts.bos && ids[i] != m->facts.eos && ids[i] != m->facts.pad)
+      pieces[kept++] = m->tokens[ids[i]];
   tarn_status status = tarn__spm_decode_pieces(m->spm, text, pieces, kept);
   tarn__free(memory);
   if (status == TARN_STATUS_OK) tidy(text);

@@ -8,8 +8,10 @@
 #include "run/file_kind.h"
 #include "text/fairseq.h"
 #include "text/gpt2.h"
+#include "text/list.h"
 #include "text/marian.h"
 #include "text/patches.h"
+#include "text/prefixed.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
 #include "text/vocab_files.h"
@@ -27,9 +29,16 @@ struct tarn_vocab {
 };
 
 // The first kind that accepts the bytes is used; the last one accepts all.
-static const tarn__vocab_kind *const KINDS[] = {
-    &tarn__words_kind,   &tarn__gpt2_kind,   &tarn__wordpiece_kind, &tarn__bytes_kind,   &tarn__chars_kind,
-    &tarn__patches_kind, &tarn__marian_kind, &tarn__bpe_kind,       &tarn__fairseq_kind, &tarn__spm_kind};
+static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind,    &tarn__gpt2_kind,  &tarn__wordpiece_kind,
+                                                &tarn__bytes_kind,    &tarn__chars_kind, &tarn__patches_kind,
+                                                &tarn__marian_kind,   &tarn__bpe_kind,   &tarn__fairseq_kind,
+                                                &tarn__prefixed_kind, &tarn__spm_kind};
+
+const tarn__vocab_kind *tarn__vocab_kind_of(const void *bytes, size_t size) {
+  size_t kind = 0;
+  while (!KINDS[kind]->detect(bytes, size)) kind++;
+  return KINDS[kind];
+}
 
 // Takes over the bytes, even on failure.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -41,14 +50,13 @@ static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
     return status;
   }
   tarn_vocab *v = memory;
-  size_t kind = 0;
-  while (!KINDS[kind]->detect(bytes, size)) kind++;
+  const tarn__vocab_kind *kind = tarn__vocab_kind_of(bytes, size);
   v->bytes = bytes;
   v->bytes_size = size;
   tarn__hash(v->hash, bytes, size);
-  status = KINDS[kind]->open(&v->self, &v->facts, bytes, size);
+  status = kind->open(&v->self, &v->facts, bytes, size);
   if (status == TARN_STATUS_OK)
-    v->kind = KINDS[kind];
+    v->kind = kind;
   else
     tarn_vocab_close(&v);
   *vocab = v;
@@ -74,8 +82,14 @@ static bool is_fairseq(const char *path) {
   return tarn__fairseq_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
 }
 
+// A file of ours may also be named tokens.source.txt.
+static bool is_list(const char *path) {
+  return tarn__list_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
+}
+
 static bool is_original(const char *path) {
-  return is_wordpiece(path) || is_fairseq(path) || tarn__tokenizer_is_original(path) || tarn__gpt2_is_original(path);
+  return is_wordpiece(path) || is_fairseq(path) || is_list(path) || tarn__tokenizer_is_original(path) ||
+         tarn__gpt2_is_original(path);
 }
 
 static const tarn__tokenizer_wish NO_WISH = {.bos = -1, .eos = -1};
@@ -87,6 +101,8 @@ static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiec
     TARN_TRY(tarn__wordpiece_import(&bytes, &size, path, casing));
   else if (is_fairseq(path))
     TARN_TRY(tarn__fairseq_import(&bytes, &size, path));
+  else if (is_list(path))
+    TARN_TRY(tarn__list_import(&bytes, &size, path));
   else if (tarn__tokenizer_is_original(path))
     TARN_TRY(tarn__tokenizer_import(&bytes, &size, path, &NO_WISH));
   else if (tarn__gpt2_is_original(path))
@@ -112,10 +128,13 @@ tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   return tarn__file_kind_explain(status, path, TARN__FILE_KIND_VOCAB);
 }
 
-// Writes the bytes of a vocabulary and closes it.
+tarn_status tarn_vocab_save(const tarn_vocab *vocab, const char *output) {
+  TARN_TRY(tarn__mkdir_of_file(output));
+  return tarn__file_write(output, vocab->bytes, vocab->bytes_size);
+}
+
 static tarn_status write_file(const char *output, tarn_vocab **vocab) {
-  tarn_status status = tarn__mkdir_of_file(output);
-  if (status == TARN_STATUS_OK) status = tarn__file_write(output, (*vocab)->bytes, (*vocab)->bytes_size);
+  const tarn_status status = tarn_vocab_save(*vocab, output);
   tarn_vocab_close(vocab);
   return status;
 }
@@ -160,13 +179,25 @@ tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, ta
   return write_file(output, &vocab);
 }
 
+// A vocabulary of this kind whose special tokens have the names that the package expects.
+static bool is_named(const tarn_vocab *vocab, const tarn__vocab_kind *kind) {
+  const int32_t unk = vocab->facts.unk, eos = vocab->facts.eos;
+  return vocab->kind == kind && strcmp(tarn_vocab_piece(vocab, unk), "<unk>") == 0 &&
+         strcmp(tarn_vocab_piece(vocab, eos), "</s>") == 0;
+}
+
 tarn_status tarn__vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) {
   char *bytes;
   size_t size;
   *vocab = NULL;
   TARN_TRY(tarn__marian_import(&bytes, &size, folder, target));
   tarn_status status = open_bytes(vocab, bytes, size);
-  if (status == TARN_STATUS_OK) return status;
+  const bool list = status == TARN_STATUS_OK && (*vocab)->kind == &tarn__marian_kind;
+  if (status == TARN_STATUS_OK && (!list || is_named(*vocab, &tarn__marian_kind))) return status;
+  if (status == TARN_STATUS_OK) {
+    tarn_vocab_close(vocab);
+    status = tarn__fail(TARN_STATUS_DATA, "the vocabulary needs the tokens <unk> and </s>");
+  }
   return tarn__fail_prefix(status, "%s, vocabulary of %s: ", folder, tarn__marian_model_name(target));
 }
 
@@ -176,15 +207,18 @@ tarn_status tarn_vocab_import_marian(const char *output, const char *folder, boo
   return write_file(output, &vocab);
 }
 
-// A SentencePiece model whose special tokens have the names that the package expects.
-static bool is_pieces(const tarn_vocab *vocab) {
-  const int32_t unk = vocab->facts.unk, eos = vocab->facts.eos;
-  return vocab->kind == &tarn__spm_kind && strcmp(tarn_vocab_piece(vocab, unk), "<unk>") == 0 &&
-         strcmp(tarn_vocab_piece(vocab, eos), "</s>") == 0;
+tarn_status tarn__vocab_open_prefixed(tarn_vocab **vocab, const tarn_vocab *other, int32_t first) {
+  char *bytes;
+  size_t size;
+  *vocab = NULL;
+  if (other->kind == &tarn__prefixed_kind) return tarn_vocab_open_memory(vocab, other->bytes, other->bytes_size);
+  TARN_TRY(tarn__prefixed_bytes(&bytes, &size, other->bytes, other->bytes_size, first));
+  return open_bytes(vocab, bytes, size);
 }
 
 bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target) {
-  return (tarn__vocab_is_marian(source) && tarn__vocab_is_marian(target)) || (is_pieces(source) && is_pieces(target));
+  return (is_named(source, &tarn__marian_kind) && is_named(target, &tarn__marian_kind)) ||
+         (is_named(source, &tarn__spm_kind) && is_named(target, &tarn__spm_kind));
 }
 
 bool tarn__vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }

@@ -14,6 +14,10 @@ bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *tar
 tarn_status tarn__vocab_export_marian(const char *folder, const tarn_vocab *source,
                                       const tarn_vocab *target) TARN_CHECKED;
 
+// The same vocabulary with a token in front of each text that is not empty (text/prefixed.h); one with such a token
+// already is copied. Fails with DATA or MEMORY.
+tarn_status tarn__vocab_open_prefixed(tarn_vocab **vocab, const tarn_vocab *other, int32_t first) TARN_CHECKED;
+
 // Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
 // existing folder. Fails with USAGE for another kind, IO or MEMORY.
 bool tarn__vocab_is_gpt2(const tarn_vocab *vocab);

@@ -50,12 +50,41 @@ tarn_status tarn__vocab_number(tarn__vocab_reader *reader, int64_t *number, cons
 tarn_status tarn__vocab_head(tarn__vocab_reader *reader, int64_t *version, const char *magic, int64_t newest) {
   TARN_TRY(tarn__vocab_number(reader, version, magic, 999999999));
   TARN_REQUIRE(*version >= 1 && *version <= newest, DATA, "vocabulary of version %lld; this program reads version %s",
-               (long long)*version, newest > 1 ? "1 or 2" : "1");
+               (long long)*version,
+               newest > 2   ? "1, 2 or 3"
+               : newest > 1 ? "1 or 2"
+                            : "1");
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) {
   TARN_REQUIRE(reader->at == reader->end, DATA, "damaged vocabulary: there is more after its end");
+  return TARN_STATUS_OK;
+}
+
+// The names that programs give to special tokens, the first of which counts that a list has.
+enum { NAMES = 6 };
+static const char *const UNK_NAMES[NAMES] = {"<unk>", "<UNK>", "[UNK]"}, *const BOS_NAMES[NAMES] = {"<bos>", "<sos>",
+                                                                                                    "<s>",   "<BOS>",
+                                                                                                    "<SOS>", "[BOS]"},
+                         *const EOS_NAMES[NAMES] = {"<eos>", "</s>", "<EOS>", "[EOS]"},
+                         *const PAD_NAMES[NAMES] = {"<pad>", "<PAD>", "[PAD]", "<blank>"};
+
+static int32_t find_named(const void *self, int32_t (*find)(const void *self, const char *token),
+                          const char *const names[NAMES]) {
+  int32_t id = -1;
+  for (int i = 0; i < NAMES && names[i] && id < 0; i++) id = find(self, names[i]);
+  return id;
+}
+
+tarn_status tarn__vocab_named_facts(tarn__vocab_facts *facts, const void *self,
+                                    int32_t (*find)(const void *self, const char *token)) {
+  facts->unk = find_named(self, find, UNK_NAMES);
+  facts->bos = find_named(self, find, BOS_NAMES);
+  facts->eos = find_named(self, find, EOS_NAMES);
+  facts->pad = find_named(self, find, PAD_NAMES);
+  TARN_REQUIRE(facts->unk >= 0, DATA, "the list of tokens has no unknown token, such as <unk>");
+  TARN_REQUIRE(facts->eos >= 0, DATA, "the list of tokens has no end of sentence, such as <eos> or </s>");
   return TARN_STATUS_OK;
 }
 

@@ -47,12 +47,20 @@ enum {
 extern const char *const tarn__vocab_specials[TARN__VOCAB_ALL_SPECIALS];
 
 extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__wordpiece_kind, tarn__bytes_kind,
-    tarn__chars_kind, tarn__patches_kind, tarn__marian_kind, tarn__bpe_kind, tarn__fairseq_kind;
+    tarn__chars_kind, tarn__patches_kind, tarn__marian_kind, tarn__bpe_kind, tarn__fairseq_kind, tarn__prefixed_kind;
 
 // The number of special tokens for `options`: TARN__VOCAB_SPECIALS or TARN__VOCAB_ALL_SPECIALS.
 int tarn__vocab_count_specials(const tarn_vocab_options *options);
 // The facts of a file of ours whose first `specials` tokens are the special ones.
 tarn__vocab_facts tarn__vocab_own_facts(int32_t size, int specials);
+
+// The unknown token and that of the end, which must be there, and those of the beginning and of padding by their names
+// in a list of tokens, such as <unk>, <bos>, <eos> and <pad>. find() gives the id of a token, or -1. Fails with DATA.
+tarn_status tarn__vocab_named_facts(tarn__vocab_facts *facts, const void *self,
+                                    int32_t (*find)(const void *self, const char *token)) TARN_CHECKED;
+
+// The kind of a file of these bytes.
+const tarn__vocab_kind *tarn__vocab_kind_of(const void *bytes, size_t size);
 
 // Sets type and normalization from the bytes of a SentencePiece model.
 void tarn__vocab_describe_spm(tarn__vocab_facts *facts, const void *bytes, size_t size);

@@ -11,8 +11,7 @@
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 
-enum { UNK = TARN__VOCAB_UNK };
-static const char MAGIC[] = "tarn-vocab whitespace ";
+static const char MAGIC[] = TARN__WORDS_MAGIC;
 
 typedef struct word {
   const char *text;  // zero-terminated
@@ -31,7 +30,8 @@ typedef struct words {
   table words;
   tarn__arena arena;
   bool lowercase;
-  int specials;
+  int specials;  // how many special tokens are first; 0: of a list, whose special tokens have names and stand anywhere
+  tarn__vocab_facts facts;
 } words;
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -47,6 +47,15 @@ static int64_t find_word(const table *t, const char *text, size_t length, uint64
   return number;
 }
 
+static tarn_status append_word(table *t, tarn__arena *arena, const char *text, size_t length, uint64_t hash) {
+  void *copy;
+  TARN_TRY(tarn__grow(&t->items, &t->capacity, t->index.count + 1, sizeof *t->items));
+  TARN_TRY(tarn__arena_alloc(arena, &copy, length + 1, 1));
+  memcpy(copy, text, length);
+  t->items[t->index.count] = (word){.text = copy, .length = length};
+  return tarn__index_add(&t->index, hash);
+}
+
 // Finds or adds a word; *fresh says which.
 static tarn_status add_word(table *t, tarn__arena *arena, word **out, bool *fresh, const char *text, size_t length) {
   const uint64_t hash = tarn__hash64(text, length, 0);
@@ -54,12 +63,7 @@ static tarn_status add_word(table *t, tarn__arena *arena, word **out, bool *fres
   *fresh = number < 0;
   if (*fresh) {
     number = (int64_t)t->index.count;
-    TARN_TRY(tarn__grow(&t->items, &t->capacity, t->index.count + 1, sizeof *t->items));
-    void *copy;
-    TARN_TRY(tarn__arena_alloc(arena, &copy, length + 1, 1));
-    memcpy(copy, text, length);
-    t->items[number] = (word){.text = copy, .length = length};
-    TARN_TRY(tarn__index_add(&t->index, hash));
+    TARN_TRY(append_word(t, arena, text, length, hash));
   }
   *out = &t->items[number];
   return TARN_STATUS_OK;
@@ -100,13 +104,27 @@ static bool detect(const void *bytes, size_t size) {
   return size >= sizeof MAGIC - 1 && memcmp(bytes, MAGIC, sizeof MAGIC - 1) == 0;
 }
 
+static int32_t find_token(const void *self, const char *token) {
+  return (int32_t)find_word(&((const words *)self)->words, token, strlen(token), tarn__hash64(token, strlen(token), 0));
+}
+
+// A token of a list; an empty one stands for one of white space, which no text has and which is left out of texts.
+static tarn_status take_listed(words *self, const char *line, size_t length, int64_t number) {
+  word *w;
+  bool fresh = true;
+  if (length == 0) return append_word(&self->words, &self->arena, line, 0, tarn__hash64(line, 0, 0));
+  TARN_TRY(add_word(&self->words, &self->arena, &w, &fresh, line, length));
+  TARN_REQUIRE(fresh, DATA, "damaged vocabulary: token %lld is there twice", (long long)number);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
   tarn__vocab_reader reader = {bytes, bytes + length_of_all};
   int64_t lowercase;
   int64_t size;
   int64_t version;
-  TARN_TRY(tarn__vocab_head(&reader, &version, MAGIC, 2));
-  self->specials = version == 2 ? TARN__VOCAB_ALL_SPECIALS : TARN__VOCAB_SPECIALS;
+  TARN_TRY(tarn__vocab_head(&reader, &version, MAGIC, 3));
+  self->specials = version == 3 ? 0 : version == 2 ? TARN__VOCAB_ALL_SPECIALS : TARN__VOCAB_SPECIALS;
   TARN_TRY(tarn__vocab_number(&reader, &lowercase, "lowercase ", 1));
   TARN_TRY(tarn__vocab_number(&reader, &size, "size ", 999999999));
   self->lowercase = lowercase;
@@ -115,20 +133,21 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
     size_t length;
     TARN_REQUIRE(tarn__vocab_line(&reader, &line, &length), DATA,
                  "damaged vocabulary: it ends after %lld of %lld tokens", (long long)i, (long long)size);
-    TARN_REQUIRE(length > 0 && !memchr(line, '\0', length) && tarn__utf8_valid(line, length) == length, DATA,
-                 "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
+    TARN_REQUIRE(
+        (length > 0 || version == 3) && !memchr(line, '\0', length) && tarn__utf8_valid(line, length) == length, DATA,
+        "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
     for (size_t k = 0; k < length; k++)
       TARN_REQUIRE(!is_space(line[k]), DATA, "damaged vocabulary: token %lld holds white space", (long long)i);
     TARN_REQUIRE(i >= self->specials ||
                      (length == strlen(tarn__vocab_specials[i]) && memcmp(line, tarn__vocab_specials[i], length) == 0),
                  DATA, "damaged vocabulary: token %lld must be %s", (long long)i, tarn__vocab_specials[i]);
-    word *w;
-    bool fresh;
-    TARN_TRY(add_word(&self->words, &self->arena, &w, &fresh, line, length));
-    TARN_REQUIRE(fresh, DATA, "damaged vocabulary: token %lld is there twice", (long long)i);
+    TARN_TRY(take_listed(self, line, length, i));
   }
   TARN_REQUIRE(size >= self->specials, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>%s",
                version == 2 ? ", <cls>, <sep> and <mask>" : "");
+  self->facts = tarn__vocab_own_facts((int32_t)size, self->specials);
+  if (version == 3) TARN_TRY(tarn__vocab_named_facts(&self->facts, self, find_token));
+  if (lowercase) snprintf(self->facts.normalization, sizeof self->facts.normalization, "lower case");
   return tarn__vocab_finish(&reader);
 }
 
@@ -143,13 +162,18 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
-  *facts = tarn__vocab_own_facts((int32_t)w->words.index.count, w->specials);
-  if (w->lowercase) snprintf(facts->normalization, sizeof facts->normalization, "lower case");
+  *facts = w->facts;
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
 
 static const char *piece(const void *self, int32_t id) { return ((const words *)self)->words.items[id].text; }
+
+// "</s>" in a text is not the end of sentence.
+static bool is_special_id(const words *w, int64_t id) {
+  const tarn__vocab_facts *f = &w->facts;
+  return id < w->specials || id == f->unk || id == f->bos || id == f->eos || id == f->pad;
+}
 
 static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
   const words *vocab = self;
@@ -165,8 +189,7 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
     status = tarn__grow(&ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
     if (status != TARN_STATUS_OK) break;
     const int64_t found = find_word(&vocab->words, item, size, tarn__hash64(item, size, 0));
-    ids->data[ids->count++] =
-        found >= vocab->specials ? (int32_t)found : UNK;  // "</s>" in a text is not the end of sentence
+    ids->data[ids->count++] = found < 0 || is_special_id(vocab, found) ? vocab->facts.unk : (int32_t)found;
   }
   tarn_vocab_text_close(&room);
   return status;
@@ -176,8 +199,8 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   const words *vocab = self;
   text->length = 0;
   for (size_t i = 0; i < count; i++) {
-    if (ids[i] != UNK && ids[i] < vocab->specials) continue;
     const word *w = &vocab->words.items[ids[i]];
+    if ((ids[i] != vocab->facts.unk && is_special_id(vocab, ids[i])) || w->length == 0) continue;
     TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + w->length + 2, 1));
     if (text->length) text->data[text->length++] = ' ';
     memcpy(text->data + text->length, w->text, w->length);

@@ -235,6 +235,12 @@ static void use_tarn_vocab_import_wordpiece(void) {
   refuses(tarn_vocab_import_wordpiece("text/never", BERT, TARN_WORDPIECE_CASED), TARN_STATUS_IO, "text");
 }
 
+static void use_tarn_vocab_save(void) {
+  works(tarn_vocab_save(gpt2, "made/saved/gpt2"));
+  same_bytes(gpt2, "made/saved/gpt2");
+  refuses(tarn_vocab_save(gpt2, "text/never"), TARN_STATUS_IO, "text");
+}
+
 static void use_tarn_vocab_import_marian(void) {
   works(tarn_vocab_import_marian("made/marian", MARIAN, false));
   same_bytes(marian, "made/marian");
@@ -497,6 +503,7 @@ int main(void) {
       USE(tarn_vocab_import_tokenizer),
       USE(tarn_vocab_import_wordpiece),
       USE(tarn_vocab_import_marian),
+      USE(tarn_vocab_save),
       USE(tarn_vocab_open),
       USE(tarn_vocab_open_memory),
       USE(tarn_vocab_close),

@@ -92,7 +92,7 @@ done
 
 # One clear line, and nothing written.
 refuse 2 "import-marian: --output is missing" "$TARN" import-marian "$golden/swish"
-refuse 2 "--target goes with --import-marian only" "$TARN" vocab --import-gpt2 x --target --output y
+refuse 2 "--target goes with --import-marian and --import-checkpoint only" "$TARN" vocab --import-gpt2 x --target --output y
 refuse 2 "exclude each other" "$TARN" vocab --import-gpt2 x --import-marian x --output y
 refuse 1 "vocab.json: cannot read" "$TARN" vocab --import-marian . --output y
 cp -r "$golden/swish" bad && chmod -R u+w bad

@@ -265,11 +265,84 @@ static void test_wordpiece_export(void **state) {
   }
 }
 
+// What a vocabulary makes of a text, and of its ids.
+static void expect_ids(const tarn_vocab *vocab, const char *text, const int32_t *wanted, size_t count,
+                       const char *back) {
+  tarn_vocab_ids ids = {0};
+  tarn_vocab_text out = {0};
+  assert_int_equal(tarn_vocab_encode(vocab, &ids, text, strlen(text)), TARN_STATUS_OK);
+  assert_int_equal(ids.count, count);
+  if (count > 0) assert_memory_equal(ids.data, wanted, count * sizeof *wanted);
+  assert_int_equal(tarn_vocab_decode(vocab, &out, ids.data, ids.count), TARN_STATUS_OK);
+  assert_string_equal(out.data, back);
+  tarn_vocab_ids_close(&ids);
+  tarn_vocab_text_close(&out);
+}
+
+// Those of a list are known by their names; an empty line is no token of a text.
+static void test_list(void **state) {
+  (void)state;
+  static const char list[] = "b\n<sos>\n\n<unk>\na\r\n</s>\n\n<blank>";
+  static const int32_t made[] = {1, 4, 2, 5, 3}, wanted[] = {4, 0, 3, 3, 0}, begun_ids[] = {1, 4, 0};
+  tarn_vocab *vocab, *begun, *again;
+  tarn_vocab_text out = {0};
+  sandbox_write("tokens.x.txt", list, sizeof list - 1);
+  assert_int_equal(tarn_vocab_open(&vocab, "tokens.x.txt"), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_size(vocab), 8);
+  assert_int_equal(tarn_vocab_bos(vocab), 1);
+  assert_int_equal(tarn_vocab_unk(vocab), 3);
+  assert_int_equal(tarn_vocab_eos(vocab), 5);
+  assert_int_equal(tarn_vocab_pad(vocab), 7);
+  expect_ids(vocab, " a b\tx <sos> b", wanted, 5, "a b <unk> <unk> b");
+  assert_int_equal(tarn_vocab_decode(vocab, &out, made, 5), TARN_STATUS_OK);
+  assert_string_equal(out.data, "a <unk>");
+  // The same with a token in front of each text, of which there is one.
+  assert_int_equal(tarn__vocab_open_prefixed(&begun, vocab, 1), TARN_STATUS_OK);
+  assert_string_equal(tarn_vocab_kind(begun), tarn_vocab_kind(vocab));
+  expect_ids(begun, "a b", begun_ids, 3, "a b");
+  expect_ids(begun, " ", NULL, 0, "");
+  assert_int_equal(tarn__vocab_open_prefixed(&again, begun, 4), TARN_STATUS_OK);
+  assert_string_equal(tarn_vocab_hash(again), tarn_vocab_hash(begun));
+  tarn_vocab_text_close(&out);
+  tarn_vocab_close(&again);
+  tarn_vocab_close(&begun);
+  tarn_vocab_close(&vocab);
+}
+
+static void refuse_vocab(const char *path, const char *bytes, const char *words) {
+  tarn_vocab *vocab;
+  sandbox_write(path, bytes, strlen(bytes));
+  assert_int_equal(tarn_vocab_open(&vocab, path), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+}
+
+static void test_wrong_list(void **state) {
+  (void)state;
+  static const struct {
+    const char *list, *words;
+  } cases[] = {{"<unk>\n<eos>\na\nb\na\n", "tokens.x.txt:5: token \"a\" occurs before"},
+               {"<unk>\n<eos>\na b\n", "tokens.x.txt:3: the token holds white space"},
+               {"<unk>\n<eos>\n\xff\n", "tokens.x.txt:3: the token is not UTF-8"},
+               {"<unk>\na\n", "tokens.x.txt: the list of tokens has no end of sentence, such as <eos>"},
+               {"<eos>\na\n", "tokens.x.txt: the list of tokens has no unknown token, such as <unk>"},
+               {"", "tokens.x.txt"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refuse_vocab("tokens.x.txt", cases[i].list, cases[i].words);
+  sandbox_write("x.spm", "any", 3);
+  refuse_vocab("tokens.x.txt", "<unk>\n\n<eos>\na\n", "tokens.x.txt:2: the line is empty, and pieces of x.spm are not");
+#define PREFIXED "tarn-vocab prefixed 1\n"
+  refuse_vocab("damaged", PREFIXED "first 2\n", "damaged: ");
+  refuse_vocab("damaged", "tarn-vocab prefixed 2\nfirst 2\nx", "this program reads version 1");
+  refuse_vocab("damaged", PREFIXED "first 2\n" PREFIXED "first 2\nx", "no vocabulary without a token in front");
+  refuse_vocab("damaged", PREFIXED "first 300\ntarn-vocab byte 1\n", "there is no token 300");
+  refuse_vocab("damaged", "tarn-vocab whitespace 3\nlowercase 0\nsize 3\n<unk>\n</s>\n</s>\n", "is there twice");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_with_symbols), cmocka_unit_test(test_without_symbols),
       cmocka_unit_test(test_words),        cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_roberta),      cmocka_unit_test(test_wordpiece_export),
+      cmocka_unit_test(test_list),         cmocka_unit_test(test_wrong_list),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
