@@ -19,16 +19,7 @@ static tarn_status matrix(const tarn__marian_source *s, const tarn__stored **ten
   *tensor = tarn__hf_tensors_find(&s->import.tensors, name);
   TARN_REQUIRE(*tensor, DATA, "%s: tensor \"%s\" is missing, which fairseq's translation models have",
                s->import.tensors.path, name);
-  TARN_REQUIRE((*tensor)->dims == 2 && (*tensor)->shape[0] >= 1 && (*tensor)->shape[0] <= 1 << 24 &&
-                   (*tensor)->shape[1] >= 1 && (*tensor)->shape[1] <= 1 << 24,
-               DATA, "%s: tensor \"%s\" is no matrix of 1 to %d rows and columns", s->import.tensors.path, name,
-               1 << 24);
-  return TARN_STATUS_OK;
-}
-
-static bool same(const tarn__stored *a, const tarn__stored *b) {
-  return a->dims == 2 && b->dims == 2 && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1] &&
-         strcmp(a->dtype, b->dtype) == 0 && memcmp(a->data, b->data, a->bytes) == 0;
+  return tarn__hf_tensors_sizes(&s->import.tensors, *tensor);
 }
 
 // Tied matrices are one in fairseq, and equal copies in the file; that of the output may be left out.
@@ -41,9 +32,7 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__marian_source *
   c->vocab = source->shape[0];
   c->target_vocab = target->shape[0];
   c->d_model = source->shape[1];
-  c->tied = !output || same(target, output);
-  c->shared = same(source, target);
-  c->embeddings = c->tied ? (c->shared ? "all" : "decoder") : c->shared ? "encoder_decoder" : "none";
+  tarn__marian_find_shared(c, source, target, output);
   TARN_TRY(tarn__hf_flag(file, &all, "share_all_embeddings", c->shared && c->tied));
   TARN_TRY(tarn__hf_flag(file, &tied, "share_decoder_input_output_embed", c->tied));
   TARN_REQUIRE(!all || (c->shared && c->tied), DATA,
@@ -59,19 +48,10 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__marian_source *
   return TARN_STATUS_OK;
 }
 
-// What config.json may say of a size that the tensors show.
-static tarn_status demand_size(const tarn__hf_config *file, const tarn__marian_source *s, const char *key,
-                               int64_t shown) {
-  int64_t told;
-  TARN_TRY(tarn__hf_size(file, &told, key, shown));
-  TARN_REQUIRE(told == shown, DATA, "%s: \"%s\" is %lld, but by the tensors of %s it is %lld", file->path, key,
-               (long long)told, s->import.tensors.path, (long long)shown);
-  return TARN_STATUS_OK;
-}
-
 static tarn_status read_stack(const tarn__hf_config *file, const tarn__marian_source *s, tarn__marian_stack *stack,
                               const char *side) {
   char key[64], name[64];
+  const char *path = s->import.tensors.path;
   const tarn__stored *ffn;
   snprintf(name, sizeof name, "%s.layers.0.fc1.weight", side);
   TARN_TRY(matrix(s, &ffn, name));
@@ -82,11 +62,11 @@ static tarn_status read_stack(const tarn__hf_config *file, const tarn__marian_so
   }
   snprintf(key, sizeof key, "%s_layers", side);
   TARN_TRY(tarn__hf_check_layers(file, key, stack->layers));
-  TARN_TRY(demand_size(file, s, key, stack->layers));
+  TARN_TRY(tarn__hf_demand_size(file, key, stack->layers, path));
   snprintf(key, sizeof key, "%s_ffn_embed_dim", side);
-  TARN_TRY(demand_size(file, s, key, stack->ffn));
+  TARN_TRY(tarn__hf_demand_size(file, key, stack->ffn, path));
   snprintf(key, sizeof key, "%s_embed_dim", side);
-  TARN_TRY(demand_size(file, s, key, s->config.d_model));
+  TARN_TRY(tarn__hf_demand_size(file, key, s->config.d_model, path));
   snprintf(key, sizeof key, "%s_layerdrop", side);
   TARN_TRY(tarn__hf_real(file, &stack->layerdrop, key, 0.0));
   snprintf(key, sizeof key, "%s_attention_heads", side);
@@ -111,6 +91,12 @@ static tarn_status read_norms(const tarn__hf_config *file, tarn__marian_source *
                  "order of norms",
                  file->path);
   }
+  s->config.encoder.top = s->config.decoder.top = s->config.pre;
+  const bool found = find(s, "encoder", "layernorm_embedding.weight") != NULL;
+  TARN_TRY(tarn__hf_flag(file, &s->config.embedding_norm, "layernorm_embedding", found));
+  TARN_REQUIRE(s->config.embedding_norm == found, DATA,
+               "%s: \"layernorm_embedding\" is %s, but %s has %s tensor \"encoder.layernorm_embedding.weight\"",
+               file->path, found ? "false" : "true", s->import.tensors.path, found ? "a" : "no");
   return TARN_STATUS_OK;
 }
 
@@ -143,9 +129,9 @@ static tarn_status read_language(const tarn__hf_config *file, char language[TARN
 }
 
 static tarn_status read_all(const tarn__hf_config *file, tarn__marian_source *s, tarn__fairseq_languages *languages) {
-  static const char *const off[] = {
-      "adaptive_input",      "no_token_positional_embeddings", "no_cross_attention", "cross_self_attention",
-      "layernorm_embedding", "no_decoder_final_norm",          "char_inputs",        "tie_adaptive_weights"};
+  static const char *const off[] = {"adaptive_input",       "no_token_positional_embeddings", "no_cross_attention",
+                                    "cross_self_attention", "no_decoder_final_norm",          "char_inputs",
+                                    "tie_adaptive_weights"};
   tarn__marian_config *c = &s->config;
   bool plain;
   for (size_t i = 0; i < sizeof off / sizeof *off; i++) TARN_TRY(tarn__hf_demand(file, off[i], false));

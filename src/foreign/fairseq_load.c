@@ -62,38 +62,38 @@ static tarn_status describe(source *s) {
   return tarn__marian_describe(s, keys);
 }
 
-static tarn_status take_matrix(source *s, const char *theirs, const char *ours, int64_t skipped, bool set) {
-  const char *names[TARN__HF_PARTS] = {theirs};
-  const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&s->import.tensors, theirs)};
-  return tarn__hf_import_parts(&s->import, ours, tensors, names, skipped, set);
-}
-
-static tarn_status take_tables(source *s, bool set) {
-  const tarn__marian_config *c = &s->config;
-  if (c->tied && c->shared) return take_matrix(s, TARN__FAIRSEQ_DECODER_WORDS, "embeddings.weight", 0, set);
-  TARN_TRY(take_matrix(s, TARN__FAIRSEQ_ENCODER_WORDS, "embeddings.source.weight", 0, set));
-  if (!c->shared) TARN_TRY(take_matrix(s, TARN__FAIRSEQ_DECODER_WORDS, "embeddings.target.weight", 0, set));
-  return c->tied ? TARN_STATUS_OK : take_matrix(s, TARN__FAIRSEQ_OUTPUT, "embeddings.output.weight", 0, set);
-}
+static const char *const TABLES[TARN__MARIAN_TABLES] = {TARN__FAIRSEQ_ENCODER_WORDS, TARN__FAIRSEQ_DECODER_WORDS,
+                                                        TARN__FAIRSEQ_OUTPUT};
 
 static tarn_status take_positions(source *s, bool set) {
   if (s->config.first > 0) return TARN_STATUS_OK;
-  TARN_TRY(
-      take_matrix(s, "encoder.embed_positions.weight", "embeddings.source_positions.weight", TARN__FAIRSEQ_FIRST, set));
-  return take_matrix(s, "decoder.embed_positions.weight", "embeddings.target_positions.weight", TARN__FAIRSEQ_FIRST,
-                     set);
+  TARN_TRY(tarn__marian_take_one(s, "encoder.embed_positions.weight", "embeddings.source_positions.weight",
+                                 TARN__FAIRSEQ_FIRST, set));
+  return tarn__marian_take_one(s, "decoder.embed_positions.weight", "embeddings.target_positions.weight",
+                               TARN__FAIRSEQ_FIRST, set);
+}
+
+static tarn_status take_embedding_norms(source *s, bool set) {
+  static const char *const names[][2] = {{"encoder.layernorm_embedding.weight", "embeddings.source_norm.gain"},
+                                         {"encoder.layernorm_embedding.bias", "embeddings.source_norm.bias"},
+                                         {"decoder.layernorm_embedding.weight", "embeddings.target_norm.gain"},
+                                         {"decoder.layernorm_embedding.bias", "embeddings.target_norm.bias"}};
+  for (size_t i = 0; s->config.embedding_norm && i < sizeof names / sizeof *names; i++)
+    TARN_TRY(tarn__marian_take_one(s, names[i][0], names[i][1], 0, set));
+  return TARN_STATUS_OK;
 }
 
 static tarn_status take_all(void *user, bool set) {
-  static const tarn__marian_names names = {tarn__marian_package_names, "%s.layers.%lld.", 0, ""};
-  static const char *const top[2] = {".layer_norm.weight", ".layer_norm.bias"};
+  static const tarn__marian_names names = {tarn__marian_package_names, "%s.layers.%lld.", NULL, 0, ""};
+  static const char *const top[2] = {"%s.layer_norm.weight", "%s.layer_norm.bias"};
   source *s = user;
-  TARN_TRY(take_tables(s, set));
+  TARN_TRY(tarn__marian_take_tables(s, TABLES, set));
   TARN_TRY(take_positions(s, set));
+  TARN_TRY(take_embedding_norms(s, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
-  TARN_TRY(tarn__marian_take_top(s, "encoder", top, set));
-  return tarn__marian_take_top(s, "decoder", top, set);
+  TARN_TRY(tarn__marian_take_top(s, "encoder", "encoder", top, set));
+  return tarn__marian_take_top(s, "decoder", "decoder", top, set);
 }
 
 // Tensors that say nothing: buffers, of which older versions have more, and copies of tied matrices, which were found
@@ -107,9 +107,7 @@ static bool is_idle(const source *s, const char *name) {
                                         "decoder.embed_positions.weights"};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
     if (strcmp(name, buffers[i]) == 0) return true;
-  if (s->config.tied && strcmp(name, TARN__FAIRSEQ_OUTPUT) == 0) return true;
-  return s->config.shared &&
-         (strcmp(name, TARN__FAIRSEQ_ENCODER_WORDS) == 0 || strcmp(name, TARN__FAIRSEQ_DECODER_WORDS) == 0);
+  return tarn__marian_is_copy(&s->config, TABLES, name);
 }
 
 static tarn_status check_rest(const void *user) {

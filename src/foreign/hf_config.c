@@ -186,6 +186,14 @@ tarn_status tarn__hf_demand(const tarn__hf_config *config, const char *key, bool
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__hf_demand_size(const tarn__hf_config *config, const char *key, int64_t shown, const char *origin) {
+  int64_t told;
+  TARN_TRY(tarn__hf_size(config, &told, key, shown));
+  TARN_REQUIRE(told == shown, DATA, "%s: \"%s\" is %lld, but by the tensors of %s it is %lld", config->path, key,
+               (long long)told, origin, (long long)shown);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__hf_config_write(json_t *object, const char *path) {
   char *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(object);

@@ -45,6 +45,10 @@ const char *tarn__hf_activation_word(const struct tarn__part *activation);
 // Fails unless a key that changes the arithmetic has the supported value.
 tarn_status tarn__hf_demand(const tarn__hf_config *config, const char *key, bool needed) TARN_CHECKED;
 
+// Fails if the file says another number than `shown`, that of the tensors in `origin`; it may say none.
+tarn_status tarn__hf_demand_size(const tarn__hf_config *config, const char *key, int64_t shown,
+                                 const char *origin) TARN_CHECKED;
+
 // Fail if a stack cannot have as many layers as `key` says, or if the number of `key` does not divide that of `whole`.
 tarn_status tarn__hf_check_layers(const tarn__hf_config *config, const char *key, int64_t layers) TARN_CHECKED;
 tarn_status tarn__hf_check_divides(const tarn__hf_config *config, const char *key, int64_t number, const char *whole,

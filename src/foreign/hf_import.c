@@ -113,11 +113,12 @@ static bool is_turned(const tarn__hf_import *import, const tarn__param *param) {
 }
 
 // The values of part `i`; those of a vector are arranged as a matrix of one column.
-static tarn_status read_part(const tarn__hf_import *import, float *values, const tarn__stored *tensor, int i,
-                             int64_t skipped, bool vector, int64_t rows, int64_t cols) {
+static tarn_status read_part(const tarn__hf_import *import, const tarn__param *param, float *values,
+                             const tarn__stored *tensor, int i, int64_t skipped, int64_t rows, int64_t cols) {
+  const bool vector = param->rows == 1;
   TARN_TRY(tarn__hf_tensors_read(&import->tensors, values, tensor, (size_t)(skipped * cols), (size_t)(rows * cols)));
   if (!import->arrange || i >= import->arranged) return TARN_STATUS_OK;
-  return import->arrange(import->arranger, values, vector ? cols : rows, vector ? rows : cols);
+  return import->arrange(import->arranger, param->name, values, vector ? cols : rows, vector ? rows : cols);
 }
 
 tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
@@ -141,7 +142,7 @@ tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
     else if (turned)
       status = read_turned(import, values, tensors[i], rows, cols);
     else
-      status = read_part(import, values, tensors[i], i, skipped, param->rows == 1, rows, cols);
+      status = read_part(import, param, values, tensors[i], i, skipped, rows, cols);
   }
   if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
   tarn__free(memory);

@@ -17,9 +17,9 @@ typedef struct tarn__hf_import {
   tarn_vocab *vocab, *target_vocab;  // target_vocab NULL: one serves both sides
   tarn_config *description;
   tarn__model *model;
-  // Changes the values of one of the first `arranged` parts of a parameter, [rows, cols], whose order is another one in
-  // the file; NULL: none is.
-  tarn_status (*arrange)(const void *arranger, float *values, int64_t rows, int64_t cols);
+  // Changes the values of one of the first `arranged` parts of the parameter called `name`, [rows, cols], whose order
+  // is another one in the file; NULL: none is.
+  tarn_status (*arrange)(const void *arranger, const char *name, float *values, int64_t rows, int64_t cols);
   const void *arranger;
   int arranged;
   bool transposed;  // matrices (".weight") are [inputs, outputs] in the file, ours [outputs, inputs]

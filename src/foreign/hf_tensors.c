@@ -180,6 +180,14 @@ const char *tarn__hf_tensors_path(const tarn__hf_tensors *tensors, const tarn__s
   return tensors->path;
 }
 
+tarn_status tarn__hf_tensors_sizes(const tarn__hf_tensors *tensors, const tarn__stored *tensor) {
+  const int64_t *shape = tensor->shape;
+  TARN_REQUIRE(tensor->dims == 2 && shape[0] >= 1 && shape[0] <= 1 << 24 && shape[1] >= 1 && shape[1] <= 1 << 24, DATA,
+               "%s: tensor \"%s\" is no matrix of 1 to %d rows and columns", tarn__hf_tensors_path(tensors, tensor),
+               tensor->name, 1 << 24);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__hf_tensors_check(tarn__hf_tensors *tensors, const tarn__stored *tensor, const char *name,
                                    int64_t rows, int64_t cols) {
   const char *path = tarn__hf_tensors_path(tensors, tensor);

@@ -41,6 +41,9 @@ const char *tarn__hf_tensors_path(const tarn__hf_tensors *tensors, const tarn__s
 tarn_status tarn__hf_tensors_check(tarn__hf_tensors *tensors, const tarn__stored *tensor, const char *name,
                                    int64_t rows, int64_t cols) TARN_CHECKED;
 
+// Checks that a tensor is a matrix of 1 to 2^24 rows and columns, whose shape gives sizes. Fails with DATA.
+tarn_status tarn__hf_tensors_sizes(const tarn__hf_tensors *tensors, const tarn__stored *tensor) TARN_CHECKED;
+
 // Reads elements first .. first + count - 1 of a checked tensor as floats. Fails with DATA if one is not finite.
 tarn_status tarn__hf_tensors_read(const tarn__hf_tensors *tensors, float *values, const tarn__stored *tensor,
                                   size_t first, size_t count) TARN_CHECKED;

@@ -47,7 +47,8 @@ void tarn__llama_interleave(float *out, const float *values, int64_t heads, int6
 }
 
 // The rows of queries and keys of a format with neighbours, in our order.
-static tarn_status arrange(const void *user, float *values, int64_t rows, int64_t cols) {
+static tarn_status arrange(const void *user, const char *name, float *values, int64_t rows, int64_t cols) {
+  (void)name;
   const tarn__llama_config *c = user;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(rows * cols), sizeof *values));

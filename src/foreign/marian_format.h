@@ -32,6 +32,7 @@ tarn__hf_name tarn__marian_name(tarn__marian_parts *names, int i);
 typedef struct tarn__marian_stack {
   int64_t layers, heads, ffn;
   double layerdrop;
+  bool top;  // a norm stands behind the highest layer
 } tarn__marian_stack;
 
 // The model's settings.
@@ -42,7 +43,8 @@ typedef struct tarn__marian_config {
   int64_t first;           // position of the first token of a sentence, where it is not 0
   bool unbiased;           // logits have no bias
   double epsilon;          // of norms
-  bool pre;                // norms stand before each sublayer and behind each stack
+  bool pre;                // norms stand before each sublayer
+  bool embedding_norm;     // norms stand behind the sums of embeddings and positions
   const char *embeddings;  // model.embeddings
   int64_t padding, start;  // tokens; the decoder reads `start` first, which is the padding in Marian's own models
   const struct tarn__part *activation;
@@ -81,21 +83,37 @@ tarn_status tarn__marian_own_config(tarn__marian_config *config, const char *ori
 tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) TARN_CHECKED;
 
 // How the tensors of a layer are called: `layer` is a format of the side and the layer's number, the first being
-// `first`; `ending` follows the names of norms.
+// `first`; `ending` follows the names of norms. `side`: how the side is called there; NULL: as here.
 typedef struct tarn__marian_names {
   tarn__marian_parts *names;
-  const char *layer;
+  const char *layer, *side;
   int first;
   const char *ending;
 } tarn__marian_names;
-// Checks the tensors of a stack's layers, or with `set` takes their values; `count` names are of one layer.
+// Checks the tensors of a stack's layers, or with `set` takes their values; `count` names are of one layer, of which
+// those without a name are left to the caller. `side` is ours, and theirs unless names->side is another one.
 tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__marian_names *names,
                                     const tarn__marian_stack *stack, const char *side, int count,
                                     bool set) TARN_CHECKED;
 
-// The same for the norm behind a pre-norm stack; names[]: of its gain and bias, behind the side's.
-tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *const names[2],
+// The same for the norm behind a stack, if there is one; names[]: formats of its gain and bias for their name of the
+// side.
+tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *theirs,
+                                  const char *const names[2], bool set) TARN_CHECKED;
+
+// The same for one tensor that is one parameter of ours, but for its first `skipped` rows; and for the matrices of the
+// words, by the names of the source's, the target's and the output's.
+tarn_status tarn__marian_take_one(tarn__marian_source *source, const char *theirs, const char *ours, int64_t skipped,
                                   bool set) TARN_CHECKED;
+enum { TARN__MARIAN_TABLES = 3 };
+tarn_status tarn__marian_take_tables(tarn__marian_source *source, const char *const names[TARN__MARIAN_TABLES],
+                                     bool set) TARN_CHECKED;
+// Fills in which matrices of the words are one by their values, of which tied ones are copies: `output` may be NULL.
+void tarn__marian_find_shared(tarn__marian_config *config, const tarn__stored *source, const tarn__stored *target,
+                              const tarn__stored *output);
+// Whether a tensor is such a copy, which is not taken.
+bool tarn__marian_is_copy(const tarn__marian_config *config, const char *const names[TARN__MARIAN_TABLES],
+                          const char *name);
 
 // The logit of what is never chosen: exp() of it is 0, and with label smoothing a loss stays usable.
 #define TARN__MARIAN_NEVER (-1e4f)

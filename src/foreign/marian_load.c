@@ -148,7 +148,7 @@ static tarn_status check_positions(source *s, const char *name, bool values) {
 }
 
 static tarn_status take_all(void *user, bool set) {
-  static const tarn__marian_names names = {tarn__marian_package_names, "%s.layers.%lld.", 0, ""};
+  static const tarn__marian_names names = {tarn__marian_package_names, "%s.layers.%lld.", NULL, 0, ""};
   source *s = user;
   TARN_TRY(take_tables(s, set));
   TARN_TRY(take_bias(s, set));

@@ -145,6 +145,7 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__marian_config *
 static tarn_status read_model(const tarn__hf_config *file, tarn__marian_config *c) {
   TARN_TRY(check_form(file));
   TARN_TRY(read_norms(file, &c->pre));
+  c->encoder.top = c->decoder.top = c->pre;
   TARN_TRY(tarn__hf_size(file, &c->d_model, "dim-emb", 0));
   TARN_TRY(read_stack(file, &c->encoder, "enc-depth", c->d_model));
   TARN_TRY(read_stack(file, &c->decoder, "dec-depth", c->d_model));

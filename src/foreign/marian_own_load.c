@@ -130,15 +130,15 @@ static tarn_status take_bias(tarn__marian_source *s, bool set) {
 }
 
 static tarn_status take_all(void *user, bool set) {
-  static const char *const top[2] = {"_top_ln_scale", "_top_ln_bias"};
+  static const char *const top[2] = {"%s_top_ln_scale", "%s_top_ln_bias"};
   tarn__marian_source *s = user;
-  const tarn__marian_names names = {tarn__marian_own_names, "%s_l%lld_", 1, s->config.pre ? "_pre" : ""};
+  const tarn__marian_names names = {tarn__marian_own_names, "%s_l%lld_", NULL, 1, s->config.pre ? "_pre" : ""};
   TARN_TRY(take_tables(s, set));
   TARN_TRY(take_bias(s, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
   TARN_TRY(tarn__marian_take_stack(s, &names, &s->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
-  TARN_TRY(tarn__marian_take_top(s, "encoder", top, set));
-  return tarn__marian_take_top(s, "decoder", top, set);
+  TARN_TRY(tarn__marian_take_top(s, "encoder", "encoder", top, set));
+  return tarn__marian_take_top(s, "decoder", "decoder", top, set);
 }
 
 static tarn_status check_rest(const void *user) {

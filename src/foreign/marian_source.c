@@ -20,8 +20,12 @@ tarn__hf_name tarn__marian_name(tarn__marian_parts *names, int i) {
   return name;
 }
 
+static const char *final_norm(const tarn__marian_config *config, const tarn__marian_stack *stack) {
+  return stack->top == config->pre ? "auto" : stack->top ? "yes" : "no";
+}
+
 tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_key *keys) {
-  char text[1600], positions[80];
+  char text[1800], positions[80];
   const tarn__marian_config *c = &source->config;
   const char *mixer = tarn__mixer_attention.part.word;
   // Their lengths count the decoder's first token and the end of sentence, ours neither.
@@ -32,9 +36,9 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
   snprintf(text, sizeof text,
            "model: { d_model: %lld, norm: %s, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
            "         dropout: %.9g, embeddings: %s, embedding_scale: %s, output_bias: %s, activation: %s,\n"
-           "         decoder_start: %lld }\n"
-           "encoder: { layers: E*%lld, layerdrop: %.9g }\n"
-           "decoder: { layers: D*%lld, layerdrop: %.9g }\n"
+           "         decoder_start: %lld, embedding_norm: %s }\n"
+           "encoder: { layers: E*%lld, layerdrop: %.9g, final_norm: %s }\n"
+           "decoder: { layers: D*%lld, layerdrop: %.9g, final_norm: %s }\n"
            "kinds:\n"
            "  E: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
            "  D: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n"
@@ -42,9 +46,10 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
            "             early_stopping: %s, allow_unk: %s }\n",
            (long long)c->d_model, c->pre ? "pre" : "post", c->epsilon, positions, (long long)c->positions, c->dropout,
            c->embeddings, c->scaled ? "yes" : "no", c->unbiased ? "no" : "yes", c->activation->word,
-           (long long)c->start, (long long)c->encoder.layers, c->encoder.layerdrop, (long long)c->decoder.layers,
-           c->decoder.layerdrop, mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn,
-           mixer, (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
+           (long long)c->start, c->embedding_norm ? "yes" : "no", (long long)c->encoder.layers, c->encoder.layerdrop,
+           final_norm(c, &c->encoder), (long long)c->decoder.layers, c->decoder.layerdrop, final_norm(c, &c->decoder),
+           mixer, (long long)c->encoder.heads, c->attention_dropout, (long long)c->encoder.ffn, mixer,
+           (long long)c->decoder.heads, c->attention_dropout, (long long)c->decoder.ffn, (long long)c->beam,
            c->length_penalty, c->longest_share, (long long)longest, (long long)shortest,
            c->early_stopping ? "yes" : "no", c->allow_unk ? "yes" : "no");
   return tarn__hf_import_describe(&source->import, text, strlen(text), keys);
@@ -52,11 +57,11 @@ tarn_status tarn__marian_describe(tarn__marian_source *source, const tarn__hf_ke
 
 static tarn_status take_param(tarn__marian_source *s, const tarn__marian_names *names, const tarn__hf_name *name,
                               const char *side, int64_t layer, bool set) {
-  char theirs[TARN__HF_PARTS][96], ours[96], prefix[48];
+  char theirs[TARN__HF_PARTS][256], ours[96], prefix[192];
   const char *list[TARN__HF_PARTS] = {NULL};
   const tarn__stored *tensors[TARN__HF_PARTS] = {NULL};
   const char *ending = strstr(name->ours, ".norm.") ? names->ending : "";
-  snprintf(prefix, sizeof prefix, names->layer, side, (long long)layer + names->first);
+  snprintf(prefix, sizeof prefix, names->layer, names->side ? names->side : side, (long long)layer + names->first);
   for (int k = 0; k < TARN__HF_PARTS && name->theirs[k]; k++) {
     snprintf(theirs[k], sizeof theirs[k], "%s%s%s", prefix, name->theirs[k], ending);
     list[k] = theirs[k];
@@ -71,20 +76,58 @@ tarn_status tarn__marian_take_stack(tarn__marian_source *source, const tarn__mar
   for (int64_t l = 0; l < stack->layers; l++)
     for (int i = 0; i < count; i++) {
       const tarn__hf_name name = tarn__marian_name(names->names, i);
-      TARN_TRY(take_param(source, names, &name, side, l, set));
+      if (name.theirs[0]) TARN_TRY(take_param(source, names, &name, side, l, set));
     }
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *const names[2], bool set) {
+tarn_status tarn__marian_take_one(tarn__marian_source *source, const char *theirs, const char *ours, int64_t skipped,
+                                  bool set) {
+  const char *names[TARN__HF_PARTS] = {theirs};
+  const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&source->import.tensors, theirs)};
+  return tarn__hf_import_parts(&source->import, ours, tensors, names, skipped, set);
+}
+
+tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side, const char *theirs,
+                                  const char *const names[2], bool set) {
   static const char *const ours_of[2] = {".norm.gain", ".norm.bias"};
-  for (int i = 0; i < 2 && source->config.pre; i++) {
-    char theirs[64], ours[48];
-    const char *list[TARN__HF_PARTS] = {theirs};
-    snprintf(theirs, sizeof theirs, "%s%s", side, names[i]);
+  const tarn__marian_config *c = &source->config;
+  for (int i = 0; i < 2 && (strcmp(side, "encoder") == 0 ? &c->encoder : &c->decoder)->top; i++) {
+    char name[256], ours[48];
+    snprintf(name, sizeof name, names[i], theirs);
     snprintf(ours, sizeof ours, "%s%s", side, ours_of[i]);
-    const tarn__stored *const tensors[TARN__HF_PARTS] = {tarn__hf_tensors_find(&source->import.tensors, theirs)};
-    TARN_TRY(tarn__hf_import_parts(&source->import, ours, tensors, list, 0, set));
+    TARN_TRY(tarn__marian_take_one(source, name, ours, 0, set));
   }
   return TARN_STATUS_OK;
+}
+
+enum { SOURCE, TARGET, OUTPUT };  // of the names of tables
+
+tarn_status tarn__marian_take_tables(tarn__marian_source *source, const char *const names[TARN__MARIAN_TABLES],
+                                     bool set) {
+  const tarn__marian_config *c = &source->config;
+  if (c->tied && c->shared) return tarn__marian_take_one(source, names[TARGET], "embeddings.weight", 0, set);
+  TARN_TRY(tarn__marian_take_one(source, names[SOURCE], "embeddings.source.weight", 0, set));
+  if (!c->shared) TARN_TRY(tarn__marian_take_one(source, names[TARGET], "embeddings.target.weight", 0, set));
+  return c->tied ? TARN_STATUS_OK : tarn__marian_take_one(source, names[OUTPUT], "embeddings.output.weight", 0, set);
+}
+
+static bool same(const tarn__stored *a, const tarn__stored *b) {
+  return a->dims == 2 && b->dims == 2 && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1] &&
+         strcmp(a->dtype, b->dtype) == 0 && memcmp(a->data, b->data, a->bytes) == 0;
+}
+
+void tarn__marian_find_shared(tarn__marian_config *config, const tarn__stored *source, const tarn__stored *target,
+                              const tarn__stored *output) {
+  config->tied = !output || same(target, output);
+  config->shared = same(source, target);
+  config->embeddings = config->tied     ? (config->shared ? "all" : "decoder")
+                       : config->shared ? "encoder_decoder"
+                                        : "none";
+}
+
+bool tarn__marian_is_copy(const tarn__marian_config *config, const char *const names[TARN__MARIAN_TABLES],
+                          const char *name) {
+  if (config->tied && strcmp(name, names[OUTPUT]) == 0) return true;
+  return config->shared && (strcmp(name, names[SOURCE]) == 0 || strcmp(name, names[TARGET]) == 0);
 }

@@ -7,8 +7,8 @@ The arithmetic is written from fairseq's definitions with PyTorch's own function
 padding, token 1), sines before cosines with the frequencies 10000^(-i/(d/2 - 1)); embeddings times sqrt(d) unless
 no_scale_embedding; epsilon 1e-5 in norms; a decoder that reads </s> first. fairseq/iwslt is a post-norm model with relu, a
 dictionary for each side, codes of subword-nmt and an output that shares the decoder's embeddings; fairseq/joined is pre-norm with
-gelu, one dictionary and one matrix for everything, and codes of fastBPE; fairseq/learned has learned positions, three matrices,
-unscaled embeddings, and texts that are cut already. In each: expected.safetensors (source, target as the decoder reads it, logits
+gelu, one dictionary and one matrix for everything, and codes of fastBPE; fairseq/learned has learned positions, norms of the
+embeddings, three matrices, unscaled embeddings, and texts that are cut already. In each: expected.safetensors (source, target as the decoder reads it, logits
 [sentences, length, words]) and cases.json: texts with their translations by greedy search and by fairseq's search with 5 beams.
 """
 
@@ -104,7 +104,8 @@ class Model:
         x = self.p[side + ".embed_tokens.weight"][ids] * (1.0 if self.s["no_scale_embedding"] else math.sqrt(D))
         places = torch.arange(len(ids)) + PAD + 1
         if side + ".embed_positions.weight" in self.p:
-            return x + self.p[side + ".embed_positions.weight"][places]
+            x = x + self.p[side + ".embed_positions.weight"][places]
+            return self.norm(x, side + ".layernorm_embedding") if self.s["layernorm_embedding"] else x
         angles = places.double()[:, None] * torch.exp(-torch.arange(D // 2).double() * math.log(10000) / (D // 2 - 1))
         return x + torch.cat([angles.sin(), angles.cos()], -1)
 
@@ -175,6 +176,8 @@ def draw(seed, s, sizes, learned):
             affine(at + ".fc1", FFN, D)
             affine(at + ".fc2", D, FFN)
             norm(at + ".final_layer_norm")
+        if s["layernorm_embedding"]:
+            norm(side + ".layernorm_embedding")
         if s["encoder_normalize_before"]:
             norm(side + ".layer_norm")
     matrix("decoder.output_projection.weight", sizes[1], D)
@@ -190,7 +193,7 @@ def make(name, joined, codes_of, learned=False, **changed):
     os.makedirs(folder, exist_ok=True)
     s = {"arch": "transformer", "source_lang": "de", "target_lang": "en", "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": HEADS,
          "decoder_attention_heads": HEADS, "activation_fn": "relu", "encoder_normalize_before": False, "decoder_normalize_before": False,
-         "encoder_learned_pos": learned, "decoder_learned_pos": learned, "no_scale_embedding": False, "share_all_embeddings": joined,
+         "encoder_learned_pos": learned, "decoder_learned_pos": learned, "layernorm_embedding": learned, "no_scale_embedding": False, "share_all_embeddings": joined,
          "share_decoder_input_output_embed": not learned, "dropout": 0.1, "attention_dropout": 0.0, "adaptive_softmax_cutoff": None,
          "max_source_positions": 1024, "max_target_positions": 1024}
     s.update(changed)

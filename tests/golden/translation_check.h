@@ -101,6 +101,57 @@ static inline void translate(const char *checkpoint, const json_t *cases, tarn_t
   tarn_translator_close(&translator);
 }
 
+// The first translations that a search finds of the texts of cases, and their probabilities, are those under `key`. A
+// beam of 0 is the checkpoint's own, as are lengths of 0.
+static inline void check_search(const char *checkpoint, const json_t *cases, int64_t beam, int64_t longest,
+                                const char *key) {
+  enum { LINES = 16 };
+  const char *lines[LINES];
+  char value[64];
+  size_t lengths[LINES], number;
+  tarn_translate_result results[LINES];
+  tarn_translator_options options;
+  tarn_translator *translator;
+  json_t *c;
+  assert_in_range(json_array_size(cases), 4, LINES);
+  tarn_translator_default(&options);
+  options.beam = beam;
+  if (longest > 0) options.max_len_b = longest;
+  must(tarn_translator_open(&translator, checkpoint, &options));
+  json_array_foreach(cases, number, c) {
+    lines[number] = json_string_value(json_object_get(c, "text"));
+    lengths[number] = strlen(lines[number]);
+  }
+  must(tarn_translator_lines(translator, results, lines, lengths, number));
+  snprintf(value, sizeof value, "%s_log_probability", key);
+  json_array_foreach(cases, number, c) {
+    const tarn_translate_hypothesis *best = &results[number].hypotheses[0];
+    assert_string_equal(best->text, json_string_value(json_object_get(c, key)));
+    const double wanted = json_number_value(json_object_get(c, value));
+    if (!(fabs((double)best->log_probability - wanted) < 1e-5 * fabs(wanted)))
+      fail_msg("\"%s\": log-probability %.9g and not %.9g", lines[number], (double)best->log_probability, wanted);
+  }
+  tarn_translator_close(&translator);
+}
+
+// Writes the tensors of a file with one left out, or called otherwise.
+static inline void write_renamed(const char *to, const char *from, const char *name, const char *other) {
+  tarn__safetensors file = {0};
+  tarn__stored tensors[128];
+  size_t count = 0;
+  must(tarn__safetensors_open(&file, from));
+  assert_true(file.count <= 128);
+  for (size_t i = 0; i < file.count; i++) {
+    const bool is = strcmp(file.tensors[i].name, name) == 0;
+    if (is && !other) continue;
+    tensors[count] = file.tensors[i];
+    if (is) tensors[count].name = other;
+    count++;
+  }
+  must(tarn__safetensors_write(to, tensors, count, NULL, 0));
+  tarn__safetensors_close(&file);
+}
+
 static inline json_t *read_cases(const char *path) {
   json_error_t error;
   json_t *object = json_load_file(path, 0, &error);
