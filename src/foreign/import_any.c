@@ -5,23 +5,24 @@
 #include "foreign/fairseq_format.h"
 #include "foreign/hf_config.h"
 #include "foreign/hf_import.h"
+#include "foreign/torch_format.h"
 #include "run/file_kind.h"
 #include "tarn/lab/foreign.h"
 #include "tarn/text.h"
 #include "text/marian_own.h"
 
 typedef tarn_status importer(const char *output, const char *folder, const char *vocab);
+typedef tarn_status translation_importer(const char *output, const char *folder, const char *vocab,
+                                         const char *target_vocab);
 
 static const struct {
   const char *model_type;
-  importer *import;  // NULL: Marian's, which has a vocabulary of the target
-} TYPES[] = {{"gpt2", tarn_checkpoint_import_gpt2},
-             {"llama", tarn_checkpoint_import_llama},
-             {"mistral", tarn_checkpoint_import_llama},
-             {"qwen2", tarn_checkpoint_import_llama},
-             {"bert", tarn_checkpoint_import_bert},
-             {"roberta", tarn_checkpoint_import_bert},
-             {"marian", NULL}};
+  importer *import;
+  translation_importer *translation;  // of a model with a vocabulary of the target
+} TYPES[] = {{"gpt2", tarn_checkpoint_import_gpt2, NULL},     {"llama", tarn_checkpoint_import_llama, NULL},
+             {"mistral", tarn_checkpoint_import_llama, NULL}, {"qwen2", tarn_checkpoint_import_llama, NULL},
+             {"bert", tarn_checkpoint_import_bert, NULL},     {"roberta", tarn_checkpoint_import_bert, NULL},
+             {"marian", NULL, tarn_checkpoint_import_marian}, {TARN__TORCH_TYPE, NULL, tarn__torch_import}};
 enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
 
 // The number of a folder's "model_type" in the table.
@@ -34,8 +35,8 @@ static tarn_status find_type(int *type, const tarn__hf_config *config) {
   }
   const char *near = tarn_text_nearest(word, words, TYPE_COUNT);
   return tarn__fail(TARN_STATUS_DATA,
-                    "%s: \"model_type\" is \"%.40s\"; tarn imports gpt2, llama, mistral, qwen2, bert, roberta and "
-                    "marian%s%s%s",
+                    "%s: \"model_type\" is \"%.40s\"; tarn imports gpt2, llama, mistral, qwen2, bert, roberta, "
+                    "marian and " TARN__TORCH_TYPE "%s%s%s",
                     config->path, word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
@@ -60,7 +61,7 @@ tarn_status tarn_checkpoint_import(const char *output, const char *path, const c
   if (tarn__file_kind_at(path) == TARN__FILE_KIND_FOLDER) TARN_TRY(tarn__hf_refuse_pickles(path));
   const tarn_status status = read_type(&type, path);
   TARN_TRY(tarn__file_kind_explain(status, path, TARN__FILE_KIND_HF_FOLDER));
-  if (!TYPES[type].import) return tarn_checkpoint_import_marian(output, path, vocab, target_vocab);
+  if (TYPES[type].translation) return TYPES[type].translation(output, path, vocab, target_vocab);
   TARN_REQUIRE(!target_vocab, USAGE, "%s: a model of type %s has one vocabulary, not another one for a target", path,
                TYPES[type].model_type);
   return TYPES[type].import(output, path, vocab);

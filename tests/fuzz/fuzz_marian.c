@@ -1,5 +1,5 @@
-// Marian's and fairseq's vocabularies: one file of ours, or an archive of the package's files, read for both sides, or
-// of fairseq's.
+// Marian's and fairseq's vocabularies, and lists of tokens: one file of ours, or an archive of the package's files,
+// read for both sides, or of fairseq's, or of a list.
 #include "fuzz/vocab_use.h"
 #include "text/vocab_formats.h"
 
@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tarn_vocab *vocab;
   vocab_read(data, size, false);
   if (fuzz_unpack("in", data, size) == 0) return 0;
-  if (fuzz_good(tarn_vocab_open(&vocab, "in/dict.de.txt"))) {
+  for (int list = 0; list < 2; list++) {
+    if (!fuzz_good(tarn_vocab_open(&vocab, list ? "in/tokens.source.txt" : "in/dict.de.txt"))) continue;
     vocab_use(vocab, (const char *)data, size < 300 ? size : 300, false);
     tarn_vocab_close(&vocab);
   }

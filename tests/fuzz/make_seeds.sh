@@ -327,6 +327,12 @@ archive marian decoder.yml vocab.src.yml vocab.trg.yml source.spm target.spm >"$
 archive "$own/source" decoder.yml both.spm >"$out/marian/own_pieces"
 # fairseq's: a dictionary and codes.
 archive "$root/tests/golden/fairseq/iwslt" dict.de.txt code >"$out/marian/fairseq"
+# Lists of tokens, with and without a SentencePiece model, and one in front of which a token is put.
+archive "$root/tests/golden/torch/tutorial" tokens.source.txt >"$out/marian/list"
+mkdir list && cp "$root/tests/golden/torch/stacks/tokens.target.txt" list/tokens.source.txt
+cp "$root/tests/golden/torch/stacks/target.spm" list/source.spm
+archive list tokens.source.txt source.spm >"$out/marian/list_pieces"
+printf 'tarn-vocab prefixed 1\nfirst 2\ntarn-vocab whitespace 3\nlowercase 0\nsize 5\n<unk>\n\n<bos>\n<eos>\na\n' >"$out/marian/prefixed"
 
 cat >gpt2.yaml <<'END'
 model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
@@ -378,6 +384,38 @@ END
 "$tarn" train marian.yaml --run marian-run --quiet
 "$tarn" export --format marian marian-run marian-folder
 { cat marian-folder/config.json; printf -- '\n-- model --\n'; cat marian-folder/model.safetensors; } >"$out/marian_model/shared"
+
+# --- PyTorch's nn.Transformer: the tutorial's names with positions in a table, and others with one matrix for the words
+python3 - "$out/marian_model" <<'END'
+import json, math, struct, sys
+def make(path, config, shapes, table):
+    head, data = {}, b""
+    for name, shape in shapes.items():
+        count = math.prod(shape)
+        values = [0.25] * count
+        if name == table:
+            values = [f(p * 10000 ** (-i / shape[-1])) for p in range(shape[0]) for i in range(0, shape[-1], 2) for f in (math.sin, math.cos)]
+        head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
+        data += struct.pack(f"<{count}f", *values)
+    text = json.dumps(head).encode()
+    with open(path, "wb") as out:
+        out.write(json.dumps(dict({"model_type": "nn.Transformer", "nhead": 2}, **config)).encode() + b"\n-- model --\n")
+        out.write(struct.pack("<Q", len(text)) + text + data)
+def stack(before, decoder, top, d=2, ffn=2):
+    shapes, at = {}, before + "layers.0."
+    for part in ("self_attn", "multihead_attn")[:2 if decoder else 1]:
+        shapes.update({f"{at}{part}.in_proj_weight": [3 * d, d], f"{at}{part}.in_proj_bias": [3 * d], f"{at}{part}.out_proj.weight": [d, d], f"{at}{part}.out_proj.bias": [d]})
+    shapes.update({at + "linear1.weight": [ffn, d], at + "linear1.bias": [ffn], at + "linear2.weight": [d, ffn], at + "linear2.bias": [d]})
+    for norm in [f"{at}norm{i}" for i in range(1, 4 if decoder else 3)] + ([before + "norm"] if top else []):
+        shapes.update({norm + ".weight": [d], norm + ".bias": [d]})
+    return shapes
+words, pe = [259, 2], "positional_encoding.pos_embedding"
+whole = {"src_tok_emb.embedding.weight": words, "tgt_tok_emb.embedding.weight": words, "generator.weight": words, "generator.bias": [259], pe: [3, 1, 2]}
+make(sys.argv[1] + "/torch", {}, {**whole, **stack("transformer.encoder.", False, True), **stack("transformer.decoder.", True, True)}, pe)
+names = {k: "embed" for k in ("source_embedding", "target_embedding", "generator")}
+make(sys.argv[1] + "/torch_stacks", dict(names, norm_first=True, positions="place", source_bos=False),
+     {"module.embed.weight": words, "module.place": [3, 2], **stack("module.a.", False, False), **stack("module.b.", True, False)}, None)
+END
 
 # --- Marian's own files: the tensors' names, norms after the sublayers and before them, stored and deflated
 python3 - "$out/marian_own" <<'END'

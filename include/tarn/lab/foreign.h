@@ -12,7 +12,7 @@ extern "C" {
 
 // Writes a checkpoint of a model of one of the kinds below, by what `path` is: a GGUF file, a folder whose config.json
 // has one of their words as "model_type", or a folder of Marian's own files. vocab and target_vocab as for the import
-// of that kind; the latter only for Marian. Fails like that import, and with DATA for another model.
+// of that kind; the latter only for translation models. Fails like that import, and with DATA for another model.
 TARN_API tarn_status tarn_checkpoint_import(const char *output, const char *path, const char *vocab,
                                             const char *target_vocab) TARN_CHECKED;
 
@@ -80,6 +80,10 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
 
 // fairseq's translation models: a folder with the state dict as model.safetensors, config.json with what fairseq keeps
 // beside it, and dict.LANGUAGE.txt of both sides (docs/translation.md). tarn_checkpoint_import() reads it.
+//
+// It also reads translation models of PyTorch's nn.Transformer: a folder with the state dict as model.safetensors,
+// config.json ("model_type": "nn.Transformer") with arguments of nn.Transformer and names of modules, and for each side
+// tokens.SIDE.txt, SIDE.spm, or both; SIDE is source or target. `vocab` alone is for both sides.
 
 // Marian models (the OPUS-MT family): a folder with config.json ("model_type": marian), model.safetensors, and the
 // vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_import_marian()); generation_config.json is optional.
