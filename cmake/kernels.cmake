@@ -4,7 +4,8 @@
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
 # "portable" is for every processor, the other instruction sets are for x86-64 or for 64-bit ARM. TARN_X86 or TARN_ARM and,
 # for each instruction set compiled, TARN_WITH_AVX2 and so on are defined for all our files; TARN_NEON for the kernels that
-# are written for ARM's registers, because compilers for 64-bit ARM always have them, those of "portable" too.
+# are written for ARM's registers, because compilers for 64-bit ARM always have them, those of "portable" too; TARN_SVE
+# for those that are written for SVE's.
 #
 # Kernels are large functions with many memory accesses. Under clang's address sanitizer they are compiled without the
 # other sanitizer, which would check the same pointers again: this cuts the compile time to a fifth. Its options come
@@ -62,22 +63,31 @@ function(tarn_find_runnable)
     file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)" LIMIT_COUNT 1)
     string(REPLACE " " ";" flags "${flags}")
   endif()
+  set(length /proc/sys/abi/sve_default_vector_length)  # in bytes
+  if(EXISTS ${length})
+    file(STRINGS ${length} length LIMIT_COUNT 1)
+    list(APPEND flags length_${length})
+  endif()
   set(avx2_needs avx2 fma bmi2 f16c)
-  set(avx512_needs avx512f avx512bw avx512dq avx512vl)
-  set(avx512_bf16_needs avx512_bf16 avx512_vnni)
-  set(amx_needs amx_tile amx_bf16)
+  set(avx512_needs ${avx2_needs} avx512f avx512bw avx512dq avx512vl)
+  set(avx512_bf16_needs ${avx512_needs} avx512_bf16 avx512_vnni)
+  set(amx_needs ${avx512_bf16_needs} amx_tile amx_bf16)
   set(neon_needs asimd)
-  set(neon_dot_needs asimddp)
-  set(neon_bf16_needs bf16 i8mm)
+  set(neon_dot_needs ${neon_needs} asimddp)
+  set(neon_bf16_needs ${neon_dot_needs} bf16 i8mm)
+  set(sve_256_needs ${neon_bf16_needs} sve svebf16 svei8mm length_32)
+  set(sve_512_needs ${neon_needs} sve length_64)
   set(runnable)
   foreach(isa ${ARGN})
+    set(runs ON)
     foreach(need ${${isa}_needs})
       if(NOT need IN_LIST flags)
-        set(TARN_RUNNABLE ${runnable} PARENT_SCOPE)
-        return()
+        set(runs OFF)
       endif()
     endforeach()
-    list(APPEND runnable ${isa})
+    if(runs)
+      list(APPEND runnable ${isa})
+    endif()
   endforeach()
   set(TARN_RUNNABLE ${runnable} PARENT_SCOPE)
 endfunction()
@@ -90,6 +100,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_compile_definitions(tarn_flags INTERFACE TARN_ARM=1)
   set(sets neon neon_dot neon_bf16)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")  # clang keeps vectors of SVE's length in memory between its instructions
+    list(APPEND sets sve_256 sve_512)
+  endif()
 endif()
 if(sets)
   tarn_find_runnable(${sets})
@@ -123,6 +136,11 @@ set(TARN_ISA_FLAGS_avx512_bf16 ${TARN_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnn
 set(TARN_ISA_FLAGS_neon -march=armv8-a -DTARN_NEON=1)
 set(TARN_ISA_FLAGS_neon_dot -march=armv8.2-a+dotprod -DTARN_NEON=1)
 set(TARN_ISA_FLAGS_neon_bf16 -march=armv8.2-a+dotprod+i8mm+bf16 -DTARN_NEON=1)
+# Without masks in the loops that gcc vectorises itself: where a loop has them and an element takes several registers, gcc 12
+# reads all of a sum from its first register (the reduction of quantise() in gemm_cpu.c).
+set(TARN_SVE_FLAGS -DTARN_SVE=1 "SHELL:--param vect-partial-vector-usage=0")
+set(TARN_ISA_FLAGS_sve_256 -march=armv8.2-a+dotprod+i8mm+bf16+sve -msve-vector-bits=256 ${TARN_SVE_FLAGS})
+set(TARN_ISA_FLAGS_sve_512 -march=armv8.2-a+sve -msve-vector-bits=512 ${TARN_SVE_FLAGS})
 
 # Sets TARN_KERNEL_TARGETS: the object libraries.
 function(tarn_add_kernels)

@@ -2,6 +2,7 @@
 # scripts/arm.sh root|test [TEST...]: 64-bit ARM on another machine (./run arm). `root` fetches the libraries of Debian for
 # arm64 into build/arm-root, without installing them; `test` runs the tests of build/arm under qemu, as plain C and for each
 # instruction set, and counts them; TEST: only those, such as test_gemm.
+# ARM_SETS: the sets with which tests of kernels are run (default: all), such as "sve_256 sve_512"; with it no others are run.
 # ARM_LIMIT: seconds after which a test that has not ended counts as failed (default 7200; a test that hangs would hold up all).
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
@@ -57,6 +58,17 @@ limit=${ARM_LIMIT:-7200}
 emulator=qemu-aarch64-static
 command -v $emulator >/dev/null || emulator=qemu-aarch64
 
+sets="portable neon neon_dot neon_bf16 sve_256 sve_512"
+
+# processor_of SET: one that runs it, with registers of SVE of the length that it needs (in bytes for qemu).
+processor_of() {
+  case $1 in
+    sve_256) echo max,sve-default-vector-length=32 ;;
+    sve_512) echo max,sve-default-vector-length=64 ;;
+    *) echo max ;;
+  esac
+}
+
 # emulate CPU PROGRAM...
 emulate() {
   local cpu=$1
@@ -86,15 +98,26 @@ one() {
 # On each of these processors each of these sets is used, so that no test is passed by another one than it names.
 check_choice() {
   local cpu isa got
+  for isa in ${ARM_SETS:-}; do
+    [[ " $sets " == *" $isa "* ]] || fail "$isa is none of the sets: $sets"
+  done
   while read -r cpu isa; do
     got=$(emulate "$cpu" "$build/tarn" version | sed -n 's/^instruction set: \([a-z0-9_]*\) .*/\1/p')
     [ "$got" = "$isa" ] || fail "on the processor $cpu the program chooses \"$got\", not $isa"
   done <<<"cortex-a53 neon
 neoverse-n1 neon_dot
-max neon_bf16"
-  for isa in portable neon neon_dot neon_bf16; do
-    got=$(TARN_ISA=$isa emulate max "$build/tarn" version | sed -n 's/^instruction set: \([a-z0-9_]*\) .*/\1/p')
+max,sve=off neon_bf16
+max,sve-default-vector-length=16 neon_bf16
+max,sve-default-vector-length=32 sve_256
+a64fx sve_512"
+  for isa in $sets; do
+    got=$(TARN_ISA=$isa emulate "$(processor_of "$isa")" "$build/tarn" version | sed -n 's/^instruction set: \([a-z0-9_]*\) .*/\1/p')
     [ "$got" = "$isa" ] || fail "TARN_ISA=$isa chooses \"$got\""
+  done
+  for isa in 256 512; do
+    got=$(TARN_ISA=sve_$isa emulate max,sve-default-vector-length=16 "$build/tarn" version 2>&1)
+    [[ $got == *"TARN_ISA=sve_$isa needs registers of SVE of $isa bits, and here they have 128; using neon_bf16"* ]] ||
+      fail "nothing says that registers of 128 bits are not those of sve_$isa: $got"
   done
 }
 
@@ -106,13 +129,15 @@ run_tests() {
   check_choice
   rm -rf "$build/arm-results.txt" "$build/arm-logs"
   mkdir -p "$build/arm-logs"
-  # Kernels with every set; gradients and whole models with the least one, on a processor that has no other, and the greatest.
+  # Kernels with every set; gradients and whole models with the least one, on a processor that has no other, and the greatest
+  # of NEON; whole models with SVE as well.
   while read -r kind test; do
     [ $# -eq 0 ] || [[ " $* " == *" $test "* ]] || continue
     if [ "$kind" = kernels ]; then
-      printf '%s\n' "max portable $test" "max neon $test" "max neon_dot $test" "max neon_bf16 $test"
-    else
-      printf '%s\n' "max own $test" "cortex-a53 own $test"
+      for isa in ${ARM_SETS:-$sets}; do echo "$(processor_of "$isa") $isa $test"; done
+    elif [ -z "${ARM_SETS:-}" ]; then
+      printf '%s\n' "max,sve=off own $test" "cortex-a53 own $test"
+      [ "$kind" != golden ] || echo "$(processor_of sve_256) own $test"
     fi
   done <"$build/arm_tests.txt" >"$build/arm-runs.txt"
   : >"$build/arm-results.txt"

@@ -15,6 +15,8 @@
 #include <immintrin.h>
 #elif defined(TARN_NEON)
 #include <arm_neon.h>
+#elif defined(TARN_SVE)
+#include <arm_sve.h>
 #endif
 
 #include "base/random.h"
@@ -77,6 +79,7 @@ static inline size_t tarn__dropout_room(int64_t cols) {
 //   even lanes: blocks 0, 1, 2, 3 -> first half of the output; odd lanes: blocks 4, 5, 6, 7 -> second half.
 // That of ARM has four lanes of 32 bits in the order of the blocks: two multiplications give the 64 bits of the
 // products, which two instructions sort into low and high words, and one interleaves the words while it stores them.
+// That of SVE has instructions for either word.
 #if defined(__AVX512F__)
 
 enum { TARN__DROPOUT_LANES = 8 };
@@ -110,6 +113,18 @@ static inline tarn__dropout_vec tarn__dropout_first(uint32_t block) {
 }
 static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[4]) {
   vst4q_u32((uint32_t *)(void *)out, ((uint32x4x4_t){{w[0], w[1], w[2], w[3]}}));
+}
+
+#elif defined(TARN_SVE)
+
+enum { TARN__DROPOUT_LANES = __ARM_FEATURE_SVE_BITS / 32 };
+typedef uint32_t tarn__dropout_vec __attribute__((vector_size(4 * TARN__DROPOUT_LANES)));
+
+static inline tarn__dropout_vec tarn__dropout_fill(uint32_t x) { return (tarn__dropout_vec)svdup_u32(x); }
+static inline tarn__dropout_vec tarn__dropout_first(uint32_t block) { return (tarn__dropout_vec)svindex_u32(block, 1); }
+static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[4]) {
+  svst4_u32(svptrue_b32(), (uint32_t *)(void *)out,
+            svcreate4_u32((svuint32_t)w[0], (svuint32_t)w[1], (svuint32_t)w[2], (svuint32_t)w[3]));
 }
 
 #elif defined(__AVX2__)
@@ -181,12 +196,39 @@ static inline __attribute__((always_inline)) void tarn__dropout_round(tarn__drop
   w[3] = p0.val[0];
 }
 
+#elif defined(TARN_SVE)
+
+#define TARN__DROPOUT_VECTOR 1
+typedef uint32_t tarn__dropout_lane;
+
+static inline int tarn__dropout_place(int l) { return l; }
+
+static inline tarn__dropout_vec tarn__dropout_high(tarn__dropout_vec a, tarn__dropout_vec b) {
+  return (tarn__dropout_vec)svmulh_u32_x(svptrue_b32(), (svuint32_t)a, (svuint32_t)b);
+}
+
+static inline __attribute__((always_inline)) void tarn__dropout_round(tarn__dropout_vec w[4], tarn__dropout_vec m0,
+                                                                      tarn__dropout_vec m1, tarn__dropout_vec key0,
+                                                                      tarn__dropout_vec key1) {
+  const tarn__dropout_vec low0 = w[0] * m0, low1 = w[2] * m1;
+  const tarn__dropout_vec high0 = tarn__dropout_high(w[0], m0), high1 = tarn__dropout_high(w[2], m1);
+  w[0] = high1 ^ (w[1] ^ key0);
+  w[2] = high0 ^ (w[3] ^ key1);
+  w[1] = low1;
+  w[3] = low0;
+}
+
 #endif
 
 #if defined(TARN__DROPOUT_VECTOR)
 
-// Vectors of counters processed at once, and their counters.
-enum { TARN__DROPOUT_VECTORS = 2, TARN__DROPOUT_STEP = TARN__DROPOUT_VECTORS * TARN__DROPOUT_LANES };
+// Vectors of counters processed at once, and their counters: of no more than a pass of columns.
+enum {
+  TARN__DROPOUT_VECTORS = TARN__DROPOUT_LANES > 8 ? 1 : 2,
+  TARN__DROPOUT_STEP = TARN__DROPOUT_VECTORS * TARN__DROPOUT_LANES
+};
+_Static_assert(TARN__DROPOUT_CHUNK % (TARN__DROPOUT_STEP * TARN__DROPOUT_BLOCK) == 0,
+               "numbers would exceed their room");
 
 // The ten rounds: counters become words.
 static inline __attribute__((always_inline)) void tarn__dropout_rounds(tarn__dropout_vec w[][4], int vectors,

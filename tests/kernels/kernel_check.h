@@ -502,7 +502,7 @@ static inline int check_run_all(int (*run)(void)) {
 // read once a process, so each gets its own; waiting threads sleep, because tests share the machine.
 static inline int check_each_isa(int (*run)(void)) {
 #ifdef TARN_ARM
-  static const char *const names[] = {"portable", "neon", "neon_dot", "neon_bf16"};
+  static const char *const names[] = {"portable", "neon", "neon_dot", "neon_bf16", "sve_256", "sve_512"};
 #else
   static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
 #endif

@@ -96,7 +96,7 @@ static void find_rows(view *v, int64_t column, int64_t begin) {
 
 // out[i] = the sum of all lanes of v[i], with the bits of tarn__vec_sum_lanes(): several registers share each step.
 TARN__VEC_INLINE void sum_lanes_8(float *out, const tarn__vec v[8]) {
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES == 16
 #define JOIN(a, b, ...) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, __VA_ARGS__)
   tarn__vec four[4], two[2];
 #pragma GCC unroll 4

@@ -3,8 +3,8 @@
 // multiply-add requires on any such processor.
 #include <string.h>
 
+#include "device/cpu/gemm/gemm_arm_cpu.h"
 #include "device/cpu/gemm/gemm_kernels.h"
-#include "device/cpu/gemm/gemm_neon_cpu.h"
 #include "device/cpu/gemm/gemm_pack_cpu.h"
 #include "device/cpu/isa/row_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
@@ -14,8 +14,8 @@
 enum { LANES = 16, STEP = 4, STEPS = 3 };
 #elif defined(__AVX2__)
 enum { LANES = 8, STEP = 2, STEPS = 3 };
-#elif defined(TARN_NEON)
-enum { LANES = 4, STEP = TARN__NEON_STEP, STEPS = TARN__NEON_ROWS / STEP };
+#elif defined(TARN__ARM_LOOPS)
+enum { LANES = TARN__VEC_LANES, STEP = TARN__ARM_STEP, STEPS = TARN__ARM_ROWS / STEP };
 #else
 enum { LANES = 4, STEP = 2, STEPS = 3 };
 #endif
@@ -23,12 +23,12 @@ enum { PANEL = 2 * LANES, GROUP = STEPS * STEP, AHEAD = 1024 };  // AHEAD: bytes
 
 // The byte of A that represents 0 (INT8), the units of a line that lie side by side, and whether BF16 is multiplied as
 // such.
-#if defined(TARN_NEON)
-enum { ZERO = 0, BESIDE = TARN__NEON_BESIDE };
+#if defined(TARN__ARM_LOOPS)
+enum { ZERO = 0, BESIDE = TARN__ARM_BESIDE };
 #else
 enum { ZERO = TARN__GEMM_ZERO, BESIDE = 1 };
 #endif
-#if defined(__AVX512BF16__) || defined(TARN__NEON_BLOCKS)
+#if defined(__AVX512BF16__) || defined(TARN__ARM_BLOCKS)
 #define HAS_BF16 1
 #endif
 
@@ -43,8 +43,8 @@ typedef uint32_t units_any __attribute__((vector_size(4 * LANES), aligned(4), ma
 
 // sum + a b; a is one unit for all lanes. Sums of INT8 are integers in the bits of the register.
 INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic arithmetic) {
-#if defined(TARN_NEON)
-  return tarn__neon_add(sum, (uint32x4_t)b, a, arithmetic);
+#if defined(TARN__ARM_LOOPS)
+  return tarn__arm_add(sum, (tarn__arm_units)b, a, arithmetic);
 #else
   if (arithmetic == TARN__GEMM_INT8) {
 #if defined(__AVX512VNNI__)
@@ -74,7 +74,7 @@ INLINE void store_row(void *c, tarn__dtype dtype, vec low, vec high) {
   }
 #if defined(__AVX512BF16__)
   _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
-#elif defined(TARN_NEON)
+#elif defined(TARN__ARM_LOOPS)
   tarn__vec_store_bf16(c, low);
   tarn__vec_store_bf16((uint16_t *)c + LANES, high);
 #else
@@ -87,7 +87,7 @@ INLINE void store_row(void *c, tarn__dtype dtype, vec low, vec high) {
 
 INLINE vec load_c(const void *c, tarn__dtype dtype, int half) {
   if (dtype == TARN__F32) return ((const vec_any *)c)[half];
-#if defined(TARN_NEON)
+#if defined(TARN__ARM_LOOPS)
   return tarn__vec_load_bf16((const uint16_t *)c + half * LANES);
 #else
   float row[LANES];
@@ -142,16 +142,16 @@ INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arit
   }
 }
 
-#if defined(TARN_NEON)
+#if defined(TARN__ARM_LOOPS)
 INLINE void sum_tile(vec sums[GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
                      tarn__gemm_arithmetic arithmetic) {
-#if defined(TARN__NEON_BLOCKS)
+#if defined(TARN__ARM_BLOCKS)
   if (arithmetic != TARN__GEMM_F32) {
-    tarn__neon_block_tile(sums, a, row_bytes, b, units, rows, arithmetic);
+    tarn__arm_block_tile(sums, a, row_bytes, b, units, rows, arithmetic);
     return;
   }
 #endif
-  tarn__neon_tile(sums, a, row_bytes, b, units, rows, arithmetic);
+  tarn__arm_tile(sums, a, row_bytes, b, units, rows, arithmetic);
 }
 #else
 INLINE void sum_tile(vec sums[GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
@@ -199,7 +199,7 @@ typedef void (*tile_function)(const char *a, int64_t row_bytes, const uint32_t *
   static void name##_as_it_lies(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
     tile(a, row_bytes, b, units, rows, arithmetic, f);                                                                 \
   }
-#if defined(TARN_NEON)
+#if defined(TARN__ARM_LOOPS)
 #define TILES(name, arithmetic)                                                    \
   TILE(name##_1, STEP, arithmetic)                                                 \
   TILE(name##_2, 2 * STEP, arithmetic)                                             \
@@ -241,9 +241,9 @@ INLINE void few_step(vec sums[2][GROUP][2], const char *const at[STEP], int64_t 
 INLINE void sum_few(vec sums[2][GROUP][2], const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
                     int panels, tarn__gemm_arithmetic arithmetic) {
   enum { TOGETHER = 2, FAR = 4096 };  // units; bytes by which prefetching is ahead
-#if defined(TARN__NEON_BLOCKS)
+#if defined(TARN__ARM_BLOCKS)
   if (arithmetic != TARN__GEMM_F32) {
-    tarn__neon_block_few(sums, a, row_bytes, b, units, units * PANEL, rows, panels, arithmetic);
+    tarn__arm_block_few(sums, a, row_bytes, b, units, units * PANEL, rows, panels, arithmetic);
     return;
   }
 #endif
@@ -278,7 +278,7 @@ INLINE void few_tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_
   static void name(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
     few_tile(a, row_bytes, b, units, rows, panels, arithmetic, f);                                        \
   }
-#if defined(__AVX512F__) || defined(TARN_NEON)
+#if defined(__AVX512F__) || defined(TARN__ARM_LOOPS)
 #define FEW_TABLE(name, arithmetic)                                                             \
   FEW(name##_1_1, 1, 1, arithmetic)                                                             \
   FEW(name##_2_1, 2, 1, arithmetic)                                                             \
@@ -447,7 +447,7 @@ static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t 
 
 // Passes the possible widths as constants.
 static void pack(uint32_t *out, const tarn__gemm_lines *l) {
-#if defined(TARN__NEON_BLOCKS)
+#if defined(TARN__ARM_BLOCKS)
   if (tarn__gemm_unit_terms(l->arithmetic) > 1) {
     tarn__gemm_pack_beside(out, l);
     return;

@@ -1,12 +1,12 @@
 // A few rows of A at once, of which C has every one.
+#include "device/cpu/gemm/gemm_arm_cpu.h"
 #include "device/cpu/gemm/gemm_int4.h"
-#include "device/cpu/gemm/gemm_neon_cpu.h"
 #include "device/cpu/isa/vec_cpu.h"
 
 enum {
   LANES = TARN__VEC_LANES,
   PANEL = 2 * LANES,
-#if defined(__AVX512F__) || defined(TARN_NEON)
+#if defined(__AVX512F__) || defined(TARN__ARM_LOOPS)
   ROWS = 4,
 #else
   ROWS = 2,
@@ -14,8 +14,8 @@ enum {
   WORDS = TARN__INT4_WORDS,
   PAIR_BYTES = PANEL * TARN__INT4_PAIR_BYTES,  // of a panel
   FAR = 2048,                                  // bytes by which prefetching is ahead
-#if defined(TARN_NEON)
-  BESIDE = TARN__NEON_BESIDE  // units of a column side by side in a panel of INT8
+#if defined(TARN__ARM_LOOPS)
+  BESIDE = TARN__ARM_BESIDE  // units of a column side by side in a panel of INT8
 #else
   BESIDE = 1
 #endif
@@ -42,8 +42,8 @@ INLINE whole add_product(whole sum, words b, uint32_t a) {
 #elif defined(__AVX2__)
   const __m256i pairs = _mm256_maddubs_epi16((__m256i)b, _mm256_set1_epi32((int)a));
   return sum + (whole)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-#elif defined(TARN_NEON)
-  return (whole)tarn__neon_add_bytes((tarn__vec)sum, (uint32x4_t)b, vdupq_n_u32(a));
+#elif defined(TARN__ARM_LOOPS)
+  return (whole)tarn__arm_add_bytes((tarn__vec)sum, (tarn__arm_units)b, tarn__arm_all(a));
 #else
   for (int i = 0; i < 4; i++) sum += (whole)(b >> 8 * i & 255u) * (int32_t)(int8_t)(a >> 8 * i & 255u);
   return sum;
@@ -52,7 +52,11 @@ INLINE whole add_product(whole sum, words b, uint32_t a) {
 
 // Both factors of each column, from the 2 LANES bytes at `from`.
 INLINE words load_factors(const unsigned char *from) {
+#if defined(TARN_SVE)  // gcc converts registers of different lengths lane by lane
+  return (words)tarn__vec_load_u16((const uint16_t *)(const void *)from);
+#else
   return __builtin_convertvector(*(const factors_any *)(const void *)from, words);
+#endif
 }
 
 // The first and the second byte of a lane, signed.
@@ -159,7 +163,7 @@ static void multiply(const tarn__int4_block *g) {
       case 1:
         multiply_rows(g, row, 1);
         break;
-#if defined(__AVX512F__) || defined(TARN_NEON)
+#if defined(__AVX512F__) || defined(TARN__ARM_LOOPS)
       case 2:
         multiply_rows(g, row, 2);
         break;
@@ -190,8 +194,8 @@ INLINE words times(words numbers, halves by) {
 
 // Two units of LANES columns, in the order of gemm_kernels.h; to: the first column's first one.
 INLINE void put_units(uint32_t *to, words first, words second) {
-#if defined(TARN__NEON_BLOCKS)
-  vst2q_u32(to, ((uint32x4x2_t){{(uint32x4_t)first, (uint32x4_t)second}}));
+#if defined(TARN__ARM_BLOCKS)
+  tarn__arm_store_beside(to, (tarn__arm_units)first, (tarn__arm_units)second);
 #else
   *(words_any *)to = first;
   *(words_any *)(to + PANEL) = second;

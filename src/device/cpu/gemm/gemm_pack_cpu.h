@@ -131,7 +131,7 @@ static inline void tarn__gemm_pack_wide(uint32_t *out, const tarn__gemm_lines *l
   }
 }
 
-#if defined(TARN_NEON)
+#if defined(TARN_NEON) || defined(TARN_SVE)
 
 // Two units of one line that begin at `from`, of which `bytes` exist.
 static inline uint64_t tarn__gemm_two_units(const char *from, int64_t bytes) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #elif defined(TARN_ARM)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #endif
 
 #include "base/log.h"
@@ -19,6 +20,7 @@ static const char *const names[] = {
     [TARN__ISA_AVX512] = "avx512",     [TARN__ISA_AVX512_BF16] = "avx512_bf16",
     [TARN__ISA_AMX] = "amx",           [TARN__ISA_NEON] = "neon",
     [TARN__ISA_NEON_DOT] = "neon_dot", [TARN__ISA_NEON_BF16] = "neon_bf16",
+    [TARN__ISA_SVE_256] = "sve_256",   [TARN__ISA_SVE_512] = "sve_512",
 };
 enum { ISA_COUNT = sizeof names / sizeof names[0] };
 
@@ -27,8 +29,8 @@ enum { ISA_COUNT = sizeof names / sizeof names[0] };
 enum { FIRST = TARN__ISA_AVX2, LAST = TARN__ISA_AMX };
 #define WORDS "portable, avx2, avx512, avx512_bf16, amx"
 #elif defined(TARN_ARM)
-enum { FIRST = TARN__ISA_NEON, LAST = TARN__ISA_NEON_BF16 };
-#define WORDS "portable, neon, neon_dot, neon_bf16"
+enum { FIRST = TARN__ISA_NEON, LAST = TARN__ISA_SVE_512 };
+#define WORDS "portable, neon, neon_dot, neon_bf16, sve_256, sve_512"
 #else
 enum { FIRST = ISA_COUNT, LAST = 0 };
 #define WORDS "portable"
@@ -58,6 +60,12 @@ static const bool compiled[ISA_COUNT] = {
 #ifdef TARN_WITH_NEON_BF16
     [TARN__ISA_NEON_BF16] = true,
 #endif
+#ifdef TARN_WITH_SVE_256
+    [TARN__ISA_SVE_256] = true,
+#endif
+#ifdef TARN_WITH_SVE_512
+    [TARN__ISA_SVE_512] = true,
+#endif
 };
 
 #ifdef TARN_X86
@@ -75,25 +83,45 @@ static bool may_use_tiles(void) {
 }
 #endif
 
-// On x86-64 the compiler's run-time check also asks the operating system which registers it saves (XCR0). On ARM the
-// system says what it found; the numbers are those of Linux's asm/hwcap.h, of which older headers lack some.
-static tarn__isa detect(void) {
+#ifdef TARN_ARM
+// The bits of SVE's registers, which the system sets for this thread and those that it begins; 0: there are none.
+static int sve_bits(void) {
+  enum { SVE = 1 << 22, GET_LENGTH = 51, BYTES = 0xFFFF };
+  if (!(getauxval(AT_HWCAP) & SVE)) return 0;
+  const int answer = prctl(GET_LENGTH);
+  return answer < 0 ? 0 : 8 * (answer & BYTES);
+}
+#endif
+
+// The sets that this machine runs, bit by bit. On x86-64 the compiler's run-time check also asks the operating system
+// which registers it saves (XCR0). On ARM the system says what it found; the numbers are those of Linux's asm/hwcap.h
+// and linux/prctl.h, of which older headers lack some.
+static unsigned detect(void) {
 #ifdef TARN_X86
+  unsigned sets = 0;
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
-    return TARN__ISA_PORTABLE;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return sets;
+  sets |= 1u << TARN__ISA_AVX2;
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-    return TARN__ISA_AVX2;
-  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) return TARN__ISA_AVX512;
-  return may_use_tiles() ? TARN__ISA_AMX : TARN__ISA_AVX512_BF16;
+    return sets;
+  sets |= 1u << TARN__ISA_AVX512;
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni")) return sets;
+  sets |= 1u << TARN__ISA_AVX512_BF16;
+  return may_use_tiles() ? sets | 1u << TARN__ISA_AMX : sets;
 #elif defined(TARN_ARM)
-  enum { DOT = 1 << 20, I8MM = 1 << 13, BF16 = 1 << 14 };
-  if (!(getauxval(AT_HWCAP) & DOT)) return TARN__ISA_NEON;
+  enum { DOT = 1 << 20, I8MM = 1 << 13, BF16 = 1 << 14, SVE_I8MM = 1 << 9, SVE_BF16 = 1 << 12 };
   const unsigned long second = getauxval(AT_HWCAP2);
-  return (second & I8MM) && (second & BF16) ? TARN__ISA_NEON_BF16 : TARN__ISA_NEON_DOT;
+  unsigned sets = 1u << TARN__ISA_NEON;
+  if (getauxval(AT_HWCAP) & DOT) {
+    sets |= 1u << TARN__ISA_NEON_DOT;
+    if ((second & I8MM) && (second & BF16)) sets |= 1u << TARN__ISA_NEON_BF16;
+  }
+  if ((sets >> TARN__ISA_NEON_BF16 & 1) && (second & SVE_I8MM) && (second & SVE_BF16) && sve_bits() == 256)
+    sets |= 1u << TARN__ISA_SVE_256;
+  return sve_bits() == 512 ? sets | 1u << TARN__ISA_SVE_512 : sets;
 #else
-  return TARN__ISA_PORTABLE;
+  return 0;
 #endif
 }
 
@@ -108,15 +136,29 @@ static int named(const char *name) {
   return ISA_COUNT;
 }
 
+#ifdef TARN_ARM
+// Says so where a set of SVE was asked for whose registers have another length here.
+static void check_length(const char *wanted, int isa) {
+  const int needed = isa == TARN__ISA_SVE_256 ? 256 : isa == TARN__ISA_SVE_512 ? 512 : 0;
+  if (needed != 0 && sve_bits() != needed)
+    tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s needs registers of SVE of %d bits, and here they have %d; using %s",
+              wanted, needed, sve_bits(), names[chosen]);
+}
+#endif
+
 static void choose(void) {
-  chosen = detect();
   const char *wanted = getenv("TARN_ISA");
   const bool asked = wanted != NULL && *wanted != '\0';
   const int most = asked ? named(wanted) : ISA_COUNT;
-  if (most < (int)chosen) chosen = (tarn__isa)most;
-  while (!compiled[chosen]) chosen--;
+  const unsigned sets = detect();
+  chosen = TARN__ISA_PORTABLE;
+  for (int isa = FIRST; isa <= LAST && isa <= most; isa++)
+    if (compiled[isa] && (sets >> isa & 1)) chosen = (tarn__isa)isa;
   if (asked && most == ISA_COUNT)
     tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of " WORDS "; using %s", wanted, names[chosen]);
+#ifdef TARN_ARM
+  if (asked) check_length(wanted, most);
+#endif
 }
 
 tarn__isa tarn__isa_now(void) {

@@ -1,11 +1,13 @@
 // Instruction sets of the fast kernels, chosen at run time. The environment variable TARN_ISA (on x86-64 portable,
-// avx2, avx512, avx512_bf16, amx; on 64-bit ARM portable, neon, neon_dot, neon_bf16) lowers the choice, for tests.
+// avx2, avx512, avx512_bf16, amx; on 64-bit ARM portable, neon, neon_dot, neon_bf16, sve_256, sve_512) lowers the
+// choice, for tests.
 #ifndef TARN_DEVICE_CPU_ISA_ISA_H
 #define TARN_DEVICE_CPU_ISA_ISA_H
 
 #include <stdbool.h>
 
-// Those of one kind of processor follow one another, from the least to the greatest.
+// Those of one kind of processor follow one another, from the least to the greatest. Kernels of SVE are compiled for
+// one length of its registers, and no processor runs both sets.
 typedef enum tarn__isa {
   TARN__ISA_PORTABLE,     // plain C, for every processor
   TARN__ISA_AVX2,         // AVX2, FMA
@@ -15,7 +17,9 @@ typedef enum tarn__isa {
                           // previous set
   TARN__ISA_NEON,         // 64-bit ARM: every processor
   TARN__ISA_NEON_DOT,     // and dot products of int8 (FEAT_DotProd)
-  TARN__ISA_NEON_BF16     // and products of 2 x 2 blocks of bf16 and of int8 (FEAT_BF16, FEAT_I8MM)
+  TARN__ISA_NEON_BF16,    // and products of 2 x 2 blocks of bf16 and of int8 (FEAT_BF16, FEAT_I8MM)
+  TARN__ISA_SVE_256,      // the same with registers of SVE, if these have 256 bits
+  TARN__ISA_SVE_512       // SVE and nothing else, with registers of 512 bits
 } tarn__isa;
 
 // The best set supported by the processor and the operating system, or a lower one requested by TARN_ISA. Constant

@@ -5,7 +5,7 @@
 
 // The chains are separate variables: compilers keep an array of them in memory.
 #define EACH_OF_12(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)
-#if defined(TARN_NEON)
+#if defined(TARN_NEON) || defined(TARN_SVE)
 enum { CHAINS = 20 };
 #define EACH(act) EACH_OF_12(act) act(12) act(13) act(14) act(15) act(16) act(17) act(18) act(19)
 #else
@@ -49,6 +49,21 @@ static float loop_bf16(int64_t rounds) {
   float total = 0.0f;
   EACH(DECLARE)
 #define STEP(i) s##i = (tarn__vec)vbfmmlaq_f32((float32x4_t)s##i, vreinterpretq_bf16_u32(a), vreinterpretq_bf16_u32(a));
+  for (int64_t n = 0; n < rounds; n++) {
+    EACH(STEP)
+  }
+#undef STEP
+  EACH(ADD)
+  return total;
+}
+enum { PAIRS = 4 };
+#elif defined(TARN_SVE) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+// Products of blocks of two rows and two columns, four terms at a time.
+static float loop_bf16(int64_t rounds) {
+  const svbfloat16_t a = svreinterpret_bf16_u32(svdup_u32(0x3A833A83));  // 1e-3
+  float total = 0.0f;
+  EACH(DECLARE)
+#define STEP(i) s##i = (tarn__vec)svbfmmla_f32((svfloat32_t)s##i, a, a);
   for (int64_t n = 0; n < rounds; n++) {
     EACH(STEP)
   }

@@ -12,7 +12,7 @@
 enum { TARN__TILE_PAD = 16 };
 
 // A tile of the product is ROWS rows times VECTORS registers of accumulators: 24 of 32 registers on AVX-512 and ARM.
-#if defined(__AVX512F__) || defined(TARN_NEON)
+#if defined(__AVX512F__) || defined(TARN_NEON) || defined(TARN_SVE)
 enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 4 };
 #else
 enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 2 };
@@ -90,16 +90,18 @@ static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__til
   int64_t j = 0;
   for (; j + TARN__TILE_VECTORS * TARN__VEC_LANES <= n; j += TARN__TILE_VECTORS * TARN__VEC_LANES)
     tarn__tile_columns(t, j, m, k, TARN__TILE_VECTORS, add);
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(TARN_SVE)
   switch ((n - j) / TARN__VEC_LANES) {
+#if TARN__VEC_LANES == 16
     case 3:
       tarn__tile_columns(t, j, m, k, 3, add);
       break;
-    case 2:
-      tarn__tile_columns(t, j, m, k, 2, add);
-      break;
     case 1:
       tarn__tile_columns(t, j, m, k, 1, add);
+      break;
+#endif
+    case 2:
+      tarn__tile_columns(t, j, m, k, 2, add);
       break;
     default:
       break;
@@ -108,12 +110,12 @@ static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__til
 }
 
 // {a0, b0, a1, b1, ...} of the lower and of the upper halves of two registers.
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES == 16
 #define TARN__TILE_LOW(a, b) \
   TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define TARN__TILE_HIGH(a, b) \
   TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif defined(__AVX2__)
+#elif TARN__VEC_LANES == 8
 #define TARN__TILE_LOW(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define TARN__TILE_HIGH(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #else

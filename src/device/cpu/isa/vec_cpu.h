@@ -9,17 +9,22 @@
 #include <immintrin.h>
 #elif defined(TARN_NEON)
 #include <arm_neon.h>
+#elif defined(TARN_SVE)  // with registers of a fixed length, so that they are vectors as others (gcc alone)
+#include <arm_neon.h>
+#include <arm_sve.h>
 #endif
 
 #include "device/cpu/isa/fma_cpu.h"
 #include "device/dtype.h"
 
 #if defined(__AVX512F__)
-enum { TARN__VEC_LANES = 16 };
+#define TARN__VEC_LANES 16
 #elif defined(__AVX2__)
-enum { TARN__VEC_LANES = 8 };
+#define TARN__VEC_LANES 8
+#elif defined(TARN_SVE)
+#define TARN__VEC_LANES (__ARM_FEATURE_SVE_BITS / 32)
 #else
-enum { TARN__VEC_LANES = 4 };
+#define TARN__VEC_LANES 4
 #endif
 
 typedef float tarn__vec __attribute__((vector_size(4 * TARN__VEC_LANES)));
@@ -49,6 +54,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_all(float x) {
   return (tarn__vec)_mm256_set1_ps(x);
 #elif defined(TARN_NEON)
   return (tarn__vec)vdupq_n_f32(x);
+#elif defined(TARN_SVE)
+  return (tarn__vec)svdup_f32(x);
 #else
   return (tarn__vec){x, x, x, x};
 #endif
@@ -62,6 +69,8 @@ TARN__VEC_INLINE tarn__vec tarn__vec_fma(tarn__vec a, tarn__vec b, tarn__vec c) 
   return (tarn__vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(TARN_NEON)
   return (tarn__vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif defined(TARN_SVE)
+  return (tarn__vec)svmla_f32_x(svptrue_b32(), (svfloat32_t)c, (svfloat32_t)a, (svfloat32_t)b);
 #elif TARN__HAS_FMA
   for (int i = 0; i < TARN__VEC_LANES; i++) c[i] = tarn__fma(a[i], b[i], c[i]);
   return c;
@@ -86,6 +95,9 @@ TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
   return (tarn__vec)_mm256_max_ps((__m256)a, (__m256)b);
 #elif defined(TARN_NEON)
   return (tarn__vec)vbslq_f32(vcgtq_f32((float32x4_t)a, (float32x4_t)b), (float32x4_t)a, (float32x4_t)b);
+#elif defined(TARN_SVE)
+  const svfloat32_t x = (svfloat32_t)a, y = (svfloat32_t)b;
+  return (tarn__vec)svsel_f32(svcmpgt_f32(svptrue_b32(), x, y), x, y);
 #else
   for (int i = 0; i < TARN__VEC_LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
   return a;
@@ -94,9 +106,9 @@ TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
 
 // The first n lanes of v, and `other` in the rest; n may be negative, or exceed LANES.
 TARN__VEC_INLINE tarn__vec tarn__vec_first(tarn__vec v, int64_t n, float other) {
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES == 16
   const tarn__vec_int lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-#elif defined(__AVX2__)
+#elif TARN__VEC_LANES == 8
   const tarn__vec_int lane = {0, 1, 2, 3, 4, 5, 6, 7};
 #else
   const tarn__vec_int lane = {0, 1, 2, 3};
@@ -107,12 +119,12 @@ TARN__VEC_INLINE tarn__vec tarn__vec_first(tarn__vec v, int64_t n, float other) 
 }
 
 // Lane i of the result is lane (i + distance) mod LANES of v, for the steps of a sum or maximum over all lanes.
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES == 16
 #define TARN__VEC_TURN_8(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
 #define TARN__VEC_TURN_4(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
 #define TARN__VEC_TURN_2(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
 #define TARN__VEC_TURN_1(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
-#elif defined(__AVX2__)
+#elif TARN__VEC_LANES == 8
 #define TARN__VEC_TURN_4(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 4, 5, 6, 7, 0, 1, 2, 3)
 #define TARN__VEC_TURN_2(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 2, 3, 0, 1, 6, 7, 4, 5)
 #define TARN__VEC_TURN_1(v) TARN__VEC_SHUFFLE(tarn__vec_int, v, v, 1, 0, 3, 2, 5, 4, 7, 6)
@@ -123,10 +135,10 @@ TARN__VEC_INLINE tarn__vec tarn__vec_first(tarn__vec v, int64_t n, float other) 
 
 // The largest lane, in every lane.
 TARN__VEC_INLINE tarn__vec tarn__vec_max_lane(tarn__vec v) {
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES >= 16
   v = tarn__vec_max(v, TARN__VEC_TURN_8(v));
 #endif
-#if defined(__AVX2__)
+#if TARN__VEC_LANES >= 8
   v = tarn__vec_max(v, TARN__VEC_TURN_4(v));
 #endif
   v = tarn__vec_max(v, TARN__VEC_TURN_2(v));
@@ -135,10 +147,10 @@ TARN__VEC_INLINE tarn__vec tarn__vec_max_lane(tarn__vec v) {
 
 // The sum of all lanes, in every lane.
 TARN__VEC_INLINE tarn__vec tarn__vec_sum_lanes(tarn__vec v) {
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES >= 16
   v += TARN__VEC_TURN_8(v);
 #endif
-#if defined(__AVX2__)
+#if TARN__VEC_LANES >= 8
   v += TARN__VEC_TURN_4(v);
 #endif
   v += TARN__VEC_TURN_2(v);
@@ -153,6 +165,8 @@ TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
   return (tarn__vec_int)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
 #elif defined(TARN_NEON)
   return (tarn__vec_int)vmovl_u16(vld1_u16(from));
+#elif defined(TARN_SVE)
+  return (tarn__vec_int)svld1uh_u32(svptrue_b32(), from);
 #else
   return (tarn__vec_int) __builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits);
 #endif
@@ -167,6 +181,20 @@ TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
 #endif
 }
 
+#if defined(TARN_SVE)
+// The bits of v as bf16, in the lower half of each lane.
+TARN__VEC_INLINE svuint32_t tarn__vec_bf16_bits(svfloat32_t v) {
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  return svreinterpret_u32_bf16(svcvt_bf16_f32_x(svptrue_b32(), v));
+#else
+  const tarn__vec x = (tarn__vec)v;
+  const tarn__vec_bits bits = (tarn__vec_bits)x, rounded = bits + 0x7FFFu + (bits >> 16 & 1u);
+  const tarn__vec_bits nan = (tarn__vec_bits)(x != x);
+  return (svuint32_t)(((nan & (bits | 0x400000u)) | (~nan & rounded)) >> 16);
+#endif
+}
+#endif
+
 // Equal to tarn__bf16_from_f32(), except that the instructions of AVX512_BF16 and NEON_BF16 flush denormal numbers to
 // zero, like all arithmetic here (tarn__threads_set).
 TARN__VEC_INLINE void tarn__vec_store_bf16(uint16_t *to, tarn__vec v) {
@@ -174,6 +202,8 @@ TARN__VEC_INLINE void tarn__vec_store_bf16(uint16_t *to, tarn__vec v) {
   _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)v));
 #elif defined(TARN_NEON) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
   vst1_u16(to, vreinterpret_u16_bf16(vcvt_bf16_f32((float32x4_t)v)));
+#elif defined(TARN_SVE)
+  svst1h_u32(svptrue_b32(), to, tarn__vec_bf16_bits((svfloat32_t)v));
 #else
   const tarn__vec_bits bits = (tarn__vec_bits)v, rounded = bits + 0x7FFFu + (bits >> 16 & 1u);
   const tarn__vec_bits nan = (tarn__vec_bits)(v != v);
@@ -204,6 +234,10 @@ TARN__VEC_INLINE tarn__vec tarn__vec_read_first(const void *data, tarn__dtype dt
   if (dtype == TARN__F32) return (tarn__vec)_mm512_maskz_loadu_ps(first, (const float *)data + at);
   const __m256i half = _mm256_maskz_loadu_epi16(first, (const uint16_t *)data + at);
   return (tarn__vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+#elif defined(TARN_SVE)
+  const svbool_t first = svwhilelt_b32_s64(0, n);
+  if (dtype == TARN__F32) return (tarn__vec)svld1_f32(first, (const float *)data + at);
+  return (tarn__vec)((tarn__vec_bits)svld1uh_u32(first, (const uint16_t *)data + at) << 16);
 #else
   const size_t size = tarn__dtype_size(dtype);
   _Alignas(64) float part[TARN__VEC_LANES] = {0};
@@ -223,6 +257,12 @@ TARN__VEC_INLINE void tarn__vec_write_first(void *data, tarn__dtype dtype, int64
     _mm512_mask_storeu_ps((float *)data + at, first, (__m512)v);
   else
     _mm256_mask_storeu_epi16((uint16_t *)data + at, first, (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#elif defined(TARN_SVE)
+  const svbool_t first = svwhilelt_b32_s64(0, n);
+  if (dtype == TARN__F32)
+    svst1_f32(first, (float *)data + at, (svfloat32_t)v);
+  else
+    svst1h_u32(first, (uint16_t *)data + at, tarn__vec_bf16_bits((svfloat32_t)v));
 #else
   const size_t size = tarn__dtype_size(dtype);
   _Alignas(64) float part[TARN__VEC_LANES];

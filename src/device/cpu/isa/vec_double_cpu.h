@@ -21,6 +21,8 @@ TARN__VEC_INLINE tarn__vec_double tarn__vec_double_all(double x) {
   return (tarn__vec_double)_mm256_set1_pd(x);
 #elif defined(TARN_NEON)
   return (tarn__vec_double)vdupq_n_f64(x);
+#elif defined(TARN_SVE)
+  return (tarn__vec_double)svdup_f64(x);
 #else
   return (tarn__vec_double){x, x};
 #endif
@@ -34,6 +36,8 @@ TARN__VEC_INLINE tarn__vec_double tarn__vec_double_fma(tarn__vec_double a, tarn_
   return (tarn__vec_double)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #elif defined(TARN_NEON)
   return (tarn__vec_double)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#elif defined(TARN_SVE)
+  return (tarn__vec_double)svmla_f64_x(svptrue_b64(), (svfloat64_t)c, (svfloat64_t)a, (svfloat64_t)b);
 #elif TARN__HAS_FMA
   for (int i = 0; i < TARN__VEC_DOUBLES; i++) c[i] = tarn__fma_double(a[i], b[i], c[i]);
   return c;
@@ -50,6 +54,9 @@ TARN__VEC_INLINE tarn__vec_double tarn__vec_double_widen(const float *from) {
   return (tarn__vec_double)_mm256_cvtps_pd(_mm_loadu_ps(from));
 #elif defined(TARN_NEON)
   return (tarn__vec_double)vcvt_f64_f32(vld1_f32(from));
+#elif defined(TARN_SVE)
+  const svuint64_t bits = svld1uw_u64(svptrue_b64(), (const uint32_t *)(const void *)from);
+  return (tarn__vec_double)svcvt_f64_f32_x(svptrue_b64(), svreinterpret_f32_u64(bits));
 #else
   return (tarn__vec_double){(double)from[0], (double)from[1]};
 #endif

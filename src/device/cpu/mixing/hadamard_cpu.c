@@ -42,10 +42,10 @@ TARN__VEC_INLINE vec signs_of(int h) {
 }
 
 // The stage of distance h within a register: lane i becomes v[i ^ h] + v[i] if bit h of i is 0, else v[i ^ h] - v[i].
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES >= 16
 TARN__VEC_INLINE vec stage_8(vec v) { return tarn__vec_fma(v, signs_of(8), TARN__VEC_TURN_8(v)); }
 #endif
-#if defined(__AVX2__)
+#if TARN__VEC_LANES >= 8
 TARN__VEC_INLINE vec stage_4(vec v) { return tarn__vec_fma(v, signs_of(4), TARN__VEC_TURN_4(v)); }
 #endif
 TARN__VEC_INLINE vec stage_2(vec v) { return tarn__vec_fma(v, signs_of(2), TARN__VEC_TURN_2(v)); }
@@ -54,11 +54,11 @@ TARN__VEC_INLINE vec stage_1(vec v) { return tarn__vec_fma(v, signs_of(1), TARN_
 // All stages of a span, each applied to all registers: the processor's out-of-order window is too short to overlap the
 // registers if each went through all stages first.
 TARN__VEC_INLINE void near_stages(vec *v) {
-#if defined(__AVX512F__)
+#if TARN__VEC_LANES >= 16
 #pragma GCC unroll 8
   for (int k = 0; k < NEAR; k++) v[k] = stage_8(v[k]);
 #endif
-#if defined(__AVX2__)
+#if TARN__VEC_LANES >= 8
 #pragma GCC unroll 8
   for (int k = 0; k < NEAR; k++) v[k] = stage_4(v[k]);
 #endif

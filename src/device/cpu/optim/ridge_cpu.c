@@ -2,7 +2,7 @@
 
 #include "device/cpu/isa/vec_double_cpu.h"
 
-#if defined(__AVX512F__) || defined(TARN_NEON)
+#if defined(__AVX512F__) || defined(TARN_NEON) || defined(TARN_SVE)
 enum { VECTORS = 2 };
 #else
 enum { VECTORS = 1 };
