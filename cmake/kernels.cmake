@@ -138,7 +138,8 @@ set(TARN_ISA_FLAGS_neon_dot -march=armv8.2-a+dotprod -DTARN_NEON=1)
 set(TARN_ISA_FLAGS_neon_bf16 -march=armv8.2-a+dotprod+i8mm+bf16 -DTARN_NEON=1)
 # Without masks in the loops that gcc vectorises itself: where a loop has them and an element takes several registers, gcc 12
 # reads all of a sum from its first register (the reduction of quantise() in gemm_cpu.c).
-set(TARN_SVE_FLAGS -DTARN_SVE=1 "SHELL:--param vect-partial-vector-usage=0")
+# The length of registers is an option of a whole compilation, which link-time optimisation would mix.
+set(TARN_SVE_FLAGS -DTARN_SVE=1 -fno-lto "SHELL:--param vect-partial-vector-usage=0")
 set(TARN_ISA_FLAGS_sve_256 -march=armv8.2-a+dotprod+i8mm+bf16+sve -msve-vector-bits=256 ${TARN_SVE_FLAGS})
 set(TARN_ISA_FLAGS_sve_512 -march=armv8.2-a+sve -msve-vector-bits=512 ${TARN_SVE_FLAGS})
 

@@ -1,5 +1,5 @@
 // What the loops of gemm_arm_cpu.h are made of, with SVE's registers of the length that the set is compiled for. What
-// takes a lane or a block of NEON takes it from each 128 bits here, so four units of A lie in each of them.
+// takes a lane or a block of NEON takes it from each 128 bits here.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_SVE_CPU_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_SVE_CPU_H
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef TARN_X86
@@ -136,13 +137,22 @@ static int named(const char *name) {
   return ISA_COUNT;
 }
 
+// Kernels of SVE have run under an emulator only, and no figure says that they are faster: TARN_ISA must name them.
+static bool only_by_name(int isa) { return isa == TARN__ISA_SVE_256 || isa == TARN__ISA_SVE_512; }
+
 #ifdef TARN_ARM
-// Says so where a set of SVE was asked for whose registers have another length here.
-static void check_length(const char *wanted, int isa) {
-  const int needed = isa == TARN__ISA_SVE_256 ? 256 : isa == TARN__ISA_SVE_512 ? 512 : 0;
-  if (needed != 0 && sve_bits() != needed)
-    tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s needs registers of SVE of %d bits, and here they have %d; using %s",
-              wanted, needed, sve_bits(), names[chosen]);
+// Why a set of SVE that was asked for is not used.
+static void warn_of_sve(const char *wanted, int isa) {
+  const int needed = isa == TARN__ISA_SVE_256 ? 256 : 512, bits = sve_bits();
+  char here[64] = "this processor lacks BF16 or I8MM";
+  if (!compiled[isa])
+    snprintf(here, sizeof here, "this build has no kernels of SVE");
+  else if (bits == 0)
+    snprintf(here, sizeof here, "this processor has no SVE");
+  else if (bits != needed)
+    snprintf(here, sizeof here, "here they have %d", bits);
+  tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s needs registers of SVE of %d bits, and %s; using %s", wanted, needed, here,
+            names[chosen]);
 }
 #endif
 
@@ -153,11 +163,11 @@ static void choose(void) {
   const unsigned sets = detect();
   chosen = TARN__ISA_PORTABLE;
   for (int isa = FIRST; isa <= LAST && isa <= most; isa++)
-    if (compiled[isa] && (sets >> isa & 1)) chosen = (tarn__isa)isa;
+    if (compiled[isa] && (sets >> isa & 1) && (!only_by_name(isa) || isa == most)) chosen = (tarn__isa)isa;
   if (asked && most == ISA_COUNT)
     tarn__log(TARN_LOG_WARNING, "TARN_ISA=%s is none of " WORDS "; using %s", wanted, names[chosen]);
 #ifdef TARN_ARM
-  if (asked) check_length(wanted, most);
+  if (only_by_name(most) && (int)chosen != most) warn_of_sve(wanted, most);
 #endif
 }
 

@@ -1,6 +1,6 @@
 // Instruction sets of the fast kernels, chosen at run time. The environment variable TARN_ISA (on x86-64 portable,
 // avx2, avx512, avx512_bf16, amx; on 64-bit ARM portable, neon, neon_dot, neon_bf16, sve_256, sve_512) lowers the
-// choice, for tests.
+// choice, for tests; those of SVE are used only where it names them.
 #ifndef TARN_DEVICE_CPU_ISA_ISA_H
 #define TARN_DEVICE_CPU_ISA_ISA_H
 
@@ -22,7 +22,7 @@ typedef enum tarn__isa {
   TARN__ISA_SVE_512       // SVE and nothing else, with registers of 512 bits
 } tarn__isa;
 
-// The best set supported by the processor and the operating system, or a lower one requested by TARN_ISA. Constant
+// The best set supported by the processor and the operating system, or the one requested by TARN_ISA. Constant
 // during a run.
 tarn__isa tarn__isa_now(void);
 // Whether that is TARN__ISA_AMX with products of tiles of INT8 (AMX-INT8).
