@@ -1,8 +1,8 @@
 // The inner loops of products on 64-bit ARM, for tiles of 8 rows and two registers of columns: 16 of the 32 registers
 // are sums, as many as the latency of a multiply-add requires on processors that begin four in a cycle. Instructions
 // multiply a register by one lane of another, so with NEON four units of a row of A are loaded at once, and a unit
-// needs no broadcast. SVE takes the lane from each 128 bits of a longer register: where A is packed its units are
-// repeated in all of them, where it lies in place a unit is loaded into all lanes.
+// needs no broadcast. SVE takes the lane from each 128 bits of a longer register, and does so only where A is
+// packed; where A lies in place a unit is loaded into all lanes.
 #ifndef TARN_DEVICE_CPU_GEMM_GEMM_ARM_CPU_H
 #define TARN_DEVICE_CPU_GEMM_GEMM_ARM_CPU_H
 
