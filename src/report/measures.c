@@ -176,11 +176,23 @@ static void measure_training(tarn_results_measures *m, const tarn_results_run *r
   if (weights > 0) m->epoch_train_loss = sum / weights;
 }
 
-static void measure_exponent(tarn_results_measures *m, const tarn_results_run *run, double budget) {
-  const tarn_results_series *series = tarn_results_find(run, "dynamics/exponent");
+int64_t tarn__measures_exponent_step(const tarn_results_run *run, double budget) {
   const double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
-  for (size_t i = 0; series && i < series->count && series->points[i].seconds <= limit; i++)
-    m->exponent = series->points[i].value;
+  int64_t last = -1;
+  for (size_t s = 0; s < run->series_count; s++) {
+    const tarn_results_series *series = &run->series[s];
+    if (strncmp(series->name, "dynamics/", 9) != 0) continue;
+    for (size_t i = 0; i < series->count && series->points[i].seconds <= limit; i++)
+      if (series->points[i].step > last) last = series->points[i].step;
+  }
+  return last;
+}
+
+double tarn__measures_at(const tarn_results_run *run, const char *name, int64_t step) {
+  const tarn_results_series *series = tarn_results_find(run, name);
+  for (size_t i = 0; series && i < series->count; i++)
+    if (series->points[i].step == step) return series->points[i].value;
+  return NAN;
 }
 
 // The cost until the best validation is known only for the validation chosen by valid.metric.
@@ -216,7 +228,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
     m->min_loss_step = least->step;
   }
   measure_training(m, run, budget);
-  measure_exponent(m, run, budget);
+  m->exponent = tarn__measures_at(run, "dynamics/exponent", tarn__measures_exponent_step(run, budget));
   if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
   measure_position(m, run, budget);
   measure_cost(m, run);

@@ -115,6 +115,34 @@ static tarn_status note_rising(struct tarn__results_table_memory *t) {
   return TARN_STATUS_OK;
 }
 
+// The line of exponents at the end of a run, which has none of sentences whose perturbations vanish.
+static tarn_status note_exponents(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *without = "", *partial = "";
+  size_t without_count = 0, partial_count = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (run->state != TARN_RESULTS_FINISHED) continue;
+    const int64_t step = tarn__measures_exponent_step(run, t->public.budget);
+    if (step < 0) continue;
+    if (isnan(t->measures[i].exponent))
+      TARN_TRY(add_name(t, &without, &without_count, run->path));
+    else if (tarn__measures_at(run, "dynamics/vanished", step) > 0 ||
+             tarn__measures_at(run, "dynamics/diverged", step) > 0)
+      TARN_TRY(add_name(t, &partial, &partial_count, run->path));
+  }
+  TARN_TRY(end_names(t, &without, without_count));
+  TARN_TRY(end_names(t, &partial, partial_count));
+  if (without_count > 0)
+    TARN_TRY(tarn__table_note(t, "%zu run%s no last exponent, as no sentence has a finite one at the end: %s",
+                              without_count, without_count > 1 ? "s have" : " has", without));
+  if (partial_count == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t,
+                          "%zu run%s sentences at the end whose perturbations vanish or whose states diverge, and the "
+                          "last exponent is the median of those that have one: %s",
+                          partial_count, partial_count > 1 ? "s have" : " has", partial);
+}
+
 // The source of a run's energy, NULL if unknown. Estimates with different watts are different sources.
 static tarn_status source_of(struct tarn__results_table_memory *t, const char **label, const tarn_results_run *run) {
   const char *source = run->state == TARN_RESULTS_FINISHED ? run->cost.source : NULL;
@@ -188,6 +216,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   TARN_TRY(note_sources(t));
+  TARN_TRY(note_exponents(t));
   return note_rising(t);
 }
 

@@ -257,7 +257,8 @@ typedef struct tarn_results_measures {
   double budget_step, budget_epoch;  // position of the run at T-hat, by linear interpolation; or its end, if earlier
   double test_bleu, test_chrf, test_blimp;  // as in the run
   double test_score;                        // the run's `test` of the table's test_measure
-  // The last "dynamics/exponent" up to T-hat: the largest Lyapunov exponent at the end of training (dynamics.input).
+  // "dynamics/exponent" of the last update up to T-hat with a line of exponents: the largest Lyapunov exponent at the
+  // end of training (dynamics.input). NAN if no sentence has a finite one there.
   double exponent;
   double peak_bytes;  // as in the run
 
