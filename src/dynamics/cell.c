@@ -32,10 +32,14 @@ static tarn_status copy_param(double **out, const tarn__param *param) {
   return status;
 }
 
-tarn_status tarn__cell_open(tarn__cell_map *cell, const tarn__node *node) {
+void tarn__cell_describe(tarn__cell_map *cell, const tarn__node *node) {
   *cell = (tarn__cell_map){.spec = *(const tarn__recurrence_spec *)node->attr, .factor = 1.0};
   if (cell->spec.directions == 2) cell->spec.reverse = false;
   cell->spec.directions = 1;
+}
+
+tarn_status tarn__cell_open(tarn__cell_map *cell, const tarn__node *node) {
+  tarn__cell_describe(cell, node);
   const tarn__tensor *bias = node->in[TARN__RECURRENCE_BIASES];
   tarn_status status = copy_param(&cell->weight, node->in[TARN__RECURRENCE_WEIGHTS]->param);
   if (status == TARN_STATUS_OK && bias) status = copy_param(&cell->bias, bias->param);

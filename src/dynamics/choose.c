@@ -45,7 +45,11 @@ static tarn_status find_recurrence(tarn_dynamics *d, int first, int last, int *l
     if (node->op->id != TARN__OP_RECURRENCE) continue;
     for (int l = first; l < last && *layer < 0; l++)
       if (node->label == stack->layers[l].label) *layer = l;
-    if (*layer >= 0 && !d->planned) status = tarn__cell_open(&d->cell, node);
+    if (*layer < 0) continue;
+    if (d->planned)
+      tarn__cell_describe(&d->cell, node);
+    else
+      status = tarn__cell_open(&d->cell, node);
   }
   tarn__graph_close(&graph);
   return status;

@@ -60,6 +60,7 @@ static tarn_status compute_inputs(tarn__drive *drive, const tarn_dynamics *d, ta
       "the layers below the recurrence need %.1f MB for this text, and %.1f MB are allowed: allow more, or take "
       "a shorter text",
       (double)graph->workspace_bytes / 1e6, (double)most / 1e6);
+  if (d->planned) return TARN_STATUS_OK;
   TARN_TRY(tarn__device_allocate(model->device, &workspace, TARN__MEMORY_ACTIVATION, graph->workspace_bytes, 1));
   tarn__graph_bind(graph, workspace);
   tarn_status status = tarn__graph_run(graph, &(tarn__exec){.threads = tarn__threads()});
@@ -122,33 +123,55 @@ void tarn__drive_close(tarn__drive *drive) {
   *drive = (tarn__drive){0};
 }
 
-tarn_status tarn__drive_run(const tarn__drive *drive, tarn_dynamics_result **result, const tarn__cell_map *cell,
-                            const tarn_dynamics_options *options) {
+// The trajectories of a cell, without the memory of `run`.
+typedef struct trajectories {
+  tarn__cell_run run;
+  tarn__iterated map;
+  size_t numbers, bytes;  // of run.work; of all
+} trajectories;
+
+static tarn_status prepare(trajectories *t, const tarn__drive *drive, const tarn__cell_map *cell,
+                           const tarn_dynamics_options *options) {
   const int64_t all = tarn__cell_gates(cell) * cell->spec.hidden;
-  tarn__cell_run run = {.cell = cell,
-                        .inputs = drive->inputs,
-                        .offsets = drive->offsets,
-                        .noise = drive->noise,
-                        .iterations = drive->iterations,
-                        .systems = drive->systems};
-  const tarn__iterated map = {.self = &run,
+  const size_t most = options->max_memory;
+  *t = (trajectories){.run = {.cell = cell,
+                              .inputs = drive->inputs,
+                              .offsets = drive->offsets,
+                              .noise = drive->noise,
+                              .iterations = drive->iterations,
+                              .systems = drive->systems},
+                      .map = {.self = &t->run,
                               .systems = drive->systems,
                               .width = drive->width,
                               .offsets = drive->rows,
                               .lengths = drive->lengths,
                               .autonomous = !drive->inputs && !drive->noise,
-                              .step = tarn__cell_step};
-  const size_t numbers = (size_t)((2 + options->exponents) * drive->systems * all);
-  const size_t bytes = drive->bytes + numbers * sizeof(double), most = options->max_memory;
-  void *work;
+                              .step = tarn__cell_step},
+                      .numbers = (size_t)((2 + options->exponents) * drive->systems * all)};
+  t->bytes = drive->bytes + t->numbers * sizeof(double);
   TARN_REQUIRE(
-      most == 0 || bytes <= most, MEMORY,
+      most == 0 || t->bytes <= most, MEMORY,
       "the recurrence alone needs %.1f MB, and %.1f MB are allowed: allow more, or take fewer sentences, starts "
       "or exponents",
-      (double)bytes / 1e6, (double)most / 1e6);
-  TARN_TRY(tarn__alloc(&work, TARN__MEMORY_OTHER, numbers, sizeof(double)));
-  run.work = work;
-  const tarn_status status = tarn__trajectory_run(result, &map, drive->start, options, bytes);
+      (double)t->bytes / 1e6, (double)most / 1e6);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__drive_run(const tarn__drive *drive, tarn_dynamics_result **result, const tarn__cell_map *cell,
+                            const tarn_dynamics_options *options) {
+  trajectories t;
+  void *work;
+  TARN_TRY(prepare(&t, drive, cell, options));
+  TARN_TRY(tarn__alloc(&work, TARN__MEMORY_OTHER, t.numbers, sizeof(double)));
+  t.run.work = work;
+  const tarn_status status = tarn__trajectory_run(result, &t.map, drive->start, options, t.bytes);
   tarn__free(work);
   return status;
+}
+
+tarn_status tarn__drive_check(const tarn__drive *drive, const tarn__cell_map *cell,
+                              const tarn_dynamics_options *options) {
+  trajectories t;
+  TARN_TRY(prepare(&t, drive, cell, options));
+  return tarn__trajectory_check(&t.map, options, t.bytes);
 }

@@ -21,5 +21,8 @@ void tarn__drive_close(tarn__drive *drive);
 // Trajectories of a cell of that width.
 tarn_status tarn__drive_run(const tarn__drive *drive, tarn_dynamics_result **result, const tarn__cell_map *cell,
                             const tarn_dynamics_options *options) TARN_CHECKED;
+// Fails as running them would before the first iteration. A drive of a planned model has no inputs.
+tarn_status tarn__drive_check(const tarn__drive *drive, const tarn__cell_map *cell,
+                              const tarn_dynamics_options *options) TARN_CHECKED;
 
 #endif

@@ -28,7 +28,8 @@ tarn_status tarn__dynamics_open_source(tarn__checkpoint **checkpoint, bool *trai
 tarn_status tarn__dynamics_open_checkpoint(tarn_dynamics **dynamics, tarn__checkpoint *checkpoint, bool planned,
                                            const tarn_dynamics_options *options) TARN_CHECKED;
 
-// Fails as tarn_dynamics_run() would for the options, the sentences, or an op without a rule for perturbations.
+// Fails as tarn_dynamics_run() would for the options, the sentences, an op without a rule for perturbations, or the
+// memory that is allowed. For models that are planned.
 tarn_status tarn__dynamics_check(const tarn_dynamics *dynamics) TARN_CHECKED;
 
 // Chooses what is iterated, and describes it in info.

@@ -69,6 +69,7 @@ static tarn_status prepare_products(tarn_dynamics *d) {
   const char *lacks = tarn__device_fp32_lacks(model->device, model->fp32);
   TARN_REQUIRE(!lacks, UNSUPPORTED, "products of fp32 by %s need %s", tarn_fp32_name(d->options.products), lacks);
   d->packed_bytes = tarn__model_pack_bytes(model, false);
+  if (d->planned) return TARN_STATUS_OK;
   TARN_TRY(tarn__device_allocate(model->device, &d->packed, TARN__MEMORY_OTHER, d->packed_bytes, 1));
   return tarn__model_pack(model, d->packed, false, tarn__threads());
 }
@@ -83,8 +84,8 @@ static tarn_status open_model(tarn_dynamics *d) {
   d->info.update = d->checkpoint->update;
   TARN_TRY(tarn__states_open_checkpoint(&d->states, d->checkpoint, &reading));
   TARN_TRY(tarn__dynamics_choose(d));
-  if (d->planned) return TARN_STATUS_OK;
-  return d->info.map == TARN_DYNAMICS_MAP_RECURRENCE ? describe_cell(d) : prepare_products(d);
+  if (d->info.map != TARN_DYNAMICS_MAP_RECURRENCE) return prepare_products(d);
+  return d->planned ? TARN_STATUS_OK : describe_cell(d);
 }
 
 tarn_status tarn_dynamics_open(tarn_dynamics **dynamics, const char *path, const tarn_dynamics_options *options) {

@@ -82,18 +82,18 @@ static tarn_status check_allowed(size_t bytes, size_t max_bytes) {
 
 // Checks an upper bound of the memory of all iterations before the workspaces are taken.
 static tarn_status check_bytes(tarn__stack_map *map, bool twice, size_t max_bytes) {
-  size_t bytes = map->bytes;
-  for (int i = 0; i < 1 + twice; i++) {
-    size_t most = 0;
+  size_t most[2] = {0, 0};
+  TARN_TRY(plan(map, &map->graphs[1], -1, 0));
+  most[1] = map->graphs[1].graph.workspace_bytes;
+  for (int i = 0; i < 1 + twice; i++)
     for (int t = 0; t < (map->whole ? 1 : map->last - map->first); t++) {
       int first, last;
       layers_at(map, t, &first, &last);
       TARN_TRY(plan(map, &map->graphs[i], first, last));
-      if (map->graphs[i].graph.workspace_bytes > most) most = map->graphs[i].graph.workspace_bytes;
+      if (map->graphs[i].graph.workspace_bytes > most[i]) most[i] = map->graphs[i].graph.workspace_bytes;
     }
-    bytes += most;
-  }
-  return check_allowed(bytes, max_bytes);
+  map->most_bytes = map->bytes + most[0] + most[1];
+  return check_allowed(map->most_bytes, max_bytes);
 }
 
 static size_t number_bytes(const tarn__stack_map *map) {

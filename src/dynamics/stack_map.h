@@ -26,6 +26,7 @@ typedef struct tarn__stack_map {
   tarn__stack_graph graphs[2];  // with perturbations, without
   float *single;                // if the model computes in fp32
   size_t bytes;                 // taken so far
+  size_t most_bytes;            // that all iterations take
 } tarn__stack_map;
 
 // Takes memory for so many directions; beyond max_bytes (0: no limit) it fails with MEMORY.

@@ -42,7 +42,9 @@ typedef struct trajectory {
   double tolerance;
   double *state, *other, *perturbations, *centred, *ring, *projections;  // other NULL: no second start
   float *kept;
+  bool *drawn;  // [kept + 1, systems]: whether a kept state is in the plane
   size_t bytes;
+  bool planned;  // memory is counted, and only that of the systems taken
   tarn__arena arena;
 } trajectory;
 
@@ -76,9 +78,9 @@ static tarn_status count_bytes(trajectory *t, size_t count, size_t size) {
 
 // Takes memory that is freed with the trajectory. *out: a pointer.
 static tarn_status take(trajectory *t, void *out, size_t count, size_t size) {
-  void *memory;
+  void *memory = NULL;
   TARN_TRY(count_bytes(t, count, size));
-  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, size));
+  if (!t->planned) TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, size));
   memcpy(out, &memory, sizeof memory);
   return TARN_STATUS_OK;
 }
@@ -86,7 +88,9 @@ static tarn_status take(trajectory *t, void *out, size_t count, size_t size) {
 // Takes an array of the result.
 static tarn_status take_array(trajectory *t, double **out, int64_t count) {
   void *memory;
+  *out = NULL;
   TARN_TRY(count_bytes(t, (size_t)count, sizeof(double)));
+  if (t->planned) return TARN_STATUS_OK;
   TARN_TRY(tarn__arena_alloc(&t->result->memory->arena, &memory, (size_t)count, sizeof(double)));
   *out = memory;
   for (int64_t i = 0; i < count; i++) (*out)[i] = NAN;
@@ -174,11 +178,12 @@ static tarn_status open_states(trajectory *t, const double *start) {
   if (t->result->kept > 0) {
     TARN_TRY(count_plane(t));
     TARN_TRY(take(t, &t->kept, numbers * (size_t)(t->result->kept + 1), sizeof(float)));
+    TARN_TRY(take(t, &t->drawn, (size_t)((t->result->kept + 1) * t->result->count), sizeof *t->drawn));
   }
+  const int64_t most = t->map->autonomous ? largest_system(t) : 0;
+  if (most > 0) TARN_TRY(take(t, &t->projections, (size_t)most * TARN__SIGNATURE, sizeof(double)));
+  if (t->planned) return TARN_STATUS_OK;
   memcpy(t->state, start, numbers * sizeof(double));
-  if (!t->map->autonomous) return TARN_STATUS_OK;
-  const int64_t most = largest_system(t);
-  TARN_TRY(take(t, &t->projections, (size_t)most * TARN__SIGNATURE, sizeof(double)));
   tarn__random random;
   tarn__random_init(&random, t->options->seed, 0x44595052u);
   for (int64_t i = 0; i < most * TARN__SIGNATURE; i++)
@@ -357,10 +362,9 @@ static tarn_status draw_plane(trajectory *t) {
   tarn_dynamics_result *r = t->result;
   const int64_t width = t->map->width;
   tarn__plane plane;
-  bool *drawn;
   if (!t->kept) return TARN_STATUS_OK;
-  TARN_TRY(take(t, &drawn, (size_t)((r->kept + 1) * r->count), sizeof *drawn));
-  const int64_t rows = gather_kept(t, drawn);
+  const bool *drawn = t->drawn;
+  const int64_t rows = gather_kept(t, t->drawn);
   if (rows == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__plane_open(&plane, t->kept, rows, width));
   const float *x = t->kept;
@@ -376,28 +380,36 @@ static tarn_status draw_plane(trajectory *t) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__trajectory_check(const tarn__iterated *map, const tarn_dynamics_options *o, int64_t iterations) {
+static tarn_status check(const trajectory *t) {
+  const tarn__iterated *map = t->map;
+  const int64_t discard = t->options->discard, iterations = t->result->iterations;
   for (int64_t i = 0; i < map->systems; i++) {
     const int64_t dimensions = tarn__iterated_dimensions(map, i);
-    TARN_REQUIRE(o->exponents <= dimensions, USAGE,
-                 "%lld exponents are asked for, and the state of sentence %lld has %lld dimensions",
-                 (long long)o->exponents, (long long)(map->lines ? map->lines[i] : i + 1), (long long)dimensions);
+    TARN_REQUIRE(t->k <= dimensions, USAGE,
+                 "%lld exponents are asked for, and the state of sentence %lld has %lld dimensions", (long long)t->k,
+                 (long long)(map->lines ? map->lines[i] : i + 1), (long long)dimensions);
   }
-  TARN_REQUIRE(o->discard < iterations, USAGE, "the exponents leave out %lld iterations, and there are %lld",
-               (long long)o->discard, (long long)iterations);
+  TARN_REQUIRE(discard < iterations, USAGE, "the exponents leave out %lld iterations, and there are %lld",
+               (long long)discard, (long long)iterations);
   return TARN_STATUS_OK;
+}
+
+// All that comes before the first iteration.
+static tarn_status open_all(trajectory *t, tarn_dynamics_result **result, const double *start) {
+  void *memory;
+  TARN_TRY(open_result(t, result));
+  TARN_TRY(check(t));
+  TARN_TRY(count_bytes(t, (size_t)t->map->systems, sizeof(walk)));
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)t->map->systems, sizeof(walk)));
+  t->systems = memory;
+  for (int64_t i = 0; i < t->map->systems; i++) TARN_TRY(open_sentence(t, i));
+  return open_states(t, start);
 }
 
 static tarn_status run(trajectory *t, tarn_dynamics_result **result, const double *start) {
   tarn__work work;
-  void *memory;
   const double begun = tarn__seconds();
-  TARN_TRY(open_result(t, result));
-  TARN_TRY(tarn__trajectory_check(t->map, t->options, t->result->iterations));
-  TARN_TRY(take(t, &memory, (size_t)t->map->systems, sizeof(walk)));
-  t->systems = memory;
-  for (int64_t i = 0; i < t->map->systems; i++) TARN_TRY(open_sentence(t, i));
-  TARN_TRY(open_states(t, start));
+  TARN_TRY(open_all(t, result, start));
   tarn__work_begin(&work, "iterating", "iterations");
   const tarn_status status = iterate(t, &work);
   tarn__work_end(&work);
@@ -410,8 +422,7 @@ static tarn_status run(trajectory *t, tarn_dynamics_result **result, const doubl
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__trajectory_run(tarn_dynamics_result **result, const tarn__iterated *map, const double *start,
-                                 const tarn_dynamics_options *options, size_t map_bytes) {
+static trajectory trajectory_of(const tarn__iterated *map, const tarn_dynamics_options *options, size_t map_bytes) {
   trajectory t = {.map = map,
                   .options = options,
                   .k = options->exponents,
@@ -419,10 +430,26 @@ tarn_status tarn__trajectory_run(tarn_dynamics_result **result, const tarn__iter
                   .tolerance = tarn__trajectory_tolerance(options),
                   .bytes = map_bytes};
   t.numbers = t.rows * map->width;
+  return t;
+}
+
+tarn_status tarn__trajectory_run(tarn_dynamics_result **result, const tarn__iterated *map, const double *start,
+                                 const tarn_dynamics_options *options, size_t map_bytes) {
+  trajectory t = trajectory_of(map, options, map_bytes);
   *result = NULL;
   const tarn_status status = run(&t, result, start);
   tarn__arena_close(&t.arena);
   if (status != TARN_STATUS_OK) tarn_dynamics_result_close(result);
+  return status;
+}
+
+tarn_status tarn__trajectory_check(const tarn__iterated *map, const tarn_dynamics_options *options, size_t map_bytes) {
+  trajectory t = trajectory_of(map, options, map_bytes);
+  tarn_dynamics_result *result = NULL;
+  t.planned = true;
+  const tarn_status status = open_all(&t, &result, NULL);
+  tarn__arena_close(&t.arena);
+  tarn_dynamics_result_close(&result);
   return status;
 }
 

@@ -13,9 +13,11 @@
 tarn_status tarn__trajectory_run(tarn_dynamics_result **result, const tarn__iterated *map, const double *start,
                                  const tarn_dynamics_options *options, size_t map_bytes) TARN_CHECKED;
 
-// Fails with USAGE for more exponents than a system has dimensions, or none of the iterations left to average.
+// Fails as tarn__trajectory_run() would before its first iteration, without taking its memory: with USAGE for more
+// exponents than a system has dimensions, or none of the iterations left to average; with MEMORY beyond
+// options->max_memory.
 tarn_status tarn__trajectory_check(const tarn__iterated *map, const tarn_dynamics_options *options,
-                                   int64_t iterations) TARN_CHECKED;
+                                   size_t map_bytes) TARN_CHECKED;
 
 // options->tolerance, or its default if 0.
 double tarn__trajectory_tolerance(const tarn_dynamics_options *options);

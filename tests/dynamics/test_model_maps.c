@@ -513,10 +513,24 @@ static void refuse_training(const char *config, const char *override, tarn_statu
   assert_false(tarn__file_exists("refused"));
 }
 
+// A recurrence below the layers of a text, of 12 units.
+static void write_recurrent(void) {
+  char text[sizeof tiny_config];
+  const char *mixer = strstr(tiny_config, "mixer: attention, heads: 2, ffn: 32, frozen"), *rest = strstr(mixer, ", frozen");
+  snprintf(text, sizeof text, "%.*smixer: gru, hidden: 12%s", (int)(mixer - tiny_config), tiny_config, rest);
+  sandbox_write("gru.yaml", text, strlen(text));
+}
+
 // At the start, not at update N.
 static void test_followed_refused(void **state) {
   (void)state;
   sandbox_write("empty", "", 0);
+  write_recurrent();
+  refuse_training("gru.yaml", "dynamics={input: text, map: recurrence, exponents: 20}", TARN_STATUS_USAGE,
+                  "20 exponents are asked for, and the state of sentence 1 has 12 dimensions");
+  refuse_training("gru.yaml", "dynamics={input: text, map: recurrence, discard: 7}", TARN_STATUS_USAGE,
+                  "leave out 7 iterations, and there are 7");
+  refuse_training("tiny.yaml", "dynamics.iterations=10000000", TARN_STATUS_MEMORY, "more than the 1000.0 MB");
   refuse_training("tiny.yaml", "dynamics.map=recurrence", TARN_STATUS_USAGE, "dynamics: tiny.yaml: no layer");
   refuse_training("tiny.yaml", "dynamics.last_layer=9", TARN_STATUS_USAGE, "layers 0 to 9 cannot be iterated");
   refuse_training("tiny.yaml", "dynamics.discard=20", TARN_STATUS_USAGE, "leave out 20 iterations");
