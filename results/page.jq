@@ -16,9 +16,7 @@ def names: if . == [] then "none" else join(", ") end;
  elif $design.measure == "best" then {key: "best", title: "Best \(.metric)", digits: 3, unit: 1}
  elif $design.measure == "exponent" then {key: "exponent", title: "Largest exponent at the end", digits: 4, unit: 1}
  else {key: $design.measure, title: "Area under \(.metric) by time", digits: 3, unit: 1} end) as $judged |
-# No exponent is better than another.
-def word($word): if $judged.key == "exponent" then {"better": "larger", "worse": "smaller"}[$word] // $word else $word end;
-def worded: if $judged.key == "exponent" then sub("better"; "larger") | sub("worse"; "smaller") else . end;
+def word($word): if ($design // {}).neutral then {"better": "larger", "worse": "smaller"}[$word] else $word end;
 def verdict($key): if $design then .sequential else (.verdicts // {})[$key] end;
 def decided($key; $word): [.configurations[] | select(.baseline | not) | select(verdict($key).decision == $word) | .name];
 def summary($key; $title; $digits):
@@ -49,7 +47,7 @@ if $form == "rows" then
       (if $operations and $row.token_operations.mean then "\(100 * $row.token_operations.mean / $operations | fixed(0)) %" else "-" end),
       ($row[$judged.key] | spread($judged.digits)),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
-      (if $row.baseline then "" elif $design then $verdict.words | worded else $verdict | probability end)
+      (if $row.baseline then "" elif $design then $verdict.words else $verdict | probability end)
     ] | "| " + join(" | ") + " |")
 elif $form == "summary" then
   $state + if $design then sequential else summary($test.key; $test.title; $test.digits) + (if $test.key != "best" then " " + summary("best"; "Best \(.metric)"; 3) else "" end) end
@@ -74,7 +72,7 @@ else
       (if $judged.key == "exponent" then $row.exponent | spread($judged.digits) else empty end),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
       (if $row.baseline then "" else $verdict | probability end)
-    ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", ($verdict.words | worded)] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
+    ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
   ([.notes[] | select(startswith("the sweep is looked at") | not) |
     # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.
     select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF|of another checkpoint than `tarn test`") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)

@@ -64,6 +64,7 @@ static json_t *design(const tarn_results *results, const tarn_results_table *t) 
   json_t *o = json_pack("{s:s, s:I, s:f, s:s, s:f, s:f}", "measure", d->measure, "max_seeds", (json_int_t)d->max_seeds,
                         "alpha", d->alpha, "spending", tarn_sequential_spending_name(d->spending), "equivalence",
                         d->equivalence, "futility", d->futility);
+  if (t->judged[t->sequential_measure].neutral) json_object_set_new(o, "neutral", json_true());
   return with_list(o, "looks", looks, d->look_count);
 }
 

@@ -330,7 +330,7 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_SCORE, tested);
   print_verdicts(&p, TARN_RESULTS_JUDGED_BEST, best);
   print_verdicts(&p, TARN_RESULTS_JUDGED_AUCC, "AUCC/T");
-  print_verdicts(&p, TARN_RESULTS_JUDGED_EXPONENT, "last exponent (better: larger)");
+  print_verdicts(&p, TARN_RESULTS_JUDGED_EXPONENT, "last exponent");
   print_sequential(&p);
   bool marked = false;
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) marked |= t->judged[m].leader < t->row_count;

@@ -11,6 +11,7 @@
 #include "config/config_write.h"
 #include "run/names.h"
 #include "run/run_file.h"
+#include "significance/sequential.h"
 
 // What a record is read into, for the time of the reading.
 typedef struct reading {
@@ -87,16 +88,11 @@ static tarn_status cost(tarn_advice_form *form, const reading *w, size_t group, 
 
 // --- verdicts
 
-// The verdicts of its design, unless that is about exponents, by which no form is better; NULL: none.
-static const tarn_sequential_verdict *sequential_of(const tarn_results_table *t) {
-  return t->sequential_measure == TARN_RESULTS_JUDGED_EXPONENT ? NULL : t->sequential;
-}
-
 // What the record judges: the measure of its design, else its test, else the best validation.
 static int measure_of(const tarn_results_table *t) {
   static const int order[] = {TARN_RESULTS_JUDGED_TEST_BLEU, TARN_RESULTS_JUDGED_TEST_BLIMP,
                               TARN_RESULTS_JUDGED_TEST_SCORE, TARN_RESULTS_JUDGED_BEST};
-  if (sequential_of(t)) return (int)t->sequential_measure;
+  if (t->sequential) return (int)t->sequential_measure;
   for (size_t i = 0; i < sizeof order / sizeof *order; i++)
     if (t->judged[order[i]].rows > 0) return order[i];
   return TARN_RESULTS_JUDGED_BEST;
@@ -151,7 +147,7 @@ static tarn_status judge_sequential(tarn_advice_form *form, struct tarn__advice_
 
 static tarn_status judge(tarn_advice_form *form, struct tarn__advice_memory *m, const reading *w, size_t row) {
   const tarn_results_table *t = w->table;
-  if (sequential_of(t)) return judge_sequential(form, m, &sequential_of(t)[row], &w->results->sequential);
+  if (t->sequential) return judge_sequential(form, m, &t->sequential[row], &w->results->sequential);
   const tarn_results_verdict *v = &t->judged[measure_of(t)].verdicts[row];
   form->difference = v->difference;
   form->low = v->low;
@@ -247,7 +243,7 @@ static tarn_status take_record(tarn_advice_record *record, struct tarn__advice_m
   record->baseline_freezes = tarn__advice_freezes(w->baseline->config);
   record->updates = mean_of(r, false);
   record->epochs = mean_of(r, true);
-  record->sequential = sequential_of(t) != NULL;
+  record->sequential = t->sequential != NULL;
   record->alpha = record->sequential ? r->sequential.alpha : 0.05;
   record->margin = record->sequential ? r->sequential.equivalence : 0;
   TARN_TRY(name_measure(record, m, t, measure_of(t)));
@@ -285,6 +281,10 @@ static tarn_status read_record(tarn_advice_record *record, struct tarn__advice_m
   const int task = tarn_config_task(w->baseline->config);
   if (task != tarn_config_task(m->config))
     return tarn__arena_print(&record->left_out, &m->arena, "its task is %s", tarn_task_word(task));
+  // Looks at such a measure chose its seeds, so that other verdicts on them would not hold at their level.
+  if (r->sequential.max_seeds > 0 && tarn__sequential_is_neutral(&r->sequential))
+    return tarn__arena_print(&record->left_out, &m->arena, "its design is about %s, by which no form is better",
+                             r->sequential.measure);
   TARN_TRY(tarn_results_compare(&w->table, r, NULL));
   return take_record(record, m, w);
 }

@@ -30,7 +30,7 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds);
 void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b);
 
 // "better", "no verdict (outputs missing)".
-const char *tarn__judging_words(const tarn_results_verdict *v);
+const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdict *v);
 
 // table_sequential.c. The measure of the sequential design that the table judges; -1: none.
 int tarn__table_sequential_measure(const struct tarn__results_table_memory *t);

@@ -57,7 +57,7 @@ static void take_looks(tarn__sequential_looks *looks, tarn__judging *w) {
       tarn__sequential_looks *own = &looks[i++];
       if (own->count < k || !is_over(w, g, r->sequential.looks[k])) continue;
       tarn__judging_judge(&own->at[k], w, g, baseline);
-      own->at[k].words = tarn__judging_words(&own->at[k]);
+      own->at[k].words = tarn__judging_words(w, &own->at[k]);
       own->count = k + 1;
     }
   }
@@ -91,6 +91,7 @@ static tarn_status names_of(const char **names, struct tarn__results_table_memor
 // For tables and pages whose verdicts are those of a single look.
 static tarn_status note(struct tarn__results_table_memory *t) {
   const tarn_sequential_design *d = &t->results->sequential;
+  const bool neutral = tarn__sequential_is_neutral(d);
   const char *better, *worse, *equivalent, *closed, *open;
   TARN_TRY(names_of(&better, t, TARN_SEQUENTIAL_BETTER, TARN_SEQUENTIAL_BETTER));
   TARN_TRY(names_of(&worse, t, TARN_SEQUENTIAL_WORSE, TARN_SEQUENTIAL_WORSE));
@@ -100,8 +101,9 @@ static tarn_status note(struct tarn__results_table_memory *t) {
   return tarn__table_note(
       t,
       "the sweep is looked at up to %zu times, which p of other tables does not count; with the looks "
-      "counted, by %s: better %s; worse %s; equivalent %s; closed without a verdict %s; open %s",
-      d->look_count, d->measure, better, worse, equivalent, closed, open);
+      "counted, by %s: %s %s; %s %s; equivalent %s; closed without a verdict %s; open %s",
+      d->look_count, d->measure, tarn__verdict_word(true, neutral, false), better,
+      tarn__verdict_word(false, neutral, false), worse, equivalent, closed, open);
 }
 
 tarn_status tarn__table_sequential(tarn__judging *w) {

@@ -10,7 +10,7 @@
 static const struct {
   const char *key;
   size_t offset;
-  bool less, tested;
+  bool less, tested, neutral;
 } measures[TARN_RESULTS_JUDGED_MEASURES] = {
     [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true},
     [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true},
@@ -18,7 +18,7 @@ static const struct {
     [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false},  // `less` is the measure's
     [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},                    // `less` is the table's
     [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false},
-    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), false, false},
+    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), .neutral = true},
     [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false},
     [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false},
     [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false},
@@ -41,7 +41,7 @@ void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
     snprintf(text, TARN_RESULTS_P_TEXT, "%.3f", fmin(p, 1));
 }
 
-const char *tarn__judging_words(const tarn_results_verdict *v) {
+const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdict *v) {
   static const char *const none[TARN_RESULTS_BASES] = {[TARN_RESULTS_ONE_SEED] = "no verdict (one seed)",
                                                        [TARN_RESULTS_TWO_SEEDS] = "no verdict (two seeds)",
                                                        [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
@@ -53,9 +53,8 @@ const char *tarn__judging_words(const tarn_results_verdict *v) {
   bool models = v->basis == TARN_RESULTS_MODELS;
   switch (v->decision) {
     case TARN_RESULTS_BETTER:
-      return models ? "better, of these two models" : "better";
     case TARN_RESULTS_WORSE:
-      return models ? "worse, of these two models" : "worse";
+      return tarn__verdict_word(v->decision == TARN_RESULTS_BETTER, measures[w->measure].neutral, models);
     case TARN_RESULTS_UNDECIDED:
       return models ? "undecided, of these two models" : "undecided";
     case TARN_RESULTS_NONE:
@@ -165,7 +164,7 @@ static size_t leader_of(const tarn__judging *w) {
   for (size_t g = 0; g < count; g++)
     if (w->sides[g].runs > 0 && (best == count || sign * mean_of(&w->sides[g]) > sign * mean_of(&w->sides[best])))
       best = g;
-  if (w->table->public.judged[w->measure].rows < 2 || w->measure == TARN_RESULTS_JUDGED_EXPONENT) return count;
+  if (w->table->public.judged[w->measure].rows < 2 || measures[w->measure].neutral) return count;
   for (size_t g = 0; g < count; g++) {
     tarn_results_verdict v;
     if (g == best || w->sides[g].runs == 0) continue;
@@ -212,7 +211,8 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
   TARN_TRY(take(&w));
   TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(tarn_results_verdict)));
   tarn_results_verdict *verdicts = memory;
-  *judged = (tarn_results_judged){.key = measures[measure].key, .less = less, .verdicts = verdicts};
+  *judged = (tarn_results_judged){
+      .key = measures[measure].key, .less = less, .neutral = measures[measure].neutral, .verdicts = verdicts};
   tarn__judging_collect(&w, 0);
   for (size_t g = 0; g < count; g++) judged->rows += w.sides[g].runs > 0;
   const size_t baseline = t->public.baseline;
@@ -222,7 +222,8 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
     if (g == baseline) verdicts[g].p_single = NAN;
   }
   judged->comparisons = tarn__verdict_correct(verdicts, count);
-  for (size_t g = 0; g < count; g++) verdicts[g].words = g == baseline ? "baseline" : tarn__judging_words(&verdicts[g]);
+  for (size_t g = 0; g < count; g++)
+    verdicts[g].words = g == baseline ? "baseline" : tarn__judging_words(&w, &verdicts[g]);
   judged->leader = leader_of(&w);
   return measure == tarn__table_sequential_measure(t) ? tarn__table_sequential(&w) : TARN_STATUS_OK;
 }

@@ -13,6 +13,28 @@ static const char *const SPENDINGS[TARN_SEQUENTIAL_SPENDINGS] = {"obrien-fleming
 static const char *const DECISIONS[TARN_SEQUENTIAL_DECISIONS] = {"open",       "better", "worse",
                                                                  "equivalent", "full",   "hopeless"};
 
+// Measures, and whether they are neutral.
+#define MEASURES(X)     \
+  X("test_bleu", false) \
+  X("test_blimp", false) X("test_score", false) X("best", false) X("aucc_mean", false) X("exponent", true)
+#define ENTRY(word, neutral) {word, neutral},
+#define SPACED(word, neutral) " " word
+
+static const struct {
+  const char *word;
+  bool neutral;
+} measures[TARN__SEQUENTIAL_MEASURES] = {MEASURES(ENTRY)};
+
+const char *tarn__sequential_measure(int index) {
+  return index >= 0 && index < TARN__SEQUENTIAL_MEASURES ? measures[index].word : NULL;
+}
+
+bool tarn__sequential_is_neutral(const tarn_sequential_design *design) {
+  for (int i = 0; design->measure && i < TARN__SEQUENTIAL_MEASURES; i++)
+    if (strcmp(measures[i].word, design->measure) == 0) return measures[i].neutral;
+  return false;
+}
+
 const char *tarn_sequential_spending_name(tarn_sequential_spending spending) {
   return (unsigned)spending < TARN_SEQUENTIAL_SPENDINGS ? SPENDINGS[spending] : NULL;
 }
@@ -23,6 +45,7 @@ const char *tarn_sequential_decision_name(tarn_sequential_decision decision) {
 
 void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *v,
                            const tarn_sequential_design *design) {
+  const char *word;
   if (v->obstacle && (v->decision == TARN_SEQUENTIAL_FULL || v->decision == TARN_SEQUENTIAL_HOPELESS)) {
     snprintf(text, TARN_SEQUENTIAL_TEXT, "closed: %s", v->obstacle);
     return;
@@ -30,10 +53,10 @@ void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequentia
   switch (v->decision) {
     case TARN_SEQUENTIAL_BETTER:
     case TARN_SEQUENTIAL_WORSE:
-      snprintf(text, TARN_SEQUENTIAL_TEXT, "%s", DECISIONS[v->decision]);
+      word = tarn__verdict_word(v->decision == TARN_SEQUENTIAL_BETTER, tarn__sequential_is_neutral(design), false);
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "%s", word);
       if (v->p_equal <= design->alpha)
-        snprintf(text, TARN_SEQUENTIAL_TEXT, "%s, but equivalent within %g", DECISIONS[v->decision],
-                 design->equivalence);
+        snprintf(text, TARN_SEQUENTIAL_TEXT, "%s, but equivalent within %g", word, design->equivalence);
       return;
     case TARN_SEQUENTIAL_EQUIVALENT:
       snprintf(text, TARN_SEQUENTIAL_TEXT, "equivalent within %g", design->equivalence);
@@ -51,9 +74,8 @@ void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequentia
 }
 
 static bool is_measure(const char *word) {
-  static const char *const measures[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean", "exponent"};
-  for (size_t i = 0; word && i < sizeof measures / sizeof *measures; i++)
-    if (strcmp(measures[i], word) == 0) return true;
+  for (int i = 0; word && i < TARN__SEQUENTIAL_MEASURES; i++)
+    if (strcmp(measures[i].word, word) == 0) return true;
   return false;
 }
 
@@ -66,8 +88,7 @@ const char *tarn_sequential_problem(const tarn_sequential_design *d) {
     if (d->looks[k] < 3 || (k > 0 && d->looks[k] <= d->looks[k - 1]) || d->looks[k] > d->max_seeds)
       return "looks: expected ascending numbers of seeds, from 3 to max_seeds";
   if (d->looks[d->look_count - 1] != d->max_seeds) return "looks: the last one is at max_seeds";
-  if (!is_measure(d->measure))
-    return "measure: expected test_bleu, test_blimp, test_score, best, aucc_mean or exponent";
+  if (!is_measure(d->measure)) return "measure: expected one of" MEASURES(SPACED);
   if (!is_within(d->alpha, 0.0001, 0.2)) return "alpha: expected 0.0001 to 0.2";
   if (!tarn_sequential_spending_name(d->spending)) return "spending: expected obrien-fleming or pocock";
   if (!is_within(d->equivalence, 0, 1e9)) return "equivalence: expected a margin of 0 to 1e9";

@@ -29,6 +29,14 @@ tarn_status tarn__sequential_chance(double *chance, const tarn_sequential_verdic
                                     const tarn_sequential_design *design, size_t look, size_t decided,
                                     size_t equal) TARN_CHECKED;
 
+// What a design may be about, by index: a key of tarn_results_judged; NULL beyond the last. Measures of a test stand
+// first.
+enum { TARN__SEQUENTIAL_TESTS = 3, TARN__SEQUENTIAL_MEASURES = 6 };
+const char *tarn__sequential_measure(int index);
+
+// Whether no value of the design's measure is better than another: `better` is the larger one then.
+bool tarn__sequential_is_neutral(const tarn_sequential_design *design);
+
 // Whether a decision is a verdict.
 bool tarn__sequential_is_decided(tarn_sequential_decision decision);
 

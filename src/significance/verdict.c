@@ -159,3 +159,10 @@ bool tarn__verdict_leads(const tarn_results_verdict *v, size_t others) {
   return v->basis == TARN_RESULTS_CONFIGURATIONS && (v->difference > 0) != v->less &&
          v->p_single * (double)others <= LEVEL;
 }
+
+const char *tarn__verdict_word(bool better, bool neutral, bool models) {
+  static const char *const words[2][2] = {{"worse", "better"}, {"smaller", "larger"}};
+  static const char *const of_models[2][2] = {{"worse, of these two models", "better, of these two models"},
+                                              {"smaller, of these two models", "larger, of these two models"}};
+  return models ? of_models[neutral][better] : words[neutral][better];
+}

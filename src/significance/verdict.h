@@ -38,6 +38,9 @@ double tarn__holm(const tarn__holm_list *list, size_t index);
 // Corrects the p-values, decides, and returns the number of comparisons.
 size_t tarn__verdict_correct(tarn_results_verdict *verdicts, size_t count);
 
+// "better" or "worse", of a neutral measure "larger" or "smaller"; of single models "better, of these two models".
+const char *tarn__verdict_word(bool better, bool neutral, bool models);
+
 // Whether this verdict, one of `others` comparisons of a table's best row with every other row, allows calling it the
 // best. The row was selected by its score, which may be luck in any of these comparisons, so p is multiplied by
 // `others`; Holm's smaller factors do not suffice.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "significance/sequential.h"
 #include "sweep/spec.h"
 
 static tarn_status read_real(const tarn__yaml_node *map, const char *key, double *out) {
@@ -37,16 +38,17 @@ static tarn_status read_looks(const tarn__yaml_node *map, tarn_sequential_design
 
 // What the sweep's test gives, else the best validation.
 static tarn_status read_measure(const tarn_sweep *sweep, const tarn__yaml_node *map, tarn_sequential_design *design) {
-  static const char *const names[] = {"test_bleu", "test_blimp", "test_score", "best", "aucc_mean", "exponent"};
+  const char *names[TARN__SEQUENTIAL_MEASURES];
   const bool labelled = sweep->test_labelled || sweep->test_text;
-  const int own = sweep->test_source ? 0 : sweep->test_blimp ? 1 : labelled ? 2 : 3;
+  const int own = sweep->test_source ? 0 : sweep->test_blimp ? 1 : labelled ? 2 : TARN__SEQUENTIAL_TESTS;
   const tarn__yaml_node *node = tarn__yaml_get(map, "measure");
   int word = own;
+  for (int i = 0; i < TARN__SEQUENTIAL_MEASURES; i++) names[i] = tarn__sequential_measure(i);
   if (!tarn__yaml_is_empty(node))
-    TARN_TRY(tarn__sweep_read_word(node, "sequential.measure", names, sizeof names / sizeof *names, &word));
-  if (word < 3 && word != own)
+    TARN_TRY(tarn__sweep_read_word(node, "sequential.measure", names, TARN__SEQUENTIAL_MEASURES, &word));
+  if (word < TARN__SEQUENTIAL_TESTS && word != own)
     return tarn__yaml_fail(node, "sequential.measure: the sweep's test does not give %s, but %s", names[word],
-                           own < 3 ? names[own] : "there is none");
+                           own < TARN__SEQUENTIAL_TESTS ? names[own] : "there is none");
   design->measure = names[word];
   return TARN_STATUS_OK;
 }

@@ -101,6 +101,7 @@ static void refuses_designs(void) {
   refuses_design("{ max_seeds: 4, spendin: pocock }",
                  "unknown key in sequential \"spendin\"; did you mean \"spending\"?");
   refuses_design("{ max_seeds: 4, spending: pocok }", "\"pocok\"; did you mean \"pocock\"?");
+  refuses_design("{ max_seeds: 4, measure: exponent }", "there are no exponents without dynamics.input");
   refuses_design("{ max_seeds: 4, measure: test_bleu }", "the sweep's test does not give test_bleu, but there is none");
   refuses_design("{ max_seeds: 4, looks: [2, 4] }", "sequential.looks: expected a whole number from 3 to 4");
   refuses_design("{ max_seeds: 5, looks: [4, 4, 5] }", "sequential.looks: expected ascending numbers of seeds");
@@ -277,6 +278,10 @@ static void use_tarn_sequential_words(void) {
   v.p_equal = 0.01;
   tarn_sequential_words(words, &v, &design);
   assert_string_equal(words, "worse, but equivalent within 0.3");
+  tarn_sequential_design neutral = design;
+  neutral.measure = "exponent";
+  tarn_sequential_words(words, &v, &neutral);
+  assert_string_equal(words, "smaller, but equivalent within 0.3");
   v.decision = TARN_SEQUENTIAL_FULL;
   tarn_sequential_words(words, &v, &design);
   assert_string_equal(words, "undecided with all 4 seeds");

@@ -132,6 +132,13 @@ static int open_all(void **state) {
         "1, 2, 3, 4, 5",
         ", \"sequential\": {\"first\": 3, \"max_seeds\": 5, \"looks\": [3, 5], \"measure\": \"best\", \"alpha\": 0.05, "
         "\"spending\": \"pocock\", \"equivalence\": 0.3, \"futility\": 0}");
+  // About exponents.
+  runs("neutral/regular", MODEL("L*4", ""), 20, 0.01, 1, 1000, 0);
+  runs("neutral/frozen", MODEL("(R L)*2", ""), 30, 0.01, 0.8, 600, 400);
+  sweep(
+      "neutral", VARIANT("regular") "," VARIANT("frozen"), "1, 2, 3",
+      ", \"sequential\": {\"first\": 3, \"max_seeds\": 3, \"looks\": [3], \"measure\": \"exponent\", \"alpha\": 0.05, "
+      "\"spending\": \"pocock\", \"equivalence\": 0.0, \"futility\": 0}");
   given("four.yaml",
         "model: { d_model: 32, norm: pre }\nencoder: { layers: L*4 }\ndecoder: { layers: L*2 }\n"
         "kinds:\n  L: { heads: 4, ffn: 64, dropout: 0.3 }\n");
@@ -187,6 +194,15 @@ static void better_forms_are_recommended(void **state) {
            "good): half");
   tarn_advice_close(&advice);
   assert_null(advice);
+}
+
+// Its BLEU would be decided, of seeds that something else chose.
+static void exponents_are_no_advice(void **state) {
+  static const char *const folder = "neutral";
+  tarn_advice *advice;
+  (void)state;
+  assert_true(make(&advice, "four.yaml", &folder, 1) != TARN_STATUS_OK);
+  assert_non_null(strstr(tarn_error_message(), "its design is about exponent, by which no form is better"));
 }
 
 static void equivalent_forms_are_recommended(void **state) {
@@ -543,6 +559,7 @@ static void survives_lack_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(better_forms_are_recommended),
+      cmocka_unit_test(exponents_are_no_advice),
       cmocka_unit_test(equivalent_forms_are_recommended),
       cmocka_unit_test(nothing_decided_is_said),
       cmocka_unit_test(shallower_models_are_told_apart),

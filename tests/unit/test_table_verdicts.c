@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "results_runs.h"
 #include "tarn/lab/results.h"
@@ -306,6 +307,82 @@ static void open_losses(tarn_results_table **table, tarn_results **results, cons
   if (open_table(table, results, folder) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
 
+// A run with this exponent at its end; NAN: all perturbations vanish there, after an exponent of 5.
+static void dynamics_run(const char *group, int seed, double exponent) {
+  char path[64], log[1024], end[128] = "\"vanished\":1";
+  snprintf(path, sizeof path, "ex/%s/seed-%d", group, seed);
+  if (!isnan(exponent)) snprintf(end, sizeof end, "\"exponent\":%g,\"vanished\":0.5", exponent);
+  snprintf(log, sizeof log,
+           "{\"kind\":\"valid\",\"step\":0,\"epoch\":0,\"time\":0,\"valid_loss\":9}\n"
+           "{\"kind\":\"dynamics\",\"step\":10,\"epoch\":0.5,\"time\":60,\"exponent\":5,\"vanished\":0}\n"
+           "{\"kind\":\"valid\",\"step\":20,\"epoch\":1,\"time\":120,\"valid_loss\":5}\n"
+           "{\"kind\":\"dynamics\",\"step\":20,\"epoch\":1,\"time\":120,%s}\n",
+           end);
+  one_run(path, REGULAR_LM, seed, log);
+}
+
+static bool has_note(const tarn_results_table *table, const char *part) {
+  for (size_t i = 0; i < table->note_count; i++)
+    if (strstr(table->notes[i], part)) return true;
+  return false;
+}
+
+static void file_has(const char *path, const char *part) {
+  char *text;
+  size_t size;
+  assert_int_equal(tarn__file_read(path, &text, &size), TARN_STATUS_OK);
+  if (!strstr(text, part)) fail_msg("%s has no %s", path, part);
+  tarn__free(text);
+}
+
+// No exponent is better than another, and one of before the end is not that of the end.
+static void exponents_have_no_better(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  tarn_report_options report;
+  (void)state;
+  for (int seed = 1; seed <= 3; seed++) {
+    dynamics_run("a", seed, 0.01 * seed);
+    dynamics_run("b", seed, 1 + 0.01 * seed);
+    dynamics_run("c", seed, seed == 2 ? NAN : -1 - 0.01 * seed);
+  }
+  run_file(
+      "ex", "sweep.json",
+      "{\"version\": \"0.1.0\", \"name\": \"ex\", \"baseline\": \"a\", \"budget_seconds\": 120.0, \"clock\": "
+      "\"wall\", \"variants\": [{\"name\": \"a\", \"set\": {}, \"equalized\": null}, {\"name\": \"b\", \"set\": {}, "
+      "\"equalized\": null}, {\"name\": \"c\", \"set\": {}, \"equalized\": null}], \"seeds\": [1, 2, 3], \"parallel\": "
+      "1, \"threads\": 2, \"test\": null, \"sequential\": {\"first\": 3, \"max_seeds\": 3, \"looks\": [3], "
+      "\"measure\": "
+      "\"exponent\", \"alpha\": 0.05, \"spending\": \"pocock\", \"equivalence\": 0.0, \"futility\": 0.0}}");
+  if (open_table(&table, &results, "ex") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  const tarn_results_judged *judged = &table->judged[TARN_RESULTS_JUDGED_EXPONENT];
+  assert_true(judged->neutral && !table->judged[TARN_RESULTS_JUDGED_BEST].neutral);
+  assert_int_equal(judged->leader, 3);
+  assert_string_equal(judged->verdicts[1].words, "larger");
+  assert_int_equal(judged->verdicts[1].decision, TARN_RESULTS_BETTER);
+  near(judged->verdicts[1].difference, 1);
+  near(table->rows[2].exponent.mean, -1.02);  // of seeds 1 and 3
+  assert_int_equal(table->rows[2].exponent.count, 2);
+  assert_int_equal(table->sequential_measure, TARN_RESULTS_JUDGED_EXPONENT);
+  assert_int_equal(table->sequential[1].decision, TARN_SEQUENTIAL_BETTER);
+  assert_true(has_note(table, "by exponent: larger b; smaller"));
+  assert_true(has_note(table, "1 run has no last exponent, as no sentence has a finite one at the end: ex/c/seed-2"));
+  assert_true(has_note(table, "8 runs have sentences at the end whose perturbations vanish"));
+  tarn_report_default(&report);
+  report.output = "ex-report";
+  assert_int_equal(tarn_report_write(results, table, &report), TARN_STATUS_OK);
+  file_has("ex-report/report.html", "larger");
+  file_has("ex-report/runs.csv", ",exponent,");
+  tarn_results_table_close(&table);
+  // A comparison up to one minute.
+  tarn_results_options options;
+  tarn_results_default(&options);
+  options.budget = 60;
+  assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+  near(table->rows[2].exponent.mean, 5);
+  close_table(&table, &results);
+}
+
 // The notes say that losses of other label smoothing are not to be compared; then nothing is decided of them.
 static void other_losses_have_no_verdict(void **state) {
   static const int losses[] = {TARN_RESULTS_JUDGED_MIN_LOSS, TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS,
@@ -336,6 +413,7 @@ int main(void) {
       cmocka_unit_test(survives_lack_of_memory),
       cmocka_unit_test(resamples_are_checked),
       cmocka_unit_test(answers_are_checked),
+      cmocka_unit_test(exponents_have_no_better),
       cmocka_unit_test(training_losses_are_measured),
       cmocka_unit_test(times_stand_against_regular_models),
       cmocka_unit_test(other_losses_have_no_verdict),

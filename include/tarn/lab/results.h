@@ -339,7 +339,7 @@ typedef enum tarn_results_basis {
 typedef enum tarn_results_decision {
   TARN_RESULTS_NONE,       // no verdict: see the basis
   TARN_RESULTS_UNDECIDED,  // p > 0.05
-  TARN_RESULTS_BETTER,     // p <= 0.05, and better
+  TARN_RESULTS_BETTER,     // p <= 0.05, and better; of a neutral measure larger
   TARN_RESULTS_WORSE
 } tarn_results_decision;
 
@@ -373,9 +373,8 @@ typedef enum tarn_results_judged_measure {
   TARN_RESULTS_JUDGED_TEST_BLIMP,
   TARN_RESULTS_JUDGED_TEST_SCORE,  // of test_measure, by seeds only: rows of the test are not resampled
   TARN_RESULTS_JUDGED_BEST,
-  TARN_RESULTS_JUDGED_AUCC,  // divided by T-hat
-  // No exponent is better than another: `better` is the larger one, and no row leads.
-  TARN_RESULTS_JUDGED_EXPONENT,
+  TARN_RESULTS_JUDGED_AUCC,      // divided by T-hat
+  TARN_RESULTS_JUDGED_EXPONENT,  // neutral
   TARN_RESULTS_JUDGED_SCORES,
   TARN_RESULTS_JUDGED_MIN_LOSS = TARN_RESULTS_JUDGED_SCORES,
   TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS,
@@ -395,6 +394,7 @@ typedef enum tarn_results_judged_measure {
 typedef struct tarn_results_judged {
   const char *key;                       // "test_bleu"
   bool less;                             // less is better
+  bool neutral;                          // no value is better than another: words are larger, smaller; no row leads
   size_t rows;                           // rows with the score
   size_t comparisons;                    // verdicts with a p
   const tarn_results_verdict *verdicts;  // (row_count); that of the baseline is unused

@@ -73,8 +73,8 @@ TARN_API const char *tarn_sequential_problem(const tarn_sequential_design *desig
 
 typedef enum tarn_sequential_decision {
   TARN_SEQUENTIAL_OPEN,        // undecided: more seeds may decide
-  TARN_SEQUENTIAL_BETTER,      // p <= alpha
-  TARN_SEQUENTIAL_WORSE,       // the same
+  TARN_SEQUENTIAL_BETTER,      // p <= alpha; of a neutral measure (tarn_results_judged) larger
+  TARN_SEQUENTIAL_WORSE,       // the same; smaller
   TARN_SEQUENTIAL_EQUIVALENT,  // not decided as different, and p_equal <= alpha
   TARN_SEQUENTIAL_FULL,        // closed, undecided with max_seeds
   TARN_SEQUENTIAL_HOPELESS,    // closed: the chance of a verdict is below `futility`, or there is an obstacle
@@ -105,8 +105,9 @@ typedef struct tarn_sequential_verdict {
   const char *obstacle;
 } tarn_sequential_verdict;
 
-// The verdict in words: "better", "worse, but equivalent within 0.3", "equivalent within 0.3", "undecided", "undecided
-// with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %", "closed: no verdict (outputs missing)".
+// The verdict in words: "better", of a neutral measure "larger", "worse, but equivalent within 0.3", "equivalent within
+// 0.3", "undecided", "undecided with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %", "closed: no
+// verdict (outputs missing)".
 enum { TARN_SEQUENTIAL_TEXT = 128 };
 TARN_API void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *verdict,
                                     const tarn_sequential_design *design);
