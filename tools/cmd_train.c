@@ -85,8 +85,8 @@ static void print_validation(const view *v, const tarn_train_event *e) {
 
 // A number of the line by name; NAN: not there.
 static double number_of(const tarn_train_event *e, const char *name) {
-  for (size_t i = 0; i < e->number_count; i++)
-    if (strcmp(e->numbers[i].name, name) == 0) return e->numbers[i].value;
+  for (size_t i = 0; i < e->value_count; i++)
+    if (strcmp(e->values[i].name, name) == 0) return e->values[i].value;
   return NAN;
 }
 

@@ -40,11 +40,11 @@ typedef enum tarn_train_event_kind {
   TARN_TRAIN_EVENT_DYNAMICS  // exponents of the model are computed and logged (dynamics.input)
 } tarn_train_event_kind;
 
-// A number of a line of the log.
-typedef struct tarn_train_number {
+// A value in a line of the log.
+typedef struct tarn_train_value {
   const char *name;  // "exponent"
   double value;      // finite
-} tarn_train_number;
+} tarn_train_value;
 
 // The argument of the event callback. Pointers are valid during the call.
 typedef struct tarn_train_event {
@@ -69,35 +69,39 @@ typedef struct tarn_train_event {
   const char *layers;        // FREEZE: the layers, separated by spaces
   double joules;             // of the training so far; NAN: unknown
   const char *line;          // LOG, VALID, FREEZE, DYNAMICS: the line of the log, without newline
-  const tarn_train_number *numbers;  // DYNAMICS: [number_count], in the order of the line
-  size_t number_count;
+  const tarn_train_value *values;  // DYNAMICS: [value_count], in the order of the line
+  size_t value_count;
 } tarn_train_event;
 
 typedef struct tarn_train tarn_train;
 
 // Lyapunov exponents over a training, which the key dynamics.input of a description asks for. This library does not
-// compute them: tarn_dynamics_follow() (tarn/lab/dynamics.h) gives the options these functions, and other programs may
-// give their own, which see the model between two updates. They are called on rank 0: `open` by tarn_train_open(),
-// also with plan_only; `measure` by tarn_train_run() before the first update, every dynamics.every updates and at the
-// end; `close` by tarn_train_close(). The model has the weights of that update, never a mean of checkpoints, and the
-// training is the same with and without being measured.
+// compute them: tarn_dynamics_follow() (tarn/lab/dynamics.h) gives the options these functions. Other programs may give
+// their own, for values of their own between two updates; this library shows them where the training stands
+// (tarn_train_update(), ...), and no weights, which they read from a checkpoint.
 //
-// Numbers go to one line of the log, {"kind": "dynamics", "step": ..., "epoch": ..., "time": ..., NAME: VALUE, ...,
-// "seconds": ...}, and are curves of results (docs/experiments.md) of the names "dynamics/NAME". The time that
-// measuring takes does not count as training time.
-typedef struct tarn_train_numbers tarn_train_numbers;
+// On rank 0 alone, and on no other, `open` is called by tarn_train_open(), also with plan_only; `compute` by
+// tarn_train_run() before the first update, every dynamics.every updates and at the end; `close` by tarn_train_close(),
+// if `open` succeeded. In `open` nothing is loaded yet: the model has no values, and tarn_train_update() is 0 also
+// where a training goes on. In `compute` the model has the weights of that update, never a mean of checkpoints. The
+// training is the same with and without them.
+//
+// Values go to one line of the log, {"kind": "dynamics", "step": ..., "epoch": ..., "time": ..., NAME: VALUE, ...,
+// "seconds": ...}, and are curves of results (docs/experiments.md) of the names "dynamics/NAME". The time that they
+// take does not count as training time.
+typedef struct tarn_train_values tarn_train_values;
 enum { TARN_TRAIN_IDENTITY = 33 };  // bytes of a text with its zero byte
-typedef struct tarn_train_measuring {
-  // Refuses what cannot be measured, and says in `identity` what is measured, as the hash of its text: a training goes
-  // on only with the same one. *state is the caller's.
+typedef struct tarn_train_dynamics {
+  // Refuses what cannot be computed, and says in `identity` of what values are computed, as the hash of its text: a
+  // training goes on only with the same one. *state is the caller's.
   tarn_status (*open)(void **state, tarn_train *train, char identity[TARN_TRAIN_IDENTITY]);
-  // Adds its numbers. INTERRUPTED stops the training, which measures again when it goes on.
-  tarn_status (*measure)(void *state, tarn_train *train, tarn_train_numbers *numbers);
+  // Adds its values. INTERRUPTED stops the training, which computes them again when it goes on.
+  tarn_status (*compute)(void *state, tarn_train *train, tarn_train_values *values);
   void (*close)(void *state);
-} tarn_train_measuring;
-// Adds a number, with a name of 1 to 64 letters, digits, "_" or "/" that is not there yet and no other key of the line;
+} tarn_train_dynamics;
+// Adds a value, with a name of 1 to 64 letters, digits, "_" or "/" that is not there yet and no other key of the line;
 // one that is not finite is left out. Fails with USAGE (the name) or MEMORY.
-TARN_API tarn_status tarn_train_numbers_add(tarn_train_numbers *numbers, const char *name, double value) TARN_CHECKED;
+TARN_API tarn_status tarn_train_values_add(tarn_train_values *values, const char *name, double value) TARN_CHECKED;
 
 typedef struct tarn_train_options {
   const char *config;            // description file; NULL with `resume`
@@ -131,7 +135,7 @@ typedef struct tarn_train_options {
   tarn_profile *profile;  // measures tarn_train_run(); owned by the caller. NULL: no profile
   // Computes what dynamics.input asks for; must outlive the training. NULL: such a description can be planned, and is
   // refused by tarn_train_open() otherwise.
-  const tarn_train_measuring *measuring;
+  const tarn_train_dynamics *dynamics;
 } tarn_train_options;
 
 TARN_API void tarn_train_default(tarn_train_options *options);

@@ -21,7 +21,8 @@ typedef struct tarn__cell_map {
 // What a cell is without its weights.
 void tarn__cell_describe(tarn__cell_map *cell, const tarn__node *node);
 
-// With the weights of a node of the op recurrence, of the first direction. Fails with MEMORY, or what the device fails with.
+// With the weights of a node of the op recurrence, of the first direction. Fails with MEMORY, or what the device fails
+// with.
 tarn_status tarn__cell_open(tarn__cell_map *cell, const tarn__node *node) TARN_CHECKED;
 void tarn__cell_close(tarn__cell_map *cell);
 

@@ -1,4 +1,4 @@
-// Exponents over a training (tarn_train_measuring).
+// Exponents over a training (tarn_train_dynamics).
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,15 +7,16 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "config/config_vocabs.h"
 #include "dynamics/dynamics.h"
-#include "store/twin.h"
+#include "store/model_copy.h"
 #include "text/lines.h"
 #include "train/trainer.h"
 
 // The model that is followed, and the sentences.
 typedef struct following {
-  tarn__checkpoint seen;  // its model is a twin; all else belongs to others
-  bool drawn;             // the twin has its memory
+  tarn__checkpoint seen;  // its model is a copy; all else belongs to others
+  bool drawn;             // the copy has its memory
   tarn_dynamics_options options;
   tarn__arena texts;
   const char **lines;
@@ -24,16 +25,11 @@ typedef struct following {
 } following;
 
 static tarn_dynamics_options options_of(const tarn_config_dynamics *wanted, int threads) {
-  static const tarn_dynamics_map maps[TARN_ITERATED_COUNT] = {
-      [TARN_ITERATED_AUTO] = TARN_DYNAMICS_MAP_AUTO,
-      [TARN_ITERATED_PERIOD] = TARN_DYNAMICS_MAP_PERIOD,
-      [TARN_ITERATED_LAYERS] = TARN_DYNAMICS_MAP_LAYERS,
-      [TARN_ITERATED_RECURRENCE] = TARN_DYNAMICS_MAP_RECURRENCE};
   tarn_dynamics_options o;
   tarn_dynamics_default(&o);
   o.precision =
       wanted->precision == TARN_ITERATING_DOUBLE ? TARN_DYNAMICS_PRECISION_DOUBLE : TARN_DYNAMICS_PRECISION_FP32;
-  o.map = maps[wanted->map];
+  o.map = (tarn_dynamics_map)wanted->map;  // in the same order (names.c)
   o.first_layer = (int)wanted->first_layer;
   o.last_layer = (int)wanted->last_layer;
   o.iterations = wanted->iterations;
@@ -45,10 +41,6 @@ static tarn_dynamics_options options_of(const tarn_config_dynamics *wanted, int 
   o.longest_period = 1;
   o.threads = threads;
   return o;
-}
-
-static tarn__dtype dtype_of(const tarn_config *config) {
-  return config->dynamics.precision == TARN_ITERATING_DOUBLE ? TARN__F64 : TARN__F32;
 }
 
 static tarn_status add_line(following *f, const char *line, size_t length) {
@@ -143,7 +135,7 @@ static tarn_status open_following(void **state, tarn_train *t, char identity[TAR
   following *f = *state;
   f->seen.source = t->source;
   f->seen.target = t->target;
-  tarn_status status = tarn__twin_open(&f->seen.model, t->model, dtype_of(t->config));
+  tarn_status status = tarn__model_copy_open(&f->seen.model, t->model);
   if (status == TARN_STATUS_OK) status = begin(f, t->config, t->threads);
   if (status == TARN_STATUS_OK) status = identify(identity, f);
   f->options.progress = on_progress;
@@ -153,7 +145,7 @@ static tarn_status open_following(void **state, tarn_train *t, char identity[TAR
 }
 
 // The medians of the exponents after the first.
-static tarn_status add_spectrum(tarn_train_numbers *numbers, const tarn_dynamics_result *result) {
+static tarn_status add_spectrum(tarn_train_values *out, const tarn_dynamics_result *result) {
   tarn_dynamics_spread spread;
   char name[32];
   void *memory;
@@ -167,19 +159,19 @@ static tarn_status add_spectrum(tarn_train_numbers *numbers, const tarn_dynamics
     }
     tarn__dynamics_spread_of(&spread, values, result->count);
     snprintf(name, sizeof name, "exponent_%lld", (long long)k + 1);
-    status = tarn_train_numbers_add(numbers, name, spread.median);
+    status = tarn_train_values_add(out, name, spread.median);
   }
   tarn__free(values);
   return status;
 }
 
-static tarn_status add_numbers(tarn_train_numbers *numbers, const tarn_dynamics_result *result) {
+static tarn_status add_values(tarn_train_values *out, const tarn_dynamics_result *result) {
   tarn_dynamics_summary s;
   TARN_TRY(tarn_dynamics_summarise(&s, result));
-  TARN_TRY(tarn_train_numbers_add(numbers, "exponent", s.exponent.median));
-  TARN_TRY(tarn_train_numbers_add(numbers, "exponent_lower", s.exponent.lower));
-  TARN_TRY(tarn_train_numbers_add(numbers, "exponent_upper", s.exponent.upper));
-  TARN_TRY(add_spectrum(numbers, result));
+  TARN_TRY(tarn_train_values_add(out, "exponent", s.exponent.median));
+  TARN_TRY(tarn_train_values_add(out, "exponent_lower", s.exponent.lower));
+  TARN_TRY(tarn_train_values_add(out, "exponent_upper", s.exponent.upper));
+  TARN_TRY(add_spectrum(out, result));
   const struct {
     const char *name;
     const tarn_dynamics_spread *spread;
@@ -188,48 +180,43 @@ static tarn_status add_numbers(tarn_train_numbers *numbers, const tarn_dynamics_
                  {"rank_collapse", &s.rank_collapse}, {"token_distance", &s.token_distance},
                  {"token_cosine", &s.token_cosine}};
   for (size_t i = 0; i < sizeof medians / sizeof *medians; i++)
-    TARN_TRY(tarn_train_numbers_add(numbers, medians[i].name, medians[i].spread->median));
+    TARN_TRY(tarn_train_values_add(out, medians[i].name, medians[i].spread->median));
   const double count = (double)s.sentences;
   for (int v = 0; v < TARN_DYNAMICS_VERDICT_UNKNOWN; v++)
-    TARN_TRY(tarn_train_numbers_add(numbers, tarn_dynamics_verdict_name((tarn_dynamics_verdict)v),
-                                    (double)s.verdicts[v] / count));
-  return tarn_train_numbers_add(numbers, "vanished", (double)s.vanished / count);
+    TARN_TRY(tarn_train_values_add(out, tarn_dynamics_verdict_name((tarn_dynamics_verdict)v),
+                                   (double)s.verdicts[v] / count));
+  return tarn_train_values_add(out, "vanished", (double)s.vanished / count);
 }
 
-static tarn_status measure(void *state, tarn_train *t, tarn_train_numbers *numbers) {
+static tarn_status compute(void *state, tarn_train *t, tarn_train_values *out) {
   following *f = state;
   const tarn__part_reader parts = {.read = tarn__train_read_part, .user = t};
   tarn_dynamics *d;
   tarn_dynamics_result *result = NULL;
   const int64_t update = tarn_train_update(t);
-  if (!f->drawn) TARN_TRY(tarn__twin_allocate(f->seen.model, t->model, update));
+  if (!f->drawn) TARN_TRY(tarn__model_copy_allocate(f->seen.model, t->model, update));
   f->drawn = true;
   f->seen.update = update;
-  TARN_TRY(tarn__twin_take(f->seen.model, t->model, update, &parts));
+  TARN_TRY(tarn__model_copy_take(f->seen.model, t->model, update, &parts));
   TARN_TRY(open_now(&d, f));
   tarn_status status = tarn_dynamics_run(d, &result);
-  if (status == TARN_STATUS_OK) status = add_numbers(numbers, result);
+  if (status == TARN_STATUS_OK) status = add_values(out, result);
   tarn_dynamics_result_close(&result);
   tarn_dynamics_close(&d);
   return status;
 }
 
 void tarn_dynamics_follow(tarn_train_options *options) {
-  static const tarn_train_measuring measuring = {open_following, measure, close_following};
-  options->measuring = &measuring;
+  static const tarn_train_dynamics dynamics = {open_following, compute, close_following};
+  options->dynamics = &dynamics;
 }
 
 static tarn_status check(following *f, const tarn_config *config) {
-  const tarn_config_data *data = &config->data;
-  TARN_TRY(tarn_vocab_open(&f->seen.source, data->vocab));
-  f->seen.target = f->seen.source;
-  if (strcmp(data->target_vocab, data->vocab) != 0) {
-    f->seen.target = NULL;
-    TARN_TRY(tarn_vocab_open(&f->seen.target, data->target_vocab));
-  }
+  TARN_TRY(tarn__config_open_vocabs(config, &f->seen.source, &f->seen.target));
   TARN_TRY(tarn__model_open(&f->seen.model, config, tarn_vocab_size(f->seen.source), tarn_vocab_size(f->seen.target),
-                            dtype_of(config), false));
-  return begin(f, config, (int)config->train.threads);
+                            tarn__model_copy_type(config), false));
+  // What is checked does not depend on the threads, and those of the process stay.
+  return begin(f, config, tarn__threads());
 }
 
 tarn_status tarn_dynamics_check(const tarn_config *config) {
@@ -238,9 +225,7 @@ tarn_status tarn_dynamics_check(const tarn_config *config) {
   if (!config->dynamics.input || !data->vocab || !tarn__file_exists(data->vocab) ||
       !tarn__file_exists(data->target_vocab) || !tarn__file_exists(config->dynamics.input))
     return TARN_STATUS_OK;
-  const int threads = tarn__threads();
   const tarn_status status = check(&f, config);
-  tarn__threads_set(threads);
   if (f.seen.target != f.seen.source) tarn_vocab_close(&f.seen.target);
   tarn_vocab_close(&f.seen.source);
   end(&f);

@@ -2,8 +2,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "description/description.h"
 #include "dynamics/dynamics.h"
 #include "tarn/lab/dynamics.h"
+
+// The words of a description, and in their order.
+#define WORD(value, word, text) word,
+_Static_assert((int)TARN_ITERATED_COUNT == (int)TARN_DYNAMICS_MAP_COUNT &&
+                   (int)TARN_ITERATED_AUTO == (int)TARN_DYNAMICS_MAP_AUTO &&
+                   (int)TARN_ITERATED_PERIOD == (int)TARN_DYNAMICS_MAP_PERIOD &&
+                   (int)TARN_ITERATED_LAYERS == (int)TARN_DYNAMICS_MAP_LAYERS &&
+                   (int)TARN_ITERATED_RECURRENCE == (int)TARN_DYNAMICS_MAP_RECURRENCE,
+               "a map has the same value in a description and here");
 
 const char *tarn_dynamics_precision_name(tarn_dynamics_precision precision) {
   static const char *const words[TARN_DYNAMICS_PRECISION_COUNT] = {"double", "fp32"};
@@ -11,7 +21,7 @@ const char *tarn_dynamics_precision_name(tarn_dynamics_precision precision) {
 }
 
 const char *tarn_dynamics_map_name(tarn_dynamics_map map) {
-  static const char *const words[TARN_DYNAMICS_MAP_COUNT] = {"auto", "period", "layers", "recurrence"};
+  static const char *const words[TARN_DYNAMICS_MAP_COUNT] = {TARN_ITERATED_MAP(WORD)};
   return map >= 0 && map < TARN_DYNAMICS_MAP_COUNT ? words[map] : NULL;
 }
 

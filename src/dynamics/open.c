@@ -29,7 +29,8 @@ static tarn_status check_options(const tarn_dynamics_options *o) {
   TARN_TRY(check_range("longest period", (double)o->longest_period, 1, 1024));
   TARN_TRY(check_range("distance of the second start", o->apart, 0, 1e6));
   TARN_TRY(check_range("states that are kept", (double)o->kept, 0, 1e5));
-  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  // As many as train.threads may be.
+  TARN_REQUIRE(o->threads >= 0 && o->threads <= 4096, USAGE, "threads must be from 0 to 4096, not %d", o->threads);
   return TARN_STATUS_OK;
 }
 
@@ -79,7 +80,6 @@ static tarn_status open_model(tarn_dynamics *d) {
   tarn_states_options reading;
   tarn_states_default(&reading);
   reading.strict = d->options.strict;
-  reading.threads = d->options.threads;
   d->info.path = d->checkpoint->path;
   d->info.update = d->checkpoint->update;
   TARN_TRY(tarn__states_open_checkpoint(&d->states, d->checkpoint, &reading));

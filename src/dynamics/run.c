@@ -61,8 +61,7 @@ static tarn_status run_recurrence(const tarn_dynamics *d, tarn_dynamics_result *
   tarn__drive drive;
   tarn_status status = tarn__drive_open(&drive, d, options->iterations, d->info.drive);
   if (status == TARN_STATUS_OK)
-    status = result ? tarn__drive_run(&drive, result, &d->cell, options)
-                    : tarn__drive_check(&drive, &d->cell, options);
+    status = result ? tarn__drive_run(&drive, result, &d->cell, options) : tarn__drive_check(&drive, &d->cell, options);
   tarn__drive_close(&drive);
   return status;
 }

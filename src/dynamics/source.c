@@ -5,9 +5,9 @@
 
 #include "base/memory.h"
 #include "config/config_fail.h"
+#include "config/config_vocabs.h"
 #include "dynamics/dynamics.h"
 #include "run/run_dir.h"
-#include "text/vocab_kind.h"
 
 static bool is_description(const char *path) {
   const char *end = strrchr(path, '.');
@@ -17,20 +17,13 @@ static bool is_description(const char *path) {
 // As in a training.
 static tarn_status open_vocabs(tarn__checkpoint *c, const char *vocab) {
   const tarn_config_data *data = &c->config->data;
-  const char *source = vocab ? vocab : data->vocab;
-  if (!source)
+  if (!vocab && !data->vocab)
     return tarn__config_fail(c->config, TARN_STATUS_USAGE, "data.vocab",
                              "is not set, and without a vocabulary texts are not read");
-  TARN_TRY(tarn_vocab_open(&c->source, source));
+  if (!vocab) return tarn__config_open_vocabs(c->config, &c->source, &c->target);
+  TARN_TRY(tarn_vocab_open(&c->source, vocab));
   c->target = c->source;
-  if (vocab || !data->target_vocab || strcmp(data->target_vocab, source) == 0) return TARN_STATUS_OK;
-  c->target = NULL;
-  TARN_TRY(tarn_vocab_open(&c->target, data->target_vocab));
-  const tarn_embeddings share = c->config->model.embeddings;
-  const bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_DECODER;
-  if (apart || tarn__vocab_same_tokens(c->source, c->target)) return TARN_STATUS_OK;
-  return tarn__config_fail(c->config, TARN_STATUS_USAGE, "model.embeddings",
-                           "both sides share a matrix, so data.target_vocab must have the tokens of data.vocab");
+  return TARN_STATUS_OK;
 }
 
 static tarn_status draw_model(tarn__checkpoint *c, const char *path, tarn__dtype dtype,

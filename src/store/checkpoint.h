@@ -105,7 +105,7 @@ typedef struct tarn__checkpoint_extra {
   const char *data_hash;           // of the training shard; NULL: none
   const char *valid_hash;          // of the validation data; NULL: none
   const char *set_hashes;          // of the scored sets, in order; NULL: none
-  const char *measured;            // what exponents are computed of (tarn_train_measuring); NULL: none
+  const char *dynamics;            // what exponents are computed of (tarn_train_dynamics); NULL: none
   const tarn__progress *progress;  // NULL: the model only, without moments
   tarn__part_reader parts;         // of a model with shares_optimiser
   const tarn__stored *states;      // [state_count] further tensors of the training (train/features/carried.h)

@@ -18,7 +18,7 @@
 #define TARN__KEY_DATA "tarn.data.train"   // hash of the training shard
 #define TARN__KEY_VALID "tarn.data.valid"  // tarn__validator_hash()
 #define TARN__KEY_SETS "tarn.data.sets"    // tarn__train_set_hashes()
-#define TARN__KEY_DYNAMICS "tarn.data.dynamics"     // tarn_train_measuring's identity
+#define TARN__KEY_DYNAMICS "tarn.data.dynamics"     // tarn_train_dynamics's identity
 #define TARN__KEY_SOURCE_VOCAB "tarn.vocab.source"  // hash
 #define TARN__KEY_TARGET_VOCAB "tarn.vocab.target"
 #define TARN__KEY_FROZEN "tarn.frozen."  // and the parameter's name: its recipe

@@ -279,7 +279,7 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
   if (extra->data_hash) TARN_TRY(add_text(c, TARN__KEY_DATA, extra->data_hash));
   if (extra->valid_hash) TARN_TRY(add_text(c, TARN__KEY_VALID, extra->valid_hash));
   if (extra->set_hashes) TARN_TRY(add_text(c, TARN__KEY_SETS, extra->set_hashes));
-  if (extra->measured) TARN_TRY(add_text(c, TARN__KEY_DYNAMICS, extra->measured));
+  if (extra->dynamics) TARN_TRY(add_text(c, TARN__KEY_DYNAMICS, extra->dynamics));
   if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
   if (extra->experts) TARN_TRY(add_text(c, TARN__KEY_EXPERTS, extra->experts));
   if (extra->halting) TARN_TRY(add_text(c, TARN__KEY_HALTING, extra->halting));

@@ -8,7 +8,7 @@
 #include "data/batch_bounds.h"
 #include "decode/crew.h"
 #include "eval/agreement.h"
-#include "store/twin.h"
+#include "store/model_copy.h"
 #include "task/images.h"
 #include "task/labelled.h"
 #include "train/feature.h"
@@ -162,12 +162,11 @@ static void plan_average(tarn_plan *plan, const tarn__model *model) {
 // The copy of the model of which exponents are computed (dynamics.input), without the states that they are computed of,
 // which depend on the sentences.
 static tarn_status plan_dynamics(tarn_plan *plan, const tarn__model *model) {
-  const tarn_config_dynamics *dynamics = &model->config->dynamics;
-  tarn__model *twin;
-  if (!dynamics->input) return TARN_STATUS_OK;
-  TARN_TRY(tarn__twin_open(&twin, model, dynamics->precision == TARN_ITERATING_DOUBLE ? TARN__F64 : TARN__F32));
-  plan->validation_bytes += tarn__twin_bytes(twin);
-  tarn__model_close(&twin);
+  tarn__model *copy;
+  if (!model->config->dynamics.input) return TARN_STATUS_OK;
+  TARN_TRY(tarn__model_copy_open(&copy, model));
+  plan->validation_bytes += tarn__model_copy_bytes(copy);
+  tarn__model_close(&copy);
   return TARN_STATUS_OK;
 }
 

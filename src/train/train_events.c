@@ -67,8 +67,8 @@ static double set_seconds_left(const tarn_train *t, double updates, bool *known)
 }
 
 // The same for exponents.
-static double measuring_seconds_left(const tarn_train *t, double updates, bool *known) {
-  const double took = t->session.measuring_seconds;
+static double dynamics_seconds_left(const tarn_train *t, double updates, bool *known) {
+  const double took = t->session.dynamics_seconds;
   if (!t->config->dynamics.input) return 0.0;
   const bool done = t->progress.measured == t->progress.update + 1;
   const double count = scores_left(t, t->config->dynamics.every, done, updates);
@@ -86,7 +86,7 @@ static double seconds_left(const tarn_train *t, bool *at_least) {
   const double updates = left * (double)p->update / p->seconds;
   const double validations = validations_left(t, updates);
   bool known = validations <= 0 || t->session.validation_seconds > 0;
-  const double sets = set_seconds_left(t, updates, &known) + measuring_seconds_left(t, updates, &known);
+  const double sets = set_seconds_left(t, updates, &known) + dynamics_seconds_left(t, updates, &known);
   *at_least = !known;
   return left * wall + validations * t->session.validation_seconds + sets;
 }

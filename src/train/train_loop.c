@@ -223,8 +223,9 @@ static tarn_status score_sets(tarn_train *t) {
 }
 
 // Rank 0 computes them, with the weights that the others may hold.
-static tarn_status measure(tarn_train *t) {
-  const tarn_status status = tarn__train_lead(t, tarn__train_measure);
+static tarn_status compute_dynamics(tarn_train *t) {
+  TARN_TRY(tarn__numbers_read(t));
+  const tarn_status status = tarn__train_lead(t, tarn__train_compute_dynamics);
   return status == TARN_STATUS_INTERRUPTED ? interrupt(t) : status;
 }
 
@@ -248,7 +249,7 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   }
   t->session.ends = *ended;
   if (tarn__train_sets_due(t, *ended)) TARN_TRY(score_sets(t));
-  if (tarn__train_measuring_due(t, *ended)) TARN_TRY(measure(t));
+  if (tarn__train_dynamics_due(t, *ended)) TARN_TRY(compute_dynamics(t));
   bool save = t->save && *t->save != t->session.saves;
   if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);

@@ -9,6 +9,7 @@
 #include "config/config_fail.h"
 #include "config/config_freeze.h"
 #include "config/config_resume.h"
+#include "config/config_vocabs.h"
 #include "graph/profile.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
@@ -66,33 +67,9 @@ static tarn_status check_new(const tarn_train *t) {
                     t->dir.path, t->dir.path);
 }
 
-// Sides that share a matrix must have the same list of tokens.
-static tarn_status check_tokens(const tarn_train *t) {
-  const tarn_embeddings share = t->config->model.embeddings;
-  if (share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_DECODER ||
-      tarn__vocab_same_tokens(t->source, t->target))
-    return TARN_STATUS_OK;
-  return tarn__config_fail(t->config, TARN_STATUS_USAGE, "model.embeddings",
-                           "both sides share a matrix, so data.target_vocab must have the tokens of data.vocab");
-}
-
-static tarn_status open_vocabs(tarn_train *t) {
-  const tarn_config_data *data = &t->config->data;
-  TARN_TRY(tarn_vocab_open(&t->source, data->vocab));
-  t->target = t->source;
-  if (!data->target_vocab || strcmp(data->target_vocab, data->vocab) == 0) return TARN_STATUS_OK;
-  t->target = NULL;
-  TARN_TRY(tarn_vocab_open(&t->target, data->target_vocab));
-  // Two files with the same contents are one vocabulary.
-  if (strcmp(tarn_vocab_hash(t->source), tarn_vocab_hash(t->target)) != 0) return check_tokens(t);
-  tarn_vocab_close(&t->target);
-  t->target = t->source;
-  return TARN_STATUS_OK;
-}
-
 static tarn_status open_data(tarn_train *t) {
   const tarn_config *config = t->config;
-  TARN_TRY(open_vocabs(t));
+  TARN_TRY(tarn__config_open_vocabs(config, &t->source, &t->target));
   TARN_TRY(tarn__task_shard_open(&t->shard, config->data.train, config));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   TARN_TRY(tarn__shard_warn_bands(&t->shard, config));
@@ -250,10 +227,11 @@ static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_f
 }
 
 // The same for exponents.
-static tarn_status check_same_measured(const tarn_train *t, const tarn__checkpoint_file *file) {
+static tarn_status check_same_dynamics(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_DYNAMICS);
-  if (!stored || !*t->measured || file->progress.measured == 0) return TARN_STATUS_OK;
-  TARN_REQUIRE(tarn__hash_same(stored, t->measured), DATA, "%s has exponents of other sentences than %s",
+  if (!stored || !*t->dynamics_of || file->progress.measured == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(tarn__hash_same(stored, t->dynamics_of), DATA,
+               "%s: its exponents are of other sentences than those of %s (dynamics.input); restore the file",
                file->tensors.path, t->config->dynamics.input);
   return TARN_STATUS_OK;
 }
@@ -277,7 +255,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
   TARN_TRY(check_same_sets(t, file));
-  TARN_TRY(check_same_measured(t, file));
+  TARN_TRY(check_same_dynamics(t, file));
   TARN_TRY(tarn__checkpoint_check_names(file, t->model));
   TARN_TRY(check_same_log(t, file));
   t->progress = file->progress;
@@ -338,7 +316,7 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   TARN_TRY(tarn__train_open_scoring(t));
-  TARN_TRY(tarn__train_open_measuring(t, o));
+  TARN_TRY(tarn__train_open_dynamics(t, o));
   TARN_TRY(tarn__plan_check_memory(&t->plan, t->model));
   // When memory is allocated, loading the last checkpoint makes the same checks.
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
@@ -475,7 +453,7 @@ void tarn_train_close(tarn_train **train) {
   tarn__stepper_close(&t->stepper);
   tarn__features_close(&t->features);
   tarn__train_close_scoring(t);
-  tarn__train_close_measuring(t);
+  tarn__train_close_dynamics(t);
   tarn__numbers_close(&t->numbers);
   if (t->model) tarn__param_table_close(t->model->device, &t->params);
   if (t->model) tarn__param_table_close(t->model->device, &t->helpers);

@@ -14,7 +14,7 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .data_hash = tarn__batcher_hash(t->batcher),
                                   .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .set_hashes = *sets ? sets : NULL,
-                                  .measured = *t->measured ? t->measured : NULL,
+                                  .dynamics = *t->dynamics_of ? t->dynamics_of : NULL,
                                   .progress = with_state ? &t->progress : NULL,
                                   .parts = {.read = tarn__train_read_part, .user = t}};
   if (with_state) tarn__features_save(&t->features, &extra);

@@ -29,7 +29,7 @@ typedef struct tarn__train_session {
   double validation_seconds;             // duration of the latest validation, possibly in an earlier session; 0: none
   tarn__validation validation;           // the latest one
   double set_seconds[TARN_CONFIG_SETS];  // duration of the latest scoring of each set; 0: none
-  double measuring_seconds;              // duration of the latest computation of exponents; 0: none
+  double dynamics_seconds;               // duration of the latest computation of exponents; 0: none
   bool validated;
   bool ends;          // a limit is reached, so all sets are scored
   bool data_changed;  // tarn__train_check_data() has failed
@@ -63,9 +63,9 @@ struct tarn_train {
   tarn__model *model;
   tarn__validator *validator;               // NULL: no validation
   tarn__validator *sets[TARN_CONFIG_SETS];  // of config->sets
-  const tarn_train_measuring *measuring;    // NULL: no exponents are computed, or on another rank
-  void *measuring_state;
-  char measured[TARN_TRAIN_IDENTITY];  // what they are computed of; "": nothing
+  const tarn_train_dynamics *dynamics;      // NULL: no exponents are computed, or on another rank
+  void *dynamics_state;
+  char dynamics_of[TARN_TRAIN_IDENTITY];  // what they are computed of; "": nothing
   tarn__features features;
   int64_t batch;  // number of the current batch within its update
   tarn__stepper stepper;
@@ -196,13 +196,13 @@ tarn_status tarn__train_help_sets(tarn_train *train) TARN_CHECKED;
 // Adds every computed measure to a record, with "valid_" or "" before its name; false: out of memory.
 bool tarn__train_add_scores(json_t *record, const char *prefix, const tarn__validation *validation);
 
-// Exponents of the model (tarn_train_measuring). Opens what the options give, on rank 0; without it, only a plan can be
+// Exponents of the model (tarn_train_dynamics). Opens what the options give, on rank 0; without it, only a plan can be
 // made.
-tarn_status tarn__train_open_measuring(tarn_train *train, const tarn_train_options *options) TARN_CHECKED;
-void tarn__train_close_measuring(tarn_train *train);
+tarn_status tarn__train_open_dynamics(tarn_train *train, const tarn_train_options *options) TARN_CHECKED;
+void tarn__train_close_dynamics(tarn_train *train);
 // Whether they are due, at the end of training or before it; and on rank 0, computes and logs them.
-bool tarn__train_measuring_due(const tarn_train *train, bool ends);
-tarn_status tarn__train_measure(tarn_train *train) TARN_CHECKED;
+bool tarn__train_dynamics_due(const tarn_train *train, bool ends);
+tarn_status tarn__train_compute_dynamics(tarn_train *train) TARN_CHECKED;
 
 // Writes `last`, preceded by a numbered checkpoint if `numbered`.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

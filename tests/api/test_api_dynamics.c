@@ -113,7 +113,7 @@ static const char *worsen(tarn_dynamics_options *o, int which) {
                                       "longest period: 0",
                                       "second start: -1",
                                       "are kept: -1",
-                                      "threads must be from 0 to 1024"};
+                                      "threads must be from 0 to 4096"};
   if (which >= (int)(sizeof words / sizeof *words)) return NULL;
   if (which == 0) o->precision = TARN_DYNAMICS_PRECISION_COUNT;
   if (which == 1) o->map = (tarn_dynamics_map)-1;
@@ -129,7 +129,7 @@ static const char *worsen(tarn_dynamics_options *o, int which) {
   if (which == 11) o->longest_period = 0;
   if (which == 12) o->apart = -1;
   if (which == 13) o->kept = -1;
-  if (which == 14) o->threads = 1025;
+  if (which == 14) o->threads = 4097;
   return words[which];
 }
 
@@ -396,9 +396,9 @@ static void use_tarn_dynamics_summarise(void) {
 static void use_tarn_dynamics_follow(void) {
   tarn_train_options options;
   tarn_train_default(&options);
-  assert_null(options.measuring);
+  assert_null(options.dynamics);
   tarn_dynamics_follow(&options);
-  assert_true(options.measuring && options.measuring->open && options.measuring->measure && options.measuring->close);
+  assert_true(options.dynamics && options.dynamics->open && options.dynamics->compute && options.dynamics->close);
 }
 
 static void use_tarn_dynamics_check(void) {

@@ -622,41 +622,43 @@ static tarn_status open_counting(void **state, tarn_train *train, char identity[
   return TARN_STATUS_OK;
 }
 
-static tarn_status count_updates(void *state, tarn_train *train, tarn_train_numbers *numbers) {
+static tarn_status count_updates(void *state, tarn_train *train, tarn_train_values *values) {
   int64_t *counted = state;
-  works(tarn_train_numbers_add(numbers, "update", (double)tarn_train_update(train)));
-  works(tarn_train_numbers_add(numbers, "of/all", (double)++*counted));
-  works(tarn_train_numbers_add(numbers, "infinite", INFINITY));
-  refuses(tarn_train_numbers_add(numbers, "update", 1), TARN_STATUS_USAGE, "\"update\" is no name of a number");
-  refuses(tarn_train_numbers_add(numbers, "step", 1), TARN_STATUS_USAGE, "\"step\"");
-  refuses(tarn_train_numbers_add(numbers, "seconds", 1), TARN_STATUS_USAGE, "\"seconds\"");
-  refuses(tarn_train_numbers_add(numbers, "", 1), TARN_STATUS_USAGE, "\"\"");
-  refuses(tarn_train_numbers_add(numbers, "a b", 1), TARN_STATUS_USAGE, "\"a b\"");
+  works(tarn_train_values_add(values, "update", (double)tarn_train_update(train)));
+  works(tarn_train_values_add(values, "of/all", (double)++*counted));
+  works(tarn_train_values_add(values, "infinite", INFINITY));
+  refuses(tarn_train_values_add(values, "update", 1), TARN_STATUS_USAGE,
+          "\"update\" cannot name a value: use 1 to 64 letters");
+  refuses(tarn_train_values_add(values, "step", 1), TARN_STATUS_USAGE, "\"step\"");
+  refuses(tarn_train_values_add(values, "seconds", 1), TARN_STATUS_USAGE, "\"seconds\"");
+  refuses(tarn_train_values_add(values, "", 1), TARN_STATUS_USAGE, "\"\"");
+  refuses(tarn_train_values_add(values, NULL, 1), TARN_STATUS_USAGE, "\"\"");
+  refuses(tarn_train_values_add(values, "a b", 1), TARN_STATUS_USAGE, "\"a b\"");
   return TARN_STATUS_OK;
 }
 
 static void end_counting(void *state) { assert_int_equal(*(int64_t *)state, 3); }
 
-static void see_numbers(void *user, const tarn_train_event *event) {
+static void see_values(void *user, const tarn_train_event *event) {
   int *seen = user;
   if (event->kind != TARN_TRAIN_EVENT_DYNAMICS) return;
-  assert_int_equal(event->number_count, 2);
-  assert_string_equal(event->numbers[0].name, "update");
-  assert_true(event->numbers[0].value == (double)event->update && event->numbers[1].value == (double)++*seen);
+  assert_int_equal(event->value_count, 2);
+  assert_string_equal(event->values[0].name, "update");
+  assert_true(event->values[0].value == (double)event->update && event->values[1].value == (double)++*seen);
   assert_non_null(strstr(event->line, "{\"kind\":\"dynamics\",\"step\":"));
   assert_non_null(strstr(event->line, "\"of/all\":"));
   assert_null(strstr(event->line, "infinite"));
 }
 
-static void use_tarn_train_numbers_add(void) {
-  static const tarn_train_measuring counting = {open_counting, count_updates, end_counting};
+static void use_tarn_train_values_add(void) {
+  static const tarn_train_dynamics counting = {open_counting, count_updates, end_counting};
   static const char *const overrides[] = {"dynamics={input: anything, every: 8}"};
   int seen = 0;
   tarn_train_options options = of_run("counted");
   options.overrides = overrides, options.override_count = 1;
-  refuses_train(options, TARN_STATUS_USAGE, "dynamics.input: asks for exponents");
-  options.measuring = &counting;
-  options.on_event = see_numbers, options.user = &seen;
+  refuses_train(options, TARN_STATUS_USAGE, "dynamics.input: this program cannot compute exponents");
+  options.dynamics = &counting;
+  options.on_event = see_values, options.user = &seen;
   works(tiny_run(&options));
   assert_int_equal(seen, 3);
 }
@@ -676,7 +678,7 @@ int main(void) {
       USE(tarn_ranks_close),         USE(tarn_ranks_rank),      USE(tarn_ranks_count),
       USE(tarn_ranks_leave),         USE(tarn_ranks_meet),      USE(tarn_ranks_fail),
       USE(tarn_ranks_abandon),       USE(tarn_testset_default), USE(tarn_testset_run),
-      USE(tarn_train_numbers_add),
+      USE(tarn_train_values_add),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, close_all);
 }

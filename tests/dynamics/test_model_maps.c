@@ -516,7 +516,8 @@ static void refuse_training(const char *config, const char *override, tarn_statu
 // A recurrence below the layers of a text, of 12 units.
 static void write_recurrent(void) {
   char text[sizeof tiny_config];
-  const char *mixer = strstr(tiny_config, "mixer: attention, heads: 2, ffn: 32, frozen"), *rest = strstr(mixer, ", frozen");
+  const char *mixer = strstr(tiny_config, "mixer: attention, heads: 2, ffn: 32, frozen"),
+             *rest = strstr(mixer, ", frozen");
   snprintf(text, sizeof text, "%.*smixer: gru, hidden: 12%s", (int)(mixer - tiny_config), tiny_config, rest);
   sandbox_write("gru.yaml", text, strlen(text));
 }
@@ -549,7 +550,7 @@ static void test_followed_refused(void **state) {
   tarn_train_default(&training);
   training.config = "tiny.yaml", training.run = "refused", training.overrides = overrides, training.override_count = 1;
   assert_int_equal(tarn_train_open(&train, &training), TARN_STATUS_USAGE);
-  assert_non_null(strstr(tarn_error_message(), "dynamics.input: asks for exponents"));
+  assert_non_null(strstr(tarn_error_message(), "dynamics.input: this program cannot compute exponents"));
   training.plan_only = true;
   must(tarn_train_open(&train, &training));
   tarn_train_close(&train);
@@ -561,8 +562,12 @@ static void test_followed_refused(void **state) {
                    TARN_STATUS_INTERRUPTED);
   sandbox_write("moved", "w3\nw4\n", 6);
   assert_int_equal(tiny_train(NULL, "moves", moved, 2, NULL, NULL, NULL), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "has exponents of other sentences than moved"));
+  assert_non_null(
+      strstr(tarn_error_message(), "its exponents are of other sentences than those of moved (dynamics.input)"));
   assert_int_equal(tiny_train(NULL, "moves", longer, 1, NULL, NULL, NULL), TARN_STATUS_USAGE);
+  // A training that had none gets none.
+  assert_int_equal(tiny_train(NULL, "alone", moved, 1, NULL, NULL, NULL), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "was trained without dynamics.input, and exponents can neither"));
   sandbox_write("moved", sentences, strlen(sentences));
   must(tiny_train(NULL, "moves", moved, 2, NULL, NULL, NULL));
   json_t *log = read_log("moves");

@@ -287,7 +287,7 @@ TARN_API tarn_status tarn_dynamics_checkpoints_find(tarn_dynamics_checkpoints *c
 TARN_API void tarn_dynamics_checkpoints_close(tarn_dynamics_checkpoints *checkpoints);
 
 // Exponents over a training whose description has dynamics.input: the options get the functions that compute them
-// (tarn_train_options.measuring). At each of these updates the model in memory is iterated as tarn_dynamics_run() would
+// (tarn_train_options.dynamics). At each of these updates the model in memory is iterated as tarn_dynamics_run() would
 // iterate its checkpoint, with the options of the description, `apart` and `kept` 0, and the threads of the training.
 // Of the summary over sentences, the log gets
 //   exponent, exponent_lower, exponent_upper   median and quartiles of the first exponent
