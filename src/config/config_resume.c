@@ -78,18 +78,28 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
   return TARN_STATUS_OK;
 }
 
-// The text of a configuration with defaults for everything that may change.
-static tarn_status neutral(char **text, const char *name, const char *yaml) {
+// The text of a configuration with defaults for everything that may change; *dynamics: it asks for exponents.
+static tarn_status neutral(char **text, bool *dynamics, const char *name, const char *yaml) {
   tarn_config *config;
   TARN_TRY(tarn_config_parse(&config, name, yaml, strlen(yaml), free_keys, FREE_KEYS));
   for (int32_t i = 0; i < config->set_count; i++) {
     config->sets[i].data = config->sets[i].reference = NULL;
     config->sets[i].every = config->valid.every;
   }
-  if (config->dynamics.input) config->dynamics.input = "";
+  *dynamics = config->dynamics.input != NULL;
+  if (*dynamics) config->dynamics.input = "";
   tarn_status status = tarn_config_write(config, text);
   tarn_config_close(&config);
   return status;
+}
+
+// A curve of exponents has a beginning and an end.
+static tarn_status check_dynamics(bool now, bool then, const char *path) {
+  TARN_REQUIRE(now == then, USAGE,
+               "%s was trained %s dynamics.input, and exponents can neither be added nor removed when a run goes on; "
+               "%s",
+               path, then ? "with" : "without", then ? "put it back" : "leave it out");
+  return TARN_STATUS_OK;
 }
 
 // Compares both texts line by line, to show the first difference.
@@ -113,9 +123,11 @@ tarn_status tarn__resume_check_config(const tarn_config *config, const char *sto
   char *written = NULL;
   char *now = NULL;
   char *then = NULL;
+  bool dynamics = false, had = false;
   tarn_status status = tarn_config_write(config, &written);
-  if (status == TARN_STATUS_OK) status = neutral(&now, config->name, written);
-  if (status == TARN_STATUS_OK) status = neutral(&then, path, stored);
+  if (status == TARN_STATUS_OK) status = neutral(&now, &dynamics, config->name, written);
+  if (status == TARN_STATUS_OK) status = neutral(&then, &had, path, stored);
+  if (status == TARN_STATUS_OK) status = check_dynamics(dynamics, had, path);
   if (status == TARN_STATUS_OK) status = compare(now, then, path);
   tarn_config_text_close(&written);
   tarn_config_text_close(&now);
