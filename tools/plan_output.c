@@ -123,6 +123,7 @@ void plan_print_duration(const tarn_duration *d) {
   if (d->validation_seconds > 0)
     printf(", %s of it validation%s", cli_time(time, d->validation_seconds),
            d->source == TARN_DURATION_RUN ? "" : " without translations");
+  if (d->dynamics_seconds > 0) printf(", %s of it exponents", cli_time(time, d->dynamics_seconds));
   if (d->source == TARN_DURATION_RUN) printf(", %s left", cli_time(time, d->seconds_left));
   printf("; %.0f updates, ", d->updates);
   if (d->epochs > 0) printf("%.1f epochs, ", d->epochs);
@@ -132,9 +133,9 @@ void plan_print_duration(const tarn_duration *d) {
 static json_t *known(double number) { return number < 0 ? json_null() : json_output_real(number); }
 
 json_t *plan_duration_json(const tarn_duration *d) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "source", tarn_duration_source_name(d->source),
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "source", tarn_duration_source_name(d->source),
                    "seconds", known(d->seconds), "low", known(d->low), "high", known(d->high), "seconds_left",
                    known(d->seconds_left), "updates", known(d->updates), "epochs", known(d->epochs),
-                   "tokens_per_second", known(d->tokens_per_second), "validation_seconds",
-                   known(d->validation_seconds));
+                   "tokens_per_second", known(d->tokens_per_second), "validation_seconds", known(d->validation_seconds),
+                   "dynamics_seconds", known(d->dynamics_seconds));
 }

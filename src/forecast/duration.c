@@ -36,6 +36,7 @@ typedef struct pace {
   double tokens;              // of an update, both sides
   double epoch_updates;       // 0: unknown
   double validation;          // seconds
+  double dynamics;            // seconds of a computation of exponents; 0: unknown
   double done, done_seconds;  // for a run: updates and seconds on the training's clock so far
 } pace;
 
@@ -55,10 +56,20 @@ static double updates_of(bool *clock, const tarn_config_train *limits, const pac
   return updates;
 }
 
+// How often something happens every so many updates, or every epoch, and at the end.
+static double times_of(int64_t every, double updates, const pace *p) {
+  const double apart = every > 0 ? (double)every : p->epoch_updates;
+  return apart > 0 ? ceil(updates / apart - 1e-9) : 1;
+}
+
 static double validations_of(const tarn_config *config, double updates, const pace *p) {
   if (!config->data.valid) return 0;
-  const double every = config->valid.every > 0 ? (double)config->valid.every : p->epoch_updates;
-  return (every > 0 ? ceil(updates / every - 1e-9) : 1) + (config->valid.at_start ? 1 : 0);
+  return times_of(config->valid.every, updates, p) + (config->valid.at_start ? 1 : 0);
+}
+
+// The first computation is before training.
+static double computations_of(const tarn_config *config, double updates, const pace *p) {
+  return config->dynamics.input ? times_of(config->dynamics.every, updates, p) + 1 : 0;
 }
 
 static void fill(tarn_duration *d, const tarn_config *config, const pace *p, double low, double high) {
@@ -68,18 +79,17 @@ static void fill(tarn_duration *d, const tarn_config *config, const pace *p, dou
   d->epochs = p->epoch_updates > 0 ? updates / p->epoch_updates : 0;
   d->tokens_per_second = p->tokens / p->update;
   if (updates <= 0) return;
-  const double validations = validations_of(config, updates, p);
-  const double every = validations > 0 ? updates / validations : 0;
-  d->validation_seconds = validations * p->validation;
-  d->seconds = p->done_seconds + left * p->update + d->validation_seconds;
-  const double validations_left = every > 0 ? left / every * p->validation : 0;
-  d->seconds_left = left * p->update + validations_left;
+  d->validation_seconds = validations_of(config, updates, p) * p->validation;
+  d->dynamics_seconds = computations_of(config, updates, p) * p->dynamics;
+  const double others = d->validation_seconds + d->dynamics_seconds, others_left = left / updates * others;
+  d->seconds = p->done_seconds + left * p->update + others;
+  d->seconds_left = left * p->update + others_left;
   const double behind = d->seconds - d->seconds_left;
   // A limit of minutes holds at any speed.
   const double least = clock ? 0.98 * left * p->update : low * left * p->low;
   const double most = clock ? 1.1 * left * p->update : high * left * p->high;
-  d->low = behind + least + low * validations_left;
-  d->high = behind + most + high * validations_left;
+  d->low = behind + least + low * others_left;
+  d->high = behind + most + high * others_left;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -94,6 +104,7 @@ typedef struct samples {
   size_t count, capacity;
   double step, time, epoch, tokens;    // of the last line
   double validations, validation_sum;  // and their seconds
+  double computations, dynamics_sum;   // the same of exponents
 } samples;
 
 static double number_of(const json_t *object, const char *key) {
@@ -106,6 +117,10 @@ static tarn_status take_record(samples *s, const json_t *record) {
   if (strcmp(kind, "valid") == 0 && number_of(record, "seconds") > 0) {
     s->validations++;
     s->validation_sum += number_of(record, "seconds");
+  }
+  if (strcmp(kind, "dynamics") == 0) {
+    s->computations++;
+    s->dynamics_sum += number_of(record, "seconds");
   }
   if (strcmp(kind, "train") != 0) return TARN_STATUS_OK;
   const double step = number_of(record, "step"), time = number_of(record, "time");
@@ -175,6 +190,7 @@ static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *co
                     .tokens = s.tokens / s.step,
                     .epoch_updates = s.epoch > 0 ? s.step / s.epoch : 0,
                     .validation = s.validations > 0 ? s.validation_sum / s.validations : 0,
+                    .dynamics = s.computations > 0 ? s.dynamics_sum / s.computations : 0,
                     .done = s.step,
                     .done_seconds = s.time};
     d->source = TARN_DURATION_RUN;
@@ -183,7 +199,8 @@ static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *co
       d->updates = s.step;
       d->epochs = s.epoch;
       d->validation_seconds = s.validation_sum;
-      d->seconds = d->low = d->high = s.time + s.validation_sum;
+      d->dynamics_seconds = s.dynamics_sum;
+      d->seconds = d->low = d->high = s.time + s.validation_sum + s.dynamics_sum;
       d->seconds_left = 0;
     }
   }

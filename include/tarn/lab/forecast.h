@@ -33,6 +33,7 @@ typedef struct tarn_duration {
   // Validation's part of `seconds`. RUN: from the validations so far; PROBE and OPERATIONS: the loss only, without
   // translations and other uses of the model.
   double validation_seconds;
+  double dynamics_seconds;  // likewise of exponents (dynamics.input); PROBE and OPERATIONS: 0, they are not included
 } tarn_duration;
 
 // "run", "probe", "operations"; NULL for another value.
