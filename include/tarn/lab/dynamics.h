@@ -297,8 +297,8 @@ TARN_API void tarn_dynamics_checkpoints_close(tarn_dynamics_checkpoints *checkpo
 //   vanished                                   the share whose first exponent is -INFINITY
 // A median that no sentence has is left out. Of other descriptions nothing is computed.
 TARN_API void tarn_dynamics_follow(tarn_train_options *options);
-// Fails as tarn_train_open() with these functions would, for a plan: with USAGE, DATA or UNSUPPORTED. What cannot be
-// read, the vocabulary or the sentences, is not checked.
+// Fails as tarn_train_open() with these functions would, for a plan: with USAGE, DATA, UNSUPPORTED or MEMORY. What
+// cannot be read, the vocabulary or the sentences, is not checked.
 TARN_API tarn_status tarn_dynamics_check(const tarn_config *config) TARN_CHECKED;
 
 // The echo state property: exponents and memory of an echo state network over spectral radius and leak rate.
