@@ -96,6 +96,8 @@ static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
                                             .count = count};
 }
 
+#define FAILED_RUNS "A thin line that ends in a cross is a run that failed."
+
 // A failed run, up to its failure.
 static void add_failed(curves *c, const tarn__report_entry *entry, const tarn_results_run *run) {
   const tarn_results_series *series = tarn_results_find(run, c->metric);
@@ -211,10 +213,8 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   if (c.count == 0) return;
   range whole = {0, less || has_negative(&c) ? NAN : 0, NAN};
   draw(figures, &c, name, tarn__report_text(view, "%c%s over %s", score[0] & ~0x20, score + 1, over),
-       tarn__report_text(view,
-                         "%c%s of each model over %s, mean over seeds. %s A thin line that ends in a cross is a run "
-                         "that failed.",
-                         score[0] & ~0x20, score + 1, over, tarn__report_bars(view, "The band")),
+       tarn__report_text(view, "%c%s of each model over %s, mean over seeds. %s " FAILED_RUNS, score[0] & ~0x20,
+                         score + 1, over, tarn__report_bars(view, "The band")),
        x_label, &whole);
   c.count = 0;
   collect(&c, limit, false);
@@ -237,16 +237,18 @@ static void draw_exponents(tarn__figures *figures, tarn__report *view) {
   collect(&c, 0, true);
   for (size_t i = 0; i < c.count; i++)
     for (size_t k = 0; k < c.lines[i].count; k++) {
-      if (c.lines[i].y[k] < 0) shown.low = NAN;
-      if (c.lines[i].y[k] > 0) shown.high = NAN;
+      const tarn__chart_line *line = &c.lines[i];
+      if ((line->low ? fmin(line->low[k], line->y[k]) : line->y[k]) < 0) shown.low = NAN;
+      if ((line->high ? fmax(line->high[k], line->y[k]) : line->y[k]) > 0) shown.high = NAN;
     }
   if (c.count == 0) return;
   if (shown.low >= 0 && shown.high >= 0) shown.high = NAN;
   draw(figures, &c, "exponent-updates", "Largest Lyapunov exponent over updates",
-       tarn__report_text(view,
-                         "Largest Lyapunov exponent of each model as a dynamical system, per iteration, median over "
-                         "sentences and mean over seeds: above 0 small perturbations grow, below 0 they vanish. %s",
-                         tarn__report_bars(view, "The band")),
+       tarn__report_text(
+           view,
+           "Largest Lyapunov exponent of each model as a dynamical system, per iteration, median over "
+           "sentences and mean over seeds: above 0 small perturbations grow, below 0 they vanish. %s " FAILED_RUNS,
+           tarn__report_bars(view, "The band")),
        "updates", &shown);
 }
 
