@@ -15,6 +15,7 @@
 #include "dynamics/dynamics.h"
 #include "dynamics/stack_map.h"
 #include "same_run.h"
+#include "tarn/lab/forecast.h"
 #include "tarn/lab/results.h"
 #include "tarn/lab/states.h"
 
@@ -501,6 +502,77 @@ static void test_followed_results(void **state) {
   tarn_results_close(&results);
 }
 
+// What the computations took is in a forecast from the log.
+static void test_followed_forecast(void **state) {
+  (void)state;
+  static const char *const overrides[] = {FOLLOWED};
+  tarn_train_options training;
+  tarn_config *config;
+  tarn_plan plan;
+  tarn_duration with, without;
+  must(tarn_config_read(&config, "tiny.yaml", overrides, 1));
+  must(tarn_plan_make(&plan, config, &(tarn_plan_options){0}));
+  tarn_train_default(&training);
+  training.config = "tiny.yaml";
+  must(tarn_train_duration(&without, &training, &plan, "followed"));
+  training.overrides = overrides, training.override_count = 1;
+  must(tarn_train_duration(&with, &training, &plan, "followed"));
+  assert_true(without.dynamics_seconds == 0.0 && with.dynamics_seconds > 0.0);
+  near("seconds", with.seconds, without.seconds + with.dynamics_seconds, 1e-9 * with.seconds);
+  tarn_plan_close(&plan);
+  tarn_config_close(&config);
+}
+
+static void stop_after_validation(void *user, const tarn_train_event *event) {
+  stopper *s = user;
+  if (event->kind == TARN_TRAIN_EVENT_VALID) s->stop = 1;
+}
+
+// A stop between a validation and the exponents of the same update.
+static void test_followed_stopped(void **state) {
+  (void)state;
+  static const char *const overrides[] = {FOLLOWED, "dynamics.every=4"};
+  stopper s = {0};
+  size_t count;
+  run_through("whole", overrides, 2);
+  tarn_status status = tiny_train("tiny.yaml", "halted", overrides, 2, stop_after_validation, &s, &s.stop);
+  assert_int_equal(status, TARN_STATUS_INTERRUPTED);
+  json_t *log = read_log("halted");
+  assert_null(exponents_at(log, 4, &count));
+  assert_int_equal(count, 1);
+  json_decref(log);
+  for (int i = 0; i < 3 && status == TARN_STATUS_INTERRUPTED; i++) {
+    s.stop = 0;
+    status = tiny_train(NULL, "halted", NULL, 0, stop_after_validation, &s, &s.stop);
+  }
+  must(status);
+  assert_same_run("whole", "halted");
+}
+
+// Counts allocations from a validation to the line of exponents after it.
+static void fail_after_validation(void *user, const tarn_train_event *event) {
+  const uint64_t *n = user;
+  if (event->kind == TARN_TRAIN_EVENT_VALID) tarn__memory_fail_after(*n);
+  if (event->kind == TARN_TRAIN_EVENT_DYNAMICS) tarn__memory_fail_after(0);
+}
+
+// Any allocation may fail in the first computation, which also makes the copy of the model.
+static void test_followed_memory(void **state) {
+  (void)state;
+  static const char *const overrides[] = {FOLLOWED, "valid.at_start=yes", "train.max_updates=1"};
+  tarn_status status = TARN_STATUS_MEMORY;
+  uint64_t failed = 1;
+  int runs = 0;
+  for (; status == TARN_STATUS_MEMORY && failed < 10000; failed += 1 + failed / 4, runs++) {
+    char run_folder[32];
+    snprintf(run_folder, sizeof run_folder, "memory-%d", runs);
+    status = tiny_train("tiny.yaml", run_folder, overrides, 3, fail_after_validation, &failed, NULL);
+    tarn__memory_fail_after(0);
+  }
+  must(status);
+  assert_true(runs > 10);
+}
+
 static void refuse_training(const char *config, const char *override, tarn_status status, const char *text) {
   const char *const overrides[] = {FOLLOWED, override};
   tarn_config *read = NULL;
@@ -578,13 +650,23 @@ static void test_followed_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices),          cmocka_unit_test(test_trained),
-                                     cmocka_unit_test(test_jacobian),         cmocka_unit_test(test_layers),
-                                     cmocka_unit_test(test_refused),          cmocka_unit_test(test_precisions),
-                                     cmocka_unit_test(test_one_token),        cmocka_unit_test(test_split),
-                                     cmocka_unit_test(test_language_model),   cmocka_unit_test(test_memory_limit),
-                                     cmocka_unit_test(test_memory),           cmocka_unit_test(test_followed),
-                                     cmocka_unit_test(test_followed_further), cmocka_unit_test(test_followed_results),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices),
+                                     cmocka_unit_test(test_trained),
+                                     cmocka_unit_test(test_jacobian),
+                                     cmocka_unit_test(test_layers),
+                                     cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_precisions),
+                                     cmocka_unit_test(test_one_token),
+                                     cmocka_unit_test(test_split),
+                                     cmocka_unit_test(test_language_model),
+                                     cmocka_unit_test(test_memory_limit),
+                                     cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_followed),
+                                     cmocka_unit_test(test_followed_further),
+                                     cmocka_unit_test(test_followed_results),
+                                     cmocka_unit_test(test_followed_forecast),
+                                     cmocka_unit_test(test_followed_stopped),
+                                     cmocka_unit_test(test_followed_memory),
                                      cmocka_unit_test(test_followed_refused)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }
