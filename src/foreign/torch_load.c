@@ -28,7 +28,8 @@ static bool ends_with_any(const char *name, const char *const *ends) {
 }
 
 // Sines and cosines alternate there, and here all sines come first. A model is the same function with the numbers of
-// every vector of width d_model in another order: columns of what reads such vectors, rows of what makes them.
+// every vector of width d_model in another order: columns of what reads such vectors, rows of what makes them. Which of
+// `rows` and `cols` is d_model is known by the name: the other one may be 1, as that of a vector is.
 static tarn_status arrange(const void *user, const char *name, float *values, int64_t rows, int64_t cols) {
   static const char *const readers[] = {".qkv.weight", ".q.weight", ".kv.weight", ".ffn.in.weight", NULL};
   static const char *const writers[] = {".out.weight", ".out.bias", ".gain", ".norm.bias", NULL};
@@ -36,8 +37,8 @@ static tarn_status arrange(const void *user, const char *name, float *values, in
   const bool reads = strncmp(name, "embeddings.", 11) == 0 || ends_with_any(name, readers);
   const bool writes = !reads && ends_with_any(name, writers);
   if (!reads && !writes) return TARN_STATUS_OK;
-  // A line of d vectors of `width` numbers each, in `lines` lines.
-  const int64_t width = reads ? 1 : cols, lines = reads ? rows : 1;
+  // Each of these lines has d places of `width` numbers, which change places.
+  const int64_t width = reads ? 1 : rows * cols / d, lines = reads ? rows * cols / d : 1;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(d * width), sizeof *values));
   float *line = memory;

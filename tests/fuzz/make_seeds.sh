@@ -412,6 +412,8 @@ def stack(before, decoder, top, d=2, ffn=2):
 words, pe = [259, 2], "positional_encoding.pos_embedding"
 whole = {"src_tok_emb.embedding.weight": words, "tgt_tok_emb.embedding.weight": words, "generator.weight": words, "generator.bias": [259], pe: [3, 1, 2]}
 make(sys.argv[1] + "/torch", {}, {**whole, **stack("transformer.encoder.", False, True), **stack("transformer.decoder.", True, True)}, pe)
+# FFNs of one unit, whose matrices are as long as vectors.
+make(sys.argv[1] + "/torch_unit", {}, {**whole, **stack("transformer.encoder.", False, True, ffn=1), **stack("transformer.decoder.", True, True, ffn=1)}, pe)
 names = {k: "embed" for k in ("source_embedding", "target_embedding", "generator")}
 make(sys.argv[1] + "/torch_stacks", dict(names, norm_first=True, positions="place", source_bos=False),
      {"module.embed.weight": words, "module.place": [3, 2], **stack("module.a.", False, False), **stack("module.b.", True, False)}, None)

@@ -104,6 +104,62 @@ static void without(void **state) {
   tarn_vocab_close(&target);
 }
 
+// Writes the model with FFNs of one unit, the first.
+static void write_narrow(const char *to, const char *from) {
+  enum { UNITS = 4, WIDTH = 6 };
+  tarn__safetensors file = {0};
+  tarn__stored tensors[64];
+  uint16_t columns[64][WIDTH];
+  must(tarn__safetensors_open(&file, from));
+  assert_true(file.count <= 64);
+  for (size_t i = 0; i < file.count; i++) {
+    tarn__stored *t = &tensors[i];
+    *t = file.tensors[i];
+    if (strstr(t->name, "linear1.")) {
+      t->shape[0] = 1;
+      t->bytes /= UNITS;
+    } else if (strstr(t->name, "linear2.weight")) {
+      for (int d = 0; d < WIDTH; d++) memcpy(&columns[i][d], (const uint16_t *)t->data + d * UNITS, sizeof **columns);
+      t->shape[1] = 1;
+      t->bytes /= UNITS;
+      t->data = (const uint8_t *)columns[i];
+    }
+  }
+  must(tarn__safetensors_write(to, tensors, file.count, NULL, 0));
+  tarn__safetensors_close(&file);
+}
+
+// Every `step`th number of a parameter of "whole" is in "narrow".
+static void check_narrow(const char *name, int64_t count, int64_t step) {
+  tarn__safetensors whole = {0}, narrow = {0};
+  must(tarn__safetensors_open(&whole, "whole"));
+  must(tarn__safetensors_open(&narrow, "narrow"));
+  const tarn__stored *a = tarn__safetensors_find(&whole, name), *b = tarn__safetensors_find(&narrow, name);
+  assert_non_null(a);
+  assert_non_null(b);
+  assert_int_equal(b->bytes, (size_t)count * sizeof(float));
+  for (int64_t i = 0; i < count; i++)
+    assert_memory_equal((const float *)a->data + i * step, (const float *)b->data + i, sizeof(float));
+  tarn__safetensors_close(&whole);
+  tarn__safetensors_close(&narrow);
+}
+
+// A matrix of one row, or of one column, is reordered as one of many.
+static void one_unit(void **state) {
+  (void)state;
+  make_folder("tutorial");
+  must(tarn_checkpoint_import("whole", "in", NULL, NULL));
+  write_changed("in/config.json", golden("tutorial", "config.json"), "\"dim_feedforward\": 4",
+                "\"dim_feedforward\": 1");
+  write_narrow("in/model.safetensors", golden("tutorial", "model.safetensors"));
+  must(tarn_checkpoint_import("narrow", "in", NULL, NULL));
+  check_narrow("encoder.layer1.ffn.in.weight", 6, 1);
+  check_narrow("encoder.layer1.ffn.in.bias", 1, 1);
+  check_narrow("decoder.layer1.ffn.in.weight", 6, 1);
+  check_narrow("decoder.layer1.ffn.out.weight", 6, 4);
+  check_narrow("decoder.layer1.ffn.out.bias", 6, 1);
+}
+
 static void refused(const char *words) {
   assert_int_equal(tarn_checkpoint_import("never", "in", NULL, NULL), TARN_STATUS_DATA);
   must_say(words);
@@ -215,6 +271,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(logits_and_translations, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(parts, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(without, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(one_unit, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_settings, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_vocabularies, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_tensors, sandbox_open, sandbox_close),
